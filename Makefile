@@ -1,0 +1,43 @@
+# One set of verbs for people and for CI. Each sets up its own .venv first.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+READY := $(VENV)/.ready
+
+.PHONY: help setup test lint format demo bench clean
+.DEFAULT_GOAL := help
+
+help: ## show the verbs
+	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 12
+
+setup: $(READY) ## install the project and its tools into .venv
+
+$(READY): pyproject.toml
+	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "ordspan needs Python 3.11 or newer")'
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/pip install --quiet --disable-pip-version-check --editable '.[dev]'
+	@touch $(READY)
+
+test: $(READY) ## run the tests, doctests and the README's examples
+	$(BIN)/pytest -n auto --dist worksteal
+
+lint: $(READY) ## check style, types and the direction of imports
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+format: $(READY) ## rewrite the code in the project's style
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix .
+
+demo: $(READY) ## learn from exact and interval labels with all five algorithms
+	$(BIN)/python examples/demo.py
+
+bench: $(READY) ## measure every speed claim of the README, one table
+	$(BIN)/pip install --quiet --disable-pip-version-check --editable '.[dev,river]'
+	$(BIN)/python benchmarks/bench_foundation.py
+
+clean: ## remove what the other verbs made
+	rm -rf $(VENV) build dist .pytest_cache .mypy_cache .ruff_cache .import_linter_cache
+	find src tests benchmarks -name __pycache__ -prune -exec rm -rf {} +

@@ -1,0 +1,46 @@
+"""Learn ordered grades from exact labels or from ranges, one example at a time."""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+__version__ = "0.1.0"
+
+if TYPE_CHECKING:
+    from ordspan.core.labels import intervals
+    from ordspan.data.coarsening import coarsen
+    from ordspan.estimators import MulticlassPerceptron, OrdinalPA, PRank
+    from ordspan.modelfile import load, save
+
+_HOMES = {
+    "MulticlassPerceptron": "ordspan.estimators",
+    "OrdinalPA": "ordspan.estimators",
+    "PRank": "ordspan.estimators",
+    "coarsen": "ordspan.data.coarsening",
+    "intervals": "ordspan.core.labels",
+    "load": "ordspan.modelfile",
+    "save": "ordspan.modelfile",
+}
+_ROOMS = ("data", "learners", "metrics")
+
+__all__ = [
+    "MulticlassPerceptron",
+    "OrdinalPA",
+    "PRank",
+    "__version__",
+    "coarsen",
+    "intervals",
+    "load",
+    "save",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name in _HOMES:
+        return getattr(import_module(_HOMES[name]), name)
+    if name in _ROOMS:
+        return import_module(f"ordspan.{name}")
+    raise AttributeError(f"module 'ordspan' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted([*__all__, *_ROOMS])

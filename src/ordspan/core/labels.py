@@ -1,0 +1,223 @@
+"""Labels as intervals of ranks 1..K; an exact label is an interval of width zero."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+Ranks = NDArray[np.int64]
+
+N_SHOWN = 8
+
+
+def shown(values: NDArray[Any]) -> str:
+    """A few values for an error message.
+
+    >>> shown(np.arange(20))
+    '[0, 1, 2, 3, 4, 5, 6, 7, ... 20 in all]'
+    """
+    head = ", ".join(repr(v) for v in values[:N_SHOWN].tolist())
+    more = "" if len(values) <= N_SHOWN else f", ... {len(values)} in all"
+    return f"[{head}{more}]"
+
+
+def check_ranks(lower: ArrayLike, upper: ArrayLike, n_classes: int) -> tuple[Ranks, Ranks]:
+    """Lower and upper ranks as integer arrays of one length, every interval within 1..K.
+
+    >>> check_ranks([1, 2], [1, 3], n_classes=3)
+    (array([1, 2]), array([1, 3]))
+    """
+    low = whole_numbers(lower, "lower")
+    high = low if upper is lower else whole_numbers(upper, "upper")
+    if low.shape != high.shape:
+        raise ValueError(f"lower has {low.size} ranks and upper has {high.size}; give one of each")
+    if low.size == 0:
+        return low, high
+    for name, ranks in (("lower", low), ("upper", high)):
+        if ranks.min() < 1 or ranks.max() > n_classes:
+            row = int(np.flatnonzero((ranks < 1) | (ranks > n_classes))[0])
+            raise ValueError(f"row {row}: {name} rank {ranks[row]} is not in 1..{n_classes}")
+    check_order(low, high, low, high, "rank")
+    return low, high
+
+
+def whole_numbers(ranks: ArrayLike, name: str) -> Ranks:
+    """Ranks as a 1-d int64 array; fractions are refused, not cut off."""
+    given = np.asarray(ranks)
+    if given.ndim != 1:
+        raise ValueError(f"{name} must be 1-d, one rank a row, but has shape {given.shape}")
+    if given.dtype.kind in "iu":
+        return given.astype(np.int64, copy=False)
+    if given.dtype.kind == "f":
+        bad = np.flatnonzero(~np.isfinite(given) | (given != np.floor(given)))
+        if bad.size == 0:
+            return given.astype(np.int64)
+        raise ValueError(f"row {bad[0]}: {name} rank {given[bad[0]]} is not a whole number")
+    raise ValueError(f"{name} must hold whole numbers, not {given.dtype}")
+
+
+def check_order(
+    low: Ranks, high: Ranks, lower: NDArray[Any], upper: NDArray[Any], what: str
+) -> None:
+    """Refuse an interval whose lower end lies above its upper end, in the user's own words."""
+    if low is high:
+        return
+    wrong = low > high
+    if wrong.any():
+        row = int(np.argmax(wrong))
+        a, b = (v.item() if hasattr(v, "item") else v for v in (lower[row], upper[row]))
+        raise ValueError(
+            f"row {row}: lower {what} {a!r} is above upper {what} {b!r}; swap the two columns?"
+        )
+
+
+def check_classes(classes: Any) -> NDArray[Any]:
+    """The classes from lowest to highest as a 1-d array without repeats, at least two of them.
+
+    >>> check_classes(["low", "mid", "high"])
+    array(['low', 'mid', 'high'], dtype='<U4')
+    """
+    order = np.asarray(classes)
+    if order.dtype.kind == "O" and all(isinstance(c, str) for c in order.ravel()):
+        order = order.astype(str)
+    if order.ndim != 1:
+        raise ValueError(f"classes must be a 1-d list from lowest to highest, got {order.ndim}-d")
+    if order.dtype.kind == "f" and not np.isfinite(order).all():
+        raise ValueError(f"classes must be finite, got {shown(order)}")
+    unique, counts = np.unique(order, return_counts=True)
+    if unique.size < order.size:
+        raise ValueError(f"classes lists {unique[counts > 1].tolist()[0]!r} more than once")
+    if order.size < 2:
+        raise ValueError(
+            f"needs at least 2 classes, but got {order.size} class: {shown(order)}; "
+            "give classes= if the others are only missing from this data"
+        )
+    return order
+
+
+def infer_classes(*labels: NDArray[Any]) -> NDArray[Any]:
+    """All labels that occur, sorted; sorting words is a guess, so it warns."""
+    found = np.unique(np.concatenate([v[~is_open(v)] for v in labels]))
+    if found.dtype.kind in "OU" and found.size > 1:
+        warnings.warn(
+            f"the order of the classes was not given, so they were sorted: {shown(found)}; "
+            "give it from lowest to highest with classes=[...] or as an ordered Categorical",
+            UserWarning,
+            stacklevel=2,
+        )
+    return found
+
+
+def is_open(labels: NDArray[Any]) -> NDArray[np.bool_]:
+    """True where an end is unknown: None, NaN or an infinity."""
+    if labels.dtype.kind == "f":
+        return ~np.isfinite(labels)
+    if labels.dtype.kind == "O":
+        return np.array([_is_open_value(v) for v in labels], dtype=bool)
+    return np.zeros(labels.shape, dtype=bool)
+
+
+def _is_open_value(value: Any) -> bool:
+    if value is None or type(value).__name__ in ("NAType", "NaTType"):
+        return True
+    return isinstance(value, float | np.floating) and not np.isfinite(value)
+
+
+def encode(labels: NDArray[Any], classes: NDArray[Any], *, open_rank: int | None = None) -> Ranks:
+    """Ranks 1..K of labels in the order of the classes; open ends become ``open_rank``.
+
+    >>> encode(np.array(["mid", "low"]), np.array(["low", "mid", "high"]))
+    array([2, 1])
+    """
+    if labels.dtype.kind in "iu" and classes.dtype.kind in "iu" and _is_range(classes):
+        ranks = labels.astype(np.int64) - (int(classes[0]) - 1)
+        if ranks.size == 0 or (ranks.min() >= 1 and ranks.max() <= classes.size):
+            return ranks
+    opened = is_open(labels)
+    known = labels if not opened.any() else labels[~opened]
+    if known.dtype.kind == "O" and classes.dtype.kind != "O":
+        known = np.array(known.tolist())
+    sorter = np.argsort(classes)
+    ordered = classes[sorter]
+    if (known.dtype.kind in "US") == (classes.dtype.kind in "US"):
+        at = np.minimum(np.searchsorted(ordered, known), classes.size - 1)
+        unknown = ordered[at] != known
+    else:
+        at = np.zeros(known.shape, dtype=np.intp)
+        unknown = np.ones(known.shape, dtype=bool)
+    if unknown.any():
+        rows = np.flatnonzero(~opened)[unknown]
+        raise ValueError(
+            f"row {rows[0]}: label {known[unknown].tolist()[0]!r} is not one of the classes "
+            f"{shown(classes)}; list every class in classes=[...]"
+        )
+    if opened.any() and open_rank is None:
+        row = int(np.argmax(opened))
+        raise ValueError(
+            f"row {row}: label {labels[row]!r} is missing; an exact label cannot be open, "
+            "give the row as an interval or drop it"
+        )
+    ranks = np.full(labels.shape, open_rank or 0, dtype=np.int64)
+    ranks[~opened] = sorter[at] + 1
+    return ranks
+
+
+def _is_range(classes: NDArray[Any]) -> bool:
+    return bool(np.array_equal(classes, np.arange(classes[0], classes[0] + classes.size)))
+
+
+def encode_interval(
+    lower: NDArray[Any], upper: NDArray[Any], classes: NDArray[Any]
+) -> tuple[Ranks, Ranks]:
+    """Lower and upper ranks of intervals in the user's labels; open ends reach to 1 and K."""
+    if lower is upper:
+        ranks = encode(lower, classes)
+        return ranks, ranks
+    low = encode(lower, classes, open_rank=1)
+    high = encode(upper, classes, open_rank=classes.size)
+    check_order(low, high, lower, upper, "end")
+    return low, high
+
+
+def intervals(lower: ArrayLike, upper: ArrayLike, *, classes: Any = None) -> NDArray[Any]:
+    """Build interval labels for ``fit`` from two columns, closing open ends.
+
+    Parameters
+    ----------
+    lower, upper : array-like of shape (n,)
+        Ends of the intervals in your own labels, both inclusive. None, NaN and infinities are
+        open ends: "at least 3" is ``lower=3, upper=None``.
+    classes : array-like, optional
+        All classes from lowest to highest. Left out, they are the labels that occur, sorted.
+
+    Returns
+    -------
+    ndarray of shape (n, 2)
+        The ``y`` to hand to any estimator.
+
+    Examples
+    --------
+    >>> from ordspan import intervals
+    >>> intervals([1, 2, None], [1, 4, 3], classes=[1, 2, 3, 4])
+    array([[1, 1],
+           [2, 4],
+           [1, 3]])
+    >>> intervals(["mid"], [None], classes=["low", "mid", "high"])
+    array([['mid', 'high']], dtype='<U4')
+    """
+    low, high = _column(lower, "lower"), _column(upper, "upper")
+    if low.shape != high.shape:
+        raise ValueError(f"lower has {low.size} labels and upper has {high.size}")
+    order = check_classes(infer_classes(low, high) if classes is None else classes)
+    ranks = encode_interval(low, high.view(), order)
+    return np.column_stack([order[r - 1] for r in ranks])
+
+
+def _column(labels: ArrayLike, name: str) -> NDArray[Any]:
+    column = np.asarray(labels)
+    if column.ndim != 1:
+        raise ValueError(f"{name} must be 1-d, but has shape {column.shape}")
+    return column

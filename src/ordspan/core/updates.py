@@ -1,0 +1,568 @@
+"""Compiled steps and walks: everything that touches a row of data.
+
+One example is a *step*, all rows are a *walk*; the walk holds no formula. Every compiled function
+lives in this one file because Numba's disk cache does not notice an edit in another file.
+
+Conventions
+-----------
+``padded`` holds the thresholds with a sentinel at each end, so that ``padded[i]`` is theta_i of the
+paper for i = 1..K-1, ``padded[0]`` is minus infinity and ``padded[K]`` plus infinity. Ranks are
+1..K. ``columns`` and ``starts`` are None for dense rows, the CSR arrays for sparse ones.
+"""
+
+from math import inf
+from typing import NamedTuple
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+HARD, CAPPED, SOFT, SCA_HARD, SCA_CAPPED, SCA_SOFT, PRANK, PERCEPTRON = range(8)
+
+BAD_ROW, BAD_LABEL, BAD_WIDTH = 0, -1, -2
+"""What `learn_one` returns instead of a rank when it refuses an example."""
+
+MAX_SQ_NORM = 1e200
+"""Rows with a larger squared norm are refused: beyond it products overflow to infinity."""
+
+WIDE = 8
+"""With more violated thresholds than this, start the search near the label, not at the score."""
+
+SCA_ROUNDS = 100
+"""Where the printed SCA-I loop has not converged after this many rounds, it is ended."""
+
+# Reordered sums are what lets the compiler vectorise; NaN and infinity stay detectable.
+FAST = {"reassoc", "contract", "nsz"}
+
+Floats = NDArray[np.float64]
+
+
+HEADER = 6
+RULE, STRENGTH, CLASSES, AVERAGING, TRIALS, UPDATES = range(HEADER)
+
+
+class Model(NamedTuple):
+    """Views into a learner's memory, by name."""
+
+    weights: Floats  # (d,); the perceptron keeps its K vectors one after the other, (K * d,)
+    padded: Floats  # (K + 1,)
+    drift: Floats  # (K + 1 + d,): what turns the last iterate into the average; empty without
+    counts: Floats  # trials, updates
+    rule: int
+    strength: float  # C; the step size of PRank and the perceptron
+
+
+def new_memory(
+    rule: int, strength: float, n_features: int, n_classes: int, average: bool
+) -> Floats:
+    """All that a learner knows, in one array: few arguments make a call from Python cheap."""
+    n_vectors = n_classes if rule == PERCEPTRON else 1
+    size = HEADER + n_classes + 1 + n_features * n_vectors
+    memory = np.zeros(size + (n_classes + 1 + n_features if average else 0))
+    memory[: CLASSES + 2] = rule, strength, n_classes, average
+    memory[HEADER], memory[HEADER + n_classes] = -inf, inf
+    return memory
+
+
+@njit(cache=True, nogil=True)
+def view(memory):
+    """The parts of a learner's memory by name; writing to them writes to the memory."""
+    weights_at = HEADER + np.int64(memory[CLASSES]) + 1
+    padded = memory[HEADER:weights_at]
+    drift_at = memory.size
+    if memory[AVERAGING] > 0.0:
+        drift_at = (weights_at + memory.size - padded.size) // 2
+    return Model(
+        memory[weights_at:drift_at],
+        padded,
+        memory[drift_at:],
+        memory[TRIALS : UPDATES + 1],
+        np.int64(memory[RULE]),
+        memory[STRENGTH],
+    )
+
+
+@njit(cache=True, nogil=True)
+def row_width(model):
+    """Number of features."""
+    if model.rule == PERCEPTRON:
+        return model.weights.size // (model.padded.size - 1)
+    return model.weights.size
+
+
+@njit(cache=True, nogil=True, fastmath=FAST)
+def score_and_norm(weights, values, columns):
+    """Dot product of a row with the weights, and the row's squared norm."""
+    score = 0.0
+    sq_norm = 0.0
+    if columns is None:
+        for j in range(values.size):
+            value = np.float64(values[j])
+            score += weights[j] * value
+            sq_norm += value * value
+    else:
+        for j in range(values.size):
+            value = np.float64(values[j])
+            score += weights[columns[j]] * value
+            sq_norm += value * value
+    return score, sq_norm
+
+
+@njit(cache=True, nogil=True, fastmath=FAST)
+def add_scaled(weights, scale, values, columns):
+    """Add a multiple of a row to the weights."""
+    if columns is None:
+        for j in range(values.size):
+            weights[j] += scale * np.float64(values[j])
+    else:
+        for j in range(values.size):
+            weights[columns[j]] += scale * np.float64(values[j])
+
+
+@njit(cache=True, nogil=True)
+def rank_near(padded, score, guess):
+    """Predicted rank, 1 + the number of thresholds not above the score, looked for from a guess."""
+    rank = guess
+    while padded[rank] <= score:
+        rank += 1
+    while padded[rank - 1] > score:
+        rank -= 1
+    return rank
+
+
+@njit(cache=True, nogil=True)
+def sweep(padded, landing, near, sign, cap):
+    """Shortfalls of one side: sum below the cap, first index below the cap, first cleared index.
+
+    ``sign`` is +1 for the thresholds that belong below the score (looked at downwards from
+    ``near``) and -1 for those that belong above it (upwards). Because the thresholds are sorted,
+    nothing beyond the first cleared one needs to be looked at; the sentinel ends the loop.
+    """
+    outward = -np.int64(sign)
+    i = near
+    shortfall = 1.0 + sign * (padded[i] - landing)
+    while shortfall >= cap:
+        i += outward
+        shortfall = 1.0 + sign * (padded[i] - landing)
+    below_cap = i
+    total = 0.0
+    while shortfall > 0.0:
+        total += shortfall
+        i += outward
+        shortfall = 1.0 + sign * (padded[i] - landing)
+    return total, below_cap, i
+
+
+@njit(cache=True, nogil=True)
+def central_guess(padded, score, sq_norm, lower, upper, softness, cap, n_violated):
+    """A landing score close to the root when many thresholds take part.
+
+    Many thresholds outweigh the old score, so the landing lies near the point where the two sides
+    balance. Any guess is correct, because the search goes on from it exactly; this one is short.
+    """
+    left, right = padded[lower - 1] + 1.0, padded[upper] - 1.0
+    goal = min(max(score, left), right) if left <= right else 0.5 * (left + right)
+    gain = sq_norm * n_violated
+    way = goal - score
+    return score + way * gain / (softness + gain + abs(way) / cap)
+
+
+@njit(cache=True, nogil=True)
+def follow(padded, landing, sq_norm, softness, cap, sign, near, ends, drive, n_linear):
+    """Walk from breakpoint to breakpoint until the root lies on the current linear piece.
+
+    The score moves in direction ``sign``. The side that pulls it there has its first index below
+    the cap at ``pull_linear`` and its first cleared one at ``pull_end``; its shortfalls shrink on
+    the way. Those of the side that holds it back grow. ``near`` is the pulling side's threshold
+    next to the label. Returns the way still to go and the first cleared index of each side.
+    """
+    pull_linear, pull_end, hold_linear, hold_end = ends
+    inward = np.int64(sign)
+    while True:
+        cleared = inf if pull_end == near else 1.0 + sign * (padded[pull_end + inward] - landing)
+        uncapped = (
+            inf
+            if pull_linear == near
+            else 1.0 + sign * (padded[pull_linear + inward] - landing) - cap
+        )
+        violated = sign * (padded[hold_end] - landing) - 1.0
+        capped = cap - 1.0 + sign * (padded[hold_linear] - landing)
+        corner = min(min(cleared, uncapped), min(violated, capped))
+        slope = softness + sq_norm * n_linear
+        if not drive > corner * slope:
+            return drive / slope, pull_end, hold_end
+        if corner == cleared:
+            drive -= sq_norm * corner
+            n_linear -= 1
+            pull_end += inward
+        elif corner == uncapped:
+            drive += sq_norm * corner
+            n_linear += 1
+            pull_linear += inward
+        elif corner == violated:
+            drive += sq_norm * corner
+            n_linear += 1
+            hold_end += inward
+        else:
+            drive -= sq_norm * corner
+            n_linear -= 1
+            hold_linear += inward
+
+
+@njit(cache=True, nogil=True)
+def move_side(padded, drift, age, start, stop, sign, goal, floor, cap, keep):
+    """Move thresholds start..stop-1 of one side; the map is monotone, so their order holds.
+
+    Each term is a rounded monotone function of the old threshold, and so are minimum and maximum:
+    sorted thresholds stay sorted to the bit. ``floor`` is the neighbour that does not move.
+    """
+    for i in range(start, stop):
+        old = sign * padded[i]
+        new = sign * min(old, max(max(floor, old - cap), keep * old + goal))
+        if age > 0.0:
+            drift[i] += age * (new - padded[i])
+        padded[i] = new
+
+
+@njit(cache=True, nogil=True)
+def exact_step(padded, drift, age, score, sq_norm, lower, upper, softness, cap):
+    """Smallest move that the variant allows; moves the thresholds, returns the pull on the row.
+
+    The landing score is the root of the one scalar equation of all variants (the page on the
+    mathematics): softness 1 and cap infinity is PA, softness 1 and cap C is PA-I, softness
+    1 + 1/(2C) and cap infinity is PA-II. Returns the pull ``a`` (the weights move by a times the
+    row), whether anything moved, and whether the numbers stayed finite.
+    """
+    if padded[lower - 1] + 1.0 <= score and padded[upper] - 1.0 >= score:
+        return 0.0, False, True
+    landing = score
+    left_sum, left_linear, left_end = sweep(padded, landing, lower - 1, 1.0, cap)
+    right_sum, right_linear, right_end = sweep(padded, landing, upper, -1.0, cap)
+    n_violated = (lower - 1 - left_end) + (right_end - upper)
+    if n_violated > WIDE:
+        landing = central_guess(padded, score, sq_norm, lower, upper, softness, cap, n_violated)
+        left_sum, left_linear, left_end = sweep(padded, landing, lower - 1, 1.0, cap)
+        right_sum, right_linear, right_end = sweep(padded, landing, upper, -1.0, cap)
+    excess = left_sum - right_sum
+    n_capped = (lower - 1 - left_linear) - (right_linear - upper)
+    if n_capped != 0:
+        excess += cap * n_capped
+    n_linear = (left_linear - left_end) + (right_end - right_linear)
+    drive = sq_norm * excess - softness * (landing - score)
+    if drive >= 0.0:
+        ends = (left_linear, left_end, right_linear, right_end)
+        way, left_end, right_end = follow(
+            padded, landing, sq_norm, softness, cap, 1.0, lower - 1, ends, drive, n_linear
+        )
+    else:
+        ends = (right_linear, right_end, left_linear, left_end)
+        way, right_end, left_end = follow(
+            padded, landing, sq_norm, softness, cap, -1.0, upper, ends, -drive, n_linear
+        )
+        way = -way
+    pull = ((landing - score) + way) / sq_norm if sq_norm > 0.0 else 0.0
+    landing += way
+    if not (abs(landing) < inf and abs(pull) < inf):
+        return 0.0, False, False
+    share = 1.0 / softness
+    goal = (landing - 1.0) * share
+    floor = padded[left_end]
+    move_side(padded, drift, age, left_end + 1, lower, 1.0, goal, floor, cap, 1.0 - share)
+    goal = -(landing + 1.0) * share
+    floor = -padded[right_end]
+    move_side(padded, drift, age, upper, right_end, -1.0, goal, floor, cap, 1.0 - share)
+    return pull, True, True
+
+
+@njit(cache=True, nogil=True)
+def clipped_loss(padded, score, i, lower):
+    """Hinge loss of one required threshold, the l_i of the paper."""
+    sign = 1.0 if i < lower else -1.0
+    return max(0.0, 1.0 + sign * (padded[i] - score))
+
+
+@njit(cache=True, nogil=True)
+def sca_support(padded, score, sq_norm, lower, upper, softness):
+    """The support sets as Algorithm 2 of the paper prints them, and the pull they give.
+
+    Returns start, stop, pull: the sets are start..lower-1 and upper..stop-1. Three liberties: a
+    threshold that does not exist (lower = 1, upper = K) is left out, the loop ends when both sides
+    are used up, where the printed one would not, and PA-II's softness replaces the 1.
+    """
+    n_classes = padded.size - 1
+    start, stop = max(lower - 1, 1), min(upper + 1, n_classes)
+    excess = 0.0
+    if start < lower:
+        excess += clipped_loss(padded, score, start, lower)
+    if upper < stop:
+        excess -= clipped_loss(padded, score, upper, lower)
+    go_on = True
+    while go_on and (start > 1 or stop < n_classes):
+        if start > 1:
+            loss = clipped_loss(padded, score, start - 1, lower)
+            size = 1 + (lower - start) + (stop - upper)
+            go_on = loss - sq_norm * (excess + loss) / (softness + sq_norm * size) > 0.0
+            if go_on:
+                start -= 1
+                excess += loss
+        if stop < n_classes:
+            loss = clipped_loss(padded, score, stop, lower)
+            size = 1 + (lower - start) + (stop - upper)
+            go_on = loss + sq_norm * (excess - loss) / (softness + sq_norm * size) > 0.0
+            if go_on:
+                stop += 1
+                excess -= loss
+    size = (lower - start) + (stop - upper)
+    return start, stop, excess / (softness + sq_norm * size)
+
+
+@njit(cache=True, nogil=True)
+def sca_capped_pull(padded, score, sq_norm, lower, upper, cap):
+    """The pull of Algorithm 3 (SCA-I): multipliers and pull in turn until they settle.
+
+    The printed loop swings for ever when sq_norm times the support's size exceeds 1; it is ended
+    after SCA_ROUNDS rounds. Multipliers are kept in [0, C] so that it cannot diverge.
+    """
+    pull = 0.0
+    for _ in range(SCA_ROUNDS):
+        before = pull
+        total = 0.0
+        for i in range(1, lower):
+            loss = clipped_loss(padded, score, i, lower)
+            total += min(cap, max(0.0, loss - before * sq_norm))
+        for i in range(upper, padded.size - 1):
+            loss = clipped_loss(padded, score, i, lower)
+            total -= min(cap, max(0.0, loss + before * sq_norm))
+        pull = total
+        if abs(pull - before) <= 1e-12 * (1.0 + abs(pull)):
+            break
+    return before
+
+
+@njit(cache=True, nogil=True)
+def sca_step(padded, drift, age, score, sq_norm, lower, upper, softness, cap):
+    """The paper's printed step: feasible, often not the smallest; for comparison only.
+
+    Where it leaves the thresholds out of order they are put back by a running maximum.
+    """
+    if padded[lower - 1] + 1.0 <= score and padded[upper] - 1.0 >= score:
+        return 0.0, False, True
+    last = padded.size - 1
+    before = padded.copy()
+    if cap < inf:
+        start, stop = 1, last
+        shift = sca_capped_pull(padded, score, sq_norm, lower, upper, cap) * sq_norm
+    else:
+        start, stop, pull = sca_support(padded, score, sq_norm, lower, upper, softness)
+        shift = pull * sq_norm
+    if not abs(shift) < inf:
+        return 0.0, False, False
+    pull = 0.0
+    for i in range(start, stop):
+        if lower <= i < upper:
+            continue
+        sign = 1.0 if i < lower else -1.0
+        multiplier = (clipped_loss(padded, score, i, lower) - sign * shift) / softness
+        if cap < inf:
+            multiplier = min(cap, max(0.0, multiplier))
+        padded[i] -= sign * multiplier
+        pull += sign * multiplier
+    for i in range(2, last):
+        padded[i] = max(padded[i], padded[i - 1])
+    if age > 0.0:
+        for i in range(1, last):
+            drift[i] += age * (padded[i] - before[i])
+    return pull, True, True
+
+
+@njit(cache=True, nogil=True)
+def prank_step(padded, drift, age, score, lower, upper, size):
+    """PRank (Crammer & Singer 2001): every required threshold on the wrong side moves by ``size``.
+
+    With steps of equal size the order holds by their Lemma 1; with unequal ones (sample weights) a
+    threshold stops at its neighbour that does not move.
+    """
+    if padded[lower - 1] <= score < padded[upper]:
+        return 0.0, False, True
+    start = lower
+    while padded[start - 1] >= score:
+        start -= 1
+    stop = upper
+    while padded[stop] <= score:
+        stop += 1
+    floor, ceiling = padded[start - 1], padded[stop]
+    move_side(padded, drift, age, start, lower, 1.0, -inf, floor, size, 0.0)
+    move_side(padded, drift, age, upper, stop, -1.0, -inf, -ceiling, size, 0.0)
+    return size * ((lower - start) - (stop - upper)), True, True
+
+
+@njit(cache=True, nogil=True)
+def threshold_step(model, strength, score, sq_norm, lower, upper, age):
+    """Move the thresholds by the model's rule; returns pull, whether it moved, whether finite."""
+    rule = model.rule
+    padded, drift = model.padded, model.drift
+    if rule == PRANK:
+        return prank_step(padded, drift, age, score, lower, upper, strength)
+    softness = 1.0
+    cap = inf
+    if rule in (SOFT, SCA_SOFT):
+        softness = 1.0 + 0.5 / strength
+    elif rule in (CAPPED, SCA_CAPPED):
+        cap = strength
+    if rule <= SOFT:
+        return exact_step(padded, drift, age, score, sq_norm, lower, upper, softness, cap)
+    return sca_step(padded, drift, age, score, sq_norm, lower, upper, softness, cap)
+
+
+@njit(cache=True, nogil=True)
+def averaged_rank(model, values, columns, score, guess):
+    """Rank by the average of all iterates so far, from the last iterate's score."""
+    trials = max(model.counts[0], 1.0)
+    size = model.padded.size
+    drift_score, _ = score_and_norm(model.drift[size:], values, columns)
+    score -= drift_score / trials
+    rank = guess
+    while rank < size - 1 and model.padded[rank] - model.drift[rank] / trials <= score:
+        rank += 1
+    while rank > 1 and model.padded[rank - 1] - model.drift[rank - 1] / trials > score:
+        rank -= 1
+    return rank
+
+
+@njit(cache=True, nogil=True)
+def rank_row(model, values, columns, score, guess):
+    """Rank that the model gives a row whose score by the last iterate is known."""
+    if model.drift.size > 0:
+        return averaged_rank(model, values, columns, score, guess)
+    return rank_near(model.padded, score, guess)
+
+
+@njit(cache=True, nogil=True)
+def learn_ranked(model, strength, values, columns, lower, upper, want_rank):
+    """One trial of a learner with thresholds; the rank predicted before, or BAD_ROW."""
+    score, sq_norm = score_and_norm(model.weights, values, columns)
+    if not sq_norm < MAX_SQ_NORM:
+        return BAD_ROW
+    rank = rank_row(model, values, columns, score, lower) if want_rank else 1
+    if strength > 0.0:
+        averaging = model.drift.size > 0
+        age = model.counts[0] if averaging else 0.0
+        pull, moved, finite = threshold_step(model, strength, score, sq_norm, lower, upper, age)
+        if not finite:
+            return BAD_ROW
+        if moved:
+            add_scaled(model.weights, pull, values, columns)
+            if averaging:
+                add_scaled(model.drift[model.padded.size :], age * pull, values, columns)
+            model.counts[1] += 1
+        model.counts[0] += 1
+    return rank
+
+
+@njit(cache=True, nogil=True)
+def learn_perceptron(model, strength, values, columns, lower, upper):
+    """One trial of the multiclass perceptron, max-score update (Crammer & Singer 2003).
+
+    The best class of the interval is pulled towards the row and the best class outside pushed
+    away when the latter scores at least as high.
+    """
+    n_classes = model.padded.size - 1
+    width = row_width(model)
+    best, rival = lower, 0
+    best_score, rival_score = -inf, -inf
+    sq_norm = 0.0
+    for k in range(1, n_classes + 1):
+        vector = model.weights[(k - 1) * width : k * width]
+        score, sq_norm = score_and_norm(vector, values, columns)
+        if lower <= k <= upper:
+            if score > best_score:
+                best, best_score = k, score
+        elif score > rival_score:
+            rival, rival_score = k, score
+    if not sq_norm < MAX_SQ_NORM:
+        return BAD_ROW
+    rival_wins = rival_score > best_score or (rival_score == best_score and rival < best)
+    rank = rival if rival > 0 and rival_wins else best
+    if strength > 0.0:
+        if rival > 0 and rival_score >= best_score:
+            add_scaled(model.weights[(best - 1) * width : best * width], strength, values, columns)
+            vector = model.weights[(rival - 1) * width : rival * width]
+            add_scaled(vector, -strength, values, columns)
+            model.counts[1] += 1
+        model.counts[0] += 1
+    return rank
+
+
+@njit(cache=True, nogil=True)
+def walk(memory, data, columns, starts, lower, upper, sample_weight, order, predicted):
+    """Learn rows one by one; returns the first row that was refused, or -1.
+
+    ``sample_weight``, ``order`` and ``predicted`` may be empty: unit weights, rows as they come,
+    no predictions wanted.
+    """
+    model = view(memory)
+    perceptron = model.rule == PERCEPTRON
+    width = row_width(model)
+    want_rank = predicted.size > 0
+    strength = model.strength
+    for t in range(lower.size):
+        i = order[t] if order.size > 0 else t
+        if starts is None:
+            values = data[i * width : (i + 1) * width]
+            cols = None
+        else:
+            values = data[starts[i] : starts[i + 1]]
+            cols = columns[starts[i] : starts[i + 1]]
+        if sample_weight.size > 0:
+            strength = model.strength * sample_weight[i]
+        if perceptron:
+            rank = learn_perceptron(model, strength, values, cols, lower[i], upper[i])
+        else:
+            rank = learn_ranked(model, strength, values, cols, lower[i], upper[i], want_rank)
+        if rank == BAD_ROW:
+            return i
+        if want_rank:
+            predicted[i] = rank
+    return -1
+
+
+@njit(cache=True, nogil=True)
+def learn_one(memory, values, lower, upper):
+    """One dense trial straight from Python; the rank predicted before, or why it was refused."""
+    model = view(memory)
+    if not 1 <= lower <= upper <= model.padded.size - 1:
+        return BAD_LABEL
+    if values.size != row_width(model):
+        return BAD_WIDTH
+    if model.rule == PERCEPTRON:
+        return learn_perceptron(model, model.strength, values, None, lower, upper)
+    return learn_ranked(model, model.strength, values, None, lower, upper, True)
+
+
+@njit(cache=True, nogil=True)
+def predict_one(memory, values):
+    """Rank of one dense row straight from Python, or why it was refused."""
+    model = view(memory)
+    n_classes = model.padded.size - 1
+    if values.size != row_width(model):
+        return BAD_WIDTH
+    if model.rule == PERCEPTRON:
+        return learn_perceptron(model, 0.0, values, None, 1, n_classes)
+    return learn_ranked(model, 0.0, values, None, 1, n_classes, True)
+
+
+@njit(cache=True, nogil=True)
+def scores(weights, data, columns, starts, out):
+    """Dot product of every row with the weights; returns the first non-finite one's row, or -1."""
+    width = weights.size
+    for i in range(out.size):
+        if starts is None:
+            values = data[i * width : (i + 1) * width]
+            cols = None
+        else:
+            values = data[starts[i] : starts[i + 1]]
+            cols = columns[starts[i] : starts[i + 1]]
+        out[i], _ = score_and_norm(weights, values, cols)
+        if not abs(out[i]) < inf:
+            return i
+    return -1

@@ -1,0 +1,1 @@
+"""Data: coarsening exact labels into intervals, named data sets, synthetic streams."""

@@ -1,0 +1,86 @@
+"""Interval labels made from exact ones, as section 6.2 of the paper makes them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ordspan.core.labels import Ranks, check_classes, encode, infer_classes
+
+RECIPES = {
+    # [y-1, y], [y, y+1], [y-1, y] again as printed, [y-2, y], [y, y+2], [y-2, y+2]
+    "paper": ((-1, 0), (0, 1), (-1, 0), (-2, 0), (0, 2), (-2, 2)),
+    # the repeated interval read as a slip of the pen for [y-1, y+1]
+    "symmetric": ((-1, 0), (0, 1), (-1, 1), (-2, 0), (0, 2), (-2, 2)),
+}
+
+
+def coarsen_ranks(
+    ranks: Ranks,
+    fraction: float,
+    n_classes: int,
+    rng: np.random.Generator,
+    recipe: str = "paper",
+) -> tuple[Ranks, Ranks]:
+    """Widen a random fraction of exact ranks to one of six intervals each, cut to 1..K."""
+    if recipe not in RECIPES:
+        raise ValueError(f"unknown recipe {recipe!r}; choose one of {', '.join(RECIPES)}")
+    if not 0 <= fraction <= 1:
+        raise ValueError(f"fraction must be between 0 and 1, got {fraction!r}")
+    offsets = np.array(RECIPES[recipe])
+    lower, upper = ranks.copy(), ranks.copy()
+    chosen = rng.permutation(ranks.size)[: round(fraction * ranks.size)]
+    widths = offsets[rng.integers(len(offsets), size=chosen.size)]
+    lower[chosen] = np.maximum(1, ranks[chosen] + widths[:, 0])
+    upper[chosen] = np.minimum(n_classes, ranks[chosen] + widths[:, 1])
+    return lower, upper
+
+
+def coarsen(
+    y: ArrayLike,
+    fraction: float,
+    *,
+    classes: Any = None,
+    recipe: str = "paper",
+    random_state: int | np.random.Generator | None = None,
+) -> NDArray[Any]:
+    """Turn a random fraction of exact labels into intervals, as the paper's experiments do.
+
+    Parameters
+    ----------
+    y : array-like of shape (n,)
+        Exact labels.
+    fraction : float
+        Share of the rows to coarsen, 0 to 1; exactly ``round(fraction * n)`` rows are drawn.
+    classes : array-like, optional
+        All classes from lowest to highest; left out, the labels that occur, sorted.
+    recipe : {"paper", "symmetric"}
+        The six intervals drawn from with equal chance, cut to the classes: as printed, where
+        [y-1, y] stands twice, or with [y-1, y+1] in place of the repeated one.
+    random_state : int, numpy Generator or None
+        Seed.
+
+    Returns
+    -------
+    ndarray of shape (n, 2)
+        Intervals that contain the exact labels.
+
+    Examples
+    --------
+    >>> from ordspan import coarsen
+    >>> coarsen([1, 2, 3, 4, 5], 0.4, random_state=1)
+    array([[1, 1],
+           [2, 2],
+           [3, 3],
+           [2, 4],
+           [4, 5]])
+    """
+    labels = np.asarray(y)
+    if labels.ndim != 1:
+        raise ValueError(f"y must be 1-d exact labels, but has shape {labels.shape}")
+    order = check_classes(infer_classes(labels) if classes is None else classes)
+    rng = np.random.default_rng(random_state)
+    ends = coarsen_ranks(encode(labels, order), fraction, order.size, rng, recipe)
+    return np.column_stack([order[ranks - 1] for ranks in ends])

@@ -1,0 +1,252 @@
+"""What every estimator shares: check, hand over to a learner, answer in the user's words."""
+
+from __future__ import annotations
+
+import numbers
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import (
+    _check_sample_weight,
+    check_consistent_length,
+    check_is_fitted,
+    validate_data,
+)
+
+from ordspan.core.labels import encode_interval, shown
+from ordspan.core.losses import distance
+from ordspan.estimators.targets import Labels, find_classes, read_labels
+from ordspan.learners import Learner
+
+FLOATS = [np.float64, np.float32]
+
+
+@contextmanager
+def unchanged_on_error(estimator: BaseEstimator) -> Iterator[None]:
+    """Give an estimator back its attributes when the block raises."""
+    before = dict(vars(estimator))
+    try:
+        yield
+    except BaseException:
+        vars(estimator).clear()
+        vars(estimator).update(before)
+        raise
+
+
+class OrdinalEstimator(ClassifierMixin, BaseEstimator):
+    """Base of the online estimators; a subclass names its parameters and makes its learner."""
+
+    max_iter: int
+    shuffle: bool
+    classes: Any
+    random_state: Any
+
+    def _make_learner(self, n_features: int, n_classes: int) -> Learner:
+        raise NotImplementedError("a subclass makes its learner")
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Learn from scratch in ``max_iter`` passes over the rows.
+
+        Parameters
+        ----------
+        X : array-like or CSR matrix of shape (n, d)
+            Features; standardise them first.
+        y : array-like of shape (n,) or (n, 2)
+            Exact labels, or inclusive intervals ``[lower, upper]``, in your own labels.
+        sample_weight : array-like of shape (n,), optional
+            Scales C (the step size of the baselines) of each row; 0 leaves a row out.
+
+        Returns
+        -------
+        self
+        """
+        with unchanged_on_error(self):
+            self._check_fit_parameters()
+            X = self._checked(X, reset=True)
+            labels = read_labels(y)
+            classes = find_classes(labels, self.classes)
+            lower, upper, weight = self._ends(X, labels, classes, sample_weight)
+            learner = self._make_learner(X.shape[1], classes.size)
+            rng = check_random_state(self.random_state)
+            for _ in range(self.max_iter):
+                order = rng.permutation(X.shape[0]) if self.shuffle else None
+                self._learn(learner, X, lower, upper, weight, order)
+            self.classes_ = classes
+            self.n_iter_ = self.max_iter
+            self._learner = learner
+        return self
+
+    def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
+        """Learn the rows once, in their order, going on from what was learned before.
+
+        Parameters
+        ----------
+        X, y, sample_weight :
+            As in ``fit``.
+        classes : array-like, optional
+            All classes from lowest to highest; needed in the first call unless the estimator was
+            given ``classes`` or ``y`` is an ordered Categorical.
+
+        Returns
+        -------
+        self
+        """
+        with unchanged_on_error(self):
+            first = not self.__sklearn_is_fitted__()
+            X = self._checked(X, reset=first)
+            labels = read_labels(y)
+            order = self._classes_for_partial_fit(labels, classes, first)
+            lower, upper, weight = self._ends(X, labels, order, sample_weight)
+            learner = self._make_learner(X.shape[1], order.size) if first else self._learner
+            self._learn(learner, X, lower, upper, weight, None)
+            if first:
+                self.classes_ = order
+                self.n_iter_ = 1
+                self._learner = learner
+        return self
+
+    def _check_fit_parameters(self) -> None:
+        if not isinstance(self.max_iter, numbers.Integral) or self.max_iter < 1:
+            raise ValueError(f"max_iter must be a whole number >= 1, got {self.max_iter!r}")
+
+    def _checked(self, X: Any, *, reset: bool) -> Any:
+        """X as a float matrix; NaN and infinity are found by the walk, not by another read."""
+        refuse_text_columns(X)
+        return validate_data(
+            self, X, reset=reset, accept_sparse="csr", dtype=FLOATS, ensure_all_finite=False
+        )
+
+    def _ends(
+        self, X: Any, labels: Labels, classes: NDArray[Any], sample_weight: Any
+    ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64] | None]:
+        check_consistent_length(X, labels.lower)
+        lower, upper = encode_interval(labels.lower, labels.upper, classes)
+        if sample_weight is None:
+            return lower, upper, None
+        weight = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
+        return lower, upper, weight
+
+    def _learn(
+        self, learner: Learner, X: Any, lower: Any, upper: Any, weight: Any, order: Any
+    ) -> None:
+        learner.learn_many(
+            X, lower, upper, sample_weight=weight, order=order, feature_names=self._names()
+        )
+
+    def _classes_for_partial_fit(self, labels: Labels, given: Any, first: bool) -> NDArray[Any]:
+        if first:
+            given = self.classes if given is None else given
+            if given is None and labels.order is None:
+                raise ValueError(
+                    "classes must be given in the first call of partial_fit: a first batch need "
+                    "not show every class"
+                )
+            return find_classes(labels, given)
+        if given is not None and not np.array_equal(np.asarray(given), self.classes_):
+            raise ValueError(
+                f"classes {shown(np.asarray(given))} differ from those of the first call of "
+                f"partial_fit or fit, {shown(self.classes_)}"
+            )
+        return self.classes_
+
+    def _names(self) -> Any:
+        return getattr(self, "feature_names_in_", None)
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "_learner")
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        # one direction and ordered thresholds cannot separate classes that lie in no order
+        tags.classifier_tags.poor_score = True
+        return tags
+
+    @property
+    def coef_(self) -> NDArray[np.float64]:
+        """Weights of the features."""
+        check_is_fitted(self)
+        return self._learner.weights
+
+    @property
+    def n_updates_(self) -> int:
+        """Number of rows that moved the parameters."""
+        check_is_fitted(self)
+        return self._learner.n_updates
+
+    def _ranks(self, X: Any) -> NDArray[np.int64]:
+        check_is_fitted(self)
+        X = self._checked(X, reset=False)
+        return self._learner.predict_many(X, feature_names=self._names())
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """Class of every row, in the user's own labels."""
+        ranks = self._ranks(X)
+        return self.classes_[ranks - 1]
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """Minus the mean distance in ranks from the prediction to the label's interval.
+
+        0 is perfect; larger is better.
+        """
+        ranks = self._ranks(X)
+        labels = read_labels(y)
+        check_consistent_length(ranks, labels.lower)
+        lower, upper = encode_interval(labels.lower, labels.upper, self.classes_)
+        return -float(np.average(distance(ranks, lower, upper), weights=sample_weight))
+
+
+class ThresholdEstimator(OrdinalEstimator):
+    """An estimator with one score and sorted thresholds."""
+
+    @property
+    def thresholds_(self) -> NDArray[np.float64]:
+        """Sorted thresholds between neighbouring classes, (K - 1,)."""
+        check_is_fitted(self)
+        return self._learner.thresholds
+
+    def latent(self, X: Any) -> NDArray[np.float64]:
+        """Score of every row on the scale of ``thresholds_``."""
+        check_is_fitted(self)
+        X = self._checked(X, reset=False)
+        return self._learner.latent(X, feature_names=self._names())
+
+    def decision_function(self, X: Any) -> NDArray[np.float64]:
+        """How far each row lies inside each class's band of scores, (n, K).
+
+        Positive for the predicted class alone, so its argmax is ``predict``; minus the distance to
+        the band for the others. With two classes it is one column, (n,), positive for the second,
+        as everywhere in scikit-learn.
+        """
+        score = self.latent(X)
+        tiny = np.finfo(np.float64).tiny  # a score on a threshold belongs to the class above
+        if self.classes_.size == 2:
+            margin = score - self.thresholds_[0]
+            return np.where(margin == 0.0, tiny, margin)
+        edges = np.concatenate([[-np.inf], self.thresholds_, [np.inf]])
+        inside = np.minimum(score[:, None] - edges[:-1], edges[1:] - score[:, None])
+        ranks = np.searchsorted(self.thresholds_, score, side="right")
+        rows = np.arange(score.size)
+        inside[rows, ranks] = np.maximum(inside[rows, ranks], tiny)
+        return inside
+
+
+def refuse_text_columns(X: Any) -> None:
+    """Name the first column of a data frame that holds no numbers."""
+    if not (hasattr(X, "columns") and hasattr(X, "dtypes")):
+        return
+    for name, dtype in zip(X.columns, X.dtypes, strict=True):
+        if str(dtype).lower() in ("object", "str", "string", "category", "categorical", "enum"):
+            values = np.asarray(X[name])
+            try:
+                values.astype(np.float64)
+            except (TypeError, ValueError):
+                raise ValueError(
+                    f"column {name!r} of X holds {dtype}, such as {values[:1].tolist()}, which "
+                    "cannot be converted to float; encode it first, for example with OneHotEncoder"
+                ) from None

@@ -1,0 +1,108 @@
+"""Labels as users keep them (arrays, lists of pairs, pandas, polars) into lower and upper ends."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.exceptions import DataConversionWarning
+from sklearn.utils.multiclass import check_classification_targets
+
+from ordspan.core.labels import check_classes, infer_classes, is_open, shown
+
+
+class Labels(NamedTuple):
+    """Ends of the intervals in the user's labels; the same array twice when they are exact."""
+
+    lower: NDArray[Any]
+    upper: NDArray[Any]
+    order: NDArray[Any] | None  # the order of the classes, where the container knows it
+
+
+def read_labels(y: Any) -> Labels:
+    """Lower and upper ends of labels in any container.
+
+    >>> read_labels([[1, 2], [2, 2]]).upper
+    array([2, 2])
+    """
+    if y is None:
+        raise ValueError("this estimator requires y to be passed, but the target y is None")
+    if hasattr(y, "left") and hasattr(y, "right") and hasattr(y, "closed"):
+        return _from_pandas_interval(y)
+    if hasattr(y, "columns") and hasattr(y, "shape"):
+        return _from_frame(y)
+    values, order = _column(y)
+    if values.ndim == 2 and values.shape[1] == 2:
+        return Labels(values[:, 0], values[:, 1], order)
+    if values.ndim == 2 and values.shape[1] == 1:
+        warnings.warn(
+            "A column-vector y was passed when a 1d array was expected; y.ravel() was used",
+            DataConversionWarning,
+            stacklevel=2,
+        )
+        values = values.ravel()
+    if values.ndim != 1:
+        raise ValueError(
+            f"y must have shape (n,) or, for intervals, (n, 2), but has shape {values.shape}"
+        )
+    if values.size and isinstance(values[0], list | tuple):
+        raise ValueError("y has pairs of different lengths; give every row [lower, upper]")
+    return Labels(values, values, order)
+
+
+def _from_frame(y: Any) -> Labels:
+    names = list(y.columns)
+    if len(names) not in (1, 2):
+        raise ValueError(
+            f"y has {len(names)} columns; give one column of labels or two, lower and upper"
+        )
+    columns = [_column(y[name]) for name in names]
+    lower, order = columns[0]
+    upper, upper_order = columns[-1]
+    if order is not None and upper_order is not None and not np.array_equal(order, upper_order):
+        raise ValueError(
+            f"the two columns of y have different orders: {shown(order)} and {shown(upper_order)}"
+        )
+    return Labels(lower, upper, upper_order if order is None else order)
+
+
+def _column(y: Any) -> tuple[NDArray[Any], NDArray[Any] | None]:
+    """Values and, for an ordered Categorical or a polars Enum, the order of the categories."""
+    dtype: Any = getattr(y, "dtype", None)
+    if getattr(dtype, "ordered", False):  # pandas
+        return np.asarray(y), np.asarray(dtype.categories)
+    if type(dtype).__name__ == "Enum":  # polars
+        return y.cast(str).to_numpy(), dtype.categories.to_numpy()
+    if hasattr(dtype, "closed"):
+        labels = _from_pandas_interval(y.array)
+        return np.column_stack([labels.lower, labels.upper]), None
+    return np.asarray(y), None
+
+
+def _from_pandas_interval(y: Any) -> Labels:
+    if y.closed != "both":
+        raise ValueError(
+            f"y holds intervals closed on '{y.closed}'; ordspan's ends are inclusive, so build "
+            "them with closed='both'"
+        )
+    return Labels(np.asarray(y.left), np.asarray(y.right), None)
+
+
+def find_classes(labels: Labels, given: Any) -> NDArray[Any]:
+    """The order of the classes: the given one, the container's own, or sorted labels."""
+    if given is not None:
+        return check_classes(given)
+    if labels.order is not None:
+        return check_classes(labels.order)
+    exact = labels.lower is labels.upper
+    if exact and is_open(labels.lower).any():
+        row = int(np.argmax(is_open(labels.lower)))
+        raise ValueError(
+            f"Input y contains NaN, infinity or a missing value: row {row} is "
+            f"{labels.lower[row]!r}; only an interval can have an open end"
+        )
+    found = infer_classes(labels.lower) if exact else infer_classes(labels.lower, labels.upper)
+    check_classification_targets(found)
+    return check_classes(found)

@@ -1,0 +1,321 @@
+"""Online learners with one weight per feature: state, and the calls that hand it to the walks."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NoReturn, Self
+
+import numpy as np
+from numba.core.errors import TypingError
+from numpy.typing import ArrayLike, NDArray
+
+from ordspan.core import updates
+from ordspan.core.labels import Ranks, check_ranks
+from ordspan.learners.rows import FLOATS, as_rows, blocks, refusal
+
+VARIANTS = {"PA": updates.HARD, "PA-I": updates.CAPPED, "PA-II": updates.SOFT}
+SOLVERS = {"exact": 0, "sca": updates.SCA_HARD - updates.HARD}
+DEFAULT_C = 0.1
+
+Floats = NDArray[np.float64]
+NO_WEIGHTS: Floats = np.empty(0)
+NO_ORDER: NDArray[np.intp] = np.empty(0, dtype=np.intp)
+NO_RANKS: Ranks = np.empty(0, dtype=np.int64)
+
+
+compiled_learn_one = updates.learn_one  # one look-up less in the call that has to be short
+
+
+class RowError(ValueError):
+    """A row that cannot be learned or predicted; the learner is as it was before the call."""
+
+
+def as_row(x: ArrayLike) -> NDArray[Any]:
+    """One example as a 1-d float array."""
+    row = np.asarray(x)
+    if row.ndim != 1:
+        raise ValueError(f"one example is a 1-d row, got shape {row.shape}")
+    return row if row.dtype in FLOATS else row.astype(np.float64)
+
+
+def check_rule(variant: str, C: float, solver: str = "exact") -> int:
+    """The integer that the compiled code knows a variant by.
+
+    >>> check_rule("PA-II", 1.0)
+    2
+    """
+    for name, value, known in (("variant", variant, VARIANTS), ("solver", solver, SOLVERS)):
+        if value not in known:
+            raise ValueError(f"unknown {name} {value!r}; choose one of {', '.join(known)}")
+    if not (isinstance(C, int | float | np.number) and C > 0 and math.isfinite(C)):
+        raise ValueError(f"C must be a finite number above 0, got {C!r}")
+    return VARIANTS[variant] + SOLVERS[solver]
+
+
+class Learner:
+    """An online ranker on ranks 1..K; subclasses choose the rule.
+
+    All that it knows is the one array ``memory``: copy it to remember, write it back to forget.
+    """
+
+    def __init__(
+        self, n_features: int, n_classes: int, *, rule: int, strength: float, average: bool
+    ) -> None:
+        if n_features < 1:
+            raise ValueError(f"n_features must be at least 1, got {n_features}")
+        if n_classes < 2:
+            raise ValueError(f"n_classes must be at least 2, got {n_classes}")
+        self.n_features = n_features
+        self.n_classes = n_classes
+        self.memory = updates.new_memory(rule, strength, n_features, n_classes, average)
+
+    def _view(self) -> updates.Model:
+        return updates.view.py_func(self.memory)  # type: ignore[no-untyped-call]
+
+    def restore(self, memory: Floats) -> Self:
+        """Take over the memory of a learner of the same kind and shape."""
+        settings = slice(0, updates.AVERAGING + 1)
+        if memory.shape != self.memory.shape or any(memory[settings] != self.memory[settings]):
+            raise ValueError("the memory belongs to a learner of another kind or shape")
+        self.memory[...] = memory
+        return self
+
+    @property
+    def n_trials(self) -> int:
+        """Examples seen."""
+        return int(self.memory[updates.TRIALS])
+
+    @property
+    def n_updates(self) -> int:
+        """Examples that moved the parameters."""
+        return int(self.memory[updates.UPDATES])
+
+    @property
+    def weights(self) -> Floats:
+        """The weights it predicts with: the average of all iterates, or the last one."""
+        model = self._view()
+        if model.drift.size == 0 or self.n_trials == 0:
+            return model.weights.copy()
+        return model.weights - model.drift[model.padded.size :] / self.n_trials
+
+    @property
+    def thresholds(self) -> Floats:
+        """The sorted thresholds it predicts with."""
+        model = self._view()
+        if model.drift.size == 0 or self.n_trials == 0:
+            return model.padded[1:-1].copy()
+        average = model.padded[1:-1] - model.drift[1 : model.padded.size - 1] / self.n_trials
+        # an average of sorted thresholds is sorted, up to its own rounding
+        return np.maximum.accumulate(average)
+
+    def learn_one(self, x: NDArray[Any], lower: int, upper: int | None = None) -> int:
+        """Learn one example with rank in lower..upper; returns the rank predicted before.
+
+        >>> LinearLearner(n_features=2, n_classes=3).learn_one(np.array([1.0, 0.0]), 1, 2)
+        3
+        """
+        if x.__class__ is not np.ndarray or x.dtype.char not in "df":
+            x = as_row(x)
+        if upper is None:
+            upper = lower
+        try:
+            rank = compiled_learn_one(self.memory, x, lower, upper)
+        except TypingError:
+            raise TypeError(
+                "learn_one takes a 1-d row of numbers and whole-number ranks, got "
+                f"x of shape {np.shape(x)}, lower={lower!r}, upper={upper!r}"
+            ) from None
+        if rank <= 0:
+            self._refuse(rank, x, lower, upper)
+        return rank
+
+    def predict_one(self, x: NDArray[Any]) -> int:
+        """Rank of one example."""
+        rank = updates.predict_one(self.memory, as_row(x))
+        if rank <= 0:
+            self._refuse(rank, x)
+        return rank
+
+    def _refuse(self, code: int, x: NDArray[Any], lower: Any = 1, upper: Any = 1) -> NoReturn:
+        if code == updates.BAD_LABEL:
+            raise ValueError(
+                f"label [{lower}, {upper}] is not an interval within 1..{self.n_classes}"
+            )
+        if code == updates.BAD_WIDTH:
+            raise ValueError(f"x has {x.size} features, but the learner has {self.n_features}")
+        raise RowError(refusal(x.reshape(1, -1), 0))
+
+    def learn_many(
+        self,
+        X: Any,
+        lower: ArrayLike,
+        upper: ArrayLike | None = None,
+        *,
+        sample_weight: ArrayLike | None = None,
+        order: NDArray[np.intp] | None = None,
+        predict: bool = False,
+        feature_names: Any = None,
+    ) -> Ranks | None:
+        """Learn rows one after the other; a refused row leaves the learner as it was.
+
+        Parameters
+        ----------
+        X : array or CSR matrix of shape (n, d)
+            Rows, float64 or float32, any stride.
+        lower, upper : arrays of shape (n,)
+            Ends of the intervals in ranks 1..K; ``upper`` left out means exact labels.
+        sample_weight : array of shape (n,), optional
+            Scales C (the step size of the baselines) of each row; 0 skips a row.
+        order : array of row numbers, optional
+            The order in which to learn the rows, each once.
+        predict : bool
+            Also return the rank predicted for each row before it was learned.
+        feature_names : sequence, optional
+            Names for the message about a bad value.
+        """
+        matrix = self._checked(X)
+        low, high = check_ranks(lower, lower if upper is None else upper, self.n_classes)
+        if low.size != matrix.shape[0]:
+            raise ValueError(f"X has {matrix.shape[0]} rows, but there are {low.size} labels")
+        weight = NO_WEIGHTS if sample_weight is None else check_weights(sample_weight, low.size)
+        turn = NO_ORDER if order is None else order
+        predicted = np.empty(low.size, dtype=np.int64) if predict else NO_RANKS
+        before = self.memory.copy()
+        for block, block_order in blocks(matrix, turn):
+            picked = turn[block.rows] if turn.size and not block_order.size else block.rows
+            ranks = predicted[picked] if predict else NO_RANKS
+            bad = updates.walk(
+                self.memory,
+                block.data,
+                block.columns,
+                block.starts,
+                low[picked],
+                high[picked],
+                weight[picked] if weight.size else NO_WEIGHTS,
+                block_order,
+                ranks,
+            )
+            if bad >= 0:
+                self.memory[...] = before
+                rows = np.arange(low.size)[picked]
+                raise RowError(refusal(matrix, int(rows[bad]), feature_names))
+            if predict:
+                predicted[picked] = ranks
+        return predicted if predict else None
+
+    def _checked(self, X: Any) -> Any:
+        matrix = as_rows(X)
+        if matrix.shape[1] != self.n_features:
+            raise ValueError(
+                f"X has {matrix.shape[1]} features, but the learner has {self.n_features}"
+            )
+        return matrix
+
+    def latent(self, X: Any, *, feature_names: Any = None) -> Floats:
+        """Score of every row, (n,); one column per class, (n, K), where there are no thresholds."""
+        matrix = self._checked(X)
+        return _scores(self.weights, matrix, feature_names)
+
+    def predict_many(self, X: Any, *, feature_names: Any = None) -> Ranks:
+        """Rank of every row."""
+        latent = self.latent(X, feature_names=feature_names)
+        return np.searchsorted(self.thresholds, latent, side="right").astype(np.int64) + 1
+
+
+def _scores(weights: Floats, matrix: Any, feature_names: Any) -> Floats:
+    out = np.empty(matrix.shape[0])
+    for block, _ in blocks(matrix, NO_ORDER):
+        part = out[block.rows]
+        bad = updates.scores(weights, block.data, block.columns, block.starts, part)
+        if bad >= 0:
+            raise RowError(refusal(matrix, block.rows.start + bad, feature_names))
+    return out
+
+
+def check_weights(sample_weight: ArrayLike, n_rows: int) -> Floats:
+    """Sample weights as floats, finite and not negative."""
+    weight = np.asarray(sample_weight, dtype=np.float64)
+    if weight.shape != (n_rows,):
+        raise ValueError(f"sample_weight has shape {weight.shape}, expected ({n_rows},)")
+    bad = np.flatnonzero(~((weight >= 0) & np.isfinite(weight)))
+    if bad.size:
+        raise ValueError(
+            f"row {bad[0]}: sample_weight {weight[bad[0]]} is not a finite number >= 0"
+        )
+    return weight
+
+
+class LinearLearner(Learner):
+    """Exact PA, PA-I or PA-II on ranks 1..K: the thin fast path under `OrdinalPA`.
+
+    Parameters
+    ----------
+    n_features, n_classes : int
+        Length of a row, and the number of ranks K.
+    variant : {"PA-I", "PA", "PA-II"}
+        Which update.
+    C : float
+        Aggressiveness of PA-I and PA-II; PA has none.
+    average : bool
+        Predict with the average of all iterates instead of the last.
+    solver : {"exact", "sca"}
+        "sca" is the paper's printed search, which often misses the optimum; for comparison.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from ordspan.learners import LinearLearner
+    >>> learner = LinearLearner(n_features=1, n_classes=2, variant="PA")
+    >>> learner.learn_one(np.array([1.0]), 1, 1)  # predicted rank 2, then learns rank 1
+    2
+    >>> learner.predict_one(np.array([1.0]))
+    1
+    >>> learner.weights, learner.thresholds
+    (array([-0.5]), array([0.5]))
+    """
+
+    def __init__(
+        self,
+        n_features: int,
+        n_classes: int,
+        variant: str = "PA-I",
+        C: float = DEFAULT_C,
+        average: bool = False,
+        *,
+        solver: str = "exact",
+    ) -> None:
+        rule = check_rule(variant, C, solver)
+        super().__init__(n_features, n_classes, rule=rule, strength=float(C), average=average)
+
+
+class PRankLearner(Learner):
+    """PRank (Crammer & Singer 2001) on ranks 1..K.
+
+    On an interval label only the required thresholds are moved.
+    """
+
+    def __init__(self, n_features: int, n_classes: int) -> None:
+        super().__init__(n_features, n_classes, rule=updates.PRANK, strength=1.0, average=False)
+
+
+class PerceptronLearner(Learner):
+    """Multiclass perceptron with the max-score update (Crammer & Singer 2003) on ranks 1..K."""
+
+    def __init__(self, n_features: int, n_classes: int) -> None:
+        super().__init__(
+            n_features, n_classes, rule=updates.PERCEPTRON, strength=1.0, average=False
+        )
+
+    @property
+    def weights(self) -> Floats:
+        """One vector per class, (K, d)."""
+        return self._view().weights.reshape(self.n_classes, self.n_features).copy()
+
+    def latent(self, X: Any, *, feature_names: Any = None) -> Floats:
+        """Score of every row for every class, (n, K)."""
+        matrix = self._checked(X)
+        return np.column_stack([_scores(w, matrix, feature_names) for w in self.weights])
+
+    def predict_many(self, X: Any, *, feature_names: Any = None) -> Ranks:
+        """Class with the highest score, the lowest of equals."""
+        return np.argmax(self.latent(X, feature_names=feature_names), axis=1).astype(np.int64) + 1

@@ -1,0 +1,209 @@
+"""Model files: one safetensors file with a JSON header; loading never runs code.
+
+The file holds the learner's memory, a SHA-256 digest of every other byte, and one JSON text with
+the estimator's name, parameters and classes. Equal models give equal bytes.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from safetensors.numpy import load as load_tensors
+from safetensors.numpy import save as save_tensors
+from sklearn.utils.validation import check_is_fitted
+
+from ordspan.estimators import MulticlassPerceptron, OrdinalPA, PRank
+
+FORMAT_VERSION = 1
+ESTIMATORS = {cls.__name__: cls for cls in (MulticlassPerceptron, OrdinalPA, PRank)}
+DIGEST_SIZE = hashlib.sha256().digest_size
+
+
+class ModelFileError(ValueError):
+    """A file that is not a whole, unchanged ordspan model."""
+
+
+def save(model: Any, path: str | os.PathLike[str]) -> None:
+    """Write a fitted estimator to a file, whole or not at all.
+
+    Parameters
+    ----------
+    model : estimator
+        A fitted ordspan estimator.
+    path : path-like
+        Where to write. The file appears under this name only when it is complete on disk.
+
+    Examples
+    --------
+    >>> import tempfile, pathlib
+    >>> from ordspan import OrdinalPA, load, save
+    >>> model = OrdinalPA(random_state=0).fit([[0.0], [1.0], [2.0]], [1, 2, 3])
+    >>> path = pathlib.Path(tempfile.mkdtemp()) / "model.ordspan"
+    >>> save(model, path)
+    >>> load(path).predict([[2.0]])
+    array([3])
+    """
+    write_atomically(Path(path), to_bytes(model))
+
+
+def load(path: str | os.PathLike[str]) -> Any:
+    """Read a fitted estimator back, bit for bit; a damaged or foreign file is refused.
+
+    Parameters
+    ----------
+    path : path-like
+        A file written by `save`.
+
+    Returns
+    -------
+    estimator
+        Predicts, and goes on with ``partial_fit``, exactly as the one that was saved.
+    """
+    return from_bytes(Path(path).read_bytes(), str(path))
+
+
+def write_atomically(path: Path, content: bytes) -> None:
+    """Replace a file by another content at once: temporary file, fsync, rename."""
+    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        os.chmod(temporary, 0o666 & ~_umask())
+        os.replace(temporary, path)
+    except BaseException:
+        Path(temporary).unlink(missing_ok=True)
+        raise
+    _sync_folder(path.parent)
+
+
+def _umask() -> int:
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask
+
+
+def _sync_folder(folder: Path) -> None:
+    """Make the rename itself durable, where folders can be opened (not on Windows)."""
+    if os.name == "posix":
+        handle = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(handle)
+        finally:
+            os.close(handle)
+
+
+def to_bytes(model: Any) -> bytes:
+    """The content of a model file."""
+    name = type(model).__name__
+    if ESTIMATORS.get(name) is not type(model):
+        raise TypeError(
+            f"cannot save a {name}; save takes {', '.join(sorted(ESTIMATORS))} (for a Pipeline, "
+            "save its last step and keep the transformers with their own tools)"
+        )
+    check_is_fitted(model)
+    names = getattr(model, "feature_names_in_", None)
+    header = {
+        "format": FORMAT_VERSION,
+        "estimator": name,
+        "parameters": {k: _plain(k, v) for k, v in model.get_params(deep=False).items()},
+        "classes": _plain("classes_", model.classes_),
+        "n_features": int(model.n_features_in_),
+        "feature_names": None if names is None else names.tolist(),
+        "n_iter": int(model.n_iter_),
+    }
+    tensors: dict[str, NDArray[Any]] = {
+        "digest": np.zeros(DIGEST_SIZE, dtype=np.uint8),
+        "memory": model._learner.memory,
+    }
+    text = json.dumps(header, sort_keys=True, allow_nan=False)
+    content = bytearray(save_tensors(tensors, metadata={"ordspan": text}))
+    start = _digest_start(content)
+    content[start : start + DIGEST_SIZE] = hashlib.sha256(content).digest()
+    return bytes(content)
+
+
+def from_bytes(content: bytes, name: str) -> Any:
+    """The estimator that a model file holds."""
+    header = _checked_header(content, name)
+    if header["format"] > FORMAT_VERSION:
+        raise ModelFileError(
+            f"{name} has model format {header['format']}, this ordspan reads up to "
+            f"{FORMAT_VERSION}; upgrade ordspan"
+        )
+    if header["estimator"] not in ESTIMATORS:
+        raise ModelFileError(f"{name} holds an unknown estimator {header['estimator']!r}")
+    parameters = {k: _unplain(v) for k, v in header["parameters"].items()}
+    model = ESTIMATORS[header["estimator"]](**parameters)
+    model.classes_ = _unplain(header["classes"])
+    model.n_features_in_ = header["n_features"]
+    if header["feature_names"] is not None:
+        model.feature_names_in_ = np.array(header["feature_names"], dtype=object)
+    model.n_iter_ = header["n_iter"]
+    learner = model._make_learner(header["n_features"], model.classes_.size)
+    model._learner = learner.restore(load_tensors(content)["memory"])
+    return model
+
+
+def _checked_header(content: bytes, name: str) -> dict[str, Any]:
+    """The JSON text of a file whose digest agrees with every other byte of it."""
+    try:
+        start = _digest_start(content)
+        text = _raw_header(content)["__metadata__"]["ordspan"]
+    except (KeyError, TypeError, ValueError, IndexError, RecursionError):
+        raise ModelFileError(
+            f"{name} is not an ordspan model file, or it is damaged or cut short; "
+            "write it anew with ordspan.save"
+        ) from None
+    blank = bytearray(content)
+    blank[start : start + DIGEST_SIZE] = bytes(DIGEST_SIZE)
+    if content[start : start + DIGEST_SIZE] != hashlib.sha256(blank).digest():
+        raise ModelFileError(f"{name} is damaged: its checksum does not agree with its content")
+    return json.loads(text)
+
+
+def _raw_header(content: bytes | bytearray) -> dict[str, Any]:
+    size = int.from_bytes(content[:8], "little")
+    if len(content) < 8 or size > len(content) - 8:
+        raise ValueError("cut short")
+    return json.loads(bytes(content[8 : 8 + size]))
+
+
+def _digest_start(content: bytes | bytearray) -> int:
+    offsets = _raw_header(content)["digest"]["data_offsets"]
+    start = 8 + int.from_bytes(content[:8], "little") + int(offsets[0])
+    if offsets[1] - offsets[0] != DIGEST_SIZE or start + DIGEST_SIZE > len(content):
+        raise ValueError("no digest")
+    return start
+
+
+def _plain(name: str, value: Any) -> Any:
+    """A parameter as JSON; arrays and NumPy scalars keep their type."""
+    if value is None or isinstance(value, bool | int | float | str):
+        return value
+    if isinstance(value, np.generic):
+        value = np.asarray(value)
+    if isinstance(value, list | tuple):
+        return [_plain(name, v) for v in value]
+    if hasattr(value, "__array__"):
+        array: NDArray[Any] = np.asarray(value)
+        if array.dtype.kind in "biufU":
+            return {"dtype": array.dtype.str, "values": array.tolist()}
+    raise TypeError(
+        f"cannot save {name}={value!r}; use plain numbers, words or lists (for random_state an int)"
+    )
+
+
+def _unplain(value: Any) -> Any:
+    if isinstance(value, dict):
+        array = np.array(value["values"], dtype=value["dtype"])
+        return array if array.ndim else array[()]
+    return value
