@@ -36,7 +36,7 @@ demo: $(READY) ## learn from exact and interval labels with all five algorithms
 
 bench: $(READY) ## measure every speed claim of the README, one table
 	$(BIN)/pip install --quiet --disable-pip-version-check --editable '.[dev,river]'
-	$(BIN)/python benchmarks/bench_foundation.py
+	$(BIN)/python benchmarks/bench_foundation.py --save docs/benchmarks-foundation.md
 
 clean: ## remove what the other verbs made
 	rm -rf $(VENV) build dist .pytest_cache .mypy_cache .ruff_cache .import_linter_cache

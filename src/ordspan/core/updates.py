@@ -65,29 +65,30 @@ def new_memory(
 
 
 @njit(cache=True, nogil=True)
+def row_width(memory):
+    """Number of features."""
+    n_classes = np.int64(memory[CLASSES])
+    rest = memory.size - HEADER - (n_classes + 1)
+    if memory[RULE] == PERCEPTRON:
+        return rest // n_classes
+    return (rest - (n_classes + 1)) // 2 if memory[AVERAGING] > 0.0 else rest
+
+
+@njit(cache=True, nogil=True)
 def view(memory):
     """The parts of a learner's memory by name; writing to them writes to the memory."""
     weights_at = HEADER + np.int64(memory[CLASSES]) + 1
-    padded = memory[HEADER:weights_at]
     drift_at = memory.size
     if memory[AVERAGING] > 0.0:
-        drift_at = (weights_at + memory.size - padded.size) // 2
+        drift_at = weights_at + row_width(memory)
     return Model(
         memory[weights_at:drift_at],
-        padded,
+        memory[HEADER:weights_at],
         memory[drift_at:],
         memory[TRIALS : UPDATES + 1],
         np.int64(memory[RULE]),
         memory[STRENGTH],
     )
-
-
-@njit(cache=True, nogil=True)
-def row_width(model):
-    """Number of features."""
-    if model.rule == PERCEPTRON:
-        return model.weights.size // (model.padded.size - 1)
-    return model.weights.size
 
 
 @njit(cache=True, nogil=True, fastmath=FAST)
@@ -224,7 +225,7 @@ def move_side(padded, drift, age, start, stop, sign, goal, floor, cap, keep):
         padded[i] = new
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, forceinline=True)
 def exact_step(padded, drift, age, score, sq_norm, lower, upper, softness, cap):
     """Smallest move that the variant allows; moves the thresholds, returns the pull on the row.
 
@@ -397,83 +398,55 @@ def prank_step(padded, drift, age, score, lower, upper, size):
 
 
 @njit(cache=True, nogil=True)
-def threshold_step(model, strength, score, sq_norm, lower, upper, age):
-    """Move the thresholds by the model's rule; returns pull, whether it moved, whether finite."""
-    rule = model.rule
-    padded, drift = model.padded, model.drift
+def limits(rule, strength):
+    """Softness and cap of a variant at a given C: all that tells the three apart."""
+    if rule in (SOFT, SCA_SOFT):
+        return 1.0 + 0.5 / strength, inf
+    if rule in (CAPPED, SCA_CAPPED):
+        return 1.0, strength
+    return 1.0, inf
+
+
+@njit(cache=True, nogil=True)
+def other_step(padded, drift, age, rule, strength, score, sq_norm, lower, upper):
+    """The steps kept for comparison: the paper's printed search, and PRank."""
     if rule == PRANK:
         return prank_step(padded, drift, age, score, lower, upper, strength)
-    softness = 1.0
-    cap = inf
-    if rule in (SOFT, SCA_SOFT):
-        softness = 1.0 + 0.5 / strength
-    elif rule in (CAPPED, SCA_CAPPED):
-        cap = strength
-    if rule <= SOFT:
-        return exact_step(padded, drift, age, score, sq_norm, lower, upper, softness, cap)
+    softness, cap = limits(rule, strength)
     return sca_step(padded, drift, age, score, sq_norm, lower, upper, softness, cap)
 
 
 @njit(cache=True, nogil=True)
-def averaged_rank(model, values, columns, score, guess):
-    """Rank by the average of all iterates so far, from the last iterate's score."""
-    trials = max(model.counts[0], 1.0)
-    size = model.padded.size
-    drift_score, _ = score_and_norm(model.drift[size:], values, columns)
+def rank_row(padded, drift, trials, score, values, columns, guess):
+    """Rank that the learner gives a row whose score by the last iterate is known.
+
+    With averaging it is the rank by the average of all iterates so far.
+    """
+    if drift.size == 0 or trials == 0.0:
+        return rank_near(padded, score, guess)
+    drift_score, _ = score_and_norm(drift[padded.size :], values, columns)
     score -= drift_score / trials
     rank = guess
-    while rank < size - 1 and model.padded[rank] - model.drift[rank] / trials <= score:
+    while rank < padded.size - 1 and padded[rank] - drift[rank] / trials <= score:
         rank += 1
-    while rank > 1 and model.padded[rank - 1] - model.drift[rank - 1] / trials > score:
+    while rank > 1 and padded[rank - 1] - drift[rank - 1] / trials > score:
         rank -= 1
     return rank
 
 
 @njit(cache=True, nogil=True)
-def rank_row(model, values, columns, score, guess):
-    """Rank that the model gives a row whose score by the last iterate is known."""
-    if model.drift.size > 0:
-        return averaged_rank(model, values, columns, score, guess)
-    return rank_near(model.padded, score, guess)
-
-
-@njit(cache=True, nogil=True)
-def learn_ranked(model, strength, values, columns, lower, upper, want_rank):
-    """One trial of a learner with thresholds; the rank predicted before, or BAD_ROW."""
-    score, sq_norm = score_and_norm(model.weights, values, columns)
-    if not sq_norm < MAX_SQ_NORM:
-        return BAD_ROW
-    rank = rank_row(model, values, columns, score, lower) if want_rank else 1
-    if strength > 0.0:
-        averaging = model.drift.size > 0
-        age = model.counts[0] if averaging else 0.0
-        pull, moved, finite = threshold_step(model, strength, score, sq_norm, lower, upper, age)
-        if not finite:
-            return BAD_ROW
-        if moved:
-            add_scaled(model.weights, pull, values, columns)
-            if averaging:
-                add_scaled(model.drift[model.padded.size :], age * pull, values, columns)
-            model.counts[1] += 1
-        model.counts[0] += 1
-    return rank
-
-
-@njit(cache=True, nogil=True)
-def learn_perceptron(model, strength, values, columns, lower, upper):
+def learn_perceptron(weights, counts, strength, n_classes, values, columns, lower, upper):
     """One trial of the multiclass perceptron, max-score update (Crammer & Singer 2003).
 
     The best class of the interval is pulled towards the row and the best class outside pushed
-    away when the latter scores at least as high.
+    away when the latter scores at least as high. Returns the rank predicted before, or BAD_ROW.
     """
-    n_classes = model.padded.size - 1
-    width = row_width(model)
+    width = weights.size // n_classes
     best, rival = lower, 0
     best_score, rival_score = -inf, -inf
     sq_norm = 0.0
     for k in range(1, n_classes + 1):
-        vector = model.weights[(k - 1) * width : k * width]
-        score, sq_norm = score_and_norm(vector, values, columns)
+        score, sq_norm = score_and_norm(weights[(k - 1) * width : k * width], values, columns)
         if lower <= k <= upper:
             if score > best_score:
                 best, best_score = k, score
@@ -485,11 +458,10 @@ def learn_perceptron(model, strength, values, columns, lower, upper):
     rank = rival if rival > 0 and rival_wins else best
     if strength > 0.0:
         if rival > 0 and rival_score >= best_score:
-            add_scaled(model.weights[(best - 1) * width : best * width], strength, values, columns)
-            vector = model.weights[(rival - 1) * width : rival * width]
-            add_scaled(vector, -strength, values, columns)
-            model.counts[1] += 1
-        model.counts[0] += 1
+            add_scaled(weights[(best - 1) * width : best * width], strength, values, columns)
+            add_scaled(weights[(rival - 1) * width : rival * width], -strength, values, columns)
+            counts[1] += 1.0
+        counts[0] += 1.0
     return rank
 
 
@@ -498,13 +470,14 @@ def walk(memory, data, columns, starts, lower, upper, sample_weight, order, pred
     """Learn rows one by one; returns the first row that was refused, or -1.
 
     ``sample_weight``, ``order`` and ``predicted`` may be empty: unit weights, rows as they come,
-    no predictions wanted.
+    no predictions wanted. The trial is written out here rather than in a function of its own:
+    handing six arrays on for every row costs twice as much as the step.
     """
-    model = view(memory)
-    perceptron = model.rule == PERCEPTRON
-    width = row_width(model)
+    weights, padded, drift, counts, rule, strength_of_all = view(memory)
+    n_classes = padded.size - 1
+    width = row_width(memory)
     want_rank = predicted.size > 0
-    strength = model.strength
+    strength = strength_of_all
     for t in range(lower.size):
         i = order[t] if order.size > 0 else t
         if starts is None:
@@ -514,41 +487,71 @@ def walk(memory, data, columns, starts, lower, upper, sample_weight, order, pred
             values = data[starts[i] : starts[i + 1]]
             cols = columns[starts[i] : starts[i + 1]]
         if sample_weight.size > 0:
-            strength = model.strength * sample_weight[i]
-        if perceptron:
-            rank = learn_perceptron(model, strength, values, cols, lower[i], upper[i])
-        else:
-            rank = learn_ranked(model, strength, values, cols, lower[i], upper[i], want_rank)
-        if rank == BAD_ROW:
+            strength = strength_of_all * sample_weight[i]
+        low, high = lower[i], upper[i]
+        if rule == PERCEPTRON:
+            rank = learn_perceptron(weights, counts, strength, n_classes, values, cols, low, high)
+            if rank == BAD_ROW:
+                return i
+            if want_rank:
+                predicted[i] = rank
+            continue
+        score, sq_norm = score_and_norm(weights, values, cols)
+        if not sq_norm < MAX_SQ_NORM:
             return i
         if want_rank:
-            predicted[i] = rank
+            predicted[i] = rank_row(padded, drift, counts[0], score, values, cols, low)
+        if strength <= 0.0:
+            continue
+        age = counts[0] if drift.size > 0 else 0.0
+        if rule <= SOFT:
+            softness, cap = limits(rule, strength)
+            pull, moved, finite = exact_step(
+                padded, drift, age, score, sq_norm, low, high, softness, cap
+            )
+        else:
+            pull, moved, finite = other_step(
+                padded, drift, age, rule, strength, score, sq_norm, low, high
+            )
+        if not finite:
+            return i
+        if moved:
+            if pull != 0.0:
+                add_scaled(weights, pull, values, cols)
+                if age > 0.0:
+                    add_scaled(drift[padded.size :], age * pull, values, cols)
+            counts[1] += 1.0
+        counts[0] += 1.0
     return -1
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True)
 def learn_one(memory, values, lower, upper):
     """One dense trial straight from Python; the rank predicted before, or why it was refused."""
-    model = view(memory)
-    if not 1 <= lower <= upper <= model.padded.size - 1:
+    if not 1 <= lower <= upper <= memory[CLASSES]:
         return BAD_LABEL
-    if values.size != row_width(model):
+    if values.size != row_width(memory):
         return BAD_WIDTH
-    if model.rule == PERCEPTRON:
-        return learn_perceptron(model, model.strength, values, None, lower, upper)
-    return learn_ranked(model, model.strength, values, None, lower, upper, True)
+    label = np.empty(3, dtype=np.int64)
+    label[0], label[1] = lower, upper
+    rank = label[2:]
+    bad = walk(memory, values, None, None, label[:1], label[1:2], memory[:0], label[:0], rank)
+    return rank[0] if bad < 0 else BAD_ROW
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True)
 def predict_one(memory, values):
     """Rank of one dense row straight from Python, or why it was refused."""
-    model = view(memory)
-    n_classes = model.padded.size - 1
-    if values.size != row_width(model):
+    if values.size != row_width(memory):
         return BAD_WIDTH
-    if model.rule == PERCEPTRON:
-        return learn_perceptron(model, 0.0, values, None, 1, n_classes)
-    return learn_ranked(model, 0.0, values, None, 1, n_classes, True)
+    weights, padded, drift, counts, rule, _ = view(memory)
+    if rule == PERCEPTRON:
+        last = padded.size - 1
+        return learn_perceptron(weights, counts, 0.0, last, values, None, 1, last)
+    score, sq_norm = score_and_norm(weights, values, None)
+    if not sq_norm < MAX_SQ_NORM:
+        return BAD_ROW
+    return rank_row(padded, drift, counts[0], score, values, None, 1)
 
 
 @njit(cache=True, nogil=True)

@@ -1,1 +1,68 @@
 """Data: coarsening exact labels into intervals, named data sets, synthetic streams."""
+
+from collections.abc import Callable
+from typing import Any
+
+from ordspan.data.coarsening import coarsen
+from ordspan.data.sets import DataDir, Dataset, Truth, abalone, california, mslr, parkinson
+from ordspan.data.sources import CorruptFile, DataUnavailable, Progress
+from ordspan.data.synthetic import synthetic
+
+__all__ = [
+    "NAMES",
+    "CorruptFile",
+    "DataUnavailable",
+    "Dataset",
+    "Truth",
+    "abalone",
+    "california",
+    "coarsen",
+    "load",
+    "mslr",
+    "parkinson",
+    "synthetic",
+]
+
+_FROM_FILES: dict[str, Callable[..., Dataset]] = {
+    "california": california,
+    "abalone": abalone,
+    "parkinson": parkinson,
+    "mslr": mslr,
+}
+NAMES = (*_FROM_FILES, "synthetic")
+
+
+def load(
+    name: str, data_dir: DataDir = None, progress: Progress | None = None, **choices: Any
+) -> Dataset:
+    """Load a data set by its name.
+
+    Parameters
+    ----------
+    name : str
+        One of ``NAMES``.
+    data_dir : path, optional
+        Folder to look in first; left out, the one ORDSPAN_DATA names, if any. The cache folder,
+        the network (unless ORDSPAN_OFFLINE is set) and installed packages follow.
+    progress : callable, optional
+        Called with the bytes done and the bytes in all, or None, while a download runs.
+    **choices
+        Keywords of the data set's own function, such as ``sex="one-column"`` of ``abalone``.
+
+    Raises
+    ------
+    DataUnavailable
+        The data set cannot be had here; the message says how to get it.
+    CorruptFile
+        A file is there, but is damaged or another version.
+
+    Examples
+    --------
+    >>> load("synthetic", n=500).X.shape
+    (500, 10)
+    """
+    if name == "synthetic":
+        return synthetic(**choices)
+    if name not in _FROM_FILES:
+        raise ValueError(f"unknown data set {name!r}; choose one of {', '.join(NAMES)}")
+    return _FROM_FILES[name](data_dir=data_dir, progress=progress, **choices)

@@ -70,12 +70,12 @@ def coarsen(
     Examples
     --------
     >>> from ordspan import coarsen
-    >>> coarsen([1, 2, 3, 4, 5], 0.4, random_state=1)
-    array([[1, 1],
+    >>> coarsen([1, 2, 3, 4, 5], 0.4, random_state=1)  # 5 drew [5, 6], cut to [5, 5]
+    array([[1, 3],
            [2, 2],
            [3, 3],
-           [2, 4],
-           [4, 5]])
+           [4, 4],
+           [5, 5]])
     """
     labels = np.asarray(y)
     if labels.ndim != 1:

@@ -1,0 +1,187 @@
+"""How fast are the exact updates against the floor and against their peers?
+
+``make bench`` runs this at full size and writes docs/benchmarks-foundation.md; the tests run it at
+toy size so that it cannot rot. Every figure is a ratio taken in one run.
+"""
+
+from __future__ import annotations
+
+import argparse
+import multiprocessing
+import resource
+import sys
+from pathlib import Path
+
+import numpy as np
+import scipy.sparse as sp
+from measuring import Row, bare_dense, bare_sparse, graded_rows, ratio, table
+from sklearn.linear_model import SGDClassifier, SGDRegressor
+
+from ordspan import OrdinalPA
+from ordspan.learners import LinearLearner
+
+VARIANTS = ("PA", "PA-I", "PA-II")
+MSLR_ROWS, MSLR_COLUMNS = 723_412, 136
+
+
+def pass_of(learner_args: tuple, X: object, ranks: np.ndarray) -> LinearLearner:
+    learner = LinearLearner(*learner_args)
+    learner.learn_many(X, ranks)
+    return learner
+
+
+def random_marks(rate: float, n: int) -> np.ndarray:
+    return np.random.default_rng(1).random(n) < rate
+
+
+def dense_passes(X: np.ndarray, ranks: np.ndarray, bar: float) -> list[Row]:
+    n, d = X.shape
+    rows = []
+    for variant in VARIANTS:
+        args = (d, 5, variant)
+        rate = pass_of(args, X, ranks).n_updates / n
+        marks, flat = random_marks(rate, n), X.reshape(-1)
+        times, took = ratio(
+            lambda args=args: pass_of(args, X, ranks),
+            lambda flat=flat, marks=marks: bare_dense(np.zeros(d), flat, marks),
+        )
+        work = f"{variant}, one pass, {n:,} × {d}, K = 5 ({took / n * 1e9:.0f} ns a row, "
+        work += f"{rate:.0%} updates): time against the bare loop"
+        rows.append(Row.at_most(work, times, bar))
+    return rows
+
+
+def against_sgd(X: np.ndarray, ranks: np.ndarray) -> list[Row]:
+    classes = np.arange(1, 6)
+
+    def ours() -> object:
+        return OrdinalPA().partial_fit(X, ranks, classes=classes)
+
+    common = {"learning_rate": "pa1", "penalty": None, "shuffle": False, "max_iter": 1, "tol": None}
+    regressor = SGDRegressor(loss="epsilon_insensitive", **common)
+    classifier = SGDClassifier(loss="hinge", **common)
+    target = ranks.astype(float)
+    fast, took = ratio(ours, lambda: regressor.fit(X, target))
+    shape = f"{X.shape[0]:,} × {X.shape[1]}"
+    ours_words = f"OrdinalPA.partial_fit (averaged, validated), {shape} ({took:.2f} s)"
+    return [
+        Row.at_least(f"{ours_words}: faster than SGDRegressor pa1", 1 / fast, 2.5),
+        Row.at_least(
+            f"{ours_words}: faster than SGDClassifier pa1",
+            1 / ratio(ours, lambda: classifier.fit(X, ranks))[0],
+            10,
+        ),
+    ]
+
+
+def sparse_pass(n: int, d: int, stored: int) -> list[Row]:
+    rng = np.random.default_rng(2)
+    columns = rng.integers(d, size=n * stored).astype(np.int32)
+    starts = np.arange(0, n * stored + 1, stored, dtype=np.int32)
+    X = sp.csr_array((rng.standard_normal(n * stored), columns, starts), shape=(n, d))
+    X.sum_duplicates()
+    score = X @ rng.standard_normal(d) + rng.standard_normal(n)
+    ranks = np.searchsorted(np.quantile(score, [0.2, 0.4, 0.6, 0.8]), score) + 1
+    rows = []
+    for variant in VARIANTS:
+        args = (d, 5, variant)
+        rate = pass_of(args, X, ranks).n_updates / n
+        marks = random_marks(rate, n)
+        times, took = ratio(
+            lambda args=args: pass_of(args, X, ranks),
+            lambda marks=marks: bare_sparse(np.zeros(d), X.data, X.indices, X.indptr, marks),
+        )
+        work = f"{variant}, CSR, {n:,} × {d:,}, {stored} stored a row ({took / n * 1e9:.0f} ns a "
+        rows.append(Row.at_most(work + "row): time against the bare sparse loop", times, 1.6))
+    return rows
+
+
+def many_classes(n: int, d: int) -> list[Row]:
+    data = {k: graded_rows(n, d, k) for k in (5, 100, 1000)}
+    rows = []
+    for variant in ("PA-I", "PA-II"):
+        for n_classes, bar in ((100, 4), (1000, 40)):
+            few, many = (d, 5, variant), (d, n_classes, variant)
+            times, took = ratio(
+                lambda many=many, k=n_classes: pass_of(many, *data[k]),
+                lambda few=few: pass_of(few, *data[5]),
+            )
+            work = f"{variant}, {n:,} × {d}, K = {n_classes} ({took / n * 1e9:.0f} ns a row): "
+            rows.append(Row.at_most(work + "time against K = 5", times, bar))
+    return rows
+
+
+def one_at_a_time(n: int, d: int) -> list[Row]:
+    try:
+        from river.linear_model import PARegressor
+    except ImportError:
+        print("river is not installed (pip install 'ordspan[river]'): its row is left out")
+        return []
+    X, ranks = graded_rows(n, d, 5)
+    arrays = [(x, int(rank)) for x, rank in zip(X, ranks, strict=True)]
+    dicts = [({j: float(v) for j, v in enumerate(x)}, rank) for x, rank in arrays]
+    learner, peer = LinearLearner(d, 5), PARegressor(C=0.1, mode=1)
+
+    def ours() -> None:
+        for x, rank in arrays:
+            learner.learn_one(x, rank)
+
+    def theirs() -> None:
+        for x, rank in dicts:
+            peer.learn_one(x, rank)
+
+    times, took = ratio(ours, theirs)
+    work = f"learn_one, d = {d} ({took / n * 1e9:.0f} ns a call): faster than river's PARegressor"
+    return [Row.at_least(work, 1 / times, 8)]
+
+
+def _extra_megabytes(n: int, d: int, answer: object) -> None:
+    OrdinalPA().partial_fit(*graded_rows(1000, d, 5), classes=[1, 2, 3, 4, 5])
+    X, ranks = graded_rows(n, d, 5)
+    X.sum()  # every page in memory before the first look at the peak
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    OrdinalPA().partial_fit(X, ranks, classes=[1, 2, 3, 4, 5])
+    after = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    unit = 1 << 20 if sys.platform == "darwin" else 1 << 10
+    answer.put((after - before) / unit)
+
+
+def memory_of_a_pass(n: int, d: int) -> list[Row]:
+    """Peak memory beyond the data, in a fresh process so that nothing else counts."""
+    context = multiprocessing.get_context("spawn")
+    answer = context.Queue()
+    process = context.Process(target=_extra_megabytes, args=(n, d, answer))
+    process.start()
+    extra = answer.get()
+    process.join()
+    work = f"memory of one pass of partial_fit over {n * d * 8 / 1e6:.0f} MB, beyond the data"
+    return [Row.at_most(work, extra, 50, " MB")]
+
+
+def run(scale: float = 1.0) -> list[Row]:
+    """All rows; a scale below 1 shrinks the data, for a check that it still runs."""
+    n, few = max(500, int(MSLR_ROWS * scale)), max(500, int(200_000 * scale))
+    rows = memory_of_a_pass(n, MSLR_COLUMNS)
+    wide = graded_rows(n, MSLR_COLUMNS, 5)
+    rows += dense_passes(*wide, bar=1.6)
+    rows += against_sgd(*wide)
+    del wide
+    rows += dense_passes(*graded_rows(n, 8, 5), bar=5)
+    rows += sparse_pass(few, max(1000, int(100_000 * scale)), 50)
+    rows += many_classes(few, 20)
+    return rows + one_at_a_time(max(500, int(20_000 * scale)), 8)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--scale", type=float, default=1.0, help="1 is the full size")
+    parser.add_argument("--save", type=Path, help="also write the table to this file")
+    options = parser.parse_args()
+    text = table(run(options.scale), "Speed of the foundation")
+    print(text)
+    if options.save:
+        options.save.write_text(text, encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

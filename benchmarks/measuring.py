@@ -1,0 +1,125 @@
+"""How the benchmarks measure: ratios taken in one run, warm-up outside the clock, medians."""
+
+from __future__ import annotations
+
+import os
+import platform
+import statistics
+import time
+from collections.abc import Callable
+from datetime import date
+from importlib.metadata import version
+from typing import NamedTuple
+
+import numpy as np
+from numba import njit
+
+FAST = {"reassoc", "contract", "nsz"}
+
+
+class Row(NamedTuple):
+    """One measured ratio and the bar it is held against."""
+
+    work: str
+    measured: float
+    bar: str
+    reached: bool
+
+    @classmethod
+    def at_most(cls, work: str, measured: float, bar: float, unit: str = " ×") -> Row:
+        """A figure that must not be larger than the bar."""
+        return cls(work, measured, f"≤ {bar:g}{unit}", measured <= bar)
+
+    @classmethod
+    def at_least(cls, work: str, measured: float, bar: float, unit: str = " ×") -> Row:
+        """A figure that must not be smaller than the bar."""
+        return cls(work, measured, f"≥ {bar:g}{unit}", measured >= bar)
+
+
+def seconds(work: Callable[[], object]) -> float:
+    """Processor time of one call: all work here is one thread, and machines are shared."""
+    start = time.process_time()
+    work()
+    return time.process_time() - start
+
+
+def ratio(
+    ours: Callable[[], object], theirs: Callable[[], object], repeats: int = 5
+) -> tuple[float, float]:
+    """Median of ours/theirs taken in turns after one warm-up each, and our median seconds."""
+    ours(), theirs()
+    pairs = [(seconds(theirs), seconds(ours)) for _ in range(repeats)]
+    return statistics.median(o / t for t, o in pairs), statistics.median(o for _, o in pairs)
+
+
+def machine() -> str:
+    """Processor, cores, date and versions, in one line."""
+    try:
+        with open("/proc/cpuinfo") as info:
+            names = [line.split(":")[1].strip() for line in info if line.startswith("model name")]
+    except OSError:
+        names = []
+    parts = ("ordspan", "numpy", "numba", "scikit-learn", "scipy")
+    versions = ", ".join(f"{part} {version(part)}" for part in parts)
+    cpu = names[0] if names else platform.processor()
+    return (
+        f"{date.today()}; {cpu}, {os.cpu_count()} cores; Python {platform.python_version()}, "
+        f"{versions}"
+    )
+
+
+def table(rows: list[Row], title: str) -> str:
+    """The rows as a Markdown table."""
+    lines = [f"# {title}", "", machine(), "", "| work | measured | bar | |", "|---|---|---|---|"]
+    for row in rows:
+        mark = "reached" if row.reached else "NOT reached"
+        lines.append(f"| {row.work} | {row.measured:.2f} | {row.bar} | {mark} |")
+    return "\n".join(lines) + "\n"
+
+
+def graded_rows(
+    n: int, d: int, n_classes: int, seed: int = 0, dtype: type = np.float64
+) -> tuple[np.ndarray, np.ndarray]:
+    """Standard normal rows filled in place, and ranks from a noisy linear score."""
+    rng = np.random.default_rng(seed)
+    X = np.empty((n, d), dtype=dtype)
+    score = np.empty(n)
+    direction = rng.standard_normal(d) / np.sqrt(d)
+    for start in range(0, n, 10_000):
+        part = slice(start, start + 10_000)
+        X[part] = rng.standard_normal(X[part].shape)
+        score[part] = X[part] @ direction + 0.5 * rng.standard_normal(X[part].shape[0])
+    edges = np.quantile(score, np.arange(1, n_classes) / n_classes)
+    return X, np.searchsorted(edges, score).astype(np.int64) + 1
+
+
+@njit(cache=True, fastmath=FAST)
+def bare_dense(weights, data, update):
+    """The floor of a dense pass: dot, squared norm, and an axpy on the marked rows."""
+    width = weights.size
+    for i in range(update.size):
+        row = data[i * width : (i + 1) * width]
+        score = 0.0
+        sq_norm = 0.0
+        for j in range(width):
+            score += weights[j] * row[j]
+            sq_norm += row[j] * row[j]
+        if update[i]:
+            scale = 1e-9 * score / (1.0 + sq_norm)
+            for j in range(width):
+                weights[j] += scale * row[j]
+
+
+@njit(cache=True, fastmath=FAST)
+def bare_sparse(weights, data, columns, starts, update):
+    """The floor of a sparse pass."""
+    for i in range(update.size):
+        score = 0.0
+        sq_norm = 0.0
+        for j in range(starts[i], starts[i + 1]):
+            score += weights[columns[j]] * data[j]
+            sq_norm += data[j] * data[j]
+        if update[i]:
+            scale = 1e-9 * score / (1.0 + sq_norm)
+            for j in range(starts[i], starts[i + 1]):
+                weights[columns[j]] += scale * data[j]

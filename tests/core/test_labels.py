@@ -1,0 +1,197 @@
+"""Labels in the user's words become intervals of ranks, or an error that names the row."""
+
+import datetime
+
+import numpy as np
+import pytest
+
+from ordspan.core import labels
+
+GRADES = np.array(["low", "mid", "high"])
+
+
+# -- ranks ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("dtype", [np.int64, np.int8, np.uint16, np.float32, np.float64])
+def test_whole_numbers_of_any_type_are_ranks(dtype):
+    low, high = labels.check_ranks(np.array([1, 2], dtype), np.array([1, 3], dtype), 3)
+    assert low.dtype == high.dtype == np.int64
+    assert low.tolist() == [1, 2]
+    assert high.tolist() == [1, 3]
+
+
+def test_exact_labels_are_checked_once():
+    ranks = np.array([1, 2])
+    low, high = labels.check_ranks(ranks, ranks, 2)
+    assert low is high
+
+
+def test_no_rows_are_no_error():
+    low, high = labels.check_ranks(np.empty(0, int), np.empty(0, int), 3)
+    assert low.size == high.size == 0
+
+
+@pytest.mark.parametrize(
+    ("lower", "upper", "message"),
+    [
+        ([1, 0], [1, 1], r"row 1: lower rank 0 is not in 1\.\.3"),
+        ([1, 4], [3, 4], r"row 1: lower rank 4 is not in 1\.\.3"),
+        ([1, 1], [2, 4], r"row 1: upper rank 4 is not in 1\.\.3"),
+        ([1, 3, 3], [1, 2, 1], r"row 1: lower rank 3 is above upper rank 2; swap"),
+        ([1, 1.5], [2, 2], r"row 1: lower rank 1\.5 is not a whole number"),
+        ([1, 1], [2, np.nan], r"row 1: upper rank nan is not a whole number"),
+        ([1, 1], [2, np.inf], r"row 1: upper rank inf is not a whole number"),
+        ([1, 2], [2], "lower has 2 ranks and upper has 1"),
+        ([[1, 2]], [[2, 2]], r"lower must be 1-d.*\(1, 2\)"),
+        (["a"], ["b"], "lower must hold whole numbers, not"),
+        ([True], [True], "lower must hold whole numbers, not bool"),
+    ],
+)
+def test_bad_ranks_name_row_and_value(lower, upper, message):
+    with pytest.raises(ValueError, match=message):
+        labels.check_ranks(lower, upper, 3)
+
+
+# -- classes -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "classes",
+    [["low", "mid", "high"], np.array(["low", "mid", "high"], dtype=object), (3, 1, 2), [0.5, 1.5]],
+)
+def test_classes_keep_the_order_they_are_given_in(classes):
+    assert labels.check_classes(classes).tolist() == list(classes)
+
+
+@pytest.mark.parametrize(
+    ("classes", "message"),
+    [
+        ([1, 2, 2], "lists 2 more than once"),
+        (["a", "b", "a"], "lists 'a' more than once"),
+        ([[1, 2]], "1-d list from lowest to highest, got 2-d"),
+        (["a"], "at least 2 classes, but got 1 class"),
+        ([1.0, np.nan], "must be finite"),
+    ],
+)
+def test_bad_classes_are_named(classes, message):
+    with pytest.raises(ValueError, match=message):
+        labels.check_classes(classes)
+
+
+def test_numbers_are_sorted_in_silence_and_words_with_a_warning():
+    found = labels.infer_classes(np.array([3.0, 1.0, np.nan]), np.array([np.inf, 2.0, 1.0]))
+    assert found.tolist() == [1, 2, 3]
+    with pytest.warns(UserWarning, match=r"sorted: \['high', 'low'\].*classes="):
+        assert labels.infer_classes(np.array(["low", "high"])).tolist() == ["high", "low"]
+
+
+def test_one_word_has_no_order_to_guess():
+    assert labels.infer_classes(np.array(["low", "low"])).tolist() == ["low"]
+
+
+def test_open_ends_are_none_nan_and_infinities():
+    mixed = np.array([None, float("nan"), float("inf"), 1, "low", np.float32("nan")], dtype=object)
+    assert labels.is_open(mixed).tolist() == [True, True, True, False, False, True]
+    assert labels.is_open(np.array([-np.inf, 0.0])).tolist() == [True, False]
+    assert not labels.is_open(np.array([1, 2])).any()
+    assert not labels.is_open(np.array(["nan"])).any()
+
+
+# -- encoding ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("given", "classes", "ranks"),
+    [
+        (np.array(["mid", "low", "high"]), GRADES, [2, 1, 3]),
+        (np.array(["mid", "low"], dtype=object), GRADES, [2, 1]),
+        (np.array([3, 5, 4]), np.array([3, 4, 5]), [1, 3, 2]),
+        (np.array([30, 10]), np.array([10, 20, 30]), [3, 1]),
+        (np.array([1, 3]), np.array([3, 2, 1]), [3, 1]),
+        (np.array([1.0, 3.0]), np.array([3, 2, 1]), [3, 1]),
+        (np.array([0.5]), np.array([-1.0, 0.5]), [2]),
+        (np.array([], dtype=int), np.array([1, 2]), []),
+    ],
+)
+def test_a_label_s_rank_is_its_place_among_the_classes(given, classes, ranks):
+    assert labels.encode(given, classes).tolist() == ranks
+
+
+def test_encoding_inverts_indexing():
+    rng = np.random.default_rng(0)
+    classes = rng.permutation(50)
+    ranks = rng.integers(1, 51, 200)
+    np.testing.assert_array_equal(labels.encode(classes[ranks - 1], classes), ranks)
+
+
+@pytest.mark.parametrize(
+    ("given", "classes", "message"),
+    [
+        (np.array(["low", "top"]), GRADES, r"row 1: label 'top' is not one of the classes \['low'"),
+        (np.array([1, 9]), np.array([1, 2]), "row 1: label 9 is not one of the classes"),
+        (np.array([0]), np.array([1, 2]), "row 0: label 0 is not one of the classes"),
+        (np.array([1.5]), np.array([1, 2]), r"row 0: label 1\.5 is not one"),
+        (np.array(["1"]), np.array([1, 2]), "row 0: label '1' is not one"),
+        (np.array([1]), GRADES, "row 0: label 1 is not one"),
+        (np.array([1.0, np.nan]), np.array([1, 2]), "row 1: label .*nan.* is missing"),
+        (np.array(["low", None], dtype=object), GRADES, "row 1: label None is missing"),
+    ],
+)
+def test_unknown_and_missing_labels_name_row_and_value(given, classes, message):
+    with pytest.raises(ValueError, match=message):
+        labels.encode(given, classes)
+
+
+def test_the_row_of_an_unknown_label_counts_open_rows_too():
+    given = np.array([None, "low", None, "top"], dtype=object)
+    with pytest.raises(ValueError, match="row 3: label 'top'"):
+        labels.encode(given, GRADES, open_rank=1)
+
+
+# -- intervals -----------------------------------------------------------------------------------
+
+
+def test_open_ends_reach_to_the_first_and_the_last_class():
+    got = labels.intervals(["mid", None, None], [None, "mid", None], classes=GRADES)
+    assert got.tolist() == [["mid", "high"], ["low", "mid"], ["low", "high"]]
+
+
+def test_infinities_are_open_and_numbers_are_inferred():
+    got = labels.intervals([-np.inf, 2.0, np.nan], [1.0, 3.0, np.inf])
+    assert got.tolist() == [[1, 1], [2, 3], [1, 3]]
+
+
+def test_the_same_column_twice_may_be_open():
+    column = np.array([1.0, np.nan, 2.0])
+    assert labels.intervals(column, column).tolist() == [[1, 1], [1, 2], [2, 2]]
+
+
+@pytest.mark.parametrize(
+    ("lower", "upper", "message"),
+    [
+        ([1, 3], [1, 2], "row 1: lower end 3 is above upper end 2; swap"),
+        ([1, 2], [1], "lower has 2 labels and upper has 1"),
+        ([[1]], [1], r"lower must be 1-d, but has shape \(1, 1\)"),
+        ([1], [4], "row 0: label 4 is not one of the classes"),
+    ],
+)
+def test_bad_intervals_are_named(lower, upper, message):
+    with pytest.raises(ValueError, match=message):
+        labels.intervals(lower, upper, classes=[1, 2, 3])
+
+
+def test_the_order_of_the_classes_decides_which_end_is_lower():
+    assert labels.intervals(["mid"], ["high"], classes=GRADES).shape == (1, 2)
+    with pytest.raises(ValueError, match="row 0: lower end 'high' is above upper end 'mid'"):
+        labels.intervals(["high"], ["mid"], classes=GRADES)
+
+
+def test_values_in_a_message_are_few():
+    assert labels.shown(np.arange(3)) == "[0, 1, 2]"
+    assert labels.shown(np.arange(9)).endswith("7, ... 9 in all]")
+
+
+def test_dates_have_an_order_of_their_own():
+    days = np.array([datetime.date(2020, 1, d) for d in (3, 1, 2)], dtype="datetime64[D]")
+    assert labels.encode(days, labels.infer_classes(days)).tolist() == [3, 1, 2]

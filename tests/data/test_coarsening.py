@@ -1,0 +1,108 @@
+import numpy as np
+import pytest
+
+from ordspan.core.labels import intervals
+from ordspan.data.coarsening import RECIPES, coarsen, coarsen_ranks
+
+N_CLASSES = 9
+MIDDLE = np.full(60_000, 5)  # so far from the ends that no interval is cut
+
+
+def widened(ranks, fraction=1.0, n_classes=N_CLASSES, recipe="paper", seed=0):
+    return coarsen_ranks(ranks, fraction, n_classes, np.random.default_rng(seed), recipe)
+
+
+def shares_of_intervals(recipe):
+    lower, upper = widened(MIDDLE, recipe=recipe)
+    offsets, counts = np.unique(np.stack([lower - 5, upper - 5]), axis=1, return_counts=True)
+    shares = counts / MIDDLE.size
+    return {tuple(pair): share for pair, share in zip(offsets.T.tolist(), shares, strict=True)}
+
+
+@pytest.mark.parametrize("recipe", RECIPES)
+@pytest.mark.parametrize("fraction", [0.0, 0.3, 0.5, 0.75, 1.0])
+def test_every_interval_contains_its_label_and_stays_within_the_classes(recipe, fraction):
+    ranks = np.random.default_rng(1).integers(1, 5, size=500)
+    lower, upper = widened(ranks, fraction, n_classes=4, recipe=recipe)
+    assert (lower >= 1).all()
+    assert (lower <= ranks).all()
+    assert (ranks <= upper).all()
+    assert (upper <= 4).all()
+
+
+@pytest.mark.parametrize(("n", "fraction"), [(10, 0.0), (10, 0.26), (7, 0.5), (4, 0.5), (11, 1.0)])
+def test_exactly_the_rounded_fraction_of_rows_is_drawn(n, fraction):
+    lower, upper = widened(np.full(n, 5), fraction)
+    assert np.count_nonzero(lower < upper) == round(fraction * n)
+
+
+def test_the_ends_of_the_scale_cut_the_interval():
+    ranks = np.array([1, 2] * 500)
+    lower, upper = widened(ranks, n_classes=2)
+    found = set(zip(ranks.tolist(), lower.tolist(), upper.tolist(), strict=True))
+    assert found == {(1, 1, 1), (1, 1, 2), (2, 2, 2), (2, 1, 2)}
+
+
+def test_the_paper_draws_one_below_to_the_label_twice_as_often():
+    expected = {(-1, 0): 2 / 6, (0, 1): 1 / 6, (-2, 0): 1 / 6, (0, 2): 1 / 6, (-2, 2): 1 / 6}
+    assert shares_of_intervals("paper") == pytest.approx(expected, abs=0.01)
+
+
+def test_the_symmetric_recipe_draws_six_intervals_equally_often():
+    pairs = [(-1, 0), (0, 1), (-1, 1), (-2, 0), (0, 2), (-2, 2)]
+    assert shares_of_intervals("symmetric") == pytest.approx(dict.fromkeys(pairs, 1 / 6), abs=0.01)
+
+
+def test_rows_are_drawn_from_everywhere():
+    lower, upper = widened(MIDDLE[:10_000], 0.5)
+    drawn = lower < upper
+    assert drawn[:5_000].mean() == pytest.approx(0.5, abs=0.03)
+
+
+def test_the_given_ranks_are_left_alone():
+    ranks = np.full(100, 5)
+    widened(ranks)
+    assert (ranks == 5).all()
+
+
+def test_a_seed_repeats_and_another_differs():
+    labels = np.arange(100) % 5
+    first = coarsen(labels, 0.5, random_state=3)
+    np.testing.assert_array_equal(first, coarsen(labels, 0.5, random_state=3))
+    assert (first != coarsen(labels, 0.5, random_state=4)).any()
+
+
+def test_no_fraction_gives_exact_intervals():
+    np.testing.assert_array_equal(coarsen([3, 1, 2], 0.0), [[3, 3], [1, 1], [2, 2]])
+
+
+def test_words_come_back_as_words_in_the_given_order():
+    order = ["low", "mid", "high"]
+    labels = np.array(order * 50)
+    ends = coarsen(labels, 1.0, classes=order, random_state=0)
+    rank = np.vectorize(order.index)
+    assert (rank(ends[:, 0]) <= rank(labels)).all()
+    assert (rank(labels) <= rank(ends[:, 1])).all()
+    np.testing.assert_array_equal(ends, intervals(ends[:, 0], ends[:, 1], classes=order))
+
+
+def test_classes_without_a_row_may_still_be_an_end():
+    ends = coarsen(np.full(200, 3), 1.0, classes=[1, 2, 3, 4, 5], random_state=0)
+    assert ends.min() == 1
+    assert ends.max() == 5
+
+
+def test_an_unknown_recipe_lists_the_known_ones():
+    with pytest.raises(ValueError, match=r"unknown recipe 'other'; .*paper, symmetric"):
+        coarsen([1, 2], 0.5, recipe="other")
+
+
+@pytest.mark.parametrize("fraction", [-0.1, 1.01, np.nan])
+def test_a_fraction_outside_0_to_1_is_refused(fraction):
+    with pytest.raises(ValueError, match="fraction must be between 0 and 1"):
+        coarsen([1, 2], fraction)
+
+
+def test_intervals_cannot_be_coarsened_again():
+    with pytest.raises(ValueError, match=r"1-d exact labels, but has shape \(2, 2\)"):
+        coarsen([[1, 2], [2, 3]], 0.5)

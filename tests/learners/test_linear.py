@@ -1,0 +1,517 @@
+"""Learners: one result for every way of handing over the same rows, and none for bad ones."""
+
+import naive
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+from ordspan.learners import LinearLearner, PerceptronLearner, PRankLearner, rows
+from ordspan.learners.linear import RowError, check_rule
+
+K = 5
+D = 6
+
+LEARNERS = {
+    "PA": lambda **options: LinearLearner(D, K, "PA", **options),
+    "PA-I": lambda **options: LinearLearner(D, K, "PA-I", 0.3, **options),
+    "PA-II": lambda **options: LinearLearner(D, K, "PA-II", 0.3, **options),
+    "PA-I averaged": lambda **options: LinearLearner(D, K, "PA-I", 0.3, average=True, **options),
+    "PA-I sca": lambda **options: LinearLearner(D, K, "PA-I", 0.3, solver="sca", **options),
+    "PRank": lambda: PRankLearner(D, K),
+    "perceptron": lambda: PerceptronLearner(D, K),
+}
+each_learner = pytest.mark.parametrize("name", LEARNERS)
+
+
+@pytest.fixture(scope="module")
+def data():
+    """Rows that float32 holds exactly, a third of them zeros, and labels of every kind."""
+    rng = np.random.default_rng(0)
+    X = np.round(rng.normal(size=(240, D)) * 64) / 64
+    X[rng.random(X.shape) < 0.3] = 0
+    lower = rng.integers(1, K + 1, len(X))
+    upper = np.where(rng.random(len(X)) < 0.6, lower, rng.integers(lower, K + 1))
+    return X, lower, upper
+
+
+def learned(name, X, lower, upper, **options):
+    """Memory and predictions after one pass."""
+    learner = LEARNERS[name]()
+    predicted = learner.learn_many(X, lower, upper, predict=True, **options)
+    return learner.memory, predicted
+
+
+def assert_same(one, other, atol=0.0):
+    """Equal to the bit, or up to the order of summation."""
+    np.testing.assert_array_equal(one[1], other[1])
+    if atol == 0:
+        assert one[0].tobytes() == other[0].tobytes()
+    else:
+        np.testing.assert_allclose(one[0][1:], other[0][1:], rtol=0, atol=atol)
+
+
+# -- one result ----------------------------------------------------------------------------------
+
+STRIDES = {
+    "Fortran order": np.asfortranarray,
+    "every second row": lambda X: np.repeat(X, 2, axis=0)[::2],
+    "every second column": lambda X: np.repeat(X, 2, axis=1)[:, ::2],
+    "negative strides": lambda X: X[::-1, ::-1].copy()[::-1, ::-1],
+    "list of lists": lambda X: X.tolist(),
+    "big-endian": lambda X: X.astype(">f8"),
+}
+
+
+@each_learner
+@pytest.mark.parametrize("layout", STRIDES)
+def test_the_stride_does_not_matter_to_the_bit(monkeypatch, data, name, layout):
+    X, lower, upper = data
+    expected = learned(name, X, lower, upper)
+    assert_same(learned(name, STRIDES[layout](X), lower, upper), expected)
+    monkeypatch.setattr(rows, "BLOCK_BYTES", 1000)  # many blocks
+    assert_same(learned(name, STRIDES[layout](X), lower, upper), expected)
+
+
+@each_learner
+def test_row_by_row_is_all_at_once(data, name):
+    X, lower, upper = data
+    learner = LEARNERS[name]()
+    predicted = [learner.learn_one(*trial) for trial in zip(X, lower, upper, strict=True)]
+    assert_same((learner.memory, predicted), learned(name, X, lower, upper), 1e-12)
+
+
+@each_learner
+def test_blocks_are_all_at_once_to_the_bit(data, name):
+    X, lower, upper = data
+    learner = LEARNERS[name]()
+    parts = [slice(0, 1), slice(1, 100), slice(100, 100), slice(100, 240)]
+    predicted = [learner.learn_many(X[p], lower[p], upper[p], predict=True) for p in parts]
+    assert_same((learner.memory, np.concatenate(predicted)), learned(name, X, lower, upper))
+
+
+@each_learner
+@pytest.mark.parametrize("make", [sp.csr_matrix, sp.csr_array, sp.csc_array])
+def test_sparse_is_dense(data, name, make):
+    X, lower, upper = data
+    assert_same(learned(name, make(X), lower, upper), learned(name, X, lower, upper), 1e-12)
+
+
+@each_learner
+def test_the_width_of_csr_indices_does_not_matter_to_the_bit(data, name):
+    X, lower, upper = data
+    narrow, wide = sp.csr_array(X), sp.csr_array(X)
+    wide.indices, wide.indptr = wide.indices.astype(np.int64), wide.indptr.astype(np.int64)
+    assert_same(learned(name, wide, lower, upper), learned(name, narrow, lower, upper))
+
+
+@each_learner
+def test_float32_rows_are_their_own_values_in_float64(name):
+    rng = np.random.default_rng(3)
+    X = rng.normal(size=(200, D)).astype(np.float32)
+    ranks = rng.integers(1, K + 1, 200)
+    expected = learned(name, X.astype(np.float64), ranks, ranks)
+    assert_same(learned(name, X, ranks, ranks), expected, 1e-12)
+    learner = LEARNERS[name]()
+    predicted = [learner.learn_one(x, int(rank)) for x, rank in zip(X, ranks, strict=True)]
+    assert_same((learner.memory, predicted), expected, 1e-12)
+
+
+@each_learner
+@pytest.mark.parametrize("layout", [np.ascontiguousarray, np.asfortranarray, sp.csr_array])
+def test_an_order_is_a_permutation_of_the_rows_to_the_bit(monkeypatch, data, name, layout):
+    monkeypatch.setattr(rows, "BLOCK_BYTES", 1000)
+    X, lower, upper = data
+    rng = np.random.default_rng(4)
+    order, weight = rng.permutation(len(X)), rng.integers(0, 3, len(X)) / 2
+    permuted = learned(
+        name, layout(X[order]), lower[order], upper[order], sample_weight=weight[order]
+    )
+    memory, predicted = learned(name, layout(X), lower, upper, sample_weight=weight, order=order)
+    assert_same((memory, predicted[order]), permuted)
+
+
+@each_learner
+def test_the_returned_rank_is_the_prediction_just_before(data, name):
+    X, lower, upper = data
+    learner, (_, at_once) = LEARNERS[name](), learned(name, X, lower, upper)
+    for t, (x, low, high) in enumerate(zip(X, lower, upper, strict=True)):
+        before = learner.predict_one(x)
+        assert before == learner.learn_one(x, low, high) == at_once[t]
+
+
+@each_learner
+def test_predicting_many_is_predicting_one_by_one(data, name):
+    X, lower, upper = data
+    learner = LEARNERS[name]()
+    learner.learn_many(X, lower, upper)
+    one_by_one = [learner.predict_one(x) for x in X]
+    for matrix in (X, np.asfortranarray(X), sp.csr_array(X), X.astype(np.float32)):
+        np.testing.assert_array_equal(learner.predict_many(matrix), one_by_one)
+    latent = learner.latent(X)
+    assert latent.shape == ((len(X), K) if name == "perceptron" else (len(X),))
+    np.testing.assert_allclose(latent, X @ learner.weights.T, rtol=0, atol=1e-12)
+
+
+@pytest.mark.parametrize("variant", ["PA", "PA-I", "PA-II"])
+def test_the_average_is_the_mean_of_all_iterates(data, variant):
+    X, lower, upper = data
+    last = LinearLearner(D, K, variant, 0.3)
+    mean = LinearLearner(D, K, variant, 0.3, average=True)
+    iterates = []
+    for x, low, high in zip(X, lower, upper, strict=True):
+        last.learn_one(x, low, high)
+        mean.learn_one(x, low, high)
+        iterates.append((last.weights, last.thresholds))
+        weights, thresholds = (np.mean(part, axis=0) for part in zip(*iterates, strict=True))
+        np.testing.assert_allclose(mean.weights, weights, rtol=0, atol=1e-12)
+        np.testing.assert_allclose(mean.thresholds, thresholds, rtol=0, atol=1e-12)
+    expected = naive.learn_stream(X, lower, upper, variant, 0.3, average=True, n_classes=K)
+    np.testing.assert_allclose(mean.weights, expected.weights, rtol=0, atol=1e-10)
+
+
+def test_averaged_thresholds_stay_sorted_to_the_bit():
+    rng = np.random.default_rng(5)
+    X = rng.normal(size=(20_000, 3)) * 10.0 ** rng.uniform(-3, 3, size=(20_000, 1))
+    lower = rng.integers(1, 101, len(X))
+    learner = LinearLearner(3, 100, "PA-I", 0.3, average=True)
+    for start in range(0, len(X), 100):
+        learner.learn_many(X[start : start + 100], lower[start : start + 100])
+        assert np.all(np.diff(learner.thresholds) >= 0)
+
+
+def test_a_new_learner_knows_nothing():
+    for make in LEARNERS.values():
+        learner = make()
+        assert learner.n_trials == learner.n_updates == 0
+        assert not learner.weights.any()
+        assert learner.thresholds.tolist() == [0] * (K - 1)
+
+
+def test_what_a_learner_shows_is_a_copy():
+    for make in LEARNERS.values():
+        learner = make()
+        before = learner.memory.tobytes()
+        learner.weights[...] = 1
+        learner.thresholds[...] = 1
+        assert learner.memory.tobytes() == before
+
+
+# -- sample weights ------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("variant", ["PA-I", "PA-II"])
+def test_a_sample_weight_is_a_factor_of_c(data, variant):
+    X, lower, upper = data
+    weighted, scaled = LinearLearner(D, K, variant, 0.4), LinearLearner(D, K, variant, 0.1)
+    weighted.learn_many(X, lower, upper, sample_weight=np.full(len(X), 0.25))
+    scaled.learn_many(X, lower, upper)
+    assert weighted.memory[2:].tobytes() == scaled.memory[2:].tobytes()
+
+
+@pytest.mark.parametrize("variant", ["PA-I", "PA-II"])
+def test_each_row_has_its_own_c(data, variant):
+    X, lower, upper = data
+    weight = np.random.default_rng(6).exponential(size=len(X))
+    learner, other = LinearLearner(D, K, variant, 0.4), LinearLearner(D, K, variant, 0.4)
+    learner.learn_many(X, lower, upper, sample_weight=weight)
+    for t, x in enumerate(X):
+        stand_in = LinearLearner(D, K, variant, 0.4 * weight[t])
+        stand_in.memory[2:] = other.memory[2:]
+        stand_in.learn_one(x, lower[t], upper[t])
+        other.memory[2:] = stand_in.memory[2:]
+    np.testing.assert_allclose(learner.memory[6:], other.memory[6:], rtol=0, atol=1e-12)
+
+
+@each_learner
+def test_weight_zero_is_leaving_the_row_out_to_the_bit(data, name):
+    X, lower, upper = data
+    keep = np.random.default_rng(7).random(len(X)) < 0.7
+    memory, predicted = learned(name, X, lower, upper, sample_weight=keep.astype(float))
+    assert_same((memory, predicted[keep]), learned(name, X[keep], lower[keep], upper[keep]))
+
+
+@each_learner
+def test_weight_one_is_no_weight_to_the_bit(data, name):
+    X, lower, upper = data
+    ones = learned(name, X, lower, upper, sample_weight=np.ones(len(X)))
+    assert_same(ones, learned(name, X, lower, upper))
+
+
+# -- theorems ------------------------------------------------------------------------------------
+
+
+@each_learner
+def test_a_wide_open_interval_changes_nothing(data, name):
+    X, lower, upper = data
+    learner = LEARNERS[name]()
+    learner.learn_many(X, lower, upper)
+    weights, thresholds = learner._view().weights.copy(), learner._view().padded.copy()
+    learner.learn_many(X, np.full(len(X), 1), np.full(len(X), K))
+    assert learner._view().weights.tobytes() == weights.tobytes()
+    assert learner._view().padded.tobytes() == thresholds.tobytes()
+    assert learner.n_trials == 2 * len(X)
+
+
+def test_after_a_hard_step_the_row_is_inside_its_interval(data):
+    learner = LinearLearner(D, K, "PA")
+    for x, low, high in zip(*data, strict=True):
+        learner.learn_one(x, low, high)
+        assert low <= learner.predict_one(x) <= high
+        seen = learner.n_updates
+        learner.learn_one(x, low, high)  # nothing is left but rounding
+        assert learner.n_updates - seen <= 1
+
+
+def test_the_hard_learner_has_no_c(data):
+    X, lower, upper = data
+    memories = []
+    for C in (1e-3, 1e3):
+        learner = LinearLearner(D, K, "PA", C)
+        learner.learn_many(X, lower, upper)
+        memories.append(learner.memory[2:].tobytes())
+    assert memories[0] == memories[1]
+
+
+def test_separable_data_is_learned_by_all():
+    rng = np.random.default_rng(8)
+    X = rng.normal(size=(3000, D))
+    score = X @ rng.normal(size=D)
+    X, score = (
+        X[np.abs(score - np.round(score)) > 0.2],
+        score[np.abs(score - np.round(score)) > 0.2],
+    )
+    ranks = np.clip(np.floor(score).astype(int) + 3, 1, K)
+    for name in ("PA", "PA-I", "PA-II", "PRank"):
+        learner = LEARNERS[name]()
+        for _ in range(30):
+            learner.learn_many(X, ranks)
+        assert np.mean(learner.predict_many(X) == ranks) > 0.97, name
+
+
+def test_memory_is_all_that_a_learner_knows(data):
+    X, lower, upper = data
+    for make in LEARNERS.values():
+        learner, heir = make(), make()
+        learner.learn_many(X[:100], lower[:100], upper[:100])
+        heir.restore(learner.memory)
+        for one in (learner, heir):
+            one.learn_many(X[100:], lower[100:], upper[100:])
+        assert learner.memory.tobytes() == heir.memory.tobytes()
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        LinearLearner(D, K, "PA"),
+        LinearLearner(D, K, C=0.2),
+        LinearLearner(D + 1, K),
+        LinearLearner(D - 1, K + 1),
+        LinearLearner(D, K, average=True),
+    ],
+)
+def test_a_strange_memory_is_refused(other):
+    with pytest.raises(ValueError, match="another kind or shape"):
+        LinearLearner(D, K).restore(other.memory)
+
+
+# -- bad input -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("C", [0, -1.0, np.nan, np.inf, "1", None, [1.0]])
+@pytest.mark.parametrize("variant", ["PA", "PA-I", "PA-II"])
+def test_c_is_a_finite_number_above_zero(variant, C):
+    with pytest.raises(ValueError, match="C must be a finite number above 0, got"):
+        LinearLearner(D, K, variant, C)
+
+
+@pytest.mark.parametrize("C", [1, 0.5, np.float32(2), np.int64(3)])
+def test_any_number_may_be_c(C):
+    assert check_rule("PA-I", C) == 1
+
+
+def test_unknown_names_are_answered_with_the_known():
+    with pytest.raises(ValueError, match="unknown variant 'PA-III'; choose one of PA, PA-I, PA-II"):
+        LinearLearner(D, K, "PA-III")
+    with pytest.raises(ValueError, match="unknown solver 'qp'; choose one of exact, sca"):
+        LinearLearner(D, K, solver="qp")
+
+
+@pytest.mark.parametrize(
+    ("n_features", "n_classes", "what"), [(0, 3, "n_features"), (3, 1, "n_cl")]
+)
+def test_shapes_have_a_least_size(n_features, n_classes, what):
+    for make in (LinearLearner, PRankLearner, PerceptronLearner):
+        with pytest.raises(ValueError, match=f"{what}.* must be at least"):
+            make(n_features, n_classes)
+
+
+@pytest.fixture(params=["PA-I averaged", "PRank", "perceptron"])
+def veteran(request, data):
+    """A learner with something to lose, which it must not."""
+    learner = LEARNERS[request.param]()
+    learner.learn_many(*data)
+    before = learner.memory.tobytes()
+    yield learner
+    assert learner.memory.tobytes() == before
+
+
+BLOCKED = [np.ascontiguousarray, np.asfortranarray, sp.csr_array]
+
+
+@pytest.mark.parametrize("layout", BLOCKED, ids=["C", "Fortran", "sparse"])
+@pytest.mark.parametrize("ordered", [False, True])
+@pytest.mark.parametrize(
+    ("value", "message"),
+    [
+        (np.nan, r"contains NaN: row 200, column 2 \('c'\)"),
+        (-np.inf, r"contains infinity \(inf\): row 200, column 2 \('c'\)"),
+        (1e120, r"row 200: values as large as 1e\+120 \(column 2\) overflow"),
+    ],
+)
+def test_a_bad_row_after_many_good_ones_is_named_and_undone(
+    monkeypatch, veteran, data, layout, ordered, value, message
+):
+    monkeypatch.setattr(rows, "BLOCK_BYTES", 1000)
+    X, lower, upper = data
+    X = X.copy()
+    X[200, 2] = value
+    order = np.random.default_rng(9).permutation(len(X)) if ordered else None
+    with pytest.raises(RowError, match=message):
+        veteran.learn_many(layout(X), lower, upper, order=order, feature_names=list("abcdef"))
+
+
+@pytest.mark.parametrize("layout", BLOCKED, ids=["C", "Fortran", "sparse"])
+def test_a_bad_row_cannot_be_predicted_either(monkeypatch, veteran, data, layout):
+    monkeypatch.setattr(rows, "BLOCK_BYTES", 1000)
+    X = data[0].copy()
+    X[200, 2] = np.nan
+    with pytest.raises(RowError, match="contains NaN: row 200, column 2"):
+        veteran.predict_many(layout(X))
+
+
+def ranks_with(row, value):
+    ranks = np.full(240, 2.0)
+    ranks[row] = value
+    return ranks
+
+
+TWOS = np.full(240, 2)
+
+
+@pytest.mark.parametrize(
+    ("lower", "upper", "message"),
+    [
+        (ranks_with(7, 3), TWOS, "row 7: lower rank 3 is above upper rank 2; swap"),
+        (ranks_with(7, 0), TWOS, r"row 7: lower rank 0 is not in 1\.\.5"),
+        (TWOS, ranks_with(7, 6), r"row 7: upper rank 6 is not in 1\.\.5"),
+        (ranks_with(7, 1.5), TWOS, r"row 7: lower rank 1\.5 is not a whole number"),
+        (ranks_with(7, np.nan), TWOS, "row 7: lower rank nan is not a whole number"),
+        (TWOS[:9], TWOS[:9], "X has 240 rows, but there are 9 labels"),
+        (TWOS, TWOS[:9], "lower has 240 ranks and upper has 9"),
+    ],
+)
+def test_bad_labels_are_named_and_nothing_is_learned(veteran, data, lower, upper, message):
+    with pytest.raises(ValueError, match=message):
+        veteran.learn_many(data[0], lower, upper)
+
+
+@pytest.mark.parametrize(
+    ("X", "message"),
+    [
+        (np.ones((240, D + 1)), "X has 7 features, but the learner has 6"),
+        (sp.csr_array(np.ones((240, D - 1))), "X has 5 features, but the learner has 6"),
+        (np.ones(D), "2-d matrix.*got 1-d"),
+        (np.ones((2, 3, 4)), "2-d matrix.*got 3-d"),
+        (np.array([["a"] * D] * 240), "could not convert string to float"),
+    ],
+)
+def test_a_matrix_of_the_wrong_shape_is_refused(veteran, X, message):
+    with pytest.raises(ValueError, match=message):
+        veteran.learn_many(X, TWOS)
+    with pytest.raises(ValueError, match=message):
+        veteran.predict_many(X)
+
+
+def test_a_damaged_csr_matrix_is_refused(veteran, data):
+    csr = sp.csr_array(data[0])
+    csr.indices[3] = D + 100
+    with pytest.raises(ValueError, match=r"column 106, but there are 6 columns"):
+        veteran.learn_many(csr, TWOS)
+
+
+@pytest.mark.parametrize(
+    ("weight", "message"),
+    [
+        (ranks_with(7, -1), r"row 7: sample_weight -1\.0 is not a finite number >= 0"),
+        (ranks_with(7, np.nan), "row 7: sample_weight nan"),
+        (ranks_with(7, np.inf), "row 7: sample_weight inf"),
+        (np.ones(9), r"sample_weight has shape \(9,\), expected \(240,\)"),
+        (np.ones((240, 1)), r"sample_weight has shape \(240, 1\)"),
+    ],
+)
+def test_bad_sample_weights_are_named(veteran, data, weight, message):
+    with pytest.raises(ValueError, match=message):
+        veteran.learn_many(data[0], TWOS, sample_weight=weight)
+
+
+@pytest.mark.parametrize(
+    ("x", "lower", "upper", "message"),
+    [
+        (np.ones(D), 0, 1, r"label \[0, 1\] is not an interval within 1\.\.5"),
+        (np.ones(D), 3, 2, r"label \[3, 2\]"),
+        (np.ones(D), 1, 6, r"label \[1, 6\]"),
+        (np.ones(D + 1), 1, 1, "x has 7 features, but the learner has 6"),
+        ([1.0], 1, 1, "x has 1 features"),
+        (np.array([0, 0, np.nan, 0, 0, 0]), 1, 1, "contains NaN: row 0, column 2"),
+        ([0, 0, 0, np.inf, 0, 0], 1, 1, r"contains infinity \(inf\): row 0, column 3"),
+        (np.full(D, 1e101), 1, 1, r"values as large as 1e\+101"),
+        ([[1.0] * D], 1, 1, r"one example is a 1-d row, got shape \(1, 6\)"),
+    ],
+)
+def test_one_bad_example_is_refused_and_named(veteran, x, lower, upper, message):
+    with pytest.raises(ValueError, match=message):
+        veteran.learn_one(x, lower, upper)
+
+
+@pytest.mark.parametrize(
+    ("x", "lower"), [(np.ones((1, D)), 1), (np.ones(D), "1"), (np.ones(D), None)]
+)
+def test_one_example_of_the_wrong_type_is_a_type_error(x, lower):
+    with pytest.raises(TypeError, match="takes a 1-d row of numbers and whole-number ranks"):
+        LinearLearner(D, K).learn_one(x, lower)
+
+
+def test_one_example_may_be_any_list_of_numbers(data):
+    x = data[0][0]
+    memories = []
+    for given in (x, x.tolist(), tuple(x), x.astype(np.float32)):
+        learner = LinearLearner(D, K)
+        learner.learn_one(given, 2)
+        memories.append(learner.memory)
+    for memory in memories[1:]:
+        np.testing.assert_allclose(memory[1:], memories[0][1:], rtol=0, atol=1e-14)
+
+
+@pytest.mark.xfail(strict=True, reason="a fraction is taken for a rank")
+def test_one_fractional_rank_is_refused():
+    with pytest.raises((TypeError, ValueError)):
+        LinearLearner(D, K).learn_one(np.ones(D), 1.5)
+
+
+@pytest.mark.xfail(strict=True, raises=AttributeError, reason="the message needs an array")
+@pytest.mark.parametrize("x", [[1.0] * (D + 1), [np.nan] * D])
+def test_a_bad_list_cannot_be_predicted(x):
+    with pytest.raises(ValueError, match=r"x has 7 features|contains NaN"):
+        LinearLearner(D, K).predict_one(x)
+
+
+@pytest.mark.xfail(strict=True, reason="the order is not checked")
+def test_an_order_outside_the_rows_is_refused():
+    # -1 stays within the memory; a number beyond the rows would not
+    with pytest.raises((ValueError, IndexError)):
+        LinearLearner(D, K).learn_many(np.ones((2, D)), [1, 2], order=np.array([0, -1]))
+
+
+@pytest.mark.xfail(strict=True, raises=RowError, reason="1/(2C) overflows")
+def test_a_tiny_c_makes_a_tiny_step():
+    assert LinearLearner(D, K, "PA-II", 1e-310).learn_one(np.ones(D), 1) == K

@@ -1,0 +1,272 @@
+"""Slow, obvious twins of the compiled code, written from the paper and the page on mathematics.
+
+Thresholds are a plain array: ``theta[i - 1]`` is theta_i of the paper. A step returns the pull (how
+many times the row is added to the weights) and the new thresholds; nothing is changed in place.
+`exact_step` works on arrays of `fractions.Fraction` too, and is then exact.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+SCA_ROUNDS = 100
+
+
+class Learned(NamedTuple):
+    """What `learn_stream` ends with."""
+
+    weights: np.ndarray
+    thresholds: np.ndarray
+    predicted: np.ndarray  # rank of each row just before it was learned
+    n_updates: int
+
+
+# -- one example ---------------------------------------------------------------------------------
+
+
+def rank(theta, score):
+    """h(x) of the paper: one more than the number of thresholds that the score reaches."""
+    return 1 + int(np.count_nonzero(score >= theta))
+
+
+def losses(theta, score, lower, upper):
+    """The l_i of the paper; thresholds within the interval have none."""
+    out = np.zeros(theta.size)
+    out[: lower - 1] = np.maximum(0, 1 + theta[: lower - 1] - score)
+    out[upper - 1 :] = np.maximum(0, 1 + score - theta[upper - 1 :])
+    return out
+
+
+def multipliers(theta, landing, lower, upper, softness, cap):
+    """lambda and mu of the required thresholds, for the score at which the step lands."""
+    ceiling = softness * cap
+    left = np.minimum(np.maximum(1 + theta[: lower - 1] - landing, 0), ceiling) / softness
+    right = np.minimum(np.maximum(1 + landing - theta[upper - 1 :], 0), ceiling) / softness
+    return left, right
+
+
+def landing_score(theta, score, sq_norm, lower, upper, softness, cap):
+    """The root u of softness (u - f) = s softness (sum of lambda(u) - sum of mu(u)).
+
+    The difference of the two sides is piecewise linear and increasing, so: list every corner, halve
+    the list until two neighbours enclose the root, and draw the straight line between them.
+    """
+
+    def height(u):
+        left, right = multipliers(theta, u, lower, upper, softness, cap)
+        return softness * (u - score) - sq_norm * softness * (left.sum() - right.sum())
+
+    below, above = theta[: lower - 1], theta[upper - 1 :]
+    corners = [score, *(below + 1), *(above - 1)]
+    if cap < np.inf:
+        corners += [*(below + 1 - cap), *(above - 1 + cap)]
+    corners.sort()
+    first, last = 0, len(corners) - 1
+    while last - first > 1:
+        middle = (first + last) // 2
+        if height(corners[middle]) <= 0:
+            first = middle
+        else:
+            last = middle
+    low, high = height(corners[first]), height(corners[last])
+    if low >= 0 or high == low:
+        return corners[first]
+    return corners[first] + (corners[last] - corners[first]) * (-low / (high - low))
+
+
+def exact_step(theta, score, sq_norm, lower, upper, softness=1, cap=np.inf):
+    """Smallest move of PA (softness 1, no cap), PA-I (cap C) or PA-II (softness 1 + 1/(2C))."""
+    landing = landing_score(theta, score, sq_norm, lower, upper, softness, cap)
+    left, right = multipliers(theta, landing, lower, upper, softness, cap)
+    # the two are equal; the first loses digits on long rows, the second on short ones
+    pull = (left.sum() - right.sum()) if sq_norm < 1 else (landing - score) / sq_norm
+    new = theta.copy()
+    new[: lower - 1] -= left
+    new[upper - 1 :] += right
+    return pull, new
+
+
+def sca_support(theta, score, sq_norm, lower, upper, softness=1.0):
+    """Algorithm 2 with its sets written out.
+
+    Thresholds that do not exist are left out of the first sets, and the loop also ends when there
+    is nothing left to try; for PA-II the softness takes the place of the 1.
+    """
+    n_classes = theta.size + 1
+    loss = dict(enumerate(losses(theta, score, lower, upper), start=1))
+    left = {lower - 1} - {0}
+    right = {upper} - {n_classes}
+
+    def pull(left, right):
+        total = sum(loss[i] for i in left) - sum(loss[i] for i in right)
+        return total / (softness + sq_norm * (len(left) + len(right)))
+
+    p, q, flag = lower - 2, upper + 1, True
+    while flag and (p > 0 or q < n_classes):
+        if p > 0:
+            flag = loss[p] - sq_norm * pull(left | {p}, right) > 0
+            if flag:
+                left, p = left | {p}, p - 1
+        if q < n_classes:
+            flag = loss[q] + sq_norm * pull(left, right | {q}) > 0
+            if flag:
+                right, q = right | {q}, q + 1
+    return left, right, pull(left, right)
+
+
+def sca_hard(theta, score, sq_norm, lower, upper, softness=1.0):
+    """Algorithm 1 as printed, on the sets of Algorithm 2: order not guaranteed."""
+    left, right, pull = sca_support(theta, score, sq_norm, lower, upper, softness)
+    loss = losses(theta, score, lower, upper)
+    new = theta.copy()
+    for i in left:
+        new[i - 1] -= (loss[i - 1] - sq_norm * pull) / softness
+    for i in right:
+        new[i - 1] += (loss[i - 1] + sq_norm * pull) / softness
+    return pull, new
+
+
+def sca_capped(theta, score, sq_norm, lower, upper, cap):
+    """Algorithm 3: multipliers and pull in turn, for at most SCA_ROUNDS rounds."""
+    loss = losses(theta, score, lower, upper)
+    pull = 0.0
+    for _ in range(SCA_ROUNDS):
+        before = pull
+        left = np.clip(loss[: lower - 1] - before * sq_norm, 0, cap)
+        right = np.clip(loss[upper - 1 :] + before * sq_norm, 0, cap)
+        pull = left.sum() - right.sum()
+        if abs(pull - before) <= 1e-12 * (1 + abs(pull)):
+            break
+    new = theta.copy()
+    new[: lower - 1] -= left
+    new[upper - 1 :] += right
+    return pull, new
+
+
+def sca_step(theta, score, sq_norm, lower, upper, softness=1.0, cap=np.inf):
+    """The printed step, thresholds put back into order where it breaks it."""
+    if cap < np.inf:
+        pull, new = sca_capped(theta, score, sq_norm, lower, upper, cap)
+    else:
+        pull, new = sca_hard(theta, score, sq_norm, lower, upper, softness)
+    return pull, np.maximum.accumulate(new)
+
+
+def prank_step(theta, score, lower, upper, size=1.0):
+    """Crammer & Singer (2001), with y_i = 0 for the thresholds within the interval.
+
+    Steps of unequal size could push a threshold past one that stays: it stops there.
+    """
+    if lower <= rank(theta, score) <= upper:
+        return 0.0, theta.copy()
+    i = np.arange(1, theta.size + 1)
+    side = np.where(i < lower, 1.0, np.where(i >= upper, -1.0, 0.0))  # the y_i
+    tau = np.where(side * (score - theta) <= 0, side, 0.0)
+    new = theta - size * tau
+    staying_below = theta[(side > 0) & (tau == 0)]
+    staying_above = theta[(side < 0) & (tau == 0)]
+    if staying_below.size:
+        new[tau > 0] = np.maximum(new[tau > 0], staying_below.max())
+    if staying_above.size:
+        new[tau < 0] = np.minimum(new[tau < 0], staying_above.min())
+    return size * tau.sum(), new
+
+
+def perceptron_step(vectors, x, lower, upper, size=1.0):
+    """Crammer & Singer (2003), max-score update; the lowest class wins a tie."""
+    score = vectors @ x
+    inside = np.arange(lower - 1, upper)
+    best = inside[np.argmax(score[inside])]
+    errors = [r for r in range(len(score)) if r not in inside and score[r] >= score[best]]
+    new = vectors.copy()
+    if errors:
+        worst = max(errors, key=lambda r: score[r])
+        new[best] += size * x
+        new[worst] -= size * x
+    return int(np.argmax(score)) + 1, new
+
+
+# -- a whole stream ------------------------------------------------------------------------------
+
+
+def threshold_step(rule, solver, theta, score, sq_norm, lower, upper, strength):
+    """One step of any rule that has thresholds."""
+    if rule == "PRank":
+        return prank_step(theta, score, lower, upper, strength)
+    if not losses(theta, score, lower, upper).any():
+        return 0.0, theta
+    softness = 1 + 0.5 / strength if rule == "PA-II" else 1.0
+    cap = strength if rule == "PA-I" else np.inf
+    step = exact_step if solver == "exact" else sca_step
+    return step(theta, score, sq_norm, lower, upper, softness, cap)
+
+
+def learn_stream(
+    X,
+    lower,
+    upper=None,
+    rule="PA-I",
+    C=0.1,
+    average=False,
+    solver="exact",
+    sample_weight=None,
+    n_classes=None,
+):
+    """Learn dense rows one after the other in plain NumPy.
+
+    Parameters
+    ----------
+    X : array of shape (n, d)
+    lower, upper : ranks of shape (n,); ``upper`` left out means exact labels
+    rule : "PA", "PA-I", "PA-II", "PRank" or "perceptron"
+    C : aggressiveness of PA-I and PA-II (the baselines step by 1)
+    average : predict with the mean of the iterates after each row, all of which are stored
+    solver : "exact", or "sca" for the printed search
+    sample_weight : factors of C (of the step of the baselines) for each row; 0 skips it
+    n_classes : K; left out, the highest rank that occurs
+    """
+    upper = lower if upper is None else upper
+    n_classes = int(np.max(upper)) if n_classes is None else n_classes
+    base = C if rule.startswith("PA") else 1.0
+    strengths = np.full(len(X), base) if sample_weight is None else base * np.asarray(sample_weight)
+    learn = _learn_classes if rule == "perceptron" else _learn_thresholds
+    return learn(np.asarray(X, float), lower, upper, rule, strengths, average, solver, n_classes)
+
+
+def _learn_thresholds(X, lower, upper, rule, strengths, average, solver, n_classes):
+    w, theta = np.zeros(X.shape[1]), np.zeros(n_classes - 1)
+    history = []
+    predicted = np.empty(len(X), dtype=np.int64)
+    n_updates = 0
+    for t, x in enumerate(X):
+        score = w @ x
+        guide = _mean(history) if average and history else (w, theta)
+        predicted[t] = rank(guide[1], guide[0] @ x)
+        if strengths[t] == 0:
+            continue
+        pull, new = threshold_step(
+            rule, solver, theta, score, x @ x, lower[t], upper[t], strengths[t]
+        )
+        n_updates += new is not theta and bool(pull != 0 or np.any(new != theta))
+        if pull != 0:
+            w = w + pull * x
+        theta = new
+        if average:
+            history.append((w, theta))
+    w, theta = _mean(history) if average and history else (w, theta)
+    return Learned(w, theta, predicted, n_updates)
+
+
+def _learn_classes(X, lower, upper, rule, strengths, average, solver, n_classes):
+    vectors = np.zeros((n_classes, X.shape[1]))
+    predicted = np.empty(len(X), dtype=np.int64)
+    n_updates = 0
+    for t, x in enumerate(X):
+        predicted[t], new = perceptron_step(vectors, x, lower[t], upper[t], strengths[t])
+        n_updates += not np.array_equal(new, vectors)
+        vectors = new
+    return Learned(vectors, np.zeros(n_classes - 1), predicted, n_updates)
+
+
+def _mean(history):
+    return tuple(np.mean(part, axis=0) for part in zip(*history, strict=True))
