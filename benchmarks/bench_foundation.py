@@ -14,9 +14,9 @@ from pathlib import Path
 
 import numpy as np
 import scipy.sparse as sp
-from measuring import Row, bare_dense, bare_sparse, graded_rows, ratio, table
 from sklearn.linear_model import SGDClassifier, SGDRegressor
 
+from measuring import Row, bare_dense, bare_sparse, graded_rows, ratio, table
 from ordspan import OrdinalPA
 from ordspan.learners import LinearLearner
 

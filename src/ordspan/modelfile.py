@@ -9,7 +9,6 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +18,7 @@ from safetensors.numpy import load as load_tensors
 from safetensors.numpy import save as save_tensors
 from sklearn.utils.validation import check_is_fitted
 
+from ordspan.atomic import write_atomically
 from ordspan.estimators import MulticlassPerceptron, OrdinalPA, PRank
 
 FORMAT_VERSION = 1
@@ -67,38 +67,6 @@ def load(path: str | os.PathLike[str]) -> Any:
         Predicts, and goes on with ``partial_fit``, exactly as the one that was saved.
     """
     return from_bytes(Path(path).read_bytes(), str(path))
-
-
-def write_atomically(path: Path, content: bytes) -> None:
-    """Replace a file by another content at once: temporary file, fsync, rename."""
-    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-    try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-        os.chmod(temporary, 0o666 & ~_umask())
-        os.replace(temporary, path)
-    except BaseException:
-        Path(temporary).unlink(missing_ok=True)
-        raise
-    _sync_folder(path.parent)
-
-
-def _umask() -> int:
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask
-
-
-def _sync_folder(folder: Path) -> None:
-    """Make the rename itself durable, where folders can be opened (not on Windows)."""
-    if os.name == "posix":
-        handle = os.open(folder, os.O_RDONLY)
-        try:
-            os.fsync(handle)
-        finally:
-            os.close(handle)
 
 
 def to_bytes(model: Any) -> bytes:

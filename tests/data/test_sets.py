@@ -9,13 +9,13 @@ import numpy as np
 import pytest
 
 from ordspan import data
-from ordspan.data import CorruptFile, DataUnavailable, sets
+from ordspan.data import CorruptFile, DataUnavailable, letor
+from ordspan.data.letor import line_fault
 from ordspan.data.sets import (
     ABALONE_EDGES,
     CALIFORNIA_EDGES,
     PARKINSON_EDGES,
     bin_ranks,
-    line_fault,
     standardise,
 )
 from ordspan.data.sources import FILES
@@ -239,7 +239,7 @@ def test_small_blocks_read_the_same(tmp_path, monkeypatch):
     rows = "".join(line(number % 5, number) for number in range(1, 12))
     write_fold(tmp_path, f"# a comment\n{rows}\n", rows, rows)
     whole = data.mslr(data_dir=tmp_path, parts="all")
-    monkeypatch.setattr(sets, "MSLR_BLOCK", 3)
+    monkeypatch.setattr(letor, "MSLR_BLOCK", 3)
     pieces = data.mslr(data_dir=tmp_path, parts="all")
     assert whole.ranks.size == 33
     np.testing.assert_array_equal(whole.X, pieces.X)
@@ -281,7 +281,7 @@ def test_the_sample_read_as_a_fold_is_the_sample(tmp_path):
     ],
 )
 def test_a_bad_cell_is_named_by_file_line_and_column(tmp_path, monkeypatch, bad, reason):
-    monkeypatch.setattr(sets, "MSLR_BLOCK", 2)
+    monkeypatch.setattr(letor, "MSLR_BLOCK", 2)
     write_fold(tmp_path, line() + line() + line() + bad + line())
     with pytest.raises(CorruptFile) as refusal:
         data.mslr(data_dir=tmp_path)

@@ -4,7 +4,8 @@ from collections.abc import Callable
 from typing import Any
 
 from ordspan.data.coarsening import coarsen
-from ordspan.data.sets import DataDir, Dataset, Truth, abalone, california, mslr, parkinson
+from ordspan.data.letor import mslr
+from ordspan.data.sets import DataDir, Dataset, Truth, abalone, california, parkinson
 from ordspan.data.sources import CorruptFile, DataUnavailable, Progress
 from ordspan.data.synthetic import synthetic
 

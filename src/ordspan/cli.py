@@ -1,0 +1,249 @@
+"""The command line: parses, calls one function, prints. Heavy imports wait for their command."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+if TYPE_CHECKING:
+    from rich.progress import Progress
+
+    from ordspan.experiments.table import Results
+
+app = typer.Typer(
+    name="ordspan",
+    help="Learn ordered grades from exact labels or from ranges.",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+)
+
+MISTAKE, INTERRUPTED = 1, 130
+OUT = Path("ordspan-results")
+REPORT_FILES = "results.parquet, summary.csv, figure1 and figure2 (png, svg, pdf), claims.md"
+
+
+def show_version(wanted: bool) -> None:
+    """Print the version and stop."""
+    if wanted:
+        import ordspan
+
+        typer.echo(f"ordspan {ordspan.__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def ordspan_command(
+    version: Annotated[
+        bool, typer.Option("--version", callback=show_version, is_eager=True, help="The version.")
+    ] = False,
+) -> None:
+    """Learn ordered grades from exact labels or from ranges."""
+
+
+def listed(text: str, known: tuple[str, ...], what: str) -> tuple[str, ...]:
+    """Names of a comma separated list, each known and none twice."""
+    names = tuple(name.strip() for name in text.split(",") if name.strip())
+    if not names:
+        raise ValueError(f"no {what} given; choose from {', '.join(known)}")
+    for name in names:
+        if name not in known:
+            raise ValueError(f"unknown {what} {name!r}; choose from {', '.join(known)}")
+    return tuple(dict.fromkeys(names))
+
+
+def percentages(text: str) -> tuple[int, ...]:
+    """Whole percentages of a comma separated list, ascending."""
+    try:
+        values = sorted({int(part) for part in text.split(",")})
+    except ValueError:
+        values = [-1]
+    if not all(0 <= value <= 100 for value in values):
+        raise ValueError(f"--fractions takes whole percentages from 0 to 100, got {text!r}")
+    return tuple(values)
+
+
+@contextmanager
+def told_plainly(go_on: str = "") -> Iterator[None]:
+    """A user's mistake, a missing extra or a full disk gets a message, not a traceback."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        typer.secho(f"\nstopped. {go_on}".rstrip(), err=True)
+        raise typer.Exit(INTERRUPTED) from None
+    except ModuleNotFoundError as missing:
+        needed = f"this needs {missing.name}: pip install 'ordspan[experiments]'"
+        typer.secho(needed, err=True, fg=typer.colors.RED)
+        raise typer.Exit(MISTAKE) from None
+    except (ValueError, OSError, LookupError) as error:
+        typer.secho(f"error: {error}", err=True, fg=typer.colors.RED)
+        raise typer.Exit(MISTAKE) from None
+
+
+@app.command(epilog="Example: ordspan reproduce --datasets abalone --runs 10 --out quick")
+def reproduce(
+    datasets: Annotated[
+        str | None,
+        typer.Option(
+            help="Comma separated: california, abalone, parkinson, mslr, synthetic. "
+            "[default: the paper's four; synthetic too where one cannot be had]"
+        ),
+    ] = None,
+    algorithms: Annotated[str, typer.Option(help="Comma separated.")] = "PA,PA-I,PA-II,PRank,MCP",
+    fractions: Annotated[
+        str, typer.Option(help="Percentages of interval labels, comma separated.")
+    ] = "0,50,75",
+    runs: Annotated[int, typer.Option(min=1, help="Runs to average over.")] = 100,
+    trials: Annotated[int, typer.Option(min=1, help="Trials of each run.")] = 7000,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of all sampling.")] = 0,
+    average: Annotated[
+        bool, typer.Option("--average", help="Also draw averaged PA, PA-I and PA-II.")
+    ] = False,
+    solver: Annotated[
+        str, typer.Option(help="exact, or sca: also draw the paper's printed search.")
+    ] = "exact",
+    out: Annotated[Path, typer.Option(help="Folder for the results.")] = OUT,
+    data_dir: Annotated[
+        Path | None,
+        typer.Option(help="Folder with the data sets. [default: ORDSPAN_DATA, if set]"),
+    ] = None,
+    jobs: Annotated[int, typer.Option(min=0, help="Threads; 0 is one for each processor.")] = 0,
+    overwrite: Annotated[
+        bool, typer.Option("--overwrite", help="Discard results of other settings in the folder.")
+    ] = False,
+    report_only: Annotated[
+        Path | None,
+        typer.Option(metavar="DIR", help="Draw anew from DIR/results.parquet; run nothing."),
+    ] = None,
+) -> None:
+    """Run the paper's experiments: figures, tables, claims and one interactive report.
+
+    Interrupted, the same command goes on where it stopped. The same settings give the same bytes
+    in results.parquet, whatever --jobs is.
+    """
+    with told_plainly("The same command goes on where it stopped."):
+        if report_only is not None:
+            from ordspan.experiments.reproduce import write_outputs
+
+            finish(write_outputs(report_only), report_only, None)
+            return
+        from ordspan.data import NAMES
+        from ordspan.experiments.protocol import ALGORITHMS
+        from ordspan.learners.linear import SOLVERS
+
+        chosen = None if datasets is None else listed(datasets, NAMES, "data set")
+        plan = {
+            "algorithms": listed(algorithms, ALGORITHMS, "algorithm"),
+            "labels": percentages(fractions),
+            "runs": runs,
+            "trials": trials,
+            "seed": seed,
+            "average": average,
+            "solver": listed(solver, tuple(SOLVERS), "solver")[0],
+        }
+        run_plan(plan, chosen, data_dir, out, jobs or os.cpu_count() or 1, overwrite)
+
+
+def run_plan(
+    plan: dict[str, Any],
+    names: tuple[str, ...] | None,
+    data_dir: Path | None,
+    out: Path,
+    jobs: int,
+    overwrite: bool,
+) -> None:
+    """Load, run and report, with a progress bar where somebody looks."""
+    from ordspan.experiments import reproduce as whole
+    from ordspan.experiments import runner
+
+    start = time.perf_counter()
+    out.mkdir(parents=True, exist_ok=True)
+    with progress_bar() as bar:
+        found, missing = whole.load_datasets(names, data_dir, download_shower(bar))
+        for name, reason in missing.items():
+            typer.echo(f"without {name}: {reason}", err=True)
+        if not found:
+            raise LookupError("none of the data sets can be had, so there is nothing to run")
+        task = bar.add_task("compiling", total=None)
+        runner.run(
+            runner.Plan(found, **plan),
+            out,
+            jobs=jobs,
+            unavailable=missing,
+            overwrite=overwrite,
+            progress=lambda what, done, total: bar.update(
+                task, description=what, completed=done, total=total
+            ),
+        )
+        bar.update(task, description="drawing figures and report")
+        seconds = time.perf_counter() - start
+        results = whole.write_outputs(out, seconds)
+    finish(results, out, time.perf_counter() - start)
+
+
+def progress_bar() -> Progress:
+    """A bar with the time left; silent where the output is not a terminal."""
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
+    from rich.progress import Progress as Bar
+
+    console = Console(stderr=True)
+    return Bar(
+        TextColumn("{task.description:<28}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeRemainingColumn(),
+        console=console,
+        disable=not console.is_terminal,
+    )
+
+
+def download_shower(bar: Progress) -> Callable[[str], Callable[[int, int | None], None]]:
+    """For each data set, a function that draws the bytes of its download."""
+
+    def shower(name: str) -> Callable[[int, int | None], None]:
+        tasks: list[Any] = []
+
+        def show(done: int, total: int | None) -> None:
+            if not tasks:
+                tasks.append(bar.add_task(f"downloading {name}", total=total))
+            bar.update(tasks[0], completed=done, total=total)
+
+        return show
+
+    return shower
+
+
+def finish(results: Results, folder: Path, seconds: float | None) -> None:
+    """Print the summary table and where the report lies."""
+    from rich.console import Console
+    from rich.table import Table
+
+    from ordspan.experiments.claims import count_verdicts, make_claims
+    from ordspan.experiments.summary import summary_rows
+
+    table = Table(title="Mean absolute error after the last trial (± standard error)")
+    for head in ("data set", "labels", "algorithm", "C", "MAE", "MAE to the labels used"):
+        table.add_column(head, justify="left" if head in ("data set", "algorithm") else "right")
+    before = None
+    for row in summary_rows(results):
+        if before not in (None, (row.dataset, row.labels)):
+            table.add_section()
+        before = (row.dataset, row.labels)
+        labels = "exact" if row.labels == 0 else f"{row.labels} % ranges"
+        C = "" if row.C is None else f"{row.C:g}"
+        mae = f"{row.mae:.3f} ± {row.sem:.3f}"
+        table.add_row(row.dataset, labels, row.algorithm, C, mae, f"{row.interval_mae:.3f}")
+    console = Console()
+    console.print(table)
+    verdicts = count_verdicts(make_claims(results))
+    counted = ", ".join(f"{number} {verdict}" for verdict, number in verdicts.items())
+    console.print(f"The paper's claims: {counted} (claims.md tells each)")
+    took = "" if seconds is None else f" in {seconds:.1f} s"
+    console.print(f"Written to {folder}{took}: {REPORT_FILES}")
+    console.print(f"Open {folder / 'report.html'} in a browser.", soft_wrap=True)

@@ -1,0 +1,14 @@
+import os
+from pathlib import Path
+
+import pytest
+
+
+@pytest.fixture(scope="session")
+def data_dir():
+    """Folder with the real data sets; tests that need it skip where it does not exist."""
+    beside = Path(__file__).parents[2] / "shared" / "data"
+    folder = Path(os.environ.get("ORDSPAN_DATA", beside))
+    if not folder.is_dir():
+        pytest.skip("needs the real data sets: set ORDSPAN_DATA to their folder")
+    return folder

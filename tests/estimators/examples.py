@@ -1,0 +1,26 @@
+"""Small data whose right answer is obvious, and one of each estimator."""
+
+import numpy as np
+
+from ordspan import MulticlassPerceptron, OrdinalPA, PRank
+
+ESTIMATORS = [
+    OrdinalPA(random_state=0),
+    OrdinalPA("PA", average=False, random_state=0),
+    OrdinalPA("PA-II", C=1.0, random_state=0),
+    OrdinalPA(solver="sca", random_state=0),
+    PRank(random_state=0),
+    MulticlassPerceptron(random_state=0),
+]
+KINDS = [OrdinalPA, PRank, MulticlassPerceptron]
+
+
+def graded(n=300, d=4, n_classes=4, seed=0):
+    """Rows whose grade is the quartile of a linear score, and intervals around the grades."""
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((n, d))
+    score = X @ np.arange(1, d + 1)
+    y = np.searchsorted(np.quantile(score, np.arange(1, n_classes) / n_classes), score) + 1
+    below, above = rng.integers(0, 2, size=(2, n))
+    spans = np.column_stack([np.maximum(1, y - below), np.minimum(n_classes, y + above)])
+    return X, y, spans

@@ -1,0 +1,160 @@
+"""The scikit-learn contract: its own checks, its tools, the containers users come with."""
+
+import pickle
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+import scipy.sparse as sp
+from examples import ESTIMATORS, KINDS, graded
+from sklearn.base import clone
+from sklearn.model_selection import GridSearchCV, cross_val_score
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from ordspan import OrdinalPA
+
+ONE_STEP_IS_NOT_TWO = (
+    "a weight scales the size of one online step, and one step of twice the size is not two steps: "
+    "the second would start from another place"
+)
+
+
+def expected_failures(estimator):
+    return {
+        "check_sample_weight_equivalence_on_dense_data": ONE_STEP_IS_NOT_TWO,
+        "check_sample_weight_equivalence_on_sparse_data": ONE_STEP_IS_NOT_TWO,
+    }
+
+
+@pytest.mark.filterwarnings("ignore:the order of the classes was not given:UserWarning")
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.SkipTestWarning")
+@parametrize_with_checks(ESTIMATORS, expected_failed_checks=expected_failures)
+def test_scikit_learns_own_checks(estimator, check):
+    check(estimator)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("exact", [True, False])
+def test_pipelines_and_searches_carry_exact_and_interval_labels(kind, exact):
+    X, y, spans = graded()
+    target = y if exact else spans
+    pipeline = make_pipeline(StandardScaler(), kind(classes=[1, 2, 3, 4], random_state=0))
+    assert cross_val_score(pipeline, X, target, cv=3).shape == (3,)
+    search = GridSearchCV(pipeline, {f"{kind.__name__.lower()}__max_iter": [1, 5]}, cv=3)
+    assert np.isfinite(search.fit(X, target).best_score_)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_frames_lists_and_sparse_rows_give_the_model_of_the_array(kind):
+    X, _, spans = graded()
+    plain = kind(random_state=0).fit(X, spans)
+    names = ["a", "b", "c", "d"]
+    ends = {"lower": spans[:, 0], "upper": spans[:, 1]}
+    for rows, labels in [
+        (pd.DataFrame(X, columns=names), pd.DataFrame(ends)),
+        (pl.DataFrame(X, schema=names), pl.DataFrame(ends)),
+        (X.tolist(), spans.tolist()),
+        (X, pd.arrays.IntervalArray.from_arrays(*ends.values(), closed="both")),
+        (X, pd.Series(pd.arrays.IntervalArray.from_arrays(*ends.values(), closed="both"))),
+    ]:
+        other = kind(random_state=0).fit(rows, labels)
+        np.testing.assert_array_equal(other.coef_, plain.coef_)
+        if hasattr(rows, "columns"):
+            assert other.feature_names_in_.tolist() == names
+    sparse = kind(random_state=0).fit(sp.csr_array(X), spans)
+    np.testing.assert_allclose(sparse.coef_, plain.coef_, rtol=1e-9)
+
+
+@pytest.mark.parametrize("estimator", ESTIMATORS)
+def test_a_clone_and_a_pickle_are_the_same_model(estimator):
+    X, y, _ = graded()
+    fitted = clone(estimator).fit(X, y)
+    copy = pickle.loads(pickle.dumps(fitted))
+    np.testing.assert_array_equal(copy.predict(X), fitted.predict(X))
+    fitted.partial_fit(X, y)
+    copy.partial_fit(X, y)
+    np.testing.assert_array_equal(copy.coef_, fitted.coef_)
+    assert type(estimator).__name__ in fitted._repr_html_()
+
+
+@pytest.mark.parametrize("estimator", ESTIMATORS)
+@pytest.mark.parametrize("n_classes", [2, 3, 6])
+def test_the_argmax_of_the_decision_function_is_the_prediction(estimator, n_classes):
+    X, y, _ = graded(n_classes=n_classes)
+    X[:5] = 0.0  # scores on a threshold
+    model = clone(estimator).fit(X, y)
+    decision = model.decision_function(X)
+    if n_classes == 2:
+        decision = np.column_stack([-decision, decision])
+    np.testing.assert_array_equal(model.classes_[decision.argmax(axis=1)], model.predict(X))
+
+
+def test_an_untrained_step_is_on_every_threshold_and_belongs_to_the_highest_class():
+    model = OrdinalPA().partial_fit([[0.0]], [[1, 3]], classes=[1, 2, 3])
+    assert model.predict([[5.0]]) == [3]
+    assert model.decision_function([[5.0]]).argmax() == 2
+
+
+def test_the_score_is_minus_the_mean_distance_to_the_interval():
+    X, y, spans = graded()
+    model = OrdinalPA(random_state=0).fit(X, y)
+    p = model.predict(X)
+    away = np.maximum(0, np.maximum(spans[:, 0] - p, p - spans[:, 1]))
+    assert model.score(X, spans) == -away.mean()
+    assert model.score(X, y) == -np.abs(p - y).mean()
+    weight = np.arange(len(y))
+    assert model.score(X, y, weight) == -np.average(np.abs(p - y), weights=weight)
+
+
+def test_partial_fit_is_one_pass_in_the_order_of_the_rows():
+    X, y, spans = graded()
+    whole = OrdinalPA().partial_fit(X, spans, classes=[1, 2, 3, 4])
+    parts = OrdinalPA(classes=[1, 2, 3, 4])
+    for start in range(0, len(y), 37):
+        parts.partial_fit(X[start : start + 37], spans[start : start + 37])
+    once = OrdinalPA(max_iter=1, shuffle=False, classes=[1, 2, 3, 4]).fit(X, spans)
+    np.testing.assert_array_equal(whole.coef_, parts.coef_)
+    np.testing.assert_array_equal(whole.coef_, once.coef_)
+    np.testing.assert_array_equal(whole.thresholds_, once.thresholds_)
+
+
+def test_the_order_of_the_classes_given_categorical_enum_or_sorted():
+    X, y, _ = graded(n_classes=3)
+    words = np.array(["low", "mid", "high"])[y - 1]
+    order = ["low", "mid", "high"]
+    given = OrdinalPA(classes=order, random_state=0).fit(X, words)
+    categorical = pd.Series(pd.Categorical(words, categories=order, ordered=True))
+    enum = pl.Series(words.tolist(), dtype=pl.Enum(order))
+    for labels in (categorical, enum, pd.DataFrame({"a": categorical, "b": categorical})):
+        model = OrdinalPA(random_state=0).fit(X, labels)
+        assert model.classes_.tolist() == order
+        np.testing.assert_array_equal(model.coef_, given.coef_)
+    with pytest.warns(UserWarning, match="give it from lowest to highest with classes="):
+        assert OrdinalPA().fit(X, words).classes_.tolist() == sorted(order)
+
+
+def test_open_ends_reach_to_the_outer_classes():
+    X, _, _ = graded(n=3)
+    closed = OrdinalPA(classes=[1, 2, 3], random_state=0).fit(X, [[1, 2], [2, 3], [1, 3]])
+    for y in ([[None, 2], [2, None], [None, None]], [[-np.inf, 2], [2, np.nan], [np.nan, np.inf]]):
+        opened = OrdinalPA(classes=[1, 2, 3], random_state=0).fit(X, y)
+        np.testing.assert_array_equal(opened.coef_, closed.coef_)
+
+
+@pytest.mark.parametrize("name", ["california", "abalone", "parkinson"])
+def test_the_defaults_are_within_five_per_cent_of_the_best_c(name, data_dir):
+    from sklearn.model_selection import KFold
+
+    from ordspan.data import load
+
+    data = load(name, data_dir)
+    folds = KFold(5, shuffle=True, random_state=0)
+
+    def error(**parameters):
+        model = OrdinalPA(random_state=0, **parameters)
+        return -cross_val_score(model, data.X, data.ranks, cv=folds).mean()
+
+    assert error() <= 1.05 * min(error(C=C) for C in 10.0 ** np.arange(-4, 3))
