@@ -31,12 +31,13 @@ format: $(READY) ## rewrite the code in the project's style
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 
-demo: $(READY) ## learn from exact and interval labels with all five algorithms
-	$(BIN)/python examples/demo.py
+demo: $(READY) ## reproduce the paper on the data that can be had
+	$(BIN)/ordspan reproduce
 
 bench: $(READY) ## measure every speed claim of the README, one table
 	$(BIN)/pip install --quiet --disable-pip-version-check --editable '.[dev,river]'
 	$(BIN)/python benchmarks/bench_foundation.py --save docs/benchmarks-foundation.md
+	$(BIN)/python benchmarks/bench_reproduce.py --save docs/benchmarks-reproduce.md
 
 clean: ## remove what the other verbs made
 	rm -rf $(VENV) build dist .pytest_cache .mypy_cache .ruff_cache .import_linter_cache

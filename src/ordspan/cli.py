@@ -237,7 +237,7 @@ def finish(results: Results, folder: Path, seconds: float | None) -> None:
         before = (row.dataset, row.labels)
         labels = "exact" if row.labels == 0 else f"{row.labels} % ranges"
         C = "" if row.C is None else f"{row.C:g}"
-        mae = f"{row.mae:.3f} ± {row.sem:.3f}"
+        mae = f"{row.mae:.3f}" + (f" ± {row.sem:.3f}" if row.runs > 1 else "")
         table.add_row(row.dataset, labels, row.algorithm, C, mae, f"{row.interval_mae:.3f}")
     console = Console()
     console.print(table)

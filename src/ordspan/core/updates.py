@@ -25,6 +25,9 @@ BAD_ROW, BAD_LABEL, BAD_WIDTH = 0, -1, -2
 MAX_SQ_NORM = 1e200
 """Rows with a larger squared norm are refused: beyond it products overflow to infinity."""
 
+MIN_STRENGTH = 1e-300
+"""A smaller C counts as this one, whose reciprocal is still finite."""
+
 WIDE = 8
 """With more violated thresholds than this, start the search near the label, not at the score."""
 
@@ -124,7 +127,7 @@ def add_scaled(weights, scale, values, columns):
 def rank_near(padded, score, guess):
     """Predicted rank, 1 + the number of thresholds not above the score, looked for from a guess."""
     rank = guess
-    while padded[rank] <= score:
+    while rank < padded.size - 1 and padded[rank] <= score:
         rank += 1
     while padded[rank - 1] > score:
         rank -= 1
@@ -175,7 +178,8 @@ def follow(padded, landing, sq_norm, softness, cap, sign, near, ends, drive, n_l
     The score moves in direction ``sign``. The side that pulls it there has its first index below
     the cap at ``pull_linear`` and its first cleared one at ``pull_end``; its shortfalls shrink on
     the way. Those of the side that holds it back grow. ``near`` is the pulling side's threshold
-    next to the label. Returns the way still to go and the first cleared index of each side.
+    next to the label. Returns the way still to go, the number of thresholds on linear pieces, and
+    the ends where they are then.
     """
     pull_linear, pull_end, hold_linear, hold_end = ends
     inward = np.int64(sign)
@@ -191,7 +195,7 @@ def follow(padded, landing, sq_norm, softness, cap, sign, near, ends, drive, n_l
         corner = min(min(cleared, uncapped), min(violated, capped))
         slope = softness + sq_norm * n_linear
         if not drive > corner * slope:
-            return drive / slope, pull_end, hold_end
+            return drive / slope, n_linear, (pull_linear, pull_end, hold_linear, hold_end)
         if corner == cleared:
             drive -= sq_norm * corner
             n_linear -= 1
@@ -252,16 +256,23 @@ def exact_step(padded, drift, age, score, sq_norm, lower, upper, softness, cap):
     drive = sq_norm * excess - softness * (landing - score)
     if drive >= 0.0:
         ends = (left_linear, left_end, right_linear, right_end)
-        way, left_end, right_end = follow(
+        way, n_linear, ends = follow(
             padded, landing, sq_norm, softness, cap, 1.0, lower - 1, ends, drive, n_linear
         )
+        left_linear, left_end, right_linear, right_end = ends
     else:
         ends = (right_linear, right_end, left_linear, left_end)
-        way, right_end, left_end = follow(
+        way, n_linear, ends = follow(
             padded, landing, sq_norm, softness, cap, -1.0, upper, ends, -drive, n_linear
         )
+        right_linear, right_end, left_linear, left_end = ends
         way = -way
-    pull = ((landing - score) + way) / sq_norm if sq_norm > 0.0 else 0.0
+    if n_linear == 0 and cap < inf and sq_norm > 0.0:
+        # all at the cap: the sum is known exactly, while the way may be lost in rounding
+        pull = cap * ((lower - 1 - left_linear) - (right_linear - upper))
+        way = score + pull * sq_norm - landing
+    else:
+        pull = ((landing - score) + way) / sq_norm if sq_norm > 0.0 else 0.0
     landing += way
     if not (abs(landing) < inf and abs(pull) < inf):
         return 0.0, False, False
@@ -342,9 +353,11 @@ def sca_capped_pull(padded, score, sq_norm, lower, upper, cap):
 
 @njit(cache=True, nogil=True)
 def sca_step(padded, drift, age, score, sq_norm, lower, upper, softness, cap):
-    """The paper's printed step: feasible, often not the smallest; for comparison only.
+    """The paper's printed step: seldom wrong by much, often not the smallest; for comparison only.
 
-    Where it leaves the thresholds out of order they are put back by a running maximum.
+    From six classes on it can leave a constraint violated or the thresholds out of order, because
+    the printed flag is overwritten: they are then put back in order by a running maximum. Its steps
+    are longer than the exact ones, and on noisy labels with long rows they can grow without bound.
     """
     if padded[lower - 1] + 1.0 <= score and padded[upper] - 1.0 >= score:
         return 0.0, False, True
@@ -352,13 +365,13 @@ def sca_step(padded, drift, age, score, sq_norm, lower, upper, softness, cap):
     before = padded.copy()
     if cap < inf:
         start, stop = 1, last
-        shift = sca_capped_pull(padded, score, sq_norm, lower, upper, cap) * sq_norm
+        pull = sca_capped_pull(padded, score, sq_norm, lower, upper, cap)
     else:
         start, stop, pull = sca_support(padded, score, sq_norm, lower, upper, softness)
-        shift = pull * sq_norm
+    shift = pull * sq_norm
     if not abs(shift) < inf:
         return 0.0, False, False
-    pull = 0.0
+    total = 0.0
     for i in range(start, stop):
         if lower <= i < upper:
             continue
@@ -367,7 +380,9 @@ def sca_step(padded, drift, age, score, sq_norm, lower, upper, softness, cap):
         if cap < inf:
             multiplier = min(cap, max(0.0, multiplier))
         padded[i] -= sign * multiplier
-        pull += sign * multiplier
+        total += sign * multiplier
+    if cap < inf:
+        pull = total  # where the printed loop did not settle, the two differ
     for i in range(2, last):
         padded[i] = max(padded[i], padded[i - 1])
     if age > 0.0:
@@ -401,7 +416,7 @@ def prank_step(padded, drift, age, score, lower, upper, size):
 def limits(rule, strength):
     """Softness and cap of a variant at a given C: all that tells the three apart."""
     if rule in (SOFT, SCA_SOFT):
-        return 1.0 + 0.5 / strength, inf
+        return 1.0 + 0.5 / max(strength, MIN_STRENGTH), inf
     if rule in (CAPPED, SCA_CAPPED):
         return 1.0, strength
     return 1.0, inf
@@ -497,7 +512,7 @@ def walk(memory, data, columns, starts, lower, upper, sample_weight, order, pred
                 predicted[i] = rank
             continue
         score, sq_norm = score_and_norm(weights, values, cols)
-        if not sq_norm < MAX_SQ_NORM:
+        if not (sq_norm < MAX_SQ_NORM and abs(score) < inf):
             return i
         if want_rank:
             predicted[i] = rank_row(padded, drift, counts[0], score, values, cols, low)
@@ -528,7 +543,9 @@ def walk(memory, data, columns, starts, lower, upper, sample_weight, order, pred
 @njit(cache=True)
 def learn_one(memory, values, lower, upper):
     """One dense trial straight from Python; the rank predicted before, or why it was refused."""
-    if not 1 <= lower <= upper <= memory[CLASSES]:
+    if not 1 <= lower <= upper <= memory[CLASSES] or np.int64(lower) != lower:
+        return BAD_LABEL
+    if np.int64(upper) != upper:
         return BAD_LABEL
     if values.size != row_width(memory):
         return BAD_WIDTH
@@ -549,7 +566,7 @@ def predict_one(memory, values):
         last = padded.size - 1
         return learn_perceptron(weights, counts, 0.0, last, values, None, 1, last)
     score, sq_norm = score_and_norm(weights, values, None)
-    if not sq_norm < MAX_SQ_NORM:
+    if not (sq_norm < MAX_SQ_NORM and abs(score) < inf):
         return BAD_ROW
     return rank_row(padded, drift, counts[0], score, values, None, 1)
 

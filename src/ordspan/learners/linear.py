@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any, NoReturn, Self
 
 import numpy as np
@@ -16,6 +15,7 @@ from ordspan.learners.rows import FLOATS, as_rows, blocks, refusal
 VARIANTS = {"PA": updates.HARD, "PA-I": updates.CAPPED, "PA-II": updates.SOFT}
 SOLVERS = {"exact": 0, "sca": updates.SCA_HARD - updates.HARD}
 DEFAULT_C = 0.1
+MAX_C = 1e300
 
 Floats = NDArray[np.float64]
 NO_WEIGHTS: Floats = np.empty(0)
@@ -45,9 +45,13 @@ def check_rule(variant: str, C: float, solver: str = "exact") -> int:
     2
     """
     for name, value, known in (("variant", variant, VARIANTS), ("solver", solver, SOLVERS)):
-        if value not in known:
+        if not isinstance(value, str) or value not in known:
             raise ValueError(f"unknown {name} {value!r}; choose one of {', '.join(known)}")
-    if not (isinstance(C, int | float | np.number) and C > 0 and math.isfinite(C)):
+    try:
+        allowed = not isinstance(C, str) and 0 < float(C) <= MAX_C
+    except (TypeError, OverflowError):
+        allowed = False
+    if not allowed:
         raise ValueError(f"C must be a finite number above 0, got {C!r}")
     return VARIANTS[variant] + SOLVERS[solver]
 
@@ -121,9 +125,11 @@ class Learner:
         try:
             rank = compiled_learn_one(self.memory, x, lower, upper)
         except TypingError:
+            row = as_row(x)
+            if row is not x:  # another byte order
+                return self.learn_one(row, lower, upper)
             raise TypeError(
-                "learn_one takes a 1-d row of numbers and whole-number ranks, got "
-                f"x of shape {np.shape(x)}, lower={lower!r}, upper={upper!r}"
+                f"ranks must be whole numbers, got lower={lower!r}, upper={upper!r}"
             ) from None
         if rank <= 0:
             self._refuse(rank, x, lower, upper)
@@ -131,7 +137,8 @@ class Learner:
 
     def predict_one(self, x: NDArray[Any]) -> int:
         """Rank of one example."""
-        rank = updates.predict_one(self.memory, as_row(x))
+        x = as_row(x)
+        rank = updates.predict_one(self.memory, x)
         if rank <= 0:
             self._refuse(rank, x)
         return rank
@@ -178,7 +185,7 @@ class Learner:
         if low.size != matrix.shape[0]:
             raise ValueError(f"X has {matrix.shape[0]} rows, but there are {low.size} labels")
         weight = NO_WEIGHTS if sample_weight is None else check_weights(sample_weight, low.size)
-        turn = NO_ORDER if order is None else order
+        turn = NO_ORDER if order is None else check_row_order(order, low.size)
         predicted = np.empty(low.size, dtype=np.int64) if predict else NO_RANKS
         before = self.memory.copy()
         for block, block_order in blocks(matrix, turn):
@@ -243,6 +250,22 @@ def check_weights(sample_weight: ArrayLike, n_rows: int) -> Floats:
             f"row {bad[0]}: sample_weight {weight[bad[0]]} is not a finite number >= 0"
         )
     return weight
+
+
+def check_row_order(order: ArrayLike, n_rows: int) -> NDArray[np.intp]:
+    """An order of rows that names each once; a wrong number would read beyond the data."""
+    turn = np.asarray(order)
+    if turn.shape != (n_rows,) or turn.dtype.kind not in "iu":
+        raise ValueError(
+            f"order must name each of the {n_rows} rows once, got {turn.dtype} {turn.shape}"
+        )
+    turn = turn.astype(np.intp, copy=False)
+    seen = np.zeros(n_rows, dtype=bool)
+    inside = turn[(turn >= 0) & (turn < n_rows)]
+    seen[inside] = True
+    if inside.size < n_rows or not seen.all():
+        raise ValueError(f"order must name each of the {n_rows} rows once")
+    return turn
 
 
 class LinearLearner(Learner):

@@ -45,6 +45,8 @@ def as_rows(matrix: Any) -> Any:
         _check_columns(csr)
         return csr
     dense = np.asarray(matrix)
+    if dense.dtype.kind == "c":
+        raise ValueError("complex numbers have no order to learn from; give real features")
     if dense.dtype not in FLOATS or not dense.dtype.isnative:
         dense = dense.astype(np.float64)
     if dense.ndim != 2:
@@ -95,6 +97,11 @@ def refusal(matrix: Any, row: int, names: Any = None) -> str:
         return (
             f"Input X contains {what}: row {row}, column {column}{name}; "
             "fill or drop missing values first, for example with SimpleImputer"
+        )
+    if values.size == 0 or float(np.square(values, dtype=np.float64).sum()) < MAX_SQ_NORM:
+        return (
+            f"row {row}: the score of the row overflows, because the weights have grown too large; "
+            "scale the features, or choose a smaller C or the exact solver"
         )
     column = int(columns[np.argmax(np.abs(values))])
     return (

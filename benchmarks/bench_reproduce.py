@@ -1,0 +1,88 @@
+"""How fast is the experiment against plain NumPy, and how long does section 6 take in all?
+
+``make bench`` runs this at full size; the tests run it at toy size.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+from measuring import Row, ratio, table
+from ordspan.data import DataUnavailable, load, synthetic
+from ordspan.experiments import protocol
+from ordspan.experiments.protocol import Curve
+
+sys.path.append(str(Path(__file__).parents[1] / "tests"))
+import naive  # the slow twins are the peer
+
+TWINS = {"MCP": "perceptron"}
+
+
+def learn_all(stream: protocol.Stream, n_classes: int) -> None:
+    for algorithm in protocol.ALGORITHMS:
+        curve = Curve(algorithm)
+        learner = curve.learner(stream.X.shape[1], n_classes, 0.01)
+        protocol.predictions(learner, curve, stream)
+
+
+def learn_all_plainly(stream: protocol.Stream, n_classes: int) -> None:
+    for algorithm in protocol.ALGORITHMS:
+        intervals = Curve(algorithm).uses_intervals
+        lower, upper = (stream.lower, stream.upper) if intervals else (stream.ranks,) * 2
+        rule = TWINS.get(algorithm, algorithm)
+        naive.learn_stream(stream.X, lower, upper, rule, C=0.01, n_classes=n_classes)
+
+
+def against_numpy(trials: int) -> list[Row]:
+    rows = []
+    for n_features in (8, 136):
+        data = synthetic(n=2000, n_features=n_features)
+        _, stream = next(protocol.streams(data, (50,), 0, protocol.REPORTED, 0, trials))
+        times, took = ratio(
+            lambda stream=stream: learn_all(stream, 5),
+            lambda stream=stream: learn_all_plainly(stream, 5),
+        )
+        work = f"{trials} trials of all five algorithms, d = {n_features} ({took * 1e3:.1f} ms): "
+        rows.append(Row.at_least(work + "faster than plain NumPy", 1 / times, 100))
+    return rows
+
+
+def whole_section() -> list[Row]:
+    """Wall seconds of the one command, on two threads, where the paper's data is to be had."""
+    from ordspan.experiments import reproduce, runner
+
+    start = time.perf_counter()
+    try:
+        datasets = tuple(load(name) for name in reproduce.PAPER)
+    except DataUnavailable as missing:
+        print(f"section 6 is not timed, as {missing}")
+        return []
+    with tempfile.TemporaryDirectory() as folder:
+        runner.run(runner.Plan(datasets), Path(folder), jobs=os.cpu_count() or 1)
+        reproduce.write_outputs(Path(folder))
+    seconds = time.perf_counter() - start
+    work = "section 6 whole: 4 data sets, 3 fractions, 5 algorithms, 100 runs, tuning, report"
+    return [Row.at_most(work, seconds, 60, " s")]
+
+
+def run(trials: int = 2000, whole: bool = True) -> list[Row]:
+    return against_numpy(trials) + (whole_section() if whole else [])
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--save", type=Path, help="also write the table to this file")
+    options = parser.parse_args()
+    text = table(run(), "Speed of the experiments")
+    print(text)
+    if options.save:
+        options.save.write_text(text, encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,350 @@
+"""The paper's claims about its experiments, each put to a test on the results table.
+
+Every claiming sentence of sections 6.3 and 6.4 is written down once in `SENTENCES` and taken apart
+into one claim for each data set, labelling, algorithm and rival. The paper names no test and no
+margin, so both are ours, and they are told at the top of the file that `write_claims` writes.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from itertools import product
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+from scipy import stats
+
+from ordspan.experiments.table import Cell, Curve, Results
+
+MARGIN = 0.05  # "comparable": within this share of the rival's MAE
+CONFIDENCE = 0.95
+EARLY = 10  # the running MAE at T is compared with the one at T / EARLY
+HOLDS, FAILS, NOT_RUN = "holds", "does not hold", "not run"
+VERDICTS = (HOLDS, FAILS, NOT_RUN)
+
+PROPOSED = ("PA", "PA-I", "PA-II")
+RIVALS = ("PRank", "MCP")
+PAPER_DATASETS = ("california", "abalone", "parkinson", "mslr")
+
+
+class Sentence(NamedTuple):
+    """A claiming sentence and all that it speaks about."""
+
+    words: str
+    test: str
+    datasets: tuple[str, ...] = PAPER_DATASETS
+    labels: tuple[int, ...] = (0, 50, 75)
+    algorithms: tuple[str, ...] = PROPOSED
+    rivals: tuple[str, ...] = RIVALS
+
+
+class Claim(NamedTuple):
+    """One claim and what the results say about it.
+
+    The effect is a mean over runs in units of MAE, positive where it speaks for the proposed
+    algorithm; ``low`` and ``high`` bound its confidence interval. All three are None if not run.
+    """
+
+    sentence: str
+    dataset: str
+    labels: int
+    algorithm: str
+    rival: str
+    test: str
+    effect: float | None
+    low: float | None
+    high: float | None
+    verdict: str
+
+
+OUTPERFORMS, COMPARABLE = "outperforms", "comparable"
+TRIALS, FRACTION, ALLOWANCE = "falls with trials", "falls with fraction", "wider range"
+
+SENTENCES = (
+    Sentence(
+        "for California and Abalone datasets, proposed PA algorithms (PA, PA-I and PA-II) trained "
+        "using exact labels as well as using interval labels outperform the other algorithms",
+        OUTPERFORMS,
+        ("california", "abalone"),
+    ),
+    Sentence(
+        "For Parkinsons dataset, proposed PA variants outperform other approaches for exact labels "
+        "case and 50% interval labels case",
+        OUTPERFORMS,
+        ("parkinson",),
+        (0, 50),
+    ),
+    Sentence(
+        "For 75% interval labels case, PA-I outperform PRank and MCP",
+        OUTPERFORMS,
+        ("parkinson",),
+        (75,),
+        ("PA-I",),
+    ),
+    Sentence(
+        "while PA and PA-II perform comparable to PRank",
+        COMPARABLE,
+        ("parkinson",),
+        (75,),
+        ("PA", "PA-II"),
+        ("PRank",),
+    ),
+    Sentence(
+        "For MSLR dataset, PA-I outperform both PRank and MCP for all 3 different kinds of "
+        "labeling",
+        OUTPERFORMS,
+        ("mslr",),
+        algorithms=("PA-I",),
+    ),
+    Sentence(
+        "PA and PA-II always outperform MCP",
+        OUTPERFORMS,
+        ("mslr",),
+        algorithms=("PA", "PA-II"),
+        rivals=("MCP",),
+    ),
+    Sentence(
+        "PA-II performs comparable to PRank",
+        COMPARABLE,
+        ("mslr",),
+        algorithms=("PA-II",),
+        rivals=("PRank",),
+    ),
+    Sentence(
+        "Thus, we see that the proposed PA algorithms perform better compared to PRank and MCP",
+        OUTPERFORMS,
+    ),
+    Sentence(
+        "for all the datasets the average MAE decreases faster as compared to the number of "
+        "trial T",
+        TRIALS,
+        labels=(50, 75),
+        rivals=(f"itself at T/{EARLY}",),
+    ),
+    Sentence(
+        "the average MAE decreases with the increase in the fraction of interval labels",
+        FRACTION,
+        labels=(75,),
+        rivals=("itself at 50 %",),
+    ),
+    Sentence(
+        "This happens because the allowed range for predicted rank is more when we use interval "
+        "labels for computing MAE",
+        ALLOWANCE,
+        labels=(75,),
+        rivals=("itself at 50 %",),
+    ),
+)
+
+
+def make_claims(results: Results) -> list[Claim]:
+    """Every claim of the paper with the verdict of this results table.
+
+    Parameters
+    ----------
+    results : Results
+
+    Returns
+    -------
+    list of Claim
+        In the order of the paper. A claim whose cells are missing, have fewer than two runs or
+        cannot be paired run by run is "not run".
+    """
+    return [
+        _judge(results, sentence, Cell(dataset, labels, algorithm), rival)
+        for sentence in SENTENCES
+        for dataset, labels, algorithm, rival in product(*sentence[2:])
+    ]
+
+
+def count_verdicts(claims: list[Claim]) -> dict[str, int]:
+    """How many claims hold, do not hold and were not run."""
+    counts = Counter(claim.verdict for claim in claims)
+    return {verdict: counts[verdict] for verdict in VERDICTS}
+
+
+def paired_interval(gains: Curve) -> tuple[float, float, float]:
+    """Mean of the paired differences and its t confidence interval.
+
+    >>> paired_interval(np.array([1.0, 1.0, 1.0]))
+    (1.0, 1.0, 1.0)
+    """
+    mean = float(gains.mean())
+    error = gains.std(ddof=1) / np.sqrt(gains.size)
+    reach = float(stats.t.ppf((1 + CONFIDENCE) / 2, gains.size - 1) * error)
+    return mean, mean - reach, mean + reach
+
+
+def write_claims(results: Results, path: Path) -> Path:
+    """Write the claims with their verdicts as a Markdown file.
+
+    Parameters
+    ----------
+    results : Results
+    path : Path
+        The file to write, usually ``claims.md``.
+
+    Returns
+    -------
+    Path
+        The file written.
+    """
+    claims = make_claims(results)
+    groups = [[c for c in claims if c.sentence == sentence.words] for sentence in SENTENCES]
+    parts = [_introduction(results), _counts(groups)]
+    parts += [_group_text(number, group) for number, group in enumerate(groups, start=1)]
+    Path(path).write_text("\n\n".join(parts) + "\n", encoding="utf-8", newline="\n")
+    return Path(path)
+
+
+def labels_text(labels: int) -> str:
+    """Per cent of interval labels in words: "exact" or "50 %"."""
+    return f"{labels} %" if labels else "exact"
+
+
+def _judge(results: Results, sentence: Sentence, cell: Cell, rival: str) -> Claim:
+    other = _other(sentence.test, cell, rival)
+    names = (sentence.words, *cell, rival, sentence.test)
+    if not _can_be_paired(results, cell, other):
+        return Claim(*names, None, None, None, NOT_RUN)
+    effect, low, high = paired_interval(_GAINS[sentence.test](results, cell, other))
+    if sentence.test == COMPARABLE:
+        holds = abs(effect) <= MARGIN * results.final(other).mean()
+    else:
+        holds = low > 0
+    return Claim(*names, effect, low, high, HOLDS if holds else FAILS)
+
+
+def _other(test: str, cell: Cell, rival: str) -> Cell:
+    """The cell that the claim compares with."""
+    if test in (OUTPERFORMS, COMPARABLE):
+        return cell._replace(algorithm=rival)
+    return cell if test == TRIALS else cell._replace(labels=50)
+
+
+def _can_be_paired(results: Results, cell: Cell, other: Cell) -> bool:
+    both = cell in results and other in results
+    return both and results.runs(cell) == results.runs(other) > 1
+
+
+def _less_error(results: Results, cell: Cell, other: Cell) -> Curve:
+    return results.final(other) - results.final(cell)
+
+
+def _fall_with_trials(results: Results, cell: Cell, other: Cell) -> Curve:
+    errors = results.errors(cell, interval=True)
+    early = max(1, errors.shape[1] // EARLY)
+    return errors[:, :early].mean(axis=1) - errors.mean(axis=1)
+
+
+def _fall_with_fraction(results: Results, cell: Cell, other: Cell) -> Curve:
+    return results.final(other, interval=True) - results.final(cell, interval=True)
+
+
+def _more_allowance(results: Results, cell: Cell, other: Cell) -> Curve:
+    return _allowance(results, cell) - _allowance(results, other)
+
+
+def _allowance(results: Results, cell: Cell) -> Curve:
+    """What measuring against intervals forgives the very same predictions."""
+    return results.final(cell) - results.final(cell, interval=True)
+
+
+_GAINS: dict[str, Callable[[Results, Cell, Cell], Curve]] = {
+    OUTPERFORMS: _less_error,
+    COMPARABLE: _less_error,
+    TRIALS: _fall_with_trials,
+    FRACTION: _fall_with_fraction,
+    ALLOWANCE: _more_allowance,
+}
+
+
+METHOD = f"""\
+Every sentence of sections 6.3 and 6.4 that claims something is taken apart into claims about one
+data set, one labelling and one algorithm. The paper names neither a test nor a margin; the choices
+are ours:
+
+- **{OUTPERFORMS}**: rival's MAE minus the proposed algorithm's, after the last trial, against exact
+  labels, paired over runs. Holds if the {CONFIDENCE:.0%} t confidence interval of the mean
+  difference lies wholly above zero.
+- **{COMPARABLE}**: the same difference. Holds if its mean is within ±{MARGIN:.0%} of the rival's
+  MAE. A proposed algorithm that is better by more than that is not comparable either.
+- **{TRIALS}**: "decreases faster as compared to the number of trial T" is read as a falling running
+  average: MAE after T/{EARLY} trials minus MAE after T trials, against the intervals used, paired
+  over runs. Holds if the interval lies above zero.
+- **{FRACTION}**: MAE with 50 % minus MAE with 75 % interval labels, each against the intervals
+  used, paired over runs. Holds if the interval lies above zero. The caption of figure 2 says the
+  same and is not counted twice.
+- **{ALLOWANCE}**: exact MAE minus interval MAE of the same predictions, at 75 % minus at 50 %,
+  paired over runs. Holds if the interval lies above zero. Wider intervals forgive more by
+  definition, so this could hardly fail; it does not show that nothing else is at work.
+
+A positive effect always speaks for the claim of lower error. Intervals are not widened for the
+number of tests, so about one claim in forty may hold by luck where there is no difference. "Not
+run" means that the table lacks the curves, has fewer than two runs or runs that do not pair up."""
+
+
+def _introduction(results: Results) -> str:
+    settings = results.settings
+    words = {name: settings.get("sources", {}).get(name, "") for name in results.datasets}
+    words |= {name: f"not available. {why}" for name, why in settings["unavailable"].items()}
+    data = "\n".join(f"- {name}: {text}" for name, text in words.items())
+    return (
+        f"# The paper's claims, tested\n\nThis table: {settings['runs']} runs of "
+        f"{settings['trials']} trials; the paper: 100 runs of 7000. The paper gives no C; here: "
+        f"{settings['rule']}.\n\n{METHOD}\n\n## Data\n\n{data}"
+    )
+
+
+def _counts(groups: list[list[Claim]]) -> str:
+    rows = [
+        [f"[{number}](#sentence-{number})", group[0].test, *count_verdicts(group).values()]
+        for number, group in enumerate(groups, start=1)
+    ]
+    total = count_verdicts([claim for group in groups for claim in group])
+    rows.append(["**all**", "", *total.values()])
+    return (
+        "## Count\n\n" + _markdown_table(["sentence", "test", *VERDICTS], rows) + "\n\n"
+        "Sentence 8 sums up the comparison with PRank and MCP, so its claims repeat tests of the "
+        "sentences before it and add those that the paper passes over there."
+    )
+
+
+def _group_text(number: int, group: list[Claim]) -> str:
+    ran = sum(claim.verdict != NOT_RUN for claim in group)
+    holding = count_verdicts(group)[HOLDS]
+    outcome = f"{holding} of {ran} tested claims hold{_failures(group)}" if ran else "not run"
+    head = ["data set", "labels", "algorithm", "against", "effect", "95 % interval", "verdict"]
+    table = _markdown_table(head, [_claim_row(claim) for claim in group])
+    title = f"## Sentence {number}\n\n> {group[0].sentence}"
+    return f"{title}\n\nTest: {group[0].test}. Outcome: {outcome}.\n\n{table}"
+
+
+def _failures(group: list[Claim]) -> str:
+    """How the claims fail, since "does not hold" alone could mean undecided or the opposite."""
+    failed = [claim for claim in group if claim.verdict == FAILS]
+    better = sum(claim.low > 0 for claim in failed if claim.low is not None)
+    worse = sum(claim.high < 0 for claim in failed if claim.high is not None)
+    parts = [(better, "the proposed algorithm is better than claimed"), (worse, "it is worse")]
+    texts = [f"{number} × {words}" for number, words in parts if number]
+    return f" (of the others: {', '.join(texts)})" if texts else ""
+
+
+def _claim_row(claim: Claim) -> list[str]:
+    effect, interval = effect_texts(claim)
+    names = [claim.dataset, labels_text(claim.labels), claim.algorithm, claim.rival]
+    return [*names, effect, interval, claim.verdict]
+
+
+def effect_texts(claim: Claim) -> tuple[str, str]:
+    """The effect and its interval as they are printed; dashes where nothing was run."""
+    if claim.effect is None:
+        return "–", "–"
+    return f"{claim.effect:+.4f}", f"{claim.low:+.4f} to {claim.high:+.4f}"
+
+
+def _markdown_table(head: list[str], rows: list[list[object]] | list[list[str]]) -> str:
+    lines = [head, ["---"] * len(head), *rows]
+    return "\n".join("| " + " | ".join(map(str, line)) + " |" for line in lines)

@@ -1,0 +1,367 @@
+"""The interactive report: one HTML file with everything in it, made from a results table alone."""
+
+from __future__ import annotations
+
+import json
+import re
+from html import escape
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ordspan.experiments.claims import (
+    METHOD,
+    SENTENCES,
+    VERDICTS,
+    Claim,
+    count_verdicts,
+    effect_texts,
+    labels_text,
+    make_claims,
+)
+from ordspan.experiments.figures import (
+    GREY,
+    axis_limits,
+    dataset_cells,
+    dataset_title,
+    look_of,
+    panel_title,
+    partial_cells,
+    partial_title,
+    shown_trials,
+)
+from ordspan.experiments.summary import SummaryRow, cells, summary_rows
+from ordspan.experiments.table import Cell, Curve, Results
+
+EARLY_TRIALS = 5  # a logarithmic axis shows the early trials, so its limits must hold them too
+TRAJECTORY_POINTS = 150
+SIGNS = dict(zip(VERDICTS, "✓✗–", strict=True))
+
+
+def write_report(results: Results, folder: Path, seconds: float | None = None) -> Path:
+    """Write the report as one file that opens without a network.
+
+    Parameters
+    ----------
+    results : Results
+    folder : Path
+        Receives report.html.
+    seconds : float, optional
+        How long the experiment took, if it was measured.
+
+    Returns
+    -------
+    Path
+        The file written.
+    """
+    from plotly.offline import get_plotlyjs
+
+    template = resources.files(__package__).joinpath("report.html").read_text(encoding="utf-8")
+    parts = {**report_parts(results, seconds), "plotly": get_plotlyjs()}
+    # one pass, so that nothing inside a part can be taken for a place to fill
+    text = re.sub(r"\{\{(\w+)\}\}", lambda place: parts[place[1]], template)
+    path = Path(folder) / "report.html"
+    path.write_text(text, encoding="utf-8", newline="\n")
+    return path
+
+
+def report_parts(results: Results, seconds: float | None = None) -> dict[str, str]:
+    """What fills the places of the template, apart from plotly.js."""
+    claims = make_claims(results)
+    panels = [*comparison_panels(results), *partial_panels(results)]
+    return {
+        "lead": _lead(results, claims),
+        "toggles": "".join(_toggle(name) for name in results.algorithms),
+        "figure1": _figure_html(results, [p for p in panels if p["figure"] == 1]),
+        "figure2": _figure_html(results, [p for p in panels if p["figure"] == 2]),
+        "datasets": _options([(name, dataset_title(name)) for name in results.datasets]),
+        "fractions": _options([(str(f), labels_text(f)) for f in results.labels]),
+        "verdicts": _options([(verdict, verdict) for verdict in VERDICTS]),
+        "method": _paragraphs(METHOD),
+        "claims": "".join(_sentence_html(claims, s.words) for s in SENTENCES),
+        "summary": "".join(_summary_html(row) for row in summary_rows(results)),
+        "settings": _settings_html(results, seconds),
+        "data": _json({"panels": panels, "trajectories": trajectories(results)}),
+    }
+
+
+def comparison_panels(results: Results) -> list[dict[str, Any]]:
+    """The panels of figure 1: identity, plotly traces and layout."""
+    return [panel for dataset in results.datasets for panel in _dataset_panels(results, dataset)]
+
+
+def partial_panels(results: Results) -> list[dict[str, Any]]:
+    """The panels of figure 2: identity, plotly traces and layout."""
+    panels = []
+    for dataset in results.datasets:
+        curves = {
+            cell: results.curve(cell, interval=True) for cell in partial_cells(results, dataset)
+        }
+        if curves:
+            fractions = sorted({cell.labels for cell in curves})
+            title = partial_title(dataset, fractions)
+            traces = [_partial_trace(cell, curve, fractions) for cell, curve in curves.items()]
+            layout = _layout(list(curves.values()), "average MAE against the intervals")
+            panels.append(_panel(2, dataset, fractions, title, traces, layout))
+    return panels
+
+
+def trajectories(results: Results) -> list[dict[str, Any]]:
+    """Thresholds along the first run of every cell that has them, as plotly traces."""
+    found = [(cell, results.trajectory(cell)) for cell in cells(results)]
+    return [
+        {**cell._asdict(), "traces": _threshold_traces(cell.algorithm, *trajectory)}
+        for cell, trajectory in found
+        if trajectory is not None
+    ]
+
+
+def _dataset_panels(results: Results, dataset: str) -> list[dict[str, Any]]:
+    curves = {cell: results.curve(cell) for cell in dataset_cells(results, dataset)}
+    truth = results.settings.get("truth_mae", {}).get(dataset)
+    layout = _layout(list(curves.values()), "average MAE", truth)
+    panels = []
+    for labels in results.labels:
+        traces = [
+            _trace(cell.algorithm, cell.algorithm, curve)
+            for cell, curve in curves.items()
+            if cell.labels == labels
+        ]
+        if truth is not None:
+            traces.append(_truth_trace(truth, max(mean.size for mean, _ in curves.values())))
+        title = panel_title(dataset, labels)
+        panels.append(_panel(1, dataset, [labels], title, traces, layout))
+    return panels
+
+
+def _panel(
+    figure: int,
+    dataset: str,
+    labels: list[int],
+    title: str,
+    traces: list[dict[str, Any]],
+    layout: dict[str, Any],
+) -> dict[str, Any]:
+    name = "-".join([f"figure{figure}", dataset, *map(str, labels)])
+    return {
+        "id": name,
+        "figure": figure,
+        "dataset": dataset,
+        "labels": " ".join(map(str, labels)),
+        "title": title,
+        "traces": traces,
+        "layout": layout,
+    }
+
+
+def _trace(
+    algorithm: str, name: str, curve: tuple[Curve, Curve], dash: str | None = None
+) -> dict[str, Any]:
+    """A line with the standard error beside every point; the page draws the band from it."""
+    from plotly import graph_objects as go
+
+    look = look_of(algorithm)
+    mean, sem = curve
+    trials = shown_trials(mean.size)
+    return go.Scatter(
+        name=name,
+        legendgroup=algorithm,
+        x=trials.tolist(),
+        y=_digits(mean[trials - 1]),
+        customdata=_digits(sem[trials - 1]),
+        mode="lines",
+        line={"color": look.color, "width": look.width + 0.2, "dash": dash or _dash(look.dash)},
+        hovertemplate="%{y:.4f} ± %{customdata:.4f}",
+    ).to_plotly_json()
+
+
+def _partial_trace(cell: Cell, curve: tuple[Curve, Curve], fractions: list[int]) -> dict[str, Any]:
+    dash = "solid" if cell.labels == fractions[0] else _dash((5, 2))
+    return _trace(cell.algorithm, f"{cell.algorithm}, {cell.labels}%", curve, dash)
+
+
+def _truth_trace(level: float, trials: int) -> dict[str, Any]:
+    from plotly import graph_objects as go
+
+    return go.Scatter(
+        name="true model",
+        legendgroup="true model",
+        x=[1, trials],
+        y=[level, level],
+        mode="lines",
+        line={"color": GREY, "width": 1},
+        hovertemplate="%{y:.4f}",
+    ).to_plotly_json()
+
+
+def _threshold_traces(
+    algorithm: str, trials: NDArray[np.int64], thresholds: Curve
+) -> list[dict[str, Any]]:
+    from plotly import graph_objects as go
+
+    kept = shown_trials(trials.size, TRAJECTORY_POINTS) - 1
+    return [
+        go.Scatter(
+            name=f"θ<sub>{number}</sub>",
+            x=trials[kept].tolist(),
+            y=_digits(column[kept]),
+            mode="lines",
+            line={"color": look_of(algorithm).color, "width": 1.4},
+            hovertemplate="%{y:.4f}",
+        ).to_plotly_json()
+        for number, column in enumerate(thresholds.T, start=1)
+    ]
+
+
+def _layout(
+    curves: list[tuple[Curve, Curve]], words: str, level: float | None = None
+) -> dict[str, Any]:
+    """Axes of a panel; ``meta`` keeps the limits for a linear and for a logarithmic axis."""
+    from plotly import graph_objects as go
+
+    extra = [] if level is None else [(np.array([level]), np.zeros(1))]
+    trials = max(mean.size for mean, _ in curves)
+    limits = {
+        "linear": _digits(np.array(axis_limits([*curves, *extra]))),
+        "log": _digits(np.array(axis_limits([*curves, *extra], EARLY_TRIALS))),
+    }
+    return go.Layout(
+        meta=limits,
+        xaxis={"title": {"text": "trials"}, "type": "linear", "range": [0, trials]},
+        yaxis={"title": {"text": words}, "range": limits["linear"]},
+    ).to_plotly_json()
+
+
+def _digits(values: Curve) -> list[float]:
+    return np.round(values, 5).tolist()
+
+
+def _dash(dash: tuple[float, ...]) -> str:
+    return ",".join(f"{length:g}px" for length in dash) or "solid"
+
+
+def _json(data: object) -> str:
+    """JSON that cannot end the script element it stands in."""
+    return json.dumps(data, separators=(",", ":"), ensure_ascii=False).replace("</", "<\\/")
+
+
+def _lead(results: Results, claims: list[Claim]) -> str:
+    counts = count_verdicts(claims)
+    tested = counts["holds"] + counts["does not hold"]
+    names = ", ".join(dataset_title(name) for name in results.datasets)
+    return escape(
+        f"{results.settings.get('runs')} runs of {results.settings.get('trials')} trials "
+        f"on {names}. "
+        f"Of the paper's {len(claims)} atomic claims {tested} could be tested here: "
+        f"{counts['holds']} hold, {counts['does not hold']} do not."
+    )
+
+
+def _toggle(algorithm: str) -> str:
+    look, name = look_of(algorithm), escape(algorithm)
+    dashes = " ".join(f"{length:g}" for length in look.dash)
+    return (
+        f'<label><input type="checkbox" checked data-algorithm="{name}">'
+        f'<svg width="34" height="8" aria-hidden="true"><line x1="0" y1="4" x2="34" y2="4" '
+        f'stroke="{look.color}" stroke-width="{look.width + 0.6:g}" stroke-dasharray="{dashes}"/>'
+        f"</svg>{name}</label>\n"
+    )
+
+
+def _figure_html(results: Results, panels: list[dict[str, Any]]) -> str:
+    """A row of panels for each data set, or one grid where each has a single panel."""
+    boxes = [(panel["dataset"], _panel_html(panel)) for panel in panels]
+    if all(panel["figure"] == 2 for panel in panels):
+        return f'<div class="grid">{"".join(box for _, box in boxes)}</div>'
+    rows = ["".join(box for name, box in boxes if name == dataset) for dataset in results.datasets]
+    return "".join(f'<div class="grid">{row}</div>\n' for row in rows)
+
+
+def _panel_html(panel: dict[str, Any]) -> str:
+    data = " ".join(f'data-{key}="{panel[key]}"' for key in ("figure", "dataset", "labels"))
+    return (
+        f"<figure><figcaption>{escape(panel['title'])}</figcaption>"
+        f'<div class="panel" id="{panel["id"]}" {data}></div></figure>\n'
+    )
+
+
+def _options(pairs: list[tuple[str, str]]) -> str:
+    return "".join(f'<option value="{escape(v)}">{escape(text)}</option>' for v, text in pairs)
+
+
+def _sentence_html(claims: list[Claim], words: str) -> str:
+    group = [claim for claim in claims if claim.sentence == words]
+    counts = ", ".join(f"{verdict} {n}" for verdict, n in count_verdicts(group).items() if n)
+    head = (
+        f'<tr class="sentence"><th colspan="7" scope="colgroup">“{escape(words)}”'
+        f"<small>{escape(group[0].test)} – {counts}</small></th></tr>"
+    )
+    return f"<tbody>{head}{''.join(_claim_html(claim) for claim in group)}</tbody>\n"
+
+
+def _claim_html(claim: Claim) -> str:
+    effect, interval = effect_texts(claim)
+    verdict = f"{SIGNS[claim.verdict]} {claim.verdict}"
+    names = [dataset_title(claim.dataset), labels_text(claim.labels), claim.algorithm, claim.rival]
+    data = f'data-dataset="{claim.dataset}" data-verdict="{claim.verdict}"'
+    return _table_row([*names, effect, interval, verdict], data)
+
+
+def _summary_html(row: SummaryRow) -> str:
+    floats = [f"{value:.4f}".replace("nan", "–") for value in (row.mae, row.sem, row.interval_mae)]
+    strength = "–" if row.C is None else f"{row.C:g}"
+    names = [dataset_title(row.dataset), labels_text(row.labels), row.algorithm, strength]
+    texts = [*names, *floats, str(row.trials), str(row.runs)]
+    return _table_row(texts, f'data-dataset="{row.dataset}"')
+
+
+def _table_row(texts: list[str], data: str) -> str:
+    return f"<tr {data}>{''.join(f'<td>{escape(text)}</td>' for text in texts)}</tr>\n"
+
+
+def _settings_html(results: Results, seconds: float | None) -> str:
+    settings = results.settings
+    taken = "not measured" if seconds is None else f"{seconds:.1f}"
+    plain = {
+        "Seconds taken": taken,
+        "Runs": settings.get("runs"),
+        "Trials": settings.get("trials"),
+        "Seed": settings.get("seed"),
+        "How C was chosen": settings.get("rule"),
+        "Grid of C": ", ".join(f"{value:g}" for value in settings.get("grid", [])),
+        "ordspan": settings.get("version"),
+    }
+    versions = settings.get("versions", {})
+    plain["Packages"] = ", ".join(f"{name} {version}" for name, version in versions.items())
+    grades = settings.get("n_classes", {})
+    words = settings.get("sources", {})
+    sources = {
+        dataset_title(name): words[name] + (f" ({grades[name]} grades)" if name in grades else "")
+        for name in results.datasets
+        if name in words
+    }
+    absent = {dataset_title(name): why for name, why in settings.get("unavailable", {}).items()}
+    return (
+        f"<h3>Settings</h3>{_terms(plain)}<h3>Data sets</h3>{_terms(sources)}"
+        f"<h3>Data sets that were not available</h3>{_terms(absent) or '<p>None.</p>'}"
+    )
+
+
+def _terms(pairs: dict[str, Any]) -> str:
+    items = [f"<dt>{escape(key)}</dt><dd>{escape(str(v))}</dd>" for key, v in pairs.items()]
+    return f"<dl>{''.join(items)}</dl>" if items else ""
+
+
+def _paragraphs(markdown: str) -> str:
+    """Just enough of Markdown for the words about the tests: paragraphs, one list and bold."""
+    bold = re.sub(r"\*\*(.+?)\*\*", r"<strong>\1</strong>", escape(markdown, quote=False))
+    blocks = [
+        f"<ul><li>{block[2:].replace(chr(10) + '- ', '</li><li>')}</li></ul>"
+        if block.startswith("- ")
+        else f"<p>{block}</p>"
+        for block in bold.split("\n\n")
+    ]
+    return "".join(blocks)

@@ -1,0 +1,77 @@
+"""From names of data sets to a folder with everything: load, run, draw, report."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from ordspan import data
+from ordspan.atomic import write_atomically
+from ordspan.data import Dataset, DataUnavailable
+from ordspan.experiments.claims import write_claims
+from ordspan.experiments.figures import figure1, figure2
+from ordspan.experiments.report import write_report
+from ordspan.experiments.summary import write_summary
+from ordspan.experiments.table import Results, read_table
+
+PAPER = ("california", "abalone", "parkinson", "mslr")
+
+
+def load_datasets(
+    names: Sequence[str] | None,
+    data_dir: Path | None,
+    download_progress: Callable[[str], Callable[[int, int | None], object]],
+) -> tuple[tuple[Dataset, ...], dict[str, str]]:
+    """Load what can be had; what cannot is named with the way to get it.
+
+    Parameters
+    ----------
+    names : sequence of str or None
+        Data sets; None means the paper's four, and a synthetic stream where one of them is missing.
+    data_dir : Path or None
+        Folder to look in first.
+    download_progress : callable
+        Gives, for the name of a data set, the function that is told of a download.
+
+    Returns
+    -------
+    datasets, unavailable
+    """
+    found: list[Dataset] = []
+    missing: dict[str, str] = {}
+    for name in PAPER if names is None else names:
+        try:
+            found.append(data.load(name, data_dir, download_progress(name)))
+        except DataUnavailable as reason:
+            missing[name] = f"{reason.reason}; {reason.way_to_get_it}"
+    if names is None and missing:
+        found.append(data.load("synthetic"))
+    return tuple(found), missing
+
+
+def write_outputs(folder: Path, seconds: float | None = None) -> Results:
+    """Summary, figures, claims and report from the results table of a folder alone.
+
+    Parameters
+    ----------
+    folder : Path
+        Holds ``results.parquet``; everything else is written beside it.
+    seconds : float, optional
+        How long the run took; left out, what an earlier call was told.
+    """
+    table = folder / "results.parquet"
+    if not table.exists():
+        raise FileNotFoundError(f"{folder} holds no results.parquet; run ordspan reproduce first")
+    results = Results(read_table(table))
+    note = folder / "seconds.json"
+    if seconds is not None:
+        write_atomically(note, json.dumps(round(seconds, 2)).encode())
+    elif note.exists():
+        seconds = json.loads(note.read_text(encoding="utf-8"))
+    write_summary(results, folder / "summary.csv")
+    write_claims(results, folder / "claims.md")
+    figure1(results, folder)
+    figure2(results, folder)
+    write_report(results, folder, seconds=seconds)
+    return results

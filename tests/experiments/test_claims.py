@@ -1,0 +1,192 @@
+"""The claims table and the summary say what the results table holds."""
+
+import csv
+
+import numpy as np
+import pytest
+from fake_results import DATASETS, EXTRA, LEVEL, MAIN, fake_results
+from scipy import stats
+
+from ordspan.experiments.claims import (
+    ALLOWANCE,
+    COMPARABLE,
+    FAILS,
+    FRACTION,
+    HOLDS,
+    MARGIN,
+    NOT_RUN,
+    OUTPERFORMS,
+    PROPOSED,
+    RIVALS,
+    SENTENCES,
+    TRIALS,
+    Claim,
+    count_verdicts,
+    make_claims,
+    write_claims,
+)
+from ordspan.experiments.summary import summary_rows, write_summary
+
+WINNING = {**LEVEL, "PA": 0.4, "PA-I": 0.3, "PA-II": 0.35}
+LOSING = {**LEVEL, "PA": 1.3, "PA-I": 1.2, "PA-II": 1.25}
+EQUAL = {**LEVEL, "PA": 0.8, "PA-I": 0.8, "PA-II": 0.8}
+
+
+def verdicts(claims, test):
+    return {claim.verdict for claim in claims if claim.test == test}
+
+
+def claim_about(claims, test, *names):
+    (claim,) = {c[1:] for c in claims if c.test == test and c[1:5] == names}
+    return Claim("", *claim)
+
+
+def test_every_sentence_of_the_paper_is_taken_apart():
+    per_sentence = [
+        sum(c.sentence == s.words for c in make_claims(fake_results())) for s in SENTENCES
+    ]
+    assert per_sentence == [36, 12, 2, 2, 6, 6, 3, 72, 24, 12, 12]
+
+
+def test_algorithms_that_win_by_construction_outperform():
+    claims = make_claims(fake_results(level=WINNING))
+    assert verdicts(claims, OUTPERFORMS) == {HOLDS}
+    assert verdicts(claims, COMPARABLE) == {FAILS}  # better by far is not comparable
+
+
+def test_algorithms_that_lose_by_construction_do_not_outperform():
+    claims = make_claims(fake_results(level=LOSING))
+    assert verdicts(claims, OUTPERFORMS) == {FAILS}
+    assert all(claim.high < 0 for claim in claims if claim.test == OUTPERFORMS and "P" in claim[4])
+
+
+def test_equal_algorithms_are_comparable_and_do_not_outperform():
+    claims = make_claims(fake_results(level=EQUAL, trials=4000))
+    assert verdicts(claims, COMPARABLE) == {HOLDS}
+    assert claim_about(claims, OUTPERFORMS, "california", 75, "PA", "PRank").verdict == FAILS
+
+
+def test_the_interval_is_the_one_of_the_paired_t_test():
+    results = fake_results(runs=6)
+    claim = claim_about(make_claims(results), OUTPERFORMS, "abalone", 50, "PA-I", "MCP")
+    ours = results.errors(("abalone", 50, "PA-I")).mean(axis=1)
+    rival = results.errors(("abalone", 50, "MCP")).mean(axis=1)
+    interval = stats.ttest_rel(rival, ours).confidence_interval(0.95)
+    assert claim.effect == pytest.approx((rival - ours).mean())
+    assert (claim.low, claim.high) == pytest.approx((interval.low, interval.high))
+
+
+def test_comparable_is_judged_by_the_stated_margin():
+    results = fake_results(level=EQUAL)
+    for claim in make_claims(results):
+        if claim.test == COMPARABLE:
+            rival = results.final((claim.dataset, claim.labels, claim.rival)).mean()
+            assert (claim.verdict == HOLDS) == (abs(claim.effect) <= MARGIN * rival)
+
+
+def test_the_fall_with_trials_compares_with_the_first_tenth():
+    results = fake_results(trials=500)
+    claim = claim_about(make_claims(results), TRIALS, "mslr", 50, "PA", "itself at T/10")
+    errors = results.errors(("mslr", 50, "PA"), interval=True).astype(float)
+    assert claim.effect == pytest.approx(errors[:, :50].mean() - errors.mean())
+    assert claim.verdict == HOLDS
+
+
+def test_errors_that_grow_do_not_fall_with_trials():
+    results = fake_results(datasets=("mslr",))
+    errors = results.errors
+    results.errors = lambda cell, interval=False: errors(cell, interval=interval)[:, ::-1]
+    assert verdicts(make_claims(results), TRIALS) == {FAILS, NOT_RUN}
+
+
+def test_the_fall_with_the_fraction_is_measured_against_the_intervals():
+    results = fake_results()
+    claims = make_claims(results)
+    exact, used = (
+        [results.errors(("mslr", f, "PA"), interval=interval).mean() for f in (50, 75)]
+        for interval in (False, True)
+    )
+    fall = claim_about(claims, FRACTION, "mslr", 75, "PA", "itself at 50 %")
+    assert fall.effect == pytest.approx(used[0] - used[1])
+    wider = claim_about(claims, ALLOWANCE, "mslr", 75, "PA", "itself at 50 %")
+    assert wider.effect == pytest.approx((exact[1] - used[1]) - (exact[0] - used[0]))
+    assert (fall.verdict, wider.verdict) == (HOLDS, HOLDS)
+
+
+def test_missing_data_sets_are_not_run():
+    claims = make_claims(fake_results(datasets=("california",)))
+    for claim in claims:
+        assert (claim.verdict == NOT_RUN) == (claim.dataset != "california")
+        assert (claim.effect is None) == (claim.verdict == NOT_RUN)
+
+
+@pytest.mark.parametrize(
+    "options", [{"runs": 1}, {"algorithms": ("PA sca",)}, {"fractions": (10,)}]
+)
+def test_what_cannot_be_tested_is_not_run(options):
+    claims = make_claims(fake_results(**options))
+    assert count_verdicts(claims) == {HOLDS: 0, FAILS: 0, NOT_RUN: len(claims)}
+
+
+def test_extra_curves_and_synthetic_data_change_no_claim():
+    # the extra curves come last, so the fake draws the same errors for all others
+    plain = fake_results(datasets=DATASETS[:1])
+    more = fake_results(datasets=DATASETS[:1], algorithms=(*MAIN, *EXTRA))
+    assert make_claims(plain) == make_claims(more)
+
+
+def test_claims_file_quotes_counts_and_tells_the_rules(tmp_path):
+    results = fake_results(datasets=("california", "abalone"))
+    text = write_claims(results, tmp_path / "claims.md").read_text(encoding="utf-8")
+    total = count_verdicts(make_claims(results))
+    assert "| **all** |  | " + " | ".join(map(str, total.values())) + " |" in text
+    assert all(f"> {sentence.words}" in text for sentence in SENTENCES)
+    assert "±5%" in text
+    assert "the choices\nare ours" in text
+    assert "mslr: not available. not fetched" in text
+
+
+def test_claims_file_tells_a_reversed_claim(tmp_path):
+    results = fake_results(datasets=("california",), level=LOSING)
+    text = write_claims(results, tmp_path / "claims.md").read_text(encoding="utf-8")
+    assert "0 of 18 tested claims hold (of the others: 18 × it is worse)" in text
+
+
+def test_proposed_and_rivals_are_the_five_curves_of_the_paper():
+    assert (*PROPOSED, *RIVALS) == MAIN
+
+
+def test_summary_has_exactly_the_promised_columns(tmp_path):
+    path = write_summary(fake_results(), tmp_path / "summary.csv")
+    head = path.read_text(encoding="utf-8").splitlines()[0]
+    assert head == "dataset,labels,algorithm,C,mae,sem,interval_mae,trials,runs"
+
+
+def test_summary_agrees_with_the_errors(tmp_path):
+    results = fake_results(runs=5)
+    path = write_summary(results, tmp_path / "summary.csv")
+    with path.open(encoding="utf-8", newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert len(rows) == 4 * 3 * 5
+    for row in rows:
+        cell = (row["dataset"], int(row["labels"]), row["algorithm"])
+        per_run = results.errors(cell).mean(axis=1)
+        assert float(row["mae"]) == pytest.approx(per_run.mean())
+        assert float(row["sem"]) == pytest.approx(stats.sem(per_run))
+        used = results.errors(cell, interval=True).mean()
+        assert float(row["interval_mae"]) == pytest.approx(used)
+        assert (row["trials"], row["runs"]) == ("300", "5")
+        assert row["C"] == ("0.01" if cell[2] in ("PA-I", "PA-II") else "")
+
+
+def test_one_run_has_no_standard_error():
+    assert all(np.isnan(row.sem) for row in summary_rows(fake_results(runs=1)))
+
+
+def test_same_table_gives_the_same_bytes(tmp_path):
+    for name in ("one", "two"):
+        write_claims(fake_results(), tmp_path / f"{name}.md")
+        write_summary(fake_results(), tmp_path / f"{name}.csv")
+    for kind in ("md", "csv"):
+        one, two = (tmp_path / f"{name}.{kind}" for name in ("one", "two"))
+        assert one.read_bytes() == two.read_bytes()

@@ -1,0 +1,133 @@
+"""The figures show the curves of the table, arranged as in the paper."""
+
+import numpy as np
+import pytest
+from fake_results import EXTRA, MAIN, fake_results
+
+from ordspan.experiments.figures import (
+    axis_limits,
+    draw_figure1,
+    draw_figure2,
+    figure1,
+    figure2,
+    look_of,
+    shown_trials,
+)
+
+
+def running_mean(results, cell, interval=False):
+    errors = results.errors(cell, interval=interval).astype(float)
+    return (errors.cumsum(axis=1) / np.arange(1, errors.shape[1] + 1)).mean(axis=0)
+
+
+def curves_of(panel):
+    return {line.get_label(): line for line in panel.get_lines()}
+
+
+def test_figure1_is_arranged_as_in_the_paper():
+    titles = [panel.get_title() for panel in draw_figure1(fake_results()).axes]
+    assert len(titles) == 12
+    assert titles[:3] == [
+        "California (exact labels)",
+        "California (50% partial labels)",
+        "California (75% partial labels)",
+    ]
+    assert titles[-1] == "MSLR (75% partial labels)"
+
+
+def test_figure2_has_one_panel_for_each_data_set():
+    panels = draw_figure2(fake_results()).axes
+    assert panels[0].get_title() == "California (50% and 75% partial labels)"
+    assert len(panels) == 4
+    assert set(curves_of(panels[0])) == {f"{a}, {f}%" for a in MAIN[:3] for f in (50, 75)}
+
+
+def test_figure1_draws_the_running_mean():
+    results = fake_results(trials=1000)
+    panel = draw_figure1(results).axes[4]  # Abalone, 50 %
+    for name, line in curves_of(panel).items():
+        expected = running_mean(results, ("abalone", 50, name))
+        trials = np.asarray(line.get_xdata())
+        np.testing.assert_allclose(line.get_ydata(), expected[trials - 1])
+
+
+def test_figure2_draws_errors_against_the_intervals():
+    results = fake_results()
+    line = curves_of(draw_figure2(results).axes[3])["PA-II, 75%"]
+    expected = running_mean(results, ("mslr", 75, "PA-II"), interval=True)
+    np.testing.assert_allclose(line.get_ydata(), expected[np.asarray(line.get_xdata()) - 1])
+
+
+def test_bands_are_one_standard_error_wide():
+    results = fake_results(algorithms=("PA",), fractions=(0,), datasets=("mslr",))
+    (panel,) = draw_figure1(results).axes
+    (band,) = panel.collections
+    _, sem = results.curve(("mslr", 0, "PA"))
+    low, high = (
+        getattr(band.get_paths()[0].vertices[:, 1], extreme)() for extreme in ("min", "max")
+    )
+    mean = running_mean(results, ("mslr", 0, "PA"))
+    assert low == pytest.approx((mean - sem).min())
+    assert high == pytest.approx((mean + sem).max())
+
+
+def test_the_first_trials_do_not_stretch_the_axis():
+    mean = np.r_[np.full(40, 9.0), np.linspace(1, 0.5, 960)]
+    low, high = axis_limits([(mean, np.zeros(1000))])
+    assert 0.4 < low < 0.5
+    assert 0.9 < high < 1.1
+
+
+def test_all_panels_of_a_row_share_their_limits():
+    panels = draw_figure1(fake_results()).axes
+    assert len({panel.get_ylim() for panel in panels[:3]}) == 1
+
+
+def test_curves_differ_without_colours():
+    looks = [look_of(name) for name in MAIN]
+    assert len({look.dash for look in looks}) == len({look.marker for look in looks}) == 5
+
+
+def test_extra_curves_are_thinner():
+    assert all(look_of(name).width < look_of("PA").width for name in EXTRA)
+    assert look_of("PA-I sca").color == look_of("PA-I").color
+    assert len({look_of(name)[1:] for name in EXTRA}) == len(EXTRA)  # also without colours
+
+
+def test_shown_trials_are_few_and_keep_both_ends():
+    trials = shown_trials(7000)
+    assert trials.size <= 300
+    assert (trials[0], trials[-1]) == (1, 7000)
+    assert np.all(np.diff(trials) > 0)
+    assert np.sum(trials < 100) > 20  # enough for a logarithmic axis
+
+
+def test_the_true_model_is_drawn_where_it_is_known():
+    panels = draw_figure1(fake_results(datasets=("mslr", "synthetic"))).axes
+    assert "true model" not in curves_of(panels[0])
+    assert set(curves_of(panels[3])["true model"].get_ydata()) == {0.4}
+
+
+@pytest.mark.parametrize(
+    ("options", "panels"),
+    [({"datasets": ("abalone",)}, 3), ({"fractions": (0,)}, 4), ({"runs": 1, "trials": 3}, 12)],
+)
+def test_smaller_tables_make_smaller_figures(options, panels):
+    assert len(draw_figure1(fake_results(**options)).axes) == panels
+
+
+def test_without_interval_labels_there_is_no_second_figure(tmp_path):
+    assert figure2(fake_results(fractions=(0,)), tmp_path) == []
+
+
+def test_same_table_gives_the_same_files(tmp_path):
+    written = []
+    for name in ("one", "two"):
+        folder = tmp_path / name
+        folder.mkdir()
+        results = fake_results(datasets=("california", "synthetic"), algorithms=(*MAIN, *EXTRA))
+        written.append(figure1(results, folder) + figure2(results, folder))
+    names = [path.name for path in written[0]]
+    assert names == [f"figure{n}.{kind}" for n in (1, 2) for kind in ("png", "svg", "pdf")]
+    for one, two in zip(*written, strict=True):
+        assert one.read_bytes() == two.read_bytes()

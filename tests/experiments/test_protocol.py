@@ -1,0 +1,91 @@
+"""The protocol of section 6: what is sampled, who sees which labels, what is counted."""
+
+import numpy as np
+import pytest
+
+import naive
+from ordspan.data import synthetic
+from ordspan.experiments import protocol
+from ordspan.experiments.protocol import Curve, curves
+
+DATA = synthetic(n=400, n_features=3)
+TWINS = {"MCP": "perceptron"}
+
+
+def stream(percent=50, run=0, kind=protocol.REPORTED, trials=300, seed=0):
+    return dict(protocol.streams(DATA, (percent,), seed, kind, run, trials))[percent]
+
+
+def test_a_row_keeps_its_interval_for_the_whole_run():
+    some = stream(percent=75, trials=3000)
+    _, first, again = np.unique(some.X, axis=0, return_index=True, return_inverse=True)
+    np.testing.assert_array_equal(some.lower, some.lower[first][again.ravel()])
+    np.testing.assert_array_equal(some.upper, some.upper[first][again.ravel()])
+
+
+def test_the_exact_label_lies_in_its_interval_and_the_percentage_is_of_the_rows():
+    some = stream(percent=75, trials=20_000)
+    assert ((some.lower <= some.ranks) & (some.ranks <= some.upper)).all()
+    # an interval that is cut to its own label at the ends looks exact: at most 75 % look wide
+    assert 0.5 < (some.lower < some.upper).mean() <= 0.78
+    exact = stream(percent=0)
+    np.testing.assert_array_equal(exact.lower, exact.ranks)
+    np.testing.assert_array_equal(exact.upper, exact.ranks)
+
+
+def test_all_percentages_of_a_run_see_the_same_rows_and_no_two_runs_do():
+    several = dict(protocol.streams(DATA, (0, 50, 75), 0, protocol.REPORTED, 3, 100))
+    for percent in (50, 75):
+        np.testing.assert_array_equal(several[percent].X, several[0].X)
+    others = [stream(run=4), stream(run=3, kind=protocol.TUNING), stream(run=3, seed=1)]
+    for other in others:
+        assert not np.array_equal(other.X[:100], several[0].X)
+
+
+def test_rows_are_drawn_with_replacement():
+    assert len(np.unique(stream(trials=400).X, axis=0)) < 400
+
+
+@pytest.mark.parametrize("algorithm", protocol.ALGORITHMS)
+@pytest.mark.parametrize("average", [False, True])
+def test_predictions_are_those_of_the_slow_twin(algorithm, average):
+    curve = Curve(algorithm, average=average and algorithm.startswith("PA"))
+    some = stream()
+    predicted = protocol.predictions(curve.learner(3, 5, 0.1), curve, some)
+    lower, upper = (some.lower, some.upper) if curve.uses_intervals else (some.ranks,) * 2
+    twin = naive.learn_stream(
+        some.X, lower, upper, TWINS.get(algorithm, algorithm), 0.1, curve.average, n_classes=5
+    )
+    np.testing.assert_array_equal(predicted, twin.predicted)
+
+
+def test_the_baselines_learn_from_exact_labels_and_are_measured_against_them():
+    curve, some = Curve("PRank"), stream(percent=75)
+    predicted = protocol.predictions(curve.learner(3, 5, None), curve, some)
+    errors, interval_errors = protocol.outcome(predicted, curve, some)
+    np.testing.assert_array_equal(errors, np.abs(predicted - some.ranks))
+    np.testing.assert_array_equal(interval_errors, errors)
+
+
+def test_the_variants_are_measured_against_the_intervals_they_learned_from():
+    curve, some = Curve("PA-I"), stream(percent=75)
+    predicted = protocol.predictions(curve.learner(3, 5, 0.1), curve, some)
+    _, interval_errors = protocol.outcome(predicted, curve, some)
+    away = np.maximum(0, np.maximum(some.lower - predicted, predicted - some.upper))
+    np.testing.assert_array_equal(interval_errors, away)
+
+
+def test_following_the_thresholds_changes_nothing():
+    curve, some = Curve("PA-II"), stream()
+    whole = protocol.predictions(curve.learner(3, 5, 0.1), curve, some)
+    learner = curve.learner(3, 5, 0.1)
+    parts, thresholds = protocol.followed(learner, curve, some)
+    np.testing.assert_array_equal(parts, whole)
+    kept = thresholds.reshape(-1, 4)
+    assert len(kept) == len(protocol.trajectory_trials(300))
+    np.testing.assert_array_equal(kept[-1], learner.thresholds)
+
+
+def test_extra_curves_are_only_drawn_for_the_variants():
+    names = [c.name for c in curves(("PA", "PA-I", "PRank"), average=True, solver="sca")]
+    assert names == ["PA", "PA-I", "PRank", "PA average", "PA-I average", "PA sca", "PA-I sca"]

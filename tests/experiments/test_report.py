@@ -1,0 +1,242 @@
+"""The report holds what the table holds, opens offline, and works in a real browser."""
+
+import json
+import re
+import shutil
+import subprocess
+from html import unescape
+
+import numpy as np
+import pytest
+from fake_results import MAIN, fake_results
+
+from ordspan.experiments.claims import count_verdicts, make_claims
+from ordspan.experiments.report import write_report
+from ordspan.experiments.summary import summary_rows
+
+CURVES = (*MAIN, "PA average")
+CHROMIUM = next(
+    filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None
+)
+FLAGS = (
+    "--headless",
+    "--no-sandbox",
+    "--no-first-run",
+    "--disable-gpu",
+    "--disable-quic",
+    "--disable-sync",
+    "--disable-dev-shm-usage",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--virtual-time-budget=20000",
+    "--dump-dom",
+)
+
+CATCH_ERRORS = """<script>
+window.problems = [];
+window.addEventListener("error", event => problems.push(String(event.message)));
+window.addEventListener("unhandledrejection", event => problems.push(String(event.reason)));
+document.addEventListener("securitypolicyviolation", e => problems.push("blocked " + e.blockedURI));
+for (const kind of ["error", "warn"]) console[kind] = (...words) => problems.push(words.join(" "));
+</script>"""
+
+TRY_EVERYTHING = """<script>
+const settle = () => new Promise(done => setTimeout(done, 100));
+const count = (selector, root = document) => root.querySelectorAll(selector).length;
+const panels = [...document.querySelectorAll(".panel")];
+const drawn = () => panels.map(panel => count(".scatterlayer .trace", panel));
+const click = async element => { element.click(); await settle(); };
+async function choose(selector, value) {
+  const select = document.querySelector(selector);
+  select.value = value;
+  select.dispatchEvent(new Event("change"));
+  await settle();
+}
+async function tryEverything() {
+  await settle();
+  const found = { drawn: drawn(), ids: panels.map(panel => panel.id), toggles: {} };
+  for (const box of document.querySelectorAll("input[data-algorithm]")) {
+    const steps = [drawn()];
+    const trajectories = [count(".trajectory .trace")];
+    for (let i = 0; i < 2; i++) {
+      await click(box);
+      steps.push(drawn());
+      trajectories.push(count(".trajectory .trace"));
+    }
+    found.toggles[box.dataset.algorithm] = { panels: steps, trajectories };
+  }
+  const types = () => panels.map(panel => panel.layout.xaxis.type);
+  found.axes = [types()];
+  for (let i = 0; i < 2; i++) {
+    await click(document.getElementById("axis-switch"));
+    found.axes.push(types());
+  }
+  await choose("select[data-table=claims][data-key=verdict]", "holds");
+  found.holding = count("#claims tr[data-verdict]:not([hidden])");
+  await choose("#trajectory-dataset", "synthetic");
+  found.trajectories = count(".trajectory .scatterlayer .trace");
+  found.overflow = document.documentElement.scrollWidth - document.documentElement.clientWidth;
+  found.requests = performance.getEntriesByType("resource").map(entry => entry.name)
+    .filter(name => !name.startsWith("data:"));
+  return found;
+}
+tryEverything().catch(error => ({ failed: String(error) })).then(found => {
+  const place = document.body.appendChild(document.createElement("pre"));
+  place.id = "outcome";
+  place.textContent = JSON.stringify({ ...found, problems });
+});
+</script>"""
+
+
+@pytest.fixture(scope="module")
+def results():
+    return fake_results(datasets=("california", "synthetic"), algorithms=CURVES, trials=500)
+
+
+@pytest.fixture(scope="module")
+def page(results, tmp_path_factory):
+    path = write_report(results, tmp_path_factory.mktemp("report"), seconds=12.34)
+    return path.read_text(encoding="utf-8")
+
+
+@pytest.fixture(scope="module")
+def data(page):
+    return json.loads(re.search(r'id="data">(.*?)</script>', page, re.DOTALL)[1])
+
+
+@pytest.fixture(scope="module", params=[500, 1400], ids=["narrow", "wide"])
+def outcome(page, tmp_path_factory, request):
+    """What a browser saw when every control of the report was tried."""
+    if CHROMIUM is None:
+        pytest.skip("no chromium, chromium-browser or google-chrome on the path")
+    folder = tmp_path_factory.mktemp("browser")
+    head, _, rest = page.partition("<head>")
+    body, _, tail = rest.rpartition("</body>")
+    tried = folder / "tried.html"
+    tried.write_text(f"{head}<head>{CATCH_ERRORS}{body}{TRY_EVERYTHING}</body>{tail}", "utf-8")
+    size = f"--window-size={request.param},900"
+    command = [CHROMIUM, *FLAGS, size, f"--user-data-dir={folder / 'profile'}", tried.as_uri()]
+    done = subprocess.run(command, capture_output=True, timeout=180, check=True)
+    dom = done.stdout.decode("utf-8")
+    return json.loads(unescape(re.search(r'<pre id="outcome">(.*?)</pre>', dom, re.DOTALL)[1]))
+
+
+def own_part(page):
+    """The report without plotly.js."""
+    return re.sub(r"<script>/\*\*.*?</script>", "", page, count=1, flags=re.DOTALL)
+
+
+def test_plotly_is_inlined_once_and_nothing_is_fetched(page):
+    assert page.count("* plotly.js v") == 1
+    own = own_part(page)
+    assert len(own) < 2_000_000
+    assert set(re.findall(r"""(?:src|href)\s*=\s*["']?(\w+:?)""", own)) == {"data:"}
+    assert "http://" not in own
+    assert "https://" not in own
+
+
+def test_no_place_of_the_template_is_left_open(page):
+    assert "{{" not in own_part(page)
+
+
+def test_curves_agree_with_the_errors(results, data):
+    for panel in data["panels"]:
+        for trace in panel["traces"]:
+            if trace["name"] == "true model":
+                continue
+            labels = int(panel["labels"] if panel["figure"] == 1 else trace["name"][-3:-1])
+            cell = (panel["dataset"], labels, trace["legendgroup"])
+            errors = results.errors(cell, interval=panel["figure"] == 2).astype(float)
+            running = errors.cumsum(axis=1) / np.arange(1, errors.shape[1] + 1)
+            places = np.array(trace["x"]) - 1
+            np.testing.assert_allclose(trace["y"], running.mean(axis=0)[places], atol=1e-5)
+            sem = running.std(axis=0, ddof=1) / np.sqrt(len(running))
+            np.testing.assert_allclose(trace["customdata"], sem[places], atol=1e-5)
+
+
+def test_every_cell_has_its_curve(data):
+    first = [panel for panel in data["panels"] if panel["figure"] == 1]
+    assert [(panel["dataset"], panel["labels"]) for panel in first] == [
+        (dataset, labels) for dataset in ("california", "synthetic") for labels in ("0", "50", "75")
+    ]
+    assert [trace["name"] for trace in first[0]["traces"]] == list(CURVES)
+    assert first[3]["traces"][-1]["name"] == "true model"
+
+
+def test_thresholds_are_those_of_the_first_run(results, data):
+    assert len(data["trajectories"]) == 2 * 3 * 5  # all but MCP, which has none
+    for entry in data["trajectories"]:
+        cell = (entry["dataset"], entry["labels"], entry["algorithm"])
+        trials, thresholds = results.trajectory(cell)
+        for trace, column in zip(entry["traces"], thresholds.T, strict=True):
+            assert trace["x"] == trials.tolist()
+            np.testing.assert_allclose(trace["y"], column, atol=1e-5)
+
+
+def test_tables_are_whole(results, page):
+    claims = make_claims(results)
+    for verdict, number in count_verdicts(claims).items():
+        assert page.count(f'data-verdict="{verdict}"><td>') == number
+    for row in summary_rows(results):
+        assert f"<td>{row.mae:.4f}</td><td>{row.sem:.4f}</td><td>{row.interval_mae:.4f}" in page
+
+
+def test_settings_are_told_in_words(page):
+    for words in (
+        "<dt>Seconds taken</dt><dd>12.3</dd>",
+        "the C of the grid with the lowest error",
+        "made up for the tests &lt;california&gt; (5 grades)",
+        "<dt>MSLR</dt><dd>not fetched; fetch it &amp; try</dd>",
+        f"numpy {np.__version__}",
+    ):
+        assert words in page
+
+
+def test_same_table_gives_the_same_bytes(tmp_path):
+    pages = []
+    for name in ("one", "two"):
+        (tmp_path / name).mkdir()
+        pages.append(write_report(fake_results(), tmp_path / name).read_bytes())
+    assert pages[0] == pages[1]
+
+
+@pytest.mark.parametrize("options", [{"runs": 1}, {"fractions": (0,)}, {"algorithms": ("MCP",)}])
+def test_small_tables_make_a_report_too(options, tmp_path):
+    assert write_report(fake_results(datasets=("mslr",), **options), tmp_path).exists()
+
+
+def test_the_browser_has_nothing_to_complain_about(outcome):
+    assert outcome["problems"] == []
+    assert "failed" not in outcome
+    assert outcome["requests"] == []
+    assert outcome["overflow"] == 0
+
+
+def test_every_panel_is_drawn(outcome):
+    assert len(outcome["ids"]) == len(set(outcome["ids"])) == 2 * 3 + 2
+    # a band for each of the five main curves; the extra curve has none, the synthetic one a truth
+    assert outcome["drawn"] == [11] * 3 + [12] * 3 + [12] * 2
+
+
+def test_checkboxes_hide_and_show_a_curve_everywhere(outcome):
+    assert list(outcome["toggles"]) == list(CURVES)
+    for name, seen in outcome["toggles"].items():
+        before, hidden, after = seen["panels"]
+        main, proposed = (2 if name in MAIN else 1), (4 if name.startswith("PA") else 0)
+        gone = [main] * 6 + [proposed if name in MAIN else 0] * 2
+        assert [b - h for b, h in zip(before, hidden, strict=True)] == gone
+        assert after == before
+        thresholds = 0 if name == "MCP" else 4
+        all_of_them, fewer, again = seen["trajectories"]
+        assert (all_of_them - fewer, again) == (thresholds, all_of_them)
+
+
+def test_the_button_switches_all_axes(outcome):
+    linear, log, back = outcome["axes"]
+    assert set(linear) == set(back) == {"linear"}
+    assert set(log) == {"log"}
+
+
+def test_tables_and_thresholds_can_be_chosen(outcome, results):
+    assert outcome["holding"] == count_verdicts(make_claims(results))["holds"]
+    assert outcome["trajectories"] == 5 * 4
