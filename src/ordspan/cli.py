@@ -25,7 +25,9 @@ app = typer.Typer(
 
 MISTAKE, INTERRUPTED = 1, 130
 OUT = Path("ordspan-results")
-REPORT_FILES = "results.parquet, summary.csv, figure1 and figure2 (png, svg, pdf), claims.md"
+REPORT_FILES = (
+    "results.parquet, summary.csv, figure1 and figure2 (png, svg, pdf), claims.md, report.html"
+)
 
 
 def show_version(wanted: bool) -> None:
@@ -241,9 +243,9 @@ def finish(results: Results, folder: Path, seconds: float | None) -> None:
         table.add_row(row.dataset, labels, row.algorithm, C, mae, f"{row.interval_mae:.3f}")
     console = Console()
     console.print(table)
-    verdicts = count_verdicts(make_claims(results))
-    counted = ", ".join(f"{number} {verdict}" for verdict, number in verdicts.items())
-    console.print(f"The paper's claims: {counted} (claims.md tells each)")
+    counts = count_verdicts(make_claims(results))
+    told = f"{counts['holds']} hold, {counts['does not hold']} do not, {counts['not run']} not run"
+    console.print(f"Of the paper's claims {told}; claims.md tells each.", soft_wrap=True)
     took = "" if seconds is None else f" in {seconds:.1f} s"
-    console.print(f"Written to {folder}{took}: {REPORT_FILES}")
+    console.print(f"Written to {folder}{took}: {REPORT_FILES}.", soft_wrap=True)
     console.print(f"Open {folder / 'report.html'} in a browser.", soft_wrap=True)

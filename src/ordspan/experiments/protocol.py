@@ -83,6 +83,10 @@ class Stream(NamedTuple):
     lower: Ranks
     upper: Ranks
 
+    def part(self, trials: slice) -> Stream:
+        """Some trials of it."""
+        return Stream(self.X[trials], self.ranks[trials], self.lower[trials], self.upper[trials])
+
 
 def streams(
     data: Dataset, labels: tuple[int, ...], seed: int, kind: int, run: int, trials: int
@@ -136,7 +140,7 @@ def followed(learner: Learner, curve: Curve, stream: Stream) -> tuple[Ranks, NDA
     """Predictions as in one pass, and the thresholds after each of `trajectory_trials`."""
     predicted, kept, start = [], [], 0
     for stop in trajectory_trials(stream.ranks.size):
-        part = Stream(*(column[start:stop] for column in stream))
+        part = stream.part(slice(start, int(stop)))
         predicted.append(predictions(learner, curve, part))
         kept.append(learner.thresholds)
         start = int(stop)
