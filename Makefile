@@ -35,8 +35,9 @@ demo: $(READY) ## reproduce the paper on the data that can be had
 	$(BIN)/ordspan reproduce
 
 bench: $(READY) ## measure every speed claim of the README, one table
-	$(BIN)/pip install --quiet --disable-pip-version-check --editable '.[dev,river]'
+	$(BIN)/pip install --quiet --disable-pip-version-check --editable '.[dev,bench]'
 	$(BIN)/python benchmarks/bench_foundation.py --save docs/benchmarks-foundation.md
+	$(BIN)/python benchmarks/bench_batch.py --save docs/benchmarks-batch.md
 	$(BIN)/python benchmarks/bench_reproduce.py --save docs/benchmarks-reproduce.md
 
 clean: ## remove what the other verbs made

@@ -2,7 +2,7 @@
 
 Thresholds are a plain array: ``theta[i - 1]`` is theta_i of the paper. A step returns the pull (how
 many times the row is added to the weights) and the new thresholds; nothing is changed in place.
-`exact_step` works on arrays of `fractions.Fraction` too, and is then exact.
+`exact_step` and `class_step` work on arrays of `fractions.Fraction` too, and are then exact.
 """
 
 from typing import NamedTuple
@@ -186,6 +186,32 @@ def perceptron_step(vectors, x, lower, upper, size=1.0):
     return int(np.argmax(score)) + 1, new
 
 
+def class_step(scores, sq_norm, lower, upper, spread=0, cap=np.inf):
+    """How many times the row is added to each class's vector by multiclass PA, PA-I or PA-II.
+
+    Tries every number of rivals in turn, worst first, and takes the one that agrees with itself:
+    the multipliers (loss - level) / s of those in it, and only those, are above zero. Where the
+    sum T of the multipliers is free, level = (s + spread) T; where it is capped, it is given.
+    """
+    outside = [r for r in range(len(scores)) if not lower <= r + 1 <= upper]
+    pulls = np.zeros_like(scores)
+    best = max(range(lower - 1, upper), key=lambda r: scores[r])
+    loss = {r: 1 - (scores[best] - scores[r]) for r in outside}
+    worst_first = sorted(outside, key=lambda r: -loss[r])
+    if sq_norm == 0 or not outside or loss[worst_first[0]] <= 0:
+        return pulls
+    for n in range(1, len(outside) + 1):
+        lost = sum(loss[r] for r in worst_first[:n])
+        total = min(cap, lost / (sq_norm + n * (sq_norm + spread)))
+        level = (lost - sq_norm * total) / n
+        if n == len(outside) or loss[worst_first[n]] <= level:
+            break
+    for r in worst_first[:n]:
+        pulls[r] = -(loss[r] - level) / sq_norm
+    pulls[best] = total
+    return pulls
+
+
 # -- a whole stream ------------------------------------------------------------------------------
 
 
@@ -218,7 +244,7 @@ def learn_stream(
     ----------
     X : array of shape (n, d)
     lower, upper : ranks of shape (n,); ``upper`` left out means exact labels
-    rule : "PA", "PA-I", "PA-II", "PRank" or "perceptron"
+    rule : "PA", "PA-I", "PA-II", "PRank", "perceptron", "MC-PA", "MC-PA-I" or "MC-PA-II"
     C : aggressiveness of PA-I and PA-II (the baselines step by 1)
     average : predict with the mean of the iterates after each row, all of which are stored
     solver : "exact", or "sca" for the printed search
@@ -227,9 +253,10 @@ def learn_stream(
     """
     upper = lower if upper is None else upper
     n_classes = int(np.max(upper)) if n_classes is None else n_classes
-    base = C if rule.startswith("PA") else 1.0
+    base = C if "PA" in rule else 1.0
     strengths = np.full(len(X), base) if sample_weight is None else base * np.asarray(sample_weight)
-    learn = _learn_classes if rule == "perceptron" else _learn_thresholds
+    with_vectors = rule == "perceptron" or rule.startswith("MC-")
+    learn = _learn_classes if with_vectors else _learn_thresholds
     return learn(np.asarray(X, float), lower, upper, rule, strengths, average, solver, n_classes)
 
 
@@ -258,14 +285,53 @@ def _learn_thresholds(X, lower, upper, rule, strengths, average, solver, n_class
 
 
 def _learn_classes(X, lower, upper, rule, strengths, average, solver, n_classes):
+    def at(t):
+        return lower[t], upper[t], strengths[t]
+
     vectors = np.zeros((n_classes, X.shape[1]))
     predicted = np.empty(len(X), dtype=np.int64)
     n_updates = 0
     for t, x in enumerate(X):
-        predicted[t], new = perceptron_step(vectors, x, lower[t], upper[t], strengths[t])
+        if rule == "perceptron":
+            predicted[t], new = perceptron_step(vectors, x, lower[t], upper[t], strengths[t])
+        else:
+            predicted[t] = int(np.argmax(vectors @ x)) + 1
+            new = vectors + np.outer(_class_pulls(rule, vectors @ x, x @ x, *at(t)), x)
         n_updates += not np.array_equal(new, vectors)
         vectors = new
     return Learned(vectors, np.zeros(n_classes - 1), predicted, n_updates)
+
+
+def _class_pulls(rule, scores, sq_norm, lower, upper, strength):
+    if strength == 0:
+        return np.zeros(len(scores))
+    spread = 0.5 / strength if rule == "MC-PA-II" else 0.0
+    cap = strength if rule == "MC-PA-I" else np.inf
+    return class_step(scores, sq_norm, lower, upper, spread, cap)
+
+
+def learn_aggregate(X, lower, upper, coins, n_classes, sizes=None):
+    """A committee of PRanks; ``coins[t, m]`` says whether member m is shown row t.
+
+    A row of size 0 is ranked and not shown, and has no row of coins.
+    """
+    sizes = np.ones(len(X)) if sizes is None else sizes
+    members = [(np.zeros(X.shape[1]), np.zeros(n_classes - 1)) for _ in range(coins.shape[1])]
+    predicted, shown, n_updates = np.empty(len(X), dtype=np.int64), 0, 0
+    for t, x in enumerate(X):
+        w, theta = _mean(members)
+        predicted[t] = rank(theta, w @ x)
+        if sizes[t] == 0:
+            continue
+        moved = False
+        for m in np.flatnonzero(coins[shown]):
+            own_w, own_theta = members[m]
+            pull, new = prank_step(own_theta, own_w @ x, lower[t], upper[t], sizes[t])
+            members[m] = own_w + pull * x, new
+            moved = moved or pull != 0 or bool(np.any(new != own_theta))
+        shown += 1
+        n_updates += moved
+    return Learned(*_mean(members), predicted, n_updates)
 
 
 def _mean(history):

@@ -67,11 +67,24 @@ def test_extra_curves(tmp_path):
     assert names == ["PA-I", "PRank", "PA-I average", "PA-I sca"]
 
 
+def test_rivals_of_the_paper_run_when_asked_for(tmp_path):
+    asked = "PA-I,PRIL,MC-PA,MC-PA-I,MC-PA-II,OAP-BPM"
+    answer = ask("reproduce", *QUICK, "--algorithms", asked, "--out", tmp_path)
+    assert answer.exit_code == 0, answer.output
+    with (tmp_path / "summary.csv").open() as file:
+        rows = list(csv.DictReader(file))
+    assert [row["algorithm"] for row in rows[:6]] == asked.split(",")
+    assert {row["algorithm"] for row in rows if row["C"]} == {"PA-I", "MC-PA-I", "MC-PA-II"}
+
+
 @pytest.mark.parametrize(
     ("words", "message"),
     [
         (["--datasets", "boston"], "unknown data set 'boston'; choose from california, abalone"),
-        (["--algorithms", "SVM"], "unknown algorithm 'SVM'; choose from PA, PA-I, PA-II, PRank"),
+        (
+            ["--algorithms", "SVM"],
+            "unknown algorithm 'SVM'; choose from PA, PA-I, PA-II, PRank, MCP, PRIL, MC-PA",
+        ),
         (["--solver", "newton"], "unknown solver 'newton'; choose from exact, sca"),
         (["--fractions", "half"], "whole percentages from 0 to 100, got 'half'"),
         (["--fractions", "150"], "whole percentages"),

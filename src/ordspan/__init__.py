@@ -8,23 +8,33 @@ __version__ = "0.1.0"
 if TYPE_CHECKING:
     from ordspan.core.labels import intervals
     from ordspan.data.coarsening import coarsen
-    from ordspan.estimators import MulticlassPerceptron, OrdinalPA, PRank
+    from ordspan.estimators import (
+        MulticlassPA,
+        MulticlassPerceptron,
+        OrdinalPA,
+        OrdinalSVM,
+        PRank,
+    )
     from ordspan.modelfile import load, save
 
 _HOMES = {
+    "MulticlassPA": "ordspan.estimators",
     "MulticlassPerceptron": "ordspan.estimators",
     "OrdinalPA": "ordspan.estimators",
+    "OrdinalSVM": "ordspan.estimators",
     "PRank": "ordspan.estimators",
     "coarsen": "ordspan.data.coarsening",
     "intervals": "ordspan.core.labels",
     "load": "ordspan.modelfile",
     "save": "ordspan.modelfile",
 }
-_ROOMS = ("data", "learners", "metrics")
+_ROOMS = ("bounds", "data", "learners", "metrics")
 
 __all__ = [
+    "MulticlassPA",
     "MulticlassPerceptron",
     "OrdinalPA",
+    "OrdinalSVM",
     "PRank",
     "__version__",
     "coarsen",

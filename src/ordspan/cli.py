@@ -96,7 +96,13 @@ def reproduce(
             "[default: the paper's four; synthetic too where one cannot be had]"
         ),
     ] = None,
-    algorithms: Annotated[str, typer.Option(help="Comma separated.")] = "PA,PA-I,PA-II,PRank,MCP",
+    algorithms: Annotated[
+        str,
+        typer.Option(
+            help="Comma separated; beyond the paper's five also PRIL, MC-PA, MC-PA-I, MC-PA-II, "
+            "OAP-BPM."
+        ),
+    ] = "PA,PA-I,PA-II,PRank,MCP",
     fractions: Annotated[
         str, typer.Option(help="Percentages of interval labels, comma separated.")
     ] = "0,50,75",
@@ -135,12 +141,12 @@ def reproduce(
             finish(write_outputs(report_only), report_only, None)
             return
         from ordspan.data import NAMES
-        from ordspan.experiments.protocol import ALGORITHMS
+        from ordspan.experiments.protocol import ALGORITHMS, RIVALS
         from ordspan.learners.linear import SOLVERS
 
         chosen = None if datasets is None else listed(datasets, NAMES, "data set")
         plan = {
-            "algorithms": listed(algorithms, ALGORITHMS, "algorithm"),
+            "algorithms": listed(algorithms, ALGORITHMS + RIVALS, "algorithm"),
             "labels": percentages(fractions),
             "runs": runs,
             "trials": trials,

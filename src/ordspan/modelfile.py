@@ -18,11 +18,11 @@ from safetensors.numpy import load as load_tensors
 from safetensors.numpy import save as save_tensors
 from sklearn.utils.validation import check_is_fitted
 
+from ordspan import estimators
 from ordspan.atomic import write_atomically
-from ordspan.estimators import MulticlassPerceptron, OrdinalPA, PRank
 
 FORMAT_VERSION = 1
-ESTIMATORS = {cls.__name__: cls for cls in (MulticlassPerceptron, OrdinalPA, PRank)}
+ESTIMATORS = {name: getattr(estimators, name) for name in estimators.__all__}
 DIGEST_SIZE = hashlib.sha256().digest_size
 
 
@@ -87,6 +87,7 @@ def to_bytes(model: Any) -> bytes:
         "n_features": int(model.n_features_in_),
         "feature_names": None if names is None else names.tolist(),
         "n_iter": int(model.n_iter_),
+        "fitted": {name: getattr(model, name) for name in model._fitted_numbers},
     }
     tensors: dict[str, NDArray[Any]] = {
         "digest": np.zeros(DIGEST_SIZE, dtype=np.uint8),
@@ -116,6 +117,8 @@ def from_bytes(content: bytes, name: str) -> Any:
     if header["feature_names"] is not None:
         model.feature_names_in_ = np.array(header["feature_names"], dtype=object)
     model.n_iter_ = header["n_iter"]
+    for name in model._fitted_numbers:
+        setattr(model, name, header["fitted"][name])
     learner = model._make_learner(header["n_features"], model.classes_.size)
     model._learner = learner.restore(load_tensors(content)["memory"])
     return model

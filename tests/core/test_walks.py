@@ -17,8 +17,12 @@ RULES = {
     "PA-II sca": updates.SCA_SOFT,
     "PRank": updates.PRANK,
     "perceptron": updates.PERCEPTRON,
+    "MC-PA": updates.CLASSES_HARD,
+    "MC-PA-I": updates.CLASSES_CAPPED,
+    "MC-PA-II": updates.CLASSES_SOFT,
 }
-WITH_THRESHOLDS = [name for name in RULES if name != "perceptron"]
+WITH_VECTORS = [name for name, rule in RULES.items() if updates.has_vectors.py_func(rule)]
+WITH_THRESHOLDS = [name for name in RULES if name not in WITH_VECTORS]
 AVERAGED = ["PA", "PA-I", "PA-II"]
 NO_WEIGHTS, NO_ORDER = np.empty(0), np.empty(0, dtype=np.intp)
 
@@ -33,7 +37,7 @@ def stream(n_rows, n_features, n_classes, seed=0, scale=1.0):
 
 
 def memory_for(name, n_features, n_classes, C=0.5, average=False):
-    strength = C if name.startswith("PA") else 1.0
+    strength = C if "PA" in name else 1.0
     return updates.new_memory(RULES[name], strength, n_features, n_classes, average)
 
 
@@ -107,7 +111,7 @@ def test_the_average_is_the_mean_of_all_stored_iterates(name):
     assert_same_learner(memory, predicted, twin(name, X, lower, upper, 5, average=True))
 
 
-@pytest.mark.parametrize("name", ["PA-I", "PA-II", "PRank", "perceptron"])
+@pytest.mark.parametrize("name", ["PA-I", "PA-II", "PRank", *WITH_VECTORS])
 def test_sample_weights_scale_the_step_of_each_row(name):
     X, lower, upper = stream(200, 3, 5, seed=3)
     weight = np.random.default_rng(3).integers(0, 5, 200) / 2
@@ -131,7 +135,8 @@ def test_hundreds_of_violated_thresholds_agree_with_the_twin(name, n_classes, n_
     "step", [updates.predict_one, updates.predict_one.py_func], ids=["compiled", "plain"]
 )
 @pytest.mark.parametrize(
-    ("name", "average"), [("PA-I", False), ("PA-I", True), ("PRank", False), ("perceptron", False)]
+    ("name", "average"),
+    [("PA-I", False), ("PA-I", True), ("PRank", False), *((name, False) for name in WITH_VECTORS)],
 )
 def test_predicting_is_the_definition_and_touches_nothing(name, step, average):
     X, lower, upper = stream(50, 3, 5, seed=5)
@@ -140,7 +145,7 @@ def test_predicting_is_the_definition_and_touches_nothing(name, step, average):
     before = memory.tobytes()
     weights, theta = parameters(memory)
     for x in X:
-        if name == "perceptron":
+        if name in WITH_VECTORS:
             expected = int(np.argmax(weights.reshape(5, 3) @ x)) + 1
         else:
             expected = naive.rank(theta, weights @ x)
@@ -185,7 +190,7 @@ def test_a_view_names_every_part_of_the_memory_once(step, average):
         ((1, 2), 2, 1e101, updates.BAD_ROW),
     ],
 )
-@pytest.mark.parametrize("name", ["PA-I", "PRank", "perceptron"])
+@pytest.mark.parametrize("name", ["PA-I", "PRank", *WITH_VECTORS])
 def test_a_refused_example_leaves_the_memory_alone(name, label, width, value, code):
     memory = memory_for(name, 2, 3)
     before = memory.tobytes()

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from ordspan import MulticlassPerceptron, OrdinalPA, PRank
+from ordspan import MulticlassPA, MulticlassPerceptron, OrdinalPA, PRank
 
 ESTIMATORS = [
     OrdinalPA(random_state=0),
@@ -11,8 +11,11 @@ ESTIMATORS = [
     OrdinalPA(solver="sca", random_state=0),
     PRank(random_state=0),
     MulticlassPerceptron(random_state=0),
+    MulticlassPA(random_state=0),
+    MulticlassPA("PA", random_state=0),
+    MulticlassPA("PA-II", C=1.0, random_state=0),
 ]
-KINDS = [OrdinalPA, PRank, MulticlassPerceptron]
+KINDS = [OrdinalPA, PRank, MulticlassPerceptron, MulticlassPA]
 
 
 def graded(n=300, d=4, n_classes=4, seed=0):

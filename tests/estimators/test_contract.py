@@ -14,7 +14,9 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from ordspan import OrdinalPA
+from ordspan import OrdinalPA, OrdinalSVM
+
+EXACT_SVM = OrdinalSVM(tol=1e-12, max_iter=100_000)
 
 ONE_STEP_IS_NOT_TWO = (
     "a weight scales the size of one online step, and one step of twice the size is not two steps: "
@@ -23,6 +25,8 @@ ONE_STEP_IS_NOT_TWO = (
 
 
 def expected_failures(estimator):
+    if isinstance(estimator, OrdinalSVM):
+        return {}  # solved so closely that a weight of 2 is the row twice, to 1e-7
     return {
         "check_sample_weight_equivalence_on_dense_data": ONE_STEP_IS_NOT_TWO,
         "check_sample_weight_equivalence_on_sparse_data": ONE_STEP_IS_NOT_TWO,
@@ -31,19 +35,20 @@ def expected_failures(estimator):
 
 @pytest.mark.filterwarnings("ignore:the order of the classes was not given:UserWarning")
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.SkipTestWarning")
-@parametrize_with_checks(ESTIMATORS, expected_failed_checks=expected_failures)
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@parametrize_with_checks([*ESTIMATORS, EXACT_SVM], expected_failed_checks=expected_failures)
 def test_scikit_learns_own_checks(estimator, check):
     check(estimator)
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", [*KINDS, OrdinalSVM])
 @pytest.mark.parametrize("exact", [True, False])
 def test_pipelines_and_searches_carry_exact_and_interval_labels(kind, exact):
     X, y, spans = graded()
     target = y if exact else spans
     pipeline = make_pipeline(StandardScaler(), kind(classes=[1, 2, 3, 4], random_state=0))
     assert cross_val_score(pipeline, X, target, cv=3).shape == (3,)
-    search = GridSearchCV(pipeline, {f"{kind.__name__.lower()}__max_iter": [1, 5]}, cv=3)
+    search = GridSearchCV(pipeline, {f"{kind.__name__.lower()}__max_iter": [100, 200]}, cv=3)
     assert np.isfinite(search.fit(X, target).best_score_)
 
 
@@ -158,3 +163,9 @@ def test_the_defaults_are_within_five_per_cent_of_the_best_c(name, data_dir):
         return -cross_val_score(model, data.X, data.ranks, cv=folds).mean()
 
     assert error() <= 1.05 * min(error(C=C) for C in 10.0 ** np.arange(-4, 3))
+
+
+def test_many_classes_raise_no_alarm():
+    X, _, _ = graded(n=60)
+    model = OrdinalPA().fit(X, np.arange(60))  # as many grades as rows, and warnings are errors
+    assert model.classes_.size == 60

@@ -13,6 +13,7 @@ from ordspan.experiments.figures import (
     look_of,
     shown_trials,
 )
+from ordspan.experiments.protocol import RIVALS
 
 
 def running_mean(results, cell, interval=False):
@@ -84,8 +85,8 @@ def test_all_panels_of_a_row_share_their_limits():
 
 
 def test_curves_differ_without_colours():
-    looks = [look_of(name) for name in MAIN]
-    assert len({look.dash for look in looks}) == len({look.marker for look in looks}) == 5
+    looks = [look_of(name) for name in (*MAIN, *RIVALS)]
+    assert len({look.dash for look in looks}) == len({look.marker for look in looks}) == 10
 
 
 def test_extra_curves_are_thinner():

@@ -9,7 +9,7 @@ from ordspan.experiments import protocol
 from ordspan.experiments.protocol import Curve, curves
 
 DATA = synthetic(n=400, n_features=3)
-TWINS = {"MCP": "perceptron"}
+TWINS = {"MCP": "perceptron", "PRIL": "PRank"}
 
 
 def stream(percent=50, run=0, kind=protocol.REPORTED, trials=300, seed=0):
@@ -46,7 +46,7 @@ def test_rows_are_drawn_with_replacement():
     assert len(np.unique(stream(trials=400).X, axis=0)) < 400
 
 
-@pytest.mark.parametrize("algorithm", protocol.ALGORITHMS)
+@pytest.mark.parametrize("algorithm", protocol.ALGORITHMS + protocol.RIVALS[:-1])
 @pytest.mark.parametrize("average", [False, True])
 def test_predictions_are_those_of_the_slow_twin(algorithm, average):
     curve = Curve(algorithm, average=average and algorithm.startswith("PA"))
@@ -67,6 +67,33 @@ def test_the_baselines_learn_from_exact_labels_and_are_measured_against_them():
     np.testing.assert_array_equal(interval_errors, errors)
 
 
+def test_the_committee_s_coins_come_from_the_run_alone():
+    curve, errors = Curve("OAP-BPM"), []
+    for run in (0, 0, 1):
+        some = stream(run=0)._replace(seed=stream(run=run).seed)
+        predicted = protocol.predictions(curve.learner(3, 5, None, some.seed), curve, some)
+        errors.append(protocol.outcome(predicted, curve, some).errors)
+    np.testing.assert_array_equal(errors[0], errors[1])
+    assert not np.array_equal(errors[0], errors[2])
+
+
+def test_who_learns_from_intervals_who_has_a_c_and_who_has_thresholds():
+    every = [Curve(name) for name in protocol.ALGORITHMS + protocol.RIVALS]
+    assert [c.name for c in every if c.uses_intervals] == ["PA", "PA-I", "PA-II", "PRIL"]
+    assert [c.name for c in every if c.has_strength] == ["PA-I", "PA-II", "MC-PA-I", "MC-PA-II"]
+    without = [c.name for c in every if not c.has_thresholds]
+    assert without == ["MCP", "MC-PA", "MC-PA-I", "MC-PA-II"]
+
+
+def test_pril_is_prank_on_the_intervals():
+    some = stream(percent=75)
+    pril, prank = Curve("PRIL"), Curve("PRank")
+    learned = protocol.predictions(pril.learner(3, 5, None), pril, some)
+    intervals_as_labels = prank.learner(3, 5, None)
+    expected = intervals_as_labels.learn_many(some.X, some.lower, some.upper, predict=True)
+    np.testing.assert_array_equal(learned, expected)
+
+
 def test_the_variants_are_measured_against_the_intervals_they_learned_from():
     curve, some = Curve("PA-I"), stream(percent=75)
     predicted = protocol.predictions(curve.learner(3, 5, 0.1), curve, some)
@@ -75,8 +102,9 @@ def test_the_variants_are_measured_against_the_intervals_they_learned_from():
     np.testing.assert_array_equal(interval_errors, away)
 
 
-def test_following_the_thresholds_changes_nothing():
-    curve, some = Curve("PA-II"), stream()
+@pytest.mark.parametrize("algorithm", ["PA-II", "PRIL", "OAP-BPM"])
+def test_following_the_thresholds_changes_nothing(algorithm):
+    curve, some = Curve(algorithm), stream()
     whole = protocol.predictions(curve.learner(3, 5, 0.1), curve, some)
     learner = curve.learner(3, 5, 0.1)
     parts, thresholds = protocol.followed(learner, curve, some)

@@ -6,7 +6,14 @@ import scipy.sparse as sp
 
 import naive
 from ordspan.core import updates
-from ordspan.learners import LinearLearner, PerceptronLearner, PRankLearner, rows
+from ordspan.learners import (
+    AggregateLearner,
+    LinearLearner,
+    MulticlassPALearner,
+    PerceptronLearner,
+    PRankLearner,
+    rows,
+)
 from ordspan.learners.linear import RowError, check_rule
 
 K = 5
@@ -20,7 +27,12 @@ LEARNERS = {
     "PA-I sca": lambda **options: LinearLearner(D, K, "PA-I", 0.3, solver="sca", **options),
     "PRank": lambda: PRankLearner(D, K),
     "perceptron": lambda: PerceptronLearner(D, K),
+    "MC-PA": lambda: MulticlassPALearner(D, K, "PA"),
+    "MC-PA-I": lambda: MulticlassPALearner(D, K, "PA-I", 0.3),
+    "MC-PA-II": lambda: MulticlassPALearner(D, K, "PA-II", 0.3),
+    "OAP-BPM": lambda: AggregateLearner(D, K, n_members=4, seed=1),
 }
+WITH_VECTORS = ("perceptron", "MC-PA", "MC-PA-I", "MC-PA-II")
 each_learner = pytest.mark.parametrize("name", LEARNERS)
 
 
@@ -149,7 +161,7 @@ def test_predicting_many_is_predicting_one_by_one(data, name):
     for matrix in (X, np.asfortranarray(X), sp.csr_array(X), X.astype(np.float32)):
         np.testing.assert_array_equal(learner.predict_many(matrix), one_by_one)
     latent = learner.latent(X)
-    assert latent.shape == ((len(X), K) if name == "perceptron" else (len(X),))
+    assert latent.shape == ((len(X), K) if name in WITH_VECTORS else (len(X),))
     np.testing.assert_allclose(latent, X @ learner.weights.T, rtol=0, atol=1e-12)
 
 
@@ -341,12 +353,13 @@ def test_unknown_names_are_answered_with_the_known():
     ("n_features", "n_classes", "what"), [(0, 3, "n_features"), (3, 1, "n_cl")]
 )
 def test_shapes_have_a_least_size(n_features, n_classes, what):
-    for make in (LinearLearner, PRankLearner, PerceptronLearner):
+    learners = LinearLearner, PRankLearner, PerceptronLearner, MulticlassPALearner, AggregateLearner
+    for make in learners:
         with pytest.raises(ValueError, match=f"{what}.* must be at least"):
             make(n_features, n_classes)
 
 
-@pytest.fixture(params=["PA-I averaged", "PRank", "perceptron"])
+@pytest.fixture(params=["PA-I averaged", "PRank", "perceptron", "MC-PA-I", "OAP-BPM"])
 def veteran(request, data):
     """A learner with something to lose, which it must not."""
     learner = LEARNERS[request.param]()

@@ -17,13 +17,17 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-HARD, CAPPED, SOFT, SCA_HARD, SCA_CAPPED, SCA_SOFT, PRANK, PERCEPTRON = range(8)
+HARD, CAPPED, SOFT, SCA_HARD, SCA_CAPPED, SCA_SOFT, PRANK = range(7)
+PERCEPTRON, CLASSES_HARD, CLASSES_CAPPED, CLASSES_SOFT = range(7, 11)
 
 BAD_ROW, BAD_LABEL, BAD_WIDTH = 0, -1, -2
 """What `learn_one` returns instead of a rank when it refuses an example."""
 
 MAX_SQ_NORM = 1e200
 """Rows with a larger squared norm are refused: beyond it products overflow to infinity."""
+
+MIN_SQ_NORM = 1e-200
+"""Rows with a smaller one count as zero where only the weights can move: they would overflow."""
 
 MIN_STRENGTH = 1e-300
 """A smaller C counts as this one, whose reciprocal is still finite."""
@@ -47,7 +51,7 @@ RULE, STRENGTH, CLASSES, AVERAGING, TRIALS, UPDATES = range(HEADER)
 class Model(NamedTuple):
     """Views into a learner's memory, by name."""
 
-    weights: Floats  # (d,); the perceptron keeps its K vectors one after the other, (K * d,)
+    weights: Floats  # (d,); of a rule with vectors all K, one after the other, (K * d,)
     padded: Floats  # (K + 1,)
     drift: Floats  # (K + 1 + d,): what turns the last iterate into the average; empty without
     counts: Floats  # trials, updates
@@ -55,11 +59,17 @@ class Model(NamedTuple):
     strength: float  # C; the step size of PRank and the perceptron
 
 
+@njit(cache=True, nogil=True)
+def has_vectors(rule):
+    """Whether a rule keeps a weight vector for each class, and has no use for thresholds."""
+    return rule >= PERCEPTRON
+
+
 def new_memory(
     rule: int, strength: float, n_features: int, n_classes: int, average: bool
 ) -> Floats:
     """All that a learner knows, in one array: few arguments make a call from Python cheap."""
-    n_vectors = n_classes if rule == PERCEPTRON else 1
+    n_vectors = n_classes if has_vectors.py_func(rule) else 1
     size = HEADER + n_classes + 1 + n_features * n_vectors
     memory = np.zeros(size + (n_classes + 1 + n_features if average else 0))
     memory[: CLASSES + 2] = rule, strength, n_classes, average
@@ -72,7 +82,7 @@ def row_width(memory):
     """Number of features."""
     n_classes = np.int64(memory[CLASSES])
     rest = memory.size - HEADER - (n_classes + 1)
-    if memory[RULE] == PERCEPTRON:
+    if has_vectors(memory[RULE]):
         return rest // n_classes
     return (rest - (n_classes + 1)) // 2 if memory[AVERAGING] > 0.0 else rest
 
@@ -450,33 +460,146 @@ def rank_row(padded, drift, trials, score, values, columns, guess):
 
 
 @njit(cache=True, nogil=True)
-def learn_perceptron(weights, counts, strength, n_classes, values, columns, lower, upper):
-    """One trial of the multiclass perceptron, max-score update (Crammer & Singer 2003).
+def sift_down(heap, i, size):
+    """Put entry ``i`` of a heap, smallest first, where it belongs below."""
+    entry = heap[i]
+    child = 2 * i + 1
+    while child < size:
+        if child + 1 < size and heap[child + 1] < heap[child]:
+            child += 1
+        if heap[child] >= entry:
+            break
+        heap[i] = heap[child]
+        i, child = child, 2 * child + 1
+    heap[i] = entry
 
-    The best class of the interval is pulled towards the row and the best class outside pushed
-    away when the latter scores at least as high. Returns the rank predicted before, or BAD_ROW.
+
+@njit(cache=True, nogil=True)
+def grow_support(gaps, loss, sq_norm, spread, cap):
+    """The rivals that get a multiplier, worst first; their number, sum and last gap, and total.
+
+    ``gaps`` (used up) are how much less than ``loss`` each rival's loss is. With n of them in the
+    support and G the sum of their gaps, the multipliers add up to the smaller of the cap and
+    (n loss - G) / (s + n (s + spread)); one more belongs in while its own would be positive.
     """
+    size = gaps.size
+    for i in range(size // 2 - 1, -1, -1):
+        sift_down(gaps, i, size)
+    n_support, gap_sum, last, total = 0, 0.0, 0.0, 0.0
+    while size > 0:
+        gap = gaps[0]
+        if n_support > 0 and sq_norm * total + gap_sum <= n_support * gap:
+            break
+        n_support += 1
+        gap_sum += gap
+        last = gap
+        total = (n_support * loss - gap_sum) / (sq_norm + n_support * (sq_norm + spread))
+        total = min(cap, total)
+        size -= 1
+        gaps[0] = gaps[size]
+        sift_down(gaps, 0, size)
+    return n_support, gap_sum, last, total
+
+
+@njit(cache=True, nogil=True)
+def class_step(scores, best, rival, sq_norm, lower, upper, spread, cap, pulls):
+    """Smallest move of all class vectors that the variant allows; fills ``pulls``, one per class.
+
+    The vector of class k is to move by ``pulls[k - 1]`` times the row. ``best`` is the best class
+    of the interval, which has to win, ``rival`` the best one outside. With losses
+    l_r = 1 - (score of best - score of r) of the classes r outside, the multipliers are
+    max(0, (l_r - slack) / s - T), T being their sum: slack 0 is PA; PA-I has T <= ``cap`` = C, and
+    slack only where they are equal; PA-II has slack ``spread`` T with ``spread`` = 1 / (2C). The
+    differences of the multipliers are those of the losses over s, so each is written as its share
+    of T and what it differs from the mean by. Returns whether anything is to move, and whether the
+    numbers stayed finite.
+    """
+    top = scores[rival - 1]
+    loss = 1.0 + (top - scores[best - 1])
+    if loss <= 0.0 or sq_norm < MIN_SQ_NORM:
+        return False, True
+    n_rivals = 0
+    for k in range(1, scores.size + 1):
+        if (k < lower or k > upper) and top - scores[k - 1] < loss:
+            pulls[n_rivals] = top - scores[k - 1]
+            n_rivals += 1
+    n_support, gap_sum, last, total = grow_support(pulls[:n_rivals], loss, sq_norm, spread, cap)
+    if not total < inf:
+        return False, False
+    share, mean_gap = total / n_support, gap_sum / n_support
+    for k in range(1, scores.size + 1):
+        pulls[k - 1] = 0.0
+        gap = top - scores[k - 1]
+        if (k < lower or k > upper) and gap <= last:
+            pulls[k - 1] = -max(0.0, share + (mean_gap - gap) / sq_norm)
+    pulls[best - 1] = total
+    return True, True
+
+
+@njit(cache=True, nogil=True)
+def perceptron_step(scores, best, rival, size, pulls):
+    """Max-score update (Crammer & Singer 2003): best up, rival down, unless best is ahead."""
+    if scores[rival - 1] < scores[best - 1]:
+        return False, True
+    pulls[:] = 0.0
+    pulls[best - 1], pulls[rival - 1] = size, -size
+    return True, True
+
+
+@njit(cache=True, nogil=True)
+def class_limits(rule, strength):
+    """Spread of the slack and cap of the sum of the multipliers: all that tells variants apart."""
+    if rule == CLASSES_SOFT:
+        return 0.5 / max(strength, MIN_STRENGTH), inf
+    return 0.0, strength if rule == CLASSES_CAPPED else inf
+
+
+@njit(cache=True, nogil=True)
+def learn_classes(weights, counts, scratch, rule, strength, values, columns, lower, upper):
+    """One trial of a rule with a weight vector for each class; the rank predicted, or BAD_ROW.
+
+    On an interval the best class inside is the one that has to win, and only the classes outside
+    are its rivals. ``scratch`` has room for two numbers a class.
+    """
+    n_classes = scratch.size // 2
+    scores, pulls = scratch[:n_classes], scratch[n_classes:]
     width = weights.size // n_classes
     best, rival = lower, 0
     best_score, rival_score = -inf, -inf
     sq_norm = 0.0
+    finite = True
     for k in range(1, n_classes + 1):
         score, sq_norm = score_and_norm(weights[(k - 1) * width : k * width], values, columns)
+        scores[k - 1] = score
+        finite = finite and abs(score) < inf
         if lower <= k <= upper:
             if score > best_score:
                 best, best_score = k, score
         elif score > rival_score:
             rival, rival_score = k, score
-    if not sq_norm < MAX_SQ_NORM:
+    if not (finite and sq_norm < MAX_SQ_NORM):
         return BAD_ROW
     rival_wins = rival_score > best_score or (rival_score == best_score and rival < best)
     rank = rival if rival > 0 and rival_wins else best
-    if strength > 0.0:
-        if rival > 0 and rival_score >= best_score:
-            add_scaled(weights[(best - 1) * width : best * width], strength, values, columns)
-            add_scaled(weights[(rival - 1) * width : rival * width], -strength, values, columns)
+    if strength <= 0.0:
+        return rank
+    if rival > 0:
+        if rule == PERCEPTRON:
+            moved, finite = perceptron_step(scores, best, rival, strength, pulls)
+        else:
+            spread, cap = class_limits(rule, strength)
+            moved, finite = class_step(
+                scores, best, rival, sq_norm, lower, upper, spread, cap, pulls
+            )
+        if not finite:
+            return BAD_ROW
+        if moved:
+            for k in range(n_classes):
+                if pulls[k] != 0.0:
+                    vector = weights[k * width : (k + 1) * width]
+                    add_scaled(vector, pulls[k], values, columns)
             counts[1] += 1.0
-        counts[0] += 1.0
+    counts[0] += 1.0
     return rank
 
 
@@ -493,6 +616,9 @@ def walk(memory, data, columns, starts, lower, upper, sample_weight, order, pred
     width = row_width(memory)
     want_rank = predicted.size > 0
     strength = strength_of_all
+    scratch = memory[:0]
+    if has_vectors(rule):
+        scratch = np.empty(2 * n_classes)
     for t in range(lower.size):
         i = order[t] if order.size > 0 else t
         if starts is None:
@@ -504,8 +630,8 @@ def walk(memory, data, columns, starts, lower, upper, sample_weight, order, pred
         if sample_weight.size > 0:
             strength = strength_of_all * sample_weight[i]
         low, high = lower[i], upper[i]
-        if rule == PERCEPTRON:
-            rank = learn_perceptron(weights, counts, strength, n_classes, values, cols, low, high)
+        if has_vectors(rule):
+            rank = learn_classes(weights, counts, scratch, rule, strength, values, cols, low, high)
             if rank == BAD_ROW:
                 return i
             if want_rank:
@@ -540,6 +666,83 @@ def walk(memory, data, columns, starts, lower, upper, sample_weight, order, pred
     return -1
 
 
+@njit(cache=True, nogil=True)
+def show_members(memory, coins, strength, values, columns, lower, upper):
+    """Let the members whose coin is up learn a row; whether any moved, and whether all are finite.
+
+    Row 0 of the memory is the sum of the members in the rows below it.
+    """
+    weights, padded, _, _, _, _ = view(memory[0])
+    any_moved = False
+    for m in range(coins.size):
+        if not coins[m]:
+            continue
+        own_weights, own_padded, drift, counts, _, _ = view(memory[m + 1])
+        score, _ = score_and_norm(own_weights, values, columns)
+        if not abs(score) < inf:
+            return any_moved, False
+        pull, moved, _ = prank_step(own_padded, drift, 0.0, score, lower, upper, strength)
+        if moved:
+            add_scaled(own_weights, pull, values, columns)
+            add_scaled(weights, pull, values, columns)
+            counts[1] += 1.0
+            any_moved = True
+        counts[0] += 1.0
+    if any_moved:
+        # added anew: sums of sorted thresholds in one and the same order are sorted to the bit
+        padded[1:-1] = 0.0
+        for m in range(coins.size):
+            own_padded = view(memory[m + 1]).padded
+            for i in range(1, padded.size - 1):
+                padded[i] += own_padded[i]
+    return any_moved, True
+
+
+@njit(cache=True, nogil=True)
+def walk_members(
+    memory, data, columns, starts, lower, upper, sample_weight, order, predicted, coins, first
+):
+    """Learn rows by a committee of PRanks from number ``first`` on, until the coins are used up.
+
+    Row t of ``coins`` says which members are shown the t-th row that counts. Returns the number to
+    go on from, and the first row that was refused, or -1. The committee ranks by the sum of its
+    members, which is the rank by their average.
+    """
+    weights, padded, _, counts, _, strength_of_all = view(memory[0])
+    width = weights.size
+    strength = strength_of_all
+    tossed = 0
+    for t in range(first, lower.size):
+        i = order[t] if order.size > 0 else t
+        if starts is None:
+            values = data[i * width : (i + 1) * width]
+            cols = None
+        else:
+            values = data[starts[i] : starts[i + 1]]
+            cols = columns[starts[i] : starts[i + 1]]
+        if sample_weight.size > 0:
+            strength = strength_of_all * sample_weight[i]
+        if strength > 0.0 and tossed == coins.shape[0]:
+            return t, -1
+        score, sq_norm = score_and_norm(weights, values, cols)
+        if not (sq_norm < MAX_SQ_NORM and abs(score) < inf):
+            return t, i
+        if predicted.size > 0:
+            predicted[i] = rank_near(padded, score, lower[i])
+        if strength <= 0.0:
+            continue
+        moved, finite = show_members(
+            memory, coins[tossed], strength, values, cols, lower[i], upper[i]
+        )
+        if not finite:
+            return t, i
+        tossed += 1
+        counts[0] += 1.0
+        if moved:
+            counts[1] += 1.0
+    return lower.size, -1
+
+
 @njit(cache=True)
 def learn_one(memory, values, lower, upper):
     """One dense trial straight from Python; the rank predicted before, or why it was refused."""
@@ -562,9 +765,10 @@ def predict_one(memory, values):
     if values.size != row_width(memory):
         return BAD_WIDTH
     weights, padded, drift, counts, rule, _ = view(memory)
-    if rule == PERCEPTRON:
+    if has_vectors(rule):
         last = padded.size - 1
-        return learn_perceptron(weights, counts, 0.0, last, values, None, 1, last)
+        scratch = np.empty(2 * last)
+        return learn_classes(weights, counts, scratch, rule, 0.0, values, None, 1, last)
     score, sq_norm = score_and_norm(weights, values, None)
     if not (sq_norm < MAX_SQ_NORM and abs(score) < inf):
         return BAD_ROW

@@ -38,16 +38,85 @@ def unchanged_on_error(estimator: BaseEstimator) -> Iterator[None]:
         raise
 
 
-class OrdinalEstimator(ClassifierMixin, BaseEstimator):
-    """Base of the online estimators; a subclass names its parameters and makes its learner."""
+class BaseOrdinal(ClassifierMixin, BaseEstimator):
+    """What every estimator has; a subclass names its parameters, makes its learner and fits it."""
 
     max_iter: int
-    shuffle: bool
     classes: Any
     random_state: Any
+    classes_: NDArray[Any]
+    _learner: Learner
+    _fitted_numbers: tuple[str, ...] = ()  # what a model file keeps besides the learner
 
     def _make_learner(self, n_features: int, n_classes: int) -> Learner:
         raise NotImplementedError("a subclass makes its learner")
+
+    def _check_fit_parameters(self) -> None:
+        if not isinstance(self.max_iter, numbers.Integral) or self.max_iter < 1:
+            raise ValueError(f"max_iter must be a whole number >= 1, got {self.max_iter!r}")
+
+    def _checked(self, X: Any, *, reset: bool) -> Any:
+        """X as a float matrix; NaN and infinity are found by the walk, not by another read."""
+        refuse_text_columns(X)
+        return validate_data(
+            self, X, reset=reset, accept_sparse="csr", dtype=FLOATS, ensure_all_finite=False
+        )
+
+    def _ends(
+        self, X: Any, labels: Labels, classes: NDArray[Any], sample_weight: Any
+    ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64] | None]:
+        check_consistent_length(X, labels.lower)
+        lower, upper = encode_interval(labels.lower, labels.upper, classes)
+        if sample_weight is None:
+            return lower, upper, None
+        weight = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
+        return lower, upper, weight
+
+    def _names(self) -> Any:
+        return getattr(self, "feature_names_in_", None)
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "_learner")
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        # one direction and ordered thresholds cannot separate classes that lie in no order
+        tags.classifier_tags.poor_score = True
+        return tags
+
+    @property
+    def coef_(self) -> NDArray[np.float64]:
+        """Weights of the features."""
+        check_is_fitted(self)
+        return self._learner.weights
+
+    def _ranks(self, X: Any) -> NDArray[np.int64]:
+        check_is_fitted(self)
+        X = self._checked(X, reset=False)
+        return self._learner.predict_many(X, feature_names=self._names())
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """Class of every row, in the user's own labels."""
+        ranks = self._ranks(X)
+        return self.classes_[ranks - 1]
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """Minus the mean distance in ranks from the prediction to the label's interval.
+
+        0 is perfect; larger is better.
+        """
+        ranks = self._ranks(X)
+        labels = read_labels(y)
+        check_consistent_length(ranks, labels.lower)
+        lower, upper = encode_interval(labels.lower, labels.upper, self.classes_)
+        return -float(np.average(distance(ranks, lower, upper), weights=sample_weight))
+
+
+class OrdinalEstimator(BaseOrdinal):
+    """Base of the online estimators."""
+
+    shuffle: bool
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Learn from scratch in ``max_iter`` passes over the rows.
@@ -110,27 +179,6 @@ class OrdinalEstimator(ClassifierMixin, BaseEstimator):
                 self._learner = learner
         return self
 
-    def _check_fit_parameters(self) -> None:
-        if not isinstance(self.max_iter, numbers.Integral) or self.max_iter < 1:
-            raise ValueError(f"max_iter must be a whole number >= 1, got {self.max_iter!r}")
-
-    def _checked(self, X: Any, *, reset: bool) -> Any:
-        """X as a float matrix; NaN and infinity are found by the walk, not by another read."""
-        refuse_text_columns(X)
-        return validate_data(
-            self, X, reset=reset, accept_sparse="csr", dtype=FLOATS, ensure_all_finite=False
-        )
-
-    def _ends(
-        self, X: Any, labels: Labels, classes: NDArray[Any], sample_weight: Any
-    ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64] | None]:
-        check_consistent_length(X, labels.lower)
-        lower, upper = encode_interval(labels.lower, labels.upper, classes)
-        if sample_weight is None:
-            return lower, upper, None
-        weight = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
-        return lower, upper, weight
-
     def _learn(
         self, learner: Learner, X: Any, lower: Any, upper: Any, weight: Any, order: Any
     ) -> None:
@@ -154,55 +202,15 @@ class OrdinalEstimator(ClassifierMixin, BaseEstimator):
             )
         return self.classes_
 
-    def _names(self) -> Any:
-        return getattr(self, "feature_names_in_", None)
-
-    def __sklearn_is_fitted__(self) -> bool:
-        return hasattr(self, "_learner")
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        # one direction and ordered thresholds cannot separate classes that lie in no order
-        tags.classifier_tags.poor_score = True
-        return tags
-
-    @property
-    def coef_(self) -> NDArray[np.float64]:
-        """Weights of the features."""
-        check_is_fitted(self)
-        return self._learner.weights
-
     @property
     def n_updates_(self) -> int:
         """Number of rows that moved the parameters."""
         check_is_fitted(self)
         return self._learner.n_updates
 
-    def _ranks(self, X: Any) -> NDArray[np.int64]:
-        check_is_fitted(self)
-        X = self._checked(X, reset=False)
-        return self._learner.predict_many(X, feature_names=self._names())
 
-    def predict(self, X: Any) -> NDArray[Any]:
-        """Class of every row, in the user's own labels."""
-        ranks = self._ranks(X)
-        return self.classes_[ranks - 1]
-
-    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
-        """Minus the mean distance in ranks from the prediction to the label's interval.
-
-        0 is perfect; larger is better.
-        """
-        ranks = self._ranks(X)
-        labels = read_labels(y)
-        check_consistent_length(ranks, labels.lower)
-        lower, upper = encode_interval(labels.lower, labels.upper, self.classes_)
-        return -float(np.average(distance(ranks, lower, upper), weights=sample_weight))
-
-
-class ThresholdEstimator(OrdinalEstimator):
-    """An estimator with one score and sorted thresholds."""
+class ThresholdModel(BaseOrdinal):
+    """One score and sorted thresholds."""
 
     @property
     def thresholds_(self) -> NDArray[np.float64]:
@@ -234,6 +242,10 @@ class ThresholdEstimator(OrdinalEstimator):
         rows = np.arange(score.size)
         inside[rows, ranks] = np.maximum(inside[rows, ranks], tiny)
         return inside
+
+
+class ThresholdEstimator(ThresholdModel, OrdinalEstimator):
+    """An online estimator with one score and sorted thresholds."""
 
 
 def refuse_text_columns(X: Any) -> None:

@@ -8,7 +8,6 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.exceptions import DataConversionWarning
-from sklearn.utils.multiclass import check_classification_targets
 
 from ordspan.core.labels import check_classes, infer_classes, is_open, shown
 
@@ -104,5 +103,9 @@ def find_classes(labels: Labels, given: Any) -> NDArray[Any]:
             f"{labels.lower[row]!r}; only an interval can have an open end"
         )
     found = infer_classes(labels.lower) if exact else infer_classes(labels.lower, labels.upper)
-    check_classification_targets(found)
+    if found.dtype.kind == "f" and (found != np.floor(found)).any():
+        raise ValueError(
+            f"Unknown label type: continuous. Labels like {shown(found)} seem to be measurements; "
+            "bin them into grades, or list the grades in classes=[...]"
+        )
     return check_classes(found)

@@ -46,7 +46,14 @@ LOOKS = {
     "PA-II": Look("#009E73", (6, 2, 1.5, 2), "^", 1.6),
     "PRank": Look("#000000", (1.5, 1.5), "D", 1.6),
     "MCP": Look("#CC79A7", (9, 2, 1.5, 2, 1.5, 2), "v", 1.6),
+    # the rivals: the palette's orange and sky blue, and brown, as its yellow is too pale for a line
+    "PRIL": Look("#E69F00", (4, 4), "P", 1.6),
+    "MC-PA": Look("#56B4E9", (12, 3), "X", 1.6),
+    "MC-PA-I": Look("#56B4E9", (6, 3, 2, 3), "<", 1.6),
+    "MC-PA-II": Look("#56B4E9", (2, 3), ">", 1.6),
+    "OAP-BPM": Look("#A6761D", (4, 1, 1, 1, 1, 1), "p", 1.6),
 }
+MARKERS = "os^Dv*PX<>p"
 EXTRA_DASHES = {"average": (3.0, 1.5), "sca": (1.0, 1.0)}
 
 
@@ -227,7 +234,8 @@ def _draw_curve(
 
 def _sparse(trials: NDArray[np.int64], look: Look) -> list[int]:
     """Where to put seven markers, shifted by their kind so that close curves do not hide them."""
-    shift = "os^Dv*".index(look.marker) / 8
+    eighths, halves = MARKERS.index(look.marker) % 8, MARKERS.index(look.marker) // 8
+    shift = (eighths + halves / 2) / 8
     places = (np.arange(7) + (0.15 if look.width > 1 else 0.2) + shift) / 7 * trials[-1]
     return np.unique(np.searchsorted(trials, places).clip(max=trials.size - 1)).tolist()
 

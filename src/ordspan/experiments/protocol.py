@@ -13,13 +13,25 @@ from ordspan.core.labels import Ranks
 from ordspan.core.losses import distance
 from ordspan.data import Dataset
 from ordspan.data.coarsening import coarsen_ranks
-from ordspan.learners import Learner, LinearLearner, PerceptronLearner, PRankLearner
+from ordspan.learners import (
+    AggregateLearner,
+    Learner,
+    LinearLearner,
+    MulticlassPALearner,
+    PerceptronLearner,
+    PRankLearner,
+)
 from ordspan.learners.linear import VARIANTS
 
 ALGORITHMS = (*VARIANTS, "PRank", "MCP")
+MULTICLASS = {f"MC-{variant}": variant for variant in VARIANTS}
+RIVALS = ("PRIL", *MULTICLASS, "OAP-BPM")
+"""Algorithms that the paper cites but does not run; PRIL is PRank on the intervals."""
+
 GRID = (1e-4, 3e-4, 1e-3, 3e-3, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0)
 TUNING_RUNS = 10
 REPORTED, TUNING = 0, 1  # no seed of one is a seed of the other
+COINS = 101  # no percentage: the coins of OAP-BPM are not the draws of the intervals
 N_TRAJECTORY = 120
 """Points at which the thresholds of the first run are kept."""
 
@@ -47,17 +59,29 @@ class Curve(NamedTuple):
     @property
     def has_strength(self) -> bool:
         """Whether there is a C to choose."""
-        return self.algorithm in ("PA-I", "PA-II")
+        return self.algorithm.removeprefix("MC-") in ("PA-I", "PA-II")
+
+    @property
+    def has_thresholds(self) -> bool:
+        """Whether there are thresholds to follow."""
+        return self.algorithm != "MCP" and self.algorithm not in MULTICLASS
 
     @property
     def uses_intervals(self) -> bool:
-        """Whether it is trained on the intervals; the baselines get exact labels."""
-        return self.algorithm in VARIANTS
+        """Whether it is trained on the intervals; the others get exact labels."""
+        return self.algorithm in (*VARIANTS, "PRIL")
 
-    def learner(self, n_features: int, n_classes: int, C: float | None) -> Learner:
-        """A fresh learner."""
-        if self.algorithm == "PRank":
+    def learner(
+        self, n_features: int, n_classes: int, C: float | None, seed: tuple[int, ...] = (0,)
+    ) -> Learner:
+        """A fresh learner; the seed is for those that toss coins."""
+        if self.algorithm in ("PRank", "PRIL"):
             return PRankLearner(n_features, n_classes)
+        if self.algorithm == "OAP-BPM":
+            return AggregateLearner(n_features, n_classes, seed=(*seed, COINS))
+        if self.algorithm in MULTICLASS:
+            variant = MULTICLASS[self.algorithm]
+            return MulticlassPALearner(n_features, n_classes, variant, C or 1.0)
         if self.algorithm == "MCP":
             return PerceptronLearner(n_features, n_classes)
         return LinearLearner(
@@ -82,10 +106,16 @@ class Stream(NamedTuple):
     ranks: Ranks
     lower: Ranks
     upper: Ranks
+    seed: tuple[int, ...]  # what the rows were drawn with
 
     def part(self, trials: slice) -> Stream:
         """Some trials of it."""
-        return Stream(self.X[trials], self.ranks[trials], self.lower[trials], self.upper[trials])
+        return self._replace(
+            X=self.X[trials],
+            ranks=self.ranks[trials],
+            lower=self.lower[trials],
+            upper=self.upper[trials],
+        )
 
 
 def streams(
@@ -96,13 +126,13 @@ def streams(
     Rows are drawn with replacement, as in Algorithm 1 ("randomly sample an instance from S"). The
     percentage is of the data set's rows, each of which keeps its interval for the whole run.
     """
-    key = [seed, zlib.crc32(data.name.encode()), kind, run]
+    key = (seed, zlib.crc32(data.name.encode()), kind, run)
     rows = np.random.default_rng(key).integers(data.ranks.size, size=trials)
     X, ranks = data.X[rows], data.ranks[rows]
     for percent in labels:
         rng = np.random.default_rng([*key, percent])
         lower, upper = coarsen_ranks(data.ranks, percent / 100, data.n_classes, rng)
-        yield percent, Stream(X, ranks, lower[rows], upper[rows])
+        yield percent, Stream(X, ranks, lower[rows], upper[rows], key)
 
 
 def predictions(learner: Learner, curve: Curve, stream: Stream) -> Ranks:

@@ -263,9 +263,9 @@ class Work:
         self, data: Dataset, percent: int, curve: Curve, run: int, stream: protocol.Stream
     ) -> dict[str, Any]:
         C = self.strengths[data.name].get((percent, curve.name))
-        learner = curve.learner(data.X.shape[1], data.n_classes, C)
+        learner = curve.learner(data.X.shape[1], data.n_classes, C, stream.seed)
         points, thresholds = None, None
-        if run == 0 and curve.algorithm != "MCP":
+        if run == 0 and curve.has_thresholds:
             predicted, thresholds = protocol.followed(learner, curve, stream)
             points = protocol.trajectory_trials(stream.ranks.size)
         else:

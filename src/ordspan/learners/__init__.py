@@ -1,5 +1,13 @@
 """State that learns: plain arrays, ranks 1..K, no scikit-learn."""
 
 from ordspan.learners.linear import Learner, LinearLearner, PerceptronLearner, PRankLearner
+from ordspan.learners.rivals import AggregateLearner, MulticlassPALearner
 
-__all__ = ["Learner", "LinearLearner", "PRankLearner", "PerceptronLearner"]
+__all__ = [
+    "AggregateLearner",
+    "Learner",
+    "LinearLearner",
+    "MulticlassPALearner",
+    "PRankLearner",
+    "PerceptronLearner",
+]

@@ -78,8 +78,9 @@ class Learner:
 
     def restore(self, memory: Floats) -> Self:
         """Take over the memory of a learner of the same kind and shape."""
-        settings = slice(0, updates.AVERAGING + 1)
-        if memory.shape != self.memory.shape or any(memory[settings] != self.memory[settings]):
+        settings = (..., slice(0, updates.AVERAGING + 1))
+        same_shape = memory.shape == self.memory.shape
+        if not same_shape or np.any(memory[settings] != self.memory[settings]):
             raise ValueError("the memory belongs to a learner of another kind or shape")
         self.memory[...] = memory
         return self
@@ -87,12 +88,12 @@ class Learner:
     @property
     def n_trials(self) -> int:
         """Examples seen."""
-        return int(self.memory[updates.TRIALS])
+        return int(self._view().counts[0])
 
     @property
     def n_updates(self) -> int:
         """Examples that moved the parameters."""
-        return int(self.memory[updates.UPDATES])
+        return int(self._view().counts[1])
 
     @property
     def weights(self) -> Floats:
@@ -191,8 +192,7 @@ class Learner:
         for block, block_order in blocks(matrix, turn):
             picked = turn[block.rows] if turn.size and not block_order.size else block.rows
             ranks = predicted[picked] if predict else NO_RANKS
-            bad = updates.walk(
-                self.memory,
+            bad = self._walk(
                 block.data,
                 block.columns,
                 block.starts,
@@ -209,6 +209,10 @@ class Learner:
             if predict:
                 predicted[picked] = ranks
         return predicted if predict else None
+
+    def _walk(self, *rows: Any) -> int:
+        """Learn the rows of a block; the first that was refused, or -1."""
+        return updates.walk(self.memory, *rows)
 
     def _checked(self, X: Any) -> Any:
         matrix = as_rows(X)
@@ -321,13 +325,8 @@ class PRankLearner(Learner):
         super().__init__(n_features, n_classes, rule=updates.PRANK, strength=1.0, average=False)
 
 
-class PerceptronLearner(Learner):
-    """Multiclass perceptron with the max-score update (Crammer & Singer 2003) on ranks 1..K."""
-
-    def __init__(self, n_features: int, n_classes: int) -> None:
-        super().__init__(
-            n_features, n_classes, rule=updates.PERCEPTRON, strength=1.0, average=False
-        )
+class VectorLearner(Learner):
+    """A learner with one weight vector per class and no thresholds; the highest score wins."""
 
     @property
     def weights(self) -> Floats:
@@ -342,3 +341,12 @@ class PerceptronLearner(Learner):
     def predict_many(self, X: Any, *, feature_names: Any = None) -> Ranks:
         """Class with the highest score, the lowest of equals."""
         return np.argmax(self.latent(X, feature_names=feature_names), axis=1).astype(np.int64) + 1
+
+
+class PerceptronLearner(VectorLearner):
+    """Multiclass perceptron with the max-score update (Crammer & Singer 2003) on ranks 1..K."""
+
+    def __init__(self, n_features: int, n_classes: int) -> None:
+        super().__init__(
+            n_features, n_classes, rule=updates.PERCEPTRON, strength=1.0, average=False
+        )

@@ -98,7 +98,9 @@ def refusal(matrix: Any, row: int, names: Any = None) -> str:
             f"Input X contains {what}: row {row}, column {column}{name}; "
             "fill or drop missing values first, for example with SimpleImputer"
         )
-    if values.size == 0 or float(np.square(values, dtype=np.float64).sum()) < MAX_SQ_NORM:
+    with np.errstate(over="ignore"):  # infinity is the right answer
+        sq_norm = float(np.square(values, dtype=np.float64).sum())
+    if sq_norm < MAX_SQ_NORM:
         return (
             f"row {row}: the score of the row overflows, because the weights have grown too large; "
             "scale the features, or choose a smaller C or the exact solver"

@@ -1,0 +1,171 @@
+"""How fast is the batch optimum against LIBLINEAR on the replicated problem, and how does it grow?
+
+``make bench`` runs this at full size and writes docs/benchmarks-batch.md; the tests run it at toy
+size. Objectives are compared before times are.
+"""
+
+from __future__ import annotations
+
+import argparse
+import multiprocessing
+import resource
+import sys
+import warnings
+from pathlib import Path
+
+import numpy as np
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.svm import LinearSVC
+
+from measuring import Row, graded_rows, ratio, seconds, table
+from ordspan import OrdinalSVM
+from ordspan.learners import LinearLearner
+
+GAP = 1e-3
+
+
+def replicated(X: np.ndarray, ranks: np.ndarray, n_classes: int) -> tuple[np.ndarray, np.ndarray]:
+    """A copy of each row for each threshold, with a column for the threshold."""
+    d = X.shape[1]
+    rows = np.zeros((len(X) * (n_classes - 1), d + n_classes - 1))
+    signs = np.empty(len(rows), dtype=np.int64)
+    for i in range(1, n_classes):
+        part = slice((i - 1) * len(X), i * len(X))
+        rows[part, :d] = X
+        rows[part, d + i - 1] = -1.0
+        signs[part] = np.where(i < ranks, 1, -1)
+    return rows, signs
+
+
+def value(v: np.ndarray, rows: np.ndarray, signs: np.ndarray, C: float) -> float:
+    return 0.5 * v @ v + C * np.maximum(0.0, 1.0 - signs * (rows @ v)).sum()
+
+
+def liblinear_to(goal: float, rows: np.ndarray, signs: np.ndarray, C: float) -> LinearSVC:
+    """The loosest LinearSVC whose objective is no worse than the goal."""
+    for tol in (1.0, 0.3, 0.1, 0.03, 0.01, 1e-3, 1e-4):
+        model = LinearSVC(loss="hinge", C=C, tol=tol, fit_intercept=False, max_iter=10_000)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            model.fit(rows, signs)
+        if value(model.coef_[0], rows, signs, C) <= goal:
+            return model
+    return model
+
+
+def against_liblinear(n: int) -> list[Row]:
+    X, ranks = graded_rows(n, 20, 5)
+    out = []
+    for C in (0.001, 0.01, 0.1, 1.0):
+        ours = OrdinalSVM(C, tol=GAP).fit(X, ranks)
+        rows, signs = replicated(X, ranks, 5)
+        peer = liblinear_to(ours.primal_value_ * (1 + GAP), rows, signs, C)
+        theirs = value(peer.coef_[0], rows, signs, C)
+
+        def their_work(peer: LinearSVC = peer) -> None:
+            peer.fit(*replicated(X, ranks, 5))
+
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            times, took = ratio(lambda ours=ours: ours.fit(X, ranks), their_work)
+        work = f"OrdinalSVM, {n:,} × 20, K = 5, C = {C:g}, gap {GAP:g} ({took * 1e3:.0f} ms, "
+        work += f"objective {ours.primal_value_:.5g}; LinearSVC tol {peer.tol:g}: {theirs:.5g}): "
+        out.append(Row.at_least(work + "faster than LinearSVC on replicated rows", 1 / times, 5))
+    return out
+
+
+def against_mord(n: int) -> list[Row]:
+    try:
+        from mord import LogisticAT
+    except ImportError:
+        print("mord is not installed (pip install mord): its rows are left out")
+        return []
+    X, ranks = graded_rows(2 * n, 20, 5)
+    train, test = slice(0, n), slice(n, None)
+    ours, peer = OrdinalSVM(tol=GAP), LogisticAT()
+    times, took = ratio(
+        lambda: ours.fit(X[train], ranks[train]), lambda: peer.fit(X[train], ranks[train])
+    )
+    errors = [np.abs(m.predict(X[test]) - ranks[test]).mean() for m in (ours, peer)]
+    work = f"OrdinalSVM, {n:,} × 20, K = 5 ({took * 1e3:.0f} ms): "
+    return [
+        Row.at_least(work + "faster than mord.LogisticAT", 1 / times, 5),
+        Row.at_most(work + "test MAE against mord.LogisticAT's", errors[0] / errors[1], 1.01),
+    ]
+
+
+def growth(n: int) -> list[Row]:
+    def took(rows: int, n_classes: int) -> float:
+        X, ranks = graded_rows(rows, 20, n_classes)
+        return min(seconds(lambda: OrdinalSVM(0.01, tol=1e-2).fit(X, ranks)) for _ in range(3))
+
+    took(200, 5)
+    whole = took(n, 100)
+    work = f"OrdinalSVM, {n:,} × 20, K = 100, gap 1e-2 ({whole:.1f} s): time against "
+    return [
+        Row.at_most(work + "half the rows", whole / took(n // 2, 100), 2.2),
+        Row.at_most(work + "half the classes", whole / took(n, 50), 2.2),
+    ]
+
+
+def against_one_pass(n: int, d: int) -> list[Row]:
+    X, ranks = graded_rows(n, d, 5)
+    model = OrdinalSVM(tol=1e-2)
+
+    def one_pass() -> None:
+        LinearLearner(d, 5).learn_many(X, ranks)
+
+    times, took = ratio(lambda: model.fit(X, ranks), one_pass)
+    work = f"OrdinalSVM, {n:,} × {d}, K = 5, C = {model.C:g}, gap 1e-2 ({took:.1f} s, "
+    work += f"{model.n_iter_} sweeps): time against one online pass"
+    return [Row.at_most(work, times, 30)]
+
+
+def _extra_megabytes(ours: bool, n: int, answer: object) -> None:
+    X, ranks = graded_rows(n, 20, 5)
+    OrdinalSVM(tol=0.1).fit(X[:100], ranks[:100])  # compiled before the first look
+    LinearSVC().fit(X[:100], ranks[:100] > 2)
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    if ours:
+        OrdinalSVM(0.01).fit(X, ranks)
+    else:
+        model = LinearSVC(loss="hinge", C=0.01, fit_intercept=False, tol=0.1)
+        model.fit(*replicated(X, ranks, 5))
+    after = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    answer.put((after - before) / (1 << 20 if sys.platform == "darwin" else 1 << 10))
+
+
+def memory(n: int) -> list[Row]:
+    """Peak memory beyond the data, each in a fresh process."""
+    context = multiprocessing.get_context("spawn")
+    extra = []
+    for ours in (True, False):
+        answer = context.Queue()
+        process = context.Process(target=_extra_megabytes, args=(ours, n, answer))
+        process.start()
+        extra.append(max(answer.get(), 0.1))
+        process.join()
+    work = f"memory beyond the data, {n:,} × 20, K = 5 ({extra[0]:.1f} MB): less than LinearSVC on "
+    return [Row.at_least(work + f"replicated rows ({extra[1]:.1f} MB)", extra[1] / extra[0], 3)]
+
+
+def run(scale: float = 1.0) -> list[Row]:
+    n = max(400, int(20_000 * scale))
+    rows = memory(n) + against_liblinear(n) + against_mord(n)
+    rows += growth(max(400, int(200_000 * scale)))
+    return rows + against_one_pass(max(400, int(723_412 * scale)), 136)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--scale", type=float, default=1.0, help="1 is the full size")
+    parser.add_argument("--save", type=Path, help="also write the table to this file")
+    options = parser.parse_args()
+    text = table(run(options.scale), "Speed of the batch optimum")
+    print(text)
+    if options.save:
+        options.save.write_text(text, encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,254 @@
+"""Compiled: dual coordinate ascent for the best ranker in hindsight, and its certificate.
+
+Minimises  1/2 |w|^2 + 1/2 |theta|^2 + sum_t C_t sum_i loss_ti  over all (w, theta), where loss_ti
+is the hinge (or its square) of required threshold i of row t. One block of the dual are the
+multipliers of one row, and its best values are the root of the same scalar equation as an online
+step: take the row's own multipliers out, step, put the new ones in. After taking them out the
+thresholds need not be sorted, so nothing here relies on their order.
+
+All compiled functions that call each other stand in this file, because Numba's disk cache does not
+notice an edit in another one.
+"""
+
+from math import inf
+from typing import NamedTuple
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+FAST = {"reassoc", "contract", "nsz"}
+MAX_SQ_NORM = 1e200  # as for the online steps
+MAX_NEWTON = 60
+"""More than any case needs: bisection alone would have found the root to the last bit."""
+
+TINY = 1e-15
+"""Relative rest at which a root counts as found: the rounding of the equation itself."""
+SETTLED = 1e-8
+"""A row whose multipliers move by less than this share of its C is quiet."""
+
+Floats = NDArray[np.float64]
+
+
+class Problem(NamedTuple):
+    """What does not change while the ascent runs."""
+
+    lower: NDArray[np.int64]
+    upper: NDArray[np.int64]
+    strengths: Floats  # C times the weight of each row
+    sq_norms: Floats
+    squared: bool  # squared hinge
+
+
+@njit(cache=True, nogil=True, fastmath=FAST)
+def dot(weights, values, columns):
+    """Dot product of a row with the weights."""
+    total = 0.0
+    if columns is None:
+        for j in range(values.size):
+            total += weights[j] * np.float64(values[j])
+    else:
+        for j in range(values.size):
+            total += weights[columns[j]] * np.float64(values[j])
+    return total
+
+
+@njit(cache=True, nogil=True, fastmath=FAST)
+def axpy(weights, scale, values, columns):
+    """Add a multiple of a row to the weights."""
+    if columns is None:
+        for j in range(values.size):
+            weights[j] += scale * np.float64(values[j])
+    else:
+        for j in range(values.size):
+            weights[columns[j]] += scale * np.float64(values[j])
+
+
+@njit(cache=True, nogil=True)
+def row(data, columns, starts, width, i):
+    """Values and columns of a row, dense (no columns) or CSR."""
+    if starts is None:
+        return data[i * width : (i + 1) * width], None
+    return data[starts[i] : starts[i + 1]], columns[starts[i] : starts[i + 1]]
+
+
+@njit(cache=True, nogil=True, fastmath=FAST)
+def sq_norms(data, columns, starts, width, out):
+    """Squared norm of every row."""
+    for i in range(out.size):
+        values, _ = row(data, columns, starts, width, i)
+        total = 0.0
+        for j in range(values.size):
+            total += np.float64(values[j]) * np.float64(values[j])
+        out[i] = total
+
+
+@njit(cache=True, nogil=True, fastmath=FAST)
+def clip(value, most):
+    """A value within 0..most; loops over it are vectorised, as those over min and max are not."""
+    value = value if value > 0.0 else 0.0
+    return value if value < most else most
+
+
+@njit(cache=True, nogil=True, fastmath=FAST)
+def excess(free, landing, lower, upper, softness, cap):
+    """Sum of left minus right multipliers at a landing score, and how many of them still change."""
+    total = 0.0
+    n_linear = 0.0
+    most = cap * softness
+    for i in range(lower - 1):
+        shortfall = 1.0 + free[i] - landing
+        part = clip(shortfall, most)
+        total += part
+        n_linear += 1.0 if part == shortfall else 0.0
+    right = free[upper - 1 :]
+    for i in range(right.size):
+        shortfall = 1.0 + landing - right[i]
+        part = clip(shortfall, most)
+        total -= part
+        n_linear += 1.0 if part == shortfall else 0.0
+    return total / softness, n_linear
+
+
+@njit(cache=True, nogil=True)
+def landing_score(free, base, guess, sq_norm, lower, upper, softness, cap):
+    """Root of  landing - base - sq_norm * excess(landing):  safeguarded Newton from a guess.
+
+    The function is increasing and piecewise linear, so Newton ends on the exact root as soon as it
+    meets its linear piece; the bracket keeps it from running in circles.
+    """
+    low, high = -inf, inf
+    landing = guess
+    for _ in range(MAX_NEWTON):
+        total, n_linear = excess(free, landing, lower, upper, softness, cap)
+        rest = landing - base - sq_norm * total
+        if rest > 0.0:
+            high = landing
+        elif rest < 0.0:
+            low = landing
+        if abs(rest) <= TINY * (1.0 + abs(landing) + abs(base)):
+            return landing
+        step = landing - rest / (1.0 + sq_norm * n_linear / softness)
+        if step == landing:
+            return landing
+        landing = step if low < step < high else 0.5 * (low + high)
+        if landing in (low, high):
+            return landing
+    return landing
+
+
+@njit(cache=True, nogil=True, fastmath=FAST)
+def take_out(thresholds, multipliers, free, lower, upper):
+    """Thresholds without a row's own multipliers, and the pull these had on the weights."""
+    pull = 0.0
+    for i in range(lower - 1):
+        free[i] = thresholds[i] + multipliers[i]
+        pull += multipliers[i]
+    for i in range(upper - 1, free.size):
+        free[i] = thresholds[i] - multipliers[i]
+        pull -= multipliers[i]
+    return pull
+
+
+@njit(cache=True, nogil=True, fastmath=FAST)
+def put_in(thresholds, multipliers, free, landing, lower, upper, softness, cap):
+    """Put in the multipliers of the landing score; their pull, and the largest change of one."""
+    pull = 0.0
+    change = 0.0
+    share = 1.0 / softness
+    for i in range(lower - 1):
+        new = clip((1.0 + free[i] - landing) * share, cap)
+        moved = abs(new - multipliers[i])
+        change = moved if moved > change else change
+        pull += new
+        multipliers[i] = new
+        thresholds[i] = free[i] - new
+    for i in range(upper - 1, free.size):
+        new = clip((1.0 + landing - free[i]) * share, cap)
+        moved = abs(new - multipliers[i])
+        change = moved if moved > change else change
+        pull -= new
+        multipliers[i] = new
+        thresholds[i] = free[i] + new
+    return pull, change
+
+
+@njit(cache=True, nogil=True)
+def sweep(point, multipliers, quiet, data, columns, starts, problem, order):
+    """One exact block step for each row of the order; counts how long each row has been quiet.
+
+    ``point`` holds the thresholds, then the weights.
+    """
+    lower, upper, strengths, norms, squared = problem
+    n_thresholds = multipliers.shape[1]
+    thresholds, weights = point[:n_thresholds], point[n_thresholds:]
+    free = np.empty(n_thresholds)
+    for t in order:
+        strength = strengths[t]
+        if strength <= 0.0:
+            continue
+        softness, cap = 1.0, strength
+        if squared:
+            softness, cap = 1.0 + 0.5 / strength, inf
+        low, high = lower[t], upper[t]
+        own = multipliers[t]
+        values, cols = row(data, columns, starts, weights.size, t)
+        score = dot(weights, values, cols)
+        pull = take_out(thresholds, own, free, low, high)
+        base = score - pull * norms[t]
+        landing = landing_score(free, base, score, norms[t], low, high, softness, cap)
+        new_pull, change = put_in(thresholds, own, free, landing, low, high, softness, cap)
+        quiet[t] = 0 if change > SETTLED * strength else quiet[t] + 1
+        if new_pull != pull:
+            axpy(weights, new_pull - pull, values, cols)
+
+
+@njit(cache=True, nogil=True)
+def rebuild(point, multipliers, data, columns, starts, lower):
+    """The point that the multipliers stand for."""
+    n_thresholds = multipliers.shape[1]
+    point[:] = 0.0
+    weights = point[n_thresholds:]
+    for t in range(lower.size):
+        pull = 0.0
+        for i in range(n_thresholds):
+            sign = 1.0 if i + 1 < lower[t] else -1.0
+            pull += sign * multipliers[t, i]
+            point[i] -= sign * multipliers[t, i]
+        if pull != 0.0:
+            values, cols = row(data, columns, starts, weights.size, t)
+            axpy(weights, pull, values, cols)
+
+
+@njit(cache=True, nogil=True, fastmath=FAST)
+def total_loss(thresholds, weights, data, columns, starts, problem):
+    """Weighted sum of all losses of a ranker: its primal value less the norms."""
+    lower, upper, strengths, _, squared = problem
+    total = 0.0
+    for t in range(lower.size):
+        if strengths[t] <= 0.0:
+            continue
+        values, cols = row(data, columns, starts, weights.size, t)
+        score = dot(weights, values, cols)
+        loss = 0.0
+        for i in range(lower[t] - 1):
+            hinge = clip(1.0 + thresholds[i] - score, inf)
+            loss += hinge * hinge if squared else hinge
+        for i in range(upper[t] - 1, thresholds.size):
+            hinge = clip(1.0 + score - thresholds[i], inf)
+            loss += hinge * hinge if squared else hinge
+        total += strengths[t] * loss
+    return total
+
+
+@njit(cache=True, nogil=True)
+def dual_gain(multipliers, problem):
+    """Sum of the multipliers, less their cost under the squared hinge: the dual less the norms."""
+    total = 0.0
+    for t in range(multipliers.shape[0]):
+        strength = problem.strengths[t]
+        for i in range(multipliers.shape[1]):
+            total += multipliers[t, i]
+            if problem.squared and strength > 0.0:
+                total -= multipliers[t, i] * multipliers[t, i] / (4.0 * strength)
+    return total

@@ -1,0 +1,179 @@
+"""The batch estimator: the best fixed ranker in hindsight, with its certificate."""
+
+from __future__ import annotations
+
+import numbers
+import warnings
+from typing import Any, Self
+
+import numpy as np
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils import check_random_state
+
+from ordspan.estimators.base import ThresholdModel, unchanged_on_error
+from ordspan.estimators.targets import find_classes, read_labels
+from ordspan.learners import Learner, LinearLearner
+from ordspan.learners.batch import Optimum, solve
+from ordspan.learners.linear import check_rule
+
+
+class OrdinalSVM(ThresholdModel):
+    """Large-margin ordinal regression from exact or interval labels, solved to a known accuracy.
+
+    Minimises 1/2 |w|^2 + 1/2 |theta|^2 + C times the sum over rows of the interval-insensitive
+    hinge losses of their required thresholds. With exact labels this is SVOR-IMC, support vector
+    ordinal regression with implicit constraints (Chu & Keerthi, 2005); with interval labels it is
+    the problem that VILMA solves in batch with cutting planes (Antoniuk, Franc & Hlavac, 2014).
+    Here it is solved by dual coordinate ascent whose step for one row is the exact root that
+    `OrdinalPA` uses, and the duality gap proves how far the result can be from the best.
+
+    Parameters
+    ----------
+    C : float, default=0.1
+        Weight of the losses against the norms.
+    loss : {"hinge", "squared_hinge"}, default="hinge"
+        Loss of each required threshold.
+    tol : float, default=1e-3
+        Relative duality gap to stop at.
+    max_iter : int, default=1000
+        Sweeps over the rows after which to stop in any case.
+    warm_start : bool, default=False
+        Start from the solution of the last ``fit`` to the same rows, for example along a path
+        of C.
+    verbose : bool, default=False
+        Print the values of both problems as the ascent goes on.
+    classes : array-like, optional
+        All classes from lowest to highest. Left out, an ordered Categorical or sorted labels
+        decide.
+    random_state : int, RandomState or None, default=0
+        Seed of the order in which rows are visited; it changes the way, not the optimum.
+
+    Attributes
+    ----------
+    coef_ : ndarray of shape (d,)
+        Weights of the score.
+    thresholds_ : ndarray of shape (K - 1,)
+        Sorted thresholds.
+    classes_ : ndarray of shape (K,)
+        The classes from lowest to highest.
+    duality_gap_ : float
+        (primal_value_ - dual_value_) / primal_value_: no ranker is better by a larger share.
+    primal_value_, dual_value_ : float
+        Value of the result, and a value that no ranker falls below.
+    n_iter_ : int
+        Sweeps made.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from ordspan import OrdinalSVM
+    >>> X = np.array([[-2.0], [-1.0], [0.0], [1.0], [2.0]])
+    >>> model = OrdinalSVM(C=1.0).fit(X, [[1, 1], [1, 2], [2, 2], [2, 3], [3, 3]])
+    >>> model.predict(X)
+    array([1, 1, 2, 3, 3])
+    >>> model.duality_gap_ <= 1e-3
+    True
+    """
+
+    _fitted_numbers = ("primal_value_", "dual_value_", "duality_gap_")
+
+    def __init__(
+        self,
+        C: float = 0.1,
+        *,
+        loss: str = "hinge",
+        tol: float = 1e-3,
+        max_iter: int = 1000,
+        warm_start: bool = False,
+        verbose: bool = False,
+        classes: Any = None,
+        random_state: Any = 0,
+    ) -> None:
+        self.C = C
+        self.loss = loss
+        self.tol = tol
+        self.max_iter = max_iter
+        self.warm_start = warm_start
+        self.verbose = verbose
+        self.classes = classes
+        self.random_state = random_state
+
+    def _make_learner(self, n_features: int, n_classes: int) -> Learner:
+        return LinearLearner(n_features, n_classes, "PA")
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Find the optimum to the relative gap ``tol``.
+
+        Parameters
+        ----------
+        X : array-like or CSR matrix of shape (n, d)
+            Features; standardise them first.
+        y : array-like of shape (n,) or (n, 2)
+            Exact labels, or inclusive intervals ``[lower, upper]``, in your own labels.
+        sample_weight : array-like of shape (n,), optional
+            Factors of C; a weight of 2 is the same as the row twice.
+
+        Returns
+        -------
+        self
+        """
+        with unchanged_on_error(self):
+            self._check_fit_parameters()
+            X = self._checked(X, reset=True)
+            labels = read_labels(y)
+            classes = find_classes(labels, self.classes)
+            lower, upper, weight = self._ends(X, labels, classes, sample_weight)
+            found = solve(
+                X,
+                lower,
+                upper,
+                classes.size,
+                self.C,
+                loss=self.loss,
+                tol=self.tol,
+                max_iter=self.max_iter,
+                start=self._start(X.shape[0], classes.size),
+                sample_weight=weight,
+                seed=int(check_random_state(self.random_state).randint(2**31)),
+                progress=print_values if self.verbose else None,
+                feature_names=self._names(),
+            )
+            self.classes_ = classes
+            self._keep(found, X.shape[1])
+        if found.gap > self.tol:
+            warnings.warn(
+                f"stopped after max_iter={self.max_iter} sweeps at a relative duality gap of "
+                f"{found.gap:.2e}, above tol={self.tol:g}; the model is usable, and better by that "
+                "share at most if you raise max_iter, lower C or standardise the features",
+                ConvergenceWarning,
+                stacklevel=2,
+            )
+        return self
+
+    def _check_fit_parameters(self) -> None:
+        super()._check_fit_parameters()
+        check_rule("PA-I", self.C)
+        if not (isinstance(self.tol, numbers.Real) and 0 < self.tol < np.inf):
+            raise ValueError(f"tol must be a finite number above 0, got {self.tol!r}")
+
+    def _start(self, n_rows: int, n_classes: int) -> Optimum | None:
+        last: Optimum | None = getattr(self, "_optimum", None) if self.warm_start else None
+        if last is None or last.multipliers.shape != (n_rows, n_classes - 1):
+            return None
+        return last
+
+    def _keep(self, found: Optimum, n_features: int) -> None:
+        learner = self._make_learner(n_features, self.classes_.size)
+        view = learner._view()
+        view.weights[:], view.padded[1:-1] = found.weights, found.thresholds
+        self._learner = learner
+        self._optimum = found if self.warm_start else None
+        self.primal_value_ = found.primal
+        self.dual_value_ = found.dual
+        self.duality_gap_ = found.gap
+        self.n_iter_ = found.n_iter
+
+
+def print_values(n_iter: int, primal: float, dual: float) -> None:
+    """One line of progress."""
+    print(f"sweep {n_iter}: primal {primal:.6g}, dual {dual:.6g}, gap {(primal - dual):.3g}")

@@ -1,0 +1,266 @@
+"""The best fixed ranker in hindsight: the batch optimum, with a certificate of how good it is."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ordspan.core import dual
+from ordspan.core.labels import check_ranks
+from ordspan.learners.linear import RowError, check_weights
+from ordspan.learners.rows import as_rows, blocks, is_sparse, refusal
+
+LOSSES = {"hinge": False, "squared_hinge": True}
+RUN = 64
+"""Neighbouring rows visited together: the order stays random, the reading stays sequential."""
+LONGEST_REST = 4
+"""A row that has been quiet is visited every second, fourth, ... sweep, at least every 2**4th."""
+LOOK_GROWTH = 1.15
+"""A look at the gap costs a part of a sweep, so it is taken ever more seldom."""
+EASY = 1.0
+"""Mean of C (K - 1) |x|^2 up to which a cold start converges quickly."""
+SWEEPS_A_LEVEL = 3
+"""Sweeps between two doublings of C on the way to its value."""
+
+Floats = NDArray[np.float64]
+NO_ORDER: NDArray[np.intp] = np.empty(0, dtype=np.intp)
+
+
+class Optimum(NamedTuple):
+    """A ranker and the proof of how far it can be from the best one."""
+
+    weights: Floats
+    thresholds: Floats  # sorted
+    primal: float  # value of the objective
+    dual: float  # no ranker has a smaller value than this
+    gap: float  # (primal - dual) / primal, never negative but for rounding
+    n_iter: int
+    multipliers: Floats  # (n, K - 1), for a warm start
+    C: float
+
+
+class Rows(NamedTuple):
+    """The flat arrays that the compiled functions read."""
+
+    data: NDArray[Any]
+    columns: NDArray[Any] | None
+    starts: NDArray[Any] | None
+
+
+def solve(
+    X: Any,
+    lower: ArrayLike,
+    upper: ArrayLike,
+    n_classes: int,
+    C: float = 1.0,
+    *,
+    loss: str = "hinge",
+    tol: float = 1e-3,
+    max_iter: int = 1000,
+    start: Optimum | None = None,
+    sample_weight: ArrayLike | None = None,
+    seed: int = 0,
+    progress: Callable[[int, float, float], object] | None = None,
+    feature_names: Any = None,
+) -> Optimum:
+    """Minimise 1/2 |w|^2 + 1/2 |theta|^2 + C sum of losses by dual coordinate ascent.
+
+    Parameters
+    ----------
+    X : array or CSR matrix of shape (n, d)
+        Rows.
+    lower, upper : arrays of shape (n,)
+        Intervals of ranks 1..K.
+    n_classes : int
+        K.
+    C : float
+        Weight of the losses.
+    loss : {"hinge", "squared_hinge"}
+        Loss of each required threshold.
+    tol : float
+        Relative duality gap to stop at.
+    max_iter : int
+        Sweeps after which to stop in any case.
+    start : Optimum, optional
+        A solution for the same rows and another C (or other weights) to start from.
+    sample_weight : array of shape (n,), optional
+        Factors of C.
+    seed : int
+        Seed of the order of the rows.
+    progress : callable, optional
+        Called with sweep, primal and dual value whenever these are computed.
+    feature_names : sequence, optional
+        Names for the message about a bad value.
+    """
+    if loss not in LOSSES:
+        raise ValueError(f"unknown loss {loss!r}; choose one of {', '.join(LOSSES)}")
+    matrix = as_rows(X)
+    low, high = check_ranks(lower, upper, n_classes)
+    weight = np.ones(low.size)
+    if sample_weight is not None:
+        weight = check_weights(sample_weight, low.size)
+    rows = flat_rows(matrix)
+    norms = checked_norms(matrix, rows, feature_names)
+    problem = dual.Problem(low, high, float(C) * weight, norms, LOSSES[loss])
+    ascent = Ascent(problem, rows, matrix.shape[1], n_classes, float(C))
+    rng = np.random.default_rng(seed)
+    ascent.approach(max_iter, rng, start)
+    return ascent.climb(tol, max_iter, rng, progress)
+
+
+def flat_rows(matrix: Any) -> Rows:
+    """The whole matrix as one block; rows of another stride are copied once."""
+    whole = matrix if is_sparse(matrix) else np.ascontiguousarray(matrix)
+    block, _ = next(iter(blocks(whole, NO_ORDER)))
+    return Rows(block.data, block.columns, block.starts)
+
+
+def checked_norms(matrix: Any, rows: Rows, feature_names: Any) -> Floats:
+    """Squared norm of every row, each finite and not too large to multiply with."""
+    norms = np.empty(matrix.shape[0])
+    dual.sq_norms(*rows, matrix.shape[1], norms)
+    bad = np.flatnonzero(~(norms < dual.MAX_SQ_NORM))
+    if bad.size:
+        raise RowError(refusal(matrix, int(bad[0]), feature_names))
+    return norms
+
+
+class Ascent:
+    """The state of the ascent: multipliers, the point they stand for, and the best ranker seen."""
+
+    def __init__(
+        self,
+        problem: dual.Problem,
+        rows: Rows,
+        n_features: int,
+        n_classes: int,
+        C: float,
+    ) -> None:
+        self.problem = problem
+        self.C = C
+        self.rows = rows
+        n_rows, self.n_thresholds = problem.lower.size, n_classes - 1
+        self.point = np.zeros(self.n_thresholds + n_features)
+        self.multipliers = np.zeros((n_rows, self.n_thresholds))
+        self.quiet = np.zeros(n_rows, dtype=np.int64)
+        self.n_iter = 0
+        self._since_look: list[Floats] = []
+        self.best = self.point.copy()
+        self.primal = np.inf
+        self.dual = -np.inf
+
+    def approach(self, max_iter: int, rng: np.random.Generator, start: Optimum | None) -> None:
+        """Raise C step by step to its value: most multipliers stay at the share of C they have.
+
+        Coordinate ascent is quick where C times the squared norm is small and slow where it is
+        large, so the multipliers for a large C are found as those for half of it, doubled. The
+        first C is one that is quick from nothing, or that of the start.
+        """
+        if start is None:
+            mean = float((self.problem.strengths * self.problem.sq_norms).mean())
+            n_levels = int(np.ceil(np.log2(max(mean * self.n_thresholds / EASY, 1.0))))
+        else:
+            n_levels = int(np.floor(np.log2(max(self.C / start.C, 1.0))))
+            self._take(start.multipliers, self.C / 2.0**n_levels / start.C)
+        for level in range(n_levels, 0, -1):
+            easier = self.problem._replace(strengths=self.problem.strengths / 2.0**level)
+            for _ in range(min(SWEEPS_A_LEVEL, max_iter - self.n_iter)):
+                self._sweep(easier, rng)
+            self.multipliers *= 2.0
+            self.point *= 2.0
+            self.quiet[:] = 0
+
+    def _take(self, multipliers: Floats, factor: float) -> None:
+        """Start from the multipliers of another C, times a factor and within the rows' limits."""
+        if multipliers.shape != self.multipliers.shape:
+            raise ValueError(
+                f"start has multipliers of shape {multipliers.shape}, expected "
+                f"{self.multipliers.shape}"
+            )
+        limit = self.problem.strengths[:, None]
+        most = np.where(limit > 0.0, np.inf, 0.0) if self.problem.squared else limit
+        self.multipliers = np.minimum(multipliers * factor, most)
+        dual.rebuild(self.point, self.multipliers, *self.rows, self.problem.lower)
+
+    def climb(
+        self,
+        tol: float,
+        max_iter: int,
+        rng: np.random.Generator,
+        progress: Callable[[int, float, float], object] | None,
+    ) -> Optimum:
+        """Sweep until the gap is closed to ``tol`` or ``max_iter`` sweeps are done."""
+        next_look = self.n_iter + 1
+        while True:
+            if self.n_iter >= min(next_look, max_iter):
+                self._look()
+                if progress is not None:
+                    progress(self.n_iter, self.primal, self.dual)
+                if self.gap <= tol or self.n_iter >= max_iter:
+                    return self._optimum()
+                next_look = max(self.n_iter + 1, int(self.n_iter * LOOK_GROWTH))
+            self._sweep(self.problem, rng)
+            self._since_look.append(self.point.copy())
+
+    def _sweep(self, problem: dual.Problem, rng: np.random.Generator) -> None:
+        order = self._order(rng)
+        dual.sweep(self.point, self.multipliers, self.quiet, *self.rows, problem, order)
+        self.n_iter += 1
+
+    def _order(self, rng: np.random.Generator) -> NDArray[np.intp]:
+        """A random order of runs of rows, without those that rest in this sweep."""
+        n_rows = self.quiet.size
+        starts = rng.permutation(np.arange(0, n_rows, RUN))
+        order = (starts[:, None] + rng.permutation(RUN)[None, :]).ravel()
+        order = order[order < n_rows]
+        rest = 1 << np.minimum(self.quiet[order], LONGEST_REST)
+        return order[self.n_iter % rest == 0]
+
+    @property
+    def gap(self) -> float:
+        """Relative duality gap of the best ranker seen."""
+        return (self.primal - self.dual) / max(abs(self.primal), np.finfo(float).tiny)
+
+    def _look(self) -> None:
+        """Value of the multipliers, of the ranker they stand for, and of the recent average.
+
+        The average of the last points is a much better ranker than any one of them, and any
+        ranker's value is an upper bound.
+        """
+        norms = 0.5 * float(self.point @ self.point)
+        self.dual = max(self.dual, dual.dual_gain(self.multipliers, self.problem) - norms)
+        candidates = [self.point]
+        if len(self._since_look) > 1:
+            candidates.append(np.mean(self._since_look, axis=0))
+        for point in candidates:
+            self._consider(point)
+        self._since_look.clear()
+
+    def _consider(self, point: Floats) -> None:
+        """Keep a ranker if it is the best so far; its thresholds are sorted first.
+
+        Sorting keeps the norm and cannot raise the loss: of two thresholds out of order, the
+        exchange serves every row that requires both, and every row that requires one.
+        """
+        thresholds = np.sort(point[: self.n_thresholds])
+        weights = point[self.n_thresholds :].copy()
+        loss = dual.total_loss(thresholds, weights, *self.rows, self.problem)
+        value = 0.5 * float(point @ point) + loss
+        if value < self.primal:
+            self.primal = value
+            self.best = np.concatenate([thresholds, weights])
+
+    def _optimum(self) -> Optimum:
+        return Optimum(
+            self.best[self.n_thresholds :],
+            self.best[: self.n_thresholds],
+            self.primal,
+            self.dual,
+            self.gap,
+            self.n_iter,
+            self.multipliers,
+            self.C,
+        )

@@ -1,0 +1,186 @@
+"""Online learners that the paper cites but does not run, to measure its own against."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ordspan.core import updates
+from ordspan.core.labels import Ranks
+from ordspan.learners.linear import (
+    DEFAULT_C,
+    Floats,
+    PRankLearner,
+    VectorLearner,
+    _scores,
+    as_row,
+    check_rule,
+)
+
+N_MEMBERS = 10
+TAU = 0.3
+COINS_AT_ONCE = 1024
+"""Rows of coins drawn together; another number would be other coins from the same seed."""
+
+
+class MulticlassPALearner(VectorLearner):
+    """Exact multiclass PA, PA-I or PA-II (Matsushima et al. 2010) on ranks 1..K.
+
+    One weight vector per class, no use of their order. Each example moves all K vectors at once by
+    the solution of: minimise 1/2 (sum over classes of |change|^2) subject to
+    (w_y - w_r).x >= 1 - slack for every other class r, where
+
+    - PA has no slack,
+    - PA-I has one slack >= 0 shared by all r, and C slack added to the objective,
+    - PA-II has one slack shared by all r, and C slack^2 added to the objective.
+
+    On an interval label the class of the interval with the highest score (the lowest of equals)
+    is y, and only the classes outside are r. A row of zeros moves nothing.
+
+    Parameters
+    ----------
+    n_features, n_classes : int
+        Length of a row, and the number of ranks K.
+    variant : {"PA-I", "PA", "PA-II"}
+        Which update.
+    C : float
+        Aggressiveness of PA-I and PA-II; PA has none.
+
+    References
+    ----------
+    S. Matsushima, N. Shimizu, K. Yoshida, T. Ninomiya and H. Nakagawa, "Exact Passive-Aggressive
+    Algorithm for Multiclass Classification Using Support Class", SDM 2010.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from ordspan.learners import MulticlassPALearner
+    >>> learner = MulticlassPALearner(n_features=1, n_classes=3, variant="PA")
+    >>> learner.learn_one(np.array([1.0]), 2)  # all scores are equal: predicts the lowest class
+    1
+    >>> learner.weights.ravel().round(3)  # the class is now ahead of both others by 1
+    array([-0.333,  0.667, -0.333])
+    """
+
+    def __init__(
+        self, n_features: int, n_classes: int, variant: str = "PA-I", C: float = DEFAULT_C
+    ) -> None:
+        rule = updates.CLASSES_HARD + check_rule(variant, C)
+        super().__init__(n_features, n_classes, rule=rule, strength=float(C), average=False)
+
+
+class AggregateLearner(PRankLearner):
+    """OAP-BPM (Harrington 2003): the average of PRanks that each see a random part of the stream.
+
+    Each member is shown an example with probability ``tau`` and learns it as PRank does; weights
+    and thresholds are the averages over the members, an approximation of the Bayes point. The coins
+    of the t-th example depend on the seed and t alone, so it does not matter in which portions the
+    examples come, and ``memory`` is all that the learner knows.
+
+    Parameters
+    ----------
+    n_features, n_classes : int
+        Length of a row, and the number of ranks K.
+    n_members : int
+        Number of PRanks; more approximate the Bayes point better and cost more.
+    tau : float
+        Probability that a member is shown an example, in (0, 1]; smaller values make the members
+        differ more.
+    seed : int or sequence of int
+        Seed of the coins.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from ordspan.learners import AggregateLearner
+    >>> learner = AggregateLearner(n_features=1, n_classes=2, n_members=4, tau=0.5, seed=0)
+    >>> X = np.tile([[-1.0], [1.0]], (50, 1))
+    >>> learner.learn_many(X, np.tile([1, 2], 50))
+    >>> learner.predict_many([[-1.0], [1.0]])
+    array([1, 2])
+    """
+
+    def __init__(
+        self,
+        n_features: int,
+        n_classes: int,
+        n_members: int = N_MEMBERS,
+        tau: float = TAU,
+        seed: int | Sequence[int] = 0,
+    ) -> None:
+        super().__init__(n_features, n_classes)
+        if n_members < 1:
+            raise ValueError(f"n_members must be at least 1, got {n_members}")
+        if not 0 < tau <= 1:
+            raise ValueError(f"tau must be a probability above 0, got {tau!r}")
+        self.n_members = n_members
+        self.tau = tau
+        self.seed = seed
+        # row 0 is the sum of the members in the other rows
+        self.memory = np.tile(self.memory, (n_members + 1, 1))
+        self._drawn: tuple[int, NDArray[np.bool_]] | None = None
+
+    def _view(self) -> updates.Model:
+        return updates.view.py_func(self.memory[0])  # type: ignore[no-untyped-call]
+
+    @property
+    def weights(self) -> Floats:
+        """Average of the members' weights."""
+        return self._view().weights / self.n_members
+
+    @property
+    def thresholds(self) -> Floats:
+        """Average of the members' sorted thresholds, sorted too."""
+        return self._view().padded[1:-1] / self.n_members
+
+    def _coins(self, trial: int) -> NDArray[np.bool_]:
+        """Who is shown the examples from number ``trial`` on, as many as are drawn together."""
+        block, row = divmod(trial, COINS_AT_ONCE)
+        if self._drawn is None or self._drawn[0] != block:
+            parts = np.atleast_1d(self.seed).tolist()
+            draws = np.random.default_rng([*parts, block]).random((COINS_AT_ONCE, self.n_members))
+            self._drawn = block, draws < self.tau
+        return self._drawn[1][row:]
+
+    def _walk(self, *rows: Any) -> int:
+        done, n_rows, bad = 0, rows[3].size, -1
+        while done < n_rows and bad < 0:
+            turn = (*rows, self._coins(self.n_trials), done)
+            done, bad = updates.walk_members(self.memory, *turn)
+        return bad
+
+    def learn_one(self, x: NDArray[Any], lower: int, upper: int | None = None) -> int:
+        """Learn one example with rank in lower..upper; returns the rank predicted before."""
+        row = as_row(x)
+        if row.size != self.n_features:
+            self._refuse(updates.BAD_WIDTH, row)
+        upper = lower if upper is None else upper
+        if not 1 <= lower <= upper <= self.n_classes:
+            self._refuse(updates.BAD_LABEL, row, lower, upper)
+        predicted = self.learn_many(row.reshape(1, -1), [lower], [upper], predict=True)
+        assert predicted is not None
+        return int(predicted[0])
+
+    def predict_one(self, x: NDArray[Any]) -> int:
+        """Rank of one example."""
+        row = as_row(x)
+        rank = updates.predict_one(self.memory[0], row)
+        if rank <= 0:
+            self._refuse(rank, row)
+        return rank
+
+    def latent(self, X: Any, *, feature_names: Any = None) -> Floats:
+        """Average score of every row, (n,)."""
+        return self._summed(X, feature_names) / self.n_members
+
+    def predict_many(self, X: Any, *, feature_names: Any = None) -> Ranks:
+        """Rank of every row."""
+        # by sums, as in learning: dividing both sides could split what is equal
+        model, summed = self._view(), self._summed(X, feature_names)
+        return np.searchsorted(model.padded[1:-1], summed, side="right").astype(np.int64) + 1
+
+    def _summed(self, X: Any, feature_names: Any) -> Floats:
+        return _scores(self._view().weights, self._checked(X), feature_names)

@@ -1,0 +1,374 @@
+"""The statements of section 5, and the smallest streams on which a printed one or its proof fails.
+
+Streams that were found by search are checked here in exact fractions, so that a reader can follow
+every number by hand; docs/bounds.md tells what they mean.
+"""
+
+from fractions import Fraction
+from math import inf, isnan, sqrt
+
+import numpy as np
+import pytest
+
+import naive
+from ordspan.core import bounds
+
+HALF = Fraction(1, 2)
+
+
+# -- a run in fractions --------------------------------------------------------------------------
+
+
+def fractions(values):
+    return np.array([Fraction(v) for v in values], dtype=object)
+
+
+def exact_run(rows, labels, n_classes, cap=inf):
+    """Every trial of a run with one feature: weight, thresholds and the step that follows."""
+    w, theta = Fraction(0), fractions([0] * (n_classes - 1))
+    trials = []
+    for x, (lower, upper) in zip(fractions(rows), labels, strict=True):
+        pull, new = naive.exact_step(theta, w * x, x * x, lower, upper, Fraction(1), cap)
+        trials.append((w, theta, pull, new))
+        w, theta = w + pull * x, new
+    return trials
+
+
+def signed(theta, score, lower, upper):
+    """Shortfall of each required threshold by its number, not cut at zero."""
+    left = {i: 1 + theta[i - 1] - score for i in range(1, lower)}
+    right = {i: 1 + score - theta[i - 1] for i in range(upper, theta.size + 1)}
+    return left | right
+
+
+def total_loss(rows, labels, trials):
+    falls = (
+        signed(theta, w * x, *label)
+        for x, label, (w, theta, _, _) in zip(rows, labels, trials, strict=True)
+    )
+    return sum(max(d, 0) for fall in falls for d in fall.values())
+
+
+def moved(theta, new):
+    return {i + 1 for i in range(theta.size) if new[i] != theta[i]}
+
+
+# -- formulas ------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def stream():
+    return bounds.describe([1.0, 4.0, 0.0], lower=[1, 2, 4], upper=[2, 4, 5], n_classes=5)
+
+
+LOSSY = bounds.Comparator(norm=3.0, loss=5.0, sq_loss=9.0, worst=2.0)
+IDEAL = bounds.Comparator(norm=3.0, loss=0.0, sq_loss=0.0, worst=0.0)
+
+
+def test_the_letters_of_the_paper(stream):
+    assert stream == (3, 5, 1, 4.0)
+    assert stream.n_required == 3
+
+
+@pytest.mark.parametrize(
+    ("theorem", "D", "bound"),
+    [
+        (bounds.pa_general, 13.0, 13**2 * (3 + 4 * 3 * 3) ** 2),
+        (bounds.pa_repaired, 13.0, 13 * (3 + sqrt(18)) ** 2),
+        (bounds.pa_i_general, 73.0, 5 + sqrt(73 * 3) * 3),
+        (bounds.pa_i_repaired, 39.0, 5 + sqrt(39 * 3) * 3),
+        (lambda s, v: bounds.pa_i_at(s, v, 0.5), 73.0, 9 + 5 + 0.25 * 3 * 73),
+        (lambda s, v: bounds.pa_i_repaired_at(s, v, 0.5), 39.0, 9 + 5 + 0.25 * 3 * 39),
+        (lambda s, v: bounds.pa_ii_general(s, v, 0.5), 14.0, 14 * (9 + 9)),
+    ],
+)
+def test_values_of_the_general_statements(stream, theorem, D, bound):
+    got = theorem(stream, LOSSY)
+    assert (got.K, got.c, got.R2, got.D) == (5, 1, 4.0, D)
+    assert got.bound == pytest.approx(bound, rel=1e-12)
+    assert got.holds is None
+
+
+@pytest.mark.parametrize(
+    ("theorem", "bound"),
+    [
+        (bounds.pa_ideal, 13 * 9),
+        (bounds.pa_i_ideal, sqrt(73 * 3) * 3),
+        (lambda s, v: bounds.pa_ii_ideal(s, v, 0.5), 14 * 9),
+    ],
+)
+def test_values_of_the_ideal_statements_which_need_a_comparator_without_loss(
+    stream, theorem, bound
+):
+    assert theorem(stream, IDEAL).bound == pytest.approx(bound, rel=1e-12)
+    refused = bounds.observe(theorem(stream, LOSSY), np.ones((3, 4)))
+    assert isnan(refused.bound)
+    assert refused.holds is None
+    assert refused.observed == 12.0
+
+
+def test_the_theorem_takes_the_strength_that_makes_the_appendix_smallest(stream):
+    for tuned, at in (
+        (bounds.pa_i_general, bounds.pa_i_at),
+        (bounds.pa_i_repaired, bounds.pa_i_repaired_at),
+    ):
+        best = tuned(stream, LOSSY)
+        assert at(stream, LOSSY, best.C).bound == pytest.approx(best.bound, rel=1e-12)
+        for C in (0.9 * best.C, 1.1 * best.C):
+            assert at(stream, LOSSY, C).bound > best.bound
+
+
+def test_the_repaired_bound_of_pa_is_never_above_the_printed_one():
+    rng = np.random.default_rng(0)
+    for _ in range(2000):
+        n_classes = int(rng.integers(2, 8))
+        narrowest = int(rng.integers(0, n_classes - 1))
+        stream = bounds.Stream(5, n_classes, narrowest, 10.0 ** rng.uniform(-6, 6))
+        norm, root = 10.0 ** rng.uniform(-4, 4, 2)
+        comparator = bounds.Comparator(norm, root, root**2, root)
+        printed, repaired = (t(stream, comparator) for t in (bounds.pa_general, bounds.pa_repaired))
+        assert repaired.bound <= printed.bound * (1 + 1e-12)
+
+
+def test_a_label_that_allows_everything_asks_for_nothing():
+    stream = bounds.describe([1.0], lower=[1], upper=[3], n_classes=3)
+    nothing = bounds.Comparator(0.0, 0.0, 0.0, 0.0)
+    for theorem in (bounds.pa_general, bounds.pa_ideal, bounds.pa_i_repaired):
+        got = bounds.observe(theorem(stream, nothing), np.zeros((1, 2)))
+        assert got.holds
+        assert got.tightness == 0.0
+
+
+def test_a_bound_of_nothing_is_broken_by_any_loss():
+    stream = bounds.describe([1.0], lower=[1], upper=[1], n_classes=2)
+    got = bounds.observe(bounds.pa_ideal(stream, IDEAL._replace(norm=0.0)), np.ones((1, 1)))
+    assert got.holds is False
+    assert got.tightness == inf
+
+
+def test_no_examples_no_bound():
+    with pytest.raises(ValueError, match="at least one example"):
+        bounds.describe([], [], [], n_classes=2)
+
+
+def test_losses_are_those_of_the_slow_twin():
+    rng = np.random.default_rng(1)
+    scores, theta = rng.normal(size=50), np.sort(rng.normal(size=(50, 4)))
+    lower = rng.integers(1, 6, 50)
+    upper = rng.integers(lower, 6)
+    got = bounds.hinge_losses(scores, theta, lower, upper)
+    for t in range(50):
+        want = naive.losses(theta[t], scores[t], lower[t], upper[t])
+        np.testing.assert_allclose(got[t], want, atol=1e-15)
+
+
+# -- where a printed step fails, though the bound it serves is true ------------------------------
+
+
+def test_step_a_threshold_outside_the_support_set_can_have_a_loss():
+    """Printed: l_i = 0 for all i outside S (proofs of PA and PA-II, eq. (lb) of PA-I)."""
+    rows, labels = [0, 2], [(1, 2), (3, 3)]
+    w, theta, pull, new = exact_run(rows, labels, n_classes=3)[1]
+    assert (w, list(theta)) == (0, [0, 1])
+    assert signed(theta, w * 2, 3, 3) == {1: 1, 2: 2}  # threshold 1 has a loss of 1 ...
+    assert pull == Fraction(2, 5)
+    assert moved(theta, new) == {2}  # ... but the row's own pull of 8/5 has cleared it
+
+
+def test_step_a_threshold_inside_the_support_set_can_have_a_negative_shortfall():
+    """Printed: theta_i = 1 + w.x - l_i on S_r, from which eq. (delta-t) follows; both fail."""
+    rows, labels = [1, 2], [(1, 2), (2, 2)]
+    w, theta, pull, new = exact_run(rows, labels, n_classes=3)[1]
+    fall = signed(theta, w * 2, 2, 2)
+    assert fall == {1: 2, 2: -HALF}  # threshold 2 has no loss ...
+    assert moved(theta, new) == {1, 2}  # ... and is moved all the same, being in the way
+    assert theta[1] != 1 + w * 2 - max(fall[2], 0)
+
+    left, right = theta[0] - new[0], new[1] - theta[1]
+    assert (pull, left, right) == (Fraction(5, 18), Fraction(8, 9), Fraction(11, 18))
+    step = pull**2 * 4 + left**2 + right**2
+    progress = step  # Delta_t for the comparator at which the step lands; it has no loss
+    printed = -step + 2 * left * max(fall[1], 0) + 2 * right * max(fall[2], 0)
+    repaired = -step + 2 * left * fall[1] + 2 * right * fall[2]
+    assert (progress, printed) == (Fraction(53, 36), Fraction(75, 36))
+    assert progress < printed  # eq. (delta-t) claims the opposite
+    assert progress == repaired
+
+
+def test_step_a_pull_to_the_left_turns_the_appendix_s_inequality_round():
+    """Printed, eq. (lb): sum over S of (l -+ a s) >= sum of l - a s |S|; it needs |a|."""
+    (w, theta, pull, _new) = exact_run([1], [(1, 1)], n_classes=2, cap=1)[0]
+    loss = signed(theta, w, 1, 1)[1]
+    assert (loss, pull) == (1, -HALF)
+    assert loss + pull == HALF
+    assert loss + pull < loss - pull  # 1/2 against the printed 3/2
+    assert loss + pull >= loss - abs(pull)
+
+
+def test_step_a_convex_function_of_a_sum_is_not_below_the_sum():
+    """Printed: the dual grows by C T gamma(1/T sum over t and i), by convexity.
+
+    Convexity gives that for the mean over all thresholds of all trials, not for the sum over the
+    thresholds of each.
+    """
+
+    def gamma(z, C):
+        return min(z, C) * (z - min(z, C) / 2) / C
+
+    C = Fraction(1)
+    (_, theta, pull, new) = exact_run([0], [(3, 3)], n_classes=3, cap=C)[0]
+    multipliers = theta - new
+    assert (pull, list(multipliers)) == (2, [1, 1])
+    dual = multipliers.sum() - (multipliers**2).sum() / 2
+    assert dual == 1
+    assert C * gamma(Fraction(2), C) == Fraction(3, 2)  # printed lower bound of the dual
+    assert dual >= 2 * C * gamma(Fraction(1), C)  # what convexity does give
+
+
+def test_step_the_root_is_smaller_than_printed_so_the_corollary_follows_from_the_line_before():
+    """Root of L^2 - 4 K1 D U L - D |v|^2: with U = 0 it is sqrt(D) |v|, printed as D |v|."""
+    K1, D, U, norm = 2.0, 9.0, 0.3, 1.7
+    root = max(np.roots([1.0, -4 * K1 * D * U, -D * norm**2]))
+    assert root == pytest.approx(2 * K1 * D * U + sqrt(4 * K1**2 * D**2 * U**2 + D * norm**2))
+    assert root < 2 * K1 * D * U + D * sqrt(4 * K1**2 * U**2 + norm**2)
+
+
+# -- where a printed bound fails -----------------------------------------------------------------
+
+
+def judged(theorem, rows, labels, weights, thresholds, observed, n_classes=3):
+    """A statement about a stream with one feature, beside a loss that is known exactly."""
+    lower, upper = np.array(labels).T
+    rows = np.array(rows, dtype=float)
+    stream = bounds.describe(rows**2, lower, upper, n_classes)
+    losses = bounds.hinge_losses(rows * weights, thresholds, lower, upper)
+    comparator = bounds.measure([weights], thresholds, losses)
+    return bounds.observe(theorem(stream, comparator), np.array([[float(observed)]]))
+
+
+@pytest.mark.parametrize("theorem", [bounds.pa_i_general, bounds.pa_i_ideal])
+def test_pa_i_fails_on_one_example_without_features(theorem):
+    """x = 0, label 3 of 3: the loss is 1 + 1 whatever C is, the ideal ranker is (-1, -1).
+
+    Printed bound: sqrt(1 * 1) * sqrt(2), less than 2.
+    """
+    rows, labels = [0], [(3, 3)]
+    observed = total_loss(rows, labels, exact_run(rows, labels, n_classes=3, cap=1))
+    got = judged(theorem, rows, labels, 0.0, [-1.0, -1.0], observed)
+    assert (got.observed, got.D, got.holds) == (2.0, 1.0, False)
+    assert got.bound == pytest.approx(sqrt(2))
+
+
+def test_pa_i_fails_on_one_example_with_features():
+    """x = 1/4, label 3 of 3: 2 against sqrt(3/2) * 4/3, that is 4 against 8/3 squared."""
+    got = judged(bounds.pa_i_ideal, [0.25], [(3, 3)], 4 / 9, [-8 / 9, -8 / 9], 2)
+    assert got.bound**2 == pytest.approx(8 / 3)
+    assert got.holds is False
+    repaired = judged(bounds.pa_i_repaired, [0.25], [(3, 3)], 4 / 9, [-8 / 9, -8 / 9], 2)
+    assert repaired.bound == pytest.approx(2.0)  # met exactly
+    assert repaired.holds
+
+
+@pytest.mark.parametrize("n_required", [2, 3, 4, 5])
+@pytest.mark.parametrize(("factor", "kept"), [(0.99, False), (1.01, True)])
+def test_pa_i_fails_on_one_example_exactly_below_the_critical_norm(n_required, factor, kept):
+    """Below R^2 = (K-c-2) / (K-c-1)^2, with the shortest ideal ranker; see the repaired proof."""
+    sq_norm = factor * (n_required - 1) / n_required**2
+    share = 1 / (1 + n_required * sq_norm)
+    weights, thresholds = n_required * share * sqrt(sq_norm), [-share] * n_required
+    K = n_required + 1
+    got = judged(
+        bounds.pa_i_ideal, [sqrt(sq_norm)], [(K, K)], weights, thresholds, n_required, n_classes=K
+    )
+    assert got.holds is kept
+
+
+def test_pa_i_fails_on_long_streams_too():
+    """Eight trials without features, labels 3 1 3 1 3 1 3 3 of 3, C = 1/2 as the theorem asks.
+
+    Both thresholds go 0, -1/2, 0, -1/2, 0, -1/2, 0, -1/2: losses 2 3 2 3 2 3 2 1 = 18. The
+    comparator (-1, -1) loses 4 on each label 1, that is 12. Printed: 12 + sqrt(8) sqrt(2) = 16.
+    """
+    rows, labels = [0] * 8, [(y, y) for y in (3, 1, 3, 1, 3, 1, 3, 3)]
+    observed = total_loss(rows, labels, exact_run(rows, labels, n_classes=3, cap=HALF))
+    assert observed == 18
+    printed = judged(bounds.pa_i_general, rows, labels, 0.0, [-1.0, -1.0], observed)
+    assert pytest.approx(0.5) == printed.C
+    assert printed.bound == pytest.approx(16.0)
+    assert printed.holds is False
+
+    def at(stream, comparator):
+        return bounds.pa_i_repaired_at(stream, comparator, C=0.5)
+
+    repaired = judged(at, rows, labels, 0.0, [-1.0, -1.0], observed)
+    assert repaired.bound == pytest.approx(18.0)  # met exactly
+    assert repaired.holds
+
+
+@pytest.mark.parametrize(("n_classes", "drift"), [(3, 4), (3, 10), (6, 4)])
+def test_pa_i_can_lose_half_of_k_minus_c_times_the_printed_regret(n_classes, drift):
+    """The same with more trials and thresholds: the regret is (K - c) / 2 times the printed one."""
+    n_required = n_classes - 1
+    n_trials = n_required * drift**2
+    C = Fraction(1, drift)
+    ranks = [n_classes, 1] * ((n_trials - drift) // 2) + [n_classes] * drift
+    rows, labels = [0] * n_trials, [(y, y) for y in ranks]
+    observed = total_loss(rows, labels, exact_run(rows, labels, n_classes, cap=C))
+    got = judged(bounds.pa_i_general, rows, labels, 0.0, [-1.0] * n_required, observed, n_classes)
+    assert pytest.approx(float(C)) == got.C
+    regret = got.observed - got.comparator_loss
+    printed_regret = got.bound - got.comparator_loss
+    assert regret / printed_regret == pytest.approx(n_classes / 2)
+
+
+# -- what is met exactly, so that no smaller constant is possible --------------------------------
+
+
+def test_ideal_pa_and_general_pa_ii_are_met_exactly_on_one_example():
+    """x = 1, label 3 of 3: losses 1 and 1; the shortest rankers make both bounds exactly 2."""
+    third = 1 / 3
+    hard = judged(bounds.pa_ideal, [1], [(3, 3)], 2 * third, [-third, -third], 1)
+    assert hard.bound == pytest.approx(2.0)
+    share = 1 / (1 + 1 + 2)  # 1 / (1 + 1/(2C) + R^2 (K-c-1)) with C = 1/2
+    soft = judged(
+        lambda s, v: bounds.pa_ii_general(s, v, C=0.5),
+        [1],
+        [(3, 3)],
+        2 * share,
+        [-share, -share],
+        1,
+    )
+    assert soft.bound == pytest.approx(2.0)
+
+
+# -- the printed search ---------------------------------------------------------------------------
+
+
+def squared_losses(rows, ranks, step):
+    """Sum of l^2 of a run with one feature and three ranks, in floats."""
+    w, theta, total = 0.0, np.zeros(2), 0.0
+    for x, y in zip(rows, ranks, strict=True):
+        total += np.square(naive.losses(theta, w * x, y, y)).sum()
+        pull, theta = step(theta, w * x, x * x, y, y)
+        assert theta[0] <= theta[1]
+        w += pull * x
+    return total
+
+
+@pytest.mark.parametrize(("theorem", "n_trials"), [(bounds.pa_ideal, 18), (bounds.pa_general, 32)])
+def test_pa_with_the_printed_support_sets_breaks_both_bounds_and_diverges(theorem, n_trials):
+    """Rows -2 and -1 in turn with labels 2 and 1 of 3: u = -2, b = (3, 5) makes no loss.
+
+    The printed sets always hold threshold 2 on the first row, which pushes it away although it is
+    clear; the loss grows by 7/6 every round. The exact update converges.
+    """
+    rows, ranks = np.resize([-2.0, -1.0], n_trials), np.resize([2, 1], n_trials)
+    printed = squared_losses(rows, ranks, naive.sca_hard)
+    labels = [(y, y) for y in ranks]
+    assert judged(theorem, rows, labels, -2.0, [3.0, 5.0], sqrt(printed)).holds is False
+    exact = squared_losses(rows, ranks, naive.exact_step)
+    assert judged(theorem, rows, labels, -2.0, [3.0, 5.0], sqrt(exact)).holds
+    twice = squared_losses(
+        np.resize(rows, 2 * n_trials), np.resize(ranks, 2 * n_trials), naive.sca_hard
+    )
+    assert twice > (7 / 6) ** n_trials * printed

@@ -1,0 +1,282 @@
+"""The exact multiclass step against its definition, a QP solver and its slow twin."""
+
+from fractions import Fraction
+from math import inf, sqrt
+
+import numpy as np
+import pytest
+import quadprog
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import naive
+from ordspan.core import updates
+
+VARIANTS = ("PA", "PA-I", "PA-II")
+RULES = dict(
+    zip(VARIANTS, (updates.CLASSES_HARD, updates.CLASSES_CAPPED, updates.CLASSES_SOFT), strict=True)
+)
+THOROUGH = settings(max_examples=2000, deadline=None, derandomize=True, database=None)
+BRIEF = settings(max_examples=150, deadline=None, derandomize=True, database=None)
+each_variant = pytest.mark.parametrize("variant", VARIANTS)
+both_steps = pytest.mark.parametrize(
+    "step", [updates.class_step, updates.class_step.py_func], ids=["compiled", "plain"]
+)
+
+# a coarse grid makes ties between classes, and between classes and margins
+LEVELS = st.one_of(
+    st.integers(-8, 8).map(lambda n: n / 4),
+    st.floats(-20, 20, width=32, allow_subnormal=False),
+)
+
+
+@st.composite
+def trials(draw, max_classes=12, decades=6):
+    """Scores, squared norm, label and C; half of the labels are exact, a tenth of the rows zero."""
+    n_classes = draw(st.integers(2, max_classes))
+    scores = draw(st.lists(LEVELS, min_size=n_classes, max_size=n_classes))
+    zero_row = draw(st.integers(0, 9)) == 0
+    sq_norm = 0.0 if zero_row else 10.0 ** draw(st.floats(-decades, decades))
+    lower = draw(st.integers(1, n_classes))
+    upper = lower if draw(st.booleans()) else draw(st.integers(lower, n_classes))
+    C = 10.0 ** draw(st.floats(-6, 6))
+    return np.array(scores), sq_norm, lower, upper, C
+
+
+def pulls_of(step, scores, sq_norm, lower, upper, variant, C):
+    """What the step adds to each class; nothing where it says that nothing moves."""
+    spread, cap = updates.class_limits.py_func(RULES[variant], C)
+    outside = [k for k in range(1, scores.size + 1) if not lower <= k <= upper]
+    pulls = np.full(scores.size, np.nan)
+    if not outside:
+        return np.zeros(scores.size)
+    best = lower + int(np.argmax(scores[lower - 1 : upper]))
+    rival = max(outside, key=lambda k: scores[k - 1])
+    moved, finite = step(scores, best, rival, sq_norm, lower, upper, spread, cap, pulls)
+    assert finite
+    return pulls if moved else np.zeros(scores.size)
+
+
+def exact_pulls(scores, sq_norm, lower, upper, variant, C):
+    """The slow twin in rational arithmetic: not one digit is lost."""
+    exact = np.array([Fraction(score) for score in scores], dtype=object)
+    spread = 1 / (2 * Fraction(C)) if variant == "PA-II" else Fraction(0)
+    cap = Fraction(C) if variant == "PA-I" else inf
+    return naive.class_step(exact, Fraction(sq_norm), lower, upper, spread, cap)
+
+
+def assert_optimal(scores, sq_norm, lower, upper, variant, C, pulls):
+    """The Karush-Kuhn-Tucker conditions, which prove the optimum of a convex QP, with no slack."""
+    C, sq_norm = Fraction(C), Fraction(sq_norm)
+    new = [Fraction(score) + pull * sq_norm for score, pull in zip(scores, pulls, strict=True)]
+    best = max(range(lower - 1, upper), key=lambda r: scores[r])
+    outside = [r for r in range(scores.size) if not lower <= r + 1 <= upper]
+    total = sum(-pulls[r] for r in outside)
+    assert pulls[best] == total
+    assert all(pulls[r] == 0 for r in range(lower - 1, upper) if r != best)
+    assert all(pulls[r] <= 0 for r in outside)
+    lost = {r: 1 - (new[best] - new[r]) for r in outside}
+    shortfall = {
+        "PA": Fraction(0),
+        "PA-I": max([Fraction(0), *lost.values()]) if total == C else Fraction(0),
+        "PA-II": total / (2 * C),
+    }[variant]
+    if variant == "PA-I":
+        assert total <= C
+    for r in outside:
+        assert lost[r] <= shortfall
+        assert pulls[r] == 0 or lost[r] == shortfall
+
+
+def by_quadprog(scores, sq_norm, lower, upper, variant, C):
+    """sqrt(s) times the multipliers of the classes outside by the Goldfarb-Idnani solver.
+
+    The dual of all three is  min s/2 (|m|^2 + T^2) + spread/2 T^2 - l.m  over m >= 0, T = sum of m
+    <= C for PA-I. T becomes a variable of its own, tied by one equation, and all are scaled by
+    sqrt(s) and their weight, so that the Hessian is the identity for any s and spread.
+    """
+    outside = np.array([not lower <= k <= upper for k in range(1, scores.size + 1)])
+    loss = 1 - (scores[lower - 1 : upper].max() - scores[outside])
+    weight = sqrt(1 + (0.5 / C / sq_norm if variant == "PA-II" else 0.0))
+    linear = np.concatenate([[0.0], loss / sqrt(sq_norm)])
+    size = max(1.0, np.abs(linear).max())
+    tie = np.concatenate([[1.0 / weight], -np.ones(loss.size)])
+    constraints = [(tie / np.linalg.norm(tie))[:, None], np.eye(linear.size)[:, 1:]]
+    bounds = np.zeros(linear.size)
+    if variant == "PA-I":
+        constraints.append(-np.eye(linear.size)[:, :1])
+        bounds = np.append(bounds, -C * sqrt(sq_norm) / size)
+    solved = quadprog.solve_qp(
+        np.eye(linear.size), linear / size, np.hstack(constraints), bounds, 1
+    )[0]
+    return solved[1:] * size, outside
+
+
+# -- the optimum ---------------------------------------------------------------------------------
+
+
+@each_variant
+@THOROUGH
+@given(trial=trials())
+def test_the_step_is_the_optimum_of_the_quadratic_program(variant, trial):
+    scores, sq_norm, lower, upper, C = trial
+    pulls = pulls_of(updates.class_step, scores, sq_norm, lower, upper, variant, C)
+    true = exact_pulls(scores, sq_norm, lower, upper, variant, C)
+    if sq_norm == 0.0:  # whatever moves, the scores do not: the smallest change is none
+        assert not pulls.any()
+        assert not true.any()
+        return
+    assert_optimal(scores, sq_norm, lower, upper, variant, C, true)
+    # sqrt(s) times a pull is the length of a vector's change, s times it that of its score
+    size = 1.0 + np.abs(scores).max()
+    error = np.abs(pulls - true.astype(float))
+    assert error.max() * sq_norm <= 1e-13 * size
+    if lower > 1 or upper < scores.size:
+        solved, outside = by_quadprog(scores, sq_norm, lower, upper, variant, C)
+        tolerance = 1e-9 * size * max(1.0, 1 / sqrt(sq_norm))
+        np.testing.assert_allclose(-pulls[outside] * sqrt(sq_norm), solved, rtol=0, atol=tolerance)
+
+
+def by_primal(vectors, x, y, variant, C):
+    """New class vectors by the solver, from the definition with all K d coordinates."""
+    n_classes, width = vectors.shape
+    rows, bounds = [], []
+    for r in range(n_classes):
+        if r != y:
+            row = np.zeros((n_classes, width))
+            row[y], row[r] = x, -x
+            rows.append(row.ravel())
+            bounds.append(1 - (vectors[y] - vectors[r]) @ x)
+    hessian, columns = np.eye(vectors.size), np.array(rows).T
+    if variant == "PA-II":  # the slack, scaled to a unit Hessian: C z^2 = 1/2 (sqrt(2C) z)^2
+        hessian = np.eye(vectors.size + 1)
+        columns = np.vstack([columns, np.full(n_classes - 1, 1 / sqrt(2 * C))])
+    change = quadprog.solve_qp(hessian, np.zeros(len(hessian)), columns, np.array(bounds))[0]
+    return vectors + change[: vectors.size].reshape(vectors.shape)
+
+
+@pytest.mark.parametrize("variant", ["PA", "PA-II"])
+def test_the_new_vectors_are_the_optimum_over_all_coordinates(variant):
+    rng = np.random.default_rng(0)
+    for _ in range(500):
+        n_classes, width = rng.integers(2, 8), rng.integers(1, 5)
+        vectors, x = rng.normal(size=(n_classes, width)), rng.normal(size=width)
+        y, C = int(rng.integers(n_classes)), 10.0 ** rng.uniform(-2, 2)
+        memory = updates.new_memory(RULES[variant], C, width, n_classes, False)
+        updates.view(memory).weights[:] = vectors.ravel()
+        updates.learn_one(memory, x, y + 1, y + 1)
+        learned = updates.view(memory).weights.reshape(n_classes, width)
+        np.testing.assert_allclose(learned, by_primal(vectors, x, y, variant, C), atol=1e-9)
+
+
+@each_variant
+@both_steps
+@BRIEF
+@given(trial=trials(max_classes=40, decades=3))
+def test_the_step_is_its_slow_twin(step, variant, trial):
+    scores, sq_norm, lower, upper, C = trial
+    spread, cap = updates.class_limits.py_func(RULES[variant], C)
+    twin = naive.class_step(scores, sq_norm, lower, upper, spread, cap)
+    pulls = pulls_of(step, scores, sq_norm, lower, upper, variant, C)
+    atol = 1e-11 * (1 + np.abs(scores).max()) / (sq_norm or 1.0)
+    np.testing.assert_allclose(pulls, twin, rtol=0, atol=atol)
+
+
+@BRIEF
+@given(trial=trials())
+def test_a_hard_step_leaves_nothing_to_correct(trial):
+    scores, sq_norm, lower, upper, C = trial
+    pulls = pulls_of(updates.class_step, scores, sq_norm, lower, upper, "PA", C)
+    new = scores + pulls * sq_norm
+    outside = np.delete(new, np.arange(lower - 1, upper))
+    if sq_norm > 0 and outside.size:
+        loss = 1 - (new[lower - 1 : upper].max() - outside.max())
+        assert loss <= 1e-12 * (1 + np.abs(scores).max())
+
+
+def test_the_smallest_example_by_hand():
+    # losses 1, 1, 1 - 5: two rivals share, the third is far behind
+    scores = np.array([0.0, 0.0, 0.0, -5.0])
+    pulls = pulls_of(updates.class_step, scores, 1.0, 2, 2, "PA", 1.0)
+    np.testing.assert_allclose(pulls, [-1 / 3, 2 / 3, -1 / 3, 0], rtol=1e-15)
+    pulls = pulls_of(updates.class_step, scores, 1.0, 2, 2, "PA-I", 0.5)
+    np.testing.assert_array_equal(pulls, [-0.25, 0.5, -0.25, 0])
+    pulls = pulls_of(updates.class_step, scores, 1.0, 2, 2, "PA-II", 0.5)  # T = 2 / (1 + 2 (1 + 1))
+    np.testing.assert_allclose(pulls, [-0.2, 0.4, -0.2, 0], rtol=1e-15)
+
+
+@each_variant
+def test_equal_rivals_move_equally_to_the_bit(variant):
+    scores = np.array([0.3, 0.7, 0.7, 0.1, 0.7])
+    pulls = pulls_of(updates.class_step, scores, 0.9, 1, 1, variant, 0.2)
+    assert pulls[1] == pulls[2] == pulls[4] < 0
+    assert -pulls[1:].sum() == pytest.approx(pulls[0], rel=1e-14)
+
+
+def test_a_large_c_is_the_hard_step_and_a_small_one_hardly_moves():
+    scores = np.array([0.1, 0.9, -0.3, 0.5])
+    hard = pulls_of(updates.class_step, scores, 2.0, 3, 3, "PA", 1.0)
+    for variant in ("PA-I", "PA-II"):
+        near = pulls_of(updates.class_step, scores, 2.0, 3, 3, variant, 1e6)
+        np.testing.assert_allclose(near, hard, atol=1e-5)
+        tiny = pulls_of(updates.class_step, scores, 2.0, 3, 3, variant, 1e-300)
+        assert 0 < np.abs(tiny).max() < 1e-290
+
+
+def test_a_row_too_short_to_act_on_counts_as_zero():
+    for variant in VARIANTS:
+        memory = updates.new_memory(RULES[variant], 1.0, 2, 3, False)
+        for tiny in (0.0, 1e-160, 5e-324):
+            assert updates.learn_one(memory, np.array([tiny, 0.0]), 3, 3) == 1
+        assert memory[updates.TRIALS] == 3
+        assert not updates.view(memory).weights.any()
+        assert memory[updates.UPDATES] == 0
+
+
+def test_a_step_beyond_all_numbers_is_refused():
+    memory = updates.new_memory(updates.CLASSES_HARD, 1.0, 1, 2, False)
+    updates.view(memory).weights[:] = 0.0, 1e200
+    before = memory.tobytes()
+    assert updates.learn_one(memory, np.array([1e110]), 1, 1) == updates.BAD_ROW
+    assert memory.tobytes() == before
+
+
+# -- parts ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "sift", [updates.sift_down, updates.sift_down.py_func], ids=["compiled", "plain"]
+)
+def test_a_heap_gives_its_entries_in_order(sift):
+    rng = np.random.default_rng(0)
+    for size in range(1, 40):
+        heap = rng.integers(0, 20, size).astype(float)
+        expected = sorted(heap)
+        for i in range(size // 2 - 1, -1, -1):
+            sift(heap, i, size)
+        taken = []
+        for left in range(size - 1, -1, -1):
+            taken.append(heap[0])
+            heap[0] = heap[left]
+            sift(heap, 0, left)
+        assert taken == expected
+
+
+@pytest.mark.parametrize(
+    "grow", [updates.grow_support, updates.grow_support.py_func], ids=["compiled", "plain"]
+)
+def test_the_support_is_all_rivals_that_get_a_multiplier(grow):
+    gaps = np.array([0.5, 0.0, 0.0, 2.0])  # of loss 1, s = 1: two with 1/3 each, 0.5 is too far
+    n_support, gap_sum, last, total = grow(gaps, 1.0, 1.0, 0.0, inf)
+    assert (n_support, gap_sum, last) == (2, 0.0, 0.0)
+    assert total == pytest.approx(2 / 3)
+
+
+@pytest.mark.parametrize(
+    "step", [updates.perceptron_step, updates.perceptron_step.py_func], ids=["compiled", "plain"]
+)
+def test_the_perceptron_moves_two_classes_unless_the_best_is_ahead(step):
+    pulls = np.full(3, np.nan)
+    assert step(np.array([0.0, 1.0, 2.0]), 2, 3, 0.5, pulls) == (True, True)
+    assert pulls.tolist() == [0.0, 0.5, -0.5]
+    assert step(np.array([0.0, 3.0, 2.0]), 2, 3, 0.5, pulls) == (False, True)

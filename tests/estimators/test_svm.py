@@ -1,0 +1,189 @@
+"""The batch optimum against LIBLINEAR, and its certificate against the truth."""
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from examples import graded
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.svm import LinearSVC
+
+import naive
+from ordspan import OrdinalPA, OrdinalSVM, load, save
+from ordspan.data import synthetic
+from ordspan.learners.batch import solve
+
+rng = np.random.default_rng(5)
+X, Y, SPANS = graded(n=250, d=3)
+NOISY = np.clip(SPANS + rng.integers(-1, 2, size=(250, 1)), 1, 4)
+LOSSES = ("hinge", "squared_hinge")
+
+
+def objective(model, spans, loss, weight=None):
+    """The printed objective, term by term."""
+    total = 0.0
+    for i, (x, (lower, upper)) in enumerate(zip(X, spans, strict=True)):
+        losses = naive.losses(model.thresholds_, model.coef_ @ x, lower, upper)
+        total += (1.0 if weight is None else weight[i]) * (losses ** power(loss)).sum()
+    norms = model.coef_ @ model.coef_ + model.thresholds_ @ model.thresholds_
+    return 0.5 * norms + model.C * total
+
+
+def power(loss):
+    return 2 if loss == "squared_hinge" else 1
+
+
+def replicated(spans, weight=None):
+    """The reduction to one binary problem: a copy of a row for each of its required thresholds."""
+    rows, signs, weights = [], [], []
+    for t, (x, (lower, upper)) in enumerate(zip(X, spans, strict=True)):
+        for i in [*range(1, lower), *range(upper, 4)]:
+            rows.append(np.concatenate([x, -np.eye(3)[i - 1]]))
+            signs.append(1 if i < lower else -1)
+            weights.append(1.0 if weight is None else weight[t])
+    return np.array(rows), np.array(signs), np.array(weights)
+
+
+def liblinear(spans, loss, C, weight=None):
+    rows, signs, weights = replicated(spans, weight)
+    model = LinearSVC(loss=loss, C=C, fit_intercept=False, dual=True, tol=1e-10, max_iter=2_000_000)
+    model.fit(rows, signs, sample_weight=weights)
+    v = model.coef_[0]
+    slack = np.maximum(0, 1 - signs * (rows @ v)) ** power(loss)
+    return 0.5 * v @ v + C * (weights * slack).sum(), v
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.parametrize("loss", LOSSES)
+@pytest.mark.parametrize("C", [1e-3, 0.03, 1.0])
+@pytest.mark.parametrize("exact", [True, False])
+def test_the_optimum_is_liblinears_on_the_replicated_problem(loss, C, exact):
+    spans = np.column_stack([NOISY[:, 0], NOISY[:, 0]]) if exact else NOISY
+    model = OrdinalSVM(C, loss=loss, tol=1e-7, max_iter=100_000, classes=[1, 2, 3, 4])
+    model.fit(X, spans)
+    value = objective(model, spans, loss)
+    truth, v = liblinear(spans, loss, C)
+    assert model.primal_value_ == pytest.approx(value, rel=1e-10)
+    assert value == pytest.approx(truth, rel=1e-6)
+    assert model.dual_value_ <= truth * (1 + 1e-9)
+    np.testing.assert_allclose(np.r_[model.coef_, model.thresholds_], v, atol=2e-2)
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+def test_the_gap_is_never_negative_and_bounds_the_distance_to_the_optimum(loss):
+    best = solve(X, *NOISY.T, 4, 0.5, loss=loss, tol=1e-9, max_iter=200_000).primal
+    for max_iter in (1, 2, 5, 20, 100):
+        some = solve(X, *NOISY.T, 4, 0.5, loss=loss, tol=1e-15, max_iter=max_iter)
+        assert some.gap >= -1e-12
+        assert some.primal - best <= some.gap * some.primal + 1e-9
+        assert some.dual <= best * (1 + 1e-8)
+        assert (np.diff(some.thresholds) >= 0).all()
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+def test_sparse_rows_float32_and_strides_give_the_same_optimum(loss):
+    def fitted(rows):
+        return OrdinalSVM(loss=loss, tol=1e-9, max_iter=100_000, classes=[1, 2, 3, 4]).fit(
+            rows, NOISY
+        )
+
+    dense = fitted(X)
+    for rows in (sp.csr_array(X), np.asfortranarray(X), np.repeat(X, 2, axis=0)[::2]):
+        np.testing.assert_allclose(fitted(rows).coef_, dense.coef_, atol=1e-5)
+    rounded = X.astype(np.float32)
+    np.testing.assert_allclose(fitted(rounded).coef_, dense.coef_, atol=1e-4)
+
+
+def test_a_weight_of_two_is_the_row_twice_and_of_zero_is_no_row():
+    weight = np.array([0, 1, 2] * 84)[:250].astype(float)
+    weighted = OrdinalSVM(tol=1e-9, max_iter=100_000, classes=[1, 2, 3, 4])
+    weighted.fit(X, NOISY, sample_weight=weight)
+    repeated = OrdinalSVM(tol=1e-9, max_iter=100_000, classes=[1, 2, 3, 4])
+    repeated.fit(np.repeat(X, weight.astype(int), 0), np.repeat(NOISY, weight.astype(int), 0))
+    assert weighted.primal_value_ == pytest.approx(repeated.primal_value_, rel=1e-8)
+    assert weighted.primal_value_ == pytest.approx(objective(weighted, NOISY, "hinge", weight))
+    np.testing.assert_allclose(weighted.coef_, repeated.coef_, atol=1e-5)
+
+
+def test_a_warm_start_along_a_path_of_c_ends_at_the_same_values_sooner():
+    data = synthetic(n=3000)
+    warm = OrdinalSVM(warm_start=True)
+    sweeps = {"warm": 0, "cold": 0}
+    for C in 0.01 * 2.0 ** np.arange(8):
+        warm.set_params(C=C).fit(data.X, data.ranks)
+        cold = OrdinalSVM(C).fit(data.X, data.ranks)
+        assert warm.primal_value_ == pytest.approx(cold.primal_value_, rel=2e-3)
+        sweeps["warm"] += warm.n_iter_
+        sweeps["cold"] += cold.n_iter_
+    assert sweeps["warm"] < sweeps["cold"]
+    warm.fit(X, Y)  # other rows: starts anew instead of failing
+
+
+def test_a_c_too_large_ends_with_the_gap_and_a_usable_model():
+    with pytest.warns(ConvergenceWarning, match=r"max_iter=5 sweeps at a relative duality gap of"):
+        model = OrdinalSVM(1e6, max_iter=5).fit(X, NOISY)
+    assert model.duality_gap_ > model.tol
+    assert model.n_iter_ == 5
+    assert np.isfinite(model.coef_).all()
+    assert (np.diff(model.thresholds_) >= 0).all()
+
+
+def test_a_loaded_model_is_the_saved_one_with_its_certificate(tmp_path):
+    model = OrdinalSVM().fit(X, NOISY)
+    save(model, tmp_path / "model")
+    loaded = load(tmp_path / "model")
+    np.testing.assert_array_equal(loaded.coef_, model.coef_)
+    np.testing.assert_array_equal(loaded.predict(X), model.predict(X))
+    for name in ("duality_gap_", "primal_value_", "dual_value_", "n_iter_"):
+        assert getattr(loaded, name) == getattr(model, name)
+
+
+@pytest.mark.parametrize(
+    ("value", "message"),
+    [
+        (np.nan, "NaN: row 17, column 2"),
+        (np.inf, "row 17, column 2"),
+        (1e160, "row 17: .*overflow"),
+    ],
+)
+def test_bad_rows_are_named_and_change_nothing(value, message):
+    model = OrdinalSVM().fit(X, Y)
+    before = model.coef_
+    rows = X.copy()
+    rows[17, 2] = value
+    for bad in (rows, sp.csr_array(rows)):
+        with pytest.raises(ValueError, match=message):
+            model.fit(bad, Y)
+        np.testing.assert_array_equal(model.coef_, before)
+
+
+def test_verbose_prints_the_values(capsys):
+    OrdinalSVM(verbose=True).fit(X, Y)
+    assert "sweep 1: primal" in capsys.readouterr().out
+
+
+def test_no_online_ranker_is_better_in_hindsight():
+    model = OrdinalSVM(0.1, tol=1e-6, max_iter=10_000).fit(X, NOISY)
+    online = OrdinalPA(C=0.1, random_state=0, classes=[1, 2, 3, 4]).fit(X, NOISY)
+    assert objective(model, NOISY, "hinge") <= objective(online, NOISY, "hinge")
+
+
+def test_seeds_change_the_way_not_the_optimum():
+    values = [
+        OrdinalSVM(tol=1e-8, max_iter=100_000, random_state=seed).fit(X, NOISY).primal_value_
+        for seed in range(3)
+    ]
+    assert values == pytest.approx([values[0]] * 3, rel=1e-7)
+
+
+@pytest.mark.parametrize(
+    ("parameters", "message"),
+    [
+        ({"loss": "log"}, "unknown loss 'log'; choose one of hinge, squared_hinge"),
+        ({"tol": 0}, "tol must be a finite number above 0"),
+        ({"C": -1}, "C must be a finite number above 0"),
+        ({"max_iter": 0}, "max_iter must be"),
+    ],
+)
+def test_bad_parameters_say_what_would_be_right(parameters, message):
+    with pytest.raises(ValueError, match=message):
+        OrdinalSVM(**parameters).fit(X, Y)
