@@ -24,12 +24,15 @@ def blocks(draw):
     return free, draw(number), sq_norm, lower, upper, C
 
 
-def multipliers_at(free, landing, lower, upper, softness, cap):
-    """The definition: clipped shortfalls of the required thresholds, and their signs."""
-    i = np.arange(1, free.size + 1)
-    signs = np.where(i < lower, 1.0, np.where(i >= upper, -1.0, 0.0))
+def signs_of(n_thresholds, lower, upper):
+    i = np.arange(1, n_thresholds + 1)
+    return np.where(i < lower, 1.0, np.where(i >= upper, -1.0, 0.0))
+
+
+def multipliers_at(free, signs, landing, softness, cap):
+    """The definition: clipped shortfalls of the required thresholds."""
     shortfalls = (1.0 + signs * (free - landing)) / softness
-    return np.where(signs == 0.0, 0.0, np.clip(shortfalls, 0.0, cap)), signs
+    return np.where(signs == 0.0, 0.0, np.clip(shortfalls, 0.0, cap))
 
 
 def limits(C, squared):
@@ -44,8 +47,9 @@ def test_the_root_solves_the_scalar_equation_from_any_guess(root, squared):
     def check(block, guess):
         free, base, sq_norm, lower, upper, C = block
         softness, cap = limits(C, squared)
-        landing = root(free, base, guess, sq_norm, lower, upper, softness, cap)
-        multipliers, signs = multipliers_at(free, landing, lower, upper, softness, cap)
+        signs = signs_of(free.size, lower, upper)
+        landing = root(free, signs, base, guess, sq_norm, softness, cap)
+        multipliers = multipliers_at(free, signs, landing, softness, cap)
         rest = landing - base - sq_norm * (signs * multipliers).sum()
         scale = 1 + abs(base) + abs(landing) + sq_norm * (1 + np.abs(multipliers).sum())
         assert abs(rest) <= 1e-12 * scale
@@ -61,25 +65,27 @@ def test_the_slow_twin_gives_the_same_excess():
         lower = rng.integers(1, n_classes + 1)
         upper = rng.integers(lower, n_classes + 1)
         landing, softness, cap = rng.normal(), 1 + rng.random(), 10 ** rng.uniform(-2, 2)
-        multipliers, signs = multipliers_at(free, landing, lower, upper, softness, cap)
+        signs = signs_of(n_classes - 1, lower, upper)
+        multipliers = multipliers_at(free, signs, landing, softness, cap)
         for excess in (dual.excess, dual.excess.py_func):
-            total, n_linear = excess(free, landing, lower, upper, softness, cap)
+            total, n_linear = excess(free, signs, landing, softness, cap)
             assert total == pytest.approx((signs * multipliers).sum(), abs=1e-12)
             assert n_linear == ((multipliers > 0) & (multipliers < cap)).sum()
 
 
 def test_taking_out_and_putting_in_at_the_optimum_changes_nothing():
     thresholds = np.array([0.3, -1.0, 2.0])
-    own, free = np.zeros(3), np.empty(3)
-    dual.take_out(thresholds, own, free, 3, 3)
-    landing = dual.landing_score(free, 0.1, 0.1, 2.0, 3, 3, 1.0, 0.5)
-    pull, change = dual.put_in(thresholds, own, free, landing, 3, 3, 1.0, 0.5)
+    own, signs, free = np.zeros(3), np.empty(3), np.empty(3)
+    dual.take_out(thresholds, own, 3, 3, signs, free)
+    assert signs.tolist() == [1.0, 1.0, -1.0]
+    landing = dual.landing_score(free, signs, 0.1, 0.1, 2.0, 1.0, 0.5)
+    pull, change = dual.put_in(thresholds, own, signs, free, landing, 1.0, 0.5)
     assert change > 0
     moved = thresholds.copy()
-    assert dual.take_out(thresholds, own, free, 3, 3) == pytest.approx(pull)
-    again = dual.landing_score(free, landing - 2.0 * pull, landing, 2.0, 3, 3, 1.0, 0.5)
+    assert dual.take_out(thresholds, own, 3, 3, signs, free) == pytest.approx(pull)
+    again = dual.landing_score(free, signs, landing - 2.0 * pull, landing, 2.0, 1.0, 0.5)
     assert again == pytest.approx(landing, abs=1e-14)
-    dual.put_in(thresholds, own, free, again, 3, 3, 1.0, 0.5)
+    dual.put_in(thresholds, own, signs, free, again, 1.0, 0.5)
     np.testing.assert_allclose(thresholds, moved, atol=1e-14)
 
 

@@ -9,6 +9,8 @@ ESTIMATORS = [
     OrdinalPA("PA", average=False, random_state=0),
     OrdinalPA("PA-II", C=1.0, random_state=0),
     OrdinalPA(solver="sca", random_state=0),
+    OrdinalPA(metric="balanced", random_state=0),
+    OrdinalPA(metric="diagonal", random_state=0),
     PRank(random_state=0),
     MulticlassPerceptron(random_state=0),
     MulticlassPA(random_state=0),

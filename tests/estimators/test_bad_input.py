@@ -99,6 +99,8 @@ def test_bad_labels_are_named_and_change_nothing(method, labels, message):
         ({"C": np.inf}, "C must be"),
         ({"C": "1"}, "C must be"),
         ({"variant": "PA-III"}, "unknown variant 'PA-III'; choose one of PA, PA-I, PA-II"),
+        ({"metric": "cubic"}, "unknown metric 'cubic'; choose one of identity, balanced, diagonal"),
+        ({"metric": "balanced", "solver": "sca"}, "solver='sca' is the printed search"),
         ({"solver": "newton"}, "unknown solver 'newton'; choose one of exact, sca"),
         ({"max_iter": 0}, "max_iter must be a whole number >= 1"),
         ({"max_iter": 1.5}, "max_iter must be"),

@@ -10,7 +10,7 @@ paper for i = 1..K-1, ``padded[0]`` is minus infinity and ``padded[K]`` plus inf
 1..K. ``columns`` and ``starts`` are None for dense rows, the CSR arrays for sparse ones.
 """
 
-from math import inf
+from math import exp, inf, log
 from typing import NamedTuple
 
 import numpy as np
@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 HARD, CAPPED, SOFT, SCA_HARD, SCA_CAPPED, SCA_SOFT, PRANK = range(7)
 PERCEPTRON, CLASSES_HARD, CLASSES_CAPPED, CLASSES_SOFT = range(7, 11)
+IDENTITY, BALANCED, DIAGONAL = range(3)
 
 BAD_ROW, BAD_LABEL, BAD_WIDTH = 0, -1, -2
 """What `learn_one` returns instead of a rank when it refuses an example."""
@@ -44,8 +45,11 @@ FAST = {"reassoc", "contract", "nsz"}
 Floats = NDArray[np.float64]
 
 
-HEADER = 6
-RULE, STRENGTH, CLASSES, AVERAGING, TRIALS, UPDATES = range(HEADER)
+RIDGE = 1000.0
+"""How slowly the diagonal metric shrinks; the r of AROW."""
+
+HEADER = 9
+RULE, STRENGTH, CLASSES, AVERAGING, METRIC, TRIALS, UPDATES, LOG_SUM, LOG_COUNT = range(HEADER)
 
 
 class Model(NamedTuple):
@@ -66,13 +70,24 @@ def has_vectors(rule):
 
 
 def new_memory(
-    rule: int, strength: float, n_features: int, n_classes: int, average: bool
+    rule: int,
+    strength: float,
+    n_features: int,
+    n_classes: int,
+    average: bool,
+    metric: int = IDENTITY,
 ) -> Floats:
-    """All that a learner knows, in one array: few arguments make a call from Python cheap."""
+    """All that a learner knows, in one array: few arguments make a call from Python cheap.
+
+    After the header come the padded thresholds, the weights, the drift of an averaging learner,
+    and the spread of one with a diagonal metric.
+    """
     n_vectors = n_classes if has_vectors.py_func(rule) else 1
     size = HEADER + n_classes + 1 + n_features * n_vectors
-    memory = np.zeros(size + (n_classes + 1 + n_features if average else 0))
-    memory[: CLASSES + 2] = rule, strength, n_classes, average
+    drift, spread = (n_classes + 1 + n_features) * average, n_features * (metric == DIAGONAL)
+    memory = np.zeros(size + drift + spread)
+    memory[: METRIC + 1] = rule, strength, n_classes, average, metric
+    memory[size + drift :] = 1.0
     memory[HEADER], memory[HEADER + n_classes] = -inf, inf
     return memory
 
@@ -84,20 +99,29 @@ def row_width(memory):
     rest = memory.size - HEADER - (n_classes + 1)
     if has_vectors(memory[RULE]):
         return rest // n_classes
-    return (rest - (n_classes + 1)) // 2 if memory[AVERAGING] > 0.0 else rest
+    n_parts = 1
+    if memory[AVERAGING] > 0.0:
+        n_parts += 1
+        rest -= n_classes + 1
+    if memory[METRIC] == DIAGONAL:
+        n_parts += 1
+    return rest // n_parts
 
 
 @njit(cache=True, nogil=True)
 def view(memory):
     """The parts of a learner's memory by name; writing to them writes to the memory."""
     weights_at = HEADER + np.int64(memory[CLASSES]) + 1
-    drift_at = memory.size
+    drift_at, spread_at = memory.size, memory.size
+    if memory[METRIC] == DIAGONAL:
+        spread_at -= row_width(memory)
+        drift_at = spread_at
     if memory[AVERAGING] > 0.0:
         drift_at = weights_at + row_width(memory)
     return Model(
         memory[weights_at:drift_at],
         memory[HEADER:weights_at],
-        memory[drift_at:],
+        memory[drift_at:spread_at],
         memory[TRIALS : UPDATES + 1],
         np.int64(memory[RULE]),
         memory[STRENGTH],
@@ -432,6 +456,88 @@ def limits(rule, strength):
     return 1.0, inf
 
 
+@njit(cache=True, nogil=True, fastmath=FAST)
+def leverage_of(spread, values, columns):
+    """Squared norm of a row in the diagonal metric."""
+    total = 0.0
+    if columns is None:
+        for j in range(values.size):
+            total += spread[j] * np.float64(values[j]) * np.float64(values[j])
+    else:
+        for j in range(values.size):
+            total += spread[columns[j]] * np.float64(values[j]) * np.float64(values[j])
+    return total
+
+
+@njit(cache=True, nogil=True, fastmath=FAST)
+def add_spread(weights, scale, spread, values, columns):
+    """Add a multiple of a row, measured in the diagonal metric, to the weights."""
+    if columns is None:
+        for j in range(values.size):
+            weights[j] += scale * (spread[j] * np.float64(values[j]))
+    else:
+        for j in range(values.size):
+            weights[columns[j]] += scale * (spread[columns[j]] * np.float64(values[j]))
+
+
+@njit(cache=True, nogil=True, fastmath=FAST)
+def shrink(spread, share, values, columns):
+    """AROW's update of the metric: where a row has been, the next steps are shorter."""
+    if columns is None:
+        for j in range(values.size):
+            there = spread[j] * np.float64(values[j])
+            spread[j] -= share * there * there
+    else:
+        for j in range(values.size):
+            there = spread[columns[j]] * np.float64(values[j])
+            spread[columns[j]] -= share * there * there
+
+
+@njit(cache=True, nogil=True)
+def metric_step(
+    memory, weights, padded, drift, age, strength, score, sq_norm, values, columns, lower, upper
+):
+    """The exact step where weights and thresholds are measured in another metric.
+
+    Minimises 1/2 dw' S^-1 dw + |dtheta|^2 / (2 v) + the variant's loss, S diagonal. Divided by v
+    it is the plain step with squared norm x'Sx / v and C v, whose pull is v times too large. v is
+    the geometric mean of x'Sx over the violated trials, one number for all thresholds, so their
+    order holds as before: thresholds move as far as scores do, however long the rows are. S stays
+    1 under BALANCED; under DIAGONAL it shrinks as in AROW (Crammer, Kulesza & Dredze 2009), with
+    2 x'Sx in place of x'Sx so that no row more than halves it. Returns moved, finite.
+    """
+    if padded[lower - 1] + 1.0 <= score and padded[upper] - 1.0 >= score:
+        return False, True
+    diagonal = memory[METRIC] == DIAGONAL
+    spread = memory[memory.size - weights.size :]
+    leverage = leverage_of(spread, values, columns) if diagonal else sq_norm
+    log_sum, log_count = memory[LOG_SUM], memory[LOG_COUNT]
+    if leverage < MIN_SQ_NORM:
+        leverage = 0.0
+    else:
+        log_sum += log(leverage)
+        log_count += 1.0
+    scale = exp(log_sum / log_count) if log_count > 0.0 else 1.0
+    softness, cap = limits(np.int64(memory[RULE]), strength * scale)
+    pull, moved, finite = exact_step(
+        padded, drift, age, score, leverage / scale, lower, upper, softness, cap
+    )
+    if not finite:
+        return False, False
+    memory[LOG_SUM], memory[LOG_COUNT] = log_sum, log_count
+    pull /= scale
+    if diagonal and pull != 0.0:
+        add_spread(weights, pull, spread, values, columns)
+        if age > 0.0:
+            add_spread(drift[padded.size :], age * pull, spread, values, columns)
+        shrink(spread, 1.0 / (2.0 * leverage + RIDGE), values, columns)
+    elif pull != 0.0:
+        add_scaled(weights, pull, values, columns)
+        if age > 0.0:
+            add_scaled(drift[padded.size :], age * pull, values, columns)
+    return moved, True
+
+
 @njit(cache=True, nogil=True)
 def other_step(padded, drift, age, rule, strength, score, sq_norm, lower, upper):
     """The steps kept for comparison: the paper's printed search, and PRank."""
@@ -616,6 +722,7 @@ def walk(memory, data, columns, starts, lower, upper, sample_weight, order, pred
     width = row_width(memory)
     want_rank = predicted.size > 0
     strength = strength_of_all
+    metric = memory[METRIC]
     scratch = memory[:0]
     if has_vectors(rule):
         scratch = np.empty(2 * n_classes)
@@ -645,6 +752,26 @@ def walk(memory, data, columns, starts, lower, upper, sample_weight, order, pred
         if strength <= 0.0:
             continue
         age = counts[0] if drift.size > 0 else 0.0
+        if metric != IDENTITY:
+            moved, finite = metric_step(
+                memory,
+                weights,
+                padded,
+                drift,
+                age,
+                strength,
+                score,
+                sq_norm,
+                values,
+                cols,
+                low,
+                high,
+            )
+            if not finite:
+                return i
+            counts[0] += 1.0
+            counts[1] += moved
+            continue
         if rule <= SOFT:
             softness, cap = limits(rule, strength)
             pull, moved, finite = exact_step(

@@ -43,6 +43,14 @@ class OrdinalPA(ThresholdEstimator):
         prints it (SCA for PA and PA-II, SCA-I for PA-I), kept for comparison: it is feasible but
         often not optimal. Smallest example: one feature x = 1, w = 0, thresholds (0, 5), label 2,
         PA: the optimum is w = 1/2 and thresholds (-1/2, 5); SCA gives w = 1/3 and (-2/3, 16/3).
+    metric : {"identity", "balanced", "diagonal"}, default="identity"
+        In which metric the step is the shortest. "identity" is the paper's: one unit of a weight
+        costs as much as one unit of a threshold, so with many features (long rows) the thresholds
+        hardly move. "balanced" measures the thresholds on the scale of the scores, by the
+        geometric mean of the squared norms of the rows that were corrected; it learns faster
+        where rows are long. "diagonal" adds a second-order metric on the weights, learnt as in
+        AROW, which helps where features have very different scales; it costs about half as much
+        time again.
     max_iter : int, default=10
         Passes over the data in ``fit``; ``partial_fit`` always makes one.
     shuffle : bool, default=True
@@ -93,6 +101,7 @@ class OrdinalPA(ThresholdEstimator):
         *,
         average: bool = True,
         solver: str = "exact",
+        metric: str = "identity",
         max_iter: int = DEFAULT_PASSES,
         shuffle: bool = True,
         classes: Any = None,
@@ -102,6 +111,7 @@ class OrdinalPA(ThresholdEstimator):
         self.C = C
         self.average = average
         self.solver = solver
+        self.metric = metric
         self.max_iter = max_iter
         self.shuffle = shuffle
         self.classes = classes
@@ -109,7 +119,13 @@ class OrdinalPA(ThresholdEstimator):
 
     def _make_learner(self, n_features: int, n_classes: int) -> Learner:
         return LinearLearner(
-            n_features, n_classes, self.variant, self.C, bool(self.average), solver=self.solver
+            n_features,
+            n_classes,
+            self.variant,
+            self.C,
+            bool(self.average),
+            solver=self.solver,
+            metric=self.metric,
         )
 
 

@@ -20,7 +20,7 @@ LONGEST_REST = 4
 """A row that has been quiet is visited every second, fourth, ... sweep, at least every 2**4th."""
 LOOK_GROWTH = 1.15
 """A look at the gap costs a part of a sweep, so it is taken ever more seldom."""
-EASY = 1.0
+EASY = 0.5
 """Mean of C (K - 1) |x|^2 up to which a cold start converges quickly."""
 SWEEPS_A_LEVEL = 3
 """Sweeps between two doublings of C on the way to its value."""

@@ -13,6 +13,11 @@ from ordspan.core.labels import Ranks, check_ranks
 from ordspan.learners.rows import FLOATS, as_rows, blocks, refusal
 
 VARIANTS = {"PA": updates.HARD, "PA-I": updates.CAPPED, "PA-II": updates.SOFT}
+METRICS = {
+    "identity": updates.IDENTITY,
+    "balanced": updates.BALANCED,
+    "diagonal": updates.DIAGONAL,
+}
 SOLVERS = {"exact": 0, "sca": updates.SCA_HARD - updates.HARD}
 DEFAULT_C = 0.1
 MAX_C = 1e300
@@ -56,6 +61,15 @@ def check_rule(variant: str, C: float, solver: str = "exact") -> int:
     return VARIANTS[variant] + SOLVERS[solver]
 
 
+def check_metric(metric: str, solver: str) -> int:
+    """The integer that the compiled code knows a metric by."""
+    if not isinstance(metric, str) or metric not in METRICS:
+        raise ValueError(f"unknown metric {metric!r}; choose one of {', '.join(METRICS)}")
+    if metric != "identity" and solver != "exact":
+        raise ValueError(f"solver={solver!r} is the printed search, which knows metric='identity'")
+    return METRICS[metric]
+
+
 class Learner:
     """An online ranker on ranks 1..K; subclasses choose the rule.
 
@@ -63,7 +77,14 @@ class Learner:
     """
 
     def __init__(
-        self, n_features: int, n_classes: int, *, rule: int, strength: float, average: bool
+        self,
+        n_features: int,
+        n_classes: int,
+        *,
+        rule: int,
+        strength: float,
+        average: bool,
+        metric: int = updates.IDENTITY,
     ) -> None:
         if n_features < 1:
             raise ValueError(f"n_features must be at least 1, got {n_features}")
@@ -71,14 +92,14 @@ class Learner:
             raise ValueError(f"n_classes must be at least 2, got {n_classes}")
         self.n_features = n_features
         self.n_classes = n_classes
-        self.memory = updates.new_memory(rule, strength, n_features, n_classes, average)
+        self.memory = updates.new_memory(rule, strength, n_features, n_classes, average, metric)
 
     def _view(self) -> updates.Model:
         return updates.view.py_func(self.memory)  # type: ignore[no-untyped-call]
 
     def restore(self, memory: Floats) -> Self:
         """Take over the memory of a learner of the same kind and shape."""
-        settings = (..., slice(0, updates.AVERAGING + 1))
+        settings = (..., slice(0, updates.METRIC + 1))
         same_shape = memory.shape == self.memory.shape
         if not same_shape or np.any(memory[settings] != self.memory[settings]):
             raise ValueError("the memory belongs to a learner of another kind or shape")
@@ -287,6 +308,8 @@ class LinearLearner(Learner):
         Predict with the average of all iterates instead of the last.
     solver : {"exact", "sca"}
         "sca" is the paper's printed search, which often misses the optimum; for comparison.
+    metric : {"identity", "balanced", "diagonal"}
+        In which metric steps are short; see `OrdinalPA`.
 
     Examples
     --------
@@ -310,9 +333,17 @@ class LinearLearner(Learner):
         average: bool = False,
         *,
         solver: str = "exact",
+        metric: str = "identity",
     ) -> None:
         rule = check_rule(variant, C, solver)
-        super().__init__(n_features, n_classes, rule=rule, strength=float(C), average=average)
+        super().__init__(
+            n_features,
+            n_classes,
+            rule=rule,
+            strength=float(C),
+            average=average,
+            metric=check_metric(metric, solver),
+        )
 
 
 class PRankLearner(Learner):
