@@ -2,6 +2,7 @@
 
 import bench_batch
 import bench_foundation
+import bench_metric
 import bench_reproduce
 from measuring import table
 
@@ -14,6 +15,11 @@ def test_the_foundation_benchmark_runs():
 
 def test_the_batch_benchmark_runs():
     assert len(bench_batch.run(scale=0.0)) >= 8
+
+
+def test_the_comparison_of_metrics_runs():
+    text = bench_metric.report([bench_metric.synthetic(n=200)], runs=2, trials=50)
+    assert text.count("| synthetic |") == 3
 
 
 def test_the_experiments_benchmark_runs():
