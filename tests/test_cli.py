@@ -14,7 +14,7 @@ import ordspan
 from ordspan.cli import app
 
 QUICK = ["--datasets", "synthetic", "--runs", "3", "--trials", "100"]
-COLUMNS = "dataset,labels,algorithm,C,mae,sem,interval_mae,trials,runs"
+COLUMNS = "dataset,labels,algorithm,C,mae,sem,interval_mae,trials,runs,hindsight_ratio"
 WRITTEN = {
     "results.parquet",
     "summary.csv",
@@ -46,6 +46,7 @@ def test_reproduce_writes_one_folder_and_prints_the_summary(finished):
         assert file.readline().strip() == COLUMNS
         rows = list(csv.reader(file))
     assert len(rows) == 3 * 5
+    assert all(float(row[-1]) > 0 for row in rows)
     assert {row[2] for row in rows} == {"PA", "PA-I", "PA-II", "PRank", "MCP"}
 
 

@@ -1,5 +1,7 @@
 """The batch optimum against LIBLINEAR, and its certificate against the truth."""
 
+import re
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -158,7 +160,7 @@ def test_bad_rows_are_named_and_change_nothing(value, message):
 
 def test_verbose_prints_the_values(capsys):
     OrdinalSVM(verbose=True).fit(X, Y)
-    assert "sweep 1: primal" in capsys.readouterr().out
+    assert re.match(r"sweep \d+: primal", capsys.readouterr().out)
 
 
 def test_no_online_ranker_is_better_in_hindsight():

@@ -10,8 +10,9 @@ from ordspan.experiments.table import SCHEMA, Results, with_settings
 DATASETS = ("california", "abalone", "parkinson", "mslr")
 MAIN = ("PA", "PA-I", "PA-II", "PRank", "MCP")
 EXTRA = ("PA average", "PA-I average", "PA-II average", "PA sca", "PA-I sca", "PA-II sca")
+HINDSIGHT_RUNS = 2
 CLASSES = 5
-LEVEL = {"PA": 0.7, "PA-I": 0.6, "PA-II": 0.65, "PRank": 0.8, "MCP": 1.0}
+LEVEL = {"PA": 0.7, "PA-I": 0.6, "PA-II": 0.65, "PRank": 0.8, "MCP": 1.0, "hindsight": 0.4}
 
 
 def fake_table(
@@ -23,21 +24,24 @@ def fake_table(
     trials=300,
     level=None,
     seed=0,
+    hindsight=True,
 ):
     """A table whose algorithms settle at the errors of ``level``."""
-    rng = np.random.default_rng(seed)
-    level = LEVEL if level is None else level
+    rng, own_rng = np.random.default_rng(seed), np.random.default_rng([seed, 1])
+    level = LEVEL if level is None else LEVEL | level
     rows = []
     for dataset in datasets:
-        for algorithm in algorithms:
+        for algorithm in (*algorithms, *(["hindsight"] if hindsight else [])):
             drawn = {}
+            kept = min(runs, HINDSIGHT_RUNS) if algorithm == "hindsight" else runs
             for labels in fractions:
                 # PRank and MCP learn from exact labels, so their rows are the same everywhere
                 fixed = algorithm in ("PRank", "MCP")
                 if not (fixed and drawn):
                     goal = _goal(level, algorithm) + (0 if fixed else labels / 7500)
-                    drawn = [_errors(rng, goal, labels, trials) for _ in range(runs)]
-                rows += [_row(dataset, labels, algorithm, run, *drawn[run]) for run in range(runs)]
+                    source = own_rng if algorithm == "hindsight" else rng
+                    drawn = [_errors(source, goal, labels, trials) for _ in range(runs)]
+                rows += [_row(dataset, labels, algorithm, run, *drawn[run]) for run in range(kept)]
     return with_settings(
         pa.Table.from_pylist(rows, schema=SCHEMA),
         _settings(datasets, algorithms, fractions, runs, trials, seed),
@@ -65,6 +69,7 @@ def _row(dataset, labels, algorithm, run, errors, interval_errors):
     known = run == 0 and algorithm != "MCP"
     seen = np.arange(1, errors.size + 1, max(1, errors.size // 40)) if known else np.array([], int)
     thresholds = np.sqrt(seen)[:, None] * np.linspace(-0.1, 0.1, CLASSES - 1)
+    losses = 2.0 * errors.cumsum(dtype=float)[seen - 1]
     return {
         "dataset": dataset,
         "labels": labels,
@@ -77,7 +82,9 @@ def _row(dataset, labels, algorithm, run, errors, interval_errors):
         "errors": errors.tobytes(),
         "interval_errors": interval_errors.tobytes(),
         "trajectory_trials": seen.tolist(),
-        "trajectory": thresholds.ravel().tolist(),
+        "trajectory": None if algorithm == "hindsight" else thresholds.ravel().tolist(),
+        "losses": losses.tolist() if known else None,
+        "bounds": (3.0 * losses + 50.0).tolist() if known and algorithm == "PA-I" else None,
     }
 
 
@@ -87,6 +94,7 @@ def _settings(datasets, algorithms, fractions, runs, trials, seed):
         "algorithms": list(algorithms),
         "fractions": list(fractions),
         "runs": runs,
+        "hindsight_runs": min(runs, HINDSIGHT_RUNS),
         "trials": trials,
         "seed": seed,
         "version": "0.0",

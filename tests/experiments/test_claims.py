@@ -159,7 +159,7 @@ def test_proposed_and_rivals_are_the_five_curves_of_the_paper():
 def test_summary_has_exactly_the_promised_columns(tmp_path):
     path = write_summary(fake_results(), tmp_path / "summary.csv")
     head = path.read_text(encoding="utf-8").splitlines()[0]
-    assert head == "dataset,labels,algorithm,C,mae,sem,interval_mae,trials,runs"
+    assert head == "dataset,labels,algorithm,C,mae,sem,interval_mae,trials,runs,hindsight_ratio"
 
 
 def test_summary_agrees_with_the_errors(tmp_path):
@@ -177,6 +177,17 @@ def test_summary_agrees_with_the_errors(tmp_path):
         assert float(row["interval_mae"]) == pytest.approx(used)
         assert (row["trials"], row["runs"]) == ("300", "5")
         assert row["C"] == ("0.01" if cell[2] in ("PA-I", "PA-II") else "")
+        best = results.errors((*cell[:2], "hindsight")).mean(axis=1)
+        assert best.size == 2  # of the first two runs alone
+        ratio = per_run[:2].mean() / best.mean()
+        assert float(row["hindsight_ratio"]) == pytest.approx(ratio)
+
+
+def test_without_a_fixed_ranker_there_is_no_ratio(tmp_path):
+    results = fake_results(hindsight=False)
+    assert {row.hindsight_ratio for row in summary_rows(results)} == {None}
+    path = write_summary(results, tmp_path / "summary.csv")
+    assert all(line.endswith(",") for line in path.read_text(encoding="utf-8").splitlines()[1:])
 
 
 def test_one_run_has_no_standard_error():

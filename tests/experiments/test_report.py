@@ -11,7 +11,7 @@ import pytest
 from fake_results import MAIN, fake_results
 
 from ordspan.experiments.claims import count_verdicts, make_claims
-from ordspan.experiments.report import write_report
+from ordspan.experiments.report import regret_panels, write_report
 from ordspan.experiments.summary import summary_rows
 
 CURVES = (*MAIN, "PA average")
@@ -142,7 +142,7 @@ def test_no_place_of_the_template_is_left_open(page):
 def test_curves_agree_with_the_errors(results, data):
     for panel in data["panels"]:
         for trace in panel["traces"]:
-            if trace["name"] == "true model":
+            if trace["name"] == "true model" or panel["figure"] == "regret":
                 continue
             labels = int(panel["labels"] if panel["figure"] == 1 else trace["name"][-3:-1])
             cell = (panel["dataset"], labels, trace["legendgroup"])
@@ -163,6 +163,32 @@ def test_every_cell_has_its_curve(data):
     assert first[3]["traces"][-1]["name"] == "true model"
 
 
+def test_regret_panels_show_the_losses_the_fixed_ranker_and_the_bound(results, data):
+    panels = [panel for panel in data["panels"] if panel["figure"] == "regret"]
+    assert [(p["dataset"], p["labels"]) for p in panels] == [
+        ("california", "0"),
+        ("synthetic", "0"),
+    ]
+    for panel in panels:
+        lines = {trace["name"]: trace for trace in panel["traces"]}
+        curves = [name for name in CURVES if name != "MCP"]
+        assert list(lines) == ["bound for PA-I", *curves, "best fixed ranker"]
+        assert panel["layout"]["xaxis"]["type"] == panel["layout"]["yaxis"]["type"] == "log"
+        for name in (*curves, "best fixed ranker"):
+            algorithm = "hindsight" if name == "best fixed ranker" else name
+            trials, losses = results.losses((panel["dataset"], 0, algorithm))
+            assert lines[name]["x"] == trials[losses > 0].tolist()
+            np.testing.assert_allclose(lines[name]["y"], losses[losses > 0])
+        _, bounds = results.bounds((panel["dataset"], 0, "PA-I"))
+        np.testing.assert_allclose(lines["bound for PA-I"]["y"], bounds)
+
+
+def test_regret_is_drawn_at_the_smallest_fraction_there_is(tmp_path):
+    some = regret_panels(fake_results(fractions=(75, 50)))
+    assert {panel["labels"] for panel in some} == {"50"}
+    assert regret_panels(fake_results(algorithms=("MCP",), hindsight=False)) == []
+
+
 def test_thresholds_are_those_of_the_first_run(results, data):
     assert len(data["trajectories"]) == 2 * 3 * 5  # all but MCP, which has none
     for entry in data["trajectories"]:
@@ -179,6 +205,8 @@ def test_tables_are_whole(results, page):
         assert page.count(f'data-verdict="{verdict}"><td>') == number
     for row in summary_rows(results):
         assert f"<td>{row.mae:.4f}</td><td>{row.sem:.4f}</td><td>{row.interval_mae:.4f}" in page
+        assert f"<td>{row.runs}</td><td>{row.hindsight_ratio:.3f}</td></tr>" in page
+    assert "both on the first 2 runs" in page
 
 
 def test_settings_are_told_in_words(page):
@@ -213,9 +241,10 @@ def test_the_browser_has_nothing_to_complain_about(outcome):
 
 
 def test_every_panel_is_drawn(outcome):
-    assert len(outcome["ids"]) == len(set(outcome["ids"])) == 2 * 3 + 2
+    assert len(outcome["ids"]) == len(set(outcome["ids"])) == 2 * 3 + 2 + 2
     # a band for each of the five main curves; the extra curve has none, the synthetic one a truth
-    assert outcome["drawn"] == [11] * 3 + [12] * 3 + [12] * 2
+    # cumulative losses: all curves but MCP, the best fixed ranker and the bound
+    assert outcome["drawn"] == [11] * 3 + [12] * 3 + [12] * 2 + [7] * 2
 
 
 def test_checkboxes_hide_and_show_a_curve_everywhere(outcome):
@@ -223,7 +252,8 @@ def test_checkboxes_hide_and_show_a_curve_everywhere(outcome):
     for name, seen in outcome["toggles"].items():
         before, hidden, after = seen["panels"]
         main, proposed = (2 if name in MAIN else 1), (4 if name.startswith("PA") else 0)
-        gone = [main] * 6 + [proposed if name in MAIN else 0] * 2
+        losses = {"MCP": 0, "PA-I": 2}.get(name, 1)  # PA-I's bound goes with it
+        gone = [main] * 6 + [proposed if name in MAIN else 0] * 2 + [losses] * 2
         assert [b - h for b, h in zip(before, hidden, strict=True)] == gone
         assert after == before
         thresholds = 0 if name == "MCP" else 4
@@ -231,8 +261,9 @@ def test_checkboxes_hide_and_show_a_curve_everywhere(outcome):
         assert (all_of_them - fewer, again) == (thresholds, all_of_them)
 
 
-def test_the_button_switches_all_axes(outcome):
-    linear, log, back = outcome["axes"]
+def test_the_button_switches_all_axes_but_those_of_the_losses(outcome):
+    assert all(types[-2:] == ["log", "log"] for types in outcome["axes"])
+    linear, log, back = (types[:-2] for types in outcome["axes"])
     assert set(linear) == set(back) == {"linear"}
     assert set(log) == {"log"}
 
