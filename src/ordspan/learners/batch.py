@@ -18,6 +18,8 @@ RUN = 64
 """Neighbouring rows visited together: the order stays random, the reading stays sequential."""
 LONGEST_REST = 4
 """A row that has been quiet is visited every second, fourth, ... sweep, at least every 2**4th."""
+REST_AFTER_LEVEL = 2
+"""Most rows that were quiet stay so when C is doubled: they rest on, but not as long as before."""
 LOOK_GROWTH = 1.15
 """A look at the gap costs a part of a sweep, so it is taken ever more seldom."""
 EASY = 0.5
@@ -171,7 +173,7 @@ class Ascent:
                 self._sweep(easier, rng)
             self.multipliers *= 2.0
             self.point *= 2.0
-            self.quiet[:] = 0
+            np.minimum(self.quiet, REST_AFTER_LEVEL, out=self.quiet)
 
     def _take(self, multipliers: Floats, factor: float) -> None:
         """Start from the multipliers of another C, times a factor and within the rows' limits."""
