@@ -6,18 +6,22 @@ size. Objectives are compared before times are.
 
 from __future__ import annotations
 
-import argparse
-import multiprocessing
-import resource
-import sys
 import warnings
-from pathlib import Path
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.svm import LinearSVC
 
-from measuring import Row, graded_rows, ratio, seconds, table
+from measuring import (
+    Row,
+    command,
+    graded_rows,
+    in_fresh_process,
+    peak_megabytes,
+    ratio,
+    seconds,
+    table,
+)
 from ordspan import OrdinalSVM
 from ordspan.learners import LinearLearner
 
@@ -125,28 +129,20 @@ def _extra_megabytes(ours: bool, n: int, answer: object) -> None:
     X, ranks = graded_rows(n, 20, 5)
     OrdinalSVM(tol=0.1).fit(X[:100], ranks[:100])  # compiled before the first look
     LinearSVC().fit(X[:100], ranks[:100] > 2)
-    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    before = peak_megabytes()
     if ours:
         OrdinalSVM(0.01).fit(X, ranks)
     else:
         model = LinearSVC(loss="hinge", C=0.01, fit_intercept=False, tol=0.1)
         model.fit(*replicated(X, ranks, 5))
-    after = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    answer.put((after - before) / (1 << 20 if sys.platform == "darwin" else 1 << 10))
+    answer.put(peak_megabytes() - before)
 
 
 def memory(n: int) -> list[Row]:
     """Peak memory beyond the data, each in a fresh process."""
-    context = multiprocessing.get_context("spawn")
-    extra = []
-    for ours in (True, False):
-        answer = context.Queue()
-        process = context.Process(target=_extra_megabytes, args=(ours, n, answer))
-        process.start()
-        extra.append(max(answer.get(), 0.1))
-        process.join()
-    work = f"memory beyond the data, {n:,} × 20, K = 5 ({extra[0]:.1f} MB): less than LinearSVC on "
-    return [Row.at_least(work + f"replicated rows ({extra[1]:.1f} MB)", extra[1] / extra[0], 3)]
+    ours, theirs = (max(in_fresh_process(_extra_megabytes, own, n), 0.1) for own in (True, False))
+    work = f"memory beyond the data, {n:,} × 20, K = 5 ({ours:.1f} MB): less than LinearSVC on "
+    return [Row.at_least(work + f"replicated rows ({theirs:.1f} MB)", theirs / ours, 3)]
 
 
 def run(scale: float = 1.0) -> list[Row]:
@@ -156,16 +152,5 @@ def run(scale: float = 1.0) -> list[Row]:
     return rows + against_one_pass(max(400, int(723_412 * scale)), 136)
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--scale", type=float, default=1.0, help="1 is the full size")
-    parser.add_argument("--save", type=Path, help="also write the table to this file")
-    options = parser.parse_args()
-    text = table(run(options.scale), "Speed of the batch optimum")
-    print(text)
-    if options.save:
-        options.save.write_text(text, encoding="utf-8")
-
-
 if __name__ == "__main__":
-    main()
+    command(lambda scale: table(run(scale), "Speed of the batch optimum"), __doc__)

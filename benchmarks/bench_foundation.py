@@ -6,17 +6,21 @@ toy size so that it cannot rot. Every figure is a ratio taken in one run.
 
 from __future__ import annotations
 
-import argparse
-import multiprocessing
-import resource
-import sys
-from pathlib import Path
-
 import numpy as np
 import scipy.sparse as sp
 from sklearn.linear_model import SGDClassifier, SGDRegressor
 
-from measuring import Row, bare_dense, bare_sparse, graded_rows, ratio, table
+from measuring import (
+    Row,
+    bare_dense,
+    bare_sparse,
+    command,
+    graded_rows,
+    in_fresh_process,
+    peak_megabytes,
+    ratio,
+    table,
+)
 from ordspan import OrdinalPA
 from ordspan.learners import LinearLearner
 
@@ -139,21 +143,13 @@ def _extra_megabytes(n: int, d: int, answer: object) -> None:
     OrdinalPA().partial_fit(*graded_rows(1000, d, 5), classes=[1, 2, 3, 4, 5])
     X, ranks = graded_rows(n, d, 5)
     X.sum()  # every page in memory before the first look at the peak
-    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    before = peak_megabytes()
     OrdinalPA().partial_fit(X, ranks, classes=[1, 2, 3, 4, 5])
-    after = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    unit = 1 << 20 if sys.platform == "darwin" else 1 << 10
-    answer.put((after - before) / unit)
+    answer.put(peak_megabytes() - before)
 
 
 def memory_of_a_pass(n: int, d: int) -> list[Row]:
-    """Peak memory beyond the data, in a fresh process so that nothing else counts."""
-    context = multiprocessing.get_context("spawn")
-    answer = context.Queue()
-    process = context.Process(target=_extra_megabytes, args=(n, d, answer))
-    process.start()
-    extra = answer.get()
-    process.join()
+    extra = in_fresh_process(_extra_megabytes, n, d)
     work = f"memory of one pass of partial_fit over {n * d * 8 / 1e6:.0f} MB, beyond the data"
     return [Row.at_most(work, extra, 50, " MB")]
 
@@ -172,16 +168,5 @@ def run(scale: float = 1.0) -> list[Row]:
     return rows + one_at_a_time(max(500, int(20_000 * scale)), 8)
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--scale", type=float, default=1.0, help="1 is the full size")
-    parser.add_argument("--save", type=Path, help="also write the table to this file")
-    options = parser.parse_args()
-    text = table(run(options.scale), "Speed of the foundation")
-    print(text)
-    if options.save:
-        options.save.write_text(text, encoding="utf-8")
-
-
 if __name__ == "__main__":
-    main()
+    command(lambda scale: table(run(scale), "Speed of the foundation"), __doc__)

@@ -6,12 +6,9 @@ samples for all. Not a measure of speed; ``make bench`` writes docs/metrics.md.
 
 from __future__ import annotations
 
-import argparse
-from pathlib import Path
-
 import numpy as np
 
-from measuring import machine
+from measuring import command, machine
 from ordspan.data import Dataset, DataUnavailable, load, synthetic
 from ordspan.experiments import protocol
 from ordspan.experiments.reproduce import PAPER
@@ -77,15 +74,5 @@ def available() -> list[Dataset]:
     return [*found, synthetic()]
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--save", type=Path, help="also write the table to this file")
-    options = parser.parse_args()
-    text = report(available())
-    print(text)
-    if options.save:
-        options.save.write_text(text, encoding="utf-8")
-
-
 if __name__ == "__main__":
-    main()
+    command(lambda scale: report(available(), runs=max(2, int(20 * scale))), __doc__)

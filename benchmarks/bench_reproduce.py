@@ -5,14 +5,13 @@
 
 from __future__ import annotations
 
-import argparse
 import os
 import sys
 import tempfile
 import time
 from pathlib import Path
 
-from measuring import Row, ratio, table
+from measuring import Row, command, ratio, table
 from ordspan.data import DataUnavailable, load, synthetic
 from ordspan.experiments import protocol
 from ordspan.experiments.protocol import Curve
@@ -70,19 +69,11 @@ def whole_section() -> list[Row]:
     return [Row.at_most(work, seconds, 60, " s")]
 
 
-def run(trials: int = 2000, whole: bool = True) -> list[Row]:
-    return against_numpy(trials) + (whole_section() if whole else [])
-
-
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--save", type=Path, help="also write the table to this file")
-    options = parser.parse_args()
-    text = table(run(), "Speed of the experiments")
-    print(text)
-    if options.save:
-        options.save.write_text(text, encoding="utf-8")
+def run(scale: float = 1.0) -> list[Row]:
+    """All rows; a scale below 1 shortens the streams and leaves the whole section out."""
+    rows = against_numpy(max(20, int(2000 * scale)))
+    return rows + whole_section() if scale >= 1.0 else rows
 
 
 if __name__ == "__main__":
-    main()
+    command(lambda scale: table(run(scale), "Speed of the experiments"), __doc__)

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import argparse
+import multiprocessing
 import os
 import platform
+import resource
 import statistics
+import sys
 import time
 from collections.abc import Callable
 from datetime import date
 from importlib.metadata import version
+from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
@@ -75,6 +80,35 @@ def table(rows: list[Row], title: str) -> str:
         mark = "reached" if row.reached else "NOT reached"
         lines.append(f"| {row.work} | {row.measured:.2f} | {row.bar} | {mark} |")
     return "\n".join(lines) + "\n"
+
+
+def peak_megabytes() -> float:
+    """Most memory that this process has had."""
+    unit = 1 << 20 if sys.platform == "darwin" else 1 << 10
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / unit
+
+
+def in_fresh_process(work: Callable[..., object], *args: object) -> float:
+    """What the work puts into the queue it is given, from a process of its own."""
+    context = multiprocessing.get_context("spawn")
+    answer = context.Queue()
+    process = context.Process(target=work, args=(*args, answer))
+    process.start()
+    found = answer.get()
+    process.join()
+    return found
+
+
+def command(report: Callable[[float], str], description: str) -> None:
+    """Print a report made at the scale asked for, and save it if asked to."""
+    parser = argparse.ArgumentParser(description=description)
+    parser.add_argument("--scale", type=float, default=1.0, help="1 is the full size")
+    parser.add_argument("--save", type=Path, help="also write the report to this file")
+    options = parser.parse_args()
+    text = report(options.scale)
+    print(text)
+    if options.save:
+        options.save.write_text(text, encoding="utf-8")
 
 
 def graded_rows(

@@ -23,4 +23,4 @@ def test_the_comparison_of_metrics_runs():
 
 
 def test_the_experiments_benchmark_runs():
-    assert len(bench_reproduce.run(trials=20, whole=False)) == 2
+    assert len(bench_reproduce.run(scale=0.0)) == 2
