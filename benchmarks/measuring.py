@@ -6,7 +6,6 @@ import argparse
 import multiprocessing
 import os
 import platform
-import resource
 import statistics
 import sys
 import time
@@ -83,7 +82,9 @@ def table(rows: list[Row], title: str) -> str:
 
 
 def peak_megabytes() -> float:
-    """Most memory that this process has had."""
+    """Most memory that this process has had; not to be known on Windows."""
+    import resource
+
     unit = 1 << 20 if sys.platform == "darwin" else 1 << 10
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / unit
 
