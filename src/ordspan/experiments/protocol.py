@@ -67,6 +67,11 @@ class Curve(NamedTuple):
         return self.algorithm != "MCP" and self.algorithm not in MULTICLASS
 
     @property
+    def has_losses(self) -> bool:
+        """Whether it has one score and thresholds, so that its hinge loss can be told."""
+        return self.algorithm in (*VARIANTS, "PRank", "PRIL")
+
+    @property
     def uses_intervals(self) -> bool:
         """Whether it is trained on the intervals; the others get exact labels."""
         return self.algorithm in (*VARIANTS, "PRIL")

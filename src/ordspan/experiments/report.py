@@ -34,10 +34,14 @@ from ordspan.experiments.figures import (
     shown_trials,
 )
 from ordspan.experiments.summary import SummaryRow, cells, summary_rows
-from ordspan.experiments.table import Cell, Curve, Results
+from ordspan.experiments.table import HINDSIGHT, Cell, Curve, Results
 
 EARLY_TRIALS = 5  # a logarithmic axis shows the early trials, so its limits must hold them too
 TRAJECTORY_POINTS = 150
+LEAST_LOSS = 0.5  # where a logarithmic axis of losses begins at the latest: half a margin
+REGRET = "regret"
+BOUND = {"color": GREY, "width": 2, "dash": "dot"}
+FIXED = {"color": "#000000", "width": 3, "dash": "9px,4px"}
 SIGNS = dict(zip(VERDICTS, "✓✗–", strict=True))
 
 
@@ -71,12 +75,14 @@ def write_report(results: Results, folder: Path, seconds: float | None = None) -
 def report_parts(results: Results, seconds: float | None = None) -> dict[str, str]:
     """What fills the places of the template, apart from plotly.js."""
     claims = make_claims(results)
-    panels = [*comparison_panels(results), *partial_panels(results)]
+    panels = [*comparison_panels(results), *partial_panels(results), *regret_panels(results)]
     return {
         "lead": _lead(results, claims),
         "toggles": "".join(_toggle(name) for name in results.algorithms),
         "figure1": _figure_html(results, [p for p in panels if p["figure"] == 1]),
         "figure2": _figure_html(results, [p for p in panels if p["figure"] == 2]),
+        "regret": _figure_html(results, [p for p in panels if p["figure"] == REGRET]),
+        "fixed_runs": _fixed_runs(results),
         "datasets": _options([(name, dataset_title(name)) for name in results.datasets]),
         "fractions": _options([(str(f), labels_text(f)) for f in results.labels]),
         "verdicts": _options([(verdict, verdict) for verdict in VERDICTS]),
@@ -109,6 +115,19 @@ def partial_panels(results: Results) -> list[dict[str, Any]]:
     return panels
 
 
+def regret_panels(results: Results) -> list[dict[str, Any]]:
+    """Cumulative losses of the first run, a panel for each data set, with the fewest intervals."""
+    panels = []
+    for dataset in results.datasets:
+        cells_here = dataset_cells(results, dataset)
+        labels = min(cell.labels for cell in cells_here)
+        traces = _regret_traces(results, [c for c in cells_here if c.labels == labels])
+        if traces:
+            title = panel_title(dataset, labels)
+            panels.append(_panel(REGRET, dataset, [labels], title, traces, _log_layout(traces)))
+    return panels
+
+
 def trajectories(results: Results) -> list[dict[str, Any]]:
     """Thresholds along the first run of every cell that has them, as plotly traces."""
     found = [(cell, results.trajectory(cell)) for cell in cells(results)]
@@ -137,15 +156,63 @@ def _dataset_panels(results: Results, dataset: str) -> list[dict[str, Any]]:
     return panels
 
 
+def _regret_traces(results: Results, group: list[Cell]) -> list[dict[str, Any]]:
+    """The bound, the algorithms, and on top of them the best fixed ranker."""
+    fixed = group[0]._replace(algorithm=HINDSIGHT)
+    lines = [
+        # the bound is of one algorithm, and is hidden with it
+        *((f"bound for {c.algorithm}", c.algorithm, results.bounds(c), BOUND) for c in group),
+        *((c.algorithm, c.algorithm, results.losses(c), _line(c.algorithm)) for c in group),
+        ("best fixed ranker", HINDSIGHT, results.losses(fixed), FIXED),
+    ]
+    return [
+        _loss_trace(name, algorithm, *along, line)
+        for name, algorithm, along, line in lines
+        if along is not None
+    ]
+
+
+def _loss_trace(
+    name: str, algorithm: str, trials: NDArray[np.int64], losses: Curve, line: dict[str, Any]
+) -> dict[str, Any]:
+    from plotly import graph_objects as go
+
+    shown = losses > 0.0  # a logarithmic axis has no zero
+    return go.Scatter(
+        name=name,
+        legendgroup=algorithm,
+        x=trials[shown].tolist(),
+        y=_digits(losses[shown]),
+        mode="lines",
+        line=line,
+        hovertemplate="%{y:.5~g}",
+    ).to_plotly_json()
+
+
+def _log_layout(traces: list[dict[str, Any]]) -> dict[str, Any]:
+    """Two logarithmic axes that hold every trace."""
+    from plotly import graph_objects as go
+
+    values = [value for trace in traces for value in trace["y"]] or [1.0]
+    trials = max((trial for trace in traces for trial in trace["x"]), default=1)
+    limits = np.log10([max(LEAST_LOSS, min(values)), max(1.0, *values) * 1.3])
+    axis = {"type": "log", "dtick": 1, "exponentformat": "power"}
+    return go.Layout(
+        xaxis={**axis, "title": {"text": "trials"}, "range": [0, max(np.log10(trials), 0.1)]},
+        yaxis={**axis, "title": {"text": "cumulative loss"}, "range": _digits(limits)},
+    ).to_plotly_json()
+
+
 def _panel(
-    figure: int,
+    figure: int | str,
     dataset: str,
     labels: list[int],
     title: str,
     traces: list[dict[str, Any]],
     layout: dict[str, Any],
 ) -> dict[str, Any]:
-    name = "-".join([f"figure{figure}", dataset, *map(str, labels)])
+    kind = figure if isinstance(figure, str) else f"figure{figure}"
+    name = "-".join([kind, dataset, *map(str, labels)])
     return {
         "id": name,
         "figure": figure,
@@ -163,7 +230,6 @@ def _trace(
     """A line with the standard error beside every point; the page draws the band from it."""
     from plotly import graph_objects as go
 
-    look = look_of(algorithm)
     mean, sem = curve
     trials = shown_trials(mean.size)
     return go.Scatter(
@@ -173,9 +239,14 @@ def _trace(
         y=_digits(mean[trials - 1]),
         customdata=_digits(sem[trials - 1]),
         mode="lines",
-        line={"color": look.color, "width": look.width + 0.2, "dash": dash or _dash(look.dash)},
+        line=_line(algorithm, dash),
         hovertemplate="%{y:.4f} ± %{customdata:.4f}",
     ).to_plotly_json()
+
+
+def _line(algorithm: str, dash: str | None = None) -> dict[str, Any]:
+    look = look_of(algorithm)
+    return {"color": look.color, "width": look.width + 0.2, "dash": dash or _dash(look.dash)}
 
 
 def _partial_trace(cell: Cell, curve: tuple[Curve, Curve], fractions: list[int]) -> dict[str, Any]:
@@ -260,6 +331,11 @@ def _lead(results: Results, claims: list[Claim]) -> str:
     )
 
 
+def _fixed_runs(results: Results) -> str:
+    runs = results.settings.get("hindsight_runs", 1)
+    return "first run" if runs == 1 else f"first {runs} runs"
+
+
 def _toggle(algorithm: str) -> str:
     look, name = look_of(algorithm), escape(algorithm)
     dashes = " ".join(f"{length:g}" for length in look.dash)
@@ -274,7 +350,7 @@ def _toggle(algorithm: str) -> str:
 def _figure_html(results: Results, panels: list[dict[str, Any]]) -> str:
     """A row of panels for each data set, or one grid where each has a single panel."""
     boxes = [(panel["dataset"], _panel_html(panel)) for panel in panels]
-    if all(panel["figure"] == 2 for panel in panels):
+    if all(panel["figure"] != 1 for panel in panels):
         return f'<div class="grid">{"".join(box for _, box in boxes)}</div>'
     rows = ["".join(box for name, box in boxes if name == dataset) for dataset in results.datasets]
     return "".join(f'<div class="grid">{row}</div>\n' for row in rows)
@@ -314,7 +390,8 @@ def _summary_html(row: SummaryRow) -> str:
     floats = [f"{value:.4f}".replace("nan", "–") for value in (row.mae, row.sem, row.interval_mae)]
     strength = "–" if row.C is None else f"{row.C:g}"
     names = [dataset_title(row.dataset), labels_text(row.labels), row.algorithm, strength]
-    texts = [*names, *floats, str(row.trials), str(row.runs)]
+    ratio = "–" if row.hindsight_ratio is None else f"{row.hindsight_ratio:.3f}"
+    texts = [*names, *floats, str(row.trials), str(row.runs), ratio]
     return _table_row(texts, f'data-dataset="{row.dataset}"')
 
 

@@ -10,6 +10,7 @@ import zlib
 from collections.abc import Callable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass
+from functools import partial
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -21,9 +22,13 @@ import pyarrow.parquet as pq
 import ordspan
 from ordspan.atomic import write_atomically
 from ordspan.data import Dataset
-from ordspan.experiments import protocol
+from ordspan.experiments import hindsight, protocol
+from ordspan.experiments.hindsight import HINDSIGHT_RUNS, Fixed
 from ordspan.experiments.protocol import GRID, RULE, TUNING_RUNS, Curve, curves
-from ordspan.experiments.table import SCHEMA, read_table, settings_of, with_settings
+from ordspan.experiments.table import HINDSIGHT, SCHEMA, read_table, settings_of, with_settings
+
+BOUNDED = Curve("PA-I")
+"""The curve whose theorem bounds the sum of hinge losses; the others' bound their squares."""
 
 RUNS_A_CELL = 5
 """What a kill can cost: the runs of one data set that a thread has in work."""
@@ -73,6 +78,7 @@ def settings(plan: Plan, unavailable: dict[str, str]) -> dict[str, Any]:
         "seed": plan.seed,
         "grid": list(GRID),
         "rule": RULE,
+        "hindsight_runs": min(plan.runs, HINDSIGHT_RUNS),
         "version": ordspan.__version__,
         "versions": {name: version(name) for name in packages},
         "sources": {data.name: data.source for data in plan.datasets},
@@ -250,45 +256,65 @@ class Work:
             data, plan.labels, plan.seed, protocol.REPORTED, run, plan.trials
         )
         for percent, stream in sampled:
+            best = hindsight.best_fixed(stream, data.n_classes) if run < HINDSIGHT_RUNS else None
             for curve in plan.curves:
                 self._check_stop()
                 if curve.uses_intervals:
-                    yield self._row(data, percent, curve, run, stream)
+                    row = self._row(data, percent, curve, run, stream)
+                    if curve == BOUNDED and run == 0 and best is not None:
+                        row["bounds"] = hindsight.bound_along(
+                            best, stream, data.n_classes, row["C"]
+                        )
+                    yield row
                 else:  # exact labels: the same under every percentage
                     if curve.name not in baseline:
                         baseline[curve.name] = self._row(data, percent, curve, run, stream)
                     yield baseline[curve.name] | {"labels": percent}
+            if best is not None:
+                yield fixed_row(data.name, percent, run, stream, best)
 
     def _row(
         self, data: Dataset, percent: int, curve: Curve, run: int, stream: protocol.Stream
     ) -> dict[str, Any]:
         C = self.strengths[data.name].get((percent, curve.name))
-        learner = curve.learner(data.X.shape[1], data.n_classes, C, stream.seed)
-        points, thresholds = None, None
+        fresh = partial(curve.learner, data.X.shape[1], data.n_classes, C, stream.seed)
+        along: dict[str, Any] = {}
         if run == 0 and curve.has_thresholds:
-            predicted, thresholds = protocol.followed(learner, curve, stream)
-            points = protocol.trajectory_trials(stream.ranks.size)
+            predicted, along["trajectory"] = protocol.followed(fresh(), curve, stream)
+            along["trajectory_trials"] = protocol.trajectory_trials(stream.ranks.size)
         else:
-            predicted = protocol.predictions(learner, curve, stream)
-        errors, interval_errors = protocol.outcome(predicted, curve, stream)
-        return {
-            "dataset": data.name,
-            "labels": percent,
-            "algorithm": curve.name,
-            "C": C,
-            "run": run,
-            "trials": errors.size,
-            "mae": float(errors.mean()),
-            "interval_mae": float(interval_errors.mean()),
-            "errors": errors.tobytes(),
-            "interval_errors": interval_errors.tobytes(),
-            "trajectory_trials": points,
-            "trajectory": thresholds,
-        }
+            predicted = protocol.predictions(fresh(), curve, stream)
+        if run == 0 and curve.has_losses:
+            along["losses"] = hindsight.cumulative(hindsight.learner_losses(fresh(), curve, stream))
+        row = {"dataset": data.name, "labels": percent, "algorithm": curve.name, "C": C}
+        return {**row, "run": run, **counted(protocol.outcome(predicted, curve, stream)), **along}
 
     def _check_stop(self) -> None:
         if self.stop.is_set():
             raise Stopped
+
+
+def fixed_row(
+    dataset: str, percent: int, run: int, stream: protocol.Stream, best: Fixed
+) -> dict[str, Any]:
+    """The row of the best fixed ranker."""
+    row = {"dataset": dataset, "labels": percent, "algorithm": HINDSIGHT, "C": best.C, "run": run}
+    if run == 0:
+        row["trajectory_trials"] = protocol.trajectory_trials(stream.ranks.size)
+        row["losses"] = hindsight.cumulative(best.losses)
+    return {**row, **counted(hindsight.fixed_outcome(best, stream))}
+
+
+def counted(outcome: protocol.Outcome) -> dict[str, Any]:
+    """The columns of a row that tell its errors."""
+    errors, interval_errors = outcome
+    return {
+        "trials": errors.size,
+        "mae": float(errors.mean()),
+        "interval_mae": float(interval_errors.mean()),
+        "errors": errors.tobytes(),
+        "interval_errors": interval_errors.tobytes(),
+    }
 
 
 def finished(tasks: list[Future[Any]]) -> Iterator[Future[Any]]:
@@ -307,7 +333,7 @@ def joined(plan: Plan, cells: Path) -> pa.Table:
     places: dict[str, Callable[[Any], int]] = {
         "dataset": [data.name for data in plan.datasets].index,
         "labels": int,
-        "algorithm": [curve.name for curve in plan.curves].index,
+        "algorithm": [*(curve.name for curve in plan.curves), HINDSIGHT].index,
         "run": int,
     }
     keys = [[place(value) for value in table[name].to_pylist()] for name, place in places.items()]

@@ -23,6 +23,7 @@ class SummaryRow(NamedTuple):
     interval_mae: float  # against the labels it was trained on
     trials: int
     runs: int
+    hindsight_ratio: float | None  # mae over that of the best fixed ranker, on the runs it has
 
 
 def cells(results: Results) -> list[Cell]:
@@ -78,7 +79,8 @@ def _row(results: Results, cell: Cell) -> SummaryRow:
     sem = float(final.std(ddof=1) / np.sqrt(runs)) if runs > 1 else float("nan")
     interval_mae = float(results.final(cell, interval=True).mean())
     C = results.strength(cell)
-    return SummaryRow(*cell, C, float(final.mean()), sem, interval_mae, trials, runs)
+    ratio = results.hindsight_ratio(cell)
+    return SummaryRow(*cell, C, float(final.mean()), sem, interval_mae, trials, runs, ratio)
 
 
 def _text(value: str | float | None) -> str:

@@ -29,9 +29,13 @@ SCHEMA = pa.schema(
         ("interval_errors", pa.binary()),  # distance to the interval used
         ("trajectory_trials", pa.list_(pa.int32())),  # of the first run alone
         ("trajectory", pa.list_(pa.float64())),  # thresholds after these trials, one after another
+        ("losses", pa.list_(pa.float64())),  # cumulative hinge loss up to these trials
+        ("bounds", pa.list_(pa.float64())),  # the theorem's bound on it, where there is one
     ]
 )
 SETTINGS = b"ordspan"
+HINDSIGHT = "hindsight"
+"""The "algorithm" of the rows of the best fixed ranker, which the settings do not list."""
 
 Curve = NDArray[np.float64]
 
@@ -138,6 +142,33 @@ class Results:
         """Trials and thresholds (n, K - 1) along the first run, where there are thresholds."""
         row = self._rows[Cell(*cell)][0]
         trials = np.array(row["trajectory_trials"] or [], dtype=np.int64)
-        if trials.size == 0:
+        if not row["trajectory"]:
             return None
         return trials, np.array(row["trajectory"]).reshape(trials.size, -1)
+
+    def losses(self, cell: tuple[str, int, str]) -> tuple[NDArray[np.int64], Curve] | None:
+        """Trials and cumulative hinge loss along the first run, where there is one score."""
+        return self._along(cell, "losses")
+
+    def bounds(self, cell: tuple[str, int, str]) -> tuple[NDArray[np.int64], Curve] | None:
+        """Trials and the theorem's bound on the cumulative loss, where a theorem has one."""
+        return self._along(cell, "bounds")
+
+    def _along(
+        self, cell: tuple[str, int, str], name: str
+    ) -> tuple[NDArray[np.int64], Curve] | None:
+        row = self._rows.get(Cell(*cell), [{name: None}])[0]
+        if not row[name]:
+            return None
+        return np.array(row["trajectory_trials"], dtype=np.int64), np.array(row[name])
+
+    def hindsight_ratio(self, cell: tuple[str, int, str]) -> float | None:
+        """Final MAE over that of the best fixed ranker, both over the runs that have one.
+
+        None where there is no such ranker, or where it makes no error at all.
+        """
+        fixed = self._rows.get(Cell(*cell)._replace(algorithm=HINDSIGHT), [])
+        shared = {row["run"] for row in fixed}
+        online = [row["mae"] for row in self._rows[Cell(*cell)] if row["run"] in shared]
+        best = float(np.mean([row["mae"] for row in fixed])) if fixed else 0.0
+        return float(np.mean(online)) / best if best > 0.0 else None

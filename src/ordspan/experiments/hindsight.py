@@ -1,0 +1,105 @@
+"""The best fixed ranker in hindsight, and what it and the learners lose along a run."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ordspan.bounds import online_losses
+from ordspan.core import bounds as theorems
+from ordspan.core.labels import Ranks
+from ordspan.core.losses import distance
+from ordspan.experiments.protocol import Curve, Outcome, Stream, trajectory_trials
+from ordspan.learners import Learner
+from ordspan.learners.batch import Optimum, solve
+
+HINDSIGHT_RUNS = 3
+"""Runs of each data set and fraction for which the fixed ranker is found: the first ones."""
+PATH = (0.01, 0.1, 1.0)
+"""The C of the batch optima among which the best fixed ranker is looked for."""
+TOL, SWEEPS = 1e-2, 200
+
+Floats = NDArray[np.float64]
+
+
+class Fixed(NamedTuple):
+    """A ranker that never learns, and its hinge losses on a stream."""
+
+    weights: Floats
+    thresholds: Floats
+    C: float
+    losses: Floats  # (T, K - 1)
+
+    @property
+    def total(self) -> float:
+        """Cumulative loss after the last trial."""
+        return float(self.losses.sum())
+
+    def predictions(self, X: Floats) -> Ranks:
+        """Rank of every row: one more than the thresholds that its score reaches."""
+        return 1 + np.searchsorted(self.thresholds, X @ self.weights, side="right")
+
+
+def best_fixed(stream: Stream, n_classes: int) -> Fixed:
+    """The batch optimum with the smallest cumulative hinge loss on the stream."""
+    return min(_path(stream, n_classes), key=lambda ranker: ranker.total)
+
+
+def _path(stream: Stream, n_classes: int) -> Iterator[Fixed]:
+    start: Optimum | None = None
+    labels = stream.lower, stream.upper
+    for C in PATH:
+        start = solve(stream.X, *labels, n_classes, C, tol=TOL, max_iter=SWEEPS, start=start)
+        scores = stream.X @ start.weights
+        losses = theorems.hinge_losses(scores, start.thresholds, *labels)
+        yield Fixed(start.weights, start.thresholds, C, losses)
+
+
+def fixed_outcome(ranker: Fixed, stream: Stream) -> Outcome:
+    """Distance of the fixed ranker's predictions to the exact labels and to the intervals."""
+    predicted = ranker.predictions(stream.X)
+    errors = distance(predicted, stream.ranks, stream.ranks).astype(np.uint8)
+    return Outcome(errors, distance(predicted, stream.lower, stream.upper).astype(np.uint8))
+
+
+def learner_losses(learner: Learner, curve: Curve, stream: Stream) -> Floats:
+    """Hinge losses (T, K - 1) against the labels trained on, each just before its update."""
+    labels = (stream.lower, stream.upper) if curve.uses_intervals else (stream.ranks,) * 2
+    if curve.average:
+        return _averaged_losses(learner, stream.X, *labels)
+    return online_losses(learner, stream.X, *labels)
+
+
+def _averaged_losses(learner: Learner, X: Floats, lower: Ranks, upper: Ranks) -> Floats:
+    """Losses of the average of the iterates, which is what an averaged curve predicts with."""
+    scores, thresholds = np.empty(lower.size), np.empty((lower.size, learner.n_classes - 1))
+    labels = zip(lower.tolist(), upper.tolist(), strict=True)
+    for t, (row, (bottom, top)) in enumerate(zip(X, labels, strict=True)):
+        scores[t] = learner.weights @ row
+        thresholds[t] = learner.thresholds
+        learner.learn_one(row, bottom, top)
+    return theorems.hinge_losses(scores, thresholds, lower, upper)
+
+
+def cumulative(losses: Floats) -> Floats:
+    """Sum of the losses up to each of `trajectory_trials`."""
+    return losses.sum(axis=1).cumsum()[trajectory_trials(len(losses)) - 1]
+
+
+def bound_along(ranker: Fixed, stream: Stream, n_classes: int, C: float) -> Floats:
+    """Bound on the cumulative loss of PA-I with this C up to each of `trajectory_trials`.
+
+    The repaired inequality for any C, on the trials so far, with the ranker as comparator.
+    """
+    sq_norms = np.square(stream.X).sum(axis=1)
+    bounds = []
+    for stop in trajectory_trials(stream.ranks.size).tolist():
+        so_far = slice(0, stop)
+        labels = stream.lower[so_far], stream.upper[so_far]
+        seen = theorems.describe(sq_norms[so_far], *labels, n_classes)
+        rival = theorems.measure(ranker.weights, ranker.thresholds, ranker.losses[so_far])
+        bounds.append(theorems.pa_i_repaired_at(seen, rival, C).bound)
+    return np.array(bounds)
