@@ -92,16 +92,23 @@ def clip(value, most):
 
 @njit(cache=True, nogil=True, fastmath=FAST)
 def excess(free, signs, landing, softness, cap):
-    """Sum of signed multipliers at a landing score, and how many of them still change."""
+    """Sum of signed multipliers at a landing score, how many change with it, and how far they do.
+
+    Within the last number to either side of the landing score the sum is a straight line.
+    """
     total = 0.0
     n_linear = 0.0
+    room = inf
     most = cap * softness
     for i in range(free.size):
         shortfall = 1.0 + signs[i] * (free[i] - landing)
         part = clip(shortfall, most)
         total += signs[i] * part
         n_linear += signs[i] * signs[i] if part == shortfall else 0.0
-    return total / softness, n_linear
+        to_zero, to_most = abs(shortfall), abs(most - shortfall)
+        corner = to_zero if to_zero < to_most else to_most
+        room = corner if corner < room else room
+    return total / softness, n_linear, room
 
 
 @njit(cache=True, nogil=True)
@@ -114,7 +121,7 @@ def landing_score(free, signs, base, guess, sq_norm, softness, cap):
     low, high = -inf, inf
     landing = guess
     for _ in range(MAX_NEWTON):
-        total, n_linear = excess(free, signs, landing, softness, cap)
+        total, n_linear, room = excess(free, signs, landing, softness, cap)
         rest = landing - base - sq_norm * total
         if rest > 0.0:
             high = landing
@@ -123,8 +130,8 @@ def landing_score(free, signs, base, guess, sq_norm, softness, cap):
         if abs(rest) <= TINY * (1.0 + abs(landing) + abs(base)):
             return landing
         step = landing - rest / (1.0 + sq_norm * n_linear / softness)
-        if step == landing:
-            return landing
+        if abs(step - landing) < room:
+            return step
         landing = step if low < step < high else 0.5 * (low + high)
         if landing in (low, high):
             return landing
@@ -230,7 +237,7 @@ def total_loss(thresholds, weights, data, columns, starts, problem):
     return total
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, fastmath=FAST)
 def dual_gain(multipliers, problem):
     """Sum of the multipliers, less their cost under the squared hinge: the dual less the norms."""
     total = 0.0

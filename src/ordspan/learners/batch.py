@@ -219,7 +219,7 @@ class Ascent:
         order = (starts[:, None] + rng.permutation(RUN)[None, :]).ravel()
         order = order[order < n_rows]
         rest = 1 << np.minimum(self.quiet[order], LONGEST_REST)
-        return order[self.n_iter % rest == 0]
+        return order[(self.n_iter & (rest - 1)) == 0]  # rest divides the number of the sweep
 
     @property
     def gap(self) -> float:
