@@ -128,3 +128,12 @@ def test_a_saved_file_has_the_usual_permissions(tmp_path):
     (tmp_path / "plain").write_bytes(b"")
     modes = {stat.S_IMODE((tmp_path / name).stat().st_mode) for name in ("model", "plain")}
     assert len(modes) == 1
+
+
+def test_a_model_whose_parameters_were_set_anew_can_be_loaded(tmp_path):
+    model = OrdinalPA(random_state=0).fit(X, Y).set_params(C=7.0, variant="PA-II")
+    save(model, tmp_path / "model")
+    loaded = load(tmp_path / "model")
+    assert loaded.get_params() == model.get_params()
+    np.testing.assert_array_equal(loaded.predict(X), model.predict(X))
+    np.testing.assert_array_equal(loaded.partial_fit(X, Y).coef_, model.partial_fit(X, Y).coef_)

@@ -93,7 +93,7 @@ def reproduce(
         str | None,
         typer.Option(
             help="Comma separated: california, abalone, parkinson, mslr, synthetic. "
-            "[default: the paper's four; synthetic too where one cannot be had]"
+            "Left out: the paper's four, and synthetic where one cannot be had."
         ),
     ] = None,
     algorithms: Annotated[
@@ -118,7 +118,7 @@ def reproduce(
     out: Annotated[Path, typer.Option(help="Folder for the results.")] = OUT,
     data_dir: Annotated[
         Path | None,
-        typer.Option(help="Folder with the data sets. [default: ORDSPAN_DATA, if set]"),
+        typer.Option(help="Folder with the data sets; left out, ORDSPAN_DATA if set."),
     ] = None,
     jobs: Annotated[int, typer.Option(min=0, help="Threads; 0 is one for each processor.")] = 0,
     overwrite: Annotated[
@@ -152,7 +152,7 @@ def reproduce(
             "trials": trials,
             "seed": seed,
             "average": average,
-            "solver": listed(solver, tuple(SOLVERS), "solver")[0],
+            "solver": listed(solver, tuple(SOLVERS), "solver")[-1],
         }
         run_plan(plan, chosen, data_dir, out, jobs or os.cpu_count() or 1, overwrite)
 
@@ -170,13 +170,15 @@ def run_plan(
     from ordspan.experiments import runner
 
     start = time.perf_counter()
-    out.mkdir(parents=True, exist_ok=True)
+    if out.exists() and not out.is_dir():
+        raise NotADirectoryError(f"{out} is a file, not a folder; choose another --out")
     with progress_bar() as bar:
         found, missing = whole.load_datasets(names, data_dir, download_shower(bar))
         for name, reason in missing.items():
             typer.echo(f"without {name}: {reason}", err=True)
         if not found:
             raise LookupError("none of the data sets can be had, so there is nothing to run")
+        out.mkdir(parents=True, exist_ok=True)
         task = bar.add_task("compiling", total=None)
         runner.run(
             runner.Plan(found, **plan),

@@ -119,8 +119,9 @@ def from_bytes(content: bytes, name: str) -> Any:
     model.n_iter_ = header["n_iter"]
     for name in model._fitted_numbers:
         setattr(model, name, header["fitted"][name])
-    learner = model._make_learner(header["n_features"], model.classes_.size)
-    model._learner = learner.restore(load_tensors(content)["memory"])
+    model._learner = model._make_learner(header["n_features"], model.classes_.size)
+    # taken over whole: parameters may have been set anew since the model last learned
+    model._learner.memory = load_tensors(content)["memory"]
     return model
 
 

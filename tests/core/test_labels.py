@@ -5,6 +5,7 @@ import datetime
 import numpy as np
 import pytest
 
+from ordspan import coarsen, intervals
 from ordspan.core import labels
 
 GRADES = np.array(["low", "mid", "high"])
@@ -195,3 +196,29 @@ def test_values_in_a_message_are_few():
 def test_dates_have_an_order_of_their_own():
     days = np.array([datetime.date(2020, 1, d) for d in (3, 1, 2)], dtype="datetime64[D]")
     assert labels.encode(days, labels.infer_classes(days)).tolist() == [3, 1, 2]
+
+
+def test_intervals_and_coarsening_keep_the_order_of_an_ordered_categorical():
+    pd = pytest.importorskip("pandas")
+    pl = pytest.importorskip("polars")
+    order = ["low", "mid", "high"]
+    words = ["low", "high", "mid"] * 20
+    for column in (
+        pd.Series(pd.Categorical(words, categories=order, ordered=True)),
+        pl.Series(words, dtype=pl.Enum(order)),
+    ):
+        built = intervals(column, ["high"] * 60)
+        assert built[0].tolist() == ["low", "high"]
+        rank = {word: i for i, word in enumerate(order)}
+        for (low, high), word in zip(coarsen(column, 1.0, random_state=0), words, strict=True):
+            assert rank[low] <= rank[word] <= rank[high]
+
+
+def test_labels_of_mixed_shape_are_refused_in_words():
+    with pytest.raises(ValueError, match=r"pairs \[lower, upper\] all of them; some rows differ"):
+        intervals([1, (1, 2)], [1, 2])
+
+
+def test_a_missing_date_is_an_open_end():
+    dates = np.array(["2024-01-01", "NaT", "2025-01-01"], dtype="datetime64[D]")
+    assert labels.is_open(dates).tolist() == [False, True, False]

@@ -75,7 +75,7 @@ BAD_LABELS = [
     (np.where(np.arange(60) == 4, np.nan, Y), "row 4"),
     (np.array(["a"] * 60), "row 0: label 'a' is not one of the classes"),
     (None, "requires y"),
-    ([[1, 2]] * 59 + [[1]], "inhomogeneous|different lengths"),
+    ([[1, 2]] * 59 + [[1]], "some rows differ"),
 ]
 
 

@@ -169,3 +169,43 @@ def test_many_classes_raise_no_alarm():
     X, _, _ = graded(n=60)
     model = OrdinalPA().fit(X, np.arange(60))  # as many grades as rows, and warnings are errors
     assert model.classes_.size == 60
+
+
+def test_parameters_set_anew_count_from_the_next_batch_on():
+    X, y, _ = graded()
+    changed = OrdinalPA(C=0.01).partial_fit(X, y, classes=[1, 2, 3, 4])
+    same = OrdinalPA(C=0.01).partial_fit(X, y, classes=[1, 2, 3, 4])
+    np.testing.assert_array_equal(changed.coef_, same.coef_)
+    changed.set_params(C=10.0, variant="PA-II").partial_fit(X, y)
+    same.partial_fit(X, y)
+    assert not np.array_equal(changed.coef_, same.coef_)
+    before = same.coef_
+    for bad in ({"C": -1}, {"average": False}, {"metric": "diagonal"}):
+        with pytest.raises(ValueError):
+            OrdinalPA(C=0.01).partial_fit(X, y, classes=[1, 2, 3, 4]).set_params(**bad).partial_fit(
+                X, y
+            )
+    np.testing.assert_array_equal(same.coef_, before)
+
+
+def test_a_batch_of_weight_zero_changes_nothing():
+    X, y, _ = graded()
+    model = OrdinalPA().partial_fit(X, y, classes=[1, 2, 3, 4])
+    before = model._learner.memory.copy()
+    model.partial_fit(X[:2], y[:2], sample_weight=[0.0, 0.0])
+    np.testing.assert_array_equal(model._learner.memory, before)
+
+
+def test_weights_of_the_score_are_checked():
+    X, y, _ = graded()
+    model = OrdinalPA(random_state=0).fit(X, y)
+    for weight in (np.ones(3), -np.ones(300), np.full(300, np.nan), np.zeros(300)):
+        with pytest.raises(ValueError, match="sample_weight"):
+            model.score(X, y, weight)
+
+
+def test_numbers_with_an_open_end_are_numbers_and_raise_no_alarm():
+    X, _, _ = graded(n=4)
+    model = OrdinalPA(random_state=0).fit(X, [[None, 2], [3, 4], [1, None], [2, 2]])
+    assert model.classes_.tolist() == [1, 2, 3, 4]
+    assert model.classes_.dtype.kind == "i"

@@ -100,7 +100,11 @@ def check_classes(classes: Any) -> NDArray[Any]:
 
 def infer_classes(*labels: NDArray[Any]) -> NDArray[Any]:
     """All labels that occur, sorted; sorting words is a guess, so it warns."""
-    found = np.unique(np.concatenate([v[~is_open(v)] for v in labels]))
+    known = [v[~is_open(v)] for v in labels]
+    # objects that only made room for an open end are numbers or words again
+    found = np.unique(
+        np.concatenate([np.array(v.tolist()) if v.dtype == object else v for v in known])
+    )
     if found.dtype.kind in "OU" and found.size > 1:
         warnings.warn(
             f"the order of the classes was not given, so they were sorted: {shown(found)}; "
@@ -115,6 +119,8 @@ def is_open(labels: NDArray[Any]) -> NDArray[np.bool_]:
     """True where an end is unknown: None, NaN or an infinity."""
     if labels.dtype.kind == "f":
         return ~np.isfinite(labels)
+    if labels.dtype.kind in "mM":
+        return np.isnat(labels)
     if labels.dtype.kind == "O":
         return np.array([_is_open_value(v) for v in labels], dtype=bool)
     return np.zeros(labels.shape, dtype=bool)
@@ -208,16 +214,31 @@ def intervals(lower: ArrayLike, upper: ArrayLike, *, classes: Any = None) -> NDA
     >>> intervals(["mid"], [None], classes=["low", "mid", "high"])
     array([['mid', 'high']], dtype='<U4')
     """
-    low, high = _column(lower, "lower"), _column(upper, "upper")
+    (low, low_order), (high, high_order) = read_column(lower), read_column(upper)
+    for name, column in (("lower", low), ("upper", high)):
+        if column.ndim != 1:
+            raise ValueError(f"{name} must be 1-d, but has shape {column.shape}")
     if low.shape != high.shape:
         raise ValueError(f"lower has {low.size} labels and upper has {high.size}")
-    order = check_classes(infer_classes(low, high) if classes is None else classes)
+    given = next((o for o in (classes, low_order, high_order) if o is not None), None)
+    order = check_classes(infer_classes(low, high) if given is None else given)
     ranks = encode_interval(low, high.view(), order)
     return np.column_stack([order[r - 1] for r in ranks])
 
 
-def _column(labels: ArrayLike, name: str) -> NDArray[Any]:
-    column = np.asarray(labels)
-    if column.ndim != 1:
-        raise ValueError(f"{name} must be 1-d, but has shape {column.shape}")
-    return column
+def read_column(labels: Any) -> tuple[NDArray[Any], NDArray[Any] | None]:
+    """Labels as an array, and their order where the container knows it.
+
+    An ordered pandas Categorical and a polars Enum do; neither package is imported to ask.
+    """
+    dtype: Any = getattr(labels, "dtype", None)
+    if getattr(dtype, "ordered", False):
+        return np.asarray(labels), np.asarray(dtype.categories)
+    if type(dtype).__name__ == "Enum":
+        return labels.cast(str).to_numpy(), dtype.categories.to_numpy()
+    try:
+        return np.asarray(labels), None
+    except ValueError:
+        raise ValueError(
+            "labels must be plain values, or pairs [lower, upper] all of them; some rows differ"
+        ) from None

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ordspan.core.labels import Ranks, check_classes, encode, infer_classes
+from ordspan.core.labels import Ranks, check_classes, encode, infer_classes, read_column
 
 RECIPES = {
     # [y-1, y], [y, y+1], [y-1, y] again as printed, [y-2, y], [y, y+2], [y-2, y+2]
@@ -55,7 +55,8 @@ def coarsen(
     fraction : float
         Share of the rows to coarsen, 0 to 1; exactly ``round(fraction * n)`` rows are drawn.
     classes : array-like, optional
-        All classes from lowest to highest; left out, the labels that occur, sorted.
+        All classes from lowest to highest; left out, those of an ordered Categorical or else
+        the labels that occur, sorted.
     recipe : {"paper", "symmetric"}
         The six intervals drawn from with equal chance, cut to the classes: as printed, where
         [y-1, y] stands twice, or with [y-1, y+1] in place of the repeated one.
@@ -77,10 +78,11 @@ def coarsen(
            [4, 4],
            [5, 5]])
     """
-    labels = np.asarray(y)
+    labels, known_order = read_column(y)
     if labels.ndim != 1:
         raise ValueError(f"y must be 1-d exact labels, but has shape {labels.shape}")
-    order = check_classes(infer_classes(labels) if classes is None else classes)
+    given = known_order if classes is None else classes
+    order = check_classes(infer_classes(labels) if given is None else given)
     rng = np.random.default_rng(random_state)
     ends = coarsen_ranks(encode(labels, order), fraction, order.size, rng, recipe)
     return np.column_stack([order[ranks - 1] for ranks in ends])

@@ -22,6 +22,7 @@ from ordspan.core.labels import encode_interval, shown
 from ordspan.core.losses import distance
 from ordspan.estimators.targets import Labels, find_classes, read_labels
 from ordspan.learners import Learner
+from ordspan.learners.linear import check_weights
 
 FLOATS = [np.float64, np.float32]
 
@@ -110,6 +111,10 @@ class BaseOrdinal(ClassifierMixin, BaseEstimator):
         labels = read_labels(y)
         check_consistent_length(ranks, labels.lower)
         lower, upper = encode_interval(labels.lower, labels.upper, self.classes_)
+        if sample_weight is not None:
+            sample_weight = check_weights(sample_weight, ranks.size)
+            if not sample_weight.any():
+                raise ValueError("sample_weight is zero for every row, so there is no mean")
         return -float(np.average(distance(ranks, lower, upper), weights=sample_weight))
 
 
@@ -170,13 +175,18 @@ class OrdinalEstimator(BaseOrdinal):
             X = self._checked(X, reset=first)
             labels = read_labels(y)
             order = self._classes_for_partial_fit(labels, classes, first)
-            lower, upper, weight = self._ends(X, labels, order, sample_weight)
-            learner = self._make_learner(X.shape[1], order.size) if first else self._learner
+            # a batch of weights that are all zero is nothing to fit, but does no harm in a stream
+            idle = sample_weight is not None and not np.any(np.asarray(sample_weight))
+            lower, upper, weight = self._ends(X, labels, order, None if idle else sample_weight)
+            weight = check_weights(sample_weight, X.shape[0]) if idle else weight
+            learner = self._make_learner(X.shape[1], order.size)
+            if not first:
+                learner.go_on_from(self._learner)
             self._learn(learner, X, lower, upper, weight, None)
             if first:
                 self.classes_ = order
                 self.n_iter_ = 1
-                self._learner = learner
+            self._learner = learner
         return self
 
     def _learn(

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.exceptions import DataConversionWarning
 
-from ordspan.core.labels import check_classes, infer_classes, is_open, shown
+from ordspan.core.labels import check_classes, infer_classes, is_open, read_column, shown
 
 
 class Labels(NamedTuple):
@@ -68,16 +68,11 @@ def _from_frame(y: Any) -> Labels:
 
 
 def _column(y: Any) -> tuple[NDArray[Any], NDArray[Any] | None]:
-    """Values and, for an ordered Categorical or a polars Enum, the order of the categories."""
-    dtype: Any = getattr(y, "dtype", None)
-    if getattr(dtype, "ordered", False):  # pandas
-        return np.asarray(y), np.asarray(dtype.categories)
-    if type(dtype).__name__ == "Enum":  # polars
-        return y.cast(str).to_numpy(), dtype.categories.to_numpy()
-    if hasattr(dtype, "closed"):
+    """Values of a column, and the order of its classes where it knows it."""
+    if hasattr(getattr(y, "dtype", None), "closed"):
         labels = _from_pandas_interval(y.array)
         return np.column_stack([labels.lower, labels.upper]), None
-    return np.asarray(y), None
+    return read_column(y)
 
 
 def _from_pandas_interval(y: Any) -> Labels:
