@@ -86,16 +86,20 @@ def against_mord(n: int) -> list[Row]:
         return []
     X, ranks = graded_rows(2 * n, 20, 5)
     train, test = slice(0, n), slice(n, None)
-    ours, peer = OrdinalSVM(tol=GAP), LogisticAT()
-    times, took = ratio(
-        lambda: ours.fit(X[train], ranks[train]), lambda: peer.fit(X[train], ranks[train])
-    )
-    errors = [np.abs(m.predict(X[test]) - ranks[test]).mean() for m in (ours, peer)]
-    work = f"OrdinalSVM, {n:,} × 20, K = 5 ({took * 1e3:.0f} ms): "
-    return [
-        Row.at_least(work + "faster than mord.LogisticAT", 1 / times, 5),
-        Row.at_most(work + "test MAE against mord.LogisticAT's", errors[0] / errors[1], 1.01),
-    ]
+    rows = []
+    for tol in (GAP, 1e-2):
+        ours, peer = OrdinalSVM(tol=tol), LogisticAT()
+        times, took = ratio(
+            lambda ours=ours: ours.fit(X[train], ranks[train]),
+            lambda peer=peer: peer.fit(X[train], ranks[train]),
+        )
+        errors = [np.abs(m.predict(X[test]) - ranks[test]).mean() for m in (ours, peer)]
+        work = f"OrdinalSVM, {n:,} × 20, K = 5, gap {tol:g} ({took * 1e3:.0f} ms): "
+        rows += [
+            Row.at_least(work + "faster than mord.LogisticAT", 1 / times, 5),
+            Row.at_most(work + "test MAE against mord.LogisticAT's", errors[0] / errors[1], 1.01),
+        ]
+    return rows
 
 
 def growth(n: int) -> list[Row]:

@@ -17,6 +17,7 @@ from typing import NamedTuple
 
 import numpy as np
 from numba import njit
+from threadpoolctl import threadpool_limits
 
 FAST = {"reassoc", "contract", "nsz"}
 
@@ -51,8 +52,10 @@ def ratio(
     ours: Callable[[], object], theirs: Callable[[], object], repeats: int = 5
 ) -> tuple[float, float]:
     """Median of ours/theirs taken in turns after one warm-up each, and our median seconds."""
-    ours(), theirs()
-    pairs = [(seconds(theirs), seconds(ours)) for _ in range(repeats)]
+    # processor time counts every thread, and those of BLAS go on spinning after their work
+    with threadpool_limits(limits=1):
+        ours(), theirs()
+        pairs = [(seconds(theirs), seconds(ours)) for _ in range(repeats)]
     return statistics.median(o / t for t, o in pairs), statistics.median(o for _, o in pairs)
 
 

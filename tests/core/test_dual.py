@@ -68,13 +68,9 @@ def test_the_slow_twin_gives_the_same_excess():
         signs = signs_of(n_classes - 1, lower, upper)
         multipliers = multipliers_at(free, signs, landing, softness, cap)
         for excess in (dual.excess, dual.excess.py_func):
-            total, n_linear, room = excess(free, signs, landing, softness, cap)
+            total, n_linear = excess(free, signs, landing, softness, cap)
             assert total == pytest.approx((signs * multipliers).sum(), abs=1e-12)
             assert n_linear == ((multipliers > 0) & (multipliers < cap)).sum()
-            for way in (-0.99 * room, 0.99 * room):
-                there = excess(free, signs, landing + way, softness, cap)
-                straight = total - way * n_linear / softness
-                assert there[0] == pytest.approx(straight, abs=1e-9)
 
 
 def test_taking_out_and_putting_in_at_the_optimum_changes_nothing():

@@ -92,23 +92,16 @@ def clip(value, most):
 
 @njit(cache=True, nogil=True, fastmath=FAST)
 def excess(free, signs, landing, softness, cap):
-    """Sum of signed multipliers at a landing score, how many change with it, and how far they do.
-
-    Within the last number to either side of the landing score the sum is a straight line.
-    """
+    """Sum of signed multipliers at a landing score, and how many of them still change."""
     total = 0.0
     n_linear = 0.0
-    room = inf
     most = cap * softness
     for i in range(free.size):
         shortfall = 1.0 + signs[i] * (free[i] - landing)
         part = clip(shortfall, most)
         total += signs[i] * part
         n_linear += signs[i] * signs[i] if part == shortfall else 0.0
-        to_zero, to_most = abs(shortfall), abs(most - shortfall)
-        corner = to_zero if to_zero < to_most else to_most
-        room = corner if corner < room else room
-    return total / softness, n_linear, room
+    return total / softness, n_linear
 
 
 @njit(cache=True, nogil=True)
@@ -121,7 +114,7 @@ def landing_score(free, signs, base, guess, sq_norm, softness, cap):
     low, high = -inf, inf
     landing = guess
     for _ in range(MAX_NEWTON):
-        total, n_linear, room = excess(free, signs, landing, softness, cap)
+        total, n_linear = excess(free, signs, landing, softness, cap)
         rest = landing - base - sq_norm * total
         if rest > 0.0:
             high = landing
@@ -130,8 +123,8 @@ def landing_score(free, signs, base, guess, sq_norm, softness, cap):
         if abs(rest) <= TINY * (1.0 + abs(landing) + abs(base)):
             return landing
         step = landing - rest / (1.0 + sq_norm * n_linear / softness)
-        if abs(step - landing) < room:
-            return step
+        if step == landing:
+            return landing
         landing = step if low < step < high else 0.5 * (low + high)
         if landing in (low, high):
             return landing
