@@ -387,7 +387,7 @@ def sca_capped_pull(padded, score, sq_norm, lower, upper, cap):
 
 @njit(cache=True, nogil=True)
 def sca_step(padded, drift, age, score, sq_norm, lower, upper, softness, cap):
-    """The paper's printed step: seldom wrong by much, often not the smallest; for comparison only.
+    """The paper's printed step, for comparison only: often not the smallest that would do.
 
     From six classes on it can leave a constraint violated or the thresholds out of order, because
     the printed flag is overwritten: they are then put back in order by a running maximum. Its steps

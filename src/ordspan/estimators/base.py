@@ -5,7 +5,7 @@ from __future__ import annotations
 import numbers
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -37,6 +37,16 @@ def unchanged_on_error(estimator: BaseEstimator) -> Iterator[None]:
         vars(estimator).clear()
         vars(estimator).update(before)
         raise
+
+
+class Prepared(NamedTuple):
+    """Checked input: rows, classes from lowest to highest, ranks of the labels, weights."""
+
+    X: Any
+    classes: NDArray[Any]
+    lower: NDArray[np.int64]
+    upper: NDArray[np.int64]
+    weight: NDArray[np.float64] | None
 
 
 class BaseOrdinal(ClassifierMixin, BaseEstimator):
@@ -72,6 +82,14 @@ class BaseOrdinal(ClassifierMixin, BaseEstimator):
             return lower, upper, None
         weight = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
         return lower, upper, weight
+
+    def _prepared(self, X: Any, y: Any, sample_weight: Any) -> Prepared:
+        """What ``fit`` starts from, every input checked."""
+        self._check_fit_parameters()
+        X = self._checked(X, reset=True)
+        labels = read_labels(y)
+        classes = find_classes(labels, self.classes)
+        return Prepared(X, classes, *self._ends(X, labels, classes, sample_weight))
 
     def _names(self) -> Any:
         return getattr(self, "feature_names_in_", None)
@@ -140,11 +158,7 @@ class OrdinalEstimator(BaseOrdinal):
         self
         """
         with unchanged_on_error(self):
-            self._check_fit_parameters()
-            X = self._checked(X, reset=True)
-            labels = read_labels(y)
-            classes = find_classes(labels, self.classes)
-            lower, upper, weight = self._ends(X, labels, classes, sample_weight)
+            X, classes, lower, upper, weight = self._prepared(X, y, sample_weight)
             learner = self._make_learner(X.shape[1], classes.size)
             rng = check_random_state(self.random_state)
             for _ in range(self.max_iter):

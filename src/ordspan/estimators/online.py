@@ -40,9 +40,10 @@ class OrdinalPA(ThresholdEstimator):
         Predict with the average of all iterates instead of the last one.
     solver : {"exact", "sca"}, default="exact"
         "exact" finds the optimum of each update. "sca" is the support class algorithm as the paper
-        prints it (SCA for PA and PA-II, SCA-I for PA-I), kept for comparison: it is feasible but
-        often not optimal. Smallest example: one feature x = 1, w = 0, thresholds (0, 5), label 2,
-        PA: the optimum is w = 1/2 and thresholds (-1/2, 5); SCA gives w = 1/3 and (-2/3, 16/3).
+        prints it (SCA for PA and PA-II, SCA-I for PA-I), kept for comparison: it is often not
+        optimal, from six classes on not always feasible, and can diverge. Smallest example: one
+        feature x = 1, w = 0, thresholds (0, 5), label 2, PA: the optimum is w = 1/2 and
+        thresholds (-1/2, 5); SCA gives w = 1/3 and (-2/3, 16/3).
     metric : {"identity", "balanced", "diagonal"}, default="identity"
         In which metric the step is the shortest. "identity" is the paper's: one unit of a weight
         costs as much as one unit of a threshold, so with many features (long rows) the thresholds

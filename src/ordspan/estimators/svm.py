@@ -11,7 +11,6 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 
 from ordspan.estimators.base import ThresholdModel, unchanged_on_error
-from ordspan.estimators.targets import find_classes, read_labels
 from ordspan.learners import Learner, LinearLearner
 from ordspan.learners.batch import Optimum, solve
 from ordspan.learners.linear import check_rule
@@ -118,11 +117,7 @@ class OrdinalSVM(ThresholdModel):
         self
         """
         with unchanged_on_error(self):
-            self._check_fit_parameters()
-            X = self._checked(X, reset=True)
-            labels = read_labels(y)
-            classes = find_classes(labels, self.classes)
-            lower, upper, weight = self._ends(X, labels, classes, sample_weight)
+            X, classes, lower, upper, weight = self._prepared(X, y, sample_weight)
             found = solve(
                 X,
                 lower,
