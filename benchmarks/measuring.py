@@ -169,12 +169,14 @@ def bare_dense(weights, data, update):
 def bare_sparse(weights, data, columns, starts, update):
     """The floor of a sparse pass."""
     for i in range(update.size):
+        # slices spare the loop the check for negative positions: the floor should be low
+        values, cols = data[starts[i] : starts[i + 1]], columns[starts[i] : starts[i + 1]]
         score = 0.0
         sq_norm = 0.0
-        for j in range(starts[i], starts[i + 1]):
-            score += weights[columns[j]] * data[j]
-            sq_norm += data[j] * data[j]
+        for j in range(values.size):
+            score += weights[cols[j]] * values[j]
+            sq_norm += values[j] * values[j]
         if update[i]:
             scale = 1e-9 * score / (1.0 + sq_norm)
-            for j in range(starts[i], starts[i + 1]):
-                weights[columns[j]] += scale * data[j]
+            for j in range(values.size):
+                weights[cols[j]] += scale * values[j]

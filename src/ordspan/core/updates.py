@@ -128,7 +128,7 @@ def view(memory):
     )
 
 
-@njit(cache=True, nogil=True, fastmath=FAST)
+@njit(cache=True, nogil=True, fastmath=FAST, forceinline=True)
 def score_and_norm(weights, values, columns):
     """Dot product of a row with the weights, and the row's squared norm."""
     score = 0.0
@@ -146,7 +146,7 @@ def score_and_norm(weights, values, columns):
     return score, sq_norm
 
 
-@njit(cache=True, nogil=True, fastmath=FAST)
+@njit(cache=True, nogil=True, fastmath=FAST, forceinline=True)
 def add_scaled(weights, scale, values, columns):
     """Add a multiple of a row to the weights."""
     if columns is None:
