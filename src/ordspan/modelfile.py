@@ -1,7 +1,8 @@
 """Model files: one safetensors file with a JSON header; loading never runs code.
 
 The file holds the learner's memory, a SHA-256 digest of every other byte, and one JSON text with
-the estimator's name, parameters and classes. Equal models give equal bytes.
+the estimator's name, parameters and classes; a model trained from files also its columns and their
+scale. Equal models give equal bytes.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +22,10 @@ from sklearn.utils.validation import check_is_fitted
 
 from ordspan import estimators
 from ordspan.atomic import write_atomically
+from ordspan.data.files.features import Recipe, Scale
+from ordspan.data.files.grades import LabelColumns
+from ordspan.data.files.reading import FileOptions
+from ordspan.tabular import TabularModel
 
 FORMAT_VERSION = 1
 ESTIMATORS = {name: getattr(estimators, name) for name in estimators.__all__}
@@ -69,8 +75,26 @@ def load(path: str | os.PathLike[str]) -> Any:
     return from_bytes(Path(path).read_bytes(), str(path))
 
 
-def to_bytes(model: Any) -> bytes:
-    """The content of a model file."""
+def to_bytes(model: Any, **notes: Any) -> bytes:
+    """The content of a model file; ``notes`` are plain values kept beside the model."""
+    tabular = isinstance(model, TabularModel)
+    header = _estimator_header(model.estimator if tabular else model)
+    tensors: dict[str, NDArray[Any]] = {
+        "digest": np.zeros(DIGEST_SIZE, dtype=np.uint8),
+        "memory": (model.estimator if tabular else model)._learner.memory,
+    }
+    if tabular:
+        header["table"] = _table_header(model)
+        tensors["scale"] = model.scale.state
+    text = json.dumps(header | notes, sort_keys=True, allow_nan=False)
+    content = bytearray(save_tensors(tensors, metadata={"ordspan": text}))
+    start = _digest_start(content)
+    content[start : start + DIGEST_SIZE] = hashlib.sha256(content).digest()
+    return bytes(content)
+
+
+def _estimator_header(model: Any) -> dict[str, Any]:
+    """What a file says of an estimator, in plain values."""
     name = type(model).__name__
     if ESTIMATORS.get(name) is not type(model):
         raise TypeError(
@@ -79,7 +103,7 @@ def to_bytes(model: Any) -> bytes:
         )
     check_is_fitted(model)
     names = getattr(model, "feature_names_in_", None)
-    header = {
+    return {
         "format": FORMAT_VERSION,
         "estimator": name,
         "parameters": {k: _plain(k, v) for k, v in model.get_params(deep=False).items()},
@@ -89,20 +113,45 @@ def to_bytes(model: Any) -> bytes:
         "n_iter": int(model.n_iter_),
         "fitted": {name: getattr(model, name) for name in model._fitted_numbers},
     }
-    tensors: dict[str, NDArray[Any]] = {
-        "digest": np.zeros(DIGEST_SIZE, dtype=np.uint8),
-        "memory": model._learner.memory,
+
+
+def _table_header(model: TabularModel) -> dict[str, Any]:
+    """What a file says of the columns a model was trained on, in plain values."""
+    return {
+        "recipe": model.recipe.to_json(),
+        "labels": model.columns._asdict(),
+        "options": asdict(model.options),
+        "training": model.training,
     }
-    text = json.dumps(header, sort_keys=True, allow_nan=False)
-    content = bytearray(save_tensors(tensors, metadata={"ordspan": text}))
-    start = _digest_start(content)
-    content[start : start + DIGEST_SIZE] = hashlib.sha256(content).digest()
-    return bytes(content)
+
+
+def _with_table(estimator: Any, header: dict[str, Any], scale: NDArray[Any]) -> TabularModel:
+    """The estimator together with its table, as `_table_header` told it."""
+    recipe = Recipe.from_json(header["recipe"])
+    running = Scale(recipe.n_scaled)
+    running.state[...] = scale
+    return TabularModel(
+        estimator,
+        recipe,
+        running,
+        LabelColumns(**header["labels"]),
+        FileOptions(**header["options"]),
+        header["training"],
+    )
 
 
 def from_bytes(content: bytes, name: str) -> Any:
-    """The estimator that a model file holds."""
-    header = _checked_header(content, name)
+    """The model that a file holds."""
+    header = checked_header(content, name)
+    tensors = load_tensors(content)
+    model = _estimator(header, tensors["memory"], name)
+    if "table" in header:
+        return _with_table(model, header["table"], tensors["scale"])
+    return model
+
+
+def _estimator(header: dict[str, Any], memory: NDArray[Any], name: str) -> Any:
+    """The estimator that a header and a memory describe."""
     if header["format"] > FORMAT_VERSION:
         raise ModelFileError(
             f"{name} has model format {header['format']}, this ordspan reads up to "
@@ -121,11 +170,11 @@ def from_bytes(content: bytes, name: str) -> Any:
         setattr(model, name, header["fitted"][name])
     model._learner = model._make_learner(header["n_features"], model.classes_.size)
     # taken over whole: parameters may have been set anew since the model last learned
-    model._learner.memory = load_tensors(content)["memory"]
+    model._learner.memory = memory
     return model
 
 
-def _checked_header(content: bytes, name: str) -> dict[str, Any]:
+def checked_header(content: bytes, name: str) -> dict[str, Any]:
     """The JSON text of a file whose digest agrees with every other byte of it."""
     try:
         start = _digest_start(content)

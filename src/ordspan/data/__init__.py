@@ -1,9 +1,10 @@
-"""Data: coarsening exact labels into intervals, named data sets, synthetic streams."""
+"""Data: files as streams of batches, named data sets, coarsening, synthetic streams."""
 
 from collections.abc import Callable
 from typing import Any
 
 from ordspan.data.coarsening import coarsen
+from ordspan.data.files.streams import Batch, Stream, stream
 from ordspan.data.letor import mslr
 from ordspan.data.sets import DataDir, Dataset, Truth, abalone, california, parkinson
 from ordspan.data.sources import CorruptFile, DataUnavailable, Progress
@@ -11,9 +12,11 @@ from ordspan.data.synthetic import synthetic
 
 __all__ = [
     "NAMES",
+    "Batch",
     "CorruptFile",
     "DataUnavailable",
     "Dataset",
+    "Stream",
     "Truth",
     "abalone",
     "california",
@@ -21,6 +24,7 @@ __all__ = [
     "load",
     "mslr",
     "parkinson",
+    "stream",
     "synthetic",
 ]
 

@@ -1,51 +1,26 @@
-"""The command line: parses, calls one function, prints. Heavy imports wait for their command."""
+"""`ordspan reproduce`: the paper's experiments in one command."""
 
 from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+
+from ordspan.cli.app import app, progress_bar, told_plainly
 
 if TYPE_CHECKING:
     from rich.progress import Progress
 
     from ordspan.experiments.table import Results
 
-app = typer.Typer(
-    name="ordspan",
-    help="Learn ordered grades from exact labels or from ranges.",
-    no_args_is_help=True,
-    pretty_exceptions_enable=False,
-)
-
-MISTAKE, INTERRUPTED = 1, 130
 OUT = Path("ordspan-results")
 REPORT_FILES = (
     "results.parquet, summary.csv, figure1 and figure2 (png, svg, pdf), claims.md, report.html"
 )
-
-
-def show_version(wanted: bool) -> None:
-    """Print the version and stop."""
-    if wanted:
-        import ordspan
-
-        typer.echo(f"ordspan {ordspan.__version__}")
-        raise typer.Exit
-
-
-@app.callback()
-def ordspan_command(
-    version: Annotated[
-        bool, typer.Option("--version", callback=show_version, is_eager=True, help="The version.")
-    ] = False,
-) -> None:
-    """Learn ordered grades from exact labels or from ranges."""
 
 
 def listed(text: str, known: tuple[str, ...], what: str) -> tuple[str, ...]:
@@ -68,23 +43,6 @@ def percentages(text: str) -> tuple[int, ...]:
     if not all(0 <= value <= 100 for value in values):
         raise ValueError(f"--fractions takes whole percentages from 0 to 100, got {text!r}")
     return tuple(values)
-
-
-@contextmanager
-def told_plainly(go_on: str = "") -> Iterator[None]:
-    """A user's mistake, a missing extra or a full disk gets a message, not a traceback."""
-    try:
-        yield
-    except KeyboardInterrupt:
-        typer.secho(f"\nstopped. {go_on}".rstrip(), err=True)
-        raise typer.Exit(INTERRUPTED) from None
-    except ModuleNotFoundError as missing:
-        needed = f"this needs {missing.name}: pip install 'ordspan[experiments]'"
-        typer.secho(needed, err=True, fg=typer.colors.RED)
-        raise typer.Exit(MISTAKE) from None
-    except (ValueError, OSError, LookupError) as error:
-        typer.secho(f"error: {error}", err=True, fg=typer.colors.RED)
-        raise typer.Exit(MISTAKE) from None
 
 
 @app.command(epilog="Example: ordspan reproduce --datasets abalone --runs 10 --out quick")
@@ -194,23 +152,6 @@ def run_plan(
         seconds = time.perf_counter() - start
         results = whole.write_outputs(out, seconds)
     finish(results, out, time.perf_counter() - start)
-
-
-def progress_bar() -> Progress:
-    """A bar with the time left; silent where the output is not a terminal."""
-    from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
-    from rich.progress import Progress as Bar
-
-    console = Console(stderr=True)
-    return Bar(
-        TextColumn("{task.description:<28}"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TimeRemainingColumn(),
-        console=console,
-        disable=not console.is_terminal,
-    )
 
 
 def download_shower(bar: Progress) -> Callable[[str], Callable[[int, int | None], None]]:

@@ -1,0 +1,76 @@
+"""The command line: parses, calls one function, prints. Heavy imports wait for their command."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+if TYPE_CHECKING:
+    from rich.progress import Progress
+
+MISTAKE, INTERRUPTED = 1, 130
+EXTRAS = {"pyarrow": "cli", "onnx": "onnx", "dask": "dask", "distributed": "dask"}
+"""Which extra brings a package that may be missing; the others come with experiments."""
+
+app = typer.Typer(
+    name="ordspan",
+    help="Learn ordered grades from exact labels or from ranges.",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+)
+
+
+def show_version(wanted: bool) -> None:
+    """Print the version and stop."""
+    if wanted:
+        import ordspan
+
+        typer.echo(f"ordspan {ordspan.__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def ordspan_command(
+    version: Annotated[
+        bool, typer.Option("--version", callback=show_version, is_eager=True, help="The version.")
+    ] = False,
+) -> None:
+    """Learn ordered grades from exact labels or from ranges."""
+
+
+@contextmanager
+def told_plainly(go_on: str = "") -> Iterator[None]:
+    """A user's mistake, a missing extra or a full disk gets a message, not a traceback."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        typer.secho(f"\nstopped. {go_on}".rstrip(), err=True)
+        raise typer.Exit(INTERRUPTED) from None
+    except ModuleNotFoundError as missing:
+        extra = EXTRAS.get((missing.name or "").partition(".")[0], "experiments")
+        needed = f"this needs {missing.name}: pip install 'ordspan[{extra}]'"
+        typer.secho(needed, err=True, fg=typer.colors.RED)
+        raise typer.Exit(MISTAKE) from None
+    except (ValueError, OSError, LookupError) as error:
+        typer.secho(f"error: {error}", err=True, fg=typer.colors.RED)
+        raise typer.Exit(MISTAKE) from None
+
+
+def progress_bar(*, counted: bool = True) -> Progress:
+    """A bar with the time left; silent where the output is not a terminal."""
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
+    from rich.progress import Progress as Bar
+
+    console = Console(stderr=True)
+    return Bar(
+        TextColumn("{task.description:<28}"),
+        BarColumn(),
+        *([MofNCompleteColumn()] if counted else []),
+        TimeRemainingColumn(),
+        console=console,
+        disable=not console.is_terminal,
+    )

@@ -1,0 +1,88 @@
+"""Options that several commands share, and how their words are read."""
+
+from __future__ import annotations
+
+import csv
+import re
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+if TYPE_CHECKING:
+    from ordspan.data.files.reading import FileOptions
+
+Files = Annotated[
+    list[str],
+    typer.Argument(
+        metavar="FILE...",
+        help="CSV, JSON lines, Parquet or svmlight/LETOR files, the texts also .gz or .zst; a "
+        "folder of them; or - for standard input (CSV or JSON lines).",
+    ),
+]
+Label = Annotated[
+    str | None,
+    typer.Option(help="Column of grades, or of ranges written 3-5, >=3, <=2, [3,5]."),
+]
+Lower = Annotated[
+    str | None, typer.Option(help="Column of the lowest possible grade; an empty cell is open.")
+]
+Upper = Annotated[
+    str | None, typer.Option(help="Column of the highest possible grade; an empty cell is open.")
+]
+Format = Annotated[
+    str | None,
+    typer.Option(help="csv, jsonl, parquet or svmlight; left out, the name's ending decides."),
+]
+Delimiter = Annotated[str, typer.Option(help="What separates the fields of a CSV file.")]
+ZeroBased = Annotated[
+    bool, typer.Option("--zero-based", help="svmlight indices begin at 0, not at 1.")
+]
+OnBadRow = Annotated[
+    str, typer.Option(help="raise: end with a message; skip: leave bad rows out and count them.")
+]
+AsJson = Annotated[bool, typer.Option("--json", help="Print one machine-readable object.")]
+
+
+def split_names(given: Sequence[str] | None) -> list[str]:
+    """Names of a comma separated list, or of several; quotes protect a comma.
+
+    >>> split_names(["a, b", '"x,y"'])
+    ['a', 'b', 'x,y']
+    """
+    rows = csv.reader(given or [], skipinitialspace=True)
+    return [name.strip() for row in rows for name in row if name.strip()]
+
+
+def file_options(
+    format: str | None, delimiter: str, zero_based: bool, n_features: int = 0
+) -> FileOptions:
+    """How to open files, as told on the command line."""
+    from ordspan.data.files.reading import FileOptions
+
+    tab = delimiter in ("\\t", "tab")
+    return FileOptions(format, "\t" if tab else delimiter, zero_based, n_features)
+
+
+def read_interval(text: str) -> tuple[int, float]:
+    """Rows, or seconds, between two checkpoints.
+
+    >>> read_interval("5000"), read_interval("90s"), read_interval("5m")
+    ((5000, 0.0), (0, 90.0), (0, 300.0))
+    """
+    match = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*(s|m|h)?\s*", text)
+    if not match or (match[2] is None and "." in match[1]) or float(match[1]) == 0:
+        raise ValueError(
+            f"--checkpoint-every takes rows, such as 100000, or a time, such as 30s, 5m or 1h; "
+            f"got {text!r}"
+        )
+    if match[2] is None:
+        return int(match[1]), 0.0
+    return 0, float(match[1]) * {"s": 1, "m": 60, "h": 3600}[match[2]]
+
+
+def print_json(summary: dict[str, Any]) -> None:
+    """One object on one line of standard output."""
+    import json
+
+    typer.echo(json.dumps(summary))

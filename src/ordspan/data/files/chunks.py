@@ -1,0 +1,100 @@
+"""Chunks of rows on their way from a file to a learner, and what happens to bad rows."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+POLICIES = ("raise", "skip")
+N_EXAMPLES = 5
+NUMBER, TEXT, OTHER = "number", "text", "other"
+EMPTY = ("", "NA", "N/A", "NaN", "nan", "null", "None", "#N/A", "n/a")
+"""Cells that mean a missing number."""
+
+
+class RowError(ValueError):
+    """A row of a file that cannot be used: file, line or row, column, value and the way out."""
+
+
+class Place(NamedTuple):
+    """Where a chunk begins in its file: bytes and line of a text, or the row of a Parquet file."""
+
+    start: int = 0
+    line: int = 1
+
+
+@dataclass(frozen=True)
+class Chunk:
+    """Consecutive rows of one file, as columns; svmlight rows also as a CSR matrix."""
+
+    path: str
+    unit: str  # "line" or "row": what ``numbers`` counts
+    numbers: NDArray[np.int64]  # line or row number of every row, from 1
+    place: Place
+    table: pa.Table
+    matrix: Any = None
+
+    def __len__(self) -> int:
+        return self.numbers.size
+
+    def where(self, row: int) -> str:
+        """File and line of a row, for a message."""
+        return f"{self.path}, {self.unit} {self.numbers[row]}"
+
+    def only(self, chosen: NDArray[Any]) -> Chunk:
+        """The chosen rows: a mask or row numbers."""
+        rows = np.flatnonzero(chosen) if chosen.dtype == bool else chosen
+        if rows.size == len(self):
+            return self
+        matrix = None if self.matrix is None else self.matrix[rows]
+        table = self.table.take(rows)
+        return replace(self, numbers=self.numbers[rows], table=table, matrix=matrix)
+
+
+@dataclass
+class BadRows:
+    """What to do with a bad row: end with its message, or leave it out and count it."""
+
+    policy: str = "raise"
+    count: int = 0
+    examples: list[str] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        if self.policy not in POLICIES:
+            known = " or ".join(POLICIES)
+            raise ValueError(f"on_bad_row must be {known}, got {self.policy!r}")
+
+    def meet(self, message: str) -> None:
+        """A bad row was met."""
+        if self.policy == "raise":
+            raise RowError(message)
+        self.count += 1
+        if len(self.examples) < N_EXAMPLES:
+            self.examples.append(message)
+
+    def drop(self, chunk: Chunk, faults: dict[int, str]) -> NDArray[np.bool_]:
+        """Meet the faulty rows of a chunk; True for the rows that stay."""
+        stays = np.ones(len(chunk), dtype=bool)
+        for row in sorted(faults):
+            self.meet(f"{chunk.where(row)}: {faults[row]}")
+            stays[row] = False
+        return stays
+
+
+def kind_of(dtype: pa.DataType) -> str:
+    """Whether a column holds numbers, words or something else."""
+    from pyarrow import types
+
+    if types.is_dictionary(dtype):
+        dtype = dtype.value_type
+    if types.is_integer(dtype) or types.is_floating(dtype) or types.is_boolean(dtype):
+        return NUMBER
+    if types.is_decimal(dtype) or types.is_null(dtype):
+        return NUMBER
+    return TEXT if types.is_string(dtype) or types.is_large_string(dtype) else OTHER

@@ -1,0 +1,191 @@
+"""Comma separated values, parsed by pyarrow; a block it refuses gets a second, slow look."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Iterator, Sequence
+from itertools import islice
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ordspan.data.files.chunks import EMPTY, TEXT, BadRows, Chunk, Place, kind_of
+from ordspan.data.files.lines import Block, FileError, blocks, numbered_lines, plain_name
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+
+class CsvFile:
+    """Comma separated values under a header line."""
+
+    def __init__(self, path: str, delimiter: str = ",") -> None:
+        self.path = path
+        self.delimiter = "\t" if plain_name(path).endswith(".tsv") else delimiter
+        self._blocks: Iterator[Block] | None = None
+        self._first: Block | None = None
+        self.names = self._read_header()
+
+    def _read_header(self) -> list[str]:
+        self._blocks = blocks(self.path)
+        self._first = next(self._blocks, None)
+        if self._first is None:
+            raise FileError(f"{self.path}: the file is empty")
+        line, rest = _first_line(self._first)
+        text = _decoded(line, f"{self.path}, line 1")
+        names = next(csv.reader([text], delimiter=self.delimiter), [])
+        names = [name.strip() for name in names]
+        if twice := next((name for name in names if names.count(name) > 1), None):
+            raise FileError(f"{self.path}, line 1: the header has {twice!r} more than once")
+        self._first = rest
+        return names
+
+    def kinds(self) -> dict[str, str]:
+        """What each column holds, judged by the first block of lines."""
+        import pyarrow as pa
+        from pyarrow import csv as arrow_csv
+
+        head = self._first
+        if head is None or not head.content.strip():
+            raise FileError(f"{self.path}: there is a header, but no row under it")
+        lines = [text for _, text in islice(numbered_lines(head), 2000)]
+        good = [line for line in lines if not self._fault(line, {})]
+        if not good:
+            raise FileError(
+                f"{self.path}, line {head.line}: {self._fault(lines[0], {})}"
+                + self._delimiter_hint()
+            )
+        table = arrow_csv.read_csv(
+            pa.BufferReader(b"\n".join(good) + b"\n"),
+            arrow_csv.ReadOptions(column_names=self.names),
+            arrow_csv.ParseOptions(delimiter=self.delimiter),
+            arrow_csv.ConvertOptions(null_values=list(EMPTY)),
+        )
+        kinds = {name: kind_of(table.schema.field(name).type) for name in self.names}
+        # true and false are words here: as numbers a later block could not tell them from 1 and 0
+        truths = [field.name for field in table.schema if pa.types.is_boolean(field.type)]
+        return kinds | dict.fromkeys(truths, TEXT)
+
+    def _delimiter_hint(self) -> str:
+        other = next((d for d in ";\t|" if len(self.names) == 1 and d in self.names[0]), None)
+        return "" if other is None else f"; give --delimiter {other!r}?"
+
+    def chunks(
+        self, numbers: Sequence[str], texts: Sequence[str], place: Place, bad: BadRows
+    ) -> Iterator[Chunk]:
+        """Chunks from a place on, with the columns ``numbers`` as floats and ``texts`` as words."""
+        for block in self._blocks_from(place):
+            chunk = self._chunk(block, numbers, texts, bad)
+            if len(chunk):
+                yield chunk
+
+    def _blocks_from(self, place: Place) -> Iterator[Block]:
+        """Blocks of lines under the header; standard input can be read only once."""
+        if place.start == 0:
+            started, first = self._blocks, self._first
+            self._blocks = None
+            if started is None:
+                started = blocks(self.path)
+                _, first = _first_line(next(started))
+            if first is not None and first.content:
+                yield first
+            yield from started
+        else:
+            yield from blocks(self.path, place.start, place.line)
+
+    def _chunk(
+        self, block: Block, numbers: Sequence[str], texts: Sequence[str], bad: BadRows
+    ) -> Chunk:
+        import pyarrow as pa
+
+        place = Place(block.start, block.line)
+        try:
+            table = self._parse(block.content, numbers, texts)
+            lines = np.arange(block.line, block.line + block.n_lines)
+            if table.num_rows != block.n_lines:
+                lines = np.array([number for number, _ in numbered_lines(block)], dtype=np.int64)
+            if table.num_rows == lines.size:
+                return Chunk(self.path, "line", lines, place, table)
+            reason = "rows and lines do not agree; a cell must not span lines"
+        except pa.ArrowInvalid as error:
+            reason = str(error)
+        return self._careful_chunk(block, numbers, texts, bad, reason)
+
+    def _careful_chunk(
+        self, block: Block, numbers: Sequence[str], texts: Sequence[str], bad: BadRows, reason: str
+    ) -> Chunk:
+        """A slow second look at a block that could not be parsed, which leaves bad lines out."""
+        columns = {name: self.names.index(name) for name in numbers}
+        good = []
+        for number, line in numbered_lines(block):
+            if fault := self._fault(line, columns):
+                bad.meet(f"{self.path}, line {number}: {fault}")
+            else:
+                good.append((number, line))
+        content = b"".join(line + b"\n" for _, line in good)
+        table = self._parse(content, numbers, texts)
+        lines = np.array([number for number, _ in good], dtype=np.int64)
+        if table.num_rows != lines.size:
+            last = block.line + block.n_lines - 1
+            raise FileError(f"{self.path}, lines {block.line} to {last}: {reason}")
+        return Chunk(self.path, "line", lines, Place(block.start, block.line), table)
+
+    def _parse(self, content: bytes, numbers: Sequence[str], texts: Sequence[str]) -> pa.Table:
+        import pyarrow as pa
+        from pyarrow import csv as arrow_csv
+
+        types = {name: pa.float64() for name in numbers} | {name: pa.string() for name in texts}
+        if not content:
+            return pa.schema(types.items()).empty_table()
+        return arrow_csv.read_csv(
+            pa.BufferReader(content),
+            arrow_csv.ReadOptions(column_names=self.names),
+            arrow_csv.ParseOptions(delimiter=self.delimiter),
+            arrow_csv.ConvertOptions(
+                column_types=types,
+                include_columns=[*numbers, *texts],
+                null_values=list(EMPTY),
+                strings_can_be_null=False,
+            ),
+        )
+
+    def _fault(self, line: bytes, columns: dict[str, int]) -> str:
+        """What is wrong with a line; empty when nothing is."""
+        try:
+            text = line.decode()
+        except UnicodeDecodeError as error:
+            return f"byte {error.start + 1} is not UTF-8; save the file as UTF-8"
+        cells = next(csv.reader([text], delimiter=self.delimiter), [])
+        if len(cells) != len(self.names):
+            odd = text.count('"') % 2
+            hint = "; a quoted cell must not span lines" if odd else ""
+            return f"{len(cells)} fields, but the header has {len(self.names)}{hint}"
+        for name, column in columns.items():
+            if cells[column].strip() not in EMPTY and not _is_number(cells[column]):
+                return f"column {name!r} holds {cells[column]!r}, not a number"
+        return ""
+
+
+def _first_line(block: Block) -> tuple[bytes, Block]:
+    """The first line, and the block without it."""
+    line, _, rest = block.content.partition(b"\n")
+    size = len(block.content) - len(rest)
+    after = Block(rest, block.start + size, block.line + 1, block.n_lines - 1)
+    return line.rstrip(b"\r"), after
+
+
+def _decoded(line: bytes, where: str) -> str:
+    try:
+        return line.decode()
+    except UnicodeDecodeError as error:
+        raise FileError(
+            f"{where}: byte {error.start + 1} is not UTF-8; save the file as UTF-8"
+        ) from None
+
+
+def _is_number(cell: str) -> bool:
+    try:
+        float(cell)
+    except ValueError:
+        return False
+    return True

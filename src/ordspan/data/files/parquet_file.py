@@ -1,0 +1,92 @@
+"""Parquet files, read some rows at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ordspan.data.files.chunks import BadRows, Chunk, Place, kind_of
+from ordspan.data.files.lines import FileError
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+BATCH_ROWS = 1 << 13
+
+
+class ParquetFile:
+    """One Parquet file; its rows are numbered from 1."""
+
+    def __init__(self, path: str) -> None:
+        import pyarrow as pa
+        from pyarrow import parquet
+
+        self.path = path
+        if not Path(path).is_file():
+            raise FileError(f"{path}: no such file")
+        try:
+            self._file = parquet.ParquetFile(path)
+        except (pa.ArrowInvalid, OSError) as error:
+            raise FileError(
+                f"{path}: not a Parquet file, damaged or cut short ({error}); copy it anew"
+            ) from None
+        if self._file.metadata.num_rows == 0:
+            raise FileError(f"{path}: the file has columns, but no rows")
+        self._schema = self._file.schema_arrow
+        self.names = self._schema.names
+        self.n_rows = self._file.metadata.num_rows
+
+    def kinds(self) -> dict[str, str]:
+        """What each column holds."""
+        return {field.name: kind_of(field.type) for field in self._schema}
+
+    def chunks(
+        self, numbers: Sequence[str], texts: Sequence[str], place: Place, bad: BadRows
+    ) -> Iterator[Chunk]:
+        """Chunks from a place on, with the columns ``numbers`` as numbers and ``texts`` as is."""
+        import pyarrow as pa
+
+        groups, row = self._groups_from(place.start)
+        batches = self._file.iter_batches(
+            BATCH_ROWS, row_groups=groups, columns=[*numbers, *texts], use_threads=True
+        )
+        try:
+            for batch in batches:
+                skip = min(max(place.start - row, 0), batch.num_rows)
+                first, row = row + skip, row + batch.num_rows
+                if skip < batch.num_rows:
+                    yield self._chunk(batch.slice(skip), first, numbers)
+        except (pa.ArrowInvalid, OSError) as error:
+            raise FileError(
+                f"{self.path}, after row {row}: damaged ({error}); copy it anew"
+            ) from None
+
+    def _groups_from(self, start: int) -> tuple[list[int], int]:
+        """The row groups that hold row ``start`` and later ones, and the first row of the first."""
+        sizes = [
+            self._file.metadata.row_group(g).num_rows for g in range(self._file.num_row_groups)
+        ]
+        ends = np.cumsum(sizes)
+        first = int(np.searchsorted(ends, start, side="right"))
+        return list(range(first, len(sizes))), int(ends[first - 1]) if first else 0
+
+    def _chunk(self, batch: pa.RecordBatch, first: int, numbers: Sequence[str]) -> Chunk:
+        import pyarrow as pa
+
+        table = pa.Table.from_batches([batch])
+        for i, field in enumerate(table.schema):
+            if field.name in numbers and _needs_cast(field.type):
+                floats = table.column(i).cast(pa.float64())
+                table = table.set_column(i, field.name, floats)
+        rows = np.arange(first + 1, first + 1 + batch.num_rows)
+        return Chunk(self.path, "row", rows, Place(first, 1), table)
+
+
+def _needs_cast(dtype: pa.DataType) -> bool:
+    from pyarrow import types
+
+    plain = types.is_integer(dtype) or types.is_float32(dtype) or types.is_float64(dtype)
+    return not plain

@@ -1,0 +1,149 @@
+"""svmlight and LETOR files: a grade, perhaps qid:N, then index:value pairs on each line."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ordspan.data.files.chunks import NUMBER, BadRows, Chunk, Place
+from ordspan.data.files.lines import Block, FileError, blocks, numbered_lines
+
+LABEL, GROUP = "label", "qid"
+
+
+class Extent(NamedTuple):
+    """What a first look over a file finds: its grades, and its largest index of a feature."""
+
+    grades: set[str]
+    largest: int
+
+
+class SvmlightFile:
+    """Sparse rows; the grade is the column ``label``, the query the column ``qid``."""
+
+    names = (LABEL, GROUP)
+
+    def __init__(self, path: str, *, n_features: int = 0, zero_based: bool = False) -> None:
+        self.path = path
+        self.n_features = n_features
+        self.zero_based = zero_based
+        first = next(blocks(path), None)
+        if first is None or not any(_words(line) for _, line in numbered_lines(first)):
+            raise FileError(f"{path}: the file is empty")
+
+    def kinds(self) -> dict[str, str]:
+        """Grade and query are numbers."""
+        return {LABEL: NUMBER, GROUP: NUMBER}
+
+    def survey(self) -> Extent:
+        """A quick look at the first and the last word of every line."""
+        grades: set[bytes] = set()
+        largest = -1
+        for block in blocks(self.path):
+            for _, line in numbered_lines(block):
+                words = line.partition(b"#")[0].rstrip()
+                grade, _, rest = words.lstrip().partition(b" ")
+                if grade:
+                    grades.add(grade)
+                    index = rest.rpartition(b" ")[2].partition(b":")[0]
+                    largest = max(largest, int(index) if index.isdigit() else -1)
+        return Extent({grade.decode(errors="replace") for grade in grades}, largest)
+
+    def chunks(
+        self, numbers: Sequence[str], texts: Sequence[str], place: Place, bad: BadRows
+    ) -> Iterator[Chunk]:
+        """Chunks from a place on; the columns are always label and qid."""
+        for block in blocks(self.path, place.start, place.line):
+            chunk = self._chunk(block, bad)
+            if len(chunk):
+                yield chunk
+
+    def _chunk(self, block: Block, bad: BadRows) -> Chunk:
+        place = Place(block.start, block.line)
+        try:
+            rows = self._parse(block.content)
+            lines = np.arange(block.line, block.line + block.n_lines)
+            if rows[1].size != lines.size:
+                lines = self._line_numbers(block)
+            if rows[1].size == lines.size:
+                return self._as_chunk(rows, lines, place)
+        except ValueError:
+            pass
+        return self._careful_chunk(block, bad, place)
+
+    def _line_numbers(self, block: Block) -> Any:
+        numbers = [number for number, line in numbered_lines(block) if _words(line)]
+        return np.array(numbers, dtype=np.int64)
+
+    def _careful_chunk(self, block: Block, bad: BadRows, place: Place) -> Chunk:
+        """A slow second look at a block that could not be parsed, which leaves bad lines out."""
+        good = []
+        for number, line in numbered_lines(block):
+            words = _words(line)
+            if fault := self._fault(words):
+                bad.meet(f"{self.path}, line {number}: {fault}")
+            elif words:
+                good.append((number, line))
+        lines = np.array([number for number, _ in good], dtype=np.int64)
+        try:
+            rows = self._parse(b"".join(line + b"\n" for _, line in good))
+        except ValueError as error:
+            last = block.line + block.n_lines - 1
+            raise FileError(f"{self.path}, lines {block.line} to {last}: {error}") from None
+        return self._as_chunk(rows, lines, place)
+
+    def _parse(self, content: bytes) -> tuple[Any, Any, Any]:
+        from sklearn.datasets import load_svmlight_file
+
+        matrix, grades, queries = load_svmlight_file(
+            io.BytesIO(content),
+            n_features=self.n_features or None,
+            zero_based=self.zero_based,
+            query_id=True,
+        )
+        return matrix, grades, queries
+
+    def _as_chunk(self, rows: tuple[Any, Any, Any], lines: Any, place: Place) -> Chunk:
+        import pyarrow as pa
+
+        matrix, grades, queries = rows
+        columns = {LABEL: grades}
+        if queries.size == grades.size:
+            columns[GROUP] = queries
+        table = pa.table(columns)
+        return Chunk(self.path, "line", lines, place, table, matrix)
+
+    def _fault(self, words: list[str]) -> str:
+        """What is wrong with the words of a line; empty when nothing is."""
+        if not words:
+            return ""
+        grade, *cells = words
+        if not _is_number(grade):
+            return f"the grade {grade!r} is not a number"
+        before = -1 if self.zero_based else 0
+        for cell in (c for c in cells if not c.startswith("qid:")):
+            index, _, value = cell.partition(":")
+            if not index.isdecimal() or not _is_number(value):
+                return f"{cell!r} is not of the form index:value"
+            if int(index) <= before:
+                zero = "; give --zero-based?" if int(index) == 0 else ""
+                return f"index {index} in {cell!r} does not rise{zero}"
+            before = int(index)
+        if self.n_features and before - (not self.zero_based) >= self.n_features:
+            return f"index {before}, but there are {self.n_features} features"
+        return ""
+
+
+def _words(line: bytes) -> list[str]:
+    return line.partition(b"#")[0].decode(errors="replace").split()
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True

@@ -1,0 +1,142 @@
+"""A ranker together with what turns a table into its features: what the command line trains."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ordspan.data.files.chunks import BadRows, Chunk, Place
+from ordspan.data.files.features import Recipe, Scale, feature_rows, with_words
+from ordspan.data.files.grades import LabelColumns
+from ordspan.data.files.reading import FileOptions, Piece
+from ordspan.estimators.base import ThresholdEstimator
+
+
+class TabularModel:
+    """A fitted ranker, its recipe for features, and how it was trained.
+
+    `ordspan.load` gives one for a model file that ``ordspan train`` wrote. It predicts from tables
+    with the columns it was trained on, in any order; other columns do no harm.
+
+    Parameters
+    ----------
+    estimator : estimator
+        The fitted ranker on prepared features.
+    recipe : Recipe
+        Which columns make the features, and how.
+    scale : Scale
+        Running mean and spread of the features, where they are standardised.
+    columns : LabelColumns
+        Where the labels stood.
+    options : FileOptions
+        How the files were opened.
+    training : dict
+        How it was trained, in plain values.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> import pandas as pd
+    >>> import ordspan
+    >>> from ordspan.commands.train import TrainJob, train
+    >>> folder = pathlib.Path(tempfile.mkdtemp())
+    >>> rows = "1,1\\n2,1\\n5,2\\n6,2\\n8,3\\n9,3\\n" * 50
+    >>> _ = (folder / "a.csv").write_text("size,grade\\n" + rows)
+    >>> _ = train(TrainJob([str(folder / "a.csv")], label="grade"), folder / "model")
+    >>> model = ordspan.load(folder / "model")
+    >>> model.predict(pd.DataFrame({"size": [1, 5, 9]}))
+    array([1, 2, 3])
+    """
+
+    def __init__(
+        self,
+        estimator: ThresholdEstimator,
+        recipe: Recipe,
+        scale: Scale,
+        columns: LabelColumns,
+        options: FileOptions,
+        training: dict[str, Any],
+    ) -> None:
+        self.estimator = estimator
+        self.recipe = recipe
+        self.scale = scale
+        self.columns = columns
+        self.options = options
+        self.training = training
+
+    @property
+    def classes_(self) -> NDArray[Any]:
+        """The grades from lowest to highest."""
+        return self.estimator.classes_
+
+    def prepared(self, piece: Piece) -> Any:
+        """The features of rows of a file, as the ranker wants them."""
+        matrix = piece.matrix
+        if self.recipe.standardise:
+            matrix = self.scale.apply(matrix)
+        return with_words(self.recipe, matrix, piece.chunk.table)
+
+    def latent(self, table: Any) -> NDArray[np.float64]:
+        """Score of every row of a table, on the scale of the thresholds."""
+        return self.estimator.latent(self._features(table))
+
+    def predict(self, table: Any) -> NDArray[Any]:
+        """Grade of every row of a table."""
+        return self.estimator.predict(self._features(table))
+
+    def _features(self, table: Any) -> Any:
+        """Features of a pandas, polars or pyarrow table, or of an svmlight matrix."""
+        chunk = _as_chunk(table, self.recipe)
+        matrix, faults = feature_rows(self.recipe, chunk)
+        BadRows().drop(chunk, faults)
+        from ordspan.data.files.reading import Position
+
+        return self.prepared(Piece(chunk, matrix, None, None, Position(), 0))
+
+
+def _as_chunk(table: Any, recipe: Recipe) -> Chunk:
+    """A table in memory as a chunk, its rows numbered from 0 as in Python."""
+    import pyarrow as pa
+
+    if recipe.n_sparse:
+        from scipy.sparse import csr_array
+
+        matrix = csr_array(table)
+        if matrix.shape[1] != recipe.n_sparse:
+            raise ValueError(
+                f"the matrix has {matrix.shape[1]} columns, but the model {recipe.n_sparse}"
+            )
+        return Chunk("the matrix", "row", np.arange(matrix.shape[0]), Place(), None, matrix)
+    if hasattr(table, "to_arrow"):
+        table = table.to_arrow()
+    elif not isinstance(table, pa.Table):
+        table = pa.Table.from_pandas(table, preserve_index=False)
+    missing = [n for n in (*recipe.numbers, *recipe.words) if n not in table.column_names]
+    if missing:
+        raise ValueError(f"the table has no column {missing[0]!r}, which the model needs")
+    return Chunk("the table", "row", np.arange(table.num_rows), Place(), table)
+
+
+class Scored(NamedTuple):
+    """Rows of a file with what a model says of them."""
+
+    piece: Piece
+    score: NDArray[np.float64]
+    rank: NDArray[np.int64]
+    margin: NDArray[np.float64]  # from the score to the nearest threshold
+
+
+def score_pieces(model: TabularModel, pieces: Iterator[Piece]) -> Iterator[Scored]:
+    """Score, rank and margin of rows, piece by piece."""
+    thresholds = model.estimator.thresholds_
+    edges = np.concatenate([[-np.inf], thresholds, [np.inf]])
+    for piece in pieces:
+        if not len(piece.chunk):
+            continue
+        score = model.estimator._learner.latent(model.prepared(piece))
+        rank = np.searchsorted(thresholds, score, side="right").astype(np.int64) + 1
+        margin = np.minimum(score - edges[rank - 1], edges[rank] - score)
+        yield Scored(piece, score, rank, margin)
