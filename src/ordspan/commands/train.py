@@ -173,7 +173,7 @@ class Run:
             hash_bits=job.hash_bits,
             standardise=job.standardise,
         )
-        classes = known_classes(job.order, self.files, options, columns)
+        classes = known_classes(job.order, self.files, options, columns, job.on_bad_row)
         self.bad = BadRows(job.on_bad_row)
         self.reader = RowReader(
             self.files, options, recipe, columns, Grades(classes), self.bad, first=first

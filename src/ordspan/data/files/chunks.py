@@ -87,6 +87,29 @@ class BadRows:
         return stays
 
 
+def is_number(text: Any) -> bool:
+    """Whether a cell can be read as a number."""
+    try:
+        float(text)
+    except (TypeError, ValueError):
+        return False
+    return True
+
+
+def not_a_number(name: str, value: Any) -> str:
+    """The fault of a cell with words in a column of numbers."""
+    return f"column {name!r} holds {value!r}, not a number; correct it, or give --text {name}"
+
+
+def kind_of_words(values: list[Any]) -> str:
+    """A column of cells is numeric when at least half of those filled are numbers.
+
+    So a stray word among numbers is found and told, instead of turning the column into words.
+    """
+    known = [v for v in values if v not in EMPTY and v is not None]
+    return NUMBER if 2 * sum(map(is_number, known)) >= max(1, len(known)) else TEXT
+
+
 def kind_of(dtype: pa.DataType) -> str:
     """Whether a column holds numbers, words or something else."""
     from pyarrow import types

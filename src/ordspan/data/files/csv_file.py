@@ -9,7 +9,17 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ordspan.data.files.chunks import EMPTY, TEXT, BadRows, Chunk, Place, kind_of
+from ordspan.data.files.chunks import (
+    EMPTY,
+    TEXT,
+    BadRows,
+    Chunk,
+    Place,
+    is_number,
+    kind_of,
+    kind_of_words,
+    not_a_number,
+)
 from ordspan.data.files.lines import Block, FileError, blocks, numbered_lines, plain_name
 
 if TYPE_CHECKING:
@@ -51,24 +61,14 @@ class CsvFile:
         lines = [text for _, text in islice(numbered_lines(head), 2000)]
         good = [line for line in lines if not self._fault(line, {})]
         if not good:
-            raise FileError(
-                f"{self.path}, line {head.line}: {self._fault(lines[0], {})}"
-                + self._delimiter_hint()
-            )
+            raise FileError(f"{self.path}, line {head.line}: {self._fault(lines[0], {})}")
         table = arrow_csv.read_csv(
             pa.BufferReader(b"\n".join(good) + b"\n"),
             arrow_csv.ReadOptions(column_names=self.names),
             arrow_csv.ParseOptions(delimiter=self.delimiter),
             arrow_csv.ConvertOptions(null_values=list(EMPTY)),
         )
-        kinds = {name: kind_of(table.schema.field(name).type) for name in self.names}
-        # true and false are words here: as numbers a later block could not tell them from 1 and 0
-        truths = [field.name for field in table.schema if pa.types.is_boolean(field.type)]
-        return kinds | dict.fromkeys(truths, TEXT)
-
-    def _delimiter_hint(self) -> str:
-        other = next((d for d in ";\t|" if len(self.names) == 1 and d in self.names[0]), None)
-        return "" if other is None else f"; give --delimiter {other!r}?"
+        return {name: _column_kind(table.column(name)) for name in self.names}
 
     def chunks(
         self, numbers: Sequence[str], texts: Sequence[str], place: Place, bad: BadRows
@@ -159,10 +159,11 @@ class CsvFile:
         if len(cells) != len(self.names):
             odd = text.count('"') % 2
             hint = "; a quoted cell must not span lines" if odd else ""
-            return f"{len(cells)} fields, but the header has {len(self.names)}{hint}"
+            s = "" if len(cells) == 1 else "s"
+            return f"{len(cells)} field{s}, but the header has {len(self.names)}{hint}"
         for name, column in columns.items():
-            if cells[column].strip() not in EMPTY and not _is_number(cells[column]):
-                return f"column {name!r} holds {cells[column]!r}, not a number"
+            if cells[column].strip() not in EMPTY and not is_number(cells[column]):
+                return not_a_number(name, cells[column])
         return ""
 
 
@@ -183,9 +184,11 @@ def _decoded(line: bytes, where: str) -> str:
         ) from None
 
 
-def _is_number(cell: str) -> bool:
-    try:
-        float(cell)
-    except ValueError:
-        return False
-    return True
+def _column_kind(column: pa.ChunkedArray) -> str:
+    """What a column holds; true and false are words, because no later block need have them."""
+    import pyarrow as pa
+
+    if pa.types.is_boolean(column.type):
+        return TEXT
+    kind = kind_of(column.type)
+    return kind_of_words(column.to_pylist()) if kind == TEXT else kind

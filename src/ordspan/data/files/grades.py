@@ -10,11 +10,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ordspan.core.labels import Ranks, check_classes, shown
+from ordspan.data.files.chunks import is_number
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
 NUMBER = r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?"
+DASHES = "-–"
 FROM_TO = re.compile(rf"\s*({NUMBER})\s*(?:-|–|\.\.)\s*({NUMBER})\s*")
 BRACKETS = re.compile(r"\s*\[(.*),(.*)\]\s*")
 AT_LEAST = re.compile(r"\s*>=\s*(.+)|\s*(.+?)\s*\+\s*")
@@ -68,17 +70,28 @@ def read_order(text: str) -> NDArray[Any]:
 
 def classes_of(words: Iterable[str]) -> NDArray[Any]:
     """Every grade that occurs in labels, sorted; named grades need an order given by the user."""
-    found: set[str] = set()
-    for word in words:
-        found.update(_ends_named(word))
-    numbers = _typed(sorted(found))
-    if numbers.dtype.kind == "U":
-        named = [word for word in sorted(found) if not _is_number(word)]
+    found = {end for word in words for end in _ends_named(word)}
+    numbers = sorted(filter(is_number, found))
+    if found and not numbers:
+        names = [word for word in sorted(found) if not _splits(word, found)]
         raise ValueError(
-            f"the grades are named, such as {named[0]!r}, so their order must be told: "
-            f"--order lowest,...,highest of {shown(np.array(sorted(found)))}"
+            f"the grades are named, so their order must be told: --order lowest,...,highest of "
+            f"{shown(np.array(names))}"
         )
-    return check_classes(np.sort(numbers))
+    # a word among numbers is a fault that the reader tells with its line
+    classes = np.sort(_typed(numbers))
+    if classes.size < 2:
+        raise ValueError(
+            f"the labels show too few grades, {shown(classes)}; name all of them with "
+            "--order lowest,...,highest"
+        )
+    return check_classes(classes)
+
+
+def _splits(word: str, known: set[str]) -> bool:
+    """Whether a word such as low-mid is a range of other known words."""
+    cuts = (i for i, letter in enumerate(word) if letter in DASHES)
+    return any(word[:i].strip() in known and word[i + 1 :].strip() in known for i in cuts)
 
 
 def _ends_named(word: str) -> list[str]:
@@ -103,14 +116,6 @@ def _typed(words: list[str]) -> NDArray[Any]:
     return np.array(words)
 
 
-def _is_number(word: str) -> bool:
-    try:
-        float(word)
-    except ValueError:
-        return False
-    return True
-
-
 class Grades:
     """Turns label columns into ranks 1..K; every different word is read once.
 
@@ -122,7 +127,6 @@ class Grades:
     def __init__(self, classes: NDArray[Any]) -> None:
         self.classes = classes
         self._ranks = {plain_word(c): rank for rank, c in enumerate(classes.tolist(), start=1)}
-        self._known: dict[str, tuple[int, int] | str] = {}
 
     def rank(self, word: str) -> int:
         """The rank of one grade."""
@@ -154,7 +158,7 @@ class Grades:
             return self.rank(match[1] or match[2]), len(self.classes)
         if match := AT_MOST.fullmatch(text):
             return 1, self.rank(match[1])
-        for cut in (i for i, letter in enumerate(text) if letter in "-–"):
+        for cut in (i for i, letter in enumerate(text) if letter in DASHES):
             low, high = plain_word(text[:cut]), plain_word(text[cut + 1 :])
             if low in self._ranks and high in self._ranks:
                 return self._ranks[low], self._ranks[high]

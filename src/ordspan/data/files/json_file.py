@@ -9,7 +9,16 @@ from typing import Any
 
 import numpy as np
 
-from ordspan.data.files.chunks import EMPTY, NUMBER, OTHER, TEXT, BadRows, Chunk, Place
+from ordspan.data.files.chunks import (
+    EMPTY,
+    NUMBER,
+    OTHER,
+    TEXT,
+    BadRows,
+    Chunk,
+    Place,
+    not_a_number,
+)
 from ordspan.data.files.lines import Block, FileError, blocks, numbered_lines
 
 
@@ -88,17 +97,18 @@ def _object(line: bytes) -> tuple[dict[str, Any], str]:
 
 
 def _kind(values: list[Any]) -> str:
+    if any(isinstance(v, list | dict) for v in values):
+        return OTHER
     known = [v for v in values if v is not None]
-    if all(isinstance(v, int | float) for v in known):
-        return NUMBER
-    return TEXT if all(isinstance(v, str) for v in known) else OTHER
+    n_words = sum(isinstance(v, str) for v in known)
+    return TEXT if 2 * n_words > len(known) else NUMBER
 
 
 def _number_fault(row: dict[str, Any], numbers: Sequence[str]) -> str:
     for name in numbers:
         value = row.get(name)
         if not (value is None or isinstance(value, int | float) or value in EMPTY):
-            return f"column {name!r} holds {value!r}, not a number"
+            return not_a_number(name, value)
     return ""
 
 

@@ -124,11 +124,9 @@ def _cut(path: str, text: Any, start: int, line: int) -> Iterator[Block]:
 
 def _read_some(text: Any) -> bytes:
     """The next bytes: a full block of a file, what there is of a pipe."""
-    if text is sys.stdin.buffer:
-        some: bytes = text.read1(BLOCK_BYTES)
-        return some
-    content: bytes = text.read(BLOCK_BYTES)
-    return content
+    waits = text is sys.stdin.buffer
+    some: bytes = (text.read1 if waits else text.read)(BLOCK_BYTES)
+    return some
 
 
 def numbered_lines(block: Block) -> list[tuple[int, bytes]]:

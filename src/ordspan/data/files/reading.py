@@ -198,7 +198,9 @@ def check_columns(path: str, there: Iterable[str], wanted: Iterable[str]) -> Non
     for name in wanted:
         if name not in there:
             shown = ", ".join(there[:20]) + (", ..." if len(there) > 20 else "")
-            raise FileError(f"{path}: no column {name!r}; there are {shown}")
+            other = next((d for d in ";\t|" if len(there) == 1 and d in there[0]), None)
+            hint = "" if other is None else f"; give --delimiter {other!r}?"
+            raise FileError(f"{path}: no column {name!r}; there are {shown}{hint}")
 
 
 def find_classes(

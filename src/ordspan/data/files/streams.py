@@ -189,7 +189,7 @@ def stream(
     )
     classes = None
     if columns.names():
-        classes = known_classes(order, files, options, columns)
+        classes = known_classes(order, files, options, columns, on_bad_row)
     reader = RowReader(
         files,
         options,
@@ -216,9 +216,13 @@ def label_columns(label: str | None, lower: str | None, upper: str | None) -> La
 
 
 def known_classes(
-    order: Sequence[Any] | None, files: Sequence[str], options: FileOptions, columns: LabelColumns
+    order: Sequence[Any] | None,
+    files: Sequence[str],
+    options: FileOptions,
+    columns: LabelColumns,
+    on_bad_row: str,
 ) -> NDArray[Any]:
     """The grades in the order that was given, or found by one pass over the label columns."""
     if order is not None:
         return check_classes(order)
-    return find_classes(files, options, columns, BadRows("skip"))
+    return find_classes(files, options, columns, BadRows(on_bad_row))

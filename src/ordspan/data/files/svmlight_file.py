@@ -8,14 +8,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ordspan.data.files.chunks import NUMBER, BadRows, Chunk, Place
+from ordspan.data.files.chunks import NUMBER, BadRows, Chunk, Place, is_number
 from ordspan.data.files.lines import Block, FileError, blocks, numbered_lines
 
 LABEL, GROUP = "label", "qid"
 
 
 class Extent(NamedTuple):
-    """What a first look over a file finds: its grades, and its largest index of a feature."""
+    """What a first look over a file finds: its numeric grades, its largest index of a feature."""
 
     grades: set[str]
     largest: int
@@ -50,7 +50,8 @@ class SvmlightFile:
                     grades.add(grade)
                     index = rest.rpartition(b" ")[2].partition(b":")[0]
                     largest = max(largest, int(index) if index.isdigit() else -1)
-        return Extent({grade.decode(errors="replace") for grade in grades}, largest)
+        words = {grade.decode(errors="replace") for grade in grades}
+        return Extent({word for word in words if is_number(word)}, largest)
 
     def chunks(
         self, numbers: Sequence[str], texts: Sequence[str], place: Place, bad: BadRows
@@ -121,12 +122,12 @@ class SvmlightFile:
         if not words:
             return ""
         grade, *cells = words
-        if not _is_number(grade):
+        if not is_number(grade):
             return f"the grade {grade!r} is not a number"
         before = -1 if self.zero_based else 0
         for cell in (c for c in cells if not c.startswith("qid:")):
             index, _, value = cell.partition(":")
-            if not index.isdecimal() or not _is_number(value):
+            if not index.isdecimal() or not is_number(value):
                 return f"{cell!r} is not of the form index:value"
             if int(index) <= before:
                 zero = "; give --zero-based?" if int(index) == 0 else ""
@@ -139,11 +140,3 @@ class SvmlightFile:
 
 def _words(line: bytes) -> list[str]:
     return line.partition(b"#")[0].decode(errors="replace").split()
-
-
-def _is_number(text: str) -> bool:
-    try:
-        float(text)
-    except ValueError:
-        return False
-    return True

@@ -1,0 +1,36 @@
+"""The same rows in every format, for tests that train from files."""
+
+import gzip
+
+import numpy as np
+import pyarrow as pa
+from pyarrow import csv, parquet
+from sklearn.datasets import dump_svmlight_file
+
+FORMATS = ("csv", "csv.gz", "parquet", "txt", "jsonl")
+
+
+def make_rows(n_rows, seed=0):
+    """Features, and grades 1..4 that follow a noisy score."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal([0, 5, -3], [1, 10, 0.1], size=(n_rows, 3)).round(3)
+    score = X[:, 0] + (X[:, 1] - 5) / 10 + rng.normal(0, 0.5, n_rows)
+    return X, np.digitize(score, [-1, 0, 1]) + 1
+
+
+def write_rows(folder, ending, X, grades):
+    """A file of the rows; its path."""
+    path = folder / f"rows.{ending}"
+    columns = {f"x{j}": X[:, j] for j in range(X.shape[1])} | {"grade": grades}
+    table = pa.table(columns)
+    if ending == "parquet":
+        parquet.write_table(table, path, row_group_size=1500)
+    elif ending == "txt":
+        dump_svmlight_file(X, grades, str(path), zero_based=False)
+    elif ending == "jsonl":
+        path.write_text("".join(f"{row}\n".replace("'", '"') for row in table.to_pylist()))
+    else:
+        csv.write_csv(table, folder / "rows.csv")
+        if ending == "csv.gz":
+            path.write_bytes(gzip.compress((folder / "rows.csv").read_bytes()))
+    return path

@@ -1,0 +1,57 @@
+"""Running mean and spread against scikit-learn's StandardScaler and the definition."""
+
+import numpy as np
+import pytest
+from sklearn.preprocessing import StandardScaler
+
+from ordspan.core import scaling
+
+ROWS = np.random.default_rng(0).normal(3.0, 2.0, size=(60, 4))
+ROWS[:, 2] = 7.0  # never varies
+
+
+def both(walk):
+    return pytest.mark.parametrize("walk", [walk, walk.py_func], ids=["compiled", "plain"])
+
+
+@both(scaling.learn_dense)
+def test_each_row_is_scaled_by_the_rows_up_to_it(walk):
+    state, out = np.zeros((3, 4)), np.empty(ROWS.shape)
+    walk(state, ROWS, out)
+    for i in range(1, len(ROWS)):
+        expected = StandardScaler().fit(ROWS[: i + 1]).transform(ROWS[i : i + 1])[0]
+        np.testing.assert_allclose(out[i], expected, atol=1e-12)
+    np.testing.assert_array_equal(out[0], 0.0)
+
+
+@both(scaling.scale_dense)
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_later_rows_are_scaled_by_what_is_known(walk, dtype):
+    state = np.zeros((3, 4))
+    scaling.learn_dense(state, ROWS, np.empty(ROWS.shape))
+    new = ROWS[::-1].astype(dtype)
+    out = np.empty(new.shape)
+    walk(state, new, out)
+    expected = StandardScaler().fit(ROWS).transform(new.astype(np.float64))
+    np.testing.assert_allclose(out, expected, atol=1e-10)
+
+
+def test_the_cuts_between_batches_leave_no_trace():
+    whole, parts = np.zeros((3, 4)), np.zeros((3, 4))
+    out, pieces = np.empty(ROWS.shape), np.empty(ROWS.shape)
+    scaling.learn_dense(whole, ROWS, out)
+    for cut in (slice(0, 7), slice(7, 8), slice(8, 60)):
+        scaling.learn_dense(parts, ROWS[cut], pieces[cut])
+    np.testing.assert_array_equal(out, pieces)
+    np.testing.assert_array_equal(whole, parts)
+
+
+@both(scaling.scale_sparse)
+def test_sparse_values_are_divided_by_the_root_mean_square_of_those_present(walk):
+    state = np.zeros((3, 3))
+    values, columns = np.array([3.0, -2.0, 4.0, 0.0]), np.array([0, 2, 0, 1])
+    walk(state, values, columns, True)
+    np.testing.assert_allclose(values, [1.0, -1.0, 4.0 / np.sqrt((9 + 16) / 2), 0.0])
+    again = np.array([5.0, 2.0, 9.0])
+    walk(state, again, np.array([0, 2, 1]), False)
+    np.testing.assert_allclose(again, [5.0 / np.sqrt(12.5), 1.0, 0.0])

@@ -1,0 +1,322 @@
+"""Files as streams: every format gives the same rows, and a bad row is named or left out."""
+
+import gzip
+import json
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pytest
+from pyarrow import parquet
+from sklearn.datasets import dump_svmlight_file, load_svmlight_file
+from sklearn.feature_extraction import FeatureHasher
+from sklearn.preprocessing import StandardScaler
+
+from ordspan.data import stream
+from ordspan.data.files import lines, parquet_file
+from ordspan.data.files.chunks import RowError
+from ordspan.data.files.lines import FileError
+
+N = 500
+rng = np.random.default_rng(1)
+FRAME = pd.DataFrame(
+    {
+        "size": rng.normal(size=N).round(4),
+        "town": rng.choice(["Pune", "Turku", "Graz, A"], N),
+        "age": rng.integers(18, 90, N),
+        "grade": rng.integers(1, 6, N),
+        "query": np.sort(rng.integers(0, 50, N)),
+    }
+)
+
+
+@pytest.fixture(autouse=True)
+def small_blocks(monkeypatch):
+    """Many blocks also in small files."""
+    monkeypatch.setattr(lines, "BLOCK_BYTES", 700)
+    monkeypatch.setattr(parquet_file, "BATCH_ROWS", 37)
+
+
+def write(frame, path):
+    name = path.name
+    if name.endswith(".parquet"):
+        parquet.write_table(pa.Table.from_pandas(frame), path, row_group_size=90)
+        return path
+    if ".jsonl" in name:
+        text = "".join(json.dumps(row) + "\n" for row in frame.to_dict("records"))
+    else:
+        text = frame.to_csv(index=False, sep="\t" if ".tsv" in name else ",")
+    content = text.encode()
+    if name.endswith(".gz"):
+        content = gzip.compress(content)
+    path.write_bytes(content)
+    return path
+
+
+def write_zstd(frame, path):
+    with pa.output_stream(path, compression="zstd") as packed:
+        packed.write(frame.to_csv(index=False).encode())
+    return path
+
+
+def gathered(batches):
+    batches = list(batches)
+    X = [b.X.toarray() if hasattr(b.X, "toarray") else b.X for b in batches]
+    y = None if batches[0].y is None else np.concatenate([b.y for b in batches])
+    return np.vstack(X), y
+
+
+@pytest.mark.parametrize(
+    "name", ["a.csv", "a.tsv", "a.csv.gz", "a.csv.zst", "a.jsonl", "a.jsonl.gz", "a.parquet"]
+)
+def test_every_format_gives_the_same_rows(tmp_path, name):
+    path = tmp_path / name
+    write_zstd(FRAME, path) if name.endswith(".zst") else write(FRAME, path)
+    batches = stream(path, label="grade", group="query", keep=["town"], drop=["town"])
+    X, y = gathered(batches)
+    np.testing.assert_array_equal(X, FRAME[["size", "age"]])
+    np.testing.assert_array_equal(y, FRAME["grade"])
+    parts = list(batches)  # a second pass
+    assert len(parts) > 5
+    np.testing.assert_array_equal(
+        np.concatenate([p.group for p in parts]).astype(int), FRAME["query"]
+    )
+    assert pa.concat_tables([p.kept for p in parts]).column("town").to_pylist() == list(
+        FRAME["town"]
+    )
+
+
+def test_a_folder_is_the_files_in_it(tmp_path):
+    for i, part in enumerate(np.array_split(np.arange(N), 3)):
+        write(FRAME.iloc[part], tmp_path / f"part-{i}.parquet")
+    (tmp_path / "notes.md").write_text("not data")
+    X, y = gathered(stream(tmp_path, label="grade", drop=["town"]))
+    np.testing.assert_array_equal(X, FRAME[["size", "age", "query"]])
+    np.testing.assert_array_equal(y, FRAME["grade"])
+
+
+@pytest.mark.parametrize("packed", [False, True])
+def test_svmlight_is_what_scikit_learn_reads(tmp_path, packed):
+    X = np.where(rng.random((N, 9)) < 0.4, rng.normal(size=(N, 9)), 0.0)
+    grades, queries = rng.integers(0, 5, N), np.sort(rng.integers(0, 30, N))
+    path = tmp_path / "a.txt"
+    dump_svmlight_file(X, grades, str(path), zero_based=False, query_id=queries, comment="x")
+    expected = load_svmlight_file(str(path), query_id=True)
+    if packed:
+        path = tmp_path / "a.txt.gz"
+        path.write_bytes(gzip.compress((tmp_path / "a.txt").read_bytes()))
+    batches = stream(path)
+    read, y = gathered(batches)
+    np.testing.assert_array_equal(read, expected[0].toarray())
+    np.testing.assert_array_equal(y, expected[1])
+    np.testing.assert_array_equal(np.concatenate([b.group for b in batches]), expected[2])
+    assert batches.feature_names[0] == "feature 1"
+
+
+def test_words_are_hashed_as_scikit_learn_does(tmp_path):
+    X, _ = gathered(
+        stream(write(FRAME, tmp_path / "a.csv"), label="grade", text=["query"], hash_bits=5)
+    )
+    hasher = FeatureHasher(32, input_type="string")
+    words = [
+        [f"town={town}", f"query={query}"]
+        for town, query in zip(FRAME["town"], FRAME["query"], strict=True)
+    ]
+    np.testing.assert_array_equal(X[:, :2], FRAME[["size", "age"]])
+    np.testing.assert_array_equal(X[:, 2:], hasher.transform(words).toarray())
+
+
+def test_numbers_are_standardised_by_the_rows_up_to_each_and_then_by_all(tmp_path):
+    path = write(FRAME, tmp_path / "a.csv")
+    batches = stream(path, label="grade", features=["size", "age"], standardise=True)
+    X, _ = gathered(batches)
+    values = FRAME[["size", "age"]].to_numpy()
+    for i in (1, 50, N - 1):
+        expected = StandardScaler().fit(values[: i + 1]).transform(values[i : i + 1])
+        np.testing.assert_allclose(X[i : i + 1], expected, atol=1e-12)
+    again, _ = gathered(batches)
+    np.testing.assert_allclose(again, StandardScaler().fit_transform(values), atol=1e-10)
+
+
+def test_ranges_come_as_pairs_and_rows_without_labels_as_none(tmp_path):
+    path = tmp_path / "a.csv"
+    path.write_text("a,g\n1,low\n2,low-mid\n3,>=mid\n")
+    (batch,) = stream(path, label="g", order=["low", "mid", "high"])
+    assert batch.y.tolist() == [["low", "low"], ["low", "mid"], ["mid", "high"]]
+    (batch,) = stream(path, features=["a"])
+    assert batch.y is None
+
+
+def test_windows_line_ends_blank_lines_and_a_byte_order_mark_do_no_harm(tmp_path):
+    path = tmp_path / "a.csv"
+    path.write_bytes(b"\xef\xbb\xbfa,g\r\n1,1\r\n\r\n2,2\r\n3,x\r\n")
+    batches = stream(path, label="g", order=[1, 2], on_bad_row="skip")
+    X, y = gathered(batches)
+    assert (X.ravel().tolist(), y.tolist(), batches.skipped) == ([1.0, 2.0], [1, 2], 1)
+    with pytest.raises(RowError, match="line 5: column 'g': grade 'x'"):
+        list(stream(path, label="g", order=[1, 2]))
+
+
+GOOD = "".join(f"{i},{i % 3}.5,{i % 4 + 1}\n" for i in range(200))
+
+
+@pytest.mark.parametrize(
+    ("line", "told"),
+    [
+        (b"x,1,2", "column 'a' holds 'x', not a number"),
+        (b"nan,1,2", "column 'a' is empty or NaN"),
+        (b",1,2", "column 'a' is empty or NaN"),
+        (b"1,-inf,2", "column 'b' holds -inf"),
+        (b"1,1e99,2", "column 'b' holds 1e\\+99"),
+        (b"1,1,7", "grade '7' is not among"),
+        (b"1,1,", "the label is empty"),
+        (b"1,1,4-2", "lower end of '4-2' is above"),
+        (b"1,1", "2 fields, but the header has 3"),
+        (b"1,1,2,3", "4 fields, but the header has 3"),
+        (b"1,\xff,2", "byte 3 is not UTF-8"),
+        (b'1,"1,2', "2 fields.*quoted cell must not span"),
+    ],
+)
+def test_a_bad_line_is_named_or_skipped(tmp_path, line, told):
+    path = tmp_path / "a.csv"
+    path.write_bytes(b"a,b,g\n" + GOOD.encode() + line + b"\n" + GOOD.encode())
+    wanted = {"label": "g", "order": [1, 2, 3, 4]}
+    with pytest.raises(RowError, match=rf"a\.csv, line 202: .*{told}"):
+        list(stream(path, **wanted))
+    batches = stream(path, on_bad_row="skip", **wanted)
+    assert sum(len(b.y) for b in batches) == 400
+    assert batches.skipped == 1
+
+
+@pytest.mark.parametrize(
+    ("line", "told"),
+    [
+        (b"x 1:1", "the grade 'x' is not a number"),
+        (b"1 1:z", "'1:z' is not of the form index:value"),
+        (b"1 2:1 1:1", "index 1 in '1:1' does not rise"),
+        (b"1 0:1", "index 0 in '0:1' does not rise; give --zero-based"),
+        (b"1 1:nan", "'feature 1' is empty or NaN"),
+        (b"9 1:1", "grade '9' is not among"),
+        (b"1 9:1", "index 9, but there are 3 features"),
+    ],
+)
+def test_a_bad_svmlight_line_is_named_or_skipped(tmp_path, line, told):
+    path = tmp_path / "a.txt"
+    good = "".join(f"{i % 3} qid:{i} 1:{i} 3:0.5\n" for i in range(100)).encode()
+    path.write_bytes(b"# about\n" + good + line + b"\n" + good)
+    wanted = {"order": [0, 1, 2], "n_features": 3}
+    with pytest.raises(RowError, match=rf"a\.txt, line 102: .*{told}"):
+        list(stream(path, **wanted))
+    batches = stream(path, on_bad_row="skip", **wanted)
+    assert sum(len(b.y) for b in batches) == 200
+    assert batches.skipped == 1
+
+
+@pytest.mark.parametrize(
+    ("line", "told"),
+    [
+        ('{"a": "x", "g": 1}', "column 'a' holds 'x', not a number"),
+        ('{"g": 1}', "column 'a' is empty"),
+        ('{"a": 1}', "the label is empty"),
+        ('{"a": 1, "g": 1', "not JSON"),
+        ("[1, 2]", "is not an object"),
+    ],
+)
+def test_a_bad_json_line_is_named_or_skipped(tmp_path, line, told):
+    path = tmp_path / "a.jsonl"
+    good = "".join(f'{{"a": {i}, "g": [1, {i % 2 + 1}]}}\n' for i in range(100))
+    path.write_text(good + line + "\n" + good)
+    with pytest.raises(RowError, match=rf"a\.jsonl, line 101: .*{told}"):
+        list(stream(path, label="g", order=[1, 2]))
+    batches = stream(path, label="g", order=[1, 2], on_bad_row="skip")
+    assert sum(len(b.y) for b in batches) == 200
+    assert batches.skipped == 1
+
+
+def test_a_bad_parquet_row_is_named(tmp_path):
+    frame = FRAME.copy()
+    frame.loc[123, "size"] = np.nan
+    with pytest.raises(RowError, match=r"a\.parquet, row 124: column 'size' is empty or NaN"):
+        list(stream(write(frame, tmp_path / "a.parquet"), label="grade"))
+
+
+def damaged(tmp_path):
+    """Files that cannot be read, and what is told of each."""
+    whole = gzip.compress(("a,g\n" + "1,2\n3,4\n" * 5000).encode())
+    table = write(FRAME, tmp_path / "whole.parquet").read_bytes()
+    packed = write_zstd(pd.concat([FRAME] * 20), tmp_path / "whole.csv.zst").read_bytes()
+    return {
+        "cut.csv.gz": (whole[: len(whole) // 2], "cut short"),
+        "not.csv.gz": (b"a,g\n1,2\n", "damaged"),
+        "cut.csv.zst": (packed[: len(packed) // 2], "cut short"),
+        "cut.parquet": (table[: len(table) // 2], "not a Parquet file, damaged or cut short"),
+        "middle.parquet": (table[:200] + bytes(300) + table[500:], "damaged"),
+        "empty.csv": (b"", "the file is empty"),
+        "header.csv": (b"a,g\n", "no row under it"),
+        "empty.txt": (b"\n# nothing\n", "the file is empty"),
+        "empty.jsonl": (b"\n", "the file is empty"),
+        "twice.csv": (b"a,a\n1,2\n", "'a' more than once"),
+        "words.csv": (b"\xff,g\n1,2\n", "line 1: byte 1 is not UTF-8"),
+        "semicolon.csv": (b"a;g\n1;2\n", "no column 'g'; there are a;g; give --delimiter ';'"),
+        "date.csv": (b"d,g\n2020-01-01,1\n", "column 'd' holds neither numbers nor words"),
+        "unknown.xyz": (b"1", "ending '.xyz' tells no format"),
+    }
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "cut.csv.gz",
+        "not.csv.gz",
+        "cut.csv.zst",
+        "cut.parquet",
+        "middle.parquet",
+        "empty.csv",
+        "header.csv",
+        "empty.txt",
+        "empty.jsonl",
+        "twice.csv",
+        "words.csv",
+        "semicolon.csv",
+        "date.csv",
+        "unknown.xyz",
+    ],
+)
+def test_a_damaged_or_foreign_file_is_told(tmp_path, name):
+    content, told = damaged(tmp_path)[name]
+    (tmp_path / name).write_bytes(content)
+    with pytest.raises(ValueError, match=told):
+        list(stream(tmp_path / name, label="grade" if "parquet" in name else "g", order=[1, 2, 4]))
+
+
+@pytest.mark.parametrize(
+    ("choice", "told"),
+    [
+        ({"label": "nope"}, "no column 'nope'"),
+        ({"label": "grade", "features": ["zz"]}, "no column 'zz'"),
+        ({"label": "grade", "drop": ["zz"]}, "no column 'zz'"),
+        ({"label": "grade", "lower": "age"}, "either a label column, or"),
+        ({"label": "grade", "hash_bits": 99}, "hash_bits must be in"),
+        ({"label": "grade", "format": "xls"}, "unknown format 'xls'"),
+        ({"label": "grade", "on_bad_row": "ask"}, "on_bad_row must be"),
+        ({"label": "town"}, "the grades are named"),
+        ({"label": "grade", "features": ["grade"]}, "no column is left"),
+    ],
+)
+def test_a_wrong_choice_is_told(tmp_path, choice, told):
+    with pytest.raises(ValueError, match=told):
+        list(stream(write(FRAME, tmp_path / "a.csv"), **choice))
+
+
+def test_no_such_file_and_no_file():
+    with pytest.raises(FileError, match=r"nowhere\.csv: no such file"):
+        stream("nowhere.csv", label="g")
+    with pytest.raises(FileError, match="no file was named"):
+        stream([], label="g")
+
+
+def test_a_text_without_line_ends_is_refused_in_bounded_memory(tmp_path, monkeypatch):
+    monkeypatch.setattr(lines, "LONGEST_LINE", 2000)
+    (tmp_path / "a.csv").write_bytes(b"a" * 5000)
+    with pytest.raises(FileError, match="line 1: longer than 2000 bytes; is this a text file"):
+        stream(tmp_path / "a.csv", label="g")
