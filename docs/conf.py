@@ -21,17 +21,22 @@ extensions = [
     "sphinx_gallery.gen_gallery",
     "myst_parser",
     "mathml",
+    "optional_pages",
 ]
 templates_path = ["_templates"]
 exclude_patterns = ["_build", "reproduced/errors.md", "reproduced/when.md"]
-# pages of other rooms are listed by patterns, and one that is not there yet is no mistake
-suppress_warnings = ["toc.empty_glob"]
+
+# listed in the tables of contents, and left out of them where a page is not written
+optional_pages = ["kernels", "scale", "peers"]
 
 myst_enable_extensions = ["dollarmath"]
 myst_heading_anchors = 3
 myst_update_mathjax = False
 html_math_renderer = "mathml"
+highlight_options = {"python": {"stripnl": True}}  # doctests end with an empty line, pages need not
 
+default_role = "py:obj"  # a name in single backticks
+toc_object_entries_show_parents = "hide"
 autosummary_generate = True
 autodoc_typehints = "none"  # the types stand in the docstrings, in words
 numpydoc_show_class_members = False  # the template of a class lists them

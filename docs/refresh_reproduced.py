@@ -40,8 +40,8 @@ def mean_errors(summary: Path) -> str:
 
 
 def error_cell(row: dict[str, str]) -> str:
-    """The error, and the C it was reached with where there is one."""
-    return f"{float(row['mae']):.3f}" + (f" (C = {float(row['C']):g})" if row["C"] else "")
+    """The error, and in brackets the C it was reached with where there is one."""
+    return f"{float(row['mae']):.3f}" + (f" ({float(row['C']):g})" if row["C"] else "")
 
 
 def circumstances(results: Path) -> str:

@@ -38,18 +38,17 @@ y = intervals(grades, np.where(unsure, np.inf, grades), classes=range(5))
 print(y[:4])
 
 # %%
-# NDCG@10 is 1 if the ten best pages of every query come first, in order. With many features the
-# balanced metric, which lets the thresholds move as fast as the scores, is the better choice.
+# ``NDCG@10`` is 1 if the ten best pages of every query come first, in order. With many features
+# the balanced metric, which lets the thresholds move as fast as the scores, is the better choice.
 
 
-def ndcg(model):
-    """Mean NDCG@10 of the test queries, ordered by the score of a model."""
-    true, scores = grades[test], model.latent(X[test])
-    return ndcg_score(true.reshape(-1, n_pages), scores.reshape(-1, n_pages), k=10)
+def ndcg(scores):
+    """Mean NDCG@10 of the test queries, their pages ordered by score."""
+    return ndcg_score(grades[test].reshape(-1, n_pages), scores.reshape(-1, n_pages), k=10)
 
 
 def learn(rows, labels):
-    """A model learned from some rows."""
+    """The model learned from some rows."""
     model = OrdinalPA(metric="balanced", classes=range(5), random_state=0)
     return model.fit(X[rows], labels[rows])
 
@@ -60,14 +59,14 @@ for column, size in enumerate(sizes):
     for draw in range(n_draws):
         chosen = rng.choice(np.arange(n_test, n_queries), size, replace=False)
         rows = np.isin(query, chosen)
-        quality["exact"][column, draw] = ndcg(learn(rows, grades))
-        quality["mixed"][column, draw] = ndcg(learn(rows, y))
-        quality["rest"][column, draw] = ndcg(learn(rows & ~unsure, grades))
+        quality["exact"][column, draw] = ndcg(learn(rows, grades).latent(X[test]))
+        quality["mixed"][column, draw] = ndcg(learn(rows, y).latent(X[test]))
+        rows &= ~unsure
+        quality["rest"][column, draw] = ndcg(learn(rows, grades).latent(X[test]))
 
 for name, values in quality.items():
     print(f"{name:6}", values.mean(axis=1).round(3))
-by_chance = ndcg_score(grades[test].reshape(-1, n_pages), rng.random((n_test, n_pages)), k=10)
-print(f"in random order {by_chance:.3f}")
+print(f"in random order {ndcg(rng.random(test.sum())):.3f}")
 
 # %%
 # On the left, what an "at least" is worth: less than a grade, more than nothing. On the right, what

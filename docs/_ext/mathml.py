@@ -18,7 +18,7 @@ logger = logging.getLogger(__name__)
 
 def written_as_mathml(node: nodes.Element, *, as_block: bool) -> str:
     """The MathML of a formula; what cannot be read stays as it was written."""
-    tex = node.astext()
+    tex = node.astext().replace("'", r"^{\prime}")  # docutils would write an apostrophe
     if as_block and r"\\" in tex and r"\begin" not in tex:
         tex = rf"\begin{{aligned}}{tex}\end{{aligned}}"
     try:
