@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: help setup test lint format demo bench clean
+.PHONY: help setup test lint format demo docs bench clean
 .DEFAULT_GOAL := help
 
 help: ## show the verbs
@@ -34,6 +34,10 @@ format: $(READY) ## rewrite the code in the project's style
 demo: $(READY) ## reproduce the paper on the data that can be had
 	$(BIN)/ordspan reproduce
 
+docs: $(READY) ## build the documentation site; warnings are errors
+	$(BIN)/sphinx-build --quiet --fail-on-warning --keep-going docs docs/_build/html
+	@echo 'open docs/_build/html/index.html'
+
 bench: $(READY) ## measure every speed claim of the README, one table
 	$(BIN)/pip install --quiet --disable-pip-version-check --editable '.[dev,bench]'
 	$(BIN)/python benchmarks/bench_foundation.py --save docs/benchmarks-foundation.md
@@ -42,5 +46,6 @@ bench: $(READY) ## measure every speed claim of the README, one table
 	$(BIN)/python benchmarks/bench_reproduce.py --save docs/benchmarks-reproduce.md
 
 clean: ## remove what the other verbs made
+	rm -rf docs/_build docs/gallery docs/generated
 	rm -rf $(VENV) build dist .pytest_cache .mypy_cache .ruff_cache .import_linter_cache
 	find src tests benchmarks -name __pycache__ -prune -exec rm -rf {} +

@@ -105,8 +105,24 @@ def mistake_bounds(
 def online_losses(learner: Learner, X: Any, lower: ArrayLike, upper: ArrayLike) -> Floats:
     """Hinge losses (T, K-1) of each row just before the learner learns it.
 
+    Parameters
+    ----------
+    learner : Learner
+        A learner with thresholds; it learns the rows on the way.
+    X : array or CSR matrix of shape (T, d)
+        The rows in the order in which they are learned.
+    lower, upper : array-like of shape (T,)
+        Ends of the labels' intervals, ranks 1..K.
+
+    Returns
+    -------
+    ndarray of shape (T, K - 1)
+        The losses; 0 where a threshold has no side to be on.
+
     Examples
     --------
+    >>> from ordspan.bounds import online_losses
+    >>> from ordspan.learners import LinearLearner
     >>> learner = LinearLearner(n_features=1, n_classes=3, variant="PA")
     >>> online_losses(learner, [[2.0], [2.0]], lower=[3, 3], upper=[3, 3])
     array([[1., 1.],

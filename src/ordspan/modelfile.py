@@ -71,6 +71,20 @@ def load(path: str | os.PathLike[str]) -> Any:
     -------
     estimator
         Predicts, and goes on with ``partial_fit``, exactly as the one that was saved.
+
+    Raises
+    ------
+    ModelFileError
+        The file is damaged, foreign or of a newer format; a ``ValueError`` too.
+
+    Examples
+    --------
+    >>> import tempfile, pathlib
+    >>> from ordspan import OrdinalPA, load, save
+    >>> path = pathlib.Path(tempfile.mkdtemp()) / "model.ordspan"
+    >>> save(OrdinalPA("PA-II", random_state=0).fit([[0.0], [1.0]], [1, 2]), path)
+    >>> load(path)
+    OrdinalPA(random_state=0, variant='PA-II')
     """
     return from_bytes(Path(path).read_bytes(), str(path))
 

@@ -52,21 +52,54 @@ class Comparator(NamedTuple):
 class Bound(NamedTuple):
     """One statement about one stream.
 
-    ``holds`` is None where the statement does not apply, or before `observe`.
+    Parameters
+    ----------
+    name : str
+        Which theorem or corollary.
+    bound : float
+        What the run can lose at most, by the statement.
+    observed : float
+        Sum of the losses of the online run, each to the given power.
+    holds : bool or None
+        Whether the run kept the bound; None where the statement does not apply, or before
+        `observe`.
+    K : int
+        Number of classes.
+    c : int
+        Width of the narrowest interval.
+    R2 : float
+        Largest squared norm of a row.
+    D : float
+        The statement's own constant.
+    C : float or None
+        The aggressiveness that the statement is about; PA has none.
+    comparator_norm : float
+        Norm of the comparator, weights and thresholds together.
+    comparator_loss : float
+        Sum of the comparator's losses, each to the given power.
+    power : int
+        1 where hinge losses are summed, 2 where their squares are.
+
+    Examples
+    --------
+    >>> from ordspan.bounds import mistake_bounds
+    >>> bound = mistake_bounds([[1.0]], [1], classes=[1, 2], comparator=([-0.5], [0.5]))[0]
+    >>> bound.name, bound.observed, round(bound.bound, 3), bound.holds
+    ('PA general', 1.0, 2.0, True)
     """
 
     name: str
     bound: float
-    observed: float  # sum of the losses, each to the given power, of the online run
+    observed: float
     holds: bool | None
     K: int
     c: int
     R2: float
     D: float
-    C: float | None  # the aggressiveness that the statement is about; PA has none
+    C: float | None
     comparator_norm: float
-    comparator_loss: float  # in the same power
-    power: int  # 1: hinge losses are summed, 2: their squares
+    comparator_loss: float
+    power: int
 
     @property
     def tightness(self) -> float:

@@ -34,6 +34,21 @@ def distance(predicted: ArrayLike, lower: ArrayLike, upper: ArrayLike) -> NDArra
 def mean_absolute_error(true: ArrayLike, predicted: ArrayLike) -> float:
     """Mean distance in ranks from the prediction to an exact label (n,) or an interval (n, 2).
 
+    Parameters
+    ----------
+    true : array-like of shape (n,) or (n, 2)
+        Exact ranks or numbers, or inclusive intervals of them.
+    predicted : array-like of shape (n,)
+        Predictions on the same scale.
+
+    Returns
+    -------
+    float
+        0 if every prediction equals its label or lies in its interval.
+
+    Examples
+    --------
+    >>> from ordspan.metrics import mean_absolute_error
     >>> mean_absolute_error([1, 2, 3], [1, 3, 5])
     1.0
     >>> mean_absolute_error([[1, 2], [2, 4]], [3, 3])
@@ -49,6 +64,21 @@ def macro_mean_absolute_error(true: ArrayLike, predicted: ArrayLike) -> float:
     Classes without an example do not count, and an interval counts as a class of its own: rare
     grades weigh as much as frequent ones.
 
+    Parameters
+    ----------
+    true : array-like of shape (n,) or (n, 2)
+        Exact ranks or numbers, or inclusive intervals of them.
+    predicted : array-like of shape (n,)
+        Predictions on the same scale.
+
+    Returns
+    -------
+    float
+        The mean over classes, 0 if every prediction is right.
+
+    Examples
+    --------
+    >>> from ordspan.metrics import macro_mean_absolute_error
     >>> macro_mean_absolute_error([1, 1, 1, 5], [1, 1, 1, 3])
     1.0
     """
@@ -62,6 +92,21 @@ def macro_mean_absolute_error(true: ArrayLike, predicted: ArrayLike) -> float:
 def accuracy(true: ArrayLike, predicted: ArrayLike) -> float:
     """Share of predictions equal to the exact label.
 
+    Parameters
+    ----------
+    true : array-like of shape (n,)
+        Exact ranks or numbers; intervals of width zero count as exact.
+    predicted : array-like of shape (n,)
+        Predictions on the same scale.
+
+    Returns
+    -------
+    float
+        From 0 to 1.
+
+    Examples
+    --------
+    >>> from ordspan.metrics import accuracy
     >>> accuracy([1, 2, 3, 3], [1, 2, 3, 1])
     0.75
     """
@@ -74,6 +119,21 @@ def accuracy(true: ArrayLike, predicted: ArrayLike) -> float:
 def inside_interval(true: ArrayLike, predicted: ArrayLike) -> float:
     """Share of predictions that lie inside the label's interval.
 
+    Parameters
+    ----------
+    true : array-like of shape (n,) or (n, 2)
+        Exact ranks or numbers, or inclusive intervals of them.
+    predicted : array-like of shape (n,)
+        Predictions on the same scale.
+
+    Returns
+    -------
+    float
+        From 0 to 1; the accuracy if all labels are exact.
+
+    Examples
+    --------
+    >>> from ordspan.metrics import inside_interval
     >>> inside_interval([[1, 2], [2, 4]], [3, 3])
     0.5
     """
@@ -86,8 +146,25 @@ def quadratic_weighted_kappa(true: ArrayLike, predicted: ArrayLike) -> float:
 
     Where labels and predictions are one and the same constant, agreement is perfect: 1.
 
+    Parameters
+    ----------
+    true : array-like of shape (n,)
+        Exact ranks or numbers; intervals of width zero count as exact.
+    predicted : array-like of shape (n,)
+        Predictions on the same scale.
+
+    Returns
+    -------
+    float
+        At most 1; below 0 where agreement is worse than chance.
+
+    Examples
+    --------
+    >>> from ordspan.metrics import quadratic_weighted_kappa
     >>> quadratic_weighted_kappa([1, 2, 3], [1, 2, 3])
     1.0
+    >>> quadratic_weighted_kappa([1, 2, 3], [3, 2, 1])
+    -1.0
     """
     lower, upper, ranks = _ends(true, predicted)
     if not np.array_equal(lower, upper):

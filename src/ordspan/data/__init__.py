@@ -54,6 +54,11 @@ def load(
     **choices
         Keywords of the data set's own function, such as ``sex="one-column"`` of ``abalone``.
 
+    Returns
+    -------
+    Dataset
+        Standardised rows and ranks 1..K.
+
     Raises
     ------
     DataUnavailable
@@ -63,6 +68,7 @@ def load(
 
     Examples
     --------
+    >>> from ordspan.data import load
     >>> load("synthetic", n=500).X.shape
     (500, 10)
     """

@@ -49,6 +49,11 @@ def mslr(
         Folder to look in first; left out, the one ORDSPAN_DATA names.
     progress : callable, optional
         Not used, as nothing is downloaded; here so that all data sets are called alike.
+
+    Returns
+    -------
+    Dataset
+        Standardised rows and ranks 1..5.
     """
     check_choice("parts", parts, tuple(MSLR_PARTS))
     files = find_fold(MSLR_PARTS[parts], data_dir)

@@ -34,7 +34,23 @@ SEXES = {"M": 1.0, "F": -1.0, "I": 0.0}
 
 @dataclass(frozen=True)
 class Truth:
-    """The ranker a synthetic data set was made with, and its error on that very sample."""
+    """The ranker a synthetic data set was made with, and its error on that very sample.
+
+    Parameters
+    ----------
+    weights : ndarray of shape (d,)
+        Weights of the score, a vector of length 1.
+    thresholds : ndarray of shape (K - 1,)
+        Thresholds between the classes.
+    mae : float
+        Mean absolute error of the ranker on the sample, in ranks.
+
+    Examples
+    --------
+    >>> from ordspan.data import synthetic
+    >>> synthetic(n=1000, n_classes=3, noise=0.0).truth.thresholds.round(2)
+    array([-0.43,  0.43])
+    """
 
     weights: Floats
     thresholds: Floats
@@ -45,7 +61,7 @@ class Truth:
 class Dataset:
     """A data set to learn from.
 
-    Attributes
+    Parameters
     ----------
     name : str
         Its name, as ``load`` takes it.
@@ -54,13 +70,20 @@ class Dataset:
     ranks : ndarray of shape (n,)
         Classes 1..K.
     n_classes : int
-        K.
+        Number of classes K.
     feature_names : tuple of str
         Names of the columns.
     source : str
         In words, where the rows came from.
     truth : Truth or None
         The true ranker, where it is known.
+
+    Examples
+    --------
+    >>> from ordspan.data import synthetic
+    >>> data = synthetic(n=100, n_features=3)
+    >>> data.X.shape, data.n_classes, data.feature_names
+    ((100, 3), 5, ('feature 1', 'feature 2', 'feature 3'))
     """
 
     name: str
@@ -123,6 +146,11 @@ def california(*, data_dir: DataDir = None, progress: Progress | None = None) ->
         Folder to look in first; left out, the one ORDSPAN_DATA names.
     progress : callable, optional
         Called with the bytes done and the bytes in all, or None, while a download runs.
+
+    Returns
+    -------
+    Dataset
+        Standardised rows and ranks 1..5.
     """
     found = find("california", data_dir, progress)
     table = np.loadtxt(io.BytesIO(found.content), delimiter=",")
@@ -141,8 +169,15 @@ def abalone(
     sex : {"one-hot", "one-column"}
         Three columns that are 1 for M, F and I each, 10 features in all; or one column with
         1 for M, -1 for F and 0 for I (infant), the 8 features the paper counts.
-    data_dir, progress
-        As for ``california``.
+    data_dir : path, optional
+        Folder to look in first; left out, the one ORDSPAN_DATA names.
+    progress : callable, optional
+        Called with the bytes done and the bytes in all, or None, while a download runs.
+
+    Returns
+    -------
+    Dataset
+        Standardised rows and ranks 1..4.
     """
     check_choice("sex", sex, ("one-hot", "one-column"))
     found = find("abalone", data_dir, progress)
@@ -175,8 +210,15 @@ def parkinson(
         Keep motor_UPDRS as a feature. It is a part of the score to predict, and nearly tells it.
     subject : bool
         Keep the number of the patient as a feature.
-    data_dir, progress
-        As for ``california``.
+    data_dir : path, optional
+        Folder to look in first; left out, the one ORDSPAN_DATA names.
+    progress : callable, optional
+        Called with the bytes done and the bytes in all, or None, while a download runs.
+
+    Returns
+    -------
+    Dataset
+        Standardised rows and ranks 1..4.
 
     Notes
     -----

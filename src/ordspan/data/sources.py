@@ -73,7 +73,23 @@ MSLR_WAY = (
 
 
 class DataUnavailable(LookupError):  # noqa: N818 - the name says what is the matter
-    """A data set that cannot be had here: its name, the reason and the way to get it."""
+    """A data set that cannot be had here: its name, the reason and the way to get it.
+
+    Parameters
+    ----------
+    name : str
+        Name of the data set.
+    reason : str
+        Why it cannot be had.
+    way_to_get_it : str
+        What to do about it.
+
+    Examples
+    --------
+    >>> from ordspan.data import DataUnavailable
+    >>> print(DataUnavailable("mslr", "no file train.txt", "name its folder with data_dir"))
+    mslr: no file train.txt; name its folder with data_dir
+    """
 
     def __init__(self, name: str, reason: str, way_to_get_it: str) -> None:
         super().__init__(name, reason, way_to_get_it)
@@ -84,7 +100,22 @@ class DataUnavailable(LookupError):  # noqa: N818 - the name says what is the ma
 
 
 class CorruptFile(ValueError):  # noqa: N818
-    """A file that is there but is not what it should be."""
+    """A file that is there but is not what it should be.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> from ordspan.data import CorruptFile, abalone
+    >>> folder = pathlib.Path(tempfile.mkdtemp())
+    >>> (folder / "abalone").mkdir()
+    >>> (folder / "abalone" / "abalone.data").write_text("not what it was")
+    15
+    >>> try:
+    ...     abalone(data_dir=folder)
+    ... except CorruptFile as error:
+    ...     print(str(error).split(": ")[0])
+    /.../abalone/abalone.data is damaged or another version
+    """
 
 
 class BrokenAnswer(Exception):  # noqa: N818

@@ -39,6 +39,7 @@ def synthetic(
 
     Examples
     --------
+    >>> from ordspan.data import synthetic
     >>> synthetic(noise=0.0).truth.mae
     0.0
     """

@@ -116,7 +116,18 @@ class BaseOrdinal(ClassifierMixin, BaseEstimator):
         return self._learner.predict_many(X, feature_names=self._names())
 
     def predict(self, X: Any) -> NDArray[Any]:
-        """Class of every row, in the user's own labels."""
+        """Class of every row, in the user's own labels.
+
+        Parameters
+        ----------
+        X : array-like or CSR matrix of shape (n, d)
+            Features, as in ``fit``.
+
+        Returns
+        -------
+        ndarray of shape (n,)
+            One of ``classes_`` for every row.
+        """
         ranks = self._ranks(X)
         return self.classes_[ranks - 1]
 
@@ -124,6 +135,20 @@ class BaseOrdinal(ClassifierMixin, BaseEstimator):
         """Minus the mean distance in ranks from the prediction to the label's interval.
 
         0 is perfect; larger is better.
+
+        Parameters
+        ----------
+        X : array-like or CSR matrix of shape (n, d)
+            Features, as in ``fit``.
+        y : array-like of shape (n,) or (n, 2)
+            Exact labels, or inclusive intervals ``[lower, upper]``.
+        sample_weight : array-like of shape (n,), optional
+            Weights of the rows in the mean.
+
+        Returns
+        -------
+        float
+            Minus the mean distance.
         """
         ranks = self._ranks(X)
         labels = read_labels(y)
@@ -156,6 +181,7 @@ class OrdinalEstimator(BaseOrdinal):
         Returns
         -------
         self
+            The estimator itself; after an error it is as it was before the call.
         """
         with unchanged_on_error(self):
             X, classes, lower, upper, weight = self._prepared(X, y, sample_weight)
@@ -174,15 +200,20 @@ class OrdinalEstimator(BaseOrdinal):
 
         Parameters
         ----------
-        X, y, sample_weight :
-            As in ``fit``.
+        X : array-like or CSR matrix of shape (n, d)
+            Features; standardise them first.
+        y : array-like of shape (n,) or (n, 2)
+            Exact labels, or inclusive intervals ``[lower, upper]``, in your own labels.
         classes : array-like, optional
             All classes from lowest to highest; needed in the first call unless the estimator was
             given ``classes`` or ``y`` is an ordered Categorical.
+        sample_weight : array-like of shape (n,), optional
+            Scales C (the step size of the baselines) of each row; 0 leaves a row out.
 
         Returns
         -------
         self
+            The estimator itself; after an error it is as it was before the call.
         """
         with unchanged_on_error(self):
             first = not self.__sklearn_is_fitted__()
@@ -243,7 +274,18 @@ class ThresholdModel(BaseOrdinal):
         return self._learner.thresholds
 
     def latent(self, X: Any) -> NDArray[np.float64]:
-        """Score of every row on the scale of ``thresholds_``."""
+        """Score of every row on the scale of ``thresholds_``.
+
+        Parameters
+        ----------
+        X : array-like or CSR matrix of shape (n, d)
+            Features, as in ``fit``.
+
+        Returns
+        -------
+        ndarray of shape (n,)
+            The scores w.x.
+        """
         check_is_fitted(self)
         X = self._checked(X, reset=False)
         return self._learner.latent(X, feature_names=self._names())
@@ -254,6 +296,16 @@ class ThresholdModel(BaseOrdinal):
         Positive for the predicted class alone, so its argmax is ``predict``; minus the distance to
         the band for the others. With two classes it is one column, (n,), positive for the second,
         as everywhere in scikit-learn.
+
+        Parameters
+        ----------
+        X : array-like or CSR matrix of shape (n, d)
+            Features, as in ``fit``.
+
+        Returns
+        -------
+        ndarray of shape (n, K) or (n,)
+            Larger is further inside.
         """
         score = self.latent(X)
         tiny = np.finfo(np.float64).tiny  # a score on a threshold belongs to the class above

@@ -190,7 +190,18 @@ class VectorEstimator(OrdinalEstimator):
     """An estimator with one weight vector per class; the highest score wins."""
 
     def decision_function(self, X: Any) -> NDArray[np.float64]:
-        """Score of every class, (n, K); with two classes their difference, (n,)."""
+        """Score of every class, (n, K); with two classes their difference, (n,).
+
+        Parameters
+        ----------
+        X : array-like or CSR matrix of shape (n, d)
+            Features, as in ``fit``.
+
+        Returns
+        -------
+        ndarray of shape (n, K) or (n,)
+            The highest score is that of the predicted class.
+        """
         check_is_fitted(self)
         X = self._checked(X, reset=False)
         scores = self._learner.latent(X, feature_names=self._names())

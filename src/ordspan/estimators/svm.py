@@ -19,10 +19,11 @@ from ordspan.learners.linear import check_rule
 class OrdinalSVM(ThresholdModel):
     """Large-margin ordinal regression from exact or interval labels, solved to a known accuracy.
 
-    Minimises 1/2 |w|^2 + 1/2 |theta|^2 + C times the sum over rows of the interval-insensitive
-    hinge losses of their required thresholds. With exact labels this is SVOR-IMC, support vector
-    ordinal regression with implicit constraints (Chu & Keerthi, 2005); with interval labels it is
-    the problem that VILMA solves in batch with cutting planes (Antoniuk, Franc & Hlavac, 2014).
+    Minimises ``1/2 |w|^2 + 1/2 |theta|^2`` plus C times the sum over rows of the
+    interval-insensitive hinge losses of their required thresholds. With exact labels this is
+    SVOR-IMC, support vector ordinal regression with implicit constraints (Chu & Keerthi, 2005);
+    with interval labels it is the problem that VILMA solves in batch with cutting planes
+    (Antoniuk, Franc & Hlavac, 2014).
     Here it is solved by dual coordinate ascent whose step for one row is the exact root that
     `OrdinalPA` uses, and the duality gap proves how far the result can be from the best.
 
@@ -56,7 +57,7 @@ class OrdinalSVM(ThresholdModel):
     classes_ : ndarray of shape (K,)
         The classes from lowest to highest.
     duality_gap_ : float
-        (primal_value_ - dual_value_) / primal_value_: no ranker is better by a larger share.
+        ``(primal_value_ - dual_value_) / primal_value_``: no ranker is better by a larger share.
     primal_value_, dual_value_ : float
         Value of the result, and a value that no ranker falls below.
     n_iter_ : int
@@ -115,6 +116,7 @@ class OrdinalSVM(ThresholdModel):
         Returns
         -------
         self
+            The estimator itself; after an error it is as it was before the call.
         """
         with unchanged_on_error(self):
             X, classes, lower, upper, weight = self._prepared(X, y, sample_weight)

@@ -74,6 +74,30 @@ class Learner:
     """An online ranker on ranks 1..K; subclasses choose the rule.
 
     All that it knows is the one array ``memory``: copy it to remember, write it back to forget.
+
+    Parameters
+    ----------
+    n_features, n_classes : int
+        Length of a row, and the number of ranks K.
+    rule : int
+        The rule, by the number that the compiled code knows it by.
+    strength : float
+        C of the passive-aggressive rules, the step size of the others.
+    average : bool
+        Predict with the average of all iterates instead of the last.
+    metric : int
+        The metric, by the number that the compiled code knows it by.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from ordspan.learners import LinearLearner
+    >>> learner = LinearLearner(n_features=1, n_classes=2)
+    >>> before = learner.memory.copy()
+    >>> learner.learn_one(np.array([1.0]), 1)
+    2
+    >>> learner.restore(before).weights
+    array([0.])
     """
 
     def __init__(
@@ -98,7 +122,18 @@ class Learner:
         return updates.view.py_func(self.memory)  # type: ignore[no-untyped-call]
 
     def restore(self, memory: Floats) -> Self:
-        """Take over the memory of a learner of the same kind and shape."""
+        """Take over the memory of a learner of the same kind and shape.
+
+        Parameters
+        ----------
+        memory : ndarray
+            A copy of the ``memory`` of this learner, or of one made with the same parameters.
+
+        Returns
+        -------
+        self
+            The learner itself.
+        """
         settings = (..., slice(0, updates.METRIC + 1))
         same_shape = memory.shape == self.memory.shape
         if not same_shape or np.any(memory[settings] != self.memory[settings]):
@@ -107,7 +142,13 @@ class Learner:
         return self
 
     def go_on_from(self, other: Learner) -> None:
-        """Take over what another learner knows, but learn on by this one's own rule and C."""
+        """Take over what another learner knows, but learn on by this one's own rule and C.
+
+        Parameters
+        ----------
+        other : Learner
+            A learner with as many features and classes, and the same ``average`` and ``metric``.
+        """
         same_shape = self.memory.shape == other.memory.shape
         kept = slice(updates.CLASSES, updates.METRIC + 1)
         if not same_shape or np.any(self.memory[kept] != other.memory[kept]):
@@ -147,6 +188,20 @@ class Learner:
     def learn_one(self, x: NDArray[Any], lower: int, upper: int | None = None) -> int:
         """Learn one example with rank in lower..upper; returns the rank predicted before.
 
+        Parameters
+        ----------
+        x : array of shape (d,)
+            The row.
+        lower, upper : int
+            Ends of the label's interval, ranks 1..K; ``upper`` left out means an exact label.
+
+        Returns
+        -------
+        int
+            The rank that was predicted for the row before it was learned.
+
+        Examples
+        --------
         >>> LinearLearner(n_features=2, n_classes=3).learn_one(np.array([1.0, 0.0]), 1, 2)
         3
         """
@@ -168,7 +223,18 @@ class Learner:
         return rank
 
     def predict_one(self, x: NDArray[Any]) -> int:
-        """Rank of one example."""
+        """Rank of one example.
+
+        Parameters
+        ----------
+        x : array of shape (d,)
+            The row.
+
+        Returns
+        -------
+        int
+            Its rank, 1..K.
+        """
         x = as_row(x)
         rank = updates.predict_one(self.memory, x)
         if rank <= 0:
@@ -211,6 +277,11 @@ class Learner:
             Also return the rank predicted for each row before it was learned.
         feature_names : sequence, optional
             Names for the message about a bad value.
+
+        Returns
+        -------
+        ndarray of shape (n,) or None
+            The ranks predicted on the way, if asked for.
         """
         matrix = self._checked(X)
         low, high = check_ranks(lower, lower if upper is None else upper, self.n_classes)
@@ -254,12 +325,38 @@ class Learner:
         return matrix
 
     def latent(self, X: Any, *, feature_names: Any = None) -> Floats:
-        """Score of every row, (n,); one column per class, (n, K), where there are no thresholds."""
+        """Score of every row, (n,); one column per class, (n, K), where there are no thresholds.
+
+        Parameters
+        ----------
+        X : array or CSR matrix of shape (n, d)
+            Rows, float64 or float32, any stride.
+        feature_names : sequence, optional
+            Names for the message about a bad value.
+
+        Returns
+        -------
+        ndarray of shape (n,) or (n, K)
+            The scores.
+        """
         matrix = self._checked(X)
         return _scores(self.weights, matrix, feature_names)
 
     def predict_many(self, X: Any, *, feature_names: Any = None) -> Ranks:
-        """Rank of every row."""
+        """Rank of every row.
+
+        Parameters
+        ----------
+        X : array or CSR matrix of shape (n, d)
+            Rows, float64 or float32, any stride.
+        feature_names : sequence, optional
+            Names for the message about a bad value.
+
+        Returns
+        -------
+        ndarray of shape (n,)
+            Ranks 1..K.
+        """
         latent = self.latent(X, feature_names=feature_names)
         return np.searchsorted(self.thresholds, latent, side="right").astype(np.int64) + 1
 
@@ -360,6 +457,21 @@ class PRankLearner(Learner):
     """PRank (Crammer & Singer 2001) on ranks 1..K.
 
     On an interval label only the required thresholds are moved.
+
+    Parameters
+    ----------
+    n_features, n_classes : int
+        Length of a row, and the number of ranks K.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from ordspan.learners import PRankLearner
+    >>> learner = PRankLearner(n_features=1, n_classes=3)
+    >>> learner.learn_one(np.array([1.0]), 1)  # predicted rank 3: two thresholds too few above it
+    3
+    >>> learner.weights, learner.thresholds
+    (array([-2.]), array([1., 1.]))
     """
 
     def __init__(self, n_features: int, n_classes: int) -> None:
@@ -375,17 +487,61 @@ class VectorLearner(Learner):
         return self._view().weights.reshape(self.n_classes, self.n_features).copy()
 
     def latent(self, X: Any, *, feature_names: Any = None) -> Floats:
-        """Score of every row for every class, (n, K)."""
+        """Score of every row for every class, (n, K).
+
+        Parameters
+        ----------
+        X : array or CSR matrix of shape (n, d)
+            Rows, float64 or float32, any stride.
+        feature_names : sequence, optional
+            Names for the message about a bad value.
+
+        Returns
+        -------
+        ndarray of shape (n, K)
+            The scores.
+        """
         matrix = self._checked(X)
         return np.column_stack([_scores(w, matrix, feature_names) for w in self.weights])
 
     def predict_many(self, X: Any, *, feature_names: Any = None) -> Ranks:
-        """Class with the highest score, the lowest of equals."""
+        """Class with the highest score, the lowest of equals.
+
+        Parameters
+        ----------
+        X : array or CSR matrix of shape (n, d)
+            Rows, float64 or float32, any stride.
+        feature_names : sequence, optional
+            Names for the message about a bad value.
+
+        Returns
+        -------
+        ndarray of shape (n,)
+            Ranks 1..K.
+        """
         return np.argmax(self.latent(X, feature_names=feature_names), axis=1).astype(np.int64) + 1
 
 
 class PerceptronLearner(VectorLearner):
-    """Multiclass perceptron with the max-score update (Crammer & Singer 2003) on ranks 1..K."""
+    """Multiclass perceptron with the max-score update (Crammer & Singer 2003) on ranks 1..K.
+
+    On an interval label the best class inside is preferred to the best class outside.
+
+    Parameters
+    ----------
+    n_features, n_classes : int
+        Length of a row, and the number of ranks K.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from ordspan.learners import PerceptronLearner
+    >>> learner = PerceptronLearner(n_features=1, n_classes=3)
+    >>> learner.learn_one(np.array([1.0]), 2)  # all scores are equal: predicts the lowest class
+    1
+    >>> learner.weights.ravel()  # its class up, the one predicted down
+    array([-1.,  1.,  0.])
+    """
 
     def __init__(self, n_features: int, n_classes: int) -> None:
         super().__init__(

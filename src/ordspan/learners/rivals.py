@@ -30,8 +30,8 @@ class MulticlassPALearner(VectorLearner):
     """Exact multiclass PA, PA-I or PA-II (Matsushima et al. 2010) on ranks 1..K.
 
     One weight vector per class, no use of their order. Each example moves all K vectors at once by
-    the solution of: minimise 1/2 (sum over classes of |change|^2) subject to
-    (w_y - w_r).x >= 1 - slack for every other class r, where
+    the solution of: minimise half the sum over classes of the squared norm of their change, subject
+    to ``(w_y - w_r).x >= 1 - slack`` for every other class r, where
 
     - PA has no slack,
     - PA-I has one slack >= 0 shared by all r, and C slack added to the objective,
@@ -153,7 +153,20 @@ class AggregateLearner(PRankLearner):
         return bad
 
     def learn_one(self, x: NDArray[Any], lower: int, upper: int | None = None) -> int:
-        """Learn one example with rank in lower..upper; returns the rank predicted before."""
+        """Learn one example with rank in lower..upper; returns the rank predicted before.
+
+        Parameters
+        ----------
+        x : array of shape (d,)
+            The row.
+        lower, upper : int
+            Ends of the label's interval, ranks 1..K; ``upper`` left out means an exact label.
+
+        Returns
+        -------
+        int
+            The rank that was predicted for the row before it was learned.
+        """
         row = as_row(x)
         if row.size != self.n_features:
             self._refuse(updates.BAD_WIDTH, row)
@@ -165,7 +178,18 @@ class AggregateLearner(PRankLearner):
         return int(predicted[0])
 
     def predict_one(self, x: NDArray[Any]) -> int:
-        """Rank of one example."""
+        """Rank of one example.
+
+        Parameters
+        ----------
+        x : array of shape (d,)
+            The row.
+
+        Returns
+        -------
+        int
+            Its rank, 1..K.
+        """
         row = as_row(x)
         rank = updates.predict_one(self.memory[0], row)
         if rank <= 0:
@@ -173,11 +197,37 @@ class AggregateLearner(PRankLearner):
         return rank
 
     def latent(self, X: Any, *, feature_names: Any = None) -> Floats:
-        """Average score of every row, (n,)."""
+        """Average score of every row, (n,).
+
+        Parameters
+        ----------
+        X : array or CSR matrix of shape (n, d)
+            Rows, float64 or float32, any stride.
+        feature_names : sequence, optional
+            Names for the message about a bad value.
+
+        Returns
+        -------
+        ndarray of shape (n,)
+            The scores.
+        """
         return self._summed(X, feature_names) / self.n_members
 
     def predict_many(self, X: Any, *, feature_names: Any = None) -> Ranks:
-        """Rank of every row."""
+        """Rank of every row.
+
+        Parameters
+        ----------
+        X : array or CSR matrix of shape (n, d)
+            Rows, float64 or float32, any stride.
+        feature_names : sequence, optional
+            Names for the message about a bad value.
+
+        Returns
+        -------
+        ndarray of shape (n,)
+            Ranks 1..K.
+        """
         # by sums, as in learning: dividing both sides could split what is equal
         model, summed = self._view(), self._summed(X, feature_names)
         return np.searchsorted(model.padded[1:-1], summed, side="right").astype(np.int64) + 1
