@@ -31,7 +31,11 @@ class Place(NamedTuple):
 
 @dataclass(frozen=True)
 class Chunk:
-    """Consecutive rows of one file, as columns; svmlight rows also as a CSR matrix."""
+    """Consecutive rows of one file, as columns.
+
+    Where ``matrix`` is there, it holds the numbers: a CSR matrix of svmlight rows, or an array with
+    the number columns of a CSV file, which the table then does not hold.
+    """
 
     path: str
     unit: str  # "line" or "row": what ``numbers`` counts

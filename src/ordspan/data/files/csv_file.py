@@ -1,4 +1,4 @@
-"""Comma separated values, parsed by pyarrow; a block it refuses gets a second, slow look."""
+"""Comma separated values: plain blocks by a compiled walk, others by pyarrow, bad ones slowly."""
 
 from __future__ import annotations
 
@@ -8,7 +8,9 @@ from itertools import islice
 from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
+from ordspan.core import parsing
 from ordspan.data.files.chunks import (
     EMPTY,
     TEXT,
@@ -26,12 +28,18 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 
+PATIENCE = 3
+"""After so many blocks that were not plain, no other is tried."""
+
+
 class CsvFile:
     """Comma separated values under a header line."""
 
     def __init__(self, path: str, delimiter: str = ",") -> None:
         self.path = path
         self.delimiter = "\t" if plain_name(path).endswith(".tsv") else delimiter
+        self.numbers_in_table = False  # whether the table must hold the numbers, too
+        self._odd_blocks = 0
         self._blocks: Iterator[Block] | None = None
         self._first: Block | None = None
         self.names = self._read_header()
@@ -99,6 +107,8 @@ class CsvFile:
         import pyarrow as pa
 
         place = Place(block.start, block.line)
+        if (plain := self._plain_chunk(block, numbers, texts)) is not None:
+            return plain
         try:
             table = self._parse(block.content, numbers, texts)
             lines = np.arange(block.line, block.line + block.n_lines)
@@ -110,6 +120,56 @@ class CsvFile:
         except pa.ArrowInvalid as error:
             reason = str(error)
         return self._careful_chunk(block, numbers, texts, bad, reason)
+
+    def _plain_chunk(
+        self, block: Block, numbers: Sequence[str], texts: Sequence[str]
+    ) -> Chunk | None:
+        """The numbers straight as a matrix, where every cell of the block is plain."""
+        import pyarrow as pa
+
+        if self.numbers_in_table or self._odd_blocks >= PATIENCE or b'"' in block.content:
+            return None
+        content = block.content if block.content.endswith(b"\n") else block.content + b"\n"
+        number_places = [self.names.index(name) for name in numbers]
+        text_places = [self.names.index(name) for name in texts]
+        kinds = np.full(len(self.names), parsing.LEFT_OUT, dtype=np.int8)
+        kinds[number_places], kinds[text_places] = parsing.NUMBER_COLUMN, parsing.TEXT_COLUMN
+        matrix = np.empty((block.n_lines, len(numbers)))
+        lines = np.empty(block.n_lines, dtype=np.int64)
+        words = np.empty((len(texts), len(content)), dtype=np.uint8)  # only what is filled counts
+        ends = np.zeros((len(texts), block.n_lines + 1), dtype=np.int32)
+        n_rows = parsing.read_csv_lines(
+            np.frombuffer(content, dtype=np.uint8),
+            ord(self.delimiter),
+            kinds,
+            matrix,
+            lines,
+            words,
+            ends,
+        )
+        if n_rows < 0:
+            self._odd_blocks += 1
+            return None
+        matrix = matrix[:n_rows]
+        if number_places != sorted(number_places):  # the walk fills them as they stand in the file
+            matrix = matrix[:, np.argsort(np.argsort(number_places))]
+        columns = {}
+        for name, place in zip(texts, np.argsort(np.argsort(text_places)), strict=True):
+            offsets, letters = pa.py_buffer(ends[place]), pa.py_buffer(words[place])
+            columns[name] = pa.StringArray.from_buffers(n_rows, offsets, letters)
+        return self._checked(block, pa.table(columns), lines[:n_rows] + block.line, matrix)
+
+    def _checked(
+        self, block: Block, table: pa.Table, lines: NDArray[np.int64], matrix: NDArray[np.float64]
+    ) -> Chunk | None:
+        """The chunk, unless its words are not UTF-8."""
+        import pyarrow as pa
+
+        try:
+            table.validate(full=True)
+        except pa.ArrowInvalid:
+            return None
+        return Chunk(self.path, "line", lines, Place(block.start, block.line), table, matrix)
 
     def _careful_chunk(
         self, block: Block, numbers: Sequence[str], texts: Sequence[str], bad: BadRows, reason: str

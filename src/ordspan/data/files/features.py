@@ -121,7 +121,9 @@ def feature_rows(recipe: Recipe, chunk: Chunk) -> tuple[Any, dict[int, str]]:
     """Raw numbers of every row (dense, or CSR for svmlight), and the faults of bad rows."""
     if recipe.n_sparse:
         return chunk.matrix, _sparse_faults(recipe, chunk.matrix)
-    matrix = _dense(chunk.table, recipe.numbers)
+    matrix = chunk.matrix
+    if matrix is None:
+        matrix = _dense(chunk.table, recipe.numbers)
     bad = _unusable(matrix)
     faults: dict[int, str] = {}
     for row in np.flatnonzero(bad.any(axis=1)).tolist():

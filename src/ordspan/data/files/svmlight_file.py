@@ -8,10 +8,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ordspan.core import parsing
 from ordspan.data.files.chunks import NUMBER, BadRows, Chunk, Place, is_number
 from ordspan.data.files.lines import Block, FileError, blocks, numbered_lines
 
 LABEL, GROUP = "label", "qid"
+NO_QUERY = -(1 << 62)
+PATIENCE = 3
+"""After so many blocks that were not plain, no other is tried."""
 
 
 class Extent(NamedTuple):
@@ -30,6 +34,7 @@ class SvmlightFile:
         self.path = path
         self.n_features = n_features
         self.zero_based = zero_based
+        self._odd_blocks = 0
         first = next(blocks(path), None)
         if first is None or not any(_words(line) for _, line in numbered_lines(first)):
             raise FileError(f"{path}: the file is empty")
@@ -50,8 +55,8 @@ class SvmlightFile:
                     grades.add(grade)
                     index = rest.rpartition(b" ")[2].partition(b":")[0]
                     largest = max(largest, int(index) if index.isdigit() else -1)
-        words = {grade.decode(errors="replace") for grade in grades}
-        return Extent({word for word in words if is_number(word)}, largest)
+        texts = (grade.decode(errors="replace") for grade in grades)
+        return Extent({text for text in texts if is_number(text)}, largest)
 
     def chunks(
         self, numbers: Sequence[str], texts: Sequence[str], place: Place, bad: BadRows
@@ -64,6 +69,8 @@ class SvmlightFile:
 
     def _chunk(self, block: Block, bad: BadRows) -> Chunk:
         place = Place(block.start, block.line)
+        if (plain := self._plain_chunk(block, place)) is not None:
+            return plain
         try:
             rows = self._parse(block.content)
             lines = np.arange(block.line, block.line + block.n_lines)
@@ -74,6 +81,36 @@ class SvmlightFile:
         except ValueError:
             pass
         return self._careful_chunk(block, bad, place)
+
+    def _plain_chunk(self, block: Block, place: Place) -> Chunk | None:
+        """The rows by a compiled walk, where every line of the block is plain."""
+        from scipy.sparse import csr_matrix
+
+        if self._odd_blocks >= PATIENCE:
+            return None
+        content = block.content if block.content.endswith(b"\n") else block.content + b"\n"
+        n_most, entries = block.n_lines, content.count(b":")
+        grades, queries = np.empty(n_most), np.full(n_most, NO_QUERY, dtype=np.int64)
+        starts, lines = np.zeros(n_most + 1, dtype=np.int32), np.empty(n_most, dtype=np.int64)
+        columns, values = np.empty(entries, dtype=np.int32), np.empty(entries)
+        n = parsing.read_svmlight_lines(
+            np.frombuffer(content, dtype=np.uint8),
+            0 if self.zero_based else 1,
+            grades,
+            queries,
+            starts,
+            columns,
+            values,
+            lines,
+        )
+        size = int(starts[n]) if n >= 0 else 0
+        width = self.n_features or (int(columns[:size].max()) + 1 if size else 1)
+        if n < 0 or (size and columns[:size].max() >= width):
+            self._odd_blocks += 1
+            return None
+        matrix = csr_matrix((values[:size], columns[:size], starts[: n + 1]), shape=(n, width))
+        found = queries[:n] if NO_QUERY not in queries[:n] else queries[:0]
+        return self._as_chunk((matrix, grades[:n], found), lines[:n] + block.line, place)
 
     def _line_numbers(self, block: Block) -> Any:
         numbers = [number for number, line in numbered_lines(block) if _words(line)]
@@ -97,6 +134,7 @@ class SvmlightFile:
         return self._as_chunk(rows, lines, place)
 
     def _parse(self, content: bytes) -> tuple[Any, Any, Any]:
+        """Matrix, grades and queries by scikit-learn's reader, which knows every form."""
         from sklearn.datasets import load_svmlight_file
 
         matrix, grades, queries = load_svmlight_file(

@@ -1,0 +1,178 @@
+"""Compiled: numbers out of bytes, for the common kinds of CSV and svmlight lines.
+
+Each walk reads the plain, frequent forms at the speed of the bytes and gives up (returns -1) at
+anything else: quotes, missing cells, words, very long numbers. The caller then reads the same block
+with a general parser, so the walks decide nothing but the time it takes.
+
+A number whose digits, read as a whole number, stay within 2**53, and whose power of ten lies within
++-22, is exact after one multiplication or division (Clinger 1990), so the result is the nearest
+double, as everywhere else.
+"""
+
+import numpy as np
+from numba import njit
+
+LARGEST_EXACT = 1 << 53
+MOST_DIGITS = 18
+LARGEST_POWER = 22
+POWERS = 10.0 ** np.arange(LARGEST_POWER + 1)
+
+NEWLINE, RETURN, SPACE, TAB = 10, 13, 32, 9
+PLUS, MINUS, POINT, COLON, HASH = 43, 45, 46, 58, 35
+ZERO, NINE, SMALL_E, LARGE_E = 48, 57, 101, 69
+LETTERS = (113, 105, 100)  # q, i, d
+
+NUMBER_COLUMN, TEXT_COLUMN, LEFT_OUT = 0, 1, 2
+
+
+@njit(cache=True, nogil=True)
+def read_number(data, at):
+    """The number that begins at a byte, where it ends, and whether it was plain enough."""
+    negative = data[at] == MINUS
+    if negative or data[at] == PLUS:
+        at += 1
+    digits = np.int64(0)
+    n_digits = 0
+    power = np.int64(0)
+    begun = at
+    while ZERO <= data[at] <= NINE:
+        digits = digits * 10 + (data[at] - ZERO)
+        at += 1
+    n_digits = at - begun
+    if data[at] == POINT:
+        at += 1
+        begun = at
+        while ZERO <= data[at] <= NINE:
+            digits = digits * 10 + (data[at] - ZERO)
+            at += 1
+        n_digits += at - begun
+        power = begun - at
+    if data[at] == SMALL_E or data[at] == LARGE_E:
+        at, shift, plain = read_power(data, at + 1)
+        power += shift
+        if not plain:
+            return 0.0, at, False
+    plain = 0 < n_digits <= MOST_DIGITS and digits <= LARGEST_EXACT
+    if not (plain and -LARGEST_POWER <= power <= LARGEST_POWER):
+        return 0.0, at, False
+    value = np.float64(digits)
+    value = value * POWERS[power] if power >= 0 else value / POWERS[-power]
+    return -value if negative else value, at, True
+
+
+@njit(cache=True, nogil=True)
+def read_power(data, at):
+    """The power of ten after an e: where it ends, its value, and whether it was plain."""
+    negative = data[at] == MINUS
+    if negative or data[at] == PLUS:
+        at += 1
+    begun = at
+    power = np.int64(0)
+    while ZERO <= data[at] <= NINE and at < begun + 4:
+        power = power * 10 + (data[at] - ZERO)
+        at += 1
+    return at, -power if negative else power, at > begun
+
+
+@njit(cache=True, nogil=True)
+def read_csv_lines(data, delimiter, kinds, matrix, lines, text, ends):
+    """Fill a matrix with the number columns of CSV lines, and a buffer with the text columns.
+
+    ``data`` ends with a newline. ``kinds`` says what each column is; number columns go to the
+    matrix in their order, the cells of text column t one after the other into ``text[t]``, with
+    their ends in ``ends[t]``. Returns the number of rows, or -1 for lines that are not plain.
+    """
+    at, row, line = 0, 0, 0
+    n_columns, last = kinds.size, kinds.size - 1
+    while at < data.size:
+        if data[at] == NEWLINE or data[at] == RETURN:  # a blank line, or the rest of a line's end
+            line += data[at] == NEWLINE
+            at += 1
+            continue
+        number, word = 0, 0
+        for column in range(n_columns):
+            if kinds[column] == NUMBER_COLUMN:
+                value, at, plain = read_number(data, at)
+                if not plain:
+                    return -1
+                matrix[row, number] = value
+                number += 1
+            else:
+                begun = at
+                while data[at] != delimiter and data[at] != NEWLINE and data[at] != RETURN:
+                    at += 1
+                if kinds[column] == TEXT_COLUMN:
+                    end = ends[word, row]
+                    for i in range(begun, at):
+                        text[word, end + i - begun] = data[i]
+                    ends[word, row + 1] = end + at - begun
+                    word += 1
+            if column < last:
+                if data[at] != delimiter:
+                    return -1
+                at += 1
+        if data[at] == RETURN:
+            at += 1
+        if data[at] != NEWLINE:
+            return -1
+        lines[row] = line
+        row += 1
+    return row
+
+
+@njit(cache=True, nogil=True)
+def read_svmlight_lines(data, first_index, grades, queries, starts, columns, values, lines):
+    """Fill the arrays of a CSR matrix from svmlight lines.
+
+    ``data`` ends with a newline. Returns the number of rows, or -1 for lines that are not plain;
+    ``queries`` is left alone where a line has no qid, ``starts`` gets one entry more than rows.
+    """
+    at, row, line, entry = 0, 0, 0, 0
+    while at < data.size:
+        if data[at] == NEWLINE or data[at] == HASH:
+            while data[at] != NEWLINE:
+                at += 1
+            at += 1
+            line += 1
+            continue
+        if data[at] == SPACE or data[at] == RETURN or data[at] == TAB:
+            at += 1
+            continue
+        grade, at, plain = read_number(data, at)
+        if not plain:
+            return -1
+        before = first_index - 1
+        while True:
+            while data[at] == SPACE or data[at] == TAB or data[at] == RETURN:
+                at += 1
+            if data[at] == NEWLINE or data[at] == HASH:
+                break
+            if data[at] == LETTERS[0]:
+                if data[at + 1] != LETTERS[1] or data[at + 2] != LETTERS[2]:
+                    return -1
+                if data[at + 3] != COLON or before >= first_index:
+                    return -1
+                query, at, plain = read_number(data, at + 4)
+                if not plain or query != np.floor(query):
+                    return -1
+                queries[row] = np.int64(query)
+                continue
+            index = np.int64(0)
+            begun = at
+            while ZERO <= data[at] <= NINE and at < begun + 10:
+                index = index * 10 + (data[at] - ZERO)
+                at += 1
+            if at == begun or data[at] != COLON or index <= before or index > 2**31 - 2:
+                return -1
+            before = index
+            value, at, plain = read_number(data, at + 1)
+            if not plain:
+                return -1
+            columns[entry] = index - first_index
+            values[entry] = value
+            entry += 1
+        grades[row] = grade
+        lines[row] = line
+        row += 1
+        starts[row] = entry
+    return row

@@ -1,0 +1,126 @@
+"""Compiled reading of numbers against Python's own float, to the bit, or not at all."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ordspan.core import parsing
+
+READERS = [parsing.read_number, parsing.read_number.py_func]
+
+
+def read(text, reader=parsing.read_number):
+    return reader(np.frombuffer(text.encode() + b"\n", dtype=np.uint8), 0)
+
+
+@pytest.mark.parametrize("reader", READERS[:1])
+@pytest.mark.parametrize(
+    "text",
+    ["0", "-0", "7", "+3.", ".5", "-12.75", "1e5", "2.5E-3", "9007199254740992", "0.1", "1e22",
+     "00012.50", "123456789.123", "1e-22", "4.35", "0.000001"],
+)  # fmt: skip
+def test_plain_numbers_are_the_nearest_double(reader, text):
+    value, end, plain = read(text, reader)
+    assert plain
+    assert end == len(text)
+    assert np.float64(value).tobytes() == np.float64(text).tobytes()
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["", "-", ".", "x", "e5", "1e", "1e23", "1e-23", "9007199254740993", "0." + "1" * 19,
+     "1" * 40, "nan", "inf", "NaN", "1e99999"],
+)  # fmt: skip
+def test_anything_else_is_left_to_others(text):
+    _, end, plain = read(text)
+    assert not plain or end < len(text)
+
+
+@given(st.one_of(st.floats(allow_nan=False, allow_infinity=False), st.integers().map(float)))
+def test_what_is_read_is_what_python_reads(number):
+    text = repr(number)
+    value, end, plain = read(text)
+    if plain and end == len(text):
+        assert np.float64(value).tobytes() == np.float64(number).tobytes()
+
+
+@given(st.floats(width=32, allow_nan=False, allow_infinity=False))
+def test_short_numbers_are_read_as_python_does(number):
+    text = str(np.float32(number))
+    value, end, plain = read(text)
+    if plain and end == len(text):
+        assert value == float(text)
+
+
+def test_the_compiled_reader_meets_its_plain_twin():
+    for text in ("12.5", "-3e2", "x", "0.1"):
+        assert read(text) == read(text, parsing.read_number.py_func)
+
+
+def csv(content, kinds, delimiter=","):
+    data = np.frombuffer(content, dtype=np.uint8)
+    kinds = np.array(kinds, dtype=np.int8)
+    n, texts = content.count(b"\n"), int((kinds == parsing.TEXT_COLUMN).sum())
+    matrix = np.zeros((n, int((kinds == parsing.NUMBER_COLUMN).sum())))
+    lines, words = np.zeros(n, np.int64), np.zeros((texts, len(content)), np.uint8)
+    ends = np.zeros((texts, n + 1), np.int32)
+    answers = []
+    for walk in (parsing.read_csv_lines, parsing.read_csv_lines.py_func):
+        answers.append(walk(data, ord(delimiter), kinds, matrix, lines, words, ends))
+    assert answers[0] == answers[1]
+    cells = [
+        [bytes(words[t, ends[t, i] : ends[t, i + 1]]).decode() for i in range(max(0, answers[0]))]
+        for t in range(texts)
+    ]
+    return answers[0], matrix, lines, cells
+
+
+def test_columns_go_to_the_matrix_to_the_words_or_nowhere():
+    content = "1.5,ä b,x,-2\n\n3,,y,4e1\r\n".encode()
+    n, matrix, lines, cells = csv(content, [0, 1, 2, 0])
+    assert n == 2
+    assert matrix[:2].tolist() == [[1.5, -2.0], [3.0, 40.0]]
+    assert lines[:2].tolist() == [0, 2]
+    assert cells == [["ä b", ""]]
+
+
+@pytest.mark.parametrize(
+    "content", [b"1,2,3\n", b"1\n", b"1,\n", b",1\n", b"1,x\n", b"1,2 \n", b"1,1e400\n"]
+)
+def test_a_line_that_is_not_plain_stops_the_walk(content):
+    assert csv(content, [0, 0])[0] == -1
+
+
+def svmlight(content, first=1):
+    data = np.frombuffer(content, dtype=np.uint8)
+    n, entries = content.count(b"\n"), content.count(b":")
+    answers = []
+    for walk in (parsing.read_svmlight_lines, parsing.read_svmlight_lines.py_func):
+        arrays = (
+            np.zeros(n),
+            np.full(n, -1),
+            np.zeros(n + 1, np.int32),
+            np.zeros(entries, np.int32),
+            np.zeros(entries),
+            np.zeros(n, np.int64),
+        )
+        answers.append((walk(data, first, *arrays), *(a.tolist() for a in arrays)))
+    assert answers[0] == answers[1]
+    return answers[0]
+
+
+def test_svmlight_lines_become_a_csr_matrix():
+    text = b"# about\n2 qid:7 1:0.5 3:-2 # tail\n\n0 2:1\r\n1\n"
+    n, grades, queries, starts, columns, values, lines = svmlight(text)
+    assert n == 3
+    assert (grades[:3], queries[:3], starts[:4]) == ([2, 0, 1], [7, -1, -1], [0, 2, 3, 3])
+    assert (columns[:3], values[:3], lines[:3]) == ([0, 2, 1], [0.5, -2, 1], [1, 3, 4])
+
+
+@pytest.mark.parametrize(
+    "line", [b"x 1:1", b"1 1:x", b"1 0:1", b"1 2:1 2:1", b"1 1", b"1 qid:a", b"1 q", b"1 1:1 qid:3",
+             b"1 99999999999:1", b"1 a:1"]
+)  # fmt: skip
+def test_an_svmlight_line_that_is_not_plain_stops_the_walk(line):
+    assert svmlight(line + b"\n")[0] == -1
