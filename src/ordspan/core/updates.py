@@ -108,6 +108,27 @@ def row_width(memory):
     return rest // n_parts
 
 
+def widened_memory(memory: Floats, n_features: int) -> Floats:
+    """A copy with more features, as if they had been there from the start and always zero.
+
+    Every part that holds one number a feature gets the numbers that it starts with at its end.
+    """
+    first = memory.reshape(-1, memory.shape[-1])[0]  # a committee has one row a member
+    width = row_width.py_func(first)
+    n_classes = int(first[CLASSES])
+    n_vectors = n_classes if has_vectors.py_func(first[RULE]) else 1
+    ends = (HEADER + n_classes + 1 + width * np.arange(1, n_vectors + 1)).tolist()
+    starts_with = [0.0] * n_vectors
+    if first[AVERAGING] > 0.0:
+        ends.append(ends[-1] + n_classes + 1 + width)
+        starts_with.append(0.0)
+    if first[METRIC] == DIAGONAL:
+        ends.append(memory.shape[-1])
+        starts_with.append(1.0)
+    more = n_features - width
+    return np.insert(memory, np.repeat(ends, more), np.repeat(starts_with, more), axis=-1)
+
+
 @njit(cache=True, nogil=True)
 def view(memory):
     """The parts of a learner's memory by name; writing to them writes to the memory."""

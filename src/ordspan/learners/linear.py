@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from copy import copy
 from typing import Any, NoReturn, Self
 
 import numpy as np
@@ -115,6 +116,29 @@ class Learner:
                 "average and metric cannot change while learning goes on; call fit to start anew"
             )
         self.memory[updates.CLASSES :] = other.memory[updates.CLASSES :]
+
+    def widened(self, n_features: int) -> Self:
+        """A learner that goes on from this one with more features; this one stays as it is.
+
+        It is the learner that had all the features from the start and only saw zeros in the new
+        ones, which are the last columns: to the bit where the rows are sparse, and up to the order
+        of summation where they are dense. It costs one copy of the memory, so a stream whose
+        features keep coming should widen to twice what it needs.
+
+        >>> learner = LinearLearner(n_features=1, n_classes=2, variant="PA")
+        >>> learner.learn_one(np.array([1.0]), 1)
+        2
+        >>> learner.widened(3).weights
+        array([-0.5,  0. ,  0. ])
+        """
+        if n_features < self.n_features:
+            raise ValueError(
+                f"a learner of {self.n_features} features cannot be widened to {n_features}"
+            )
+        wider = copy(self)
+        wider.n_features = n_features
+        wider.memory = updates.widened_memory(self.memory, n_features)
+        return wider
 
     @property
     def n_trials(self) -> int:
