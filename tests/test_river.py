@@ -446,6 +446,15 @@ def test_bad_batches_are_named_and_change_nothing(name, frame, labels, reason):
     assert state(model) == before
 
 
+@each_model
+def test_a_bad_label_after_a_new_grade_takes_back_what_was_learned_before_it(name):
+    model = taught(name)
+    before = state(model)
+    with pytest.raises(ValueError, match="row 3: label None is missing"):
+        model.learn_many(pd.DataFrame({"f0": [3.0, -3.0, 3.0, 1.0]}), [1, 5, 77, None])
+    assert state(model) == before
+
+
 def test_a_column_twice_is_refused():
     with pytest.raises(ValueError, match="more than one column 'a'"):
         OrdinalPA().learn_many(pd.DataFrame([[1.0, 2.0]], columns=["a", "a"]), [1])

@@ -233,7 +233,6 @@ def with_columns(rows: Any, columns: NDArray[np.int64], n_features: int) -> Any:
     numbers = columns[rows.indices]
     n_columns = max(n_features, int(columns.max()) + 1)
     moved = sp.csr_array((rows.data, numbers, rows.indptr), shape=(rows.shape[0], n_columns))
-    moved.sort_indices()
     return moved if n_columns == n_features else moved[:, :n_features]
 
 
