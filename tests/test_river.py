@@ -4,6 +4,7 @@ import copy
 import functools
 import pickle
 import random
+from decimal import Decimal
 
 import numpy as np
 import pandas as pd
@@ -298,12 +299,26 @@ def test_a_frame_of_sparse_columns_is_a_dense_one():
     )
 
 
-def test_an_empty_batch_changes_nothing():
-    model = taught("default")
-    before = state(model)
-    model.learn_many(pd.DataFrame({"f0": []}), pd.Series([]))
-    assert state(model) == before
-    assert model.predict_many(pd.DataFrame({"f0": []})).tolist() == []
+@pytest.mark.parametrize("classes", [None, [1, 2, 3, 4, 5]])
+def test_an_empty_batch_changes_nothing(classes):
+    model, spared = taught("default", 0, classes=classes), taught("default", classes=classes)
+    empty = pd.DataFrame({name: [] for name in spared.weights})
+    for x, y in examples():
+        model.learn_many(empty, pd.Series([]))
+        model.learn_one(x, y)
+    assert model.weights == spared.weights
+    assert model.thresholds == spared.thresholds
+    assert model.predict_many(empty).tolist() == []
+
+
+def test_a_frame_may_hold_numbers_of_any_kind():
+    X = pd.DataFrame({"a": [1, 2], "b": [True, False], "c": [1.5, 2.5], "d": [Decimal(1), 2]})
+    X = X.astype({"a": "Int64", "c": "float32"})
+    one, many = OrdinalPA(classes=[1, 2]), OrdinalPA(classes=[1, 2])
+    many.learn_many(X, [1, 2])
+    for x, y in zip(X.to_dict("records"), [1, 2], strict=True):
+        one.learn_one(x, y)
+    assert many.weights == pytest.approx(one.weights)
 
 
 @each_model
@@ -430,7 +445,8 @@ def test_bad_labels_are_named_and_change_nothing(name, what):
         ({"f0": [1.0, np.nan]}, [1, 2], "row 1: feature 'f0' is nan"),
         ({"f9": [1.0, 2.0], "f0": [1.0, np.inf]}, [1, 2], "row 1: feature 'f0' is inf"),
         ({"f0": [1.0, 1e150]}, [1, 2], r"row 1: feature 'f0' is 1e\+150, which overflows"),
-        ({"f0": [1.0, 2.0], "f1": ["a", "b"]}, [1, 2], "column 'f1' of X holds"),
+        ({"f0": [1.0, 2.0], "f1": ["a", "b"]}, [1, 2], "feature 'f1' is 'a', not a number"),
+        ({"f0": [1.0, "2.0"]}, [1, 2], "feature 'f0' is '2.0', not a number"),
         ({"f0": [1.0, 2.0]}, [1], "X has 2 rows, but there are 1 labels"),
         ({}, [], "x has no features"),
     ],
@@ -453,6 +469,33 @@ def test_a_bad_label_after_a_new_grade_takes_back_what_was_learned_before_it(nam
     with pytest.raises(ValueError, match="row 3: label None is missing"):
         model.learn_many(pd.DataFrame({"f0": [3.0, -3.0, 3.0, 1.0]}), [1, 5, 77, None])
     assert state(model) == before
+
+
+def test_two_columns_of_ends_are_pairs():
+    X = pd.DataFrame({"a": [-1.0, 0.0, 1.0] * 10})
+    ends = pd.DataFrame({"lower": [1, 1, 3] * 10, "upper": [1.0, 2.0, np.nan] * 10})
+    columns, pairs = OrdinalPA(classes=[1, 2, 3]), OrdinalPA(classes=[1, 2, 3])
+    columns.learn_many(X, ends)
+    pairs.learn_many(X, pd.Series([(1, 1), (1, 2), (3, None)] * 10))
+    assert columns.weights == pairs.weights
+    assert columns.thresholds == pairs.thresholds
+    with pytest.raises(ValueError, match=r"row 0: an interval label is a pair"):
+        columns.learn_many(X, ends[["lower"]])
+
+
+@pytest.mark.parametrize("x", [np.ones(2), [1.0, 2.0], "f0"])
+def test_an_example_that_is_no_dict_is_refused(x):
+    model = taught("default")
+    for call in (model.predict_one, lambda x: model.learn_one(x, 1)):
+        with pytest.raises(TypeError, match="x must be a dict of numbers by feature name, got"):
+            call(x)
+
+
+def test_a_batch_that_is_no_pandas_frame_is_refused():
+    model = taught("default")
+    for call in (model.predict_many, lambda X: model.learn_many(X, [1])):
+        with pytest.raises(TypeError, match="a mini-batch is a pandas DataFrame, got ndarray"):
+            call(np.ones((1, 2)))
 
 
 def test_a_column_twice_is_refused():

@@ -24,7 +24,6 @@ except ModuleNotFoundError as missing:
 from ordspan.core.labels import check_classes, is_open_value, shown
 from ordspan.core.losses import distance
 from ordspan.core.updates import MAX_SQ_NORM
-from ordspan.estimators.base import refuse_text_columns
 from ordspan.learners import Learner, LinearLearner, PRankLearner
 from ordspan.learners.linear import DEFAULT_C, RowError
 
@@ -152,6 +151,8 @@ def as_number(name: Any, value: Any) -> float:
 
 def as_values(x: Mapping[Any, Any]) -> NDArray[np.float64]:
     """The values of a dict of features as floats."""
+    if x.__class__ is not dict and not isinstance(x, Mapping):
+        raise TypeError(f"x must be a dict of numbers by feature name, got {type(x).__name__}")
     if not x:
         raise ValueError(NO_FEATURES)
     try:
@@ -213,13 +214,21 @@ def check_matrix(rows: Any, names: list[Any]) -> None:
 
 def read_frame(X: Any) -> Any:
     """A data frame of numbers as a CSR matrix; one of sparse columns never becomes dense."""
+    from pandas import DataFrame
+    from pandas.api.types import is_numeric_dtype
+
+    if not isinstance(X, DataFrame):
+        raise TypeError(f"a mini-batch is a pandas DataFrame, got {type(X).__name__}; convert it")
     names = list(X.columns)
     if not names:
         raise ValueError(NO_FEATURES)
     if len(set(names)) < len(names):
         twice = next(name for name in names if names.count(name) > 1)
         raise ValueError(f"X has more than one column {twice!r}")
-    refuse_text_columns(X)
+    for name in names:
+        if not is_numeric_dtype(X[name].dtype):
+            for value in X[name]:
+                as_number(name, value)
     if all(hasattr(dtype, "fill_value") and dtype.fill_value == 0 for dtype in X.dtypes):
         rows = sp.csr_array(X.sparse.to_coo(), dtype=np.float64)
     else:
@@ -298,8 +307,7 @@ class OrdinalClassifier(base.MiniBatchClassifier):
                 learner.learn_sparse(values, columns, low, high)
             except RowError:
                 raise ValueError(refusal(values, list(x))) from None
-        if new or grades is not self._grades:
-            self._keep(learner, grades, new)
+        self._keep(learner, grades, new)
 
     def predict_one(self, x: dict[Any, Any], **kwargs: Any) -> Any:
         """The grade of one example; None as long as nothing was learned."""
@@ -324,10 +332,11 @@ class OrdinalClassifier(base.MiniBatchClassifier):
         ----------
         X : DataFrame
             One column a feature.
-        y : Series
-            Grades or (lower, upper) pairs, one a row.
+        y : Series or two-column DataFrame
+            Grades or (lower, upper) pairs, one a row; or the two ends in two columns.
         """
-        rows, labels = read_frame(X), list(y)
+        rows = read_frame(X)
+        labels = list(y.itertuples(False, None) if hasattr(y, "columns") else y)
         if len(labels) != rows.shape[0]:
             raise ValueError(f"X has {rows.shape[0]} rows, but there are {len(labels)} labels")
         _, columns, new = self._row(dict.fromkeys(X.columns, 0.0))
