@@ -551,3 +551,58 @@ def test_complex_rows_are_refused():
 
 def test_a_tiny_c_makes_a_tiny_step():
     assert LinearLearner(D, K, "PA-II", 1e-310).learn_one(np.ones(D), 1) == K
+
+
+# -- one sparse example --------------------------------------------------------------------------
+
+
+@each_learner
+def test_one_sparse_example_at_a_time_is_csr_to_the_bit(data, name):
+    X, lower, upper = data
+    learner, predicted = LEARNERS[name](), []
+    for x, low, high in zip(X, lower.tolist(), upper.tolist(), strict=True):
+        columns = np.flatnonzero(x)
+        foreseen = learner.predict_sparse(x[columns], columns)
+        predicted.append(learner.learn_sparse(x[columns], columns, low, high))
+        assert foreseen == predicted[-1]
+    assert_same((learner.memory, predicted), learned(name, sp.csr_array(X), lower, upper))
+
+
+@pytest.mark.parametrize("function", ["learn_sparse", "predict_sparse"])
+def test_the_compiled_sparse_calls_are_their_python(function):
+    x, columns = np.array([1.5, -2.0]), np.array([3, 0])
+    label = (2, 3) if function == "learn_sparse" else ()
+    learners = [LEARNERS["PA-I averaged"]() for _ in range(2)]
+    call = getattr(updates, function)
+    ranks = {call(learners[0].memory, x, columns, *label)}
+    ranks.add(call.py_func(learners[1].memory, x, columns, *label))
+    assert len(ranks) == 1
+    np.testing.assert_array_equal(learners[0].memory, learners[1].memory)
+
+
+@each_learner
+@pytest.mark.parametrize(
+    ("values", "columns", "label", "reason"),
+    [
+        ([1.0], [D], (1, 1), r"columns in 0\.\.5, got \[6\]"),
+        ([1.0], [-1], (1, 1), r"columns in 0\.\.5, got \[-1\]"),
+        ([1.0, 2.0], [1], (1, 1), "2 values need 2 columns"),
+        ([np.nan], [1], (1, 1), "NaN"),
+        ([np.inf], [1], (1, 1), "infinity"),
+        ([1e150], [1], (1, 1), "overflow"),
+        ([1.0], [1], (0, 1), "not an interval"),
+        ([1.0], [1], (2, 1), "not an interval"),
+        ([1.0], [1], (1, K + 1), "not an interval"),
+    ],
+)
+def test_a_bad_sparse_example_changes_nothing(name, values, columns, label, reason):
+    learner = LEARNERS[name]()
+    learner.learn_sparse(np.ones(2), np.array([0, 1]), 4, 4)
+    before = learner.memory.tobytes()
+    x, where = np.array(values), np.array(columns)
+    with pytest.raises(ValueError, match=reason):
+        learner.learn_sparse(x, where, *label)
+    if label == (1, 1):
+        with pytest.raises(ValueError, match=reason):
+            learner.predict_sparse(x, where)
+    assert learner.memory.tobytes() == before

@@ -122,11 +122,12 @@ def is_open(labels: NDArray[Any]) -> NDArray[np.bool_]:
     if labels.dtype.kind in "mM":
         return np.isnat(labels)
     if labels.dtype.kind == "O":
-        return np.array([_is_open_value(v) for v in labels], dtype=bool)
+        return np.array([is_open_value(v) for v in labels], dtype=bool)
     return np.zeros(labels.shape, dtype=bool)
 
 
-def _is_open_value(value: Any) -> bool:
+def is_open_value(value: Any) -> bool:
+    """Whether one end is unknown: None, NaN or an infinity."""
     if value is None or type(value).__name__ in ("NAType", "NaTType"):
         return True
     return isinstance(value, float | np.floating) and not np.isfinite(value)

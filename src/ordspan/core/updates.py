@@ -48,6 +48,9 @@ Floats = NDArray[np.float64]
 RIDGE = 1000.0
 """How slowly the diagonal metric shrinks; the r of AROW."""
 
+NEW_BAND = 1.0
+"""Width of the band that an outermost rank keeps when one beyond it appears: the margin."""
+
 HEADER = 9
 RULE, STRENGTH, CLASSES, AVERAGING, METRIC, TRIALS, UPDATES, LOG_SUM, LOG_COUNT = range(HEADER)
 
@@ -106,6 +109,49 @@ def row_width(memory):
     if memory[METRIC] == DIAGONAL:
         n_parts += 1
     return rest // n_parts
+
+
+def widened_memory(memory: Floats, n_features: int) -> Floats:
+    """A copy with more features, as if they had been there from the start and always zero.
+
+    Every part that holds one number a feature gets the numbers that it starts with at its end.
+    """
+    first = memory.reshape(-1, memory.shape[-1])[0]  # a committee has one row a member
+    width = row_width.py_func(first)
+    n_classes = int(first[CLASSES])
+    n_vectors = n_classes if has_vectors.py_func(first[RULE]) else 1
+    ends = (HEADER + n_classes + 1 + width * np.arange(1, n_vectors + 1)).tolist()
+    starts_with = [0.0] * n_vectors
+    if first[AVERAGING] > 0.0:
+        ends.append(ends[-1] + n_classes + 1 + width)
+        starts_with.append(0.0)
+    if first[METRIC] == DIAGONAL:
+        ends.append(memory.shape[-1])
+        starts_with.append(1.0)
+    more = n_features - width
+    return np.insert(memory, np.repeat(ends, more), np.repeat(starts_with, more), axis=-1)
+
+
+def memory_with_rank(memory: Floats, rank: int) -> Floats:
+    """A copy with one rank more, which becomes number ``rank``; the ranks from there on move up.
+
+    Between two ranks it starts with an empty band of scores, on the threshold between them, so no
+    prediction changes. Beyond the last (or first) one the rank that was there keeps a band of
+    NEW_BAND. The history of the new threshold is that of its neighbour, so that averages stay
+    sorted.
+    """
+    n_classes = int(memory[CLASSES])
+    at = min(rank, n_classes)
+    source = max(at - 1, 1)
+    away = NEW_BAND * ((rank > n_classes) - (rank == 1))
+    places, values = [HEADER + at], [memory[HEADER + source] + away]
+    if memory[AVERAGING] > 0.0:
+        drift_at = HEADER + n_classes + 1 + row_width.py_func(memory)
+        places.append(drift_at + at)
+        values.append(memory[drift_at + source])
+    grown = np.insert(memory, places, values)
+    grown[CLASSES] += 1
+    return grown
 
 
 @njit(cache=True, nogil=True)
@@ -871,19 +917,57 @@ def walk_members(
 
 
 @njit(cache=True)
-def learn_one(memory, values, lower, upper):
-    """One dense trial straight from Python; the rank predicted before, or why it was refused."""
+def one_trial(memory, values, columns, starts, lower, upper):
+    """Learn the one row there is; the rank predicted before, or why it was refused."""
     if not 1 <= lower <= upper <= memory[CLASSES] or np.int64(lower) != lower:
         return BAD_LABEL
     if np.int64(upper) != upper:
         return BAD_LABEL
-    if values.size != row_width(memory):
-        return BAD_WIDTH
     label = np.empty(3, dtype=np.int64)
     label[0], label[1] = lower, upper
     rank = label[2:]
-    bad = walk(memory, values, None, None, label[:1], label[1:2], memory[:0], label[:0], rank)
+    bad = walk(memory, values, columns, starts, label[:1], label[1:2], memory[:0], label[:0], rank)
     return rank[0] if bad < 0 else BAD_ROW
+
+
+@njit(cache=True)
+def learn_one(memory, values, lower, upper):
+    """One dense trial straight from Python; the rank predicted before, or why it was refused."""
+    if values.size != row_width(memory):
+        return BAD_WIDTH
+    return one_trial(memory, values, None, None, lower, upper)
+
+
+@njit(cache=True)
+def columns_fit(values, columns, width):
+    """Whether every value has its column and no column lies outside; others would be written to."""
+    fit = values.size == columns.size
+    for column in columns:
+        fit = fit and 0 <= column < width
+    return fit
+
+
+@njit(cache=True)
+def learn_sparse(memory, values, columns, lower, upper):
+    """One sparse trial straight from Python; the rank predicted before, or why it was refused."""
+    if not columns_fit(values, columns, row_width(memory)):
+        return BAD_WIDTH
+    starts = np.array([0, values.size])
+    return one_trial(memory, values, columns, starts, lower, upper)
+
+
+@njit(cache=True)
+def rank_of(memory, values, columns):
+    """Rank of one row, or BAD_ROW."""
+    weights, padded, drift, counts, rule, _ = view(memory)
+    if has_vectors(rule):
+        last = padded.size - 1
+        scratch = np.empty(2 * last)
+        return learn_classes(weights, counts, scratch, rule, 0.0, values, columns, 1, last)
+    score, sq_norm = score_and_norm(weights, values, columns)
+    if not (sq_norm < MAX_SQ_NORM and abs(score) < inf):
+        return BAD_ROW
+    return rank_row(padded, drift, counts[0], score, values, columns, 1)
 
 
 @njit(cache=True)
@@ -891,15 +975,15 @@ def predict_one(memory, values):
     """Rank of one dense row straight from Python, or why it was refused."""
     if values.size != row_width(memory):
         return BAD_WIDTH
-    weights, padded, drift, counts, rule, _ = view(memory)
-    if has_vectors(rule):
-        last = padded.size - 1
-        scratch = np.empty(2 * last)
-        return learn_classes(weights, counts, scratch, rule, 0.0, values, None, 1, last)
-    score, sq_norm = score_and_norm(weights, values, None)
-    if not (sq_norm < MAX_SQ_NORM and abs(score) < inf):
-        return BAD_ROW
-    return rank_row(padded, drift, counts[0], score, values, None, 1)
+    return rank_of(memory, values, None)
+
+
+@njit(cache=True)
+def predict_sparse(memory, values, columns):
+    """Rank of one sparse row straight from Python, or why it was refused."""
+    if not columns_fit(values, columns, row_width(memory)):
+        return BAD_WIDTH
+    return rank_of(memory, values, columns)
 
 
 @njit(cache=True, nogil=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from copy import copy
 from typing import Any, NoReturn, Self
 
 import numpy as np
@@ -23,6 +24,7 @@ DEFAULT_C = 0.1
 MAX_C = 1e300
 
 Floats = NDArray[np.float64]
+Columns = NDArray[np.int64]
 NO_WEIGHTS: Floats = np.empty(0)
 NO_ORDER: NDArray[np.intp] = np.empty(0, dtype=np.intp)
 NO_RANKS: Ranks = np.empty(0, dtype=np.int64)
@@ -157,6 +159,51 @@ class Learner:
             )
         self.memory[updates.CLASSES :] = other.memory[updates.CLASSES :]
 
+    def widened(self, n_features: int) -> Self:
+        """A learner that goes on from this one with more features; this one stays as it is.
+
+        It is the learner that had all the features from the start and only saw zeros in the new
+        ones, which are the last columns: to the bit where the rows are sparse, and up to the order
+        of summation where they are dense. It costs one copy of the memory, so a stream whose
+        features keep coming should widen to twice what it needs.
+
+        >>> learner = LinearLearner(n_features=1, n_classes=2, variant="PA")
+        >>> learner.learn_one(np.array([1.0]), 1)
+        2
+        >>> learner.widened(3).weights
+        array([-0.5,  0. ,  0. ])
+        """
+        if n_features < self.n_features:
+            raise ValueError(
+                f"a learner of {self.n_features} features cannot be widened to {n_features}"
+            )
+        wider = copy(self)
+        wider.n_features = n_features
+        wider.memory = updates.widened_memory(self.memory, n_features)
+        return wider
+
+    def with_rank(self, rank: int) -> Self:
+        """A learner that goes on from this one with one rank more, number ``rank`` of 1..K + 1.
+
+        The ranks from there on move up by one. Between two ranks the new one starts with an empty
+        band of scores on the threshold between them, so no prediction changes but for the numbers;
+        beyond the outermost rank its threshold starts one margin away from the last.
+
+        >>> learner = LinearLearner(n_features=1, n_classes=2)
+        >>> learner.with_rank(3).thresholds
+        array([0., 1.])
+        """
+        if self._view().weights.size > self.n_features:
+            raise ValueError("a learner with a vector for each class has no thresholds to add to")
+        if self.memory.ndim > 1:
+            raise ValueError("the members of a committee must agree on their ranks from the start")
+        if not 1 <= rank <= self.n_classes + 1:
+            raise ValueError(f"rank {rank} is not in 1..{self.n_classes + 1}")
+        grown = copy(self)
+        grown.n_classes = self.n_classes + 1
+        grown.memory = updates.memory_with_rank(self.memory, rank)
+        return grown
+
     @property
     def n_trials(self) -> int:
         """Examples seen."""
@@ -240,6 +287,36 @@ class Learner:
         if rank <= 0:
             self._refuse(rank, x)
         return rank
+
+    def learn_sparse(self, values: Floats, columns: Columns, lower: int, upper: int) -> int:
+        """`learn_one` on the values of some columns, the others being zero; it costs their number.
+
+        No column may be named twice.
+
+        >>> LinearLearner(9, n_classes=3).learn_sparse(np.array([1.0]), np.array([7]), 1, 2)
+        3
+        """
+        rank = updates.learn_sparse(self.memory, values, columns, lower, upper)
+        if rank <= 0:
+            self._refuse_sparse(rank, values, columns, lower, upper)
+        return rank
+
+    def predict_sparse(self, values: Floats, columns: Columns) -> int:
+        """Rank of the example with the given values in some columns and zero in the others."""
+        rank = updates.predict_sparse(self.memory, values, columns)
+        if rank <= 0:
+            self._refuse_sparse(rank, values, columns)
+        return rank
+
+    def _refuse_sparse(
+        self, code: int, values: Floats, columns: Columns, lower: Any = 1, upper: Any = 1
+    ) -> NoReturn:
+        if code == updates.BAD_WIDTH:
+            raise ValueError(
+                f"{values.size} values need {values.size} columns in 0..{self.n_features - 1}, "
+                f"got {columns.tolist()}"
+            )
+        self._refuse(code, values, lower, upper)
 
     def _refuse(self, code: int, x: NDArray[Any], lower: Any = 1, upper: Any = 1) -> NoReturn:
         if code == updates.BAD_LABEL:

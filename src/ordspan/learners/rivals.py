@@ -12,6 +12,10 @@ from ordspan.core import updates
 from ordspan.core.labels import Ranks
 from ordspan.learners.linear import (
     DEFAULT_C,
+    NO_ORDER,
+    NO_RANKS,
+    NO_WEIGHTS,
+    Columns,
     Floats,
     PRankLearner,
     VectorLearner,
@@ -194,6 +198,26 @@ class AggregateLearner(PRankLearner):
         rank = updates.predict_one(self.memory[0], row)
         if rank <= 0:
             self._refuse(rank, row)
+        return rank
+
+    def learn_sparse(self, values: Floats, columns: Columns, lower: int, upper: int) -> int:
+        """`learn_one` on the values of some columns, the others being zero."""
+        code = updates.predict_sparse(self.memory[0], values, columns)
+        if code > 0 and not 1 <= lower <= upper <= self.n_classes:
+            code = updates.BAD_LABEL
+        if code > 0:
+            before = self.memory.copy()
+            starts, low, high = np.array([0, values.size]), np.array([lower]), np.array([upper])
+            if self._walk(values, columns, starts, low, high, NO_WEIGHTS, NO_ORDER, NO_RANKS) < 0:
+                return code
+            self.memory[...], code = before, updates.BAD_ROW
+        self._refuse_sparse(code, values, columns, lower, upper)
+
+    def predict_sparse(self, values: Floats, columns: Columns) -> int:
+        """Rank of the example with the given values in some columns and zero in the others."""
+        rank = updates.predict_sparse(self.memory[0], values, columns)
+        if rank <= 0:
+            self._refuse_sparse(rank, values, columns)
         return rank
 
     def latent(self, X: Any, *, feature_names: Any = None) -> Floats:

@@ -1,0 +1,536 @@
+"""The River adapter: River's own checks, the learner behind it to the bit, and bad input."""
+
+import copy
+import functools
+import pickle
+import random
+from decimal import Decimal
+
+import numpy as np
+import pandas as pd
+import pytest
+
+pytest.importorskip("river", reason="needs river: pip install 'ordspan[river]'")
+
+from river import checks, compose, evaluate, metrics, preprocessing, stream
+
+import ordspan
+from ordspan.learners import LinearLearner
+from ordspan.river import IntervalMAE, OrdinalPA, PRank
+
+MODELS = {
+    "default": OrdinalPA(),
+    "PA-II": OrdinalPA("PA-II", average=False),
+    "diagonal": OrdinalPA("PA", metric="diagonal"),
+    "PRank": PRank(),
+}
+each_model = pytest.mark.parametrize("name", MODELS)
+
+
+def fresh(name, **options):
+    return MODELS[name].clone(options)
+
+
+def state(model):
+    """Everything a model knows, as bytes."""
+    return pickle.dumps(model)
+
+
+@functools.cache
+def examples(n=200, seed=0):
+    """Dicts in which features come and go, with exact and interval labels in 1..5."""
+    rng = np.random.default_rng(seed)
+    weights = rng.normal(size=12)
+    out = []
+    for t in range(n):
+        columns = rng.choice(4 + 8 * t // n, size=3, replace=False)
+        values = rng.normal(size=3)
+        rank = int(np.clip(np.round(3 + values @ weights[columns]), 1, 5))
+        label = rank if rng.random() < 0.6 else (max(1, rank - 1), rank)
+        out.append(({f"f{c}": float(v) for c, v in zip(columns, values, strict=True)}, label))
+    return out
+
+
+def taught(name, n=200, **options):
+    model = fresh(name, **options)
+    for x, y in examples()[:n]:
+        model.learn_one(x, y)
+    return model
+
+
+# -- River's own checks --------------------------------------------------------------------------
+
+
+def river_checks():
+    """Every check that River has for a multi-class mini-batch classifier; none is skipped.
+
+    Those of ``predict_proba_one`` are run too, but River lets a classifier that raises
+    NotImplementedError there pass, because some of its own give labels only.
+    """
+    for name, model in MODELS.items():
+        for number, check in enumerate(checks.yield_checks(model)):
+            yield pytest.param(name, check, id=f"{name}-{check.__name__}-{number}")
+
+
+@pytest.mark.filterwarnings("ignore:the order of the classes was not given")
+@pytest.mark.parametrize(("name", "check"), list(river_checks()))
+def test_rivers_own_checks(name, check):
+    random.seed(0)
+    assert not MODELS[name]._unit_test_skips()
+    check(fresh(name))
+
+
+def test_it_gives_grades_and_no_probabilities():
+    model = taught("default")
+    with pytest.raises(NotImplementedError):
+        model.predict_proba_one({"f0": 1.0})
+
+
+# -- the same as the learner and the estimator ---------------------------------------------------
+
+
+@pytest.mark.parametrize("metric", ["identity", "balanced", "diagonal"])
+@pytest.mark.parametrize("average", [False, True])
+def test_features_that_come_later_are_as_if_known_from_the_start_to_the_bit(metric, average):
+    model = OrdinalPA("PA-I", 0.3, average, metric, classes=[1, 2, 3, 4, 5])
+    names = list(dict.fromkeys(name for x, _ in examples() for name in x))
+    learner = LinearLearner(len(names), 5, "PA-I", 0.3, average, metric=metric)
+    for x, y in examples():
+        values, columns = np.array(list(x.values())), np.array([names.index(name) for name in x])
+        if learner.n_trials:
+            assert model.predict_one(x) == learner.predict_sparse(values, columns)
+        model.learn_one(x, y)
+        learner.learn_sparse(values, columns, *(y if isinstance(y, tuple) else (y, y)))
+    assert list(model.weights) == names
+    assert list(model.weights.values()) == learner.weights.tolist()
+    assert model.thresholds == learner.thresholds.tolist()
+    assert model.grades == [1, 2, 3, 4, 5]
+
+
+@pytest.mark.parametrize("variant", ["PA", "PA-I", "PA-II"])
+def test_a_pass_over_dicts_is_the_estimators_partial_fit(variant):
+    classes = ["poor", "fair", "good"]
+    rng = np.random.default_rng(1)
+    X = rng.normal(size=(150, 4))
+    y = np.array(classes)[np.digitize(X[:, 0] - X[:, 1], [-0.7, 0.7])]
+    expected = ordspan.OrdinalPA(variant, classes=classes).partial_fit(X, y)
+    model = OrdinalPA(variant, classes=classes)
+    for x, label in stream.iter_array(X, y):
+        model.learn_one(x, label)
+    np.testing.assert_allclose(list(model.weights.values()), expected.coef_, rtol=1e-9)
+    np.testing.assert_allclose(model.thresholds, expected.thresholds_, rtol=1e-9)
+    assert [model.predict_one(x) for x, _ in stream.iter_array(X)] == expected.predict(X).tolist()
+
+
+def test_room_for_features_is_doubled_so_copies_are_few(monkeypatch):
+    widened, sizes = LinearLearner.widened, []
+
+    def counted(learner, n_features):
+        sizes.append(n_features)
+        return widened(learner, n_features)
+
+    monkeypatch.setattr(LinearLearner, "widened", counted)
+    model = OrdinalPA(classes=[1, 2])
+    for i in range(1000):
+        model.learn_one({i: 1.0}, 1 + i % 2)
+    assert sizes == [2**k for k in range(1, 11)]
+    assert len(model.weights) == 1000
+
+
+def test_a_feature_never_seen_does_not_move_a_prediction():
+    model = taught("default")
+    before = state(model)
+    for x, _ in examples():
+        assert model.predict_one({**x, "never": 7.0}) == model.predict_one(x)
+    assert model.predict_one({"never": 7.0}) in model.grades
+    assert state(model) == before
+
+
+# -- grades --------------------------------------------------------------------------------------
+
+
+@each_model
+def test_nothing_is_known_at_first_and_then_one_grade(name):
+    model, given = fresh(name), fresh(name, classes=[1, 2])
+    for unknowing in (model, given):
+        assert unknowing.predict_one({"a": 1.0}) is None
+        assert unknowing.predict_many(pd.DataFrame({"a": [1.0]})).tolist() == [None]
+    model.learn_one({"a": 1.0}, 4)
+    assert (model.grades, model.thresholds, model.weights) == ([4], [], {"a": 0.0})
+    assert model.predict_one({"a": -1.0}) == 4
+    assert model.predict_many(pd.DataFrame({"a": [-1.0, 1.0]})).tolist() == [4, 4]
+
+
+@each_model
+def test_grades_are_put_in_order_as_they_turn_up(name):
+    model = fresh(name)
+    for grade in (30, 10, np.int64(20), (5, 40), (None, 7), (8, None)):
+        model.learn_one({"a": 1.0, "b": -1.0}, grade)
+    assert model.grades == [5, 7, 8, 10, 20, 30, 40]
+    assert all(type(grade) is int for grade in model.grades)
+    assert len(model.thresholds) == 6
+    assert model.thresholds == sorted(model.thresholds)
+
+
+def test_a_grade_between_two_changes_no_prediction_until_it_is_learned():
+    X = np.random.default_rng(0).normal(size=(100, 3))
+    rows = [x for x, _ in stream.iter_array(X)]
+    model = OrdinalPA(average=False)
+    for x in rows:
+        model.learn_one(x, 9 if x[0] > 0 else 1)
+    before = [model.predict_one(x) for x in rows]
+    model.learn_one({0: -100.0}, (1, 5))  # far below the new threshold: nothing to correct
+    assert model.grades == [1, 5, 9]
+    assert [model.predict_one(x) for x in rows] == before
+    for _ in range(5):
+        for x in rows:
+            model.learn_one(x, 9 if x[0] > 0.5 else 5 if x[0] > -0.5 else 1)
+    assert {model.predict_one(x) for x in rows} == {1, 5, 9}
+
+
+def test_found_grades_serve_nearly_as_well_as_given_ones():
+    data = ordspan.data.synthetic(n=2000)
+    errors = []
+    for classes in (None, [1, 2, 3, 4, 5]):
+        rows = stream.iter_array(data.X, data.ranks)
+        score = evaluate.progressive_val_score(rows, OrdinalPA(classes=classes), IntervalMAE())
+        errors.append(score.get())
+    assert errors[0] < errors[1] + 0.02 < 0.6
+
+
+def test_words_without_an_order_are_sorted_with_one_warning():
+    model = OrdinalPA()
+    model.learn_one({"a": 1.0}, "mid")
+    with pytest.warns(UserWarning, match=r"'mid' and 'low' are the first two.*classes=") as caught:
+        model.learn_one({"a": -1.0}, "low")
+    assert [warning.filename for warning in caught] == [__file__]
+    model.learn_one({"a": 3.0}, "top")  # warnings are errors here
+    assert model.grades == ["low", "mid", "top"]
+
+
+def test_truth_values_are_grades_too():
+    model = OrdinalPA()
+    for value in (-1.0, 1.0, -2.0, 2.0) * 5:
+        model.learn_one({"a": value, "flag": value > 0}, value > 0)
+    assert [model.predict_one({"a": value}) for value in (-1, 1)] == [False, True]
+
+
+# -- in River's world ----------------------------------------------------------------------------
+
+
+def graded_stream(n=400, labels=(1, 2, 3, 4, 5)):
+    data = ordspan.data.synthetic(n=n)
+    for x, rank in stream.iter_array(100.0 + 5.0 * data.X, data.ranks):
+        yield x, labels[rank - 1]
+
+
+def test_a_scaled_pipeline_learns_under_progressive_validation():
+    model = preprocessing.StandardScaler() | OrdinalPA()
+    score = evaluate.progressive_val_score(
+        graded_stream(2000), model, metrics.Accuracy() + IntervalMAE()
+    )
+    accuracy, error = score.get()
+    assert accuracy > 0.5
+    assert error < 0.6
+    guess = max(np.bincount([y for _, y in graded_stream(2000)])) / 2000
+    assert accuracy > guess + 0.1
+
+
+def test_words_and_river_metrics_in_a_pipeline():
+    words = ["awful", "poor", "fair", "good", "great"]
+    model = preprocessing.StandardScaler() | OrdinalPA(classes=words)
+    score = evaluate.progressive_val_score(
+        graded_stream(1000, words), model, metrics.CohenKappa() + IntervalMAE(classes=words)
+    )
+    assert score.get()[0] > 0.3
+    assert score.get()[1] < 0.7
+
+
+def test_a_pipeline_on_mini_batches_is_the_pipeline_row_by_row():
+    """The scaler sees a whole batch before the model does, so it is left out of the comparison."""
+    rows = list(graded_stream(300))
+    X, y = pd.DataFrame([x for x, _ in rows]) / 100.0, pd.Series([y for _, y in rows])
+    X.columns = [f"f{column}" for column in X.columns]
+    one, many = (compose.Select(*X.columns) | OrdinalPA() for _ in range(2))
+    for start in range(0, 300, 50):
+        batch = slice(start, start + 50)
+        many.learn_many(X.iloc[batch], y.iloc[batch])
+        for x, label in zip(X.iloc[batch].to_dict("records"), y.iloc[batch], strict=True):
+            one.learn_one(x, label)
+    predicted = many.predict_many(X)
+    assert predicted.index.equals(X.index)
+    assert predicted.tolist() == [one.predict_one(x) for x in X.to_dict("records")]
+    scaled = preprocessing.StandardScaler() | OrdinalPA()
+    scaled.learn_many(X, y)
+    assert (scaled.predict_many(X) == y).mean() > 0.5
+
+
+@each_model
+def test_learn_many_is_learn_one_as_features_and_grades_come(name):
+    one, many = fresh(name), fresh(name)
+    rows = examples()
+    for start in range(0, 200, 40):
+        batch = rows[start : start + 40]
+        frame = pd.DataFrame([x for x, _ in batch]).fillna(0.0)
+        many.learn_many(frame, pd.Series([y for _, y in batch]))
+        for x, (_, y) in zip(frame.to_dict("records"), batch, strict=True):
+            one.learn_one(x, y)
+    assert many.grades == one.grades
+    assert list(many.weights) == list(one.weights)
+    np.testing.assert_allclose(
+        list(many.weights.values()), list(one.weights.values()), rtol=1e-7, atol=1e-12
+    )
+    np.testing.assert_allclose(many.thresholds, one.thresholds, rtol=1e-7, atol=1e-12)
+    frame["never seen"] = 3.0
+    expected = [one.predict_one(x) for x in frame.to_dict("records")]
+    assert many.predict_many(frame).tolist() == expected
+
+
+def test_a_frame_of_sparse_columns_is_a_dense_one():
+    X = pd.DataFrame(np.random.default_rng(0).poisson(0.3, size=(80, 6)), columns=list("abcdef"))
+    y = pd.Series((X["a"] + X["b"]).clip(upper=2) + 1)
+    sparse, dense = OrdinalPA(), OrdinalPA()
+    for batch in (slice(0, 40), slice(40, 80)):
+        sparse.learn_many(X[batch].astype(pd.SparseDtype("uint8", 0)), y[batch])
+        dense.learn_many(X[batch], y[batch])
+    assert sparse.weights == dense.weights
+    assert sparse.predict_many(X.astype(pd.SparseDtype("float64", 0.0))).equals(
+        dense.predict_many(X)
+    )
+
+
+@pytest.mark.parametrize("classes", [None, [1, 2, 3, 4, 5]])
+def test_an_empty_batch_changes_nothing(classes):
+    model, spared = taught("default", 0, classes=classes), taught("default", classes=classes)
+    empty = pd.DataFrame({name: [] for name in spared.weights})
+    for x, y in examples():
+        model.learn_many(empty, pd.Series([]))
+        model.learn_one(x, y)
+    assert model.weights == spared.weights
+    assert model.thresholds == spared.thresholds
+    assert model.predict_many(empty).tolist() == []
+
+
+def test_a_frame_may_hold_numbers_of_any_kind():
+    X = pd.DataFrame({"a": [1, 2], "b": [True, False], "c": [1.5, 2.5], "d": [Decimal(1), 2]})
+    X = X.astype({"a": "Int64", "c": "float32"})
+    one, many = OrdinalPA(classes=[1, 2]), OrdinalPA(classes=[1, 2])
+    many.learn_many(X, [1, 2])
+    for x, y in zip(X.to_dict("records"), [1, 2], strict=True):
+        one.learn_one(x, y)
+    assert many.weights == pytest.approx(one.weights)
+
+
+@each_model
+def test_copies_go_on_alike_and_a_clone_starts_anew(name):
+    model = taught(name, 100)
+    pickled, copied = pickle.loads(state(model)), copy.deepcopy(model)
+    for x, y in examples()[100:]:
+        for each in (model, pickled, copied):
+            each.learn_one(x, y)
+    assert model.weights == pickled.weights == copied.weights
+    assert model.thresholds == pickled.thresholds == copied.thresholds
+    clone = model.clone()
+    assert clone._get_params() == model._get_params()
+    assert (clone.weights, clone.grades) == ({}, [])
+
+
+def test_clone_takes_new_parameters():
+    model = OrdinalPA(C=0.5, classes=["a", "b"]).clone({"variant": "PA-II"})
+    assert (model.variant, model.C, model.classes, model.grades) == (
+        "PA-II",
+        0.5,
+        ["a", "b"],
+        ["a", "b"],
+    )
+
+
+# -- the metric ----------------------------------------------------------------------------------
+
+
+def test_the_metric_is_the_librarys_mean_absolute_error():
+    rng = np.random.default_rng(0)
+    lower = rng.integers(1, 6, 50)
+    labels = np.column_stack([lower, rng.integers(lower, 6)])
+    predicted = rng.integers(1, 6, 50)
+    words = ["awful", "poor", "fair", "good", "great"]
+    numbers, named = IntervalMAE(), IntervalMAE(classes=words)
+    for (low, high), guess in zip(labels.tolist(), predicted.tolist(), strict=True):
+        numbers.update((low, high), guess)
+        named.update((words[low - 1], words[high - 1]), words[guess - 1])
+    expected = ordspan.metrics.mean_absolute_error(labels, predicted)
+    assert numbers.get() == pytest.approx(expected)
+    assert named.get() == pytest.approx(expected)
+    assert not numbers.bigger_is_better
+    assert numbers.works_with(OrdinalPA())
+
+
+@pytest.mark.parametrize(
+    ("label", "guess", "error"),
+    [(3, 5, 2), ((None, 2), 4, 2), ((4, None), 1, 3), ((2, 4), 2, 0), ((None, None), 1, 0)],
+)
+def test_the_metric_counts_to_the_nearest_end(label, guess, error):
+    for metric in (IntervalMAE(), IntervalMAE(classes=[1, 2, 3, 4, 5])):
+        metric.update(label, guess)
+        assert metric.get() == error
+        metric.revert(label, guess)
+        assert metric.get() == 0
+        assert metric.clone().classes == metric.classes
+
+
+# -- bad input -----------------------------------------------------------------------------------
+
+GIVEN = {"classes": [1, 2, 3, 4, 5]}
+GOOD_X = {"f0": 1.0, "brand new": 2.0}
+BAD_FEATURES = {
+    "text": ({"f0": 1.0, "f1": "red"}, r"feature 'f1' is 'red', not a number.*OneHotEncoder"),
+    "text that looks like a number": ({"f0": "1.5"}, "feature 'f0' is '1.5', not a number"),
+    "missing": ({"f0": None, "f1": 1.0}, "feature 'f0' is None, not a number"),
+    "list": ({"f0": [1.0, 2.0], "f1": 1.0}, "feature 'f0' is .*not a number"),
+    "lists": ({"f0": [1.0], "f1": [2.0]}, r"feature 'f0' is \[1.0\], not a number"),
+    "empty": ({}, "x has no features, and says nothing"),
+    "NaN": ({"f0": 1.0, "f1": np.nan}, r"feature 'f1' is nan; leave it out.*StatImputer"),
+    "infinity": ({"f0": -np.inf}, "feature 'f0' is -inf"),
+    "NaN in a new feature": ({"f0": 1.0, "new": np.nan}, "feature 'new' is nan"),
+    "too large": ({"f0": 1e150, "new": 1.0}, r"feature 'f0' is 1e\+150, which overflows"),
+}
+BAD_LABELS = {
+    "not a class": (6, r"label 6 is not one of the classes \[1, 2, 3, 4, 5\]", GIVEN),
+    "an end that is not a class": ((1, 6), "label 6 is not one of the classes", GIVEN),
+    "a word among given numbers": ("good", "label 'good' is not one of the classes", GIVEN),
+    "a word among found numbers": ("good", "'good' cannot be put in order with", {}),
+    "a measurement": (2.5, "label 2.5 seems to be a measurement", {}),
+    "no grade": (object, "is no grade: give a number or a word", {}),
+    "no end": (([1], 2), r"label \[1\] is no grade", {}),
+    "ends swapped": ((4, 2), "lower end 4 is above upper end 2; swap", {}),
+    "new ends swapped": ((9, 8), "lower end 9 is above upper end 8; swap", {}),
+    "one new end, swapped": ((77, 2), "lower end 77 is above upper end 2; swap", {}),
+    "three ends": ((1, 2, 3), r"a pair \(lower, upper\), got \(1, 2, 3\)", {}),
+    "None": (None, "label None is missing", {}),
+    "NaN": (np.nan, "label nan is missing", {}),
+}
+
+
+@each_model
+@pytest.mark.parametrize("what", BAD_FEATURES)
+@pytest.mark.parametrize("n_seen", [0, 1, 200])
+def test_bad_features_are_named_and_change_nothing(name, what, n_seen):
+    x, reason = BAD_FEATURES[what]
+    model = taught(name, n_seen)
+    before = state(model)
+    with pytest.raises(ValueError, match=reason):
+        model.learn_one(x, 777)
+    with pytest.raises(ValueError, match=reason):
+        model.predict_one(x)
+    assert state(model) == before
+
+
+@each_model
+@pytest.mark.parametrize("what", BAD_LABELS)
+def test_bad_labels_are_named_and_change_nothing(name, what):
+    y, reason, options = BAD_LABELS[what]
+    model = taught(name, **options)
+    before = state(model)
+    with pytest.raises(ValueError, match=reason):
+        model.learn_one(GOOD_X, y)
+    with pytest.raises(ValueError, match=f"row 2: .*{reason}"):
+        model.learn_many(pd.DataFrame([GOOD_X] * 3), [1, 2, y])
+    assert state(model) == before
+
+
+@each_model
+@pytest.mark.parametrize(
+    ("frame", "labels", "reason"),
+    [
+        ({"f0": [1.0, np.nan]}, [1, 2], "row 1: feature 'f0' is nan"),
+        ({"f9": [1.0, 2.0], "f0": [1.0, np.inf]}, [1, 2], "row 1: feature 'f0' is inf"),
+        ({"f0": [1.0, 1e150]}, [1, 2], r"row 1: feature 'f0' is 1e\+150, which overflows"),
+        ({"f0": [1.0, 2.0], "f1": ["a", "b"]}, [1, 2], "feature 'f1' is 'a', not a number"),
+        ({"f0": [1.0, "2.0"]}, [1, 2], "feature 'f0' is '2.0', not a number"),
+        ({"f0": [1.0, 2.0]}, [1], "X has 2 rows, but there are 1 labels"),
+        ({}, [], "x has no features"),
+    ],
+)
+def test_bad_batches_are_named_and_change_nothing(name, frame, labels, reason):
+    model = taught(name)
+    before = state(model)
+    with pytest.raises(ValueError, match=reason):
+        model.learn_many(pd.DataFrame(frame), pd.Series(labels))
+    if len(labels) != 1:
+        with pytest.raises(ValueError, match=reason):
+            model.predict_many(pd.DataFrame(frame))
+    assert state(model) == before
+
+
+@each_model
+def test_a_bad_label_after_a_new_grade_takes_back_what_was_learned_before_it(name):
+    model = taught(name)
+    before = state(model)
+    with pytest.raises(ValueError, match="row 3: label None is missing"):
+        model.learn_many(pd.DataFrame({"f0": [3.0, -3.0, 3.0, 1.0]}), [1, 5, 77, None])
+    assert state(model) == before
+
+
+def test_two_columns_of_ends_are_pairs():
+    X = pd.DataFrame({"a": [-1.0, 0.0, 1.0] * 10})
+    ends = pd.DataFrame({"lower": [1, 1, 3] * 10, "upper": [1.0, 2.0, np.nan] * 10})
+    columns, pairs = OrdinalPA(classes=[1, 2, 3]), OrdinalPA(classes=[1, 2, 3])
+    columns.learn_many(X, ends)
+    pairs.learn_many(X, pd.Series([(1, 1), (1, 2), (3, None)] * 10))
+    assert columns.weights == pairs.weights
+    assert columns.thresholds == pairs.thresholds
+    with pytest.raises(ValueError, match=r"row 0: an interval label is a pair"):
+        columns.learn_many(X, ends[["lower"]])
+
+
+@pytest.mark.parametrize("x", [np.ones(2), [1.0, 2.0], "f0"])
+def test_an_example_that_is_no_dict_is_refused(x):
+    model = taught("default")
+    for call in (model.predict_one, lambda x: model.learn_one(x, 1)):
+        with pytest.raises(TypeError, match="x must be a dict of numbers by feature name, got"):
+            call(x)
+
+
+def test_a_batch_that_is_no_pandas_frame_is_refused():
+    model = taught("default")
+    for call in (model.predict_many, lambda X: model.learn_many(X, [1])):
+        with pytest.raises(TypeError, match="a mini-batch is a pandas DataFrame, got ndarray"):
+            call(np.ones((1, 2)))
+
+
+def test_a_column_twice_is_refused():
+    with pytest.raises(ValueError, match="more than one column 'a'"):
+        OrdinalPA().learn_many(pd.DataFrame([[1.0, 2.0]], columns=["a", "a"]), [1])
+
+
+def test_weights_too_large_for_a_score_are_told():
+    model = PRank(classes=[1, 2])
+    model.learn_one({"a": 1.0}, 1)
+    model._learner._view().weights[:] = 1e250
+    before = state(model)
+    for x in ({"a": 1e99}, {"a": 1e99, "new": 1.0}):
+        with pytest.raises(ValueError, match="weights have grown too large"):
+            model.predict_one(x)
+        with pytest.raises(ValueError, match="weights have grown too large"):
+            model.learn_one(x, 2)
+    frame = pd.DataFrame({"a": [1e99]})
+    with pytest.raises(ValueError, match="weights have grown too large"):
+        model.predict_many(frame)
+    with pytest.raises(ValueError, match="weights have grown too large"):
+        model.learn_many(frame, [2])
+    assert state(model) == before
+
+
+@pytest.mark.parametrize(
+    ("options", "reason"),
+    [
+        ({"variant": "PA-III"}, "unknown variant 'PA-III'"),
+        ({"C": -1.0}, "C must be a finite number above 0"),
+        ({"metric": "full"}, "unknown metric 'full'"),
+        ({"classes": ["only"]}, "needs at least 2 classes"),
+        ({"classes": ["a", "b", "a"]}, "classes lists 'a' more than once"),
+    ],
+)
+def test_wrong_parameters_are_refused_at_once(options, reason):
+    with pytest.raises(ValueError, match=reason):
+        OrdinalPA(**options)
