@@ -211,7 +211,7 @@ REPRODUCE = ("reproduce", "--datasets", "synthetic", "--runs", "1", "--trials", 
 MISSING = [
     # the package that is missing, what is asked for, and the last line of the answer
     ("typer", COMMAND, ("--version",), "the command line needs typer: pip install 'ordspan[cli]'"),
-    ("pyarrow", COMMAND, REPRODUCE, "this needs pyarrow: pip install 'ordspan[experiments]'"),
+    ("pyarrow", COMMAND, REPRODUCE, "this needs pyarrow: pip install 'ordspan[cli]'"),
     ("matplotlib", COMMAND, REPRODUCE, "this needs matplotlib: pip install 'ordspan[experiments]'"),
     (
         "river",

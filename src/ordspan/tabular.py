@@ -73,18 +73,51 @@ class TabularModel:
         return self.estimator.classes_
 
     def prepared(self, piece: Piece) -> Any:
-        """The features of rows of a file, as the ranker wants them."""
+        """The features of rows of a file, as the ranker wants them.
+
+        Parameters
+        ----------
+        piece : Piece
+            Rows of a file.
+
+        Returns
+        -------
+        array or CSR matrix of shape (n, d)
+            Standardised numbers and hashed words.
+        """
         matrix = piece.matrix
         if self.recipe.standardise:
             matrix = self.scale.apply(matrix)
         return with_words(self.recipe, matrix, piece.chunk.table)
 
     def latent(self, table: Any) -> NDArray[np.float64]:
-        """Score of every row of a table, on the scale of the thresholds."""
+        """Score of every row of a table, on the scale of the thresholds.
+
+        Parameters
+        ----------
+        table : pandas, polars or pyarrow table, or CSR matrix
+            Rows with the columns the model was trained on (svmlight: a matrix of its features).
+
+        Returns
+        -------
+        array of shape (n,)
+            The scores.
+        """
         return self.estimator.latent(self._features(table))
 
     def predict(self, table: Any) -> NDArray[Any]:
-        """Grade of every row of a table."""
+        """Grade of every row of a table.
+
+        Parameters
+        ----------
+        table : pandas, polars or pyarrow table, or CSR matrix
+            Rows with the columns the model was trained on (svmlight: a matrix of its features).
+
+        Returns
+        -------
+        array of shape (n,)
+            The grades.
+        """
         return self.estimator.predict(self._features(table))
 
     def _features(self, table: Any) -> Any:

@@ -167,6 +167,18 @@ class Learner:
         of summation where they are dense. It costs one copy of the memory, so a stream whose
         features keep coming should widen to twice what it needs.
 
+        Parameters
+        ----------
+        n_features : int
+            Length of a row from now on.
+
+        Returns
+        -------
+        Learner
+            The wider learner.
+
+        Examples
+        --------
         >>> learner = LinearLearner(n_features=1, n_classes=2, variant="PA")
         >>> learner.learn_one(np.array([1.0]), 1)
         2
@@ -189,6 +201,18 @@ class Learner:
         band of scores on the threshold between them, so no prediction changes but for the numbers;
         beyond the outermost rank its threshold starts one margin away from the last.
 
+        Parameters
+        ----------
+        rank : int
+            The number that the new rank gets.
+
+        Returns
+        -------
+        Learner
+            The learner of K + 1 ranks.
+
+        Examples
+        --------
         >>> learner = LinearLearner(n_features=1, n_classes=2)
         >>> learner.with_rank(3).thresholds
         array([0., 1.])
@@ -291,8 +315,22 @@ class Learner:
     def learn_sparse(self, values: Floats, columns: Columns, lower: int, upper: int) -> int:
         """`learn_one` on the values of some columns, the others being zero; it costs their number.
 
-        No column may be named twice.
+        Parameters
+        ----------
+        values : array of shape (m,)
+            The values that are not zero.
+        columns : array of shape (m,)
+            Their columns, each named once.
+        lower, upper : int
+            Ends of the interval in ranks 1..K.
 
+        Returns
+        -------
+        int
+            The rank predicted before learning.
+
+        Examples
+        --------
         >>> LinearLearner(9, n_classes=3).learn_sparse(np.array([1.0]), np.array([7]), 1, 2)
         3
         """
@@ -302,7 +340,20 @@ class Learner:
         return rank
 
     def predict_sparse(self, values: Floats, columns: Columns) -> int:
-        """Rank of the example with the given values in some columns and zero in the others."""
+        """Rank of the example with the given values in some columns and zero in the others.
+
+        Parameters
+        ----------
+        values : array of shape (m,)
+            The values that are not zero.
+        columns : array of shape (m,)
+            Their columns, each named once.
+
+        Returns
+        -------
+        int
+            The rank.
+        """
         rank = updates.predict_sparse(self.memory, values, columns)
         if rank <= 0:
             self._refuse_sparse(rank, values, columns)

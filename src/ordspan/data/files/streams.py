@@ -28,20 +28,62 @@ from ordspan.data.files.svmlight_file import GROUP, LABEL
 
 
 class Batch(NamedTuple):
-    """Some rows of a file."""
+    """Some rows of a file, as `stream` yields them.
+
+    Parameters
+    ----------
+    X : array or CSR matrix of shape (n, d)
+        Features.
+    y : array of shape (n,) or (n, 2), or None
+        Labels in the user's words, (n,) where all of the batch are exact; None without labels.
+    group : array of shape (n,), or None
+        The group (query) of each row, where there is one.
+    kept : pyarrow.Table
+        The columns named by ``keep``.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> from ordspan.data import stream
+    >>> path = pathlib.Path(tempfile.mkdtemp()) / "a.csv"
+    >>> _ = path.write_text("id,size,grade\\n7,0.5,1\\n8,1.5,1-2\\n")
+    >>> batch = next(iter(stream(path, label="grade", drop=["id"], keep=["id"])))
+    >>> batch.X.tolist(), batch.y.tolist(), batch.kept.column("id").to_pylist()
+    ([[0.5], [1.5]], [[1, 1], [1, 2]], ['7', '8'])
+    """
 
     X: Any
-    """Features, an array or a CSR matrix of shape (n, d)."""
     y: NDArray[Any] | None
-    """Labels in the user's words, (n,) where all are exact, else (n, 2); None without labels."""
     group: NDArray[Any] | None
-    """The group (query) of each row, where a group column was named."""
     kept: Any
-    """The columns named by ``keep``, a pyarrow Table."""
 
 
 class Stream:
-    """Batches of files; each ``for`` loop over it is one more pass. Made by `stream`."""
+    """Batches of files; each ``for`` loop over it is one more pass. Made by `stream`.
+
+    Parameters
+    ----------
+    reader : RowReader
+        Yields the rows.
+    classes : array, optional
+        The grades from lowest to highest, where the rows have labels.
+    group : str, optional
+        Column with the group of each row.
+    keep : list of str
+        Columns to carry along.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> from ordspan.data import stream
+    >>> path = pathlib.Path(tempfile.mkdtemp()) / "a.csv"
+    >>> _ = path.write_text("size,grade\\n0.5,1\\n1.5,2\\n")
+    >>> batches = stream(path, label="grade")
+    >>> batches.classes, batches.feature_names
+    (array([1, 2]), ['size'])
+    >>> sum(len(batch.y) for batch in batches), sum(len(batch.y) for batch in batches)
+    (2, 2)
+    """
 
     def __init__(
         self, reader: RowReader, classes: NDArray[Any] | None, group: str | None, keep: list[str]
