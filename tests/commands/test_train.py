@@ -36,7 +36,7 @@ def job(path, **choices):
 @pytest.fixture
 def small_blocks(monkeypatch):
     monkeypatch.setattr(lines, "BLOCK_BYTES", 20_000)
-    monkeypatch.setattr(parquet_file, "BATCH_ROWS", 300)
+    monkeypatch.setattr(parquet_file, "MOST_ROWS", 300)
 
 
 @pytest.mark.parametrize("ending", FORMATS)

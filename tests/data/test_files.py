@@ -34,7 +34,7 @@ FRAME = pd.DataFrame(
 def small_blocks(monkeypatch):
     """Many blocks also in small files."""
     monkeypatch.setattr(lines, "BLOCK_BYTES", 700)
-    monkeypatch.setattr(parquet_file, "BATCH_ROWS", 37)
+    monkeypatch.setattr(parquet_file, "MOST_ROWS", 37)
 
 
 def write(frame, path):

@@ -39,6 +39,8 @@ from ordspan.tabular import TabularModel
 
 CHECKPOINT_ENDING = ".checkpoint"
 DEFAULT_SECONDS = 60.0
+ROWS_AT_ONCE = 1 << 11
+"""Scaled and learned together: few enough to stay in the processor's cache."""
 
 
 @dataclass(frozen=True)
@@ -329,7 +331,7 @@ def _stacked(parts: list[Any]) -> Any:
 
 
 def portions(pieces: Iterable[Piece], size: int, *, whole: bool) -> Iterator[list[Piece]]:
-    """Cut pieces so that no portion has more than ``size`` rows (0: as they come).
+    """Cut pieces so that no portion has more than ``size`` rows.
 
     ``whole`` fills each portion to exactly ``size`` rows, except the last.
     """
@@ -338,7 +340,7 @@ def portions(pieces: Iterable[Piece], size: int, *, whole: bool) -> Iterator[lis
     for piece in pieces:
         begin, n_rows = 0, len(piece.chunk)
         while begin < n_rows:
-            end = n_rows if size == 0 else min(n_rows, begin + size - n_waiting)
+            end = min(n_rows, begin + size - n_waiting)
             waiting.append(piece.rows(begin, end))
             n_waiting += end - begin
             begin = end
@@ -419,9 +421,10 @@ def train(
 def _one_pass(run: Run, walk: int, every: Every, stop: Stop, report: Report | None) -> None:
     """Learn from the position to the end of the files, with checkpoints."""
     buffer = run.job.shuffle_buffer
+    size = buffer or min(every.rows or ROWS_AT_ONCE, ROWS_AT_ONCE)
     rows_then, time_then = run.progress.learned, time.monotonic()
     pieces = run.reader.pieces(run.progress.position)
-    for portion in stop.while_waiting(portions(pieces, buffer or every.rows, whole=buffer > 0)):
+    for portion in stop.while_waiting(portions(pieces, size, whole=buffer > 0)):
         order = None
         if buffer:
             n_rows = sum(len(piece.chunk) for piece in portion)

@@ -1,4 +1,4 @@
-"""Compiled: running mean and spread of features, and rows scaled by them."""
+"""Compiled: columns as rows, running mean and spread of features, and rows scaled by them."""
 
 from math import sqrt
 
@@ -6,6 +6,9 @@ import numpy as np
 from numba import njit
 
 COUNT, MEAN, SPREAD = range(3)
+
+TRANSPOSED = 32
+"""Rows that are written together when columns become rows."""
 
 FAST = {"reassoc", "contract", "nsz"}
 
@@ -56,3 +59,14 @@ def scale_sparse(state, values, columns, learn):
             state[SPREAD, j] += values[k] * values[k]
         spread = state[SPREAD, j]
         values[k] *= sqrt(state[COUNT, j] / spread) if spread > 0.0 else 0.0
+
+
+@njit(cache=True, nogil=True)
+def transpose(columns, rows):
+    """Write columns, (d, n), as rows, (n, d), some rows at a time so that they stay in cache."""
+    n_rows, n_features = rows.shape
+    for begin in range(0, n_rows, TRANSPOSED):
+        end = min(begin + TRANSPOSED, n_rows)
+        for j in range(n_features):
+            for i in range(begin, end):
+                rows[i, j] = columns[j, i]

@@ -201,7 +201,22 @@ class AggregateLearner(PRankLearner):
         return rank
 
     def learn_sparse(self, values: Floats, columns: Columns, lower: int, upper: int) -> int:
-        """`learn_one` on the values of some columns, the others being zero."""
+        """`learn_one` on the values of some columns, the others being zero.
+
+        Parameters
+        ----------
+        values : array of shape (m,)
+            The values that are not zero.
+        columns : array of shape (m,)
+            Their columns, each named once.
+        lower, upper : int
+            Ends of the interval in ranks 1..K.
+
+        Returns
+        -------
+        int
+            The rank predicted before learning.
+        """
         code = updates.predict_sparse(self.memory[0], values, columns)
         if code > 0 and not 1 <= lower <= upper <= self.n_classes:
             code = updates.BAD_LABEL
@@ -214,7 +229,20 @@ class AggregateLearner(PRankLearner):
         self._refuse_sparse(code, values, columns, lower, upper)
 
     def predict_sparse(self, values: Floats, columns: Columns) -> int:
-        """Rank of the example with the given values in some columns and zero in the others."""
+        """Rank of the example with the given values in some columns and zero in the others.
+
+        Parameters
+        ----------
+        values : array of shape (m,)
+            The values that are not zero.
+        columns : array of shape (m,)
+            Their columns, each named once.
+
+        Returns
+        -------
+        int
+            The rank.
+        """
         rank = updates.predict_sparse(self.memory[0], values, columns)
         if rank <= 0:
             self._refuse_sparse(rank, values, columns)

@@ -51,14 +51,24 @@ class Chunk:
         """File and line of a row, for a message."""
         return f"{self.path}, {self.unit} {self.numbers[row]}"
 
-    def only(self, chosen: NDArray[Any]) -> Chunk:
-        """The chosen rows: a mask or row numbers."""
-        rows = np.flatnonzero(chosen) if chosen.dtype == bool else chosen
-        if rows.size == len(self):
-            return self
+    def only(self, stays: NDArray[np.bool_]) -> Chunk:
+        """The rows that stay."""
+        rows = np.flatnonzero(stays)
         matrix = None if self.matrix is None else self.matrix[rows]
         table = self.table.take(rows)
         return replace(self, numbers=self.numbers[rows], table=table, matrix=matrix)
+
+    def part(self, begin: int, end: int) -> Chunk:
+        """Consecutive rows."""
+        rows = slice(begin, end)
+        matrix = None if self.matrix is None else self.matrix[rows]
+        table = self.table.slice(begin, end - begin)
+        return replace(self, numbers=self.numbers[rows], table=table, matrix=matrix)
+
+    def without_numbers(self, words: list[str]) -> Chunk:
+        """The same rows, of which only the columns of words are still needed."""
+        there = [name for name in words if name in self.table.column_names]
+        return replace(self, table=self.table.select(there), matrix=None)
 
 
 @dataclass

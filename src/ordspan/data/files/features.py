@@ -107,10 +107,10 @@ class Scale:
 
     def _scaled(self, matrix: Any, learn: bool) -> Any:
         if hasattr(matrix, "indptr"):
-            values = matrix.data.astype(np.float64)
+            values = matrix.data.copy()
             scaling.scale_sparse(self.state, values, matrix.indices, learn)
             return type(matrix)((values, matrix.indices, matrix.indptr), shape=matrix.shape)
-        scaled = np.empty(matrix.shape)
+        scaled = np.empty_like(matrix)  # float32 stays float32: half the bytes to walk over
         if matrix.shape[1]:
             walk = scaling.learn_dense if learn else scaling.scale_dense
             walk(self.state, matrix, scaled)
@@ -126,7 +126,7 @@ def feature_rows(recipe: Recipe, chunk: Chunk) -> tuple[Any, dict[int, str]]:
         matrix = _dense(chunk.table, recipe.numbers)
     bad = _unusable(matrix)
     faults: dict[int, str] = {}
-    for row in np.flatnonzero(bad.any(axis=1)).tolist():
+    for row in np.flatnonzero(bad.any(axis=1)).tolist() if bad.any() else ():
         column = int(np.argmax(bad[row]))
         faults[row] = _value_fault(matrix[row, column], recipe.feature_name(column))
     return matrix, faults
@@ -142,9 +142,17 @@ def _unusable(values: NDArray[Any]) -> NDArray[np.bool_]:
 def _dense(table: pa.Table, names: Sequence[str]) -> NDArray[Any]:
     if not names:
         return np.empty((table.num_rows, 0))
-    batches = table.select(names).combine_chunks().to_batches()
-    matrix: NDArray[Any] = batches[0].to_tensor(null_to_nan=True).to_numpy()
-    return matrix if matrix.dtype.kind == "f" and matrix.itemsize >= 4 else matrix.astype(float)
+    columns = [_floats(table.column(name)) for name in names]
+    dtype = np.result_type(*columns)
+    matrix = np.empty((table.num_rows, len(columns)), dtype=dtype)
+    scaling.transpose(np.array(columns, dtype=dtype), matrix)
+    return matrix
+
+
+def _floats(column: pa.ChunkedArray) -> NDArray[Any]:
+    """A column of numbers as floats, missing ones as NaN."""
+    values = column.to_numpy()
+    return values if values.dtype in (np.float32, np.float64) else values.astype(np.float64)
 
 
 def _sparse_faults(recipe: Recipe, matrix: Any) -> dict[int, str]:

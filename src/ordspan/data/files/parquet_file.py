@@ -14,7 +14,8 @@ from ordspan.data.files.lines import FileError
 if TYPE_CHECKING:
     import pyarrow as pa
 
-BATCH_ROWS = 1 << 13
+BATCH_BYTES = 1 << 23
+MOST_ROWS, FEWEST_ROWS = 1 << 16, 1 << 8
 
 
 class ParquetFile:
@@ -51,7 +52,10 @@ class ParquetFile:
 
         groups, row = self._groups_from(place.start)
         batches = self._file.iter_batches(
-            BATCH_ROWS, row_groups=groups, columns=[*numbers, *texts], use_threads=True
+            batch_rows(len(numbers) + len(texts)),
+            row_groups=groups,
+            columns=[*numbers, *texts],
+            use_threads=True,
         )
         try:
             for batch in batches:
@@ -83,6 +87,15 @@ class ParquetFile:
                 table = table.set_column(i, field.name, floats)
         rows = np.arange(first + 1, first + 1 + batch.num_rows)
         return Chunk(self.path, "row", rows, Place(first, 1), table)
+
+
+def batch_rows(n_columns: int) -> int:
+    """How many rows to read at a time: many, because each costs a call for every column.
+
+    >>> batch_rows(3), batch_rows(136), batch_rows(50_000)
+    (65536, 7710, 256)
+    """
+    return min(MOST_ROWS, max(FEWEST_ROWS, BATCH_BYTES // (8 * max(1, n_columns))))
 
 
 def _needs_cast(dtype: pa.DataType) -> bool:

@@ -86,7 +86,7 @@ class Piece(NamedTuple):
             return self
         part = slice(begin, end)
         return Piece(
-            self.chunk.only(np.arange(begin, end)),
+            self.chunk.part(begin, end),
             self.matrix[part],
             None if self.lower is None else self.lower[part],
             None if self.upper is None else self.upper[part],
@@ -301,4 +301,5 @@ class RowReader:
             chunk, matrix = chunk.only(stays), matrix[stays]
             if lower is not None and upper is not None:
                 lower, upper = lower[stays], upper[stays]
+        chunk = chunk.without_numbers([*self.recipe.words, *self.extra])
         return Piece(chunk, matrix, lower, upper, position, skipped)
