@@ -44,6 +44,7 @@ bench: $(READY) ## measure every speed claim of the README, one table
 	$(BIN)/python benchmarks/bench_batch.py --save docs/benchmarks-batch.md
 	$(BIN)/python benchmarks/bench_metric.py --save docs/metrics.md
 	$(BIN)/python benchmarks/bench_reproduce.py --save docs/benchmarks-reproduce.md
+	$(BIN)/python benchmarks/bench_files.py --save docs/benchmarks-files.md
 
 clean: ## remove what the other verbs made
 	rm -rf docs/_build docs/gallery docs/generated

@@ -3,6 +3,7 @@
 import pytest
 
 import bench_batch
+import bench_files
 import bench_foundation
 import bench_metric
 import bench_reproduce
@@ -28,3 +29,7 @@ def test_the_comparison_of_metrics_runs():
 
 def test_the_experiments_benchmark_runs():
     assert len(bench_reproduce.run(scale=0.0)) == 2
+
+
+def test_the_benchmark_of_files_runs():
+    assert len(bench_files.run(scale=0.0)) >= 5

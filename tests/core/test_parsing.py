@@ -18,7 +18,8 @@ def read(text, reader=parsing.read_number):
 @pytest.mark.parametrize(
     "text",
     ["0", "-0", "7", "+3.", ".5", "-12.75", "1e5", "2.5E-3", "9007199254740992", "0.1", "1e22",
-     "00012.50", "123456789.123", "1e-22", "4.35", "0.000001"],
+     "00012.50", "123456789.123", "1e-22", "4.35", "0.000001", "0.12345678901234567",
+     "-123456789.12345678", "0.00012345678901234567", "1.7976931348623157e5", "899999999999999999", "2.2250738585072014e-5"],
 )  # fmt: skip
 def test_plain_numbers_are_the_nearest_double(reader, text):
     value, end, plain = read(text, reader)
@@ -43,6 +44,27 @@ def test_what_is_read_is_what_python_reads(number):
     value, end, plain = read(text)
     if plain and end == len(text):
         assert np.float64(value).tobytes() == np.float64(number).tobytes()
+
+
+@given(st.integers(10**15, 10**18 - 1), st.integers(-22, 22), st.integers(0, 18))
+def test_long_numbers_are_the_nearest_double_or_left_alone(digits, power, point):
+    text = str(digits)
+    text = f"{text[: len(text) - point]}.{text[len(text) - point :]}e{power}"
+    value, end, plain = read(text)
+    assert end == len(text)
+    if plain:
+        assert np.float64(value).tobytes() == np.float64(text).tobytes()
+    else:  # only powers beyond 22 are left alone; a doubt is too rare to be met here
+        assert not -22 <= power - point <= 22
+
+
+def test_numbers_halfway_between_two_doubles_are_right_or_left_alone():
+    for k in range(2000):
+        middle = (1 << 54) + 4 * k + 2  # exactly between two doubles
+        for text in (str(middle), str(middle - 1), str(middle + 1), f"{middle}e-3", f"{middle}e3"):
+            value, _, plain = read(text)
+            if plain:
+                assert value == float(text)
 
 
 @given(st.floats(width=32, allow_nan=False, allow_infinity=False))

@@ -4,9 +4,11 @@ Each walk reads the plain, frequent forms at the speed of the bytes and gives up
 anything else: quotes, missing cells, words, very long numbers. The caller then reads the same block
 with a general parser, so the walks decide nothing but the time it takes.
 
-A number whose digits, read as a whole number, stay within 2**53, and whose power of ten lies within
-+-22, is exact after one multiplication or division (Clinger 1990), so the result is the nearest
-double, as everywhere else.
+A number is read as a whole number of digits and a power of ten within +-22, which a double holds
+exactly. Digits within 2**53 give the nearest double by one multiplication or division (Clinger
+1990). Longer ones, up to 18 digits, are multiplied or divided in double-double arithmetic (Dekker
+1971), whose error is far below half a unit in the last place; where even that could decide between
+two doubles, the number is left to the general parser. So every result is the nearest double.
 """
 
 import numpy as np
@@ -15,6 +17,8 @@ from numba import njit
 LARGEST_EXACT = 1 << 53
 MOST_DIGITS = 18
 LARGEST_POWER = 22
+SPLIT = 134217729.0  # 2**27 + 1
+DOUBT = 2.0**-95
 POWERS = 10.0 ** np.arange(LARGEST_POWER + 1)
 
 NEWLINE, RETURN, SPACE, TAB = 10, 13, 32, 9
@@ -34,7 +38,7 @@ def read_number(data, at):
     digits = np.int64(0)
     n_digits = 0
     power = np.int64(0)
-    begun = at
+    begun = first = at
     while ZERO <= data[at] <= NINE:
         digits = digits * 10 + (data[at] - ZERO)
         at += 1
@@ -52,12 +56,61 @@ def read_number(data, at):
         power += shift
         if not plain:
             return 0.0, at, False
-    plain = 0 < n_digits <= MOST_DIGITS and digits <= LARGEST_EXACT
-    if not (plain and -LARGEST_POWER <= power <= LARGEST_POWER):
+    if n_digits > MOST_DIGITS:
+        n_digits -= leading_zeros(data, first)
+    if not (0 < n_digits <= MOST_DIGITS and -LARGEST_POWER <= power <= LARGEST_POWER):
         return 0.0, at, False
-    value = np.float64(digits)
-    value = value * POWERS[power] if power >= 0 else value / POWERS[-power]
-    return -value if negative else value, at, True
+    if digits > LARGEST_EXACT:
+        value, plain = long_number(digits, power)
+    else:
+        value = np.float64(digits)
+        value = value * POWERS[power] if power >= 0 else value / POWERS[-power]
+        plain = True
+    return -value if negative else value, at, plain
+
+
+@njit(cache=True, nogil=True)
+def leading_zeros(data, at):
+    """How many zeros stand before the first other digit of a number."""
+    n_zeros = 0
+    while data[at] == ZERO or data[at] == POINT:
+        n_zeros += data[at] == ZERO
+        at += 1
+    return n_zeros
+
+
+@njit(cache=True, nogil=True)
+def long_number(digits, power):
+    """The double nearest to digits times a power of ten, and whether that is beyond doubt."""
+    high = np.float64(digits)
+    low = np.float64(digits - np.int64(high))
+    scale = POWERS[abs(power)]
+    if power >= 0:
+        value = high * scale
+        rest = product_error(high, scale, value) + low * scale
+    else:
+        value = high / scale
+        back = value * scale
+        rest = (high - back - product_error(value, scale, back) + low) / scale
+    nearest = value + rest
+    rest -= nearest - value
+    doubt = nearest * DOUBT
+    return nearest, nearest + (rest - doubt) == nearest + (rest + doubt)
+
+
+@njit(cache=True, nogil=True)
+def product_error(a, b, product):
+    """What rounding took from a product, exactly."""
+    a_high, b_high = upper_half(a), upper_half(b)
+    a_low, b_low = a - a_high, b - b_high
+    return ((a_high * b_high - product) + a_high * b_low + a_low * b_high) + a_low * b_low
+
+
+@njit(cache=True, nogil=True)
+def upper_half(a):
+    """The upper 26 bits of a double."""
+    raised = a * SPLIT
+    return raised - (raised - a)
 
 
 @njit(cache=True, nogil=True)

@@ -13,6 +13,8 @@ if TYPE_CHECKING:
 
 POLICIES = ("raise", "skip")
 N_EXAMPLES = 5
+JUDGED_LINES = 500
+"""Lines of a text that tell which of its columns hold numbers and which hold words."""
 NUMBER, TEXT, OTHER = "number", "text", "other"
 EMPTY = ("", "NA", "N/A", "NaN", "nan", "null", "None", "#N/A", "n/a")
 """Cells that mean a missing number."""

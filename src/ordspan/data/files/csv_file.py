@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from ordspan.core import parsing
 from ordspan.data.files.chunks import (
     EMPTY,
+    JUDGED_LINES,
     TEXT,
     BadRows,
     Chunk,
@@ -66,7 +67,7 @@ class CsvFile:
         head = self._first
         if head is None or not head.content.strip():
             raise FileError(f"{self.path}: there is a header, but no row under it")
-        lines = [text for _, text in islice(numbered_lines(head), 2000)]
+        lines = [text for _, text in islice(numbered_lines(head), JUDGED_LINES)]
         good = [line for line in lines if not self._fault(line, {})]
         if not good:
             raise FileError(f"{self.path}, line {head.line}: {self._fault(lines[0], {})}")

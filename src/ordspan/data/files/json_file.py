@@ -11,6 +11,7 @@ import numpy as np
 
 from ordspan.data.files.chunks import (
     EMPTY,
+    JUDGED_LINES,
     NUMBER,
     OTHER,
     TEXT,
@@ -40,7 +41,7 @@ class JsonFile:
     def kinds(self) -> dict[str, str]:
         """What each key of the first line holds, judged by the first block of lines."""
         assert self._first is not None
-        rows = [_object(line)[0] for _, line in islice(numbered_lines(self._first), 2000)]
+        rows = [_object(line)[0] for _, line in islice(numbered_lines(self._first), JUDGED_LINES)]
         return {name: _kind([row.get(name) for row in rows]) for name in self.names}
 
     def chunks(
