@@ -114,14 +114,14 @@ class Evaluation:
 
     def _first_file(self, options: FileOptions) -> Any:
         """The reader of the first file, which has the labels, or it is told what to do."""
-        path, reader = self.files[0], open_file(self.files[0], options)
-        if is_sparse(path, options):
-            if not self.model.recipe.n_sparse:
-                first = [*self.model.recipe.numbers, *self.model.recipe.words][0]
-                raise FileError(
-                    f"{path}: svmlight rows have no named columns, but the model was trained on "
-                    f"columns such as {first!r}"
-                )
+        path, recipe = self.files[0], self.model.recipe
+        reader = open_file(path, options)
+        if is_sparse(path, options) and not recipe.n_sparse:
+            raise FileError(
+                f"{path}: svmlight rows have no named columns, but the model was trained on "
+                f"columns such as {[*recipe.numbers, *recipe.words][0]!r}"
+            )
+        if recipe.n_sparse:
             return reader
         for name in self.columns.names():
             if name not in reader.names and self.columns == self.model.columns:

@@ -102,7 +102,7 @@ def cards(summary: dict[str, Any]) -> list[tuple[str, str, str]]:
         (
             "Macro MAE",
             _number(summary["macro_mae"]),
-            f"the same with every grade weighing as much{exact}",
+            f"the same, with every grade weighing alike{exact}",
         ),
         ("Accuracy", percent(summary["accuracy"]), f"rows with exactly the right grade{exact}"),
         ("Inside", percent(summary["inside_interval"]), "rows whose grade lies within the label"),
@@ -268,7 +268,8 @@ def confusion_plot(confusion: NDArray[np.int64], names: list[str]) -> dict[str, 
         "xgap": 2,
         "ygap": 2,
         "hovertemplate": (
-            "true %{y}, predicted %{x}<br>%{customdata} rows, %{z:.1f} % of this grade<extra></extra>"
+            "true %{y}, predicted %{x}<br>"
+            "%{customdata} rows, %{z:.1f} % of this grade<extra></extra>"
         ),
     }
     axis = {"type": "category", "showgrid": False, "showline": False}

@@ -68,7 +68,7 @@ class Query:
         best = slice(max(CUTS))
         self._scores = -downwards[best]
         self._counts = np.bincount(place, counts, downwards.size).astype(np.int64)[best]
-        self._gains = np.bincount(place, sums, downwards.size)[best]
+        self._gains = np.bincount(place, sums, downwards.size).astype(np.float64)[best]
 
     def ndcg(self) -> NDArray[np.float64] | None:
         """NDCG at each cut; None where no row is relevant, so that every order is as good."""
