@@ -18,7 +18,7 @@ from ordspan.cli import app
 from ordspan.commands import evaluate as module
 from ordspan.commands import queries
 from ordspan.commands.evaluate import EvaluateJob, evaluate
-from ordspan.commands.evaluate_page import spread
+from ordspan.commands.evaluate_page import label_heights, spread
 from ordspan.commands.queries import Query, QueryTally, SeenNames, dcg, gains
 from ordspan.commands.tally import Sample, kappa
 from ordspan.commands.train import TrainJob, train
@@ -589,6 +589,17 @@ def test_names_of_thresholds_keep_their_distance_and_order():
     assert (np.diff(moved) >= 0.5 - 1e-12).all()
     assert moved[[0, 4]].tolist() == [-3.0, 5.0]
     assert moved[1:4].mean() == pytest.approx(0.01)
+
+
+def test_as_many_thresholds_are_named_as_have_room():
+    same = np.zeros(4)
+    assert list(label_heights(same, -1.0, 1.0)) == [0, 1, 2, 3]
+    many = np.linspace(-14.0, 14.0, 29)
+    heights = label_heights(many, -25.0, 22.0)
+    assert 5 < len(heights) < 29
+    for number, height in heights.items():
+        assert abs(height - many[number]) < 6
+    assert len(label_heights(np.zeros(500), -1.0, 1.0)) < 10
 
 
 LOOK = """

@@ -42,13 +42,15 @@ def evaluate(
 ) -> None:
     """Measure how well a model grades the rows of files, in bounded memory.
 
-    Labels are taken from the columns of the training, or from those named here. The MAE is the
-    mean distance in grades to the label or its range; macro MAE, accuracy, kappa and the confusion
-    matrix are over the rows with an exact label.
+    Labels are taken from the columns of the training, or from those named
+    here. The MAE is the mean distance in grades to the label or its range;
+    macro MAE, accuracy, kappa and the confusion matrix are over the rows
+    with an exact label.
 
-    NDCG at 1, 5 and 10 is the mean over the queries with a relevant row, one above the lowest
-    grade. Gains are 2^(rank-1)-1, equal scores share their places, and rows labelled by a range
-    are left out. The rows of a query must stand together.
+    NDCG at 1, 5 and 10 is the mean over the queries with a relevant row, one
+    above the lowest grade. Gains are 2^(rank-1)-1, equal scores share their
+    places, and rows labelled by a range are left out. The rows of a query
+    must stand together.
     """
     with told_plainly():
         from ordspan.commands.evaluate import EvaluateJob

@@ -20,15 +20,16 @@ from ordspan.pages import filled, script_json, table_row, terms
 if TYPE_CHECKING:
     from ordspan.commands.evaluate import Evaluation
 
-BLUE, ORANGE, GREY = "#0072B2", "#D55E00", "#7f7f7f"
+BLUE, ORANGE, GREY, INK = "#0072B2", "#D55E00", "#7f7f7f", "#1c2127"
 STRIPES = {"size": 7, "solidity": 0.18}
 PALE = "#b9c2cb"  # for what is as it should be
-SCALE = [[0.0, "#f7fafc"], [0.35, "#8fc1de"], [0.7, BLUE], [1.0, "#00304d"]]
+SCALE = [[0.0, "#f7fafc"], [1.0, "#6fb3dd"]]  # light enough for dark words on it
 RANGES = "(ranges)"
 FEW_POINTS = 20  # so few rows are drawn one by one
 MOST_CELLS = 12  # grades of a confusion matrix whose cells have room for words
 LONGEST_NAME = 12
 N_TENTHS = 10
+FARTHEST_LABEL = 2.5  # gaps from a threshold to its name
 LABEL_GAP = 0.045  # of the axis between the names of two thresholds, so that both can be read
 
 
@@ -36,6 +37,7 @@ def page_text(evaluation: Evaluation, summary: dict[str, Any]) -> str:
     """The page for an evaluation that has run."""
     tally = evaluation.tally
     names = axis_names(summary["classes"])
+    lowest = [escape(str(grade)) for grade in summary["classes"][:2]]
     plots = {
         "scores": score_plot(tally, names, np.array(summary["thresholds"])),
         "confusion": confusion_plot(tally.confusion, names) if tally.exact else None,
@@ -49,7 +51,7 @@ def page_text(evaluation: Evaluation, summary: dict[str, Any]) -> str:
         "lead": escape(lead(summary)),
         "cards": "".join(_card(*card) for card in cards(summary)),
         **{f"{name}_section": _hidden(name not in shown) for name in plots},
-        "example": f"“{names[0]} | {names[1]}” stands between grades {names[0]} and {names[1]}",
+        "example": f"“{names[0]} | {names[1]}” stands between grades {' and '.join(lowest)}",
         "grades": "".join(_grade_row(row) for row in summary["by_grade"]),
         "query_words": escape(query_words(summary["ndcg"])),
         "made": terms(how_made(evaluation, summary)),
@@ -65,7 +67,7 @@ def axis_names(classes: list[Any]) -> list[str]:
     ['1', 'satisfactor…', 'a&lt;b']
     """
     whole = [str(grade) for grade in classes]
-    cut = [n if len(n) <= LONGEST_NAME else n[: LONGEST_NAME - 1] + "…" for n in whole]
+    cut = [n if len(n) <= LONGEST_NAME else n[: LONGEST_NAME - 1].rstrip() + "…" for n in whole]
     return [escape(n, quote=False) for n in (cut if len(set(cut)) == len(cut) else whole)]
 
 
@@ -73,8 +75,9 @@ def lead(summary: dict[str, Any]) -> str:
     """The result in one or two sentences."""
     from ordspan.commands.evaluate import files_told
 
+    files = files_told([Path(path).name for path in summary["files"]])
     told = (
-        f"On {summary['rows']:,} rows of {files_told(summary['files'])} the predicted grade is "
+        f"On {summary['rows']:,} rows of {files} the predicted grade is "
         f"{summary['mae']:.3f} grades away from the label on average."
     )
     if summary["accuracy"] is not None:
@@ -150,7 +153,7 @@ def score_plot(tally: Tally, names: list[str], thresholds: NDArray[np.float64]) 
     else:
         names_shown = names
     low, high = _score_limits(tally, thresholds)
-    heights = spread(thresholds, LABEL_GAP * (high - low))
+    thin = len(names) > MOST_CELLS
     labels = [f"{a} | {b}" for a, b in pairwise(names)]
     layout = {
         "height": 460,
@@ -165,10 +168,10 @@ def score_plot(tally: Tally, names: list[str], thresholds: NDArray[np.float64]) 
             "range": [-0.5, len(names_shown) - 0.5],
         },
         "yaxis": {"title": {"text": "latent score"}, "range": [low, high]},
-        "shapes": [_threshold_line(value) for value in thresholds.tolist()],
+        "shapes": [_threshold_line(value, thin) for value in thresholds.tolist()],
         "annotations": [
-            _threshold_name(label, height)
-            for label, height in zip(labels, heights.tolist(), strict=True)
+            _threshold_name(labels[number], height)
+            for number, height in label_heights(thresholds, low, high).items()
         ],
     }
     return {"traces": [t for t in traces if t["y"]], "layout": layout}
@@ -199,6 +202,24 @@ def _score_limits(tally: Tally, thresholds: NDArray[np.float64]) -> tuple[float,
     return float(values.min() - room), float(values.max() + room)
 
 
+def label_heights(thresholds: NDArray[np.float64], low: float, high: float) -> dict[int, float]:
+    """Which thresholds are named, and where on the axis: all that can stand near their lines.
+
+    >>> label_heights(np.array([1.0, 5.0]), 0.0, 10.0)
+    {0: 1.0, 1: 5.0}
+    """
+    gap = LABEL_GAP * (high - low)
+    for step in range(1, thresholds.size + 1):
+        chosen = thresholds[::step]
+        heights = spread(chosen, gap)
+        off = np.abs(heights - chosen).max()
+        # few may move farther than many, of which some can go without
+        farthest = gap * (FARTHEST_LABEL if step == 1 else 0.75)
+        if off <= farthest and low <= heights[0] and heights[-1] <= high:
+            break
+    return dict(zip(range(0, thresholds.size, step), heights.tolist(), strict=True))
+
+
 def spread(values: NDArray[np.float64], gap: float) -> NDArray[np.float64]:
     """Ascending values moved as little as need be for a gap between neighbours.
 
@@ -216,7 +237,7 @@ def spread(values: NDArray[np.float64], gap: float) -> NDArray[np.float64]:
     return np.array(level) + steps
 
 
-def _threshold_line(value: float) -> dict[str, Any]:
+def _threshold_line(value: float, thin: bool) -> dict[str, Any]:
     return {
         "type": "line",
         "xref": "paper",
@@ -224,7 +245,7 @@ def _threshold_line(value: float) -> dict[str, Any]:
         "x1": 1,
         "y0": value,
         "y1": value,
-        "line": {"color": ORANGE, "width": 1.5, "dash": "dash"},
+        "line": {"color": ORANGE, "width": 0.8 if thin else 1.5, "dash": "dash"},
     }
 
 
@@ -260,6 +281,7 @@ def confusion_plot(confusion: NDArray[np.int64], names: list[str]) -> dict[str, 
         "text": words,
         "customdata": counts,
         "texttemplate": "%{text}" if roomy else "",
+        "textfont": {"color": INK},
         "zmin": 0,
         "zmax": 100,
         "colorscale": SCALE,
