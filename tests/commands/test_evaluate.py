@@ -18,9 +18,9 @@ from ordspan.cli import app
 from ordspan.commands import evaluate as module
 from ordspan.commands import queries
 from ordspan.commands.evaluate import EvaluateJob, evaluate
-from ordspan.commands.evaluate_page import label_heights, spread
+from ordspan.commands.evaluate_page import label_heights, margin_plot, spread
 from ordspan.commands.queries import Query, QueryTally, SeenNames, dcg, gains
-from ordspan.commands.tally import Sample, kappa
+from ordspan.commands.tally import Sample, Tally, kappa
 from ordspan.commands.train import TrainJob, train
 from ordspan.data.files import lines, parquet_file
 
@@ -356,7 +356,7 @@ def test_a_bad_row_is_named_or_skipped_and_counted(folder, frame, tmp_path, colu
     good = evaluate(EvaluateJob([str(tmp_path / "good.csv")], folder / "model", group="query"))
     for name in ("mae", "confusion", "ndcg", "quadratic_kappa"):
         assert found[name] == good[name]
-    assert "1 bad rows were skipped" in ask(*words, "--on-bad-row", "skip").stdout
+    assert "Bad rows skipped: 1, such as:" in ask(*words, "--on-bad-row", "skip").stdout
     assert "Rows skipped</dt><dd>1, such as" in page.read_text("utf-8")
 
 
@@ -581,6 +581,35 @@ def test_every_tenth_by_margin_has_its_share_right(folder, frame, predicted, pag
     assert np.mean(trace["y"]) == pytest.approx(100 * inside.mean(), abs=0.01)
     expected = np.sort(margin).reshape(10, -1).mean(axis=1)
     np.testing.assert_allclose(trace["x"], expected, rtol=1e-4)
+
+
+def test_a_grade_with_few_rows_weighs_as_few_among_the_tenths():
+    tally = Tally(2, sample_size=200)
+    tally.confusion[:] = [[9800, 0], [200, 0]]  # the rows of the second grade are all wrong
+    tally.rows = 10_000
+    grade = np.repeat([1, 2], [9800, 200])
+    margin = np.random.default_rng(0).random(grade.size)
+    tally.sample.add(grade, margin, margin, (grade == 2).astype(int))
+    (trace,) = margin_plot(tally)["traces"]
+    assert np.mean(trace["y"]) == pytest.approx(98, abs=1)  # half of the sampled rows are wrong
+
+
+def test_a_grade_without_rows_does_not_count(folder, frame, predicted, tmp_path):
+    some = (frame["grade"] != 3).to_numpy()
+    frame[some].to_csv(tmp_path / "some.csv", index=False)
+    job = EvaluateJob([str(tmp_path / "some.csv")], folder / "model")
+    found = evaluate(job, page=tmp_path / "page.html")
+    expected = metrics.macro_mean_absolute_error(frame["grade"][some], predicted[some])
+    assert found["macro_mae"] == pytest.approx(expected, rel=1e-14)
+    assert found["by_grade"][3] == {
+        "grade": 3,
+        "rows": 0,
+        **dict.fromkeys(("mae", "too_low", "right", "too_high")),
+    }
+    page = (tmp_path / "page.html").read_text("utf-8")
+    assert "<td>3</td><td>0</td><td>–</td><td>–</td><td>–</td><td>–</td>" in page
+    traces = page_data(page)["scores"]["traces"]
+    assert [trace["name"] for trace in traces] == ["0", "1", "2", "4"]
 
 
 def test_names_of_thresholds_keep_their_distance_and_order():

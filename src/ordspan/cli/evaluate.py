@@ -92,7 +92,7 @@ def print_tables(summary: dict[str, Any]) -> None:
                 "see it with --html or --json."
             )
     if summary["skipped"]:
-        typer.echo(f"{summary['skipped']:,} bad rows were skipped, such as:")
+        typer.echo(f"Bad rows skipped: {summary['skipped']:,}, such as:")
         for example in summary["skipped_examples"]:
             typer.echo(f"  {example}")
     if "page" in summary:
