@@ -2,47 +2,18 @@
 
 import json
 import re
-import shutil
-import subprocess
-from html import unescape
 
 import numpy as np
 import pytest
 from fake_results import MAIN, fake_results
 
+from browser import check_stands_alone, try_page
 from ordspan.experiments.claims import count_verdicts, make_claims
 from ordspan.experiments.report import regret_panels, write_report
 from ordspan.experiments.summary import summary_rows
 
 CURVES = (*MAIN, "PA average")
-CHROMIUM = next(
-    filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None
-)
-FLAGS = (
-    "--headless",
-    "--no-sandbox",
-    "--no-first-run",
-    "--disable-gpu",
-    "--disable-quic",
-    "--disable-sync",
-    "--disable-dev-shm-usage",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--virtual-time-budget=20000",
-    "--dump-dom",
-)
-
-CATCH_ERRORS = """<script>
-window.problems = [];
-window.addEventListener("error", event => problems.push(String(event.message)));
-window.addEventListener("unhandledrejection", event => problems.push(String(event.reason)));
-document.addEventListener("securitypolicyviolation", e => problems.push("blocked " + e.blockedURI));
-for (const kind of ["error", "warn"]) console[kind] = (...words) => problems.push(words.join(" "));
-</script>"""
-
-TRY_EVERYTHING = """<script>
-const settle = () => new Promise(done => setTimeout(done, 100));
-const count = (selector, root = document) => root.querySelectorAll(selector).length;
+TRY_EVERYTHING = """
 const panels = [...document.querySelectorAll(".panel")];
 const drawn = () => panels.map(panel => count(".scatterlayer .trace", panel));
 const click = async element => { element.click(); await settle(); };
@@ -75,17 +46,9 @@ async function tryEverything() {
   found.holding = count("#claims tr[data-verdict]:not([hidden])");
   await choose("#trajectory-dataset", "synthetic");
   found.trajectories = count(".trajectory .scatterlayer .trace");
-  found.overflow = document.documentElement.scrollWidth - document.documentElement.clientWidth;
-  found.requests = performance.getEntriesByType("resource").map(entry => entry.name)
-    .filter(name => !name.startsWith("data:"));
   return found;
 }
-tryEverything().catch(error => ({ failed: String(error) })).then(found => {
-  const place = document.body.appendChild(document.createElement("pre"));
-  place.id = "outcome";
-  place.textContent = JSON.stringify({ ...found, problems });
-});
-</script>"""
+"""
 
 
 @pytest.fixture(scope="module")
@@ -107,36 +70,12 @@ def data(page):
 @pytest.fixture(scope="module", params=[500, 1400], ids=["narrow", "wide"])
 def outcome(page, tmp_path_factory, request):
     """What a browser saw when every control of the report was tried."""
-    if CHROMIUM is None:
-        pytest.skip("no chromium, chromium-browser or google-chrome on the path")
     folder = tmp_path_factory.mktemp("browser")
-    head, _, rest = page.partition("<head>")
-    body, _, tail = rest.rpartition("</body>")
-    tried = folder / "tried.html"
-    tried.write_text(f"{head}<head>{CATCH_ERRORS}{body}{TRY_EVERYTHING}</body>{tail}", "utf-8")
-    size = f"--window-size={request.param},900"
-    command = [CHROMIUM, *FLAGS, size, f"--user-data-dir={folder / 'profile'}", tried.as_uri()]
-    done = subprocess.run(command, capture_output=True, timeout=180, check=True)
-    dom = done.stdout.decode("utf-8")
-    return json.loads(unescape(re.search(r'<pre id="outcome">(.*?)</pre>', dom, re.DOTALL)[1]))
+    return try_page(page, TRY_EVERYTHING, folder, request.param)
 
 
-def own_part(page):
-    """The report without plotly.js."""
-    return re.sub(r"<script>/\*\*.*?</script>", "", page, count=1, flags=re.DOTALL)
-
-
-def test_plotly_is_inlined_once_and_nothing_is_fetched(page):
-    assert page.count("* plotly.js v") == 1
-    own = own_part(page)
-    assert len(own) < 2_000_000
-    assert set(re.findall(r"""(?:src|href)\s*=\s*["']?(\w+:?)""", own)) == {"data:"}
-    assert "http://" not in own
-    assert "https://" not in own
-
-
-def test_no_place_of_the_template_is_left_open(page):
-    assert "{{" not in own_part(page)
+def test_the_page_stands_alone(page):
+    check_stands_alone(page)
 
 
 def test_curves_agree_with_the_errors(results, data):

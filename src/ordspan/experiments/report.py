@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import json
 import re
 from html import escape
-from importlib import resources
 from pathlib import Path
 from typing import Any
 
@@ -35,6 +33,7 @@ from ordspan.experiments.figures import (
 )
 from ordspan.experiments.summary import SummaryRow, cells, summary_rows
 from ordspan.experiments.table import HINDSIGHT, Cell, Curve, Results
+from ordspan.pages import filled, script_json, table_row, terms
 
 EARLY_TRIALS = 5  # a logarithmic axis shows the early trials, so its limits must hold them too
 TRAJECTORY_POINTS = 150
@@ -61,12 +60,7 @@ def write_report(results: Results, folder: Path, seconds: float | None = None) -
     Path
         The file written.
     """
-    from plotly.offline import get_plotlyjs
-
-    template = resources.files(__package__).joinpath("report.html").read_text(encoding="utf-8")
-    parts = {**report_parts(results, seconds), "plotly": get_plotlyjs()}
-    # one pass, so that nothing inside a part can be taken for a place to fill
-    text = re.sub(r"\{\{(\w+)\}\}", lambda place: parts[place[1]], template)
+    text = filled(__package__, "report.html", report_parts(results, seconds))
     path = Path(folder) / "report.html"
     path.write_text(text, encoding="utf-8", newline="\n")
     return path
@@ -90,7 +84,7 @@ def report_parts(results: Results, seconds: float | None = None) -> dict[str, st
         "claims": "".join(_sentence_html(claims, s.words) for s in SENTENCES),
         "summary": "".join(_summary_html(row) for row in summary_rows(results)),
         "settings": _settings_html(results, seconds),
-        "data": _json({"panels": panels, "trajectories": trajectories(results)}),
+        "data": script_json({"panels": panels, "trajectories": trajectories(results)}),
     }
 
 
@@ -314,11 +308,6 @@ def _dash(dash: tuple[float, ...]) -> str:
     return ",".join(f"{length:g}px" for length in dash) or "solid"
 
 
-def _json(data: object) -> str:
-    """JSON that cannot end the script element it stands in."""
-    return json.dumps(data, separators=(",", ":"), ensure_ascii=False).replace("</", "<\\/")
-
-
 def _lead(results: Results, claims: list[Claim]) -> str:
     counts = count_verdicts(claims)
     tested = counts["holds"] + counts["does not hold"]
@@ -383,7 +372,7 @@ def _claim_html(claim: Claim) -> str:
     verdict = f"{SIGNS[claim.verdict]} {claim.verdict}"
     names = [dataset_title(claim.dataset), labels_text(claim.labels), claim.algorithm, claim.rival]
     data = f'data-dataset="{claim.dataset}" data-verdict="{claim.verdict}"'
-    return _table_row([*names, effect, interval, verdict], data)
+    return table_row([*names, effect, interval, verdict], data)
 
 
 def _summary_html(row: SummaryRow) -> str:
@@ -392,11 +381,7 @@ def _summary_html(row: SummaryRow) -> str:
     names = [dataset_title(row.dataset), labels_text(row.labels), row.algorithm, strength]
     ratio = "–" if row.hindsight_ratio is None else f"{row.hindsight_ratio:.3f}"
     texts = [*names, *floats, str(row.trials), str(row.runs), ratio]
-    return _table_row(texts, f'data-dataset="{row.dataset}"')
-
-
-def _table_row(texts: list[str], data: str) -> str:
-    return f"<tr {data}>{''.join(f'<td>{escape(text)}</td>' for text in texts)}</tr>\n"
+    return table_row(texts, f'data-dataset="{row.dataset}"')
 
 
 def _settings_html(results: Results, seconds: float | None) -> str:
@@ -422,14 +407,9 @@ def _settings_html(results: Results, seconds: float | None) -> str:
     }
     absent = {dataset_title(name): why for name, why in settings.get("unavailable", {}).items()}
     return (
-        f"<h3>Settings</h3>{_terms(plain)}<h3>Data sets</h3>{_terms(sources)}"
-        f"<h3>Data sets that were not available</h3>{_terms(absent) or '<p>None.</p>'}"
+        f"<h3>Settings</h3>{terms(plain)}<h3>Data sets</h3>{terms(sources)}"
+        f"<h3>Data sets that were not available</h3>{terms(absent) or '<p>None.</p>'}"
     )
-
-
-def _terms(pairs: dict[str, Any]) -> str:
-    items = [f"<dt>{escape(key)}</dt><dd>{escape(str(v))}</dd>" for key, v in pairs.items()]
-    return f"<dl>{''.join(items)}</dl>" if items else ""
 
 
 def _paragraphs(markdown: str) -> str:

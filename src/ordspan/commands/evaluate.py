@@ -1,0 +1,273 @@
+"""How well a model grades the rows of files, of any size, in bounded memory."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ordspan.atomic import write_atomically
+from ordspan.commands.opening import (
+    KnownGrades,
+    check_out,
+    open_model,
+    options_for,
+    share_read,
+    sizes_of,
+)
+from ordspan.commands.queries import QueryTally, query_names
+from ordspan.commands.tally import Tally
+from ordspan.data.files.chunks import BadRows
+from ordspan.data.files.grades import LabelColumns
+from ordspan.data.files.lines import FileError
+from ordspan.data.files.reading import (
+    FileOptions,
+    Piece,
+    RowReader,
+    check_columns,
+    expand,
+    open_file,
+)
+from ordspan.data.files.streams import is_sparse, label_columns
+from ordspan.data.files.svmlight_file import GROUP, LABEL
+from ordspan.tabular import Scored, score_pieces
+
+SAMPLE_SIZE = 20_000  # rows on a page, of all grades together
+LEAST_OF_GRADE = 50
+
+Report = Callable[[Tally, float | None], None]
+"""Called with the counts so far, and with the share of the files that is read where known."""
+
+
+@dataclass(frozen=True)
+class EvaluateJob:
+    """What to evaluate.
+
+    Parameters
+    ----------
+    files : sequence of str
+        Files and folders, or "-" for standard input.
+    model : path
+        A model file that ``ordspan train`` wrote.
+    label, lower, upper : str, optional
+        Columns of the labels; left out, those of the training.
+    group : str, optional
+        Column with the query of each row; svmlight rows have their qid.
+    on_bad_row : {"raise", "skip"}
+        End with a message about the first bad row, or leave bad rows out and count them.
+    format, delimiter : str, optional
+        As in `ordspan.data.stream`; left out, the name's ending decides, then the training.
+    """
+
+    files: Sequence[str]
+    model: str | Path
+    label: str | None = None
+    lower: str | None = None
+    upper: str | None = None
+    group: str | None = None
+    on_bad_row: str = "raise"
+    format: str | None = None
+    delimiter: str | None = None
+
+
+class Evaluation:
+    """A model, its files, and what its predictions add up to so far."""
+
+    def __init__(self, job: EvaluateJob, *, sampled: bool = False) -> None:
+        self.job = job
+        self.model = open_model(job.model)
+        self.files = expand(job.files)
+        self.sizes = sizes_of(self.files)
+        self.bad = BadRows(job.on_bad_row)
+        options = options_for(self.model, self.files, job.format, job.delimiter)
+        self.columns, self.group = self._columns(is_sparse(self.files[0], options))
+        self.reader = RowReader(
+            self.files,
+            options,
+            self.model.recipe,
+            self.columns,
+            KnownGrades(self.model.classes_),
+            self.bad,
+            [] if self.group is None else [self.group],
+            self._first_file(options),
+        )
+        n_classes = len(self.model.classes_)
+        size = max(LEAST_OF_GRADE, SAMPLE_SIZE // (n_classes + 1)) if sampled else 0
+        self.tally = Tally(n_classes, size)
+        self.queries: QueryTally | None = None
+
+    def _columns(self, sparse: bool) -> tuple[LabelColumns, str | None]:
+        """Where labels and queries stand."""
+        told = label_columns(self.job.label, self.job.lower, self.job.upper)
+        if not sparse:
+            return (told if told.names() else self.model.columns), self.job.group
+        if told.names() not in ([], [LABEL]) or self.job.group not in (None, GROUP):
+            raise ValueError(
+                f"{self.files[0]}: svmlight rows have their grade and qid at fixed places; leave "
+                "--label, --lower, --upper and --group out"
+            )
+        return LabelColumns(LABEL), GROUP
+
+    def _first_file(self, options: FileOptions) -> Any:
+        """The reader of the first file, which has the labels, or it is told what to do."""
+        path, recipe = self.files[0], self.model.recipe
+        reader = open_file(path, options)
+        if is_sparse(path, options) and not recipe.n_sparse:
+            raise FileError(
+                f"{path}: svmlight rows have no named columns, but the model was trained on "
+                f"columns such as {[*recipe.numbers, *recipe.words][0]!r}"
+            )
+        if recipe.n_sparse:
+            return reader
+        for name in self.columns.names():
+            if name not in reader.names and self.columns == self.model.columns:
+                shown = ", ".join(reader.names[:20]) + (", ..." if len(reader.names) > 20 else "")
+                raise FileError(
+                    f"{path}: no column {name!r}, the label of the training; there are {shown}. "
+                    "Name the labels here with --label, or --lower and --upper"
+                )
+        check_columns(path, reader.names, [self.group] if self.group else [])
+        return reader
+
+    def run(self, report: Report | None = None) -> None:
+        """Walk over the files once."""
+        for scored in score_pieces(self.model, self._pieces()):
+            self.tally.add(scored)
+            self._add_queries(scored)
+            if report is not None:
+                report(self.tally, share_read(self.files, self.sizes, scored.piece.position))
+        if not self.tally.rows:
+            first = f", the first: {self.bad.examples[0]}" if self.bad.examples else ""
+            raise FileError(f"{self.files[0]}: no usable row; {self.bad.count} skipped{first}")
+
+    def _pieces(self) -> Iterator[Piece]:
+        """Rows of the files; those without a query are bad where queries are asked for."""
+        for piece in self.reader.pieces():
+            if self.group is None or self.group not in piece.chunk.table.column_names:
+                yield piece
+                continue
+            codes, names = query_names(piece, self.group)
+            empty = [code for code, name in enumerate(names) if not name]
+            rows = np.flatnonzero(np.isin(codes, empty)).tolist()
+            fault = f"column {self.group!r} is empty; fill it, leave --group out or skip such rows"
+            yield _without(piece, dict.fromkeys(rows, fault), self.bad)
+
+    def _add_queries(self, scored: Scored) -> None:
+        """Rank the rows of queries; svmlight files have queries everywhere or nowhere."""
+        if self.group is None:
+            return
+        chunk = scored.piece.chunk
+        present = self.group in chunk.table.column_names
+        if present and self.queries is None and self.tally.rows == len(chunk):
+            self.queries = QueryTally(self.group, len(self.model.classes_))
+        if present != (self.queries is not None):
+            raise FileError(
+                f"{chunk.where(0)} and after: {'a' if present else 'no'} qid here, unlike before; "
+                "give every line its qid, or none"
+            )
+        if self.queries is not None:
+            self.queries.add(scored)
+
+    def summary(self) -> dict[str, Any]:
+        """All that was found, in plain values."""
+        tally, classes = self.tally, self.model.classes_.tolist()
+        by_grade = [
+            {"grade": grade, **row} for grade, row in zip(classes, tally.by_grade(), strict=True)
+        ]
+        return {
+            "model": str(self.job.model),
+            "files": list(self.files),
+            "labels": self.columns._asdict(),
+            "group": self.group if self.queries else None,
+            "rows": tally.rows,
+            "exact_rows": tally.exact,
+            "range_rows": tally.rows - tally.exact,
+            "classes": classes,
+            "thresholds": self.model.estimator.thresholds_.tolist(),
+            **tally.measures(),
+            "ndcg": None if self.queries is None else self.queries.summary(),
+            "by_grade": by_grade,
+            "confusion": tally.confusion.tolist(),
+            "skipped": self.bad.count,
+            "skipped_examples": list(self.bad.examples),
+        }
+
+
+def _without(piece: Piece, faults: dict[int, str], bad: BadRows) -> Piece:
+    """The piece without its faulty rows."""
+    if not faults:
+        return piece
+    stays = bad.drop(piece.chunk, faults)
+    assert piece.lower is not None
+    assert piece.upper is not None
+    return piece._replace(
+        chunk=piece.chunk.only(stays),
+        matrix=piece.matrix[stays],
+        lower=piece.lower[stays],
+        upper=piece.upper[stays],
+    )
+
+
+def files_told(files: list[str]) -> str:
+    """The files in a few words.
+
+    >>> files_told(["a.csv"]), files_told(["-"]), files_told(["a.csv", "b.csv", "c.csv"])
+    ('a.csv', 'standard input', 'a.csv and 2 more files')
+    """
+    first = "standard input" if files[0] == "-" else files[0]
+    more = len(files) - 1
+    return first if not more else f"{first} and {more} more file{'s' if more > 1 else ''}"
+
+
+def evaluate(
+    job: EvaluateJob, *, page: str | Path | None = None, report: Report | None = None
+) -> dict[str, Any]:
+    """Measure how well a model grades the rows of files.
+
+    Parameters
+    ----------
+    job : EvaluateJob
+        What to evaluate.
+    page : path, optional
+        Where to write a web page with plots; it appears whole or not at all.
+    report : callable, optional
+        Called after each chunk of rows.
+
+    Returns
+    -------
+    dict
+        In plain values: rows, measures, confusion matrix (true grade by row), NDCG by query.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> from ordspan.commands.train import TrainJob, train
+    >>> folder = pathlib.Path(tempfile.mkdtemp())
+    >>> rows = "1,1\\n2,1\\n5,2\\n6,2\\n8,3\\n9,3\\n" * 50
+    >>> _ = (folder / "a.csv").write_text("size,grade\\n" + rows)
+    >>> _ = train(TrainJob([str(folder / "a.csv")], label="grade"), folder / "model")
+    >>> found = evaluate(EvaluateJob([str(folder / "a.csv")], folder / "model"))
+    >>> found["rows"], found["accuracy"], found["confusion"]
+    (300, 1.0, [[100, 0, 0], [0, 100, 0], [0, 0, 100]])
+    """
+    begun = time.perf_counter()
+    if page is not None:
+        from plotly.offline import get_plotlyjs  # noqa: F401 - better missed now than at the end
+
+        check_out(Path(page), "--html", [job.model, *expand(job.files)])
+    evaluation = Evaluation(job, sampled=page is not None)
+    evaluation.run(report)
+    summary = evaluation.summary()
+    seconds = time.perf_counter() - begun
+    summary["seconds"] = round(seconds, 3)
+    summary["rows_per_second"] = round(summary["rows"] / max(seconds, 1e-9))
+    if page is not None:
+        from ordspan.commands.evaluate_page import page_text
+
+        write_atomically(Path(page), page_text(evaluation, summary).encode())
+        summary["page"] = str(page)
+    return summary

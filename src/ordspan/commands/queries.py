@@ -1,0 +1,180 @@
+"""NDCG query by query over consecutive rows, in memory that does not grow with them."""
+
+from __future__ import annotations
+
+from hashlib import blake2b
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ordspan.data.files.lines import FileError
+from ordspan.data.files.reading import Piece
+from ordspan.tabular import Scored
+
+CUTS = (1, 5, 10)
+N_BINS = 20  # of the histogram of queries
+SEEN_AT_ONCE = 1 << 16
+
+_DISCOUNTS = np.concatenate([[0.0], np.cumsum(1 / np.log2(np.arange(2, max(CUTS) + 2)))])
+"""Sum of the discounts of the first 0, 1, 2, ... places."""
+
+
+def gains(n_classes: int) -> NDArray[np.float64]:
+    """The gain 2^(rank-1) - 1 of each rank, in parts of 2^(K-1) so that none overflows.
+
+    >>> gains(4) * 2**3
+    array([0., 1., 3., 7.])
+    """
+    rank = np.arange(1, n_classes + 1)
+    return np.ldexp(1.0, rank - n_classes) - np.ldexp(1.0, 1 - n_classes)
+
+
+def dcg(gain: NDArray[np.float64], count: NDArray[np.int64]) -> NDArray[np.float64]:
+    """Discounted gain at each cut of rows in blocks from the top, ``count`` rows of mean ``gain``.
+
+    Rows of one block share its places evenly, as tied scores should.
+
+    >>> dcg(np.array([3.0, 1.0]), np.array([1, 1]))[:1]
+    array([3.])
+    """
+    ends = np.cumsum(count)
+    cuts = np.array(CUTS)[:, None]
+    reached = _DISCOUNTS[np.minimum(ends, cuts)] - _DISCOUNTS[np.minimum(ends - count, cuts)]
+    return reached @ gain
+
+
+class Query:
+    """One query on its way: how often each grade occurs, and its best distinct scores.
+
+    Ten scores are enough: no more than ten distinct ones can stand on ten places.
+    """
+
+    def __init__(self, name: str, gain: NDArray[np.float64]) -> None:
+        self.name = name
+        self._gain = gain
+        self._grades = np.zeros(gain.size, dtype=np.int64)
+        self._scores: NDArray[np.float64] = np.empty(0)
+        self._counts: NDArray[np.int64] = np.empty(0, dtype=np.int64)
+        self._gains: NDArray[np.float64] = np.empty(0)
+
+    def add(self, score: NDArray[np.float64], rank: NDArray[np.int64]) -> None:
+        """Take rows in: their scores and true ranks."""
+        self._grades += np.bincount(rank - 1, minlength=self._gain.size)
+        scores = np.concatenate([self._scores, score])
+        downwards, place = np.unique(-scores, return_inverse=True)
+        counts = np.concatenate([self._counts, np.ones(score.size, dtype=np.int64)])
+        sums = np.concatenate([self._gains, self._gain[rank - 1]])
+        best = slice(max(CUTS))
+        self._scores = -downwards[best]
+        self._counts = np.bincount(place, counts, downwards.size).astype(np.int64)[best]
+        self._gains = np.bincount(place, sums, downwards.size).astype(np.float64)[best]
+
+    def ndcg(self) -> NDArray[np.float64] | None:
+        """NDCG at each cut; None where no row is relevant, so that every order is as good."""
+        ideal = dcg(self._gain[::-1], self._grades[::-1])
+        if ideal[0] == 0.0:
+            return None
+        return dcg(self._gains / self._counts, self._counts) / ideal
+
+
+class SeenNames:
+    """Names met so far, in eight bytes each.
+
+    They are kept as 64-bit digests: among a million names two have the same with a chance of 3 in
+    100 million.
+    """
+
+    def __init__(self) -> None:
+        self._old = np.empty(0, dtype=np.uint64)
+        self._new: set[int] = set()
+
+    def meet(self, name: str) -> bool:
+        """Whether the name is new; from now on it is not."""
+        key = int.from_bytes(blake2b(name.encode(), digest_size=8).digest())
+        at = int(np.searchsorted(self._old, np.uint64(key)))
+        if key in self._new or (at < self._old.size and int(self._old[at]) == key):
+            return False
+        self._new.add(key)
+        if len(self._new) >= SEEN_AT_ONCE:
+            new = np.sort(np.array(list(self._new), dtype=np.uint64))
+            self._old = np.insert(self._old, np.searchsorted(self._old, new), new)
+            self._new = set()
+        return True
+
+
+class QueryTally:
+    """Mean NDCG over queries whose rows stand together; rows labelled by a range are left out."""
+
+    def __init__(self, group: str, n_classes: int) -> None:
+        self.group = group
+        self.queries = 0
+        self.irrelevant = 0
+        self.histogram = np.zeros(N_BINS, dtype=np.int64)  # of NDCG at the last cut
+        self._sums = np.zeros(len(CUTS))
+        self._gain = gains(n_classes)
+        self._open: Query | None = None
+        self._seen = SeenNames()
+
+    def add(self, scored: Scored) -> None:
+        """Take rows in; a query may go on from the rows before."""
+        piece = scored.piece
+        codes, names = query_names(piece, self.group)
+        assert piece.lower is not None
+        exact = piece.lower == piece.upper
+        begins = np.concatenate([[0], np.flatnonzero(np.diff(codes)) + 1])
+        for begin, end in zip(begins, [*begins[1:], codes.size], strict=True):
+            query = self._query(names[codes[begin]], piece, begin)
+            rows = np.arange(begin, end)[exact[begin:end]]
+            query.add(scored.score[rows], piece.lower[rows])
+
+    def _query(self, name: str, piece: Piece, row: int) -> Query:
+        """The open query where it goes on, otherwise a new one."""
+        if self._open is not None and self._open.name == name:
+            return self._open
+        self._close()
+        if not self._seen.meet(name):
+            raise FileError(
+                f"{piece.chunk.where(row)}: query {name!r} comes back after others; sort the rows "
+                f"by {self.group}, so that each query's rows stand together"
+            )
+        self._open = Query(name, self._gain)
+        return self._open
+
+    def _close(self) -> None:
+        if self._open is None:
+            return
+        ndcg = self._open.ndcg()
+        self._open = None
+        self.queries += 1
+        if ndcg is None:
+            self.irrelevant += 1
+        else:
+            self._sums += ndcg
+            self.histogram[min(N_BINS - 1, int(ndcg[-1] * N_BINS))] += 1
+
+    def summary(self) -> dict[str, Any]:
+        """Mean NDCG at each cut over the queries that have a relevant row, and how many they are.
+
+        A row is relevant where its grade is not the lowest. NDCG is None without such a query.
+        """
+        self._close()
+        counted = self.queries - self.irrelevant
+        means = [float(total) / counted if counted else None for total in self._sums]
+        return {
+            **{f"ndcg@{cut}": mean for cut, mean in zip(CUTS, means, strict=True)},
+            "queries": self.queries,
+            "queries_without_relevant_rows": self.irrelevant,
+        }
+
+
+def query_names(piece: Piece, group: str) -> tuple[NDArray[np.int64], list[str]]:
+    """A code for the query of every row, and the names the codes stand for; empty is no name."""
+    import pyarrow as pa
+
+    column = piece.chunk.table.column(group).combine_chunks()
+    if pa.types.is_dictionary(column.type):
+        column = column.dictionary_decode()  # its nulls have no code
+    encoded = column.dictionary_encode(null_encoding="encode")
+    names = ["" if v is None else str(v).strip() for v in encoded.dictionary.to_pylist()]
+    return encoded.indices.to_numpy(zero_copy_only=False).astype(np.int64), names

@@ -1,0 +1,53 @@
+"""Web pages that stand alone: a template filled in, with plotly.js and the common style inside."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from html import escape
+from importlib import resources
+from typing import Any
+
+
+def filled(package: str, template: str, parts: Mapping[str, str]) -> str:
+    """A template of a package with a part in every place ``{{name}}``.
+
+    The places ``{{plotly}}`` and ``{{style}}`` receive plotly.js and the style of all pages.
+    """
+    from plotly.offline import get_plotlyjs
+
+    text = resources.files(package).joinpath(template).read_text(encoding="utf-8")
+    style = resources.files("ordspan").joinpath("pages.css").read_text(encoding="utf-8")
+    whole = {**parts, "plotly": get_plotlyjs(), "style": style}
+    # one pass, so that nothing inside a part can be taken for a place to fill
+    return re.sub(r"\{\{(\w+)\}\}", lambda place: whole[place[1]], text)
+
+
+def script_json(data: object) -> str:
+    r"""JSON that cannot end the script element it stands in, nor keep it from ending.
+
+    >>> script_json({"name": "</script>"})
+    '{"name":"\\u003c/script>"}'
+    """
+    return json.dumps(data, separators=(",", ":"), ensure_ascii=False).replace("<", "\\u003c")
+
+
+def terms(pairs: Mapping[str, Any]) -> str:
+    """Names and what they mean, as a list of definitions; nothing for no pairs.
+
+    >>> terms({"rows": 3})
+    '<dl><dt>rows</dt><dd>3</dd></dl>'
+    """
+    items = [f"<dt>{escape(key)}</dt><dd>{escape(str(v))}</dd>" for key, v in pairs.items()]
+    return f"<dl>{''.join(items)}</dl>" if items else ""
+
+
+def table_row(texts: Sequence[str], attributes: str = "") -> str:
+    """One row of a table.
+
+    >>> table_row(["a < b", "2"])
+    '<tr><td>a &lt; b</td><td>2</td></tr>\\n'
+    """
+    head = f"<tr {attributes}>" if attributes else "<tr>"
+    return f"{head}{''.join(f'<td>{escape(text)}</td>' for text in texts)}</tr>\n"
