@@ -1,6 +1,6 @@
 """The command line; each command has its own module."""
 
-from ordspan.cli import reproduce, train
+from ordspan.cli import export, info, predict, reproduce, train
 from ordspan.cli.app import app
 
-__all__ = ["app", "reproduce", "train"]
+__all__ = ["app", "export", "info", "predict", "reproduce", "train"]

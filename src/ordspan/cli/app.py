@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Annotated
@@ -43,12 +45,18 @@ def ordspan_command(
 
 @contextmanager
 def told_plainly(go_on: str = "") -> Iterator[None]:
-    """A user's mistake, a missing extra or a full disk gets a message, not a traceback."""
+    """A user's mistake, a missing extra or a full disk gets a message, not a traceback.
+
+    A reader of the output that has seen enough (``| head``) is no mistake: that ends quietly.
+    """
     try:
         yield
     except KeyboardInterrupt:
         typer.secho(f"\nstopped. {go_on}".rstrip(), err=True)
         raise typer.Exit(INTERRUPTED) from None
+    except BrokenPipeError:
+        _forget_standard_output()
+        raise typer.Exit from None
     except ModuleNotFoundError as missing:
         extra = EXTRAS.get((missing.name or "").partition(".")[0], "experiments")
         needed = f"this needs {missing.name}: pip install 'ordspan[{extra}]'"
@@ -57,6 +65,13 @@ def told_plainly(go_on: str = "") -> Iterator[None]:
     except (ValueError, OSError, LookupError) as error:
         typer.secho(f"error: {error}", err=True, fg=typer.colors.RED)
         raise typer.Exit(MISTAKE) from None
+
+
+def _forget_standard_output() -> None:
+    """Let what is still to be flushed go nowhere: its reader, such as head, has seen enough."""
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, sys.stdout.fileno())
+    os.close(nowhere)
 
 
 def progress_bar(*, counted: bool = True) -> Progress:
