@@ -100,8 +100,7 @@ def test_standard_output_has_the_bytes_of_the_file_and_nothing_else(model, new, 
 
 
 def test_standard_input_is_read_too(model, new):
-    rows = io.BufferedReader(io.BytesIO(new.read_bytes()))
-    piped = ask("predict", "-", "--model", model, input=rows)
+    piped = ask("predict", "-", "--format", "csv", "--model", model, input=new.read_bytes())
     assert piped.stdout_bytes == ask("predict", new, "--model", model).stdout_bytes
 
 
