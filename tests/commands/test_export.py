@@ -125,6 +125,13 @@ def test_a_score_on_a_threshold_belongs_to_the_class_above(dtype, run):
 
 
 @pytest.mark.parametrize("run", RUNTIMES)
+def test_of_equal_scores_the_lowest_class_wins(run):
+    numbers = Exported(np.array([[1.0], [1.0], [-1.0]]), None, np.array(["a", "b", "c"]))
+    got = run(to_onnx(numbers, "float64").SerializeToString(), np.array([[0.0], [1.0], [-1.0]]))
+    assert got["prediction"].tolist() == ["a", "a", "c"]
+
+
+@pytest.mark.parametrize("run", RUNTIMES)
 @pytest.mark.parametrize(
     "estimator",
     [
@@ -221,7 +228,7 @@ def test_what_cannot_be_exported_is_refused(folder, tmp_path):
     assert answer.exit_code == 1
     assert "hashes the words of town, which no standard ONNX operator does" in answer.output
     assert list(tmp_path.iterdir()) == []
-    with pytest.raises(ValueError, match=r"k holds a Kernel without weights .* cannot be exported"):
+    with pytest.raises(ValueError, match=r"k holds an estimator \(Kernel\) .* cannot be exported"):
         exported(ModelFile("k", Kernel(), {}, 0))
 
 

@@ -263,7 +263,7 @@ def test_a_truncated_file_is_told_and_writes_nothing(model, tmp_path, name):
         (["--model", "folder.csv"], "folder.csv is a folder; give the name of a model file"),
         (["--model", "new.csv"], "new.csv is not an ordspan model file"),
         (["--model", "newer"], "newer has model format 99, this ordspan reads up to 1; upgrade"),
-        (["--model", "plain"], "plain holds a OrdinalPA that was saved from Python"),
+        (["--model", "plain"], "plain holds an estimator (OrdinalPA) that was saved from Python"),
     ],
 )
 def test_a_mistake_is_told_in_one_line(model, tmp_path, monkeypatch, words, message):
@@ -321,10 +321,11 @@ def test_no_room_on_the_disk_is_told_and_leaves_nothing(model, new, tmp_path, en
     assert [(p.name, p.read_bytes()) for p in tmp_path.iterdir()] == [(out.name, b"before")]
 
 
-def start(*words):
+def start(*words, stdout=subprocess.PIPE):
     command = [sys.executable, "-m", "ordspan", "predict", *map(str, words)]
     pipe = subprocess.PIPE
-    return subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=pipe)
+    buffered = {k: v for k, v in os.environ.items() if k != "PYTHONUNBUFFERED"}
+    return subprocess.Popen(command, stdin=pipe, stdout=stdout, stderr=pipe, env=buffered)
 
 
 @pytest.mark.skipif(os.name != "posix", reason="sends signals")
@@ -344,12 +345,24 @@ def test_an_interrupt_leaves_no_file(model, tmp_path, number):
 
 
 @pytest.mark.skipif(os.name != "posix", reason="pipes end differently elsewhere")
-def test_a_reader_that_has_seen_enough_ends_it_quietly(model, tmp_path):
-    path = write_table(pa.concat_tables([NEW] * 200), tmp_path / "long.parquet")
+@pytest.mark.parametrize("times", [1, 2000])
+def test_a_reader_that_has_seen_enough_ends_it_quietly(model, tmp_path, times):
+    path = write_table(pa.concat_tables([NEW.slice(0, 20)] * times), tmp_path / "rows.parquet")
     process = start(path, "--model", model)
-    assert process.stdout.readline().strip() == ",".join(ADDED).encode()
+    if times > 1:
+        assert process.stdout.readline().strip() == ",".join(ADDED).encode()
     process.stdout.close()
     process.stdin.close()
     assert process.stderr.read() == b""
     process.stderr.close()
     assert process.wait(timeout=30) == 0
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="needs a device without room")
+def test_no_room_behind_standard_output_is_told_in_one_line(model, new):
+    with open("/dev/full", "wb") as full:
+        process = start(new, "--model", model, stdout=full)
+    _, message = process.communicate(timeout=30)
+    assert process.returncode == 1
+    told = b"error: standard output: No space left on device; make room, or write elsewhere"
+    assert message.strip() == told

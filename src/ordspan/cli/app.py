@@ -55,7 +55,7 @@ def told_plainly(go_on: str = "") -> Iterator[None]:
         typer.secho(f"\nstopped. {go_on}".rstrip(), err=True)
         raise typer.Exit(INTERRUPTED) from None
     except BrokenPipeError:
-        _forget_standard_output()
+        _settle_output()
         raise typer.Exit from None
     except ModuleNotFoundError as missing:
         extra = EXTRAS.get((missing.name or "").partition(".")[0], "experiments")
@@ -64,14 +64,21 @@ def told_plainly(go_on: str = "") -> Iterator[None]:
         raise typer.Exit(MISTAKE) from None
     except (ValueError, OSError, LookupError) as error:
         typer.secho(f"error: {error}", err=True, fg=typer.colors.RED)
+        _settle_output()
         raise typer.Exit(MISTAKE) from None
 
 
-def _forget_standard_output() -> None:
-    """Let what is still to be flushed go nowhere: its reader, such as head, has seen enough."""
-    nowhere = os.open(os.devnull, os.O_WRONLY)
-    os.dup2(nowhere, sys.stdout.fileno())
-    os.close(nowhere)
+def _settle_output() -> None:
+    """Flush standard output; where nobody can take the rest, let it go nowhere.
+
+    Python would try once more at the end, complain and change the exit code.
+    """
+    try:
+        sys.stdout.flush()
+    except OSError:
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nowhere, sys.stdout.fileno())
+        os.close(nowhere)
 
 
 def progress_bar(*, counted: bool = True) -> Progress:

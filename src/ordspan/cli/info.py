@@ -40,11 +40,13 @@ def print_info(told: dict[str, Any]) -> None:
     console = Console(markup=False, emoji=False, highlight=False)
     if not console.is_terminal:
         console.width = PIPED_WIDTH
-    console.print(pairs_table([*model_pairs(told), *training_pairs(told)]))
-    console.print(grades_table(told))
-    if told["weights"]:
-        console.print(weights_table(told))
-        console.print(weights_note(told), soft_wrap=True)
+    with console.capture() as text:
+        console.print(pairs_table([*model_pairs(told), *training_pairs(told)]))
+        console.print(grades_table(told))
+        if told["weights"]:
+            console.print(weights_table(told))
+            console.print(weights_note(told), soft_wrap=True)
+    typer.echo(text.get(), nl=False)
 
 
 def number(value: Any) -> str:

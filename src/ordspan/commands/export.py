@@ -99,9 +99,9 @@ def exported(file: ModelFile) -> Exported:
     weights = getattr(estimator, "coef_", None)
     if weights is None:
         raise ValueError(
-            f"{file.path} holds a {type(estimator).__name__} without weights of features (it has "
-            "a kernel), which cannot be exported; predict with ordspan itself, or train an "
-            "OrdinalPA behind Nystroem features"
+            f"{file.path} holds an estimator ({type(estimator).__name__}) without weights of "
+            "features: it has a kernel, and cannot be exported; predict with ordspan itself, or "
+            "train a linear model, such as OrdinalPA"
         )
     names = getattr(estimator, "feature_names_in_", None)
     features = None if names is None else names.tolist()

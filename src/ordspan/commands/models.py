@@ -47,8 +47,8 @@ def read_table_model(path: str | Path) -> TabularModel:
     file = read_model(path)
     if not isinstance(file.model, TabularModel):
         raise FileError(
-            f"{file.path} holds a {type(file.model).__name__} that was saved from Python, without "
-            "the columns of a table; give a model that ordspan train wrote, or call "
-            "ordspan.load(...).predict(X) in Python"
+            f"{file.path} holds an estimator ({type(file.model).__name__}) that was saved from "
+            "Python, without the columns of a table; give a model that ordspan train wrote, or "
+            "call ordspan.load(...).predict(X) in Python"
         )
     return file.model

@@ -145,17 +145,28 @@ class JsonOutput:
 
     def __init__(self, file: IO[bytes]) -> None:
         self._file = file
+        self._encode = json.JSONEncoder(ensure_ascii=False).encode
 
     def write(self, table: pa.Table) -> None:
         """Append rows."""
-        lines = [json.dumps(as_json(row), ensure_ascii=False) for row in table.to_pylist()]
-        self._file.write("".join(f"{line}\n" for line in lines).encode())
+        names, columns = table.column_names, map(json_values, table.columns)
+        rows = (dict(zip(names, row, strict=True)) for row in zip(*columns, strict=True))
+        self._file.write("".join(f"{self._encode(row)}\n" for row in rows).encode())
 
     def close(self) -> None:
         """Nothing is held back."""
 
     def abandon(self) -> None:
         """Nothing holds the file."""
+
+
+def json_values(column: pa.ChunkedArray) -> list[Any]:
+    """The values of a column, as JSON knows them."""
+    from pyarrow import types
+
+    values: list[Any] = column.to_pylist()
+    plain = types.is_integer(column.type) or types.is_string(column.type)
+    return values if plain else [as_json(value) for value in values]
 
 
 def as_json(value: Any) -> Any:
