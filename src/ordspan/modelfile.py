@@ -166,11 +166,6 @@ def from_bytes(content: bytes, name: str) -> Any:
 
 def _estimator(header: dict[str, Any], memory: NDArray[Any], name: str) -> Any:
     """The estimator that a header and a memory describe."""
-    if header["format"] > FORMAT_VERSION:
-        raise ModelFileError(
-            f"{name} has model format {header['format']}, this ordspan reads up to "
-            f"{FORMAT_VERSION}; upgrade ordspan"
-        )
     if header["estimator"] not in ESTIMATORS:
         raise ModelFileError(f"{name} holds an unknown estimator {header['estimator']!r}")
     parameters = {k: _unplain(v) for k, v in header["parameters"].items()}
@@ -189,7 +184,7 @@ def _estimator(header: dict[str, Any], memory: NDArray[Any], name: str) -> Any:
 
 
 def checked_header(content: bytes, name: str) -> dict[str, Any]:
-    """The JSON text of a file whose digest agrees with every other byte of it."""
+    """The JSON text of a file of a known format whose digest agrees with every other byte."""
     try:
         start = _digest_start(content)
         text = _raw_header(content)["__metadata__"]["ordspan"]
@@ -202,7 +197,13 @@ def checked_header(content: bytes, name: str) -> dict[str, Any]:
     blank[start : start + DIGEST_SIZE] = bytes(DIGEST_SIZE)
     if content[start : start + DIGEST_SIZE] != hashlib.sha256(blank).digest():
         raise ModelFileError(f"{name} is damaged: its checksum does not agree with its content")
-    return json.loads(text)
+    header: dict[str, Any] = json.loads(text)
+    if header["format"] > FORMAT_VERSION:
+        raise ModelFileError(
+            f"{name} has model format {header['format']}, this ordspan reads up to "
+            f"{FORMAT_VERSION}; upgrade ordspan"
+        )
+    return header
 
 
 def _raw_header(content: bytes | bytearray) -> dict[str, Any]:

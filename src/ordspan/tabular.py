@@ -11,8 +11,10 @@ from numpy.typing import NDArray
 from ordspan.data.files.chunks import BadRows, Chunk, Place
 from ordspan.data.files.features import Recipe, Scale, feature_rows, with_words
 from ordspan.data.files.grades import LabelColumns
+from ordspan.data.files.lines import FileError
 from ordspan.data.files.reading import FileOptions, Piece
 from ordspan.estimators.base import ThresholdEstimator
+from ordspan.learners.linear import RowError
 
 
 class TabularModel:
@@ -71,6 +73,19 @@ class TabularModel:
     def classes_(self) -> NDArray[Any]:
         """The grades from lowest to highest."""
         return self.estimator.classes_
+
+    def centre_and_factor(self) -> tuple[NDArray[np.float64], NDArray[np.float64]] | None:
+        """Every number becomes (value - centre) * factor; None where they stay as they are.
+
+        The factor is 1 / standard deviation (sparse rows: 1 / root mean square of the values
+        present, around 0), and 0 for a feature that never varied.
+        """
+        if not self.recipe.standardise:
+            return None
+        count, mean, squares = self.scale.state
+        factor = np.zeros_like(squares)
+        np.divide(count, squares, out=factor, where=squares > 0.0)
+        return mean.copy(), np.sqrt(factor)
 
     def prepared(self, piece: Piece) -> Any:
         """The features of rows of a file, as the ranker wants them.
@@ -169,7 +184,10 @@ def score_pieces(model: TabularModel, pieces: Iterator[Piece]) -> Iterator[Score
     for piece in pieces:
         if not len(piece.chunk):
             continue
-        score = model.estimator._learner.latent(model.prepared(piece))
+        try:
+            score = model.estimator._learner.latent(model.prepared(piece))
+        except RowError as error:
+            raise FileError(f"in the rows from {piece.chunk.where(0)} on, {error}") from None
         rank = np.searchsorted(thresholds, score, side="right").astype(np.int64) + 1
         margin = np.minimum(score - edges[rank - 1], edges[rank] - score)
         yield Scored(piece, score, rank, margin)

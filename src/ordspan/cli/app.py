@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Annotated
@@ -43,12 +45,18 @@ def ordspan_command(
 
 @contextmanager
 def told_plainly(go_on: str = "") -> Iterator[None]:
-    """A user's mistake, a missing extra or a full disk gets a message, not a traceback."""
+    """A user's mistake, a missing extra or a full disk gets a message, not a traceback.
+
+    A reader of the output that has seen enough (``| head``) is no mistake: that ends quietly.
+    """
     try:
         yield
     except KeyboardInterrupt:
         typer.secho(f"\nstopped. {go_on}".rstrip(), err=True)
         raise typer.Exit(INTERRUPTED) from None
+    except BrokenPipeError:
+        _settle_output()
+        raise typer.Exit from None
     except ModuleNotFoundError as missing:
         extra = EXTRAS.get((missing.name or "").partition(".")[0], "experiments")
         needed = f"this needs {missing.name}: pip install 'ordspan[{extra}]'"
@@ -56,7 +64,21 @@ def told_plainly(go_on: str = "") -> Iterator[None]:
         raise typer.Exit(MISTAKE) from None
     except (ValueError, OSError, LookupError) as error:
         typer.secho(f"error: {error}", err=True, fg=typer.colors.RED)
+        _settle_output()
         raise typer.Exit(MISTAKE) from None
+
+
+def _settle_output() -> None:
+    """Flush standard output; where nobody can take the rest, let it go nowhere.
+
+    Python would try once more at the end, complain and change the exit code.
+    """
+    try:
+        sys.stdout.flush()
+    except OSError:
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nowhere, sys.stdout.fileno())
+        os.close(nowhere)
 
 
 def progress_bar(*, counted: bool = True) -> Progress:

@@ -60,8 +60,16 @@ def file_options(
     """How to open files, as told on the command line."""
     from ordspan.data.files.reading import FileOptions
 
-    tab = delimiter in ("\\t", "tab")
-    return FileOptions(format, "\t" if tab else delimiter, zero_based, n_features)
+    return FileOptions(format, read_delimiter(delimiter), zero_based, n_features)
+
+
+def read_delimiter(text: str) -> str:
+    """The character that a user means; a tab has names, as it is hard to type.
+
+    >>> read_delimiter("tab"), read_delimiter(";")
+    ('\\t', ';')
+    """
+    return "\t" if text in ("\\t", "tab") else text
 
 
 def read_interval(text: str) -> tuple[int, float]:

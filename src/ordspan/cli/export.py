@@ -1,0 +1,42 @@
+"""`ordspan export`: a model as an ONNX graph."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from ordspan.cli import options as o
+from ordspan.cli.app import app, told_plainly
+
+
+@app.command(epilog="Example: ordspan export ratings.ordspan ratings.onnx")
+def export(
+    model: Annotated[Path, typer.Argument(help="A model file.")],
+    out: Annotated[Path, typer.Argument(metavar="OUT.onnx", help="The graph to write.")],
+    dtype: Annotated[
+        str,
+        typer.Option(
+            help="float32 or float64: type of the input and of the score; float64 inside."
+        ),
+    ] = "float32",
+    json: o.AsJson = False,
+) -> None:
+    """Write a model as one ONNX graph of standard operators, for other runtimes.
+
+    Input: X, the raw features, one row an example. Outputs: rank (1 is the lowest), prediction
+    (the grade) and score. Names and order of the features, grades and thresholds are told in the
+    file's properties. Both types compute in float64, so the ranks are those of ordspan predict for
+    the same values, unless a score is within rounding of a threshold. NaN is not refused by the
+    graph. Hashed words and kernels cannot be exported.
+    """
+    with told_plainly():
+        from ordspan.commands.export import export as run
+
+        summary = run(model, out, dtype=dtype)
+        if json:
+            o.print_json(summary)
+        else:
+            size = f"{summary['features']} features, {len(summary['classes'])} grades"
+            typer.echo(f"{size}, {dtype}, written to {summary['out']}.")

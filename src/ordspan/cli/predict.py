@@ -1,0 +1,101 @@
+"""`ordspan predict`: grades for the rows of files of any size."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from ordspan.cli import options as o
+from ordspan.cli.app import app, progress_bar, told_plainly
+
+if TYPE_CHECKING:
+    from ordspan.commands.predict import Report
+
+STDOUT = "-"
+
+
+@app.command(
+    epilog="Example: ordspan predict new.csv --model ratings.ordspan --keep id --out graded.csv"
+)
+def predict(
+    files: o.Files,
+    model: Annotated[Path, typer.Option(help="A model that ordspan train wrote.")],
+    out: Annotated[
+        str,
+        typer.Option(
+            help="A file that ends with .csv, .parquet or .jsonl; it appears when it is complete. "
+            "Left out or -, CSV on standard output."
+        ),
+    ] = STDOUT,
+    keep: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="Columns to carry along, such as id; of svmlight rows label and qid. Those that "
+            "are no features of the model are carried as text from CSV and JSON lines."
+        ),
+    ] = None,
+    where: Annotated[
+        bool,
+        typer.Option("--where", help="Also write file and line (row of Parquet) of every row."),
+    ] = False,
+    on_bad_row: o.OnBadRow = "raise",
+    format: o.Format = None,
+    delimiter: Annotated[
+        str | None,
+        typer.Option(help="What separates the fields of a CSV file; left out, as in training."),
+    ] = None,
+    json: o.AsJson = False,
+) -> None:
+    """Predict the grade of every row, in order and in bounded memory.
+
+    Written are the kept columns and then prediction (the grade), rank (1 is the lowest), score
+    (the latent score) and margin (its distance to the nearest threshold: how sure the grade is).
+    The columns of the model are found by name; others do no harm. With --on-bad-row skip the bad
+    rows are missing from the output: relate it to the files by --keep id or --where.
+    """
+    if json and out == STDOUT:
+        raise typer.BadParameter("--json writes to standard output, so give --out a file")
+    with told_plainly("No file was written." if out != STDOUT else ""):
+        from ordspan.commands.predict import PredictJob
+        from ordspan.commands.predict import predict as run
+        from ordspan.commands.stopping import stoppable
+
+        job = PredictJob(
+            files,
+            str(model),
+            o.split_names(keep),
+            where,
+            on_bad_row,
+            format,
+            None if delimiter is None else o.read_delimiter(delimiter),
+        )
+        with progress_bar(counted=False) as bar, stoppable() as stop:
+            summary = run(job, out, stop=stop, report=bar_report(bar))
+        o.print_json(summary) if json else print_summary(summary)
+
+
+def bar_report(bar: Any) -> Report:
+    """A function that draws how many rows are done, and how fast."""
+    import time
+
+    begun = time.perf_counter()
+    task = bar.add_task("reading", total=None)
+
+    def report(rows: int) -> None:
+        rate = rows / max(1e-9, time.perf_counter() - begun)
+        bar.update(task, description=f"{rows:,} rows, {rate:,.0f}/s")
+
+    return report
+
+
+def print_summary(summary: dict[str, Any]) -> None:
+    """What was left out and what was written, on standard error."""
+    if summary["skipped"]:
+        typer.echo(f"{summary['skipped']} bad rows were skipped, such as:", err=True)
+        for example in summary["skipped_examples"]:
+            typer.echo(f"  {example}", err=True)
+    if summary["out"] != STDOUT:
+        told = f"{summary['rows']:,} rows in {summary['seconds']:.1f} s"
+        typer.echo(f"{told}, written to {summary['out']}.", err=True)

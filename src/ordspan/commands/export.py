@@ -1,0 +1,241 @@
+"""A model as an ONNX graph of standard operators: standardisation, score and thresholds in one."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+import ordspan
+from ordspan.atomic import write_atomically
+from ordspan.commands.models import ModelFile, read_model
+from ordspan.commands.outputs import check_path, room_told
+from ordspan.tabular import TabularModel
+
+ENDING = ".onnx"
+OPSET, IR_VERSION = 13, 7
+"""As old as the operators allow, so that runtimes since 2020 (onnxruntime 1.6) load the graph."""
+DTYPES = ("float32", "float64")
+ABOUT = (
+    "X holds the features in the order of the property ordspan.features; where "
+    "ordspan.standardised is true they are raw, and standardised in the graph. rank is 1 + the "
+    "number of thresholds that the score reaches (without thresholds: the class with the highest "
+    "score), prediction is the grade of that rank. All is computed in float64. Unlike ordspan, "
+    "the graph does not refuse NaN."
+)
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Exported:
+    """All numbers of a graph.
+
+    Parameters
+    ----------
+    weights : array of shape (d,), or (K, d)
+        Weights of the score, or one vector per class.
+    thresholds : array of shape (K - 1,), optional
+        Between the classes; None where the vector with the highest score wins.
+    classes : array of shape (K,)
+        The grades from lowest to highest.
+    features : sequence of str, optional
+        Names of the columns of X, where they have names.
+    centre, factor : array of shape (d,), optional
+        A number becomes (value - centre) * factor; None where they stay as they are.
+    """
+
+    weights: Floats
+    thresholds: Floats | None
+    classes: NDArray[Any]
+    features: list[str] | None = None
+    centre: Floats | None = None
+    factor: Floats | None = None
+
+
+def export(model: str | Path, out: str | Path, *, dtype: str = "float32") -> dict[str, Any]:
+    """Write a model as an ONNX graph that gives the ranks and scores of ``ordspan predict``.
+
+    Parameters
+    ----------
+    model : path
+        A model file.
+    out : path
+        The graph to write; it ends with .onnx, and appears only when it is complete.
+    dtype : {"float32", "float64"}
+        Type of the input X and of the score. Inside, all is computed in float64, so that a float32
+        graph gives the ranks that ordspan gives for the same float32 values.
+
+    Returns
+    -------
+    dict
+        A summary in plain values.
+    """
+    if dtype not in DTYPES:
+        raise ValueError(f"unknown dtype {dtype!r}; choose from {', '.join(DTYPES)}")
+    path = check_path(str(out), (ENDING,), [str(model)])
+    numbers = exported(read_model(model))
+    content = to_onnx(numbers, dtype).SerializeToString()
+    with room_told(str(out)):
+        write_atomically(path, content)
+    return {
+        "out": str(out),
+        "model": str(model),
+        "dtype": dtype,
+        "features": int(numbers.weights.shape[-1]),
+        "classes": numbers.classes.tolist(),
+        "opset": OPSET,
+        "bytes": len(content),
+    }
+
+
+def exported(file: ModelFile) -> Exported:
+    """The numbers of a model; what no standard operator can compute is refused."""
+    estimator, model = file.estimator, file.model
+    weights = getattr(estimator, "coef_", None)
+    if weights is None:
+        raise ValueError(
+            f"{file.path} holds an estimator ({type(estimator).__name__}) without weights of "
+            "features: it has a kernel, and cannot be exported; predict with ordspan itself, or "
+            "train a linear model, such as OrdinalPA"
+        )
+    names = getattr(estimator, "feature_names_in_", None)
+    features = None if names is None else names.tolist()
+    thresholds = getattr(estimator, "thresholds_", None)
+    if not isinstance(model, TabularModel):
+        return Exported(weights, thresholds, estimator.classes_, features)
+    if model.recipe.words:
+        columns = ", ".join(model.recipe.words)
+        raise ValueError(
+            f"{file.path} hashes the words of {columns}, which no standard ONNX operator does; "
+            "train without these columns (--drop), or predict with ordspan itself"
+        )
+    features = [model.recipe.feature_name(j) for j in range(model.recipe.n_features)]
+    scaling = model.centre_and_factor() or (None, None)
+    return Exported(weights, thresholds, estimator.classes_, features, *scaling)
+
+
+def to_onnx(numbers: Exported, dtype: str) -> Any:
+    """The graph, checked: X (n, d) to rank (n,), prediction (n,) and score.
+
+    The score is (n,), or (n, K) for a model with one weight vector per class.
+    """
+    import onnx
+    from onnx import helper
+
+    model = helper.make_model(
+        _body(numbers, helper.np_dtype_to_tensor_dtype(np.dtype(dtype))),
+        opset_imports=[helper.make_opsetid("", OPSET)],
+        ir_version=IR_VERSION,
+        producer_name="ordspan",
+        producer_version=ordspan.__version__,
+        doc_string=ABOUT,
+    )
+    helper.set_model_props(model, properties(numbers))
+    onnx.checker.check_model(model, full_check=True)
+    return model
+
+
+def _body(numbers: Exported, element: int) -> Any:
+    """Nodes, constants, input and outputs; X and score have the type ``element``."""
+    from onnx import TensorProto, helper
+
+    graph = _Graph()
+    _compute(graph, numbers, element)
+    info = helper.make_tensor_value_info
+    grades = helper.np_dtype_to_tensor_dtype(_plain(numbers.classes).dtype)
+    each = [] if numbers.thresholds is not None else [numbers.classes.size]
+    outputs = [
+        info("rank", TensorProto.INT64, ["n"]),
+        info("prediction", grades, ["n"]),
+        info("score", element, ["n", *each]),
+    ]
+    inputs = [info("X", element, ["n", numbers.weights.shape[-1]])]
+    return helper.make_graph(graph.nodes, "ordspan", inputs, outputs, graph.constants)
+
+
+def _compute(graph: _Graph, numbers: Exported, element: int) -> None:
+    """From X to rank, prediction and score."""
+    weights = np.ascontiguousarray(np.atleast_2d(numbers.weights).T)  # a column for each score
+    score = graph.add("MatMul", _prepared(graph, numbers), graph.constant("weights", weights))
+    if numbers.thresholds is None:
+        index = graph.add("ArgMax", score, axis=1, keepdims=0)
+    else:
+        index = _count_reached(graph, score, numbers.thresholds)
+        score = graph.add("Squeeze", score, graph.constant("last", np.array([1])))
+    classes = graph.constant("classes", _plain(numbers.classes))
+    graph.add("Add", index, graph.constant("one", np.array(1)), result="rank")
+    graph.add("Gather", classes, index, result="prediction")
+    graph.add("Cast", score, to=element, result="score")
+
+
+def properties(numbers: Exported) -> dict[str, str]:
+    """What the file says of itself, as JSON texts."""
+    thresholds = None if numbers.thresholds is None else numbers.thresholds.tolist()
+    told = {
+        "version": ordspan.__version__,
+        "features": numbers.features,
+        "classes": numbers.classes.tolist(),
+        "thresholds": thresholds,
+        "standardised": numbers.centre is not None,
+    }
+    return {f"ordspan.{name}": json.dumps(value) for name, value in told.items()}
+
+
+class _Graph:
+    """Nodes and constants in the making; a value is known by its name."""
+
+    def __init__(self) -> None:
+        self.nodes: list[Any] = []
+        self.constants: list[Any] = []
+
+    def constant(self, name: str, values: NDArray[Any]) -> str:
+        """A constant of this name."""
+        from onnx import numpy_helper
+
+        self.constants.append(numpy_helper.from_array(values, name))
+        return name
+
+    def add(self, operator: str, *values: str, result: str = "", **attributes: Any) -> str:
+        """One more operator; its result has the name ``result``, or one of its own."""
+        from onnx import helper
+
+        name = result or f"{operator.lower()}{len(self.nodes)}"
+        self.nodes.append(helper.make_node(operator, values, [name], name=name, **attributes))
+        return name
+
+
+def _prepared(graph: _Graph, numbers: Exported) -> str:
+    """X in float64, centred and scaled step by step, as ordspan does it.
+
+    Folding the centre into the weights would save two operators, and lose digits where the mean
+    is large beside the spread.
+    """
+    from onnx import TensorProto
+
+    value = graph.add("Cast", "X", to=TensorProto.DOUBLE)
+    if numbers.centre is None or numbers.factor is None:
+        return value
+    if numbers.centre.any():
+        value = graph.add("Sub", value, graph.constant("centre", numbers.centre))
+    return graph.add("Mul", value, graph.constant("factor", numbers.factor))
+
+
+def _count_reached(graph: _Graph, score: str, thresholds: Floats) -> str:
+    """How many thresholds a score reaches; one that it equals is reached."""
+    from onnx import TensorProto
+
+    reached = graph.add("GreaterOrEqual", score, graph.constant("thresholds", thresholds))
+    ones = graph.add("Cast", reached, to=TensorProto.INT64)
+    return graph.add("ReduceSum", ones, graph.constant("across", np.array([1])), keepdims=0)
+
+
+def _plain(classes: NDArray[Any]) -> NDArray[Any]:
+    """Grades in the widest type of their kind: whole numbers, numbers or words."""
+    widest = {"b": np.bool_, "i": np.int64, "u": np.int64, "f": np.float64}
+    kind = classes.dtype.kind
+    return classes.astype(widest[kind]) if kind in widest else classes.astype(str).astype(object)

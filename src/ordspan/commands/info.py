@@ -1,0 +1,147 @@
+"""What a model file holds, in plain values."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ordspan.commands.models import ModelFile, read_model
+from ordspan.commands.train import Progress
+from ordspan.tabular import TabularModel
+
+DEFAULT_TOP = 20
+ALL = 0
+
+
+def describe(path: str | Path, top: int = DEFAULT_TOP) -> dict[str, Any]:
+    """What a model is, what it has learned and how; None for what it does not have.
+
+    Parameters
+    ----------
+    path : path
+        A model file or a checkpoint.
+    top : int
+        How many of the largest weights to tell; 0 tells all.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> from ordspan import OrdinalPA, save
+    >>> path = pathlib.Path(tempfile.mkdtemp()) / "model.ordspan"
+    >>> save(OrdinalPA(random_state=0).fit([[0.0], [1.0], [2.0]], [1, 2, 3]), path)
+    >>> told = describe(path)
+    >>> told["estimator"], told["classes"], told["features"], len(told["thresholds"])
+    ('OrdinalPA', [1, 2, 3], 1, 2)
+    """
+    if top < 0:
+        raise ValueError(f"top must be a whole number >= 0, got {top}")
+    file = read_model(path)
+    header = file.header
+    told = {
+        "model": file.path,
+        "kind": "checkpoint" if "checkpoint" in header else "model",
+        "bytes": file.size,
+        "format": header["format"],
+        "estimator": header["estimator"],
+        "parameters": parameters(header),
+    }
+    told |= describe_estimator(file.estimator, header.get("fitted", {}))
+    told |= {"weights": largest_weights(file, top)}
+    return told | describe_table(file.model) | describe_checkpoint(header)
+
+
+def parameters(header: dict[str, Any]) -> dict[str, Any]:
+    """The parameters of the estimator; the grades are told elsewhere."""
+    return {
+        name: value["values"] if isinstance(value, dict) else value
+        for name, value in header["parameters"].items()
+        if name != "classes"
+    }
+
+
+def describe_estimator(estimator: Any, fitted: dict[str, Any]) -> dict[str, Any]:
+    """What any estimator has learned; not every one has thresholds, or counts its updates."""
+    thresholds = getattr(estimator, "thresholds_", None)
+    support = getattr(estimator, "dual_coef_", None)
+    return {
+        "classes": estimator.classes_.tolist(),
+        "thresholds": None if thresholds is None else thresholds.tolist(),
+        "features": int(estimator.n_features_in_),
+        "passes": int(estimator.n_iter_),
+        "updates": getattr(estimator, "n_updates_", None),
+        "support_vectors": None if support is None else int(support.size),
+        "fitted": {name.rstrip("_"): value for name, value in fitted.items()},
+    }
+
+
+def largest_weights(file: ModelFile, top: int) -> list[dict[str, Any]] | None:
+    """Features in the order of their weights' size, the largest first.
+
+    The weight is a list, one for each class, where every class has its own; such features are in
+    the order of the largest of them.
+    """
+    weights = getattr(file.estimator, "coef_", None)
+    if weights is None:
+        return None
+    size = np.abs(np.atleast_2d(weights)).max(axis=0)
+    order = np.argsort(-size, kind="stable")[: None if top == ALL else top]
+    told = [{"feature": feature_name(file, j), "weight": weights[..., j].tolist()} for j in order]
+    scaling = file.model.centre_and_factor() if isinstance(file.model, TabularModel) else None
+    if scaling is not None:
+        for j, row in zip(order, told, strict=True):
+            row |= _scale_of(j, *scaling)
+    return told
+
+
+def _scale_of(
+    j: int, centre: NDArray[np.float64], factor: NDArray[np.float64]
+) -> dict[str, float | None]:
+    """Mean and spread of a feature; hashed words have none."""
+    if j >= centre.size:
+        return {"mean": None, "spread": None}
+    return {"mean": float(centre[j]), "spread": float(1 / factor[j]) if factor[j] > 0 else 0.0}
+
+
+def feature_name(file: ModelFile, j: int) -> str:
+    """What a feature is called: by its column, or by its number from 0 as in Python."""
+    if isinstance(file.model, TabularModel):
+        return file.model.recipe.feature_name(int(j))
+    names = getattr(file.model, "feature_names_in_", None)
+    return f"column {j}" if names is None else str(names[j])
+
+
+def describe_table(model: Any) -> dict[str, Any]:
+    """Which columns a model takes and how it was trained, where ``ordspan train`` wrote it."""
+    if not isinstance(model, TabularModel):
+        return {"columns": None, "training": None}
+    recipe = model.recipe
+    columns = {
+        "label": model.columns.names(),
+        "numbers": list(recipe.numbers),
+        "words": list(recipe.words),
+        "hash_bits": recipe.hash_bits if recipe.words else None,
+        "svmlight_features": recipe.n_sparse or None,
+        "standardised": recipe.standardise,
+    }
+    return {"columns": columns, "training": model.training}
+
+
+def describe_checkpoint(header: dict[str, Any]) -> dict[str, Any]:
+    """How far the training had come."""
+    if "checkpoint" not in header:
+        return {"checkpoint": None}
+    progress = Progress.of(header["checkpoint"]["progress"])
+    return {
+        "checkpoint": {
+            "rows": progress.learned,
+            "pass": progress.position.walk + 1,
+            "passes": header["table"]["training"]["settings"]["passes"],
+            "file": progress.position.file + 1,
+            "files": len(header["checkpoint"]["sizes"]),
+            "rows_of_pass": progress.rows,
+            "mae_of_pass": progress.running_mae,
+        }
+    }

@@ -1,0 +1,259 @@
+"""Grades, scores and margins for the rows of files of any size."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from difflib import get_close_matches
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ordspan.commands.models import read_table_model
+from ordspan.commands.outputs import STDOUT, opened_output
+from ordspan.commands.stopping import Stop
+from ordspan.data.files.chunks import BadRows, Chunk
+from ordspan.data.files.features import Recipe
+from ordspan.data.files.grades import LabelColumns
+from ordspan.data.files.lines import STDIN, FileError
+from ordspan.data.files.reading import (
+    FileOptions,
+    RowReader,
+    expand,
+    format_of,
+    open_file,
+)
+from ordspan.tabular import Scored, TabularModel, score_pieces
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+ADDED = ("prediction", "rank", "score", "margin")
+"""The columns that a prediction adds."""
+PLACE = ("file", "line")
+"""The columns that tell where a row stood."""
+
+Report = Callable[[int], None]
+"""Called with the number of rows that are done."""
+
+
+@dataclass(frozen=True)
+class PredictJob:
+    """What to predict, and what to write beside it.
+
+    Parameters
+    ----------
+    files : sequence of str
+        Files and folders, or "-" for standard input.
+    model : str
+        A model file that ``ordspan train`` wrote.
+    keep : sequence of str
+        Columns to carry along; svmlight rows have ``label`` and perhaps ``qid``.
+    where : bool
+        Also write the file and the line (the row of a Parquet file) of every row.
+    on_bad_row : {"raise", "skip"}
+        End with a message about the first bad row, or leave bad rows out and count them.
+    format : {"csv", "jsonl", "parquet", "svmlight"}, optional
+        Left out, the ending of the name decides, or what the model was trained from.
+    delimiter : str, optional
+        What separates the fields of a CSV file; left out, as in training.
+    """
+
+    files: Sequence[str]
+    model: str
+    keep: Sequence[str] = ()
+    where: bool = False
+    on_bad_row: str = "raise"
+    format: str | None = None
+    delimiter: str | None = None
+
+    def __post_init__(self) -> None:
+        own = (*(PLACE if self.where else ()), *ADDED)
+        for name in self.keep:
+            if name in own:
+                raise ValueError(
+                    f"cannot keep a column {name!r}: one of that name is written anyway; rename "
+                    "it in the file, or join it afterwards"
+                )
+
+
+def predict(
+    job: PredictJob,
+    out: str | Path = STDOUT,
+    *,
+    stop: Stop | None = None,
+    report: Report | None = None,
+) -> dict[str, Any]:
+    """Write a grade, a rank, a score and a margin for every row, in the order of the rows.
+
+    Parameters
+    ----------
+    job : PredictJob
+        What to predict.
+    out : path
+        A file that ends with .csv, .parquet or .jsonl, which appears only when it is complete; or
+        "-", CSV on standard output.
+    stop : Stop, optional
+        Asks the run to end soon; then `Stopped` is raised and no file is left.
+    report : callable, optional
+        Called after each piece of rows.
+
+    Returns
+    -------
+    dict
+        A summary in plain values.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> from ordspan.commands.predict import PredictJob, predict
+    >>> from ordspan.commands.train import TrainJob, train
+    >>> folder = pathlib.Path(tempfile.mkdtemp())
+    >>> rows = "1,low\\n2,low\\n8,high\\n9,high\\n" * 50
+    >>> _ = (folder / "a.csv").write_text("size,grade\\n" + rows)
+    >>> job = TrainJob([str(folder / "a.csv")], label="grade", order=["low", "high"])
+    >>> _ = train(job, folder / "model")
+    >>> _ = (folder / "new.csv").write_text("id,size\\nx,9\\ny,1\\n")
+    >>> job = PredictJob([str(folder / "new.csv")], str(folder / "model"), keep=["id"])
+    >>> predict(job, folder / "out.csv")["rows"]
+    2
+    >>> [line.split(",")[:3] for line in (folder / "out.csv").read_text().split()]
+    [['id', 'prediction', 'rank'], ['x', 'high', '2'], ['y', 'low', '1']]
+    """
+    begun, stop = time.perf_counter(), stop or Stop()
+    model = read_table_model(job.model)
+    reader = make_reader(job, model)
+    rows = 0
+    inputs = [job.model, *(name for name in reader.files if name != STDIN)]
+    with opened_output(str(out), inputs) as output:
+        for table in stop.while_waiting(answer_tables(job, model, reader)):
+            output.write(table)
+            rows += table.num_rows
+            if report is not None:
+                report(rows)
+        if rows == 0:
+            raise FileError(_nothing(reader))
+    return {
+        "out": str(out),
+        "model": job.model,
+        "rows": rows,
+        "skipped": reader.bad.count,
+        "skipped_examples": reader.bad.examples,
+        "seconds": round(time.perf_counter() - begun, 3),
+    }
+
+
+def _nothing(reader: RowReader) -> str:
+    """Why there was no row to predict."""
+    if not reader.bad.count:
+        return f"{reader.files[0]}: no row to predict; is there only a header?"
+    return (
+        f"{reader.files[0]}: no usable row; {reader.bad.count} skipped, the first: "
+        f"{reader.bad.examples[0]}"
+    )
+
+
+def make_reader(job: PredictJob, model: TabularModel) -> RowReader:
+    """A reader of the rows to predict, as the model's recipe wants them."""
+    files = expand(job.files)
+    options = file_options(job, model, files)
+    first = open_file(files[0], options)
+    check_needed(first, model.recipe, job)
+    return RowReader(
+        files,
+        options,
+        model.recipe,
+        LabelColumns(),
+        None,
+        BadRows(job.on_bad_row),
+        extra=tuple(dict.fromkeys(job.keep)),
+        first=first,
+    )
+
+
+def file_options(job: PredictJob, model: TabularModel, files: Sequence[str]) -> FileOptions:
+    """How to open the files: as told, and else as in training."""
+    trained = model.options
+    options = FileOptions(
+        job.format,
+        trained.delimiter if job.delimiter is None else job.delimiter,
+        model.recipe.zero_based,
+        model.recipe.n_sparse,
+    )
+    if job.format is None and trained.format is not None:
+        try:
+            [format_of(path, options) for path in files]
+        except FileError:
+            return replace(options, format=trained.format)
+    return options
+
+
+def check_needed(reader: Any, recipe: Recipe, job: PredictJob) -> None:
+    """Refuse a file without the columns of the model, or those to keep."""
+    needed = () if recipe.n_sparse else (*recipe.numbers, *recipe.words)
+    for names, who in ((needed, f"the model {job.model} needs"), (job.keep, "--keep asks for")):
+        missing = [name for name in names if name not in reader.names]
+        if missing:
+            more = f" and {len(missing) - 1} more" if len(missing) > 1 else ""
+            there = ", ".join(reader.names[:20]) + (", ..." if len(reader.names) > 20 else "")
+            raise FileError(
+                f"{reader.path}: no column {missing[0]!r}{more}, which {who}; there are {there}"
+                + _renamed(missing[0], reader.names)
+            )
+
+
+def _renamed(name: str, there: Sequence[str]) -> str:
+    """A column that may be the missing one under another name."""
+    folded = {other.casefold(): other for other in there}
+    alike = get_close_matches(name.casefold(), folded, n=1, cutoff=0.7)
+    return f"; is {folded[alike[0]]!r} the one, renamed?" if alike else ""
+
+
+def answer_tables(job: PredictJob, model: TabularModel, reader: RowReader) -> Iterator[pa.Table]:
+    """The rows to write, piece by piece, all with the columns of the first piece."""
+    import pyarrow as pa
+
+    classes = pa.array(model.classes_.tolist())
+    schema = None
+    for scored in score_pieces(model, reader.pieces()):
+        table = answers(job, classes, scored)
+        schema = schema or table.schema
+        yield as_schema(table, schema, scored.piece.chunk)
+
+
+def answers(job: PredictJob, classes: Any, scored: Scored) -> pa.Table:
+    """Kept columns, then what the model says."""
+    import pyarrow as pa
+
+    chunk = scored.piece.chunk
+    kept = {name: kept_column(chunk, name) for name in job.keep}
+    place = {}
+    if job.where:
+        place = {"file": pa.repeat(chunk.path, len(chunk)), "line": chunk.numbers}
+    said = (classes.take(pa.array(scored.rank - 1)), scored.rank, scored.score, scored.margin)
+    return pa.table(place | kept | dict(zip(ADDED, said, strict=True)))
+
+
+def kept_column(chunk: Chunk, name: str) -> Any:
+    """A column to carry along; codes that stand for words become the words."""
+    from pyarrow import types
+
+    if name not in chunk.table.column_names:
+        raise FileError(f"{chunk.where(0)}: no {name!r} in the rows from here on, so none to keep")
+    column = chunk.table.column(name)
+    return column.cast(column.type.value_type) if types.is_dictionary(column.type) else column
+
+
+def as_schema(table: pa.Table, schema: pa.Schema, chunk: Chunk) -> pa.Table:
+    """The table with the types of the first one; files may differ in the type of a kept column."""
+    import pyarrow as pa
+
+    if table.schema.equals(schema):
+        return table
+    try:
+        return table.cast(schema)
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
+        raise FileError(
+            f"{chunk.path}: a kept column has another type than in the files before ({error}); "
+            "predict the files one by one"
+        ) from None
