@@ -217,7 +217,7 @@ BAD_FILES = {
     "missing": ("x,y\n1,2\n", "no column 'size' and 1 more", "there are x, y"),
     "text": ("size,age\n1,2\n1,old\n", "line 3: column 'age' holds 'old', not a number"),
     "nan": ("size,age\n1,2\n1,\n", "line 3: column 'age' is empty or NaN"),
-    "short": ("size,age\n1,2\n1\n", "line 3: 1 fields, but the header has 2"),
+    "short": ("size,age\n1,2\n1\n", "line 3: 1 field, but the header has 2"),
     "long": ("size,age\n1,2,3\n", "line 2: 3 fields, but the header has 2"),
     "latin": (b"size,age\n1,\xe9\n", "line 2: byte 3 is not UTF-8"),
     "empty": ("", "the file is empty"),

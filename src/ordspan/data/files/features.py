@@ -107,10 +107,11 @@ class Scale:
 
     def _scaled(self, matrix: Any, learn: bool) -> Any:
         if hasattr(matrix, "indptr"):
-            values = matrix.data.copy()
+            values = matrix.data.astype(np.float64)
             scaling.scale_sparse(self.state, values, matrix.indices, learn)
             return type(matrix)((values, matrix.indices, matrix.indptr), shape=matrix.shape)
-        scaled = np.empty_like(matrix)  # float32 stays float32: half the bytes to walk over
+        # learning from float32 rows, half the bytes to walk over count more than the last digits
+        scaled = np.empty(matrix.shape, matrix.dtype if learn else np.float64)
         if matrix.shape[1]:
             walk = scaling.learn_dense if learn else scaling.scale_dense
             walk(self.state, matrix, scaled)
