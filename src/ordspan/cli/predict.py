@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -71,7 +72,10 @@ def predict(
             format,
             None if delimiter is None else o.read_delimiter(delimiter),
         )
-        with progress_bar(counted=False) as bar, stoppable() as stop:
+        bar = progress_bar(counted=False)
+        if out == STDOUT and sys.stdout.isatty():
+            bar.disable = True  # it would be drawn among the rows
+        with bar, stoppable() as stop:
             summary = run(job, out, stop=stop, report=bar_report(bar))
         o.print_json(summary) if json else print_summary(summary)
 
