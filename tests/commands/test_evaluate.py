@@ -376,7 +376,7 @@ def test_models_that_cannot_grade_files_are_refused(folder, tmp_path, monkeypatc
         newer.setattr(modelfile, "FORMAT_VERSION", 99)
         ordspan.save(ordspan.load(folder / "model"), tmp_path / "newer")
     for name, message in {
-        "python": "holds OrdinalPA as saved from Python, which knows no columns of files",
+        "python": "holds an estimator (OrdinalPA) that was saved from Python, without the columns",
         "damaged": "damaged is damaged: its checksum does not agree",
         "short": "short is not an ordspan model file, or it is damaged or cut short",
         "newer": "newer has model format 99, this ordspan reads up to 1; upgrade ordspan",
@@ -391,9 +391,11 @@ def test_models_that_cannot_grade_files_are_refused(folder, tmp_path, monkeypatc
     ("words", "message"),
     [
         (["rows.csv", "--model", "model", "--html", "none/page.html"], "none: no such folder"),
-        (["rows.csv", "--model", "model", "--html", "."], "is a folder; give the name of a file"),
-        (["rows.csv", "--model", "model", "--html", "rows.csv"], "would overwrite rows.csv"),
-        (["rows.csv", "--model", "model", "--html", "model"], "would overwrite model"),
+        (
+            ["rows.csv", "--model", "model", "--html", "rows.csv"],
+            "ending '.csv' is not known; choose .html",
+        ),
+        (["rows.csv", "--model", "model", "--html", "model"], "choose .html or .htm"),
         (["rows.csv", "--model", "model", "--group", "q"], "no column 'q'; there are query, size"),
         (["rows.csv", "--model", "model", "--label", "x"], "no column 'x'; there are query, size"),
         (["rows.csv", "--model", "model", "--label", "a", "--lower", "b"], "give either a label"),

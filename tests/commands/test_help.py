@@ -11,7 +11,7 @@ from ordspan.cli import app
 EPILOGS = {
     command.name or command.callback.__name__: command.epilog for command in app.registered_commands
 }
-IN_ORDER = ["train", "predict", "info", "export"]
+IN_ORDER = ["train", "predict", "evaluate", "info", "export"]
 
 
 def pasted(name):

@@ -240,6 +240,24 @@ def test_a_bad_parquet_row_is_named(tmp_path):
         list(stream(write(frame, tmp_path / "a.parquet"), label="grade"))
 
 
+def test_words_among_the_numbers_of_a_parquet_column_are_named_or_skipped(tmp_path):
+    path = tmp_path / "a.parquet"
+    columns = {"a": ["1.5", "x", "", "2"], "g": [1, 2, 1, 2]}
+    parquet.write_table(pa.table(columns), path)
+    wanted = {"label": "g", "order": [1, 2]}
+    reader = stream(write(FRAME, tmp_path / "b.csv"), label="grade")  # any stream, for its recipe
+    recipe = type(reader.recipe)(numbers=("a",), standardise=False)
+    for policy in ("raise", "skip"):
+        batches = stream(path, on_bad_row=policy, **wanted)
+        batches._reader.recipe = recipe
+        if policy == "raise":
+            with pytest.raises(RowError, match=r"row 2: column 'a' holds 'x', not a number"):
+                list(batches)
+        else:
+            assert gathered(batches)[0].ravel().tolist() == [1.5, 2.0]
+            assert batches.skipped == 2
+
+
 def damaged(tmp_path):
     """Files that cannot be read, and what is told of each."""
     whole = gzip.compress(("a,g\n" + "1,2\n3,4\n" * 5000).encode())

@@ -87,9 +87,10 @@ def bar_report(bar: Any) -> Report:
     begun = time.perf_counter()
     task = bar.add_task("reading", total=None)
 
-    def report(rows: int) -> None:
+    def report(rows: int, share: float | None) -> None:
         rate = rows / max(1e-9, time.perf_counter() - begun)
-        bar.update(task, description=f"{rows:,} rows, {rate:,.0f}/s")
+        told = f"{rows:,} rows, {rate:,.0f}/s"
+        bar.update(task, description=told, completed=share or 0, total=share and 1)
 
     return report
 

@@ -11,14 +11,8 @@ from typing import Any
 import numpy as np
 
 from ordspan.atomic import write_atomically
-from ordspan.commands.opening import (
-    KnownGrades,
-    check_out,
-    open_model,
-    options_for,
-    share_read,
-    sizes_of,
-)
+from ordspan.commands.models import KnownGrades, options_for, read_table_model
+from ordspan.commands.outputs import check_path
 from ordspan.commands.queries import QueryTally, query_names
 from ordspan.commands.tally import Tally
 from ordspan.data.files.chunks import BadRows
@@ -31,6 +25,8 @@ from ordspan.data.files.reading import (
     check_columns,
     expand,
     open_file,
+    share_read,
+    sizes_of,
 )
 from ordspan.data.files.streams import is_sparse, label_columns
 from ordspan.data.files.svmlight_file import GROUP, LABEL
@@ -79,7 +75,7 @@ class Evaluation:
 
     def __init__(self, job: EvaluateJob, *, sampled: bool = False) -> None:
         self.job = job
-        self.model = open_model(job.model)
+        self.model = read_table_model(job.model)
         self.files = expand(job.files)
         self.sizes = sizes_of(self.files)
         self.bad = BadRows(job.on_bad_row)
@@ -258,7 +254,7 @@ def evaluate(
     if page is not None:
         from plotly.offline import get_plotlyjs  # noqa: F401 - better missed now than at the end
 
-        check_out(Path(page), "--html", [job.model, *expand(job.files)])
+        check_path(str(page), (".html", ".htm"), [str(job.model), *expand(job.files)])
     evaluation = Evaluation(job, sampled=page is not None)
     evaluation.run(report)
     summary = evaluation.summary()

@@ -1,11 +1,15 @@
-"""Model files as the commands want them: found, whole, and with the columns they need."""
+"""Model files as the commands want them, and how to open the files that they are to grade."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from ordspan.core.labels import shown
+from ordspan.data.files.grades import Grades
 from ordspan.data.files.lines import FileError
+from ordspan.data.files.reading import FileOptions, format_of
 from ordspan.modelfile import checked_header, from_bytes
 from ordspan.tabular import TabularModel
 
@@ -52,3 +56,34 @@ def read_table_model(path: str | Path) -> TabularModel:
             "call ordspan.load(...).predict(X) in Python"
         )
     return file.model
+
+
+def options_for(
+    model: TabularModel, files: Sequence[str], format: str | None, delimiter: str | None
+) -> FileOptions:
+    """How to open files for a model: as told, or as their names tell, or as in training."""
+    if format is None:
+        try:
+            [format_of(path, FileOptions()) for path in files]
+        except FileError:
+            format = model.options.format  # still None where that was not told either
+    return FileOptions(
+        format,
+        model.options.delimiter if delimiter is None else delimiter,
+        model.recipe.zero_based,
+        model.recipe.n_sparse,
+    )
+
+
+class KnownGrades(Grades):
+    """Ranks of labels for a model that is trained: its grades are what they are."""
+
+    def rank(self, word: str) -> int:
+        """The rank of one grade."""
+        try:
+            return super().rank(word)
+        except ValueError:
+            raise ValueError(
+                f"grade {word.strip()!r} is not among the model's {shown(self.classes)}; correct "
+                "it, leave such rows out with --on-bad-row skip, or train with it in --order"
+            ) from None

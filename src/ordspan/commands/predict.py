@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ordspan.commands.models import read_table_model
+from ordspan.commands.models import options_for, read_table_model
 from ordspan.commands.outputs import STDOUT, opened_output
 from ordspan.commands.stopping import Stop
 from ordspan.data.files.chunks import BadRows, Chunk
@@ -17,11 +17,11 @@ from ordspan.data.files.features import Recipe
 from ordspan.data.files.grades import LabelColumns
 from ordspan.data.files.lines import STDIN, FileError
 from ordspan.data.files.reading import (
-    FileOptions,
     RowReader,
     expand,
-    format_of,
     open_file,
+    share_read,
+    sizes_of,
 )
 from ordspan.tabular import Scored, TabularModel, score_pieces
 
@@ -33,8 +33,8 @@ ADDED = ("prediction", "rank", "score", "margin")
 PLACE = ("file", "line")
 """The columns that tell where a row stood."""
 
-Report = Callable[[int], None]
-"""Called with the number of rows that are done."""
+Report = Callable[[int, float | None], None]
+"""Called with the rows that are done, and with the share of the files where that is known."""
 
 
 @dataclass(frozen=True)
@@ -123,14 +123,14 @@ def predict(
     begun, stop = time.perf_counter(), stop or Stop()
     model = read_table_model(job.model)
     reader = make_reader(job, model)
-    rows = 0
+    rows, sizes = 0, sizes_of(reader.files)
     inputs = [job.model, *(name for name in reader.files if name != STDIN)]
     with opened_output(str(out), inputs) as output:
-        for table in stop.while_waiting(answer_tables(job, model, reader)):
+        for table, position in stop.while_waiting(answer_tables(job, model, reader)):
             output.write(table)
             rows += table.num_rows
             if report is not None:
-                report(rows)
+                report(rows, share_read(reader.files, sizes, position))
         if rows == 0:
             raise FileError(_nothing(reader))
     return {
@@ -156,7 +156,7 @@ def _nothing(reader: RowReader) -> str:
 def make_reader(job: PredictJob, model: TabularModel) -> RowReader:
     """A reader of the rows to predict, as the model's recipe wants them."""
     files = expand(job.files)
-    options = file_options(job, model, files)
+    options = options_for(model, files, job.format, job.delimiter)
     first = open_file(files[0], options)
     check_needed(first, model.recipe, job)
     return RowReader(
@@ -169,23 +169,6 @@ def make_reader(job: PredictJob, model: TabularModel) -> RowReader:
         extra=tuple(dict.fromkeys(job.keep)),
         first=first,
     )
-
-
-def file_options(job: PredictJob, model: TabularModel, files: Sequence[str]) -> FileOptions:
-    """How to open the files: as told, and else as in training."""
-    trained = model.options
-    options = FileOptions(
-        job.format,
-        trained.delimiter if job.delimiter is None else job.delimiter,
-        model.recipe.zero_based,
-        model.recipe.n_sparse,
-    )
-    if job.format is None and trained.format is not None:
-        try:
-            [format_of(path, options) for path in files]
-        except FileError:
-            return replace(options, format=trained.format)
-    return options
 
 
 def check_needed(reader: Any, recipe: Recipe, job: PredictJob) -> None:
@@ -218,7 +201,7 @@ def answer_tables(job: PredictJob, model: TabularModel, reader: RowReader) -> It
     for scored in score_pieces(model, reader.pieces()):
         table = answers(job, classes, scored)
         schema = schema or table.schema
-        yield as_schema(table, schema, scored.piece.chunk)
+        yield as_schema(table, schema, scored.piece.chunk), scored.piece.position
 
 
 def answers(job: PredictJob, classes: Any, scored: Scored) -> pa.Table:

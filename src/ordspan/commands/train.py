@@ -27,6 +27,8 @@ from ordspan.data.files.reading import (
     count_features,
     expand,
     make_recipe,
+    share_read,
+    sizes_of,
 )
 from ordspan.data.files.streams import is_sparse, known_classes, label_columns
 from ordspan.data.files.svmlight_file import LABEL
@@ -158,7 +160,7 @@ class Run:
         self.job = job
         self.out = out
         self.files = expand(job.files)
-        self.sizes = [0 if f == STDIN else _size(f) for f in self.files]
+        self.sizes = sizes_of(self.files)
         options = count_features(self.files, job.options)
         columns = label_columns(job.label, job.lower, job.upper)
         if is_sparse(self.files[0], options):
@@ -297,27 +299,8 @@ class Run:
     def share(self) -> float | None:
         """How much of the work is done; None where the sizes are not known."""
         position = self.progress.position
-        if STDIN in self.files or any(f.endswith((".gz", ".zst")) for f in self.files):
-            return None
-        done = sum(self.sizes[: position.file])
-        if position.file < len(self.files):
-            done += _share_of_file(self.files[position.file], position.start)
-        return (position.walk + done / max(1, sum(self.sizes))) / self.job.passes
-
-
-def _size(path: str) -> int:
-    if not Path(path).is_file():
-        raise FileError(f"{path}: no such file")
-    return Path(path).stat().st_size
-
-
-def _share_of_file(path: str, start: int) -> int:
-    """Bytes of a file before a place in it."""
-    if not path.endswith((".parquet", ".pq")):
-        return start
-    from pyarrow import parquet
-
-    return int(_size(path) * start / max(1, parquet.read_metadata(path).num_rows))
+        share = share_read(self.files, self.sizes, position)
+        return None if share is None else (position.walk + share) / self.job.passes
 
 
 def _stacked(parts: list[Any]) -> Any:

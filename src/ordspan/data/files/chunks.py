@@ -89,7 +89,7 @@ class BadRows:
     def meet(self, message: str) -> None:
         """A bad row was met."""
         if self.policy == "raise":
-            raise RowError(message)
+            raise RowError(f"{message} (--on-bad-row skip leaves such rows out)")
         self.count += 1
         if len(self.examples) < N_EXAMPLES:
             self.examples.append(message)

@@ -8,7 +8,15 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ordspan.data.files.chunks import BadRows, Chunk, Place, kind_of
+from ordspan.data.files.chunks import (
+    EMPTY,
+    BadRows,
+    Chunk,
+    Place,
+    is_number,
+    kind_of,
+    not_a_number,
+)
 from ordspan.data.files.lines import FileError
 
 if TYPE_CHECKING:
@@ -29,7 +37,7 @@ class ParquetFile:
         if not Path(path).is_file():
             raise FileError(f"{path}: no such file")
         try:
-            self._file = parquet.ParquetFile(path)
+            self._file = parquet.ParquetFile(path, pre_buffer=False)  # or memory grows with it
         except (pa.ArrowInvalid, OSError) as error:
             raise FileError(
                 f"{path}: not a Parquet file, damaged or cut short ({error}); copy it anew"
@@ -62,7 +70,9 @@ class ParquetFile:
                 skip = min(max(place.start - row, 0), batch.num_rows)
                 first, row = row + skip, row + batch.num_rows
                 if skip < batch.num_rows:
-                    yield self._chunk(batch.slice(skip), first, numbers)
+                    chunk = self._chunk(batch.slice(skip), first, numbers, bad)
+                    if len(chunk):
+                        yield chunk
         except (pa.ArrowInvalid, OSError) as error:
             raise FileError(
                 f"{self.path}, after row {row}: damaged ({error}); copy it anew"
@@ -77,16 +87,41 @@ class ParquetFile:
         first = int(np.searchsorted(ends, start, side="right"))
         return list(range(first, len(sizes))), int(ends[first - 1]) if first else 0
 
-    def _chunk(self, batch: pa.RecordBatch, first: int, numbers: Sequence[str]) -> Chunk:
+    def _chunk(
+        self, batch: pa.RecordBatch, first: int, numbers: Sequence[str], bad: BadRows
+    ) -> Chunk:
         import pyarrow as pa
 
         table = pa.Table.from_batches([batch])
+        faults: dict[int, str] = {}
         for i, field in enumerate(table.schema):
             if field.name in numbers and _needs_cast(field.type):
-                floats = table.column(i).cast(pa.float64())
+                floats = self._as_floats(table.column(i), field, faults)
                 table = table.set_column(i, field.name, floats)
         rows = np.arange(first + 1, first + 1 + batch.num_rows)
-        return Chunk(self.path, "row", rows, Place(first, 1), table)
+        chunk = Chunk(self.path, "row", rows, Place(first, 1), table)
+        return chunk.only(bad.drop(chunk, faults)) if faults else chunk
+
+    def _as_floats(
+        self, column: pa.ChunkedArray, field: pa.Field, faults: dict[int, str]
+    ) -> pa.ChunkedArray:
+        """A column as numbers; words among them are faults of their rows."""
+        import pyarrow as pa
+
+        try:
+            return column.cast(pa.float64())
+        except pa.ArrowNotImplementedError:
+            raise FileError(
+                f"{self.path}: column {field.name!r} holds {field.type}, not numbers; leave it "
+                f"out with --drop {field.name}"
+            ) from None
+        except pa.ArrowInvalid:
+            cells = column.to_pylist()
+        for row, cell in enumerate(cells):
+            if not (cell is None or cell in EMPTY or is_number(cell)):
+                faults.setdefault(row, not_a_number(field.name, cell))
+        numbers = [float(cell) if is_number(cell) else None for cell in cells]
+        return pa.chunked_array([pa.array(numbers, type=pa.float64())])
 
 
 def batch_rows(n_columns: int) -> int:

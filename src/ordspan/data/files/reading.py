@@ -16,7 +16,7 @@ from ordspan.data.files.csv_file import CsvFile
 from ordspan.data.files.features import Recipe, feature_rows
 from ordspan.data.files.grades import Grades, LabelColumns, classes_of, coded
 from ordspan.data.files.json_file import JsonFile
-from ordspan.data.files.lines import STDIN, FileError, plain_name
+from ordspan.data.files.lines import PACKED, STDIN, FileError, plain_name
 from ordspan.data.files.parquet_file import ParquetFile
 from ordspan.data.files.svmlight_file import GROUP, LABEL, SvmlightFile
 
@@ -67,6 +67,33 @@ class Position(NamedTuple):
 
 
 BEGINNING = Position()
+
+
+def sizes_of(files: Sequence[str]) -> list[int]:
+    """Bytes of every file, 0 for standard input; a missing one is refused."""
+    missing = next((path for path in files if path != STDIN and not Path(path).is_file()), None)
+    if missing is not None:
+        raise FileError(f"{missing}: no such file")
+    return [0 if path == STDIN else Path(path).stat().st_size for path in files]
+
+
+def share_read(files: Sequence[str], sizes: Sequence[int], position: Position) -> float | None:
+    """How much of the files lies before a position; None where that cannot be known."""
+    if any(path == STDIN or path.endswith(PACKED) for path in files):
+        return None
+    done: float = sum(sizes[: position.file])
+    if position.file < len(files):
+        done += _bytes_before(files[position.file], sizes[position.file], position.start)
+    return done / max(1, sum(sizes))
+
+
+def _bytes_before(path: str, size: int, start: int) -> float:
+    """Bytes of a file before a place, which a Parquet file counts in rows."""
+    if not path.endswith(FORMATS["parquet"]):
+        return start
+    from pyarrow import parquet
+
+    return size * start / max(1, parquet.read_metadata(path).num_rows)
 
 
 class Piece(NamedTuple):
