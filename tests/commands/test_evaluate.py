@@ -8,6 +8,7 @@ import shlex
 import numpy as np
 import pandas as pd
 import pytest
+from pyarrow import parquet
 from sklearn import metrics as sk
 from typer.testing import CliRunner
 
@@ -22,7 +23,7 @@ from ordspan.commands.evaluate_page import label_heights, margin_plot, spread
 from ordspan.commands.queries import Query, QueryTally, SeenNames, dcg, gains
 from ordspan.commands.tally import Sample, Tally, kappa
 from ordspan.commands.train import TrainJob, train
-from ordspan.data.files import lines, parquet_file
+from ordspan.data.files import lines
 
 N_ROWS, N_CLASSES = 600, 5
 TIMED = ("seconds", "rows_per_second", "files", "page")
@@ -269,7 +270,9 @@ def test_small_chunks_give_the_same_numbers_and_the_same_page(
 
 def test_small_batches_of_parquet_give_the_same(folder, monkeypatch):
     whole = found_in(folder, "rows.parquet", group="query")
-    monkeypatch.setattr(parquet_file, "BATCH_ROWS", 7)
+    read = parquet.ParquetFile.iter_batches
+    few = lambda file, size, **more: read(file, 7, **more)  # noqa: E731
+    monkeypatch.setattr(parquet.ParquetFile, "iter_batches", few)
     assert found_in(folder, "rows.parquet", group="query") == whole
 
 
