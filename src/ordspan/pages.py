@@ -13,15 +13,19 @@ from typing import Any
 def filled(package: str, template: str, parts: Mapping[str, str]) -> str:
     """A template of a package with a part in every place ``{{name}}``.
 
-    The places ``{{plotly}}`` and ``{{style}}`` receive plotly.js and the style of all pages.
+    The place ``{{head}}`` receives what all pages have: plotly.js, a common style, and the rule
+    that nothing may be fetched.
     """
     from plotly.offline import get_plotlyjs
 
-    text = resources.files(package).joinpath(template).read_text(encoding="utf-8")
-    style = resources.files("ordspan").joinpath("pages.css").read_text(encoding="utf-8")
-    whole = {**parts, "plotly": get_plotlyjs(), "style": style}
+    head = _text("ordspan", "pages.html").replace("{{plotly}}", get_plotlyjs())
+    whole = {**parts, "head": head}
     # one pass, so that nothing inside a part can be taken for a place to fill
-    return re.sub(r"\{\{(\w+)\}\}", lambda place: whole[place[1]], text)
+    return re.sub(r"\{\{(\w+)\}\}", lambda place: whole[place[1]], _text(package, template))
+
+
+def _text(package: str, name: str) -> str:
+    return resources.files(package).joinpath(name).read_text(encoding="utf-8")
 
 
 def script_json(data: object) -> str:

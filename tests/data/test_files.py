@@ -195,9 +195,10 @@ def test_a_bad_line_is_named_or_skipped(tmp_path, line, told):
         (b"1 1:z", "'1:z' is not of the form index:value"),
         (b"1 2:1 1:1", "index 1 in '1:1' does not rise"),
         (b"1 0:1", "index 0 in '0:1' does not rise; give --zero-based"),
-        (b"1 1:nan", "'feature 1' is empty or NaN"),
-        (b"9 1:1", "grade '9' is not among"),
+        (b"1 qid:1 1:nan", "'feature 1' is empty or NaN"),
+        (b"9 qid:1 1:1", "grade '9' is not among"),
         (b"1 9:1", "index 9, but there are 3 features"),
+        (b"1 1:1", "no qid after the grade"),
     ],
 )
 def test_a_bad_svmlight_line_is_named_or_skipped(tmp_path, line, told):
@@ -231,6 +232,20 @@ def test_a_bad_json_line_is_named_or_skipped(tmp_path, line, told):
     batches = stream(path, label="g", order=[1, 2], on_bad_row="skip")
     assert sum(len(b.y) for b in batches) == 200
     assert batches.skipped == 1
+
+
+def test_categories_of_parquet_are_words(tmp_path):
+    frame = pd.DataFrame(
+        {
+            "x": range(40),
+            "town": pd.Categorical(["a", "b", None, "c"] * 10),
+            "g": pd.Categorical(["low", "mid"] * 20),
+        }
+    )
+    path = write(frame, tmp_path / "a.parquet")
+    X, y = gathered(stream(path, label="g", order=["low", "mid"], hash_bits=4))
+    assert X.shape == (40, 17)
+    assert y.tolist() == ["low", "mid"] * 20
 
 
 def test_a_bad_parquet_row_is_named(tmp_path):

@@ -75,10 +75,13 @@ def train(
 ) -> None:
     """Train a ranker from files of any size, in bounded memory.
 
-    The label is one column (--label) of grades or ranges, or two (--lower, --upper). Everything
-    else is a feature: numbers are standardised on line, words are hashed. A checkpoint beside the
-    model keeps the work safe: after a kill, Ctrl-C or SIGTERM, the same command with --resume goes
-    on and ends with the same model, to the byte.
+    The label is one column (--label) of grades or ranges, or two (--lower,
+    --upper). Everything else is a feature: numbers are standardised on line,
+    words are hashed.
+
+    A checkpoint beside the model keeps the work safe: after a kill, Ctrl-C or
+    SIGTERM, the same command with --resume goes on and ends with the same
+    model, to the byte.
     """
     with told_plainly(f"Go on with --resume; {model}.checkpoint has all that was learned."):
         from ordspan.commands.stopping import stoppable

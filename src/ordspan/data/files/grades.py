@@ -219,6 +219,8 @@ class Grades:
 def coded(table: pa.Table, name: str) -> tuple[NDArray[np.int64], list[str]]:
     """A column as a code for every row and the words the codes stand for."""
     column = table.column(name).combine_chunks()
+    if hasattr(column, "dictionary_decode"):  # missing values have no code of their own in it
+        column = column.dictionary_decode()
     encoded = column.dictionary_encode(null_encoding="encode")
     words = [plain_word(value) for value in encoded.dictionary.to_pylist()]
     return encoded.indices.to_numpy(zero_copy_only=False).astype(np.int64), words

@@ -73,6 +73,8 @@ class SvmlightFile:
             return plain
         try:
             rows = self._parse(block.content)
+            if 0 < block.content.count(b"qid:") < rows[1].size:
+                raise ValueError("some lines have a qid and some have none")
             lines = np.arange(block.line, block.line + block.n_lines)
             if rows[1].size != lines.size:
                 lines = self._line_numbers(block)
@@ -109,7 +111,10 @@ class SvmlightFile:
             self._odd_blocks += 1
             return None
         matrix = csr_matrix((values[:size], columns[:size], starts[: n + 1]), shape=(n, width))
-        found = queries[:n] if NO_QUERY not in queries[:n] else queries[:0]
+        missing = int(np.count_nonzero(queries[:n] == NO_QUERY))
+        if 0 < missing < n:
+            return None  # some lines have a qid and some have none: to be told line by line
+        found = queries[:0] if missing else queries[:n]
         return self._as_chunk((matrix, grades[:n], found), lines[:n] + block.line, place)
 
     def _line_numbers(self, block: Block) -> Any:
@@ -119,9 +124,13 @@ class SvmlightFile:
     def _careful_chunk(self, block: Block, bad: BadRows, place: Place) -> Chunk:
         """A slow second look at a block that could not be parsed, which leaves bad lines out."""
         good = []
+        queries = b"qid:" in block.content
         for number, line in numbered_lines(block):
             words = _words(line)
-            if fault := self._fault(words):
+            fault = self._fault(words)
+            if queries and words and not fault and not _has_query(words):
+                fault = "no qid after the grade, as other lines have one"
+            if fault:
                 bad.meet(f"{self.path}, line {number}: {fault}")
             elif words:
                 good.append((number, line))
@@ -174,6 +183,10 @@ class SvmlightFile:
         if self.n_features and before - (not self.zero_based) >= self.n_features:
             return f"index {before}, but there are {self.n_features} features"
         return ""
+
+
+def _has_query(words: list[str]) -> bool:
+    return len(words) > 1 and words[1].startswith("qid:")
 
 
 def _words(line: bytes) -> list[str]:
