@@ -24,6 +24,8 @@ MAX_NEWTON = 60
 
 TINY = 1e-15
 """Relative rest at which a root counts as found: the rounding of the equation itself."""
+LONGEST_REST = 4
+"""A row that has been quiet is visited every second, fourth, ... turn, at least every 2**4th."""
 SETTLED = 1e-8
 """A row whose multipliers move by less than this share of its C is quiet."""
 
@@ -166,32 +168,38 @@ def put_in(thresholds, multipliers, signs, free, landing, softness, cap):
 
 
 @njit(cache=True, nogil=True)
-def sweep(point, multipliers, quiet, data, columns, starts, problem, order):
-    """One exact block step for each row of the order; counts how long each row has been quiet.
+def sweep(point, multipliers, quiet, data, columns, starts, problem, runs, within, turn):
+    """One exact block step for each row that does not rest; counts how long each has been quiet.
 
-    ``point`` holds the thresholds, then the weights.
+    ``point`` holds the thresholds, then the weights. Rows come in runs of neighbours: those that
+    begin at ``runs``, each in the order ``within``. A row that has been quiet q times in a row is
+    visited in every 2**q-th turn, and at least in every 2**LONGEST_REST-th.
     """
     lower, upper, strengths, norms, squared = problem
     n_thresholds = multipliers.shape[1]
     thresholds, weights = point[:n_thresholds], point[n_thresholds:]
     free, signs = np.empty(n_thresholds), np.empty(n_thresholds)
-    for t in order:
-        strength = strengths[t]
-        if strength <= 0.0:
-            continue
-        softness, cap = 1.0, strength
-        if squared:
-            softness, cap = 1.0 + 0.5 / strength, inf
-        own = multipliers[t]
-        values, cols = row(data, columns, starts, weights.size, t)
-        score = dot(weights, values, cols)
-        pull = take_out(thresholds, own, lower[t], upper[t], signs, free)
-        base = score - pull * norms[t]
-        landing = landing_score(free, signs, base, score, norms[t], softness, cap)
-        new_pull, change = put_in(thresholds, own, signs, free, landing, softness, cap)
-        quiet[t] = 0 if change > SETTLED * strength else quiet[t] + 1
-        if new_pull != pull:
-            axpy(weights, new_pull - pull, values, cols)
+    for begin in runs:
+        for step in within:
+            t = begin + step
+            if t >= lower.size or turn & ((1 << min(quiet[t], LONGEST_REST)) - 1):
+                continue
+            strength = strengths[t]
+            if strength <= 0.0:
+                continue
+            softness, cap = 1.0, strength
+            if squared:
+                softness, cap = 1.0 + 0.5 / strength, inf
+            own = multipliers[t]
+            values, cols = row(data, columns, starts, weights.size, t)
+            score = dot(weights, values, cols)
+            pull = take_out(thresholds, own, lower[t], upper[t], signs, free)
+            base = score - pull * norms[t]
+            landing = landing_score(free, signs, base, score, norms[t], softness, cap)
+            new_pull, change = put_in(thresholds, own, signs, free, landing, softness, cap)
+            quiet[t] = 0 if change > SETTLED * strength else quiet[t] + 1
+            if new_pull != pull:
+                axpy(weights, new_pull - pull, values, cols)
 
 
 @njit(cache=True, nogil=True)

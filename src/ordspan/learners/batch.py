@@ -16,8 +16,6 @@ from ordspan.learners.rows import as_rows, blocks, is_sparse, refusal
 LOSSES = {"hinge": False, "squared_hinge": True}
 RUN = 64
 """Neighbouring rows visited together: the order stays random, the reading stays sequential."""
-LONGEST_REST = 4
-"""A row that has been quiet is visited every second, fourth, ... sweep, at least every 2**4th."""
 REST_AFTER_LEVEL = 2
 """Most rows that were quiet stay so when C is doubled: they rest on, but not as long as before."""
 LOOK_GROWTH = 1.15
@@ -208,18 +206,12 @@ class Ascent:
             self._since_look.append(self.point.copy())
 
     def _sweep(self, problem: dual.Problem, rng: np.random.Generator) -> None:
-        order = self._order(rng)
-        dual.sweep(self.point, self.multipliers, self.quiet, *self.rows, problem, order)
+        """Visit the runs of rows in a random order, and the rows of a run in another."""
+        runs = rng.permutation(np.arange(0, self.quiet.size, RUN))
+        within = rng.permutation(RUN)
+        state = (self.point, self.multipliers, self.quiet)
+        dual.sweep(*state, *self.rows, problem, runs, within, self.n_iter)
         self.n_iter += 1
-
-    def _order(self, rng: np.random.Generator) -> NDArray[np.intp]:
-        """A random order of runs of rows, without those that rest in this sweep."""
-        n_rows = self.quiet.size
-        starts = rng.permutation(np.arange(0, n_rows, RUN))
-        order = (starts[:, None] + rng.permutation(RUN)[None, :]).ravel()
-        order = order[order < n_rows]
-        rest = 1 << np.minimum(self.quiet[order], LONGEST_REST)
-        return order[(self.n_iter & (rest - 1)) == 0]  # rest divides the number of the sweep
 
     @property
     def gap(self) -> float:
