@@ -219,18 +219,14 @@ class Ascent:
         return (self.primal - self.dual) / max(abs(self.primal), np.finfo(float).tiny)
 
     def _look(self) -> None:
-        """Value of the multipliers, of the ranker they stand for, and of the recent average.
+        """Value of the multipliers, and of the average of the last points.
 
-        The average of the last points is a much better ranker than any one of them, and any
-        ranker's value is an upper bound.
+        Any ranker's value is an upper bound, and the average is a much better ranker than the last
+        point, the one that the multipliers stand for.
         """
         norms = 0.5 * float(self.point @ self.point)
         self.dual = max(self.dual, dual.dual_gain(self.multipliers, self.problem) - norms)
-        candidates = [self.point]
-        if len(self._since_look) > 1:
-            candidates.append(np.mean(self._since_look, axis=0))
-        for point in candidates:
-            self._consider(point)
+        self._consider(np.mean(self._since_look or [self.point], axis=0))
         self._since_look.clear()
 
     def _consider(self, point: Floats) -> None:
