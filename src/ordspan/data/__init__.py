@@ -4,6 +4,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ordspan.data.coarsening import coarsen
+from ordspan.data.judgements import era, esl, lev, swd
 from ordspan.data.letor import mslr
 from ordspan.data.sets import DataDir, Dataset, Truth, abalone, california, parkinson
 from ordspan.data.sources import CorruptFile, DataUnavailable, Progress
@@ -18,9 +19,13 @@ __all__ = [
     "abalone",
     "california",
     "coarsen",
+    "era",
+    "esl",
+    "lev",
     "load",
     "mslr",
     "parkinson",
+    "swd",
     "synthetic",
 ]
 
@@ -29,6 +34,10 @@ _FROM_FILES: dict[str, Callable[..., Dataset]] = {
     "abalone": abalone,
     "parkinson": parkinson,
     "mslr": mslr,
+    "era": era,
+    "esl": esl,
+    "lev": lev,
+    "swd": swd,
 }
 NAMES = (*_FROM_FILES, "synthetic")
 
