@@ -1,0 +1,135 @@
+"""How does ordspan compare with other libraries, on exact and on interval labels?
+
+``make peers`` runs this at full size and writes docs/peers.md, docs/peers.csv and
+docs/images/peers.png; the tests run it at toy size. An interrupted run goes on where it stopped.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+from ordspan.atomic import write_atomically
+from ordspan.data import DataUnavailable
+from peers.figure import draw
+from peers.methods import METHODS
+from peers.page import page
+from peers.plan import QUICK, Cell, Plan, cells, load
+from peers.runner import run
+from peers.table import Result, read, write
+
+UNFINISHED = Path("build/peers.csv")
+
+
+def compare(
+    plan: Plan,
+    store: Path,
+    *,
+    jobs: int = 1,
+    data_dir: str | None = None,
+    tell: Callable[[str], object] = print,
+) -> list[Result]:
+    """Measure what the store does not hold yet; returns the rows in the order of the plan.
+
+    Parameters
+    ----------
+    plan : Plan
+        What to run. Methods that are not installed and data sets that cannot be had are left out.
+    store : Path
+        CSV file that every row is kept in as soon as it is measured.
+    jobs : int
+        Processes.
+    data_dir : str, optional
+        Folder to look for data in first.
+    tell : callable
+        Told what is left out and each row.
+    """
+    wanted = runnable(plan, data_dir, tell)
+    kept = {result.key: result for result in read(store) if fits(result, plan)}
+    kept = {tuple(cell): kept[tuple(cell)] for cell in wanted if tuple(cell) in kept}
+    todo = [cell for cell in wanted if tuple(cell) not in kept]
+
+    def keep(result: Result) -> None:
+        kept[result.key] = result
+        write(store, in_order(wanted, kept))
+        tell(
+            f"{len(kept)}/{len(wanted)} {result.dataset}, {result.labels} %, {result.title}: "
+            + (f"MAE {result.mae:.3f}" if result.status == "ok" else result.status)
+        )
+
+    run(plan, todo, keep, jobs=jobs, data_dir=data_dir)
+    return in_order(wanted, kept)
+
+
+def runnable(plan: Plan, data_dir: str | None, tell: Callable[[str], object]) -> list[Cell]:
+    """The cells whose package and data are here."""
+    missing = {method.name: method.missing for method in METHODS if method.missing}
+    for name, reason in missing.items():
+        tell(f"{name} is left out: {reason}")
+    there = []
+    for name in plan.datasets:
+        try:
+            load(name, plan, data_dir)
+            there.append(name)
+        except DataUnavailable as reason:
+            tell(f"left out: {reason}")
+    chosen = replace(plan, datasets=tuple(there))
+    return [cell for cell in cells(chosen) if cell.method not in missing]
+
+
+def fits(result: Result, plan: Plan) -> bool:
+    """Whether a row was measured under this plan."""
+    return result.rows <= plan.rows and result.folds == plan.folds(result.labels)
+
+
+def in_order(wanted: list[Cell], kept: dict[tuple, Result]) -> list[Result]:
+    return [kept[tuple(cell)] for cell in wanted if tuple(cell) in kept]
+
+
+def report(results: list[Result], folder: Path) -> None:
+    """Write page and figure."""
+    draw(results, folder / "images" / "peers.png")
+    write_atomically(folder / "peers.md", page(results).encode())
+
+
+def parsed() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--save", type=Path, help="write table, page and figure to this folder")
+    parser.add_argument("--quick", action="store_true", help="200 rows and two folds")
+    parser.add_argument("--rows", type=int, default=Plan.rows, help="most rows of a data set")
+    parser.add_argument("--jobs", type=int, default=2, help="processes, one thread each")
+    parser.add_argument("--data-dir", help="folder with the data; left out, ORDSPAN_DATA if set")
+    parser.add_argument(
+        "--add", action="store_true", help="keep the rows of the saved table, run what it lacks"
+    )
+    parser.add_argument(
+        "--report-only", action="store_true", help="only write page and figure from the saved table"
+    )
+    options = parser.parse_args()
+    if (options.add or options.report_only) and not options.save:
+        parser.error("--add and --report-only need --save FOLDER, where the table is")
+    return options
+
+
+def main() -> None:
+    options = parsed()
+    if options.report_only:
+        report(read(options.save / "peers.csv"), options.save)
+        return
+    store = UNFINISHED.with_stem("peers-quick") if options.quick else UNFINISHED
+    if options.add and not store.exists():
+        write(store, read(options.save / "peers.csv"))
+    plan = QUICK if options.quick else replace(Plan(), rows=options.rows)
+    results = compare(plan, store, jobs=options.jobs, data_dir=options.data_dir)
+    if options.save:
+        write(options.save / "peers.csv", results)
+        report(results, options.save)
+    else:
+        print(page(results))
+    store.unlink()  # whole now: the next run measures anew
+
+
+if __name__ == "__main__":
+    main()

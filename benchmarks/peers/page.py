@@ -1,0 +1,240 @@
+"""The page of the comparison, every number and every sentence made from the table alone."""
+
+from __future__ import annotations
+
+import math
+import statistics
+
+import numpy as np
+
+from measuring import machine
+from ordspan.experiments.figures import dataset_title
+from peers.figure import labels_title
+from peers.measure import told
+from peers.methods import BY_NAME, METHODS, Method
+from peers.plan import Plan
+from peers.ranks import by_place, ordered, standing
+from peers.table import Result
+
+MEASURES = {
+    "mae": "Mean absolute error in grades (lower is better)",
+    "macro_mae": "Macro MAE, every grade counts the same (lower is better)",
+    "kappa": "Quadratic weighted kappa (higher is better)",
+}
+DEFAULT = METHODS[0].name
+
+
+def page(results: list[Result]) -> str:
+    """The whole page in Markdown."""
+    kinds = sorted({result.labels for result in results})
+    of_kind = {kind: [r for r in results if r.labels == kind] for kind in kinds}
+    parts = ["# ordspan and its peers", how(results), "![Mean ranks](images/peers.png)"]
+    parts.append("## Who wins\n\n" + "\n".join(f"- {verdict(of_kind[kind])}" for kind in kinds))
+    for kind in kinds:
+        parts.append(f"## {labels_title(kind).capitalize()}")
+        parts += [scores(of_kind[kind], name) for name in MEASURES]
+    parts.append("## Time\n\n" + times(of_kind[kinds[0]]))
+    parts.append("## Methods and what each may choose from\n\n" + methods_table(results))
+    if lost := unfinished(results):
+        parts.append("## What did not finish\n\n" + lost)
+    return "\n\n".join(parts) + "\n"
+
+
+def is_ours(result: Result) -> bool:
+    return BY_NAME[result.method].ours
+
+
+# ---- how it was measured ---------------------------------------------------------------------
+
+
+def how(results: list[Result]) -> str:
+    sizes = ordered([f"{dataset_title(r.dataset)} {r.rows:,}" for r in results])
+    exact = [r.folds for r in results if r.labels == 0]
+    ranged = [r.folds for r in results if r.labels > 0]
+    folds = " and ".join(
+        f"{max(counts)} folds on {what} labels"
+        for counts, what in ((exact, "exact"), (ranged, "interval"))
+        if counts
+    )
+    packages = ", ".join(sorted({r.package for r in results}))
+    days = sorted({r.date for r in results})
+    when = " to ".join(ordered([days[0], days[-1]]))
+    return f"""Made by `make peers`. Measured {when} with {packages}. Page written {machine()}.
+
+Rows: {", ".join(sizes)}. Larger sets are cut to a random sample with all grades in their shares,
+the same for all methods, so that the kernel methods and the likelihood can finish.
+
+Every method sees the same folds of a stratified cross-validation ({folds}). Within the training
+rows of each fold a method chooses among its four settings (see the end) by an inner
+cross-validation of the mean distance to the held-out labels. Interval labels are made from the
+training labels by `ordspan.coarsen`, the paper's recipe; tests are always on exact labels.
+
+A peer that reads exact labels only is given either the *middles* of the intervals (a half goes up
+or down at random; regressors take it as it is) or *only the exact part* of the rows. With 100 %
+interval labels there is no exact part.
+
+Tables show mean ± standard deviation over the folds, the best in bold. A method that did not finish
+a fold within {Plan.cap:g} s of processor time, tuning included, shares the last rank. Time is
+processor time of one thread for the final fit with the chosen setting; tuning is not counted, and
+imports and compilation happen before."""
+
+
+def methods_table(results: list[Result]) -> str:
+    lines = ["| method | package | chooses from | most often chosen, exact labels | |"]
+    lines.append("|---|---|---|---|---|")
+    for method in METHODS:
+        rows = [r for r in results if r.method == method.name]
+        package = rows[0].package if rows else f"{method.package}: not run here"
+        settings = [r.setting for r in rows if r.labels == 0 and r.setting]
+        favourite = statistics.mode(settings) if settings else ""
+        lines.append(
+            f"| {method.name} | {package} | {choices(method)} | {favourite} | {method.note} |"
+        )
+    return "\n".join(lines)
+
+
+def choices(method: Method) -> str:
+    return "; ".join(told(config) for config in method.grid) if len(method.grid) > 1 else "nothing"
+
+
+def unfinished(results: list[Result]) -> str:
+    """What came to nothing, and why."""
+    return "\n".join(
+        f"- {dataset_title(r.dataset)}, {labels_title(r.labels)}, {r.title}: {r.status}"
+        for r in results
+        if r.status != "ok"
+    )
+
+
+# ---- tables ----------------------------------------------------------------------------------
+
+
+def scores(results: list[Result], measure: str) -> str:
+    """A table of one measure: methods down, data sets across, mean rank last."""
+    found = standing(results, measure)
+    places = by_place(results)
+    datasets = ordered([result.dataset for result in results])
+    best = {
+        name: best_value([r for r in results if r.dataset == name], measure) for name in datasets
+    }
+    lines = [f"### {MEASURES[measure]}", ""]
+    lines.append(f"| method | {' | '.join(map(dataset_title, datasets))} | mean rank |")
+    lines.append("|---" * (len(datasets) + 2) + "|")
+    top = np.nanmin(found.mean_ranks)
+    for title, rank in zip(found.titles, found.mean_ranks, strict=True):
+        shown = [score_text(places.get((title, name)), measure, best[name]) for name in datasets]
+        lines.append(f"| {title} | {' | '.join(shown)} | {bold(f'{rank:.1f}', rank == top)} |")
+    lines += ["", test_text(found.p_value, found.distance)]
+    return "\n".join(lines)
+
+
+def best_value(results: list[Result], measure: str) -> float:
+    values = [getattr(r, measure) for r in results if r.status == "ok"]
+    if not values:
+        return math.nan
+    return max(values) if measure == "kappa" else min(values)
+
+
+def score_text(result: Result | None, measure: str, best: float) -> str:
+    if result is None:
+        return "not run"
+    if result.status != "ok":
+        return result.status.partition(":")[0]
+    value, spread = getattr(result, measure), getattr(result, f"{measure}_sd")
+    return bold(f"{value:.3f}", f"{value:.3f}" == f"{best:.3f}") + f" ± {spread:.3f}"
+
+
+def bold(text: str, really: bool) -> str:
+    return f"**{text}**" if really else text
+
+
+def test_text(p_value: float, distance: float) -> str:
+    if math.isnan(p_value):
+        return "Too few data sets or methods for a Friedman test."
+    return (
+        f"Friedman test: p = {p_value:.2g}. Mean ranks closer than {distance:.1f} do not differ "
+        "at the 5 % level (Nemenyi)."
+    )
+
+
+def times(results: list[Result]) -> str:
+    """Milliseconds of fit and of predictions on exact labels."""
+    places = by_place(results)
+    datasets = ordered([result.dataset for result in results])
+    lines = [
+        "Exact labels: milliseconds to fit the training rows of a fold / to predict its test rows.",
+        "",
+        f"| method | {' | '.join(map(dataset_title, datasets))} |",
+        "|---" * (len(datasets) + 1) + "|",
+    ]
+    for title in ordered([result.title for result in results]):
+        shown = [time_text(places.get((title, name))) for name in datasets]
+        lines.append(f"| {title} | {' | '.join(shown)} |")
+    return "\n".join(lines)
+
+
+def time_text(result: Result | None) -> str:
+    if result is None:
+        return "not run"
+    if result.status != "ok":
+        return result.status.partition(":")[0]
+    return f"{result.fit_seconds * 1e3:.3g} / {result.predict_seconds * 1e3:.2g}"
+
+
+# ---- sentences -------------------------------------------------------------------------------
+
+
+def verdict(results: list[Result]) -> str:
+    """Who has the lowest MAE on which data set, and where the defaults of OrdinalPA stand."""
+    lost, won = [], []
+    for name in ordered([result.dataset for result in results]):
+        here = [r for r in results if r.dataset == name and r.status == "ok"]
+        ours, theirs = (
+            min((r for r in here if is_ours(r) == own), key=lambda r: r.mae, default=None)
+            for own in (True, False)
+        )
+        if ours is None or theirs is None:
+            continue
+        (lost if theirs.mae < ours.mae else won).append(duel(ours, theirs))
+    kind = labels_title(results[0].labels).capitalize()
+    total = len(lost) + len(won)
+    text = f"**{kind}**: a peer has the lowest MAE on {len(lost)} of {total} data sets"
+    text += f" ({'; '.join(lost)})" if lost else ""
+    text += f"; ordspan on {len(won)}" + (f" ({'; '.join(won)})" if won else "")
+    return f"{text}. {standing_text(results)}"
+
+
+def duel(ours: Result, theirs: Result) -> str:
+    """The best of both sides on one data set, the winner first."""
+    first, second = (theirs, ours) if theirs.mae < ours.mae else (ours, theirs)
+    near = second.mae - first.mae < max(first.mae_sd, second.mae_sd)
+    return (
+        f"{dataset_title(ours.dataset)}: {first.title} {first.mae:.3f}, {second.title} "
+        f"{second.mae:.3f}" + (", less than one standard deviation apart" if near else "")
+    )
+
+
+def standing_text(results: list[Result]) -> str:
+    """The best mean rank, and the place of OrdinalPA untuned."""
+    found = standing(results)
+    if not found.datasets:
+        return "No data set has all methods."
+    order = [found.titles[i] for i in np.argsort(found.mean_ranks, kind="stable")]
+    text = f"Best mean rank: {order[0]} ({found.mean_ranks.min():.1f} of {len(order)})"
+    if DEFAULT not in order:
+        return text + "."
+    rank = found.mean_ranks[found.titles.index(DEFAULT)]
+    return f"{text}; {DEFAULT}: {rank:.1f}, place {order.index(DEFAULT) + 1}{speed(results)}."
+
+
+def speed(results: list[Result]) -> str:
+    """How much longer the median peer takes to fit than OrdinalPA at its defaults."""
+    base = {r.dataset: r.fit_seconds for r in results if r.title == DEFAULT and r.status == "ok"}
+    ratios = [
+        r.fit_seconds / base[r.dataset]
+        for r in results
+        if not is_ours(r) and r.status == "ok" and r.dataset in base
+    ]
+    if not ratios:
+        return ""
+    return f", and the median peer takes {statistics.median(ratios):.3g} times as long to fit"
