@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: help setup test lint format demo bench clean
+.PHONY: help setup test lint format demo bench peers clean
 .DEFAULT_GOAL := help
 
 help: ## show the verbs
@@ -40,6 +40,10 @@ bench: $(READY) ## measure every speed claim of the README, one table
 	$(BIN)/python benchmarks/bench_batch.py --save docs/benchmarks-batch.md
 	$(BIN)/python benchmarks/bench_metric.py --save docs/metrics.md
 	$(BIN)/python benchmarks/bench_reproduce.py --save docs/benchmarks-reproduce.md
+
+peers: $(READY) ## compare with other libraries, one table
+	$(BIN)/pip install --quiet --disable-pip-version-check --editable '.[dev,peers]'
+	$(BIN)/python benchmarks/bench_peers.py --save docs
 
 clean: ## remove what the other verbs made
 	rm -rf $(VENV) build dist .pytest_cache .mypy_cache .ruff_cache .import_linter_cache

@@ -14,7 +14,7 @@ from pathlib import Path
 from ordspan.atomic import write_atomically
 from ordspan.data import DataUnavailable
 from peers.figure import draw
-from peers.methods import METHODS
+from peers.methods import BY_NAME
 from peers.page import page
 from peers.plan import QUICK, Cell, Plan, cells, load
 from peers.runner import run
@@ -46,8 +46,9 @@ def compare(
     tell : callable
         Told what is left out and each row.
     """
-    wanted = runnable(plan, data_dir, tell)
-    kept = {result.key: result for result in read(store) if fits(result, plan)}
+    sizes = sizes_here(plan, data_dir, tell)
+    wanted = runnable(replace(plan, datasets=tuple(sizes)), tell)
+    kept = {result.key: result for result in read(store) if fits(result, plan, sizes)}
     kept = {tuple(cell): kept[tuple(cell)] for cell in wanted if tuple(cell) in kept}
     todo = [cell for cell in wanted if tuple(cell) not in kept]
 
@@ -63,25 +64,28 @@ def compare(
     return in_order(wanted, kept)
 
 
-def runnable(plan: Plan, data_dir: str | None, tell: Callable[[str], object]) -> list[Cell]:
-    """The cells whose package and data are here."""
-    missing = {method.name: method.missing for method in METHODS if method.missing}
-    for name, reason in missing.items():
-        tell(f"{name} is left out: {reason}")
-    there = []
+def sizes_here(plan: Plan, data_dir: str | None, tell: Callable[[str], object]) -> dict[str, int]:
+    """The data sets that can be had, with the number of rows used."""
+    sizes = {}
     for name in plan.datasets:
         try:
-            load(name, plan, data_dir)
-            there.append(name)
+            sizes[name] = len(load(name, plan, data_dir).ranks)
         except DataUnavailable as reason:
             tell(f"left out: {reason}")
-    chosen = replace(plan, datasets=tuple(there))
-    return [cell for cell in cells(chosen) if cell.method not in missing]
+    return sizes
 
 
-def fits(result: Result, plan: Plan) -> bool:
+def runnable(plan: Plan, tell: Callable[[str], object]) -> list[Cell]:
+    """The cells whose package is here."""
+    missing = [name for name in plan.methods if BY_NAME[name].missing]
+    for name in missing:
+        tell(f"{name} is left out: {BY_NAME[name].missing}")
+    return [cell for cell in cells(plan) if cell.method not in missing]
+
+
+def fits(result: Result, plan: Plan, sizes: dict[str, int]) -> bool:
     """Whether a row was measured under this plan."""
-    return result.rows <= plan.rows and result.folds == plan.folds(result.labels)
+    return result.rows == sizes.get(result.dataset) and result.folds == plan.folds(result.labels)
 
 
 def in_order(wanted: list[Cell], kept: dict[tuple, Result]) -> list[Result]:

@@ -77,7 +77,7 @@ class OrderedRegression(BaseEstimator):
         self.varies_ = X.max(axis=0) > X.min(axis=0)
         model = OrderedModel(codes, X[:, self.varies_], distr="logit")
         # the Hessian is for standard errors, which nobody asks for here
-        self.found_ = model.fit(method="bfgs", maxiter=100, disp=False, skip_hessian=True)
+        self.found_ = model.fit(method="bfgs", maxiter=200, disp=False, skip_hessian=True)
         return self
 
     def predict(self, X: np.ndarray) -> np.ndarray:
@@ -89,7 +89,7 @@ class OrderedRegression(BaseEstimator):
 class RiverOneVsRest(BaseEstimator):
     """River's passive-aggressive classifiers, one for each class, fed row by row."""
 
-    def __init__(self, C: float = 1.0, passes: int = 3) -> None:
+    def __init__(self, C: float = 1.0, passes: int = 1) -> None:
         self.C = C
         self.passes = passes
 

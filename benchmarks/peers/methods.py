@@ -220,7 +220,7 @@ METHODS = (
         "statsmodels OrderedModel",
         "statsmodels",
         ordered_model,
-        note="logit, BFGS up to 100 steps, no penalty to tune; predicts the median",
+        note="logit, BFGS up to 200 steps, no penalty to tune; predicts the median",
     ),
     Method(
         "SGDClassifier pa1",
@@ -234,7 +234,7 @@ METHODS = (
         "river",
         river_pa,
         over("C", 0.001, 0.01, 0.1, 1.0),
-        note="PA-I, three passes",
+        note="PA-I, one pass as over a stream",
     ),
     Method(
         "LightGBM, rounded",

@@ -65,7 +65,7 @@ Rows: {", ".join(sizes)}. Larger sets are cut to a random sample with all grades
 the same for all methods, so that the kernel methods and the likelihood can finish.
 
 Every method sees the same folds of a stratified cross-validation ({folds}). Within the training
-rows of each fold a method chooses among its four settings (see the end) by an inner
+rows of each fold a method chooses among its four settings (see the end) by a {Plan.inner}-fold inner
 cross-validation of the mean distance to the held-out labels. Interval labels are made from the
 training labels by `ordspan.coarsen`, the paper's recipe; tests are always on exact labels.
 

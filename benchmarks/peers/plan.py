@@ -12,7 +12,7 @@ from sklearn.model_selection import RepeatedStratifiedKFold, train_test_split
 
 from ordspan import data
 from ordspan.data import Dataset, coarsen
-from peers.methods import METHODS
+from peers.methods import BY_NAME
 
 EXACT, INTERVALS, MIDDLES, EXACT_PART = "exact", "intervals", "middles", "exact part"
 """How a method is given its labels."""
@@ -49,6 +49,8 @@ class Plan:
         Seconds of processor time that tuning, fit and predictions of one fold may take.
     seed : int
         Seed of rows, folds and intervals.
+    methods : tuple of str
+        Names of the methods.
     """
 
     datasets: tuple[str, ...] = (
@@ -58,26 +60,27 @@ class Plan:
     rows: int = 1000
     splits: int = 5
     repeats: int = 2
-    inner: int = 3
-    cap: float = 60.0
+    inner: int = 2
+    cap: float = 10.0
     seed: int = 0
+    methods: tuple[str, ...] = tuple(BY_NAME)
 
     def folds(self, labels: int) -> int:
         """Number of folds that a cell is measured on."""
         return self.splits * (self.repeats if labels == 0 else 1)
 
 
-QUICK = Plan(rows=200, splits=2, repeats=1, inner=2)
+QUICK = Plan(rows=200, splits=2, repeats=1)
 
 
 def cells(plan: Plan) -> list[Cell]:
     """All rows of the table, in its order."""
     return [
-        Cell(dataset, labels, given, method.name)
+        Cell(dataset, labels, given, method)
         for dataset in plan.datasets
         for labels in plan.labels
-        for method in METHODS
-        for given in ways(labels, method.reads_intervals)
+        for method in plan.methods
+        for given in ways(labels, BY_NAME[method].reads_intervals)
     ]
 
 
