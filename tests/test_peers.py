@@ -206,10 +206,18 @@ def test_a_data_set_that_a_method_lacks_does_not_count_in_the_ranks():
 
 def test_where_a_peer_wins_the_page_says_so():
     text = page.page(FAKE)
-    assert "a peer has the lowest MAE on 1 of 2 data sets (ERA: mord LogisticAT 0.400" in text
-    assert "ordspan on 1 (LEV: OrdinalSVM 0.300, mord LogisticAT 0.350)" in text
+    assert "a peer has the lowest MAE on 1 of 2 data sets" in text
+    won = "| exact labels | {} | mord LogisticAT | {} | OrdinalSVM | {} | {} |"
+    assert won.format("ERA", "**0.400**", "0.500", "peer wins") in text
+    assert won.format("LEV", "0.350", "**0.300**", "ordspan wins") in text
     assert "| mord LogisticAT | **0.400** ± 0.010 | 0.350 ± 0.010 | **1.5** |" in text
     assert "- LEV, exact labels, XGBoost AFT: did not finish" in text
+
+
+def test_a_near_miss_is_called_one():
+    (duel,) = page.duels([row("era", OURS, 0.405), row("era", PEER, 0.4)])
+    assert duel.lost
+    assert duel.near
 
 
 def test_a_table_is_read_as_it_was_written(tmp_path):

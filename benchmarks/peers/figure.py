@@ -50,7 +50,7 @@ def draw(results: list[Result], path: Path) -> None:
         panel(ax, standings[i], labels_title(kind))
     for ax in axes[len(kinds) :]:
         ax.remove()
-    figure.legend(handles=legend(), loc="outside lower center", ncols=2, frameon=False)
+    figure.legend(handles=legend(), loc="outside lower center", ncols=3, frameon=False, fontsize=9)
     content = io.BytesIO()
     figure.savefig(content, format="png", dpi=130, metadata={"Software": None})
     path.parent.mkdir(parents=True, exist_ok=True)

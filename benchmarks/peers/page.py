@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import statistics
+from typing import NamedTuple
 
 import numpy as np
 
@@ -30,6 +31,7 @@ def page(results: list[Result]) -> str:
     of_kind = {kind: [r for r in results if r.labels == kind] for kind in kinds}
     parts = ["# ordspan and its peers", how(results), "![Mean ranks](images/peers.png)"]
     parts.append("## Who wins\n\n" + "\n".join(f"- {verdict(of_kind[kind])}" for kind in kinds))
+    parts.append(duels_table([duel for kind in kinds for duel in duels(of_kind[kind])]))
     for kind in kinds:
         parts.append(f"## {labels_title(kind).capitalize()}")
         parts += [scores(of_kind[kind], name) for name in MEASURES]
@@ -65,9 +67,10 @@ Rows: {", ".join(sizes)}. Larger sets are cut to a random sample with all grades
 the same for all methods, so that the kernel methods and the likelihood can finish.
 
 Every method sees the same folds of a stratified cross-validation ({folds}). Within the training
-rows of each fold a method chooses among its four settings (see the end) by a {Plan.inner}-fold inner
-cross-validation of the mean distance to the held-out labels. Interval labels are made from the
-training labels by `ordspan.coarsen`, the paper's recipe; tests are always on exact labels.
+rows of each fold a method chooses among its four settings (see the end) by an inner
+{Plan.inner}-fold cross-validation of the mean distance to the held-out labels. Interval labels are
+made from the training labels by `ordspan.coarsen`, the paper's recipe; tests are always on exact
+labels.
 
 A peer that reads exact labels only is given either the *middles* of the intervals (a half goes up
 or down at random; regressors take it as it is) or *only the exact part* of the rows. With 100 %
@@ -184,34 +187,61 @@ def time_text(result: Result | None) -> str:
 # ---- sentences -------------------------------------------------------------------------------
 
 
-def verdict(results: list[Result]) -> str:
-    """Who has the lowest MAE on which data set, and where the defaults of OrdinalPA stand."""
-    lost, won = [], []
+class Duel(NamedTuple):
+    """The best of ordspan and the best of the peers on one data set, by MAE."""
+
+    ours: Result
+    theirs: Result
+
+    @property
+    def lost(self) -> bool:
+        """Whether the peer is better."""
+        return self.theirs.mae < self.ours.mae
+
+    @property
+    def near(self) -> bool:
+        """Whether the two are less than one standard deviation over the folds apart."""
+        return abs(self.theirs.mae - self.ours.mae) < max(self.theirs.mae_sd, self.ours.mae_sd)
+
+
+def duels(results: list[Result]) -> list[Duel]:
+    """Of every data set where both sides have a result."""
+    found = []
     for name in ordered([result.dataset for result in results]):
         here = [r for r in results if r.dataset == name and r.status == "ok"]
-        ours, theirs = (
-            min((r for r in here if is_ours(r) == own), key=lambda r: r.mae, default=None)
-            for own in (True, False)
-        )
-        if ours is None or theirs is None:
-            continue
-        (lost if theirs.mae < ours.mae else won).append(duel(ours, theirs))
+        sides = [[r for r in here if is_ours(r) == own] for own in (True, False)]
+        if all(sides):
+            found.append(Duel(*(min(side, key=lambda r: r.mae) for side in sides)))
+    return found
+
+
+def verdict(results: list[Result]) -> str:
+    """How often a peer has the lowest MAE, and where the defaults of OrdinalPA stand."""
+    found = duels(results)
+    lost = [duel for duel in found if duel.lost]
     kind = labels_title(results[0].labels).capitalize()
-    total = len(lost) + len(won)
-    text = f"**{kind}**: a peer has the lowest MAE on {len(lost)} of {total} data sets"
-    text += f" ({'; '.join(lost)})" if lost else ""
-    text += f"; ordspan on {len(won)}" + (f" ({'; '.join(won)})" if won else "")
-    return f"{text}. {standing_text(results)}"
-
-
-def duel(ours: Result, theirs: Result) -> str:
-    """The best of both sides on one data set, the winner first."""
-    first, second = (theirs, ours) if theirs.mae < ours.mae else (ours, theirs)
-    near = second.mae - first.mae < max(first.mae_sd, second.mae_sd)
+    clear = [sum(not duel.near for duel in found if duel.lost == side) for side in (True, False)]
     return (
-        f"{dataset_title(ours.dataset)}: {first.title} {first.mae:.3f}, {second.title} "
-        f"{second.mae:.3f}" + (", less than one standard deviation apart" if near else "")
+        f"**{kind}**: a peer has the lowest MAE on {len(lost)} of {len(found)} data sets "
+        f"({clear[0]} by more than a standard deviation over the folds), ordspan on "
+        f"{len(found) - len(lost)} ({clear[1]}). {standing_text(results)}"
     )
+
+
+def duels_table(found: list[Duel]) -> str:
+    """The best of both sides on every data set, the lower in bold."""
+    lines = ["| labels | data set | best peer | MAE | best of ordspan | MAE | |"]
+    lines.append("|---|---|---|---|---|---|---|")
+    for duel in found:
+        ours, theirs = duel
+        who = "peer wins" if duel.lost else "ordspan wins"
+        lines.append(
+            f"| {labels_title(ours.labels)} | {dataset_title(ours.dataset)} | {theirs.title} | "
+            f"{bold(f'{theirs.mae:.3f}', duel.lost)} | {ours.title} | "
+            f"{bold(f'{ours.mae:.3f}', not duel.lost)} | "
+            f"{who}{', within one standard deviation' if duel.near else ''} |"
+        )
+    return "\n".join(lines)
 
 
 def standing_text(results: list[Result]) -> str:
