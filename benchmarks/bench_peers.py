@@ -102,7 +102,9 @@ def parsed() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--save", type=Path, help="write table, page and figure to this folder")
     parser.add_argument("--quick", action="store_true", help="200 rows and two folds")
-    parser.add_argument("--rows", type=int, default=Plan.rows, help="most rows of a data set")
+    parser.add_argument(
+        "--rows", type=int, help=f"most rows of a data set, {Plan.rows} if left out"
+    )
     parser.add_argument("--jobs", type=int, default=2, help="processes, one thread each")
     parser.add_argument("--data-dir", help="folder with the data; left out, ORDSPAN_DATA if set")
     parser.add_argument(
@@ -120,13 +122,21 @@ def parsed() -> argparse.Namespace:
 def main() -> None:
     options = parsed()
     if options.report_only:
-        report(read(options.save / "peers.csv"), options.save)
+        saved = read(options.save / "peers.csv")
+        if not saved:
+            raise SystemExit(
+                f"{options.save / 'peers.csv'} holds no rows; run the comparison first"
+            )
+        report(saved, options.save)
         return
     store = UNFINISHED.with_stem("peers-quick") if options.quick else UNFINISHED
     if options.add and not store.exists():
         write(store, read(options.save / "peers.csv"))
-    plan = QUICK if options.quick else replace(Plan(), rows=options.rows)
+    plan = QUICK if options.quick else Plan()
+    plan = replace(plan, rows=options.rows or plan.rows)
     results = compare(plan, store, jobs=options.jobs, data_dir=options.data_dir)
+    if not results:
+        raise SystemExit("no data set can be had; name a folder with --data-dir or ORDSPAN_DATA")
     if options.save:
         write(options.save / "peers.csv", results)
         report(results, options.save)

@@ -23,7 +23,7 @@ TOY = Plan(
     splits=2,
     repeats=1,
     inner=2,
-    methods=("OrdinalPA, defaults", "river PA, one-vs-rest"),
+    methods=("OrdinalPA (defaults)", "river PA one-vs-rest"),
 )
 
 
@@ -154,7 +154,7 @@ def test_an_interrupted_run_goes_on_and_the_report_needs_the_table_only(tmp_path
     bench_peers.report(table.read(store), tmp_path)
     assert (tmp_path / "images" / "peers.png").stat().st_size > 10_000
     text = (tmp_path / "peers.md").read_text(encoding="utf-8")
-    assert text.count("| river PA, one-vs-rest · exact part |") == 3
+    assert text.count("| river PA one-vs-rest · exact part |") == 3
 
 
 @pytest.mark.parametrize("other", [{"folds": 10}, {"rows": 91}, {"rows": 50}])
@@ -212,6 +212,27 @@ def test_where_a_peer_wins_the_page_says_so():
     assert won.format("LEV", "0.350", "**0.300**", "ordspan wins") in text
     assert "| mord LogisticAT | **0.400** ± 0.010 | 0.350 ± 0.010 | **1.5** |" in text
     assert "- LEV, exact labels, XGBoost AFT: did not finish" in text
+
+
+def test_the_command_draws_anew_from_the_saved_table(tmp_path, monkeypatch):
+    table.write(tmp_path / "peers.csv", FAKE)
+    monkeypatch.setattr("sys.argv", ["bench_peers", "--save", str(tmp_path), "--report-only"])
+    bench_peers.main()
+    assert (tmp_path / "peers.md").read_text(encoding="utf-8") == page.page(FAKE)
+
+
+def test_without_a_table_there_is_nothing_to_draw(tmp_path, monkeypatch):
+    monkeypatch.setattr("sys.argv", ["bench_peers", "--save", str(tmp_path), "--report-only"])
+    with pytest.raises(SystemExit, match="holds no rows; run the comparison first"):
+        bench_peers.main()
+
+
+@pytest.mark.parametrize("option", ["--add", "--report-only"])
+def test_a_table_to_start_from_has_to_be_named(option, monkeypatch, capsys):
+    monkeypatch.setattr("sys.argv", ["bench_peers", option])
+    with pytest.raises(SystemExit):
+        bench_peers.main()
+    assert "need --save FOLDER" in capsys.readouterr().err
 
 
 def test_a_near_miss_is_called_one():

@@ -185,14 +185,14 @@ ALPHA = over("alpha", 0.1, 1.0, 10.0, 100.0)
 
 METHODS = (
     Method(
-        "OrdinalPA, defaults",
+        "OrdinalPA (defaults)",
         "ordspan",
         ordinal_pa,
         reads_intervals=True,
         note="nothing tuned",
     ),
     Method(
-        "OrdinalPA, tuned",
+        "OrdinalPA (tuned)",
         "ordspan",
         ordinal_pa,
         tuple(
@@ -230,14 +230,14 @@ METHODS = (
         note="one against the rest",
     ),
     Method(
-        "river PA, one-vs-rest",
+        "river PA one-vs-rest",
         "river",
         river_pa,
         over("C", 0.001, 0.01, 0.1, 1.0),
         note="PA-I, one pass as over a stream",
     ),
     Method(
-        "LightGBM, rounded",
+        "LightGBM rounded",
         "lightgbm",
         lightgbm_rounded,
         over("num_leaves", 4, 8, 16, 31),

@@ -64,7 +64,9 @@ def how(results: list[Result]) -> str:
     return f"""Made by `make peers`. Measured {when} with {packages}. Page written {machine()}.
 
 Rows: {", ".join(sizes)}. Larger sets are cut to a random sample with all grades in their shares,
-the same for all methods, so that the kernel methods and the likelihood can finish.
+the same for all methods, so that the kernel methods and the likelihood can finish. Rows are split
+at random: recordings of one Parkinson patient stand on both sides, which favours methods that can
+recognise a patient, as trees and kernels do.
 
 Every method sees the same folds of a stratified cross-validation ({folds}). Within the training
 rows of each fold a method chooses among its four settings (see the end) by an inner
