@@ -237,8 +237,15 @@ def test_a_table_to_start_from_has_to_be_named(option, monkeypatch, capsys):
 
 def test_a_near_miss_is_called_one():
     (duel,) = page.duels([row("era", OURS, 0.405), row("era", PEER, 0.4)])
-    assert duel.lost
+    assert duel.winner == "peer"
     assert duel.near
+
+
+def test_what_looks_the_same_in_the_table_is_level():
+    results = [row("era", OURS, 0.4001), row("era", PEER, 0.4)]
+    (duel,) = page.duels(results)
+    assert duel.winner == "level"
+    assert "and they are level on 1." in page.verdict(results)
 
 
 def test_a_table_is_read_as_it_was_written(tmp_path):

@@ -196,9 +196,10 @@ class Duel(NamedTuple):
     theirs: Result
 
     @property
-    def lost(self) -> bool:
-        """Whether the peer is better."""
-        return self.theirs.mae < self.ours.mae
+    def winner(self) -> str:
+        """Who has the lower MAE, as the table shows it."""
+        ours, theirs = (round(result.mae, 3) for result in self)
+        return "peer" if theirs < ours else "ordspan" if ours < theirs else "level"
 
     @property
     def near(self) -> bool:
@@ -220,13 +221,15 @@ def duels(results: list[Result]) -> list[Duel]:
 def verdict(results: list[Result]) -> str:
     """How often a peer has the lowest MAE, and where the defaults of OrdinalPA stand."""
     found = duels(results)
-    lost = [duel for duel in found if duel.lost]
+    won = {side: [d for d in found if d.winner == side] for side in ("peer", "ordspan", "level")}
+    clear = {side: sum(not duel.near for duel in won[side]) for side in won}
     kind = labels_title(results[0].labels).capitalize()
-    clear = [sum(not duel.near for duel in found if duel.lost == side) for side in (True, False)]
+    level = f", and they are level on {len(won['level'])}" if won["level"] else ""
     return (
-        f"**{kind}**: a peer has the lowest MAE on {len(lost)} of {len(found)} data sets "
-        f"({clear[0]} by more than a standard deviation over the folds), ordspan on "
-        f"{len(found) - len(lost)} ({clear[1]}). {standing_text(results)}"
+        f"**{kind}**: a peer has the lowest MAE on {len(won['peer'])} of {len(found)} data sets "
+        f"({clear['peer']} by more than a standard deviation over the folds), ordspan on "
+        f"{len(won['ordspan'])} ({clear['ordspan']} by more than that){level}. "
+        f"{standing_text(results)}"
     )
 
 
@@ -236,12 +239,12 @@ def duels_table(found: list[Duel]) -> str:
     lines.append("|---|---|---|---|---|---|---|")
     for duel in found:
         ours, theirs = duel
-        who = "peer wins" if duel.lost else "ordspan wins"
+        who = "level" if duel.winner == "level" else f"{duel.winner} wins"
+        near = ", within one standard deviation" if duel.near and who != "level" else ""
         lines.append(
             f"| {labels_title(ours.labels)} | {dataset_title(ours.dataset)} | {theirs.title} | "
-            f"{bold(f'{theirs.mae:.3f}', duel.lost)} | {ours.title} | "
-            f"{bold(f'{ours.mae:.3f}', not duel.lost)} | "
-            f"{who}{', within one standard deviation' if duel.near else ''} |"
+            f"{bold(f'{theirs.mae:.3f}', duel.winner != 'ordspan')} | {ours.title} | "
+            f"{bold(f'{ours.mae:.3f}', duel.winner != 'peer')} | {who}{near} |"
         )
     return "\n".join(lines)
 
@@ -252,11 +255,12 @@ def standing_text(results: list[Result]) -> str:
     if not found.datasets:
         return "No data set has all methods."
     order = [found.titles[i] for i in np.argsort(found.mean_ranks, kind="stable")]
-    text = f"Best mean rank: {order[0]} ({found.mean_ranks.min():.1f} of {len(order)})"
+    text = f"Best mean rank of {len(order)}: {order[0]}, {found.mean_ranks.min():.1f}"
     if DEFAULT not in order:
         return text + "."
     rank = found.mean_ranks[found.titles.index(DEFAULT)]
-    return f"{text}; {DEFAULT}: {rank:.1f}, place {order.index(DEFAULT) + 1}{speed(results)}."
+    place = order.index(DEFAULT) + 1
+    return f"{text}. {DEFAULT}: {rank:.1f}, which is place {place}{speed(results)}."
 
 
 def speed(results: list[Result]) -> str:
