@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: help setup test lint format demo docs bench clean
+.PHONY: help setup test lint format demo docs bench peers clean
 .DEFAULT_GOAL := help
 
 help: ## show the verbs
@@ -45,6 +45,10 @@ bench: $(READY) ## measure every speed claim of the README, one table
 	$(BIN)/python benchmarks/bench_metric.py --save docs/metrics.md
 	$(BIN)/python benchmarks/bench_reproduce.py --save docs/benchmarks-reproduce.md
 	$(BIN)/python benchmarks/bench_files.py --save docs/benchmarks-files.md
+
+peers: $(READY) ## compare with other libraries, one table
+	$(BIN)/pip install --quiet --disable-pip-version-check --editable '.[dev,peers]'
+	$(BIN)/python benchmarks/bench_peers.py --save docs
 
 clean: ## remove what the other verbs made
 	rm -rf docs/_build docs/gallery docs/generated

@@ -15,7 +15,16 @@ import ordspan
 
 API = Path(__file__).parents[1] / "docs" / "api.rst"
 ROOMS = ["ordspan", *(f"ordspan.{room}" for room in ordspan._ROOMS)]
-NEEDS_FILES = {"abalone", "california", "mslr", "parkinson"}  # tests have no data sets to show
+NEEDS_FILES = {
+    "abalone",
+    "california",
+    "era",
+    "esl",
+    "lev",
+    "mslr",
+    "parkinson",
+    "swd",
+}  # tests have no data sets to show
 
 
 def public_things():

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from ordspan import data
-from ordspan.data import CorruptFile, DataUnavailable, letor
+from ordspan.data import CorruptFile, DataUnavailable, judgements, letor
 from ordspan.data.letor import line_fault
 from ordspan.data.sets import (
     ABALONE_EDGES,
@@ -103,6 +103,10 @@ def class_sizes(dataset):
         ("abalone", (4177, 10), [839, 1257, 1388, 693]),
         ("parkinson", (5875, 19), [906, 2137, 1532, 1300]),
         ("mslr", (10000, 136), [2792 + 2847, 1458 + 1442, 665 + 579, 55 + 98, 30 + 34]),
+        ("era", (1000, 4), [92, 142, 181, 172, 158, 118, 88, 31, 18]),
+        ("esl", (488, 4), [2, 12, 38, 100, 116, 135, 62, 19, 4]),
+        ("lev", (1000, 4), [93, 280, 403, 197, 27]),
+        ("swd", (1000, 10), [32, 352, 399, 217]),
     ],
 )
 def test_every_set_has_its_rows_classes_and_scale(name, shape, sizes):
@@ -167,7 +171,7 @@ def copy_and_flip(name, folder, position):
 
 
 @needs_files
-@pytest.mark.parametrize("name", ["abalone", "california", "parkinson", "mslr-sample-train"])
+@pytest.mark.parametrize("name", ["abalone", "california", "parkinson", "mslr-sample-train", "era"])
 def test_one_flipped_bit_is_noticed(name, tmp_path):
     path = copy_and_flip(name, tmp_path, position=1000)
     with pytest.raises(CorruptFile) as refusal:
@@ -176,11 +180,34 @@ def test_one_flipped_bit_is_noticed(name, tmp_path):
     assert FILES[name].sha256 in str(refusal.value)
 
 
+# ---- judgements -------------------------------------------------------------------------------
+
+
+@needs_files
+@pytest.mark.parametrize("name", ["era", "esl", "lev", "swd"])
+def test_judgements_are_also_read_from_the_package_that_ships_them(name):
+    datasets = pytest.importorskip("skordinal.datasets", reason="skordinal is not installed")
+    theirs = getattr(datasets, f"load_{name}")()
+    ours, filed = data.load(name), data.load(name, DATA)
+    assert ours.source == "copy inside the installed package skordinal"
+    np.testing.assert_array_equal(ours.ranks, theirs.target + 1)
+    np.testing.assert_allclose(ours.X, standardise(theirs.data.astype(float)))
+    np.testing.assert_array_equal(ours.X, filed.X)
+
+
+def test_without_folder_and_package_the_judgements_name_the_way(monkeypatch):
+    monkeypatch.setattr(judgements, "find_spec", lambda name: None)
+    with pytest.raises(DataUnavailable, match=r"esl: no ordinal_bendavid/esl.csv in .*pip install"):
+        data.load("esl")
+
+
 # ---- names and choices -----------------------------------------------------------------------
 
 
 def test_an_unknown_name_lists_the_known_ones():
-    with pytest.raises(ValueError, match="california, abalone, parkinson, mslr, synthetic"):
+    with pytest.raises(
+        ValueError, match="california, abalone, parkinson, mslr, era, esl, lev, swd, synthetic"
+    ):
         data.load("boston")
 
 

@@ -5,6 +5,7 @@ from typing import Any
 
 from ordspan.data.coarsening import coarsen
 from ordspan.data.files.streams import Batch, Stream, stream
+from ordspan.data.judgements import era, esl, lev, swd
 from ordspan.data.letor import mslr
 from ordspan.data.sets import DataDir, Dataset, Truth, abalone, california, parkinson
 from ordspan.data.sources import CorruptFile, DataUnavailable, Progress
@@ -21,10 +22,14 @@ __all__ = [
     "abalone",
     "california",
     "coarsen",
+    "era",
+    "esl",
+    "lev",
     "load",
     "mslr",
     "parkinson",
     "stream",
+    "swd",
     "synthetic",
 ]
 
@@ -33,6 +38,10 @@ _FROM_FILES: dict[str, Callable[..., Dataset]] = {
     "abalone": abalone,
     "parkinson": parkinson,
     "mslr": mslr,
+    "era": era,
+    "esl": esl,
+    "lev": lev,
+    "swd": swd,
 }
 NAMES = (*_FROM_FILES, "synthetic")
 

@@ -64,6 +64,22 @@ FILES = {
         "mslr_web10k_sample/msn1.fold1.test.5k.txt.gz",
         "e44487c3868560ad20cf6dd37a7aa7218f8e50f0c28b22d738bbac59e18019d2",
     ),
+    "era": PublicFile(
+        "ordinal_bendavid/era.csv",
+        "df8a5074fa12f09786d984e98557bb72bbd8e9b053764f5319fca087a3df5ebd",
+    ),
+    "esl": PublicFile(
+        "ordinal_bendavid/esl.csv",
+        "9476ac858e1234dc470dc703aea924ca594e7f975d086ffedb66de72ffc02611",
+    ),
+    "lev": PublicFile(
+        "ordinal_bendavid/lev.csv",
+        "3425228f1e7c88c68fb4791fe72add8764daea4b429aa1d622e193f121f5b67f",
+    ),
+    "swd": PublicFile(
+        "ordinal_bendavid/swd.csv",
+        "25eaafb516497539db2bd9b03868fd38dbefd5c35856661c51fe63e4869fcf79",
+    ),
 }
 
 MSLR_WAY = (

@@ -24,6 +24,10 @@ TITLES = {
     "abalone": "Abalone",
     "parkinson": "Parkinson",
     "mslr": "MSLR",
+    "era": "ERA",
+    "esl": "ESL",
+    "lev": "LEV",
+    "swd": "SWD",
     "synthetic": "Synthetic",
 }
 SETTLED = 100  # the running averages of the first trials jump too much to set an axis by

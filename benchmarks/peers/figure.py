@@ -1,0 +1,96 @@
+"""The rank plot: mean rank of every method for each kind of labels, from the table alone."""
+
+from __future__ import annotations
+
+import io
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ordspan.atomic import write_atomically
+from peers.methods import BY_NAME
+from peers.ranks import Standing, standing
+from peers.table import Result
+
+OURS, NATIVE, MIDDLES, EXACT_PART = "#D55E00", "#0072B2", "#56B4E9", "#999999"
+
+
+def labels_title(labels: int) -> str:
+    """Kind of labels in words.
+
+    >>> labels_title(75)
+    '75 % interval labels'
+    """
+    return f"{labels} % interval labels" if labels else "exact labels"
+
+
+def look(title: str) -> tuple[str, str]:
+    """Colour and marker of a method."""
+    name, _, given = title.partition(" · ")
+    if BY_NAME[name].ours:
+        return OURS, "o"
+    return {"middles": (MIDDLES, "^"), "exact part": (EXACT_PART, "v")}.get(given, (NATIVE, "s"))
+
+
+def draw(results: list[Result], path: Path) -> None:
+    """Write the figure."""
+    from matplotlib.figure import Figure
+
+    kinds = sorted({result.labels for result in results})
+    standings = [standing([r for r in results if r.labels == kind]) for kind in kinds]
+    columns = min(2, len(kinds))
+    parts = [
+        range(start, min(start + columns, len(kinds))) for start in range(0, len(kinds), columns)
+    ]
+    heights = [max(len(standings[i].titles) for i in part) + 4 for part in parts]
+    figure = Figure(figsize=(5.6 * columns, 0.21 * sum(heights)), layout="constrained")
+    axes = figure.subplots(len(parts), columns, squeeze=False, height_ratios=heights).ravel()
+    for i, (ax, kind) in enumerate(zip(axes, kinds, strict=False)):
+        panel(ax, standings[i], labels_title(kind))
+    for ax in axes[len(kinds) :]:
+        ax.remove()
+    figure.legend(handles=legend(), loc="outside lower center", ncols=3, frameon=False, fontsize=9)
+    content = io.BytesIO()
+    figure.savefig(content, format="png", dpi=130, metadata={"Software": None})
+    path.parent.mkdir(parents=True, exist_ok=True)
+    write_atomically(path, content.getvalue())
+
+
+def panel(ax: Any, found: Standing, title: str) -> None:
+    """One kind of labels: best method on top, a bar of the critical distance from the best."""
+    order = np.argsort(found.mean_ranks, kind="stable")
+    best = found.mean_ranks[order[0]]
+    ax.axvspan(best, best + found.distance, color="#000000", alpha=0.07, lw=0)
+    for place, i in enumerate(order):
+        color, marker = look(found.titles[i])
+        ax.plot([best, found.mean_ranks[i]], [place, place], color=color, lw=0.8, alpha=0.5)
+        ax.plot(found.mean_ranks[i], place, marker, color=color, ms=6)
+    ax.set_yticks(range(len(order)), [found.titles[i] for i in order], fontsize=8)
+    for tick, i in zip(ax.get_yticklabels(), order, strict=True):
+        tick.set_fontweight("bold" if look(found.titles[i])[0] == OURS else "normal")
+    ax.set_ylim(len(order) - 0.4, -0.6)
+    ax.set_xlim(0.5, len(order) + 0.5)
+    ax.set_title(f"{title}, {len(found.datasets)} data sets", fontsize=10, loc="left")
+    ax.set_xlabel("mean rank by MAE (1 is best)", fontsize=8)
+    ax.tick_params(axis="x", labelsize=8)
+    for side in ("top", "right"):
+        ax.spines[side].set_visible(False)
+
+
+def legend() -> list[Any]:
+    """What the marks mean."""
+    from matplotlib.lines import Line2D
+    from matplotlib.patches import Patch
+
+    marks = (
+        (OURS, "o", "ordspan"),
+        (NATIVE, "s", "peer, labels as they are"),
+        (MIDDLES, "^", "peer on the middles of intervals"),
+        (EXACT_PART, "v", "peer on the exact part only"),
+    )
+    lines = [Line2D([], [], color=c, marker=m, ls="", label=text) for c, m, text in marks]
+    band = Patch(
+        color="#000000", alpha=0.07, lw=0, label="not different from the best (Nemenyi, 5 %)"
+    )
+    return [*lines, band]

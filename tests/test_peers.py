@@ -1,0 +1,256 @@
+"""The comparison with peers: fair to all, whole after a stop, told from its table alone."""
+
+import doctest
+import warnings
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from ordspan import data
+
+pytest.importorskip("resource", reason="processor time is limited by a POSIX call")
+
+import bench_peers
+from peers import adapters, figure, measure, methods, page, plan, ranks, runner, table
+from peers.plan import Cell, Plan
+from peers.table import Result
+
+TOY = Plan(
+    datasets=("synthetic",),
+    labels=(0, 75),
+    rows=90,
+    splits=2,
+    repeats=1,
+    inner=2,
+    methods=("OrdinalPA (defaults)", "river PA one-vs-rest"),
+)
+
+
+@pytest.mark.parametrize("module", [adapters, figure, measure, methods, plan, ranks])
+def test_the_examples_in_the_docstrings_hold(module):
+    found = doctest.testmod(module)
+    assert found.attempted > 0
+    assert found.failed == 0
+
+
+# ---- the same task for everybody -------------------------------------------------------------
+
+
+@pytest.mark.parametrize("labels", [0, 50, 100])
+def test_training_labels_contain_the_truth_and_test_rows_are_unseen(labels):
+    dataset = plan.load("synthetic", TOY, None)
+    truth = {row.tobytes(): rank for row, rank in zip(dataset.X, dataset.ranks, strict=True)}
+    for fold in plan.folds(dataset, TOY, labels, plan.INTERVALS):
+        seen = {row.tobytes() for row in fold.X}
+        assert not seen & {row.tobytes() for row in fold.X_test}
+        for row, (lower, upper) in zip(fold.X, fold.y, strict=True):
+            assert lower <= truth[row.tobytes()] <= upper
+        for row, rank in zip(fold.X_test, fold.ranks_test, strict=True):
+            assert rank == truth[row.tobytes()]
+
+
+def test_the_exact_part_is_all_rows_whose_label_is_exact_and_no_other():
+    dataset = plan.load("synthetic", TOY, None)
+    for whole, part in zip(
+        plan.folds(dataset, TOY, 75, plan.INTERVALS),
+        plan.folds(dataset, TOY, 75, plan.EXACT_PART),
+        strict=True,
+    ):
+        exact = whole.y[:, 0] == whole.y[:, 1]
+        assert 0 < exact.sum() < len(exact)
+        np.testing.assert_array_equal(part.X, whole.X[exact])
+        np.testing.assert_array_equal(part.y, whole.y[exact])
+        np.testing.assert_array_equal(part.X_test, whole.X_test)
+
+
+def test_a_sample_keeps_the_shares_of_the_grades():
+    whole = data.load("synthetic")
+    sample = plan.load("synthetic", replace(TOY, rows=500), None)
+    shares = [np.bincount(d.ranks)[1:] / d.ranks.size for d in (whole, sample)]
+    np.testing.assert_allclose(*shares, atol=1 / 500)
+
+
+def test_every_method_has_four_settings_or_nothing_to_tune():
+    assert {len(method.grid) for method in methods.METHODS} == {1, 4}
+
+
+def test_the_middle_of_a_wide_interval_is_neither_pushed_up_nor_down():
+    y = np.tile([[2, 3]], (10_000, 1))
+    assert adapters.middle_ranks(y).mean() == pytest.approx(2.5, abs=0.02)
+
+
+# ---- every method learns ---------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("method", methods.METHODS, ids=lambda method: method.name)
+def test_a_method_learns_from_exact_and_from_coarse_labels(method):
+    if method.missing:
+        pytest.skip(method.missing)
+    dataset = data.load("synthetic", n=240, n_features=3, n_classes=4)
+    constant = np.abs(dataset.ranks - np.median(dataset.ranks)).mean()
+    (way,) = plan.ways(100, method.reads_intervals)
+    one = replace(method, grid=method.grid[2:3] or method.grid)  # a setting from the middle
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # as measure() does: peers warn of all sorts of things
+        exact, coarse = (
+            measure.one_fold(one, dataset, next(plan.folds(dataset, TOY, labels, given)), TOY)
+            for labels, given in ((0, plan.EXACT), (100, way))
+        )
+    assert exact.mae < 0.75 * constant
+    assert coarse.mae < 0.9 * constant
+    assert exact.fit_seconds > 0
+    assert exact.predict_seconds > 0
+
+
+@pytest.mark.parametrize("method", methods.METHODS, ids=lambda method: method.name)
+def test_a_grade_without_training_rows_does_no_harm(method):
+    if method.missing:
+        pytest.skip(method.missing)
+    X = np.linspace(-1, 1, 60)[:, None] * [1.0, -1.0]
+    ranks = np.repeat([2, 4, 5], 20)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        model = method.make(2, 6, **method.grid[1 % len(method.grid)])
+        predicted = model.fit(X, np.column_stack([ranks, ranks])).predict(X)
+    assert set(predicted) <= set(range(1, 7))
+    assert predicted[:10].mean() < predicted[-10:].mean()
+
+
+def test_the_setting_with_the_least_inner_error_is_chosen():
+    class Constant:
+        def __init__(self, rank):
+            self.rank = rank
+
+        def fit(self, X, y):
+            return self
+
+        def predict(self, X):
+            return np.full(len(X), self.rank)
+
+    method = methods.Method(
+        "constant", "ordspan", lambda d, K, rank: Constant(rank), methods.over("rank", 1, 2, 3, 4)
+    )
+    dataset = data.load("synthetic", n=30)
+    y = np.tile([[2, 3]], (30, 1))
+    y[:3] = 3
+    fold = plan.Fold(dataset.X, y, dataset.X, dataset.ranks)
+    assert measure.chosen(method, dataset, fold, TOY) == {"rank": 3}
+
+
+# ---- running ---------------------------------------------------------------------------------
+
+
+def test_an_interrupted_run_goes_on_and_the_report_needs_the_table_only(tmp_path):
+    store, told = tmp_path / "peers.csv", []
+    first = bench_peers.compare(TOY, store, tell=told.append)
+    assert [result.key for result in first] == [tuple(cell) for cell in plan.cells(TOY)]
+    assert all(result.status == "ok" for result in first)
+    marked = [replace(result, setting="kept") for result in first[1:]]
+    table.write(store, marked)
+    again = bench_peers.compare(TOY, store, tell=told.append)
+    assert [result.setting == "kept" for result in again] == [False, *[True] * len(marked)]
+    assert again[0].mae == pytest.approx(first[0].mae, rel=1e-4)
+    bench_peers.report(table.read(store), tmp_path)
+    assert (tmp_path / "images" / "peers.png").stat().st_size > 10_000
+    text = (tmp_path / "peers.md").read_text(encoding="utf-8")
+    assert text.count("| river PA one-vs-rest · exact part |") == 3
+
+
+@pytest.mark.parametrize("other", [{"folds": 10}, {"rows": 91}, {"rows": 50}])
+def test_rows_of_another_plan_are_measured_anew(other):
+    same = Result(*plan.cells(TOY)[0], rows=90, folds=2, status="ok")
+    assert bench_peers.fits(same, TOY, {"synthetic": 90})
+    assert not bench_peers.fits(replace(same, **other), TOY, {"synthetic": 90})
+
+
+def test_what_takes_too_long_is_ended_and_told():
+    rows = []
+    slow = replace(TOY, rows=5000, cap=0.0)
+    runner.run(slow, [Cell("synthetic", 0, plan.EXACT, TOY.methods[1])], rows.append, jobs=1)
+    assert [row.status for row in rows] == ["did not finish"]
+    assert rows[0].rows == 5000
+
+
+# ---- telling ---------------------------------------------------------------------------------
+
+PEER, OURS = "mord LogisticAT", "OrdinalSVM"
+
+
+def row(dataset, method, mae, status="ok"):
+    numbers = {"mae": mae, "macro_mae": mae, "kappa": 1 - mae} if status == "ok" else {}
+    spreads = {"mae_sd": 0.01, "macro_mae_sd": 0.01, "kappa_sd": 0.01} if numbers else {}
+    times = {"fit_seconds": 0.002, "predict_seconds": 0.001} if numbers else {}
+    return Result(
+        dataset, 0, "exact", method, 100, 2, status, **numbers, **spreads, **times,
+        package="p 1", date="2026-01-01",
+    )  # fmt: skip
+
+
+FAKE = [
+    row("era", OURS, 0.5), row("era", PEER, 0.4), row("era", "XGBoost AFT", 0.405),
+    row("lev", OURS, 0.3), row("lev", PEER, 0.35), row("lev", "XGBoost AFT", 0, "did not finish"),
+]  # fmt: skip
+
+
+def test_mean_ranks_by_hand():
+    found = ranks.standing(FAKE)
+    assert found.titles == [OURS, PEER, "XGBoost AFT"]
+    np.testing.assert_allclose(found.mean_ranks, [2.0, 1.5, 2.5])
+    np.testing.assert_allclose(ranks.standing(FAKE, "kappa").mean_ranks, [2.0, 1.5, 2.5])
+
+
+def test_a_data_set_that_a_method_lacks_does_not_count_in_the_ranks():
+    assert ranks.standing(FAKE[:-1]).datasets == ["era"]
+
+
+def test_where_a_peer_wins_the_page_says_so():
+    text = page.page(FAKE)
+    assert "a peer has the lowest MAE on 1 of 2 data sets" in text
+    won = "| exact labels | {} | mord LogisticAT | {} | OrdinalSVM | {} | {} |"
+    assert won.format("ERA", "**0.400**", "0.500", "peer wins") in text
+    assert won.format("LEV", "0.350", "**0.300**", "ordspan wins") in text
+    assert "| mord LogisticAT | **0.400** ± 0.010 | 0.350 ± 0.010 | **1.5** |" in text
+    assert "- LEV, exact labels, XGBoost AFT: did not finish" in text
+
+
+def test_the_command_draws_anew_from_the_saved_table(tmp_path, monkeypatch):
+    table.write(tmp_path / "peers.csv", FAKE)
+    monkeypatch.setattr("sys.argv", ["bench_peers", "--save", str(tmp_path), "--report-only"])
+    bench_peers.main()
+    assert (tmp_path / "peers.md").read_text(encoding="utf-8") == page.page(FAKE)
+
+
+def test_without_a_table_there_is_nothing_to_draw(tmp_path, monkeypatch):
+    monkeypatch.setattr("sys.argv", ["bench_peers", "--save", str(tmp_path), "--report-only"])
+    with pytest.raises(SystemExit, match="holds no rows; run the comparison first"):
+        bench_peers.main()
+
+
+@pytest.mark.parametrize("option", ["--add", "--report-only"])
+def test_a_table_to_start_from_has_to_be_named(option, monkeypatch, capsys):
+    monkeypatch.setattr("sys.argv", ["bench_peers", option])
+    with pytest.raises(SystemExit):
+        bench_peers.main()
+    assert "need --save FOLDER" in capsys.readouterr().err
+
+
+def test_a_near_miss_is_called_one():
+    (duel,) = page.duels([row("era", OURS, 0.405), row("era", PEER, 0.4)])
+    assert duel.winner == "peer"
+    assert duel.near
+
+
+def test_what_looks_the_same_in_the_table_is_level():
+    results = [row("era", OURS, 0.4001), row("era", PEER, 0.4)]
+    (duel,) = page.duels(results)
+    assert duel.winner == "level"
+    assert "and they are level on 1." in page.verdict(results)
+
+
+def test_a_table_is_read_as_it_was_written(tmp_path):
+    table.write(tmp_path / "t.csv", FAKE)
+    again = table.read(tmp_path / "t.csv")
+    assert [result.key for result in again] == [result.key for result in FAKE]
+    assert again[0] == FAKE[0]
+    assert np.isnan(again[-1].mae)
