@@ -4,7 +4,6 @@ import json
 import multiprocessing
 import os
 import random
-import resource
 import shutil
 import signal
 import subprocess
@@ -25,6 +24,7 @@ from ordspan.data.files import lines, parquet_file
 from ordspan.data.files.chunks import BadRows
 from ordspan.data.files.lines import FileError
 
+POSIX = pytest.mark.skipif(os.name != "posix", reason="needs the signals of POSIX")
 X, GRADES = make_rows(4000)
 
 
@@ -126,6 +126,7 @@ def run_job(path, out, seed):
     train(job(path, passes=3, seed=seed), out, every=Every(rows=300, seconds=0), resume=True)
 
 
+@POSIX
 @pytest.mark.parametrize("ending", FORMATS)
 def test_fifty_kills_lose_nothing(tmp_path, ending):
     """Ten kills in each of the five formats."""
@@ -174,6 +175,8 @@ def wait_for(path, process):
 
 
 def used_by_children():
+    import resource
+
     usage = resource.getrusage(resource.RUSAGE_CHILDREN)
     return usage.ru_utime + usage.ru_stime
 
@@ -201,6 +204,7 @@ def test_a_signal_writes_a_checkpoint_and_exits_within_a_second(tmp_path, number
     assert {p.name for p in tmp_path.iterdir()} == {"rows.csv", "m.checkpoint"}
 
 
+@POSIX
 def test_standard_input_is_learned_and_interrupted_while_waiting(tmp_path):
     write_rows(tmp_path, "csv", X, GRADES)
     words = ["-", "--label", "grade", "--order", "1..4", "--model", "m"]
@@ -284,6 +288,7 @@ def test_portions_cut_and_fill():
     assert sizes == [[4], [1], [1], [4], [4]]
 
 
+@POSIX
 def test_signals_are_as_before_after_the_work():
     before = signal.getsignal(signal.SIGTERM)
     with stoppable() as stop:
