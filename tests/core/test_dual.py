@@ -69,7 +69,7 @@ def test_the_slow_twin_gives_the_same_excess():
         multipliers = multipliers_at(free, signs, landing, softness, cap)
         for excess in (dual.excess, dual.excess.py_func):
             total, n_linear = excess(free, signs, landing, softness, cap)
-            assert total == pytest.approx((signs * multipliers).sum(), abs=1e-12)
+            assert total == pytest.approx(softness * (signs * multipliers).sum(), abs=1e-12)
             assert n_linear == ((multipliers > 0) & (multipliers < cap)).sum()
 
 
