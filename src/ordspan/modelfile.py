@@ -69,26 +69,9 @@ def load(path: str | os.PathLike[str]) -> Any:
     return from_bytes(Path(path).read_bytes(), str(path))
 
 
-def to_bytes(model: Any) -> bytes:
-    """The content of a model file."""
-    name = type(model).__name__
-    if ESTIMATORS.get(name) is not type(model):
-        raise TypeError(
-            f"cannot save a {name}; save takes {', '.join(sorted(ESTIMATORS))} (for a Pipeline, "
-            "save its last step and keep the transformers with their own tools)"
-        )
-    check_is_fitted(model)
-    names = getattr(model, "feature_names_in_", None)
-    header = {
-        "format": FORMAT_VERSION,
-        "estimator": name,
-        "parameters": {k: _plain(k, v) for k, v in model.get_params(deep=False).items()},
-        "classes": _plain("classes_", model.classes_),
-        "n_features": int(model.n_features_in_),
-        "feature_names": None if names is None else names.tolist(),
-        "n_iter": int(model.n_iter_),
-        "fitted": {name: getattr(model, name) for name in model._fitted_numbers},
-    }
+def to_bytes(model: Any, **more: Any) -> bytes:
+    """The content of a model file; ``more`` are further entries of its JSON text."""
+    header = described(model) | more
     tensors: dict[str, NDArray[Any]] = {
         "digest": np.zeros(DIGEST_SIZE, dtype=np.uint8),
         "memory": model._learner.memory,
@@ -100,9 +83,31 @@ def to_bytes(model: Any) -> bytes:
     return bytes(content)
 
 
+def described(model: Any) -> dict[str, Any]:
+    """What a model file says of an estimator, besides the numbers it learned."""
+    name = type(model).__name__
+    if ESTIMATORS.get(name) is not type(model):
+        raise TypeError(
+            f"cannot save a {name}; save takes {', '.join(sorted(ESTIMATORS))} (for a Pipeline, "
+            "save its last step and keep the transformers with their own tools)"
+        )
+    check_is_fitted(model)
+    names = getattr(model, "feature_names_in_", None)
+    return {
+        "format": FORMAT_VERSION,
+        "estimator": name,
+        "parameters": {k: _plain(k, v) for k, v in model.get_params(deep=False).items()},
+        "classes": _plain("classes_", model.classes_),
+        "n_features": int(model.n_features_in_),
+        "feature_names": None if names is None else names.tolist(),
+        "n_iter": int(model.n_iter_),
+        "fitted": {name: getattr(model, name) for name in model._fitted_numbers},
+    }
+
+
 def from_bytes(content: bytes, name: str) -> Any:
     """The estimator that a model file holds."""
-    header = _checked_header(content, name)
+    header = checked_header(content, name)
     if header["format"] > FORMAT_VERSION:
         raise ModelFileError(
             f"{name} has model format {header['format']}, this ordspan reads up to "
@@ -125,7 +130,7 @@ def from_bytes(content: bytes, name: str) -> Any:
     return model
 
 
-def _checked_header(content: bytes, name: str) -> dict[str, Any]:
+def checked_header(content: bytes, name: str) -> dict[str, Any]:
     """The JSON text of a file whose digest agrees with every other byte of it."""
     try:
         start = _digest_start(content)
