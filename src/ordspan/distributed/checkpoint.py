@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 from pathlib import Path
+from reprlib import repr as short
 from typing import Any
 
 from ordspan.atomic import write_atomically
@@ -58,9 +59,9 @@ class Checkpoint:
         for key in sorted(then.keys() | now.keys()):
             if then.get(key) != now.get(key):
                 raise ValueError(
-                    f"the checkpoint {self.path} was made with {key} = {then.get(key)!r}, now it "
-                    f"is {now.get(key)!r}; give another checkpoint=, or delete the file to start "
-                    "anew"
+                    f"the checkpoint {self.path} was made with {key} = {short(then.get(key))}, "
+                    f"now it is {short(now.get(key))}; give another checkpoint=, or delete the "
+                    "file to start anew"
                 )
 
     def write(self, progress: dict[str, Any]) -> None:
@@ -72,4 +73,5 @@ class Checkpoint:
 
 def _flat(settings: dict[str, Any]) -> dict[str, Any]:
     """Parameters as settings of their own, so that a difference can be named."""
-    return {k: v for k, v in settings.items() if k != "parameters"} | settings["parameters"]
+    own = {f"estimator.{name}": value for name, value in settings["parameters"].items()}
+    return {name: value for name, value in settings.items() if name != "parameters"} | own

@@ -144,7 +144,10 @@ class Cluster:
     def _refusal(self, name: str, result: Any) -> Exception:
         """The error to raise for a block that did not finish."""
         if isinstance(result, CancelledError):
-            return self._lost(result)
+            reason = getattr(result, "reason", "cancelled")
+            if "connection" in reason:
+                return self._lost(reason)
+            return RuntimeError(f"{name}: taken back by Dask ({reason})" + GO_ON)
         error = result[1]
         if isinstance(error, KilledWorker):
             return RuntimeError(

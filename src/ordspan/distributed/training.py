@@ -150,7 +150,7 @@ def fit(
     >>> from ordspan.distributed import fit
     >>> data = synthetic(n=4000)
     >>> X, y = da.from_array(data.X, chunks=(1000, -1)), da.from_array(data.ranks, chunks=1000)
-    >>> with Client(processes=False, dashboard_address=None) as client:
+    >>> with Client(processes=False, dashboard_address=":0") as client:
     ...     model = fit(client, OrdinalPA(), X, y, rounds=2)
     >>> model.rounds_[1].rows, model.score(data.X, data.ranks)
     (4000, -0.53)
