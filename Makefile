@@ -40,6 +40,7 @@ bench: $(READY) ## measure every speed claim of the README, one table
 	$(BIN)/python benchmarks/bench_batch.py --save docs/benchmarks-batch.md
 	$(BIN)/python benchmarks/bench_metric.py --save docs/metrics.md
 	$(BIN)/python benchmarks/bench_reproduce.py --save docs/benchmarks-reproduce.md
+	$(BIN)/python benchmarks/bench_dask.py --save docs/benchmarks-dask.md
 
 clean: ## remove what the other verbs made
 	rm -rf $(VENV) build dist .pytest_cache .mypy_cache .ruff_cache .import_linter_cache

@@ -3,6 +3,7 @@
 import pytest
 
 import bench_batch
+import bench_dask
 import bench_foundation
 import bench_metric
 import bench_reproduce
@@ -28,3 +29,9 @@ def test_the_comparison_of_metrics_runs():
 
 def test_the_experiments_benchmark_runs():
     assert len(bench_reproduce.run(scale=0.0)) == 2
+
+
+def test_the_dask_benchmark_runs():
+    text = bench_dask.report(scale=0.0)
+    assert text.count("reached |") == 3
+    assert text.count("rounds or passes") == bench_dask.ROUNDS

@@ -85,6 +85,8 @@ class Cluster:
         arrived : callable, optional
             Told each result when it comes, in whatever order that is.
         """
+        if self.client.status != "running":
+            raise self._lost(f"the client is {self.client.status}")
         task = delayed(function, pure=False)
         tasks = [
             task(*arguments, dask_key_name=f"{label}-block-{number}-{self.token}")
@@ -94,45 +96,65 @@ class Cluster:
         numbers = {future.key: number for number, future in enumerate(futures)}
         found: list[Any] = [None] * len(futures)
         try:
-            for future, result in self._arrivals(futures):
-                number = numbers[future.key]
-                if future.status != "finished":
-                    raise self._refusal(names[number], result)
-                found[number] = result
-                arrived(result)
+            for batch in self._arrivals(futures):
+                for future in batch:
+                    if future.status != "finished":
+                        raise self._refusal(names[numbers[future.key]], future)
+                for future, result in zip(batch, self._gathered(batch), strict=True):
+                    found[numbers[future.key]] = result
+                    arrived(result)
         finally:
             for future in futures:
                 future.release()
         return found
 
-    def _arrivals(self, futures: list[Any]) -> Iterator[tuple[Any, Any]]:
-        """Futures and their results as they come; an error when nobody answers any more."""
-        waiting = as_completed(futures, with_results=True, raise_errors=False)
-        look_every = min(LOOK_SECONDS, self.timeout / 2)
-        last_sign = last_worker = time.monotonic()
+    def _arrivals(self, futures: list[Any]) -> Iterator[list[Any]]:
+        """Futures that have come to an end, as they do; an error when nobody answers any more."""
+        # on its own client's loop: another client of this process may be the default one
+        waiting = as_completed(futures, loop=self.client.loop)
+        self._heard_of_workers()
         while not waiting.is_empty():
             batch = waiting.next_batch(block=False)
-            yield from batch
             if batch:
-                last_sign = last_worker = time.monotonic()
-                continue
-            time.sleep(POLL_SECONDS)
-            if time.monotonic() - last_sign > look_every:
-                if self._n_workers():
-                    last_worker = time.monotonic()
-                elif time.monotonic() - last_worker > self.timeout:
-                    raise RuntimeError(
-                        f"the cluster at {self.address} has had no worker for {self.timeout:g} s"
-                        + GO_ON
-                    )
-                last_sign = time.monotonic()
+                yield batch
+                self._heard_of_workers()
+            else:
+                time.sleep(POLL_SECONDS)
+                self._look()
+
+    def _gathered(self, futures: list[Any]) -> list[Any]:
+        """Results of finished futures; made anew by Dask where their worker has died since."""
+        while True:
+            try:
+                return self._ask(lambda: self.client.gather(futures, asynchronous=True))
+            except TimeoutError:
+                self._look(at_once=True)
+            except (OSError, CancelledError) as error:
+                raise self._lost(error) from None
+
+    def _ask(self, question: Callable[[], Any]) -> Any:
+        return self.client.sync(question, callback_timeout=self.timeout / 2)
+
+    def _heard_of_workers(self) -> None:
+        self._last_look = self._last_worker = time.monotonic()
+
+    def _look(self, *, at_once: bool = False) -> None:
+        """See now and then whether the scheduler answers and has workers; an error if not."""
+        every = min(LOOK_SECONDS, self.timeout / 2)
+        if not at_once and time.monotonic() - self._last_look < every:
+            return
+        if self._n_workers():
+            self._heard_of_workers()
+        elif time.monotonic() - self._last_worker > self.timeout:
+            raise RuntimeError(
+                f"the cluster at {self.address} has had no worker for {self.timeout:g} s" + GO_ON
+            )
+        self._last_look = time.monotonic()
 
     def _n_workers(self) -> int:
         """How many workers the scheduler has; an error when it does not answer."""
         try:
-            threads = self.client.sync(
-                self.client.scheduler.ncores, callback_timeout=self.timeout / 2
-            )
+            threads = self._ask(self.client.scheduler.ncores)
         except (TimeoutError, OSError, RuntimeError, AttributeError) as error:
             raise self._lost(error) from None
         return len(threads)
@@ -141,26 +163,38 @@ class Cluster:
         reason = str(error) or f"no answer within {self.timeout / 2:g} s"
         return ConnectionError(f"lost the scheduler at {self.address}: {reason}" + GO_ON)
 
-    def _refusal(self, name: str, result: Any) -> Exception:
+    def _refusal(self, name: str, future: Any) -> Exception:
         """The error to raise for a block that did not finish."""
-        if isinstance(result, CancelledError):
-            reason = getattr(result, "reason", "cancelled")
+        error = _error_of(future)
+        if isinstance(error, CancelledError):
+            reason = getattr(error, "reason", "cancelled")
             if "connection" in reason:
                 return self._lost(reason)
             return RuntimeError(f"{name}: taken back by Dask ({reason})" + GO_ON)
-        error = result[1]
         if isinstance(error, KilledWorker):
             return RuntimeError(
                 f"{name}: every worker that took it died, {error.allowed_failures + 1} in a row; "
                 "is there too little memory for a block? cut the data into more blocks"
             )
-        message = (
-            str(error) if isinstance(error, ValueError) else f"{type(error).__name__}: {error}"
-        )
-        glue = ", " if message.startswith("row ") else ": "
-        refusal = ValueError(name + glue + message)
-        refusal.__cause__ = error
-        return refusal
+        return _named(name, error)
+
+
+def _named(name: str, error: Exception) -> ValueError:
+    """What a block raised, with the name of the block in front."""
+    kind = "" if isinstance(error, ValueError) else f"{type(error).__name__}: "
+    glue = ", " if not kind and str(error).startswith("row ") else ": "
+    refusal = ValueError(f"{name}{glue}{kind}{error}")
+    refusal.__cause__ = error
+    return refusal
+
+
+def _error_of(future: Any) -> Exception:
+    """Why a future that has come to an end did not finish."""
+    try:
+        future.result()
+    except Exception as error:
+        return error
+    raise AssertionError("the future finished")
 
 
 def _running(client: Any) -> Any:

@@ -33,8 +33,8 @@ def predict(model: Any, X: Any) -> Any:
     >>> import dask.array as da
     >>> from ordspan import OrdinalPA
     >>> from ordspan.distributed import predict
-    >>> model = OrdinalPA(random_state=0).fit([[0.0], [1.0], [2.0]], [1, 2, 3])
-    >>> lazy = predict(model, da.from_array([[2.0], [0.0]], chunks=1))
+    >>> model = OrdinalPA(random_state=0).fit([[-2.0], [0.0], [2.0]], [1, 2, 3])
+    >>> lazy = predict(model, da.from_array([[2.0], [-2.0]], chunks=1))
     >>> lazy.compute()
     array([3, 1])
     """

@@ -153,7 +153,7 @@ def fit(
     >>> with Client(processes=False, dashboard_address=":0") as client:
     ...     model = fit(client, OrdinalPA(), X, y, rounds=2)
     >>> model.rounds_[1].rows, model.score(data.X, data.ranks)
-    (4000, -0.53)
+    (4000, -0.5025)
     """
     model = _online(estimator)
     _check_settings(rounds, weights, timeout, retries)
