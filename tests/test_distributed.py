@@ -166,6 +166,25 @@ def test_svmlight_files_agree_on_their_columns(client, tmp_path, zero_based):
     np.testing.assert_allclose(model.coef_, dense.coef_, rtol=1e-9)
 
 
+@pytest.mark.parametrize(("persist", "times"), [(True, 1), (False, 3)])
+@pytest.mark.parametrize("kind", ["array", "frame"])
+def test_blocks_are_made_once_or_once_a_round(client, tmp_path, kind, persist, times):
+    def made(block):
+        (tmp_path / f"{time.time_ns()}-{os.getpid()}").touch()
+        return block
+
+    # rows and labels are made from the same blocks
+    if kind == "array":
+        both = lazy(np.column_stack([X, Y])).map_blocks(made, dtype=float, meta=X[:0])
+        rows, labels = both[:, :4], both[:, 4]
+    else:
+        frame = pd.DataFrame(X, columns=list("wxyz")).assign(grade=Y)
+        both = dd.from_pandas(frame, npartitions=4).map_partitions(made, meta=frame[:0])
+        rows, labels = both[list("wxyz")], both["grade"]
+    fit(client, OrdinalPA(), rows, labels, rounds=3, classes=CLASSES, persist=persist)
+    assert len(list(tmp_path.iterdir())) == 4 * times
+
+
 def test_a_mixture_is_an_ordinary_estimator(client, tmp_path):
     model = fit(client, OrdinalPA(random_state=0), lazy(X), lazy(SPANS), rounds=2)
     save(model, tmp_path / "model")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import dask
@@ -71,11 +72,19 @@ def _from_collections(cluster: Cluster, X: Any, y: Any, given: Any) -> Blocks:
         )
     sizes = [None] * len(rows) if is_frame(X) else _sizes(X)
     names = [f"block {number}" for number in range(len(rows))]
-    labels = cluster.keep(labels)
+    rows, labels = _kept(cluster, rows, labels)
     unknown = [(part,) for part in labels] if given is None else []
     looks = cluster.run(_distinct_labels, unknown, names, "ordspan-labels")
     classes = _union(looks, names, given)
-    return Blocks(cluster.keep(rows), labels, names, sizes, _sample(X), classes)
+    return Blocks(rows, labels, names, sizes, _sample(X), classes)
+
+
+def _kept(
+    cluster: Cluster, rows: Sequence[Delayed], labels: Sequence[Delayed]
+) -> tuple[list[Delayed], list[Delayed]]:
+    """Rows and labels on the workers, in one call: what both are made from is made once."""
+    both = cluster.keep([*rows, *labels])
+    return both[: len(rows)], both[len(rows) :]
 
 
 def _labels_beside(X: Any, y: Any) -> Any:
@@ -94,9 +103,10 @@ def _labels_beside(X: Any, y: Any) -> Any:
 
 def _pieces(collection: Any) -> list[Delayed]:
     """The blocks of a collection, one by one."""
-    # Dask would read several Parquet partitions as one, and not as many of X as of y
-    with dask.config.set({"optimization.tune.active": False}):
-        return list(np.ravel(collection.to_delayed()))
+    # not optimised: X and y would no longer share what both are made from, and of Parquet files
+    # Dask would read several as one, and not as many for X as for y
+    pieces = collection.to_delayed(optimize_graph=False)
+    return pieces.ravel().tolist() if isinstance(pieces, np.ndarray) else pieces
 
 
 def _sizes(X: Any) -> list[int | None]:
@@ -139,7 +149,7 @@ def _from_files(
         for number, path in enumerate(paths)
     ]
     rows, labels = zip(*pairs, strict=True)
-    return Blocks(cluster.keep(rows), cluster.keep(labels), names, paths, sample, classes)
+    return Blocks(*_kept(cluster, rows, labels), names, paths, sample, classes)
 
 
 class DistinctLabels(NamedTuple):

@@ -57,9 +57,8 @@ class Cluster:
         except OSError as error:
             raise self._lost(error) from None
 
-    def keep(self, blocks: Any) -> list[Delayed]:
+    def keep(self, blocks: list[Delayed]) -> list[Delayed]:
         """The blocks, on the workers from now on unless each round is to make them anew."""
-        blocks = list(blocks)
         return list(self.client.persist(blocks, retries=self.retries)) if self.persist else blocks
 
     def run(
