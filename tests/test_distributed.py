@@ -282,6 +282,45 @@ def test_a_worker_killed_in_the_middle_of_a_round_changes_nothing(client, persis
     assert killed[0] not in client.run(os.getpid).values()
 
 
+@pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="needs a signal that Windows has not")
+def test_a_block_that_kills_its_workers_is_named(client):
+    def deadly(block, block_info=None):
+        if block_info[0]["chunk-location"][0] == 2:
+            os.kill(os.getpid(), signal.SIGKILL)
+        return block
+
+    def allow(deaths):
+        return client.run_on_scheduler(
+            lambda dask_scheduler: setattr(dask_scheduler, "allowed_failures", deaths)
+        )
+
+    allow(0)
+    rows = lazy(X).map_blocks(deadly, dtype=float, meta=X[:0])
+    with pytest.raises(RuntimeError, match=r"^block 2: every worker that took it died, 1 in a row"):
+        fit(client, OrdinalPA(), rows, lazy(Y), rounds=1, classes=CLASSES, persist=False)
+    allow(3)
+    client.wait_for_workers(2, timeout=60)
+
+
+def test_a_cluster_that_loses_its_last_worker_is_an_error_in_time():
+    with (
+        LocalCluster(n_workers=1, processes=False, dashboard_address=":0") as cluster,
+        Client(cluster, set_as_default=False) as lonely,
+    ):
+        started = time.monotonic()
+        with pytest.raises(RuntimeError, match="has had no worker for 1 s; with checkpoint=PATH"):
+            fit(
+                lonely,
+                OrdinalPA(),
+                lazy(X),
+                lazy(Y),
+                rounds=2,
+                timeout=1,
+                progress=lambda progress: progress.done == 4 and cluster.scale(0),
+            )
+        assert time.monotonic() - started < 10
+
+
 def test_a_bad_row_names_its_block_and_row_and_leaves_the_model_unchanged(client):
     bad = X.copy()
     bad[217, 1] = np.nan
