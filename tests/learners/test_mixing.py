@@ -104,17 +104,18 @@ def test_what_the_metrics_gather_adds_up():
 def test_mixed_thresholds_stay_sorted_to_the_bit():
     """Also where neighbours are equal or one rounding apart, and shares are awkward."""
     rng = np.random.default_rng(0)
-    start = LinearLearner(1, 8).memory
+    inner = slice(10, 17)
+
+    def some_learner(base):
+        memory = LinearLearner(1, 8).memory
+        steps = rng.choice([0.0, np.spacing(abs(base)), 1e-3], size=7)
+        memory[inner] = np.maximum.accumulate(base + np.cumsum(steps))
+        return memory
+
     for _ in range(2000):
-        ends = []
-        for _ in range(rng.integers(2, 9)):
-            end = start.copy()
-            base = rng.standard_normal() * 10.0 ** rng.integers(-3, 4)
-            steps = rng.choice([0.0, np.spacing(abs(base)), 1e-3], size=7)
-            end[10:17] = np.maximum.accumulate(base + np.cumsum(steps))
-            ends.append(end)
+        start, *ends = (some_learner(b) for b in rng.standard_normal(rng.integers(3, 9)) * 10)
         share = rng.dirichlet(np.full(len(ends), 0.3))
         mixed = mix(start, ends, share.tolist())
-        assert (np.diff(mixed[10:17]) >= 0).all()
+        assert (np.diff(mixed[inner]) >= 0).all()
         assert mixed[9] == -np.inf
         assert mixed[17] == np.inf
