@@ -7,6 +7,7 @@ size. Wall clock, since the work is done in other processes.
 
 from __future__ import annotations
 
+import os
 import statistics
 import time
 from collections.abc import Callable
@@ -25,6 +26,7 @@ from ordspan.distributed import fit
 from ordspan.learners.mixing import mix
 
 N_ROWS, WIDTH, N_CLASSES, N_BLOCKS, ROUNDS = 2_000_000, 136, 5, 16, 3
+N_MANY = 128
 NOISE = 0.5
 CLASSES = list(range(1, N_CLASSES + 1))
 
@@ -35,10 +37,12 @@ class Figures(NamedTuple):
     errors: dict[int, tuple[list[float], list[float]]]  # by rows: mixed and serial, by round
     one_worker: float  # seconds a round
     two_workers: float
-    empty_round: float  # seconds of a round whose blocks hold next to nothing
+    per_block: float  # processor seconds of client and scheduler for each further block
     mixing: float  # seconds a block
     moved: float  # bytes a round
     serial: float  # seconds of a pass without Dask
+    busy_one: tuple[float, float]  # processor seconds a round: the worker, client and scheduler
+    busy_two: tuple[float, float]  # the same with two workers, of the busier one
 
 
 def make_rows(number: int, n: int) -> np.ndarray:
@@ -57,16 +61,16 @@ def grades(rows: np.ndarray) -> np.ndarray:
     return np.searchsorted(edges, score) + 1
 
 
-def on_workers(client: Client, n: int) -> tuple[da.Array, da.Array]:
+def on_workers(client: Client, n: int, blocks: int = N_BLOCKS) -> tuple[da.Array, da.Array]:
     """The rows and labels of all blocks, made on the workers and kept there."""
-    size = n // N_BLOCKS
+    size = n // blocks
 
     def make(block_info: Any = None) -> np.ndarray:
         return make_rows(block_info[None]["chunk-location"][0], size)
 
     both = da.map_blocks(
         make,
-        chunks=((size,) * N_BLOCKS, (WIDTH + 1,)),
+        chunks=((size,) * blocks, (WIDTH + 1,)),
         dtype=np.float32,
         meta=np.empty((0, 0), dtype=np.float32),
     )
@@ -114,6 +118,18 @@ def clocked(work: Callable[[], object]) -> float:
     start = time.perf_counter()
     work()
     return time.perf_counter() - start
+
+
+def busy(client: Client, data: tuple[da.Array, da.Array]) -> tuple[float, float]:
+    """Processor seconds a round of the busiest worker, and of this process: client and scheduler.
+
+    Unlike the wall clock they hardly depend on what else the machine is doing.
+    """
+    before, own = client.run(time.process_time), time.process_time()
+    train(client, data)
+    own = time.process_time() - own
+    after = client.run(time.process_time)
+    return max(after[w] - before[w] for w in after) / ROUNDS, own / ROUNDS
 
 
 def train(client: Client, data: tuple[da.Array, da.Array], rounds: int = ROUNDS) -> OrdinalPA:
@@ -172,23 +188,27 @@ def measure(n: int, repeats: int) -> Figures:
                 data_of_two = on_workers(two, max(size, 2 * N_BLOCKS))
                 serial, pass_seconds = serial_errors(max(size, 2 * N_BLOCKS), test)
                 errors[size] = mixed_errors(two, data_of_two, test), serial
-            tiny = on_workers(two, 2 * N_BLOCKS)
+            few, many = (on_workers(two, 2 * blocks, blocks) for blocks in (N_BLOCKS, N_MANY))
             moved = bytes_moved(two, lambda: train(two, data_of_two)) / ROUNDS
         pairs = [
             (clocked(lambda: train(one, data_of_one)), clocked(lambda: train(two, data_of_two)))
             for _ in range(repeats)
         ]
-        empty = min(clocked(lambda: train(two, tiny)) for _ in range(repeats))
+        busy_one = min(busy(one, data_of_one) for _ in range(repeats))
+        busy_two = min(busy(two, data_of_two) for _ in range(repeats))
+        more = min(busy(two, many)[1] for _ in range(3)) - min(busy(two, few)[1] for _ in range(3))
     # the least disturbed of each: wall clock only ever errs by being too long
     slow, fast = (min(times) for times in zip(*pairs, strict=True))
     return Figures(
         errors,
         slow / ROUNDS,
         fast / ROUNDS,
-        empty / ROUNDS,
+        more / (N_MANY - N_BLOCKS),
         mixing_seconds(),
         moved,
         pass_seconds,
+        busy_one,
+        busy_two,
     )
 
 
@@ -226,9 +246,12 @@ def report(scale: float = 1.0) -> str:
     """The bars, the errors by round, and the figures of the cost model, as Markdown."""
     n = max(N_BLOCKS * 20, int(N_ROWS * scale))
     found = measure(n, repeats=7 if scale > 0 else 1)
-    lines = [table(rows_of(found, n), "Training on Dask"), f"dask {version('dask')}."]
+    load = f"{os.getloadavg()[0]:.1f}" if hasattr(os, "getloadavg") else "unknown"
+    lines = [table(rows_of(found, n), "Training on Dask")]
+    lines.append(f"dask {version('dask')}; load of the machine at the end: {load}.")
     lines += ["", *error_table(found.errors)]
     per_row = 1e9 / n
+    free = sum(found.busy_one) / sum(found.busy_two)
     lines += [
         "",
         "| what the cost model is made from | measured |",
@@ -236,7 +259,13 @@ def report(scale: float = 1.0) -> str:
         f"| a pass of partial_fit without Dask | {found.serial * per_row:.0f} ns a row |",
         f"| a round on 1 worker, its errors counted | {found.one_worker * per_row:.0f} ns a row |",
         f"| a round on 2 workers | {found.two_workers * per_row:.0f} ns a row |",
-        f"| a round of {N_BLOCKS} blocks of 2 rows | {found.empty_round * 1e3:.1f} ms |",
+        f"| processor time a round, 1 worker: worker, client and scheduler | "
+        f"{found.busy_one[0]:.3f} s, {found.busy_one[1]:.3f} s |",
+        f"| processor time a round, 2 workers: the busier, client and scheduler | "
+        f"{found.busy_two[0]:.3f} s, {found.busy_two[1]:.3f} s |",
+        f"| 2 workers against 1 that these would make where cores are free | {free:.2f} × |",
+        f"| processor time of client and scheduler, each further block | "
+        f"{found.per_block * 1e3:.1f} ms |",
         f"| mixing, a block | {found.mixing * 1e6:.1f} µs |",
         f"| written by all processes in a round | {found.moved / 1e3:.0f} kB |",
     ]
