@@ -132,6 +132,12 @@ def busy(client: Client, data: tuple[da.Array, da.Array]) -> tuple[float, float]
     return max(after[w] - before[w] for w in after) / ROUNDS, own / ROUNDS
 
 
+def least(pairs: list[tuple[float, float]]) -> tuple[float, float]:
+    """The least disturbed of each: on a busy machine times only ever err by being too long."""
+    firsts, seconds = zip(*pairs, strict=True)
+    return min(firsts), min(seconds)
+
+
 def train(client: Client, data: tuple[da.Array, da.Array], rounds: int = ROUNDS) -> OrdinalPA:
     return fit(client, OrdinalPA(classes=CLASSES), *data, rounds=rounds)
 
@@ -194,11 +200,10 @@ def measure(n: int, repeats: int) -> Figures:
             (clocked(lambda: train(one, data_of_one)), clocked(lambda: train(two, data_of_two)))
             for _ in range(repeats)
         ]
-        busy_one = min(busy(one, data_of_one) for _ in range(repeats))
-        busy_two = min(busy(two, data_of_two) for _ in range(repeats))
+        busy_one = least([busy(one, data_of_one) for _ in range(repeats)])
+        busy_two = least([busy(two, data_of_two) for _ in range(repeats)])
         more = min(busy(two, many)[1] for _ in range(3)) - min(busy(two, few)[1] for _ in range(3))
-    # the least disturbed of each: wall clock only ever errs by being too long
-    slow, fast = (min(times) for times in zip(*pairs, strict=True))
+    slow, fast = least(pairs)
     return Figures(
         errors,
         slow / ROUNDS,

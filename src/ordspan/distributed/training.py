@@ -159,7 +159,7 @@ def fit(
     _check_settings(rounds, weights, timeout, retries)
     cluster = Cluster(client, timeout=timeout, retries=retries, persist=persist)
     given = model.classes if classes is None else classes
-    options = FileOptions(label, lower, upper, features, drop)
+    options = FileOptions(label, lower, upper, features, tuple(drop))
     blocks = blocks_of(cluster, X, y, given, options)
     _prepare(model, blocks)
     settings = {"weights": weights, "shuffle": shuffle, "blocks": blocks.marks}
@@ -233,9 +233,9 @@ def _seed(model: Any) -> int:
     given = model.random_state
     if given is None:
         return int(np.random.SeedSequence().generate_state(1)[0])
-    if isinstance(given, numbers.Integral):
+    if isinstance(given, numbers.Integral) and int(given) >= 0:
         return int(given)
-    raise ValueError(f"shuffle=True needs random_state to be a whole number or None, not {given!r}")
+    raise ValueError(f"shuffle=True needs random_state to be None or a whole number, not {given!r}")
 
 
 def _teller(
