@@ -28,7 +28,7 @@ _HOMES = {
     "load": "ordspan.modelfile",
     "save": "ordspan.modelfile",
 }
-_ROOMS = ("bounds", "data", "distributed", "learners", "metrics")
+_ROOMS = ("bounds", "data", "learners", "metrics")
 
 __all__ = [
     "MulticlassPA",
