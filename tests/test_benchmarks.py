@@ -3,6 +3,7 @@
 import pytest
 
 import bench_batch
+import bench_dask
 import bench_files
 import bench_foundation
 import bench_metric
@@ -33,3 +34,9 @@ def test_the_experiments_benchmark_runs():
 
 def test_the_benchmark_of_files_runs():
     assert len(bench_files.run(scale=0.0)) >= 5
+
+
+def test_the_dask_benchmark_runs():
+    text = bench_dask.report(scale=0.0)
+    assert text.count("reached |") == 3
+    assert text.count("ns a row") == 3

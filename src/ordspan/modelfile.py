@@ -92,7 +92,7 @@ def load(path: str | os.PathLike[str]) -> Any:
 def to_bytes(model: Any, **notes: Any) -> bytes:
     """The content of a model file; ``notes`` are plain values kept beside the model."""
     tabular = isinstance(model, TabularModel)
-    header = _estimator_header(model.estimator if tabular else model)
+    header = described(model.estimator if tabular else model)
     tensors: dict[str, NDArray[Any]] = {
         "digest": np.zeros(DIGEST_SIZE, dtype=np.uint8),
         "memory": (model.estimator if tabular else model)._learner.memory,
@@ -105,28 +105,6 @@ def to_bytes(model: Any, **notes: Any) -> bytes:
     start = _digest_start(content)
     content[start : start + DIGEST_SIZE] = hashlib.sha256(content).digest()
     return bytes(content)
-
-
-def _estimator_header(model: Any) -> dict[str, Any]:
-    """What a file says of an estimator, in plain values."""
-    name = type(model).__name__
-    if ESTIMATORS.get(name) is not type(model):
-        raise TypeError(
-            f"cannot save a {name}; save takes {', '.join(sorted(ESTIMATORS))} (for a Pipeline, "
-            "save its last step and keep the transformers with their own tools)"
-        )
-    check_is_fitted(model)
-    names = getattr(model, "feature_names_in_", None)
-    return {
-        "format": FORMAT_VERSION,
-        "estimator": name,
-        "parameters": {k: _plain(k, v) for k, v in model.get_params(deep=False).items()},
-        "classes": _plain("classes_", model.classes_),
-        "n_features": int(model.n_features_in_),
-        "feature_names": None if names is None else names.tolist(),
-        "n_iter": int(model.n_iter_),
-        "fitted": {name: getattr(model, name) for name in model._fitted_numbers},
-    }
 
 
 def _table_header(model: TabularModel) -> dict[str, Any]:
@@ -152,6 +130,28 @@ def _with_table(estimator: Any, header: dict[str, Any], scale: NDArray[Any]) -> 
         FileOptions(**header["options"]),
         header["training"],
     )
+
+
+def described(model: Any) -> dict[str, Any]:
+    """What a model file says of an estimator, besides the numbers it learned."""
+    name = type(model).__name__
+    if ESTIMATORS.get(name) is not type(model):
+        raise TypeError(
+            f"cannot save a {name}; save takes {', '.join(sorted(ESTIMATORS))} (for a Pipeline, "
+            "save its last step and keep the transformers with their own tools)"
+        )
+    check_is_fitted(model)
+    names = getattr(model, "feature_names_in_", None)
+    return {
+        "format": FORMAT_VERSION,
+        "estimator": name,
+        "parameters": {k: _plain(k, v) for k, v in model.get_params(deep=False).items()},
+        "classes": _plain("classes_", model.classes_),
+        "n_features": int(model.n_features_in_),
+        "feature_names": None if names is None else names.tolist(),
+        "n_iter": int(model.n_iter_),
+        "fitted": {name: getattr(model, name) for name in model._fitted_numbers},
+    }
 
 
 def from_bytes(content: bytes, name: str) -> Any:

@@ -98,13 +98,22 @@ def check_classes(classes: Any) -> NDArray[Any]:
     return order
 
 
-def infer_classes(*labels: NDArray[Any]) -> NDArray[Any]:
-    """All labels that occur, sorted; sorting words is a guess, so it warns."""
+def distinct(*labels: NDArray[Any]) -> NDArray[Any]:
+    """All labels that occur, sorted, without open ends.
+
+    >>> distinct(np.array([2.0, np.nan]), np.array([2.0, 1.0]))
+    array([1., 2.])
+    """
     known = [v[~is_open(v)] for v in labels]
     # objects that only made room for an open end are numbers or words again
-    found = np.unique(
+    return np.unique(
         np.concatenate([np.array(v.tolist()) if v.dtype == object else v for v in known])
     )
+
+
+def infer_classes(*labels: NDArray[Any]) -> NDArray[Any]:
+    """All labels that occur, sorted; sorting words is a guess, so it warns."""
+    found = distinct(*labels)
     if found.dtype.kind in "OU" and found.size > 1:
         warnings.warn(
             f"the order of the classes was not given, so they were sorted: {shown(found)}; "

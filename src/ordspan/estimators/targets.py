@@ -84,20 +84,29 @@ def _from_pandas_interval(y: Any) -> Labels:
     return Labels(np.asarray(y.left), np.asarray(y.right), None)
 
 
+def ends(labels: Labels) -> tuple[NDArray[Any], ...]:
+    """The columns of labels: one of exact ones, two of intervals."""
+    return (labels.lower,) if labels.lower is labels.upper else (labels.lower, labels.upper)
+
+
+def refuse_missing(labels: Labels) -> None:
+    """Refuse an exact label that is missing: only the ends of intervals can be open."""
+    if labels.lower is labels.upper and is_open(labels.lower).any():
+        row = int(np.argmax(is_open(labels.lower)))
+        raise ValueError(
+            f"Input y contains NaN, infinity or a missing value: row {row} is "
+            f"{labels.lower[row]!r}; only an interval can have an open end"
+        )
+
+
 def find_classes(labels: Labels, given: Any) -> NDArray[Any]:
     """The order of the classes: the given one, the container's own, or sorted labels."""
     if given is not None:
         return check_classes(given)
     if labels.order is not None:
         return check_classes(labels.order)
-    exact = labels.lower is labels.upper
-    if exact and is_open(labels.lower).any():
-        row = int(np.argmax(is_open(labels.lower)))
-        raise ValueError(
-            f"Input y contains NaN, infinity or a missing value: row {row} is "
-            f"{labels.lower[row]!r}; only an interval can have an open end"
-        )
-    found = infer_classes(labels.lower) if exact else infer_classes(labels.lower, labels.upper)
+    refuse_missing(labels)
+    found = infer_classes(*ends(labels))
     if found.dtype.kind == "f" and (found != np.floor(found)).any():
         raise ValueError(
             f"Unknown label type: continuous. Labels like {shown(found)} seem to be measurements; "

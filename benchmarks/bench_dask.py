@@ -1,0 +1,281 @@
+"""What does training on Dask cost, and what does it gain, with one and two worker processes?
+
+Data like MSLR's in shape (136 float32 features, 5 grades), made on the workers in 16 blocks.
+``make bench`` runs this at full size and writes docs/benchmarks-dask.md; the tests run it at toy
+size. Wall clock, since the work is done in other processes.
+"""
+
+from __future__ import annotations
+
+import os
+import statistics
+import time
+from collections.abc import Callable
+from importlib.metadata import version
+from statistics import NormalDist
+from typing import Any, NamedTuple
+
+import dask.array as da
+import numpy as np
+from distributed import Client, LocalCluster, wait
+from distributed.comm.tcp import TCP
+
+from measuring import Row, command, table
+from ordspan import OrdinalPA
+from ordspan.distributed import fit
+from ordspan.learners.mixing import mix
+
+N_ROWS, WIDTH, N_CLASSES, N_BLOCKS, ROUNDS = 2_000_000, 136, 5, 16, 3
+N_MANY = 128
+NOISE = 0.5
+CLASSES = list(range(1, N_CLASSES + 1))
+
+
+class Figures(NamedTuple):
+    """What the cost model is made from."""
+
+    errors: dict[int, tuple[list[float], list[float]]]  # by rows: mixed and serial, by round
+    one_worker: float  # seconds a round
+    two_workers: float
+    per_block: float  # processor seconds of client and scheduler for each further block
+    mixing: float  # seconds a block
+    moved: float  # bytes a round
+    serial: float  # seconds of a pass without Dask
+    busy_one: tuple[float, float]  # processor seconds a round: the worker, client and scheduler
+    busy_two: tuple[float, float]  # the same with two workers, of the busier one
+
+
+def make_rows(number: int, n: int) -> np.ndarray:
+    """Block ``number``: standard normal rows, and the noise of their scores in a last column."""
+    rng = np.random.default_rng([1, number])
+    return rng.standard_normal((n, WIDTH + 1), dtype=np.float32)
+
+
+def grades(rows: np.ndarray) -> np.ndarray:
+    """Five grades of equal chance of a noisy linear score of the rows."""
+    direction = np.random.default_rng(0).standard_normal(WIDTH)
+    direction /= np.linalg.norm(direction)
+    score = rows[:, :WIDTH] @ direction + NOISE * rows[:, WIDTH]
+    normal = NormalDist(sigma=float(np.hypot(1.0, NOISE)))
+    edges = [normal.inv_cdf(i / N_CLASSES) for i in range(1, N_CLASSES)]
+    return np.searchsorted(edges, score) + 1
+
+
+def on_workers(client: Client, n: int, blocks: int = N_BLOCKS) -> tuple[da.Array, da.Array]:
+    """The rows and labels of all blocks, made on the workers and kept there."""
+    size = n // blocks
+
+    def make(block_info: Any = None) -> np.ndarray:
+        return make_rows(block_info[None]["chunk-location"][0], size)
+
+    both = da.map_blocks(
+        make,
+        chunks=((size,) * blocks, (WIDTH + 1,)),
+        dtype=np.float32,
+        meta=np.empty((0, 0), dtype=np.float32),
+    )
+    # contiguous, as rows come from files: a view of fewer columns would be copied in each round
+    X = both.map_blocks(
+        lambda rows: np.ascontiguousarray(rows[:, :WIDTH]),
+        chunks=(both.chunks[0], (WIDTH,)),
+        dtype=np.float32,
+    )
+    y = both.map_blocks(grades, drop_axis=1, dtype=np.int64)
+    X, y = client.persist([X, y])
+    wait([X, y])
+    return X, y
+
+
+def count_bytes() -> None:
+    """Count from now on what this process writes to other processes."""
+    if hasattr(TCP, "ordspan_bytes"):
+        return
+    TCP.ordspan_bytes = 0
+    plain = TCP.write
+
+    async def counted(self: TCP, *args: Any, **kwargs: Any) -> int:
+        size = await plain(self, *args, **kwargs)
+        TCP.ordspan_bytes += size
+        return size
+
+    TCP.write = counted
+
+
+def bytes_so_far() -> int:
+    return TCP.ordspan_bytes
+
+
+def bytes_moved(client: Client, work: Callable[[], object]) -> int:
+    """Bytes that the client, the scheduler and the workers write to each other meanwhile."""
+    count_bytes()
+    client.run(count_bytes)
+    before = bytes_so_far() + sum(client.run(bytes_so_far).values())
+    work()
+    return bytes_so_far() + sum(client.run(bytes_so_far).values()) - before
+
+
+def clocked(work: Callable[[], object]) -> float:
+    start = time.perf_counter()
+    work()
+    return time.perf_counter() - start
+
+
+def busy(client: Client, data: tuple[da.Array, da.Array]) -> tuple[float, float]:
+    """Processor seconds a round of the busiest worker, and of this process: client and scheduler.
+
+    Unlike the wall clock they hardly depend on what else the machine is doing.
+    """
+    before, own = client.run(time.process_time), time.process_time()
+    train(client, data)
+    own = time.process_time() - own
+    after = client.run(time.process_time)
+    return max(after[w] - before[w] for w in after) / ROUNDS, own / ROUNDS
+
+
+def least(pairs: list[tuple[float, float]]) -> tuple[float, float]:
+    """The least disturbed of each: on a busy machine times only ever err by being too long."""
+    firsts, seconds = zip(*pairs, strict=True)
+    return min(firsts), min(seconds)
+
+
+def train(client: Client, data: tuple[da.Array, da.Array], rounds: int = ROUNDS) -> OrdinalPA:
+    return fit(client, OrdinalPA(classes=CLASSES), *data, rounds=rounds)
+
+
+def local_cluster(n_workers: int) -> LocalCluster:
+    return LocalCluster(
+        n_workers=n_workers, threads_per_worker=1, memory_limit=0, dashboard_address=":0"
+    )
+
+
+def error_of(model: OrdinalPA, test: np.ndarray) -> float:
+    return -model.score(np.ascontiguousarray(test[:, :WIDTH]), grades(test))
+
+
+def serial_errors(n: int, test: np.ndarray) -> tuple[list[float], float]:
+    """Test error after each pass of partial_fit over the same blocks, and seconds of a pass."""
+    parts = [make_rows(number, n // N_BLOCKS) for number in range(N_BLOCKS)]
+    pairs = [(np.ascontiguousarray(rows[:, :WIDTH]), grades(rows)) for rows in parts]
+    del parts
+    model, errors, times = OrdinalPA(classes=CLASSES), [], []
+    OrdinalPA(classes=CLASSES).partial_fit(*pairs[0])
+    for _ in range(ROUNDS):
+        times.append(clocked(lambda: [model.partial_fit(X, y) for X, y in pairs]))
+        errors.append(error_of(model, test))
+    return errors, statistics.median(times)
+
+
+def mixed_errors(client: Client, data: tuple[da.Array, da.Array], test: np.ndarray) -> list[float]:
+    """Test error after each round."""
+    return [error_of(train(client, data, rounds), test) for rounds in range(1, ROUNDS + 1)]
+
+
+def mixing_seconds() -> float:
+    """Time to mix one block into the whole, without Dask."""
+    learner = OrdinalPA()._make_learner(WIDTH, N_CLASSES)
+    ends = [learner.memory] * 1000
+    return clocked(lambda: mix(learner.memory, ends, [1 / 1000] * 1000)) / 1000
+
+
+def measure(n: int, repeats: int) -> Figures:
+    test = make_rows(N_BLOCKS, max(200, n // 20))
+    errors = {}
+    with (
+        local_cluster(1) as small,
+        local_cluster(2) as large,
+        Client(small) as one,
+        Client(large) as two,
+    ):
+        with one.as_current():
+            data_of_one = on_workers(one, n)
+            train(one, data_of_one, rounds=1)  # compiled before the clock starts
+        with two.as_current():
+            for size in (n // 100, n // 10, n):
+                data_of_two = on_workers(two, max(size, 2 * N_BLOCKS))
+                serial, pass_seconds = serial_errors(max(size, 2 * N_BLOCKS), test)
+                errors[size] = mixed_errors(two, data_of_two, test), serial
+            few, many = (on_workers(two, 2 * blocks, blocks) for blocks in (N_BLOCKS, N_MANY))
+            moved = bytes_moved(two, lambda: train(two, data_of_two)) / ROUNDS
+        pairs = [
+            (clocked(lambda: train(one, data_of_one)), clocked(lambda: train(two, data_of_two)))
+            for _ in range(repeats)
+        ]
+        busy_one = least([busy(one, data_of_one) for _ in range(repeats)])
+        busy_two = least([busy(two, data_of_two) for _ in range(repeats)])
+        more = min(busy(two, many)[1] for _ in range(3)) - min(busy(two, few)[1] for _ in range(3))
+    slow, fast = least(pairs)
+    return Figures(
+        errors,
+        slow / ROUNDS,
+        fast / ROUNDS,
+        more / (N_MANY - N_BLOCKS),
+        mixing_seconds(),
+        moved,
+        pass_seconds,
+        busy_one,
+        busy_two,
+    )
+
+
+def rows_of(found: Figures, n: int) -> list[Row]:
+    size = f"OrdinalPA(), {n:,} × {WIDTH} float32, {N_BLOCKS} blocks, {ROUNDS} rounds"
+    mixed, serial = (errors[-1] for errors in found.errors[n])
+    speed = f"{n / found.two_workers:,.0f} rows a second"
+    return [
+        Row.at_most(
+            f"{size}: test MAE ({mixed:.4f}, serial {serial:.4f}) against {ROUNDS} serial passes",
+            mixed / serial,
+            1.01,
+        ),
+        Row.at_least(
+            f"{size}: throughput of 2 workers ({speed}) against 1",
+            found.one_worker / found.two_workers,
+            1.6,
+        ),
+        Row.at_most(f"{size}: moved a round, beyond the data", found.moved / 1e6, 1.0, " MB"),
+    ]
+
+
+def error_table(errors: dict[int, tuple[list[float], list[float]]]) -> list[str]:
+    """Test error by round, and by pass of partial_fit over the same blocks."""
+    rounds = range(1, ROUNDS + 1)
+    head = [f"after {r} {kind}" for kind in ("rounds", "serial passes") for r in rounds]
+    lines = ["| rows | " + " | ".join(head) + " |", "|---" * (1 + len(head)) + "|"]
+    for size, (mixed, serial) in errors.items():
+        cells = [f"{error:.4f}" for error in (*mixed, *serial)]
+        lines.append(f"| {size:,} | " + " | ".join(cells) + " |")
+    return lines
+
+
+def report(scale: float = 1.0) -> str:
+    """The bars, the errors by round, and the figures of the cost model, as Markdown."""
+    n = max(N_BLOCKS * 20, int(N_ROWS * scale))
+    found = measure(n, repeats=7 if scale > 0 else 1)
+    load = f"{os.getloadavg()[0]:.1f}" if hasattr(os, "getloadavg") else "unknown"
+    lines = [table(rows_of(found, n), "Training on Dask")]
+    lines.append(f"dask {version('dask')}; load of the machine at the end: {load}.")
+    lines += ["", *error_table(found.errors)]
+    per_row = 1e9 / n
+    free = sum(found.busy_one) / sum(found.busy_two)
+    lines += [
+        "",
+        "| what the cost model is made from | measured |",
+        "|---|---|",
+        f"| a pass of partial_fit without Dask | {found.serial * per_row:.0f} ns a row |",
+        f"| a round on 1 worker, its errors counted | {found.one_worker * per_row:.0f} ns a row |",
+        f"| a round on 2 workers | {found.two_workers * per_row:.0f} ns a row |",
+        f"| processor time a round, 1 worker: worker, client and scheduler | "
+        f"{found.busy_one[0]:.3f} s, {found.busy_one[1]:.3f} s |",
+        f"| processor time a round, 2 workers: the busier, client and scheduler | "
+        f"{found.busy_two[0]:.3f} s, {found.busy_two[1]:.3f} s |",
+        f"| 2 workers against 1 that these would make where cores are free | {free:.2f} × |",
+        f"| processor time of client and scheduler, each further block | "
+        f"{found.per_block * 1e3:.1f} ms |",
+        f"| mixing, a block | {found.mixing * 1e6:.1f} µs |",
+        f"| written by all processes in a round | {found.moved / 1e3:.0f} kB |",
+    ]
+    return "\n".join(lines) + "\n"
+
+
+if __name__ == "__main__":
+    command(report, __doc__)

@@ -1,0 +1,16 @@
+"""More data than one machine: training and prediction on Dask; takes a client, never makes one."""
+
+from importlib import import_module
+
+for _part in ("dask", "distributed", "pandas", "pyarrow"):
+    try:
+        import_module(_part)
+    except ModuleNotFoundError:
+        raise ModuleNotFoundError(
+            f"training on Dask needs {_part}: pip install 'ordspan[dask]'", name=_part
+        ) from None
+
+from ordspan.distributed.prediction import predict  # noqa: E402
+from ordspan.distributed.training import Progress, Round, fit  # noqa: E402
+
+__all__ = ["Progress", "Round", "fit", "predict"]

@@ -1,0 +1,186 @@
+"""Rows and labels as blocks on a cluster, whatever they come in."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import dask
+import dask.array as da
+import numpy as np
+from dask.delayed import Delayed, delayed
+from numpy.typing import NDArray
+
+from ordspan.core.labels import distinct, shown
+from ordspan.distributed import files
+from ordspan.distributed.cluster import Cluster
+from ordspan.estimators.targets import Labels, ends, find_classes, read_labels, refuse_missing
+
+
+class Blocks(NamedTuple):
+    """Rows and labels of every block, not computed yet, and what is known of them before."""
+
+    rows: list[Delayed]
+    labels: list[Delayed]
+    names: list[str]  # for messages
+    marks: list[Any]  # by which a checkpoint knows them again: numbers of rows, names of files
+    sample: Any  # one made-up row with the right number and names of columns
+    classes: NDArray[Any]
+
+
+def is_frame(collection: Any) -> bool:
+    """Whether a collection is a Dask data frame; Dask's data frames are not imported to ask."""
+    return dask.is_dask_collection(collection) and hasattr(collection, "to_dask_array")
+
+
+def whole_rows(X: Any) -> Any:
+    """A Dask array of rows that are not cut into several blocks of columns."""
+    if X.ndim != 2 or np.isnan(X.shape[1]):
+        raise ValueError(f"X must be rows times a known number of columns, but has shape {X.shape}")
+    return X if X.numblocks[1] == 1 else X.rechunk({1: -1})
+
+
+def blocks_of(cluster: Cluster, X: Any, y: Any, given: Any, options: files.FileOptions) -> Blocks:
+    """The blocks of Dask collections or of files, with the classes of their labels."""
+    if dask.is_dask_collection(X):
+        if options != files.FileOptions():
+            raise ValueError(
+                "label=, lower=, upper=, features= and drop= are for files; choose the columns of "
+                "a Dask collection before, and give the labels as y"
+            )
+        return _from_collections(cluster, X, y, given)
+    if isinstance(X, np.ndarray) or hasattr(X, "columns") or hasattr(X, "tocsr"):
+        raise TypeError(
+            f"X is a {type(X).__name__} of this process; give a Dask collection, such as "
+            "dask.array.from_array(X, chunks=...), or files, or call estimator.fit"
+        )
+    if y is not None:
+        raise ValueError("the labels of files are in the files: leave out y, and see label=")
+    return _from_files(cluster, files.list_files(X), given, options)
+
+
+def _from_collections(cluster: Cluster, X: Any, y: Any, given: Any) -> Blocks:
+    if not dask.is_dask_collection(y):
+        raise TypeError(f"y is a {type(y).__name__}; with a Dask X it is a Dask collection too")
+    X = X if is_frame(X) else whole_rows(X)
+    y = _labels_beside(X, y)
+    rows, labels = _pieces(X), _pieces(y)
+    if len(rows) != len(labels):
+        raise ValueError(
+            f"X has {len(rows)} blocks and y has {len(labels)}; cut both alike, for example with "
+            "repartition or rechunk"
+        )
+    sizes = [None] * len(rows) if is_frame(X) else _sizes(X)
+    names = [f"block {number}" for number in range(len(rows))]
+    rows, labels = _kept(cluster, rows, labels)
+    unknown = [(part,) for part in labels] if given is None else []
+    looks = cluster.run(_distinct_labels, unknown, names, "ordspan-labels")
+    classes = _union(looks, names, given)
+    return Blocks(rows, labels, names, sizes, _sample(X), classes)
+
+
+def _kept(
+    cluster: Cluster, rows: Sequence[Delayed], labels: Sequence[Delayed]
+) -> tuple[list[Delayed], list[Delayed]]:
+    """Rows and labels on the workers, in one call: what both are made from is made once."""
+    both = cluster.keep([*rows, *labels])
+    return both[: len(rows)], both[len(rows) :]
+
+
+def _labels_beside(X: Any, y: Any) -> Any:
+    """Labels cut like the rows, where it is known how these are cut."""
+    if is_frame(X) or is_frame(y):
+        return y
+    if y.ndim == 2:
+        y = whole_rows(y)
+    rows, labels = X.chunks[0], y.chunks[0]
+    if np.isnan(rows).any() or np.isnan(labels).any() or rows == labels:
+        return y
+    if X.shape[0] != y.shape[0]:
+        raise ValueError(f"X has {X.shape[0]} rows, but y has {y.shape[0]} labels")
+    return y.rechunk({0: rows})
+
+
+def _pieces(collection: Any) -> list[Delayed]:
+    """The blocks of a collection, one by one."""
+    # not optimised: X and y would no longer share what both are made from, and of Parquet files
+    # Dask would read several as one, and not as many for X as for y
+    pieces = collection.to_delayed(optimize_graph=False)
+    return pieces.ravel().tolist() if isinstance(pieces, np.ndarray) else pieces
+
+
+def _sizes(X: Any) -> list[int | None]:
+    return [None if np.isnan(size) else int(size) for size in X.chunks[0]]
+
+
+def _sample(X: Any) -> Any:
+    """One row of zeros with the columns of X."""
+    if isinstance(X, da.Array):
+        return np.zeros((1, X.shape[1]))
+    return _named_sample(list(X.columns))
+
+
+def _named_sample(columns: list[Any]) -> Any:
+    import pandas as pd
+
+    return pd.DataFrame(np.zeros((1, len(columns))), columns=columns)
+
+
+def _from_files(
+    cluster: Cluster, paths: list[str], given: Any, options: files.FileOptions
+) -> Blocks:
+    svmlight = files.is_svmlight(paths[0])
+    files.check_options(options, svmlight=svmlight)
+    names = [f"block {number} ({path})" for number, path in enumerate(paths)]
+    # of named columns the first file tells all, of svmlight files only all together
+    n_looks = len(paths) if svmlight or given is None else 1
+    seen = cluster.run(_look, [(p, options) for p in paths[:n_looks]], names, "ordspan-look")
+    classes = _union([look.labels for look in seen], names, given)
+    if svmlight:
+        zero_based = min(look.first_column for look in seen) == 0
+        width = max(look.n_columns for look in seen) - (not zero_based)
+        options = options._replace(n_features=width, zero_based=zero_based)
+        sample = np.zeros((1, width))
+    else:
+        sample = _named_sample(seen[0].columns)
+    read = delayed(files.read_file, nout=2, pure=False)
+    pairs = [
+        read(path, options, dask_key_name=f"ordspan-read-block-{number}-{cluster.token}")
+        for number, path in enumerate(paths)
+    ]
+    rows, labels = zip(*pairs, strict=True)
+    return Blocks(*_kept(cluster, rows, labels), names, paths, sample, classes)
+
+
+class DistinctLabels(NamedTuple):
+    """The labels that occur in a block, and their order where the block knows it."""
+
+    found: NDArray[Any]
+    order: NDArray[Any] | None
+
+
+def _look(path: str, options: files.FileOptions) -> files.Seen:
+    seen = files.look_at_file(path, options)
+    return seen._replace(labels=_distinct_labels(seen.labels))
+
+
+def _distinct_labels(y: Any) -> DistinctLabels:
+    labels = read_labels(y)
+    refuse_missing(labels)
+    return DistinctLabels(distinct(*ends(labels)), labels.order)
+
+
+def _union(looks: list[DistinctLabels], names: list[str], given: Any) -> NDArray[Any]:
+    """The classes of all blocks by the rules of ``fit``."""
+    orders = [
+        (n, look.order) for n, look in zip(names, looks, strict=False) if look.order is not None
+    ]
+    for name, order in orders[1:]:
+        if given is None and not np.array_equal(order, orders[0][1]):
+            raise ValueError(
+                f"{name}: the order of its classes {shown(order)} differs from that of "
+                f"{orders[0][0]}, {shown(orders[0][1])}; give classes=[...]"
+            )
+    parts = [look.found for look in looks if look.found.size]
+    found = np.unique(np.concatenate(parts)) if parts else np.empty(0)
+    return find_classes(Labels(found, found, orders[0][1] if orders else None), given)

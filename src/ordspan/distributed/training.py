@@ -1,0 +1,321 @@
+"""Iterative parameter mixing: every block one pass from the same start, then one mixture."""
+
+from __future__ import annotations
+
+import numbers
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from dask.delayed import delayed
+from numpy.typing import NDArray
+from sklearn.base import clone
+
+from ordspan.core.losses import distance
+from ordspan.core.updates import UPDATES
+from ordspan.distributed.blocks import Blocks, blocks_of
+from ordspan.distributed.checkpoint import Checkpoint
+from ordspan.distributed.cluster import Cluster
+from ordspan.distributed.files import FileOptions
+from ordspan.estimators import MulticlassPA, MulticlassPerceptron, OrdinalPA, PRank
+from ordspan.estimators.targets import read_labels
+from ordspan.learners import Learner
+from ordspan.learners.mixing import mix
+
+LEARNS_IN_PASSES = (OrdinalPA, PRank, MulticlassPerceptron, MulticlassPA)
+WEIGHTS = ("rows", "updates")
+
+
+class Progress(NamedTuple):
+    """How far training has come: told to ``progress`` whenever a block has arrived."""
+
+    round: int
+    rounds: int
+    done: int  # blocks of this round
+    blocks: int
+    mae: float  # of this round so far, each row predicted before it was learned
+
+
+class Round(NamedTuple):
+    """What a finished round has seen."""
+
+    round: int
+    rows: int
+    updates: int
+    mae: float  # each row predicted before it was learned, in ranks
+
+
+class Learned(NamedTuple):
+    """What a block sends back: a learner's memory and two numbers, however many rows it had."""
+
+    memory: NDArray[np.float64]
+    rows: int
+    error: int  # sum of the distances in ranks
+
+
+def fit(
+    client: Any,
+    estimator: Any,
+    X: Any,
+    y: Any = None,
+    *,
+    rounds: int,
+    classes: Any = None,
+    weights: str = "rows",
+    shuffle: bool = False,
+    persist: bool = True,
+    checkpoint: Any = None,
+    progress: Callable[[Progress], object] | None = None,
+    retries: int = 0,
+    timeout: float = 60.0,
+    label: str | None = None,
+    lower: str | None = None,
+    upper: str | None = None,
+    features: Sequence[str] | None = None,
+    drop: Sequence[str] = (),
+) -> Any:
+    """Train an online estimator on the blocks of a cluster by iterative parameter mixing.
+
+    In each round every block is one pass from the current parameters, on the worker that has the
+    block; the results are mixed, always in the order of the blocks, and the next round starts from
+    the mixture. One block and one round is ``partial_fit``, to the bit. Which worker does what,
+    when it arrives, and how often a worker dies changes nothing, to the bit, as long as the
+    workers have the same kind of processor.
+
+    Parameters
+    ----------
+    client : distributed.Client
+        Connected to your cluster; it is neither made nor closed here.
+    estimator : OrdinalPA, PRank, MulticlassPerceptron or MulticlassPA
+        Trained from scratch, in place. Its ``max_iter`` and ``shuffle`` are those of ``fit`` on one
+        machine and have no say here.
+    X : dask array, dask data frame, folder, or list of paths
+        Rows. Blocks of an array may be dense or CSR. Files are Parquet or svmlight, one file a
+        block, read by the workers. Empty blocks are skipped.
+    y : dask array, series or data frame, optional
+        Exact labels (n,) or intervals (n, 2) or two columns, cut into blocks like ``X``; left out
+        for files.
+    rounds : int
+        Passes over all blocks, with a mixture after each.
+    classes : array-like, optional
+        All classes from lowest to highest; else those of the estimator, else one more look at all
+        labels finds them.
+    weights : {"rows", "updates"}
+        Whether a block counts in the mixture by its rows or by how many of them moved its
+        parameters.
+    shuffle : bool
+        Draw a new order of the rows of each block in each round, from the estimator's
+        ``random_state``, instead of keeping their order.
+    persist : bool
+        Keep the blocks on the workers between the rounds; Dask spills to disk what does not fit.
+        False makes (of files: reads) them anew in each round, for data that would not fit at all.
+    checkpoint : path-like, optional
+        A model file that is replaced after each round. Where it exists, training goes on from its
+        round, with the same result as if it had never stopped; one of other settings or blocks is
+        refused. That the rows themselves are the same is not checked.
+    progress : callable, optional
+        Told a `Progress` whenever a block has arrived; ``print`` will do.
+    retries : int
+        How often Dask repeats a block that raises, for file systems that fail now and then. Blocks
+        of workers that die are always repeated.
+    timeout : float
+        Seconds after which a scheduler that does not answer, or a cluster that has lost its last
+        worker, is an error.
+    label : str, optional
+        Name of the column of exact labels in Parquet files.
+    lower, upper : str, optional
+        Names of the two columns of interval labels in Parquet files.
+    features : sequence of str, optional
+        Columns of Parquet files to learn from; all but the labels if left out.
+    drop : sequence of str
+        Columns of Parquet files to leave out.
+
+    Returns
+    -------
+    estimator
+        Fitted; it predicts, is saved and goes on with ``partial_fit`` like any other. Its
+        attribute ``rounds_`` lists a `Round` for each round.
+
+    References
+    ----------
+    R. McDonald, K. Hall and G. Mann, "Distributed Training Strategies for the Structured
+    Perceptron", NAACL 2010.
+
+    Examples
+    --------
+    >>> import dask.array as da
+    >>> from distributed import Client
+    >>> from ordspan import OrdinalPA
+    >>> from ordspan.data import synthetic
+    >>> from ordspan.distributed import fit
+    >>> data = synthetic(n=4000)
+    >>> X, y = da.from_array(data.X, chunks=(1000, -1)), da.from_array(data.ranks, chunks=1000)
+    >>> with Client(processes=False, dashboard_address=":0") as client:
+    ...     model = fit(client, OrdinalPA(), X, y, rounds=2)
+    >>> model.rounds_[1].rows, model.score(data.X, data.ranks)
+    (4000, -0.5025)
+    """
+    model = _online(estimator)
+    _check_settings(rounds, weights, timeout, retries)
+    cluster = Cluster(client, timeout=timeout, retries=retries, persist=persist)
+    given = model.classes if classes is None else classes
+    options = FileOptions(label, lower, upper, features, tuple(drop))
+    blocks = blocks_of(cluster, X, y, given, options)
+    _prepare(model, blocks)
+    settings = {"weights": weights, "shuffle": shuffle, "blocks": blocks.marks}
+    keeper = Checkpoint(checkpoint, model, settings)
+    _train(cluster, model, blocks, keeper, rounds, weights, shuffle, progress)
+    return _hand_over(model, estimator)
+
+
+def _online(estimator: Any) -> Any:
+    """An unfitted copy of an estimator that learns in passes over rows."""
+    if not isinstance(estimator, LEARNS_IN_PASSES):
+        names = ", ".join(kind.__name__ for kind in LEARNS_IN_PASSES)
+        raise TypeError(
+            f"a {type(estimator).__name__} cannot be mixed from passes over blocks; give one of "
+            f"{names}"
+        )
+    return clone(estimator)
+
+
+def _check_settings(rounds: int, weights: str, timeout: float, retries: int) -> None:
+    for name, value, least in (("rounds", rounds, 1), ("retries", retries, 0)):
+        if not isinstance(value, numbers.Integral) or value < least:
+            raise ValueError(f"{name} must be a whole number >= {least}, got {value!r}")
+    if weights not in WEIGHTS:
+        raise ValueError(f"unknown weights {weights!r}; choose one of {', '.join(WEIGHTS)}")
+    if not timeout > 0:
+        raise ValueError(f"timeout must be a number of seconds above 0, got {timeout!r}")
+
+
+def _prepare(model: Any, blocks: Blocks) -> None:
+    """Let the model know all that it can before it learns."""
+    model._checked(blocks.sample, reset=True)
+    model.classes_ = blocks.classes
+    model.n_iter_ = 0
+    model._learner = _new_learner(model)
+
+
+def _new_learner(model: Any) -> Learner:
+    return model._make_learner(model.n_features_in_, model.classes_.size)
+
+
+def _train(
+    cluster: Cluster,
+    model: Any,
+    blocks: Blocks,
+    keeper: Checkpoint,
+    rounds: int,
+    weights: str,
+    shuffle: bool,
+    progress: Callable[[Progress], object] | None,
+) -> None:
+    state = keeper.read() or {"seed": _seed(model) if shuffle else None, "rounds": []}
+    past = [Round(*done) for done in state["rounds"]]
+    if len(past) > rounds:
+        raise ValueError(
+            f"the checkpoint {keeper.path} has {len(past)} rounds already, more than "
+            f"rounds={rounds}; give another checkpoint="
+        )
+    model.n_iter_ = len(past)
+    for number in range(len(past) + 1, rounds + 1):
+        tell = _teller(progress, number, rounds, len(blocks.rows))
+        parts = _one_round(cluster, model, blocks, number, state["seed"], tell)
+        past.append(_mix_into(model, parts, number, weights))
+        model.n_iter_ = number
+        keeper.write(state | {"rounds": past})
+    model.rounds_ = past
+
+
+def _seed(model: Any) -> int:
+    """The seed of every order of rows that will be drawn."""
+    given = model.random_state
+    if given is None:
+        return int(np.random.SeedSequence().generate_state(1)[0])
+    if isinstance(given, numbers.Integral) and int(given) >= 0:
+        return int(given)
+    raise ValueError(f"shuffle=True needs random_state to be None or a whole number, not {given!r}")
+
+
+def _teller(
+    progress: Callable[[Progress], object] | None, number: int, rounds: int, n_blocks: int
+) -> Callable[[Learned | None], None]:
+    """Tells the user's function what has arrived so far in this round."""
+    done, rows, error = 0, 0, 0
+
+    def tell(part: Learned | None) -> None:
+        nonlocal done, rows, error
+        done += 1
+        if part is not None:
+            rows, error = rows + part.rows, error + part.error
+        if progress is not None:
+            progress(Progress(number, rounds, done, n_blocks, error / rows if rows else np.nan))
+
+    return tell
+
+
+def _one_round(
+    cluster: Cluster,
+    model: Any,
+    blocks: Blocks,
+    number: int,
+    seed: int | None,
+    tell: Callable[[Learned | None], None],
+) -> list[Learned | None]:
+    """What every block has learned from the model's memory, in the order of the blocks."""
+    label = f"ordspan-round-{number}"
+    # a task, not scattered data: where its worker dies, Dask can make it anew
+    start = delayed(_same, pure=False)(model, dask_key_name=f"{label}-start-{cluster.token}")
+    work = [
+        (start, X, y, None if seed is None else (seed, number, block))
+        for block, (X, y) in enumerate(zip(blocks.rows, blocks.labels, strict=True))
+    ]
+    return cluster.run(_learn_block, work, blocks.names, label, tell)
+
+
+def _same(model: Any) -> Any:
+    return model
+
+
+def _learn_block(model: Any, X: Any, y: Any, seed: Any) -> Learned | None:
+    """One pass over a block, as ``partial_fit`` makes it, on a worker; None of an empty block."""
+    if X.shape[0] == 0 and len(y) == 0:
+        return None
+    X = model._checked(X, reset=False)
+    lower, upper, _ = model._ends(X, read_labels(y), model.classes_, None)
+    learner = _new_learner(model).restore(model._learner.memory)
+    order = None if seed is None else np.random.default_rng(seed).permutation(lower.size)
+    ranks = learner.learn_many(
+        X, lower, upper, order=order, predict=True, feature_names=model._names()
+    )
+    assert ranks is not None
+    return Learned(learner.memory, lower.size, int(distance(ranks, lower, upper).sum()))
+
+
+def _mix_into(model: Any, parts: list[Learned | None], number: int, weights: str) -> Round:
+    """Put the mixture of what the blocks have learned into the model."""
+    before = model._learner.memory
+    full = [part for part in parts if part is not None]
+    if not full:
+        raise ValueError("every block is empty: there is no row to learn from")
+    ends = [part.memory for part in full]
+    rows = np.array([part.rows for part in full], dtype=np.float64)
+    moved = np.array([end[UPDATES] - before[UPDATES] for end in ends])
+    # where nothing moved, all ends are alike and any shares will do
+    counted = moved if weights == "updates" and moved.any() else rows
+    memory = mix(before, ends, (counted / counted.sum()).tolist())
+    model._learner = _new_learner(model).restore(memory)
+    mae = sum(part.error for part in full) / rows.sum()
+    return Round(number, int(rows.sum()), int(moved.sum()), float(mae))
+
+
+def _hand_over(model: Any, estimator: Any) -> Any:
+    """Give the user's estimator all that its trained copy has learned."""
+    parameters = estimator.get_params(deep=False)
+    for own in [name for name in vars(estimator) if name not in parameters]:
+        delattr(estimator, own)
+    for name, value in vars(model).items():
+        if name not in parameters:
+            setattr(estimator, name, value)
+    return estimator

@@ -1,0 +1,655 @@
+"""Training on Dask: the same answers wherever the blocks are, whoever dies meanwhile."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import dask
+import dask.array as da
+import dask.dataframe as dd
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.sparse as sp
+from distributed import Client, LocalCluster
+from examples import ESTIMATORS, graded
+from sklearn.base import clone
+from sklearn.datasets import dump_svmlight_file
+
+from ordspan import MulticlassPA, OrdinalPA, OrdinalSVM, PRank, load, save
+from ordspan.distributed import Progress, Round, fit, predict
+
+pytestmark = pytest.mark.filterwarnings(
+    # sockets and loops of clusters that were killed on purpose are closed by the collector
+    "ignore::pytest.PytestUnraisableExceptionWarning",
+    "ignore::ResourceWarning",
+)
+CLASSES = [1, 2, 3, 4]
+X, Y, SPANS = graded(n=400)
+
+
+@pytest.fixture(scope="module")
+def client():
+    with (
+        LocalCluster(
+            n_workers=2, threads_per_worker=1, processes=True, dashboard_address=":0"
+        ) as cluster,
+        Client(cluster) as client,
+    ):
+        yield client
+
+
+def lazy(array, size=100):
+    chunks = (size, -1) if array.ndim == 2 else size
+    return da.from_array(array, chunks=chunks)
+
+
+def memory(model):
+    return model._learner.memory
+
+
+# the same answers
+
+
+@pytest.mark.parametrize("labels", [Y, SPANS], ids=["exact", "intervals"])
+@pytest.mark.parametrize("estimator", ESTIMATORS, ids=repr)
+def test_one_block_on_dask_is_plain_training(client, estimator, labels):
+    here = clone(estimator).partial_fit(X, labels, classes=CLASSES).partial_fit(X, labels)
+    there = clone(estimator)
+    given = fit(client, there, lazy(X, 400), lazy(labels, 400), rounds=2, classes=CLASSES)
+    assert given is there
+    np.testing.assert_array_equal(memory(there), memory(here))
+    assert there.n_updates_ == here.n_updates_
+    np.testing.assert_array_equal(there.predict(X), here.predict(X))
+
+
+def mixed_by_hand(estimator, pieces, labels, rounds):
+    """The definition, in plain NumPy: every piece from the same start, then the mean by rows."""
+    learner = estimator._make_learner(pieces[0].shape[1], len(CLASSES))
+    weights = thresholds = None
+    for _ in range(rounds):
+        ends = []
+        for rows, ranks in zip(pieces, labels, strict=True):
+            one = estimator._make_learner(rows.shape[1], len(CLASSES))
+            if weights is not None:
+                one._view().weights[:], one._view().padded[1:-1] = weights, thresholds
+            one.learn_many(rows, ranks)
+            ends.append((len(rows), one))
+        total = sum(n for n, _ in ends)
+        weights = sum(n / total * end._view().weights for n, end in ends)
+        thresholds = sum(n / total * end._view().padded[1:-1] for n, end in ends)
+    learner._view().weights[:], learner._view().padded[1:-1] = weights, thresholds
+    return learner
+
+
+@pytest.mark.parametrize("estimator", [OrdinalPA(average=False), PRank(), MulticlassPA()], ids=repr)
+def test_rounds_mix_by_rows_as_defined(client, estimator):
+    cuts = [150, 250]
+    expected = mixed_by_hand(estimator, np.split(X, cuts), np.split(Y, cuts), rounds=3)
+    rows = da.from_array(X, chunks=((150, 100, 150), 4))
+    model = fit(client, estimator, rows, lazy(Y), rounds=3, classes=CLASSES)
+    np.testing.assert_allclose(model.coef_, expected.weights, rtol=1e-12, atol=1e-14)
+    if hasattr(model, "thresholds_"):
+        np.testing.assert_allclose(model.thresholds_, expected.thresholds, rtol=1e-12)
+    assert model._learner.n_trials == 1200
+    assert model.n_iter_ == 3
+
+
+def test_the_result_does_not_depend_on_the_workers_or_on_who_comes_first(client):
+    def late(block, block_info=None):
+        time.sleep(0.05 * (3 - block_info[0]["chunk-location"][0]))  # the last block comes first
+        return block
+
+    plain = fit(client, OrdinalPA(), lazy(X), lazy(SPANS), rounds=2)
+    slow = lazy(X).map_blocks(late, dtype=float, meta=X[:0])
+    arrived = []
+    turned = fit(
+        client, OrdinalPA(), slow, lazy(SPANS), rounds=2, persist=False, progress=arrived.append
+    )
+    with Client(processes=False, n_workers=1, threads_per_worker=3, dashboard_address=":0") as one:
+        threads = fit(one, OrdinalPA(), lazy(X), lazy(SPANS), rounds=2)
+    np.testing.assert_array_equal(memory(turned), memory(plain))
+    np.testing.assert_array_equal(memory(threads), memory(plain))
+    assert plain.rounds_ == turned.rounds_ == threads.rounds_
+    assert len(arrived) == 8
+
+
+def test_every_container_gives_the_same_model(client, tmp_path):
+    names = ["a", "b", "c", "d"]
+    frame = pd.DataFrame(X, columns=names).assign(low=SPANS[:, 0], high=SPANS[:, 1], grade=Y)
+    for start in range(0, 400, 100):
+        frame[start : start + 100].to_parquet(tmp_path / f"part-{start}.parquet")
+    frames = dd.from_pandas(frame, npartitions=4)
+    read = dd.read_parquet(tmp_path)
+    sparse = lazy(X).map_blocks(sp.csr_array, meta=sp.csr_array((0, 4)))
+    several = {
+        "array": fit(client, OrdinalPA(), lazy(X), lazy(SPANS), rounds=2),
+        "sparse": fit(client, OrdinalPA(), sparse, lazy(SPANS), rounds=2),
+        "frame": fit(client, OrdinalPA(), frames[names], frames[["low", "high"]], rounds=2),
+        "read": fit(client, OrdinalPA(), read[names], read[["low", "high"]], rounds=2),
+        "files": fit(
+            client, OrdinalPA(), tmp_path, rounds=2, lower="low", upper="high", drop=["grade"]
+        ),
+        "anew": fit(
+            client,
+            OrdinalPA(),
+            sorted(tmp_path.iterdir()),
+            rounds=2,
+            lower="low",
+            upper="high",
+            features=names,
+            persist=False,
+            classes=CLASSES,
+        ),
+    }
+    for kind, model in several.items():
+        np.testing.assert_array_equal(memory(model), memory(several["array"]), err_msg=kind)
+        has_names = kind not in ("array", "sparse")
+        assert getattr(model, "feature_names_in_", np.array([])).tolist() == names * has_names
+    exact = fit(client, OrdinalPA(), frames[names], frames["grade"], rounds=1)
+    by_label = fit(client, OrdinalPA(), tmp_path, rounds=1, label="grade", features=names)
+    np.testing.assert_array_equal(memory(exact), memory(by_label))
+
+
+@pytest.mark.parametrize("zero_based", [True, False])
+def test_svmlight_files_agree_on_their_columns(client, tmp_path, zero_based):
+    rows = np.abs(np.where(np.abs(X) > 0.5, X, 0.0))
+    rows[:100, 3] = 0.0  # the first file does not show the last column
+    rows[100:, 0] = 0.0  # the others do not show the first one
+    for number, part in enumerate(np.split(np.arange(400), [100, 200, 300])):
+        path = tmp_path / f"{number}.svm"
+        dump_svmlight_file(rows[part], Y[part], str(path), zero_based=zero_based)
+    model = fit(client, OrdinalPA(), tmp_path, rounds=1)
+    dense = fit(client, OrdinalPA(), lazy(rows), lazy(Y), rounds=1)
+    np.testing.assert_allclose(model.coef_, dense.coef_, rtol=1e-9)
+
+
+@pytest.mark.parametrize(("persist", "times"), [(True, 1), (False, 3)])
+@pytest.mark.parametrize("kind", ["array", "frame"])
+def test_blocks_are_made_once_or_once_a_round(client, tmp_path, kind, persist, times):
+    def made(block):
+        (tmp_path / f"{time.time_ns()}-{os.getpid()}").touch()
+        return block
+
+    # rows and labels are made from the same blocks
+    if kind == "array":
+        both = lazy(np.column_stack([X, Y])).map_blocks(made, dtype=float, meta=X[:0])
+        rows, labels = both[:, :4], both[:, 4]
+    else:
+        frame = pd.DataFrame(X, columns=list("wxyz")).assign(grade=Y)
+        both = dd.from_pandas(frame, npartitions=4).map_partitions(made, meta=frame[:0])
+        rows, labels = both[list("wxyz")], both["grade"]
+    fit(client, OrdinalPA(), rows, labels, rounds=3, classes=CLASSES, persist=persist)
+    assert len(list(tmp_path.iterdir())) == 4 * times
+
+
+def test_a_mixture_is_an_ordinary_estimator(client, tmp_path):
+    model = fit(client, OrdinalPA(random_state=0), lazy(X), lazy(SPANS), rounds=2)
+    save(model, tmp_path / "model")
+    again = load(tmp_path / "model")
+    np.testing.assert_array_equal(memory(again), memory(model))
+    again.partial_fit(X, SPANS), model.partial_fit(X, SPANS)
+    np.testing.assert_array_equal(memory(again), memory(model))
+    assert model.score(X, Y) > -0.2
+    assert (np.diff(model.thresholds_) >= 0).all()
+    refitted, fresh = clone(model).fit(X, SPANS), OrdinalPA(random_state=0).fit(X, SPANS)
+    np.testing.assert_array_equal(memory(refitted), memory(fresh))
+
+
+def test_weights_by_updates_leave_out_blocks_where_nothing_moved(client):
+    pieces = [X[:100], np.zeros((100, 4))]
+    spans = np.concatenate([SPANS[:100], np.tile([[1, 4]], (100, 1))])  # moves nothing
+    both, alone = np.concatenate(pieces), OrdinalPA(average=False)
+    alone.partial_fit(X[:100], SPANS[:100], classes=CLASSES)
+    model = OrdinalPA(average=False)
+    fit(client, model, lazy(both), lazy(spans), rounds=1, classes=CLASSES, weights="updates")
+    np.testing.assert_array_equal(model.coef_, alone.coef_)
+    fit(client, model, lazy(both), lazy(spans), rounds=1, classes=CLASSES, weights="rows")
+    np.testing.assert_allclose(model.coef_, alone.coef_ / 2)
+
+
+def test_shuffling_follows_the_seed(client):
+    def coef(seed, shuffle=True):
+        model = OrdinalPA(random_state=seed)
+        return fit(client, model, lazy(X), lazy(Y), rounds=2, shuffle=shuffle).coef_
+
+    np.testing.assert_array_equal(coef(3), coef(3))
+    assert not np.array_equal(coef(3), coef(4))
+    np.testing.assert_array_equal(coef(3, shuffle=False), coef(4, shuffle=False))
+
+
+# classes
+
+
+def test_classes_are_found_in_all_blocks_together(client):
+    ordered = np.argsort(Y, kind="stable")  # no block shows every class
+    model = fit(client, OrdinalPA(), lazy(X[ordered]), lazy(Y[ordered]), rounds=1)
+    assert model.classes_.tolist() == CLASSES
+    words = np.array(["d", "c", "b", "a"])[Y - 1]
+    with pytest.warns(UserWarning, match="order of the classes was not given"):
+        assert fit(client, PRank(), lazy(X), lazy(words), rounds=1).classes_.tolist() == list(
+            "abcd"
+        )
+    order = ["d", "c", "b", "a"]
+    given = fit(client, OrdinalPA(classes=order), lazy(X), lazy(words), rounds=1)
+    assert given.classes_.tolist() == order
+    named = pd.Series(pd.Categorical(words, categories=order, ordered=True))
+    frame = dd.from_pandas(pd.DataFrame(X, columns=list("wxyz")), npartitions=4)
+    told = fit(client, OrdinalPA(), frame, dd.from_pandas(named, npartitions=4), rounds=1)
+    assert told.classes_.tolist() == order
+    np.testing.assert_array_equal(memory(told), memory(given))
+
+
+def test_open_ends_reach_to_the_ends_of_the_scale(client):
+    opened = SPANS.astype(float)
+    opened[SPANS[:, 0] == 1, 0] = np.nan
+    opened[SPANS[:, 1] == 4, 1] = np.inf
+    model = fit(client, OrdinalPA(), lazy(X), lazy(opened), rounds=1, classes=CLASSES)
+    closed = fit(client, OrdinalPA(), lazy(X), lazy(SPANS), rounds=1, classes=CLASSES)
+    np.testing.assert_array_equal(memory(model), memory(closed))
+
+
+# faults
+
+
+def slowly(block):
+    """Blocks that take a while, so that a round has a middle."""
+    time.sleep(0.1)
+    return block
+
+
+@pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="needs a signal that Windows has not")
+@pytest.mark.parametrize("persist", [True, False])
+def test_a_worker_killed_in_the_middle_of_a_round_changes_nothing(client, persist):
+    calm = fit(client, OrdinalPA(), lazy(X), lazy(SPANS), rounds=3, classes=CLASSES)
+    slow = lazy(X).map_blocks(slowly, dtype=float, meta=X[:0])
+    client.wait_for_workers(2, timeout=60)
+    pids = client.run(os.getpid)
+    killed = []
+
+    def kill_one(progress):
+        if progress.round == 2 and not killed:
+            killed.append(min(pids.values()))
+            os.kill(killed[0], signal.SIGKILL)
+
+    model = OrdinalPA()
+    settings = {"rounds": 3, "classes": CLASSES, "persist": persist, "progress": kill_one}
+    fit(client, model, slow, lazy(SPANS), **settings)
+    np.testing.assert_array_equal(memory(model), memory(calm))
+    assert model.rounds_ == calm.rounds_
+    assert killed[0] not in client.run(os.getpid).values()
+
+
+@pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="needs a signal that Windows has not")
+def test_a_block_that_kills_its_workers_is_named(client):
+    def deadly(block, block_info=None):
+        if block_info[0]["chunk-location"][0] == 2:
+            os.kill(os.getpid(), signal.SIGKILL)
+        return block
+
+    def allow(deaths):
+        return client.run_on_scheduler(
+            lambda dask_scheduler: setattr(dask_scheduler, "allowed_failures", deaths)
+        )
+
+    allow(0)
+    rows = lazy(X).map_blocks(deadly, dtype=float, meta=X[:0])
+    with pytest.raises(RuntimeError, match=r"^block 2: every worker that took it died, 1 in a row"):
+        fit(client, OrdinalPA(), rows, lazy(Y), rounds=1, classes=CLASSES, persist=False)
+    allow(3)
+    client.wait_for_workers(2, timeout=60)
+
+
+def test_a_cluster_that_loses_its_last_worker_is_an_error_in_time():
+    with (
+        LocalCluster(n_workers=1, processes=False, dashboard_address=":0") as cluster,
+        Client(cluster, set_as_default=False) as lonely,
+    ):
+        started = time.monotonic()
+        with pytest.raises(RuntimeError, match="has had no worker for 1 s; with checkpoint=PATH"):
+            fit(
+                lonely,
+                OrdinalPA(),
+                lazy(X),
+                lazy(Y),
+                rounds=2,
+                timeout=1,
+                progress=lambda progress: progress.done == 4 and cluster.scale(0),
+            )
+        assert time.monotonic() - started < 10
+
+
+def test_a_bad_row_names_its_block_and_row_and_leaves_the_model_unchanged(client):
+    bad = X.copy()
+    bad[217, 1] = np.nan
+    model = OrdinalPA().fit(X, Y)
+    before = memory(model).copy()
+    with pytest.raises(ValueError, match=r"^block 2: Input X contains NaN: row 17, column 1"):
+        fit(client, model, lazy(bad), lazy(Y), rounds=1)
+    labels = np.where(np.arange(400) == 317, 9, Y)
+    with pytest.raises(ValueError, match=r"^block 3, row 17: label 9 is not one of the classes"):
+        fit(client, model, lazy(X), lazy(labels), rounds=1, classes=CLASSES)
+    labels = np.where(np.arange(400) == 103, np.nan, Y)
+    with pytest.raises(ValueError, match=r"^block 1: .*row 3 is .*nan.*; only an interval"):
+        fit(client, model, lazy(X), lazy(labels), rounds=1)
+    np.testing.assert_array_equal(memory(model), before)
+
+
+def test_a_block_that_cannot_be_made_names_itself(client, tmp_path):
+    def broken(block, block_info=None):
+        if block_info[0]["chunk-location"][0] == 3:
+            raise OSError("disk on fire")
+        return block
+
+    burning = lazy(X).map_blocks(broken, dtype=float, meta=X[:0])
+    with pytest.raises(ValueError, match=r"^block 3: OSError: disk on fire"):
+        fit(client, OrdinalPA(), burning, lazy(Y), rounds=1)
+    path = tmp_path / "cut.parquet"
+    path.write_bytes(b"PAR1 and nothing else")
+    with pytest.raises(ValueError, match=r"^block 0 \(.*cut.parquet\): "):
+        fit(client, OrdinalPA(), tmp_path, rounds=1, label="y")
+
+
+def test_dask_repeats_what_fails_now_and_then(client, tmp_path):
+    def flaky(block, flag):
+        try:
+            os.close(os.open(flag, os.O_CREAT | os.O_EXCL))
+        except FileExistsError:
+            return block
+        raise OSError("try again")
+
+    def rows(name):
+        flag = str(tmp_path / name)
+        return lazy(X).map_blocks(flaky, flag=flag, dtype=float, meta=X[:0])
+
+    with pytest.raises(ValueError, match="try again"):
+        fit(client, OrdinalPA(), rows("once"), lazy(Y), rounds=1)
+    model = fit(client, OrdinalPA(), rows("twice"), lazy(Y), rounds=1, retries=1)
+    plain = fit(client, OrdinalPA(), lazy(X), lazy(Y), rounds=1)
+    np.testing.assert_array_equal(memory(model), memory(plain))
+
+
+@pytest.fixture
+def own_scheduler(tmp_path):
+    """The address and process of a scheduler with one worker, both processes of their own."""
+    path = tmp_path / "scheduler.json"
+    env = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
+    quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL, "env": env}
+    common = ["--scheduler-file", str(path), "--no-dashboard"]
+    run = [sys.executable, "-m", "distributed.cli.dask_scheduler", "--port", "0", *common]
+    scheduler = subprocess.Popen(run, **quiet)
+    run = [sys.executable, "-m", "distributed.cli.dask_worker", "--no-nanny", "--nthreads", "1"]
+    run += common
+    worker = subprocess.Popen(run, **quiet)
+    yield str(path), scheduler
+    for process in (worker, scheduler):
+        process.send_signal(getattr(signal, "SIGCONT", signal.SIGTERM))
+        process.kill()
+        process.wait()
+
+
+@pytest.mark.skipif(not hasattr(signal, "SIGSTOP"), reason="needs signals that Windows has not")
+def test_a_lost_scheduler_is_an_error_in_time_and_a_checkpoint_goes_on(
+    client, own_scheduler, tmp_path
+):
+    file, process = own_scheduler
+    slow = lazy(X).map_blocks(slowly, dtype=float, meta=X[:0])
+    settings = {"rounds": 4, "checkpoint": tmp_path / "checkpoint", "persist": False}
+    with Client(scheduler_file=file, timeout=60, set_as_default=False) as doomed:
+        fit(doomed, OrdinalPA(), lazy(X), lazy(Y), rounds=1)  # imported before the clock starts
+        for how, round_ in (("SIGSTOP", 2), ("SIGKILL", 3)):
+
+            def lose(progress, how=how, round_=round_):
+                if progress.round == round_:
+                    process.send_signal(getattr(signal, how))
+
+            started = time.monotonic()
+            with pytest.raises(ConnectionError, match=r"lost the scheduler at tcp://.*checkpoint="):
+                fit(doomed, OrdinalPA(), slow, lazy(Y), **settings, progress=lose, timeout=4)
+            assert time.monotonic() - started < 4 + 4
+            assert load(settings["checkpoint"]).n_iter_ == round_ - 1
+            process.send_signal(signal.SIGCONT)
+        doomed.close(timeout=1)
+    seen = []
+    model = fit(client, OrdinalPA(), lazy(X), lazy(Y), **settings, progress=seen.append)
+    assert {progress.round for progress in seen} == {3, 4}
+    whole = fit(client, OrdinalPA(), lazy(X), lazy(Y), rounds=4)
+    np.testing.assert_array_equal(memory(model), memory(whole))
+    assert model.rounds_ == whole.rounds_
+
+
+def test_a_checkpoint_of_something_else_is_refused(client, tmp_path):
+    path = tmp_path / "checkpoint"
+
+    def go(estimator=None, X=X, y=Y, rounds=2, size=100, **settings):
+        model = OrdinalPA() if estimator is None else estimator
+        rows, labels = lazy(X, size), lazy(y, size)
+        return fit(client, model, rows, labels, rounds=rounds, checkpoint=path, **settings)
+
+    first = go()
+    np.testing.assert_array_equal(memory(load(path)), memory(first))
+    again = go(progress=pytest.fail)  # nothing is left to do
+    np.testing.assert_array_equal(memory(again), memory(first))
+    assert again.rounds_ == first.rounds_
+    for others, message in [
+        (
+            {"estimator": OrdinalPA(C=0.5)},
+            r"made with estimator.C = 0.1, now it is 0.5; give another",
+        ),
+        ({"estimator": PRank()}, "made with estimator = 'OrdinalPA', now it is 'PRank'"),
+        ({"size": 200}, r"blocks = \[100, 100, 100, 100\], now it is \[200, 200\]"),
+        ({"X": X[:, :3]}, "n_features = 4, now it is 3"),
+        ({"y": Y + 1}, "classes = .*, now it is "),
+        ({"weights": "updates"}, "weights = 'rows', now it is 'updates'"),
+        ({"shuffle": True}, "shuffle = False, now it is True"),
+        ({"rounds": 1}, "has 2 rounds already, more than rounds=1"),
+    ]:
+        with pytest.raises(ValueError, match=message):
+            go(**others)
+    assert go(rounds=3).n_iter_ == 3
+    path.write_bytes(path.read_bytes()[:-1])
+    with pytest.raises(ValueError, match="damaged"):
+        go()
+    save(first, path)
+    with pytest.raises(ValueError, match="is a model file, but not a checkpoint"):
+        go()
+    with pytest.raises(FileNotFoundError, match="there is no folder"):
+        fit(client, PRank(), lazy(X), lazy(Y), rounds=1, checkpoint=tmp_path / "no" / "file")
+
+
+def test_a_checkpoint_keeps_the_seed_of_the_shuffling(client, tmp_path):
+    """Without a seed of the user's, the one that was drawn must outlive the interruption."""
+
+    def stop(progress):
+        if progress.round == 2:
+            raise KeyboardInterrupt
+
+    settings = {"checkpoint": tmp_path / "checkpoint", "shuffle": True}
+    with pytest.raises(KeyboardInterrupt):
+        fit(client, OrdinalPA(), lazy(X), lazy(Y), rounds=2, progress=stop, **settings)
+    kept = (tmp_path / "checkpoint").read_bytes()
+    ends = []
+    for _ in range(2):
+        (tmp_path / "checkpoint").write_bytes(kept)
+        ends.append(fit(client, OrdinalPA(), lazy(X), lazy(Y), rounds=2, **settings))
+    np.testing.assert_array_equal(memory(ends[0]), memory(ends[1]))
+
+
+# progress
+
+
+def test_progress_tells_rounds_blocks_and_the_running_error(client):
+    seen = []
+    model = fit(client, OrdinalPA(), lazy(X), lazy(SPANS), rounds=2, progress=seen.append)
+    assert [(p.round, p.done) for p in seen] == [(r, d) for r in (1, 2) for d in (1, 2, 3, 4)]
+    assert all(p.rounds == 2 and p.blocks == 4 for p in seen)
+    assert [p.mae for p in seen if p.done == 4] == [r.mae for r in model.rounds_]
+    error = moved = 0
+    for start in range(0, 400, 100):
+        learner = OrdinalPA()._make_learner(4, 4)
+        part = slice(start, start + 100)
+        ranks = learner.learn_many(X[part], *SPANS[part].T, predict=True)
+        error += np.maximum(0, np.maximum(SPANS[part, 0] - ranks, ranks - SPANS[part, 1])).sum()
+        moved += learner.n_updates
+    assert model.rounds_[0] == Round(1, 400, moved, error / 400)
+    assert isinstance(seen[0], Progress)
+
+
+def test_the_dashboard_shows_named_tasks(client):
+    names = []
+
+    def look(progress):
+        names.extend(client.run_on_scheduler(lambda dask_scheduler: list(dask_scheduler.tasks)))
+
+    fit(client, OrdinalPA(), lazy(X), lazy(Y), rounds=2, progress=look)
+    for wanted in (
+        "ordspan-round-1-block-0-",
+        "ordspan-round-2-block-3-",
+        "ordspan-round-2-start-",
+    ):
+        assert any(str(name).startswith(wanted) for name in names), wanted
+
+
+def test_nothing_is_left_on_the_cluster(client):
+    fit(client, OrdinalPA(), lazy(X), lazy(Y), rounds=2)
+    deadline = time.monotonic() + 10
+    while client.run_on_scheduler(lambda dask_scheduler: len(dask_scheduler.tasks)):
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+
+
+# prediction
+
+
+def test_prediction_is_lazy_and_agrees_with_the_model(client):
+    order = ["a", "b", "c", "d"]
+    words = np.array(order)[Y - 1]
+    for labels, model in [(Y, OrdinalPA()), (words, OrdinalPA(classes=order)), (Y, OrdinalSVM())]:
+        model.fit(X, labels)
+        rows = da.from_array(X, chunks=(150, 3))
+        found = predict(model, rows)
+        assert isinstance(found, da.Array)
+        assert found.dtype == model.classes_.dtype
+        np.testing.assert_array_equal(found.compute(), model.predict(X))
+        sparse = lazy(X).map_blocks(sp.csr_array, meta=sp.csr_array((0, 4)))
+        np.testing.assert_array_equal(predict(model, sparse).compute(), model.predict(X))
+        frame = pd.DataFrame(X, columns=list("wxyz"), index=np.arange(1000, 1400))
+        model.fit(frame, labels)
+        series = predict(model, dd.from_pandas(frame, npartitions=3))
+        assert isinstance(series, dd.Series)
+        computed = series.compute()
+        np.testing.assert_array_equal(computed, model.predict(frame))
+        assert computed.index.equals(frame.index)
+        assert computed.dtype == series.dtype
+
+
+def test_prediction_waits_for_the_question_and_takes_empty_blocks():
+    def explode(block):
+        raise AssertionError("computed too early")
+
+    model = OrdinalPA().fit(X, Y)
+    predict(model, lazy(X).map_blocks(explode, dtype=float, meta=X[:0]))
+    some = lazy(X)[lazy(X)[:, 0] > 10]  # nobody knows yet that no row is left
+    assert predict(model, some).compute(scheduler="sync").size == 0
+    with pytest.raises(ValueError, match="X has 3 features, but OrdinalPA was fitted with 4"):
+        predict(model, lazy(X[:, :3]))
+    with pytest.raises(TypeError, match="X is a ndarray"):
+        predict(model, X)
+
+
+# bad input
+
+
+def test_empty_blocks_are_skipped(client):
+    holes = da.from_array(X, chunks=((0, 200, 0, 200, 0), 4))
+    labels = da.from_array(SPANS, chunks=((0, 200, 0, 200, 0), 2))
+    with_holes = fit(client, OrdinalPA(), holes, labels, rounds=2)
+    without = fit(client, OrdinalPA(), lazy(X, 200), lazy(SPANS, 200), rounds=2)
+    np.testing.assert_array_equal(memory(with_holes), memory(without))
+    frame = dd.from_pandas(pd.DataFrame(X, columns=list("wxyz")).assign(y=Y), npartitions=4)
+    some = frame[frame.w.index.to_series() >= 200]  # two partitions lose all rows
+    model = fit(client, OrdinalPA(), some[list("wxyz")], some["y"], rounds=1)
+    assert model.rounds_[0].rows == 200
+    nothing = da.from_array(X[:0], chunks=(1, 4)), da.from_array(Y[:0], chunks=1)
+    with pytest.raises(ValueError, match="every block is empty"):
+        fit(client, OrdinalPA(classes=CLASSES), *nothing, rounds=1)
+
+
+def test_blocks_must_have_the_same_columns(client, tmp_path):
+    pieces = [da.from_delayed(dask.delayed(X[:, :w]), (400, 4), float) for w in (4, 3)]
+    with pytest.raises(ValueError, match=r"^block 1: X has 3 features, but OrdinalPA is expecting"):
+        fit(client, OrdinalPA(), da.concatenate(pieces), lazy(np.tile(Y, 2), 400), rounds=1)
+    frame = pd.DataFrame(X, columns=list("wxyz")).assign(grade=Y)
+    frame.to_parquet(tmp_path / "0.parquet")
+    frame.drop(columns="x").to_parquet(tmp_path / "1.parquet")
+    with pytest.raises(ValueError, match=r"^block 1 \(.*1.parquet\): .*feature names.*\n.*\n- x"):
+        fit(client, OrdinalPA(), tmp_path, rounds=1, label="grade")
+    with pytest.raises(ValueError, match=r"has no column 'grad'; it has w, (x, )?y, z, grade"):
+        fit(client, OrdinalPA(), tmp_path, rounds=1, label="grad")
+    with pytest.raises(ValueError, match="name the column of the labels with label="):
+        fit(client, OrdinalPA(), tmp_path, rounds=1)
+
+
+def test_rows_and_labels_must_go_together(client):
+    with pytest.raises(ValueError, match="X has 400 rows, but y has 399 labels"):
+        fit(client, OrdinalPA(), lazy(X), lazy(Y[1:]), rounds=1)
+    frame = pd.DataFrame(X, columns=list("wxyz"))
+    with pytest.raises(ValueError, match="X has 4 blocks and y has 3; cut both alike"):
+        fit(client, PRank(), dd.from_pandas(frame, npartitions=4), lazy(Y, 150), rounds=1)
+    unknown = lazy(X)[lazy(X)[:, 0] < 0]
+    with pytest.raises(ValueError, match=r"^block \d: Found input variables with inconsistent"):
+        fit(client, PRank(), unknown, lazy(Y), rounds=1)
+
+
+def test_what_cannot_be_mixed_is_refused(client, tmp_path):
+    with pytest.raises(TypeError, match="a OrdinalSVM cannot be mixed from passes over blocks"):
+        fit(client, OrdinalSVM(), lazy(X), lazy(Y), rounds=1)
+    for wrong, message in [
+        ({"rounds": 0}, "rounds must be a whole number >= 1"),
+        ({"weights": "size"}, "unknown weights 'size'; choose one of rows, updates"),
+        ({"timeout": 0}, "timeout must be"),
+        ({"retries": -1}, "retries must be"),
+        ({"label": "grade"}, "are for files"),
+    ]:
+        with pytest.raises(ValueError, match=message):
+            fit(client, OrdinalPA(), lazy(X), lazy(Y), **{"rounds": 1} | wrong)
+    for rows, labels, message in [
+        (X, Y, "X is a ndarray of this process; give a Dask collection"),
+        (lazy(X), Y, "y is a ndarray; with a Dask X"),
+    ]:
+        with pytest.raises(TypeError, match=message):
+            fit(client, OrdinalPA(), rows, labels, rounds=1)
+    with pytest.raises(ValueError, match="holds no file"):
+        fit(client, OrdinalPA(), tmp_path, rounds=1, label="y")
+    (tmp_path / "rows.csv").write_text("a,b")
+    with pytest.raises(ValueError, match=r"the name of a file of rows ends in .parquet"):
+        fit(client, OrdinalPA(), tmp_path, rounds=1, label="y")
+    with pytest.raises(FileNotFoundError, match="does not exist"):
+        fit(client, OrdinalPA(), tmp_path / "nowhere", rounds=1, label="y")
+    model = OrdinalPA(random_state=np.random.RandomState(0))
+    with pytest.raises(ValueError, match="shuffle=True needs random_state"):
+        fit(client, model, lazy(X), lazy(Y), rounds=1, shuffle=True)
+
+
+def test_a_client_that_cannot_work_is_named_in_seconds():
+    started = time.monotonic()
+    with pytest.raises(TypeError, match=r"client is None, not a distributed.Client"):
+        fit(None, OrdinalPA(), lazy(X), lazy(Y), rounds=1)
+    idle = {"processes": False, "n_workers": 0, "dashboard_address": ":0"}
+    with (
+        Client(**idle, set_as_default=False) as empty,
+        pytest.raises(RuntimeError, match="had no worker within 1 s; start one"),
+    ):
+        fit(empty, OrdinalPA(), lazy(X), lazy(Y), rounds=1, timeout=1)
+    with pytest.raises(ValueError, match="client is closed, not running"):
+        fit(empty, OrdinalPA(), lazy(X), lazy(Y), rounds=1)
+    assert time.monotonic() - started < 10
+
+
+def test_without_dask_the_message_says_what_to_install():
+    code = "import sys; sys.modules['dask'] = None\nimport ordspan.distributed"
+    answer = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    last = answer.stderr.strip().splitlines()[-1]
+    assert last == "ModuleNotFoundError: training on Dask needs dask: pip install 'ordspan[dask]'"
