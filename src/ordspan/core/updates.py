@@ -10,16 +10,20 @@ paper for i = 1..K-1, ``padded[0]`` is minus infinity and ``padded[K]`` plus inf
 1..K. ``columns`` and ``starts`` are None for dense rows, the CSR arrays for sparse ones.
 """
 
-from math import exp, inf, log
+from math import exp, inf, log, tanh
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
+from llvmlite import ir
+from numba import njit, types
+from numba.extending import intrinsic
 from numpy.typing import NDArray
 
 HARD, CAPPED, SOFT, SCA_HARD, SCA_CAPPED, SCA_SOFT, PRANK = range(7)
 PERCEPTRON, CLASSES_HARD, CLASSES_CAPPED, CLASSES_SOFT = range(7, 11)
 IDENTITY, BALANCED, DIAGONAL = range(3)
+LINEAR, RBF, POLY, SIGMOID = range(4)
+SIMPLE, NEAREST = range(2)
 
 BAD_ROW, BAD_LABEL, BAD_WIDTH = 0, -1, -2
 """What `learn_one` returns instead of a rank when it refuses an example."""
@@ -556,7 +560,12 @@ def rank_row(padded, drift, trials, score, values, columns, guess):
     if drift.size == 0 or trials == 0.0:
         return rank_near(padded, score, guess)
     drift_score, _ = score_and_norm(drift[padded.size :], values, columns)
-    score -= drift_score / trials
+    return rank_by_average(padded, drift, trials, score - drift_score / trials, guess)
+
+
+@njit(cache=True, nogil=True)
+def rank_by_average(padded, drift, trials, score, guess):
+    """Rank of a score among the averaged thresholds, looked for from a guess."""
     rank = guess
     while rank < padded.size - 1 and padded[rank] - drift[rank] / trials <= score:
         rank += 1
@@ -915,5 +924,413 @@ def scores(weights, data, columns, starts, out):
             cols = columns[starts[i] : starts[i + 1]]
         out[i], _ = score_and_norm(weights, values, cols)
         if not abs(out[i]) < inf:
+            return i
+    return -1
+
+
+# -- the kernel trick ----------------------------------------------------------------------------
+
+LANES = 32
+"""Support vectors are kept in blocks of so many, feature by feature, to be worked on together."""
+
+COEF, DRIFT, NORM, SQUARE = range(4)
+"""Rows of ``dual``: coefficient, what turns it into its average, k(s, s), and s.s."""
+
+LOG2_E = 1.4426950408889634
+LN2_HIGH, LN2_LOW = 0.693145751953125, 1.42860682030941723212e-06
+ROUND = 6755399441055744.0
+"""1.5 times 2^52: added to a number it leaves the nearest whole one in the lowest bits."""
+
+LOWEST_EXPONENT = -708.0
+"""exp of anything lower counts as exp of this, 3e-308: the result stays a normal number."""
+
+MIN_ANGLE = 1e-12
+"""Two vectors whose squared sine is below this count as one direction."""
+
+
+class Kernel(NamedTuple):
+    """Which kernel, and its constants as scikit-learn names them."""
+
+    kind: int
+    gamma: float
+    degree: float
+    coef0: float
+
+
+class Budget(NamedTuple):
+    """How many support vectors there may be (0: any number), and how one is done without."""
+
+    size: int
+    strategy: int
+
+
+@intrinsic
+def power_of_two(typing_context, rounded):
+    """2^n for the n that adding ROUND left in the lowest bits, which become the exponent."""
+
+    def codegen(context, builder, signature, args):
+        whole = ir.IntType(64)
+        bits = builder.add(builder.bitcast(args[0], whole), ir.Constant(whole, 1023))
+        bits = builder.shl(bits, ir.Constant(whole, 52))
+        return builder.bitcast(bits, ir.DoubleType())
+
+    return types.float64(types.float64), codegen
+
+
+@njit(cache=True, nogil=True, fastmath={"contract"})
+def exp_negative(scale, out):
+    """Replace each entry v >= 0 by exp(-scale v), to the last digit or the one before.
+
+    A plain loop over exp calls the C library once for each entry; this one has no call and no
+    branch, so the compiler works on 4 or 8 entries at once. exp(v) = 2^n exp(r), where r is at most
+    ln 2 / 2 in size and has a Taylor polynomial. Sums must not be reordered: ROUND would cancel.
+    """
+    for lane in range(out.size):
+        power = -scale * out[lane]
+        power = power if power > LOWEST_EXPONENT else LOWEST_EXPONENT
+        rounded = power * LOG2_E + ROUND
+        n = rounded - ROUND
+        r = (power - n * LN2_HIGH) - n * LN2_LOW
+        series = 1.0 / 6227020800.0
+        series = series * r + 1.0 / 479001600.0
+        series = series * r + 1.0 / 39916800.0
+        series = series * r + 1.0 / 3628800.0
+        series = series * r + 1.0 / 362880.0
+        series = series * r + 1.0 / 40320.0
+        series = series * r + 1.0 / 5040.0
+        series = series * r + 1.0 / 720.0
+        series = series * r + 1.0 / 120.0
+        series = series * r + 1.0 / 24.0
+        series = series * r + 1.0 / 6.0
+        series = series * r + 0.5
+        series = series * r + 1.0
+        series = series * r + 1.0
+        out[lane] = series * power_of_two(rounded)
+
+
+@njit(cache=True, nogil=True, fastmath=FAST)
+def add_products(block, row, out):
+    """Dot product of a row with each vector of a block."""
+    out[:] = 0.0
+    for j in range(row.size):
+        value = row[j]
+        for lane in range(LANES):
+            out[lane] += block[j, lane] * value
+
+
+@njit(cache=True, nogil=True, fastmath=FAST)
+def add_distances(block, row, out):
+    """Squared distance of a row from each vector of a block; exactly 0 from itself."""
+    out[:] = 0.0
+    for j in range(row.size):
+        value = row[j]
+        for lane in range(LANES):
+            away = block[j, lane] - value
+            out[lane] += away * away
+
+
+@njit(cache=True, nogil=True)
+def bend(kernel, product):
+    """Kernel value of two rows whose dot product is known; not for rbf, which needs more."""
+    if kernel.kind == LINEAR:
+        return product
+    inner = kernel.gamma * product + kernel.coef0
+    if kernel.kind == SIGMOID:
+        return tanh(inner)
+    whole = np.int64(kernel.degree)
+    if whole != kernel.degree:
+        return inner**kernel.degree
+    value = inner
+    for _ in range(whole - 1):
+        value *= inner
+    return value
+
+
+@njit(cache=True, nogil=True)
+def kernel_norm(kernel, square):
+    """k(x, x) of a row whose squared norm is known."""
+    return 1.0 if kernel.kind == RBF else bend(kernel, square)
+
+
+@njit(cache=True, nogil=True)
+def kernel_values(kernel, vectors, n_support, row, values):
+    """k(row, s) for every support vector s; up to a full block is written, so values has room."""
+    for b in range((n_support + LANES - 1) // LANES):
+        out = values[b * LANES : (b + 1) * LANES]
+        if kernel.kind == RBF:
+            add_distances(vectors[b], row, out)
+            exp_negative(kernel.gamma, out)
+        else:
+            add_products(vectors[b], row, out)
+            if kernel.kind != LINEAR:
+                for lane in range(LANES):
+                    out[lane] = bend(kernel, out[lane])
+
+
+@njit(cache=True, nogil=True, fastmath=FAST)
+def weighted_sum(coefs, values, n_support):
+    """Sum of the first kernel values, each times its coefficient."""
+    total = 0.0
+    for i in range(n_support):
+        total += coefs[i] * values[i]
+    return total
+
+
+@njit(cache=True, nogil=True, fastmath=FAST)
+def read_row(values, columns, row):
+    """Write a dense or sparse row out in float64; returns its squared norm."""
+    if columns is None:
+        for j in range(row.size):
+            row[j] = values[j]
+    else:
+        row[:] = 0.0
+        for j in range(values.size):
+            row[columns[j]] = values[j]
+    square = 0.0
+    for j in range(row.size):
+        square += row[j] * row[j]
+    return square
+
+
+@njit(cache=True, nogil=True)
+def find_vector(vectors, squares, n_support, row, square):
+    """Number of the support vector that equals a row, or -1."""
+    for i in range(n_support):
+        if squares[i] == square:
+            lane, same = i % LANES, True
+            for j in range(row.size):
+                same = same and vectors[i // LANES, j, lane] == row[j]
+            if same:
+                return i
+    return -1
+
+
+@njit(cache=True, nogil=True)
+def move_vector(vectors, dual, values, old, new):
+    """Write support vector ``old`` over ``new``, with all that is known about it."""
+    for j in range(vectors.shape[1]):
+        vectors[new // LANES, j, new % LANES] = vectors[old // LANES, j, old % LANES]
+    dual[:, new] = dual[:, old]
+    values[new] = values[old]
+
+
+@njit(cache=True, nogil=True)
+def add_vector(vectors, dual, n_support, row, square, values, norm, pull, age):
+    """Add ``pull`` times a row to the ranker; the number of support vectors after.
+
+    A row that is a support vector already adds to its coefficient, and one whose coefficient has
+    become zero, in the average too, is forgotten. A new one comes last.
+    """
+    same = find_vector(vectors, dual[SQUARE], n_support, row, square)
+    if same < 0:
+        for j in range(row.size):
+            vectors[n_support // LANES, j, n_support % LANES] = row[j]
+        dual[COEF, n_support], dual[DRIFT, n_support] = pull, age * pull
+        dual[NORM, n_support], dual[SQUARE, n_support] = norm, square
+        values[n_support] = norm
+        return n_support + 1
+    dual[COEF, same] += pull
+    dual[DRIFT, same] += age * pull
+    if dual[COEF, same] == 0.0 and dual[DRIFT, same] == 0.0:
+        move_vector(vectors, dual, values, n_support - 1, same)
+        return n_support - 1
+    return n_support
+
+
+@njit(cache=True, nogil=True)
+def support_step(
+    memory, vectors, dual, n_support, row, square, values, norm, strength, lower, upper
+):
+    """Learn a row whose kernel values are known; the number of support vectors after, or -1.
+
+    The step is the linear learner's, with k(x, x) in place of the squared norm. -1 says that the
+    row was refused: a value is not finite, or k(x, x) is not above zero (zero is right for a row of
+    zeros only, which has no direction), and nothing has changed.
+    """
+    _, padded, drift, counts, rule, _ = view(memory)
+    score = weighted_sum(dual[COEF], values, n_support)
+    positive = norm > 0.0 or (norm == 0.0 and square == 0.0)
+    if not (positive and norm < MAX_SQ_NORM and square < MAX_SQ_NORM and abs(score) < inf):
+        return -1
+    if strength <= 0.0:
+        return n_support
+    age = counts[0] if drift.size > 0 else 0.0
+    softness, cap = limits(rule, strength)
+    pull, moved, finite = exact_step(padded, drift, age, score, norm, lower, upper, softness, cap)
+    if not finite:
+        return -1
+    counts[0] += 1.0
+    counts[1] += moved
+    if pull == 0.0:
+        return n_support
+    return add_vector(vectors, dual, n_support, row, square, values, norm, pull, age)
+
+
+@njit(cache=True, nogil=True)
+def spare_vector(dual, n_support, values, strategy):
+    """The support vector, the newest left out, that it costs least to do without.
+
+    ``values`` are the kernel values of the newest. SIMPLE: the one of which least is left over
+    when it is projected on the newest. NEAREST: the shortest.
+    """
+    spare, least = 0, inf
+    norm = values[n_support - 1]
+    for i in range(n_support - 1):
+        rest = dual[NORM, i]
+        if strategy == SIMPLE:
+            rest -= values[i] * values[i] / norm
+        cost = dual[COEF, i] * dual[COEF, i] * rest
+        if cost < least:
+            spare, least = i, cost
+    return spare
+
+
+@njit(cache=True, nogil=True)
+def nearest_vector(dual, n_support, spare, spare_values):
+    """The support vector most in the direction of the spare one, the newest left out; or -1.
+
+    ``spare_values`` are the kernel values of the spare one.
+    """
+    nearest, most = -1, 0.0
+    for i in range(n_support - 1):
+        if i != spare and dual[NORM, i] > 0.0:
+            cosine = spare_values[i] * spare_values[i] / dual[NORM, i]
+            if cosine > most:
+                nearest, most = i, cosine
+    return nearest
+
+
+@njit(cache=True, nogil=True)
+def drop_vector(vectors, dual, n_support, values, spare, nearest, to_nearest):
+    """Project a support vector on the newest, and on its nearest if that is not -1; then drop it.
+
+    ``to_nearest`` is the kernel value of spare and nearest. The projection is linear, so the
+    average is projected along with the last iterate. As the newest row is one of those projected
+    on, its own score stays as the step left it. The newest stays the last.
+    """
+    last = n_support - 1
+    norm, cross = values[last], values[spare]
+    on_newest, on_nearest = cross / norm, 0.0
+    if nearest >= 0:
+        between, near_norm = values[nearest], dual[NORM, nearest]
+        area = norm * near_norm - between * between
+        if area > MIN_ANGLE * norm * near_norm:
+            on_newest = (cross * near_norm - to_nearest * between) / area
+            on_nearest = (to_nearest * norm - cross * between) / area
+    for part in (COEF, DRIFT):
+        dual[part, last] += on_newest * dual[part, spare]
+        if nearest >= 0:
+            dual[part, nearest] += on_nearest * dual[part, spare]
+    move_vector(vectors, dual, values, last - 1, spare)
+    move_vector(vectors, dual, values, last, last - 1)
+    return last
+
+
+@njit(cache=True, nogil=True)
+def keep_budget(kernel, budget, vectors, dual, n_support, row, values, spare_values):
+    """Do without support vectors until the budget holds; the number that is left.
+
+    ``row`` is overwritten.
+    """
+    while n_support > budget.size:
+        spare, nearest, to_nearest = spare_vector(dual, n_support, values, budget.strategy), -1, 0.0
+        if budget.strategy == NEAREST:
+            for j in range(row.size):
+                row[j] = vectors[spare // LANES, j, spare % LANES]
+            kernel_values(kernel, vectors, n_support, row, spare_values)
+            nearest = nearest_vector(dual, n_support, spare, spare_values)
+            to_nearest = spare_values[nearest]
+        n_support = drop_vector(vectors, dual, n_support, values, spare, nearest, to_nearest)
+    return n_support
+
+
+@njit(cache=True, nogil=True)
+def walk_support(
+    memory,
+    vectors,
+    dual,
+    n_support,
+    kernel,
+    budget,
+    data,
+    columns,
+    starts,
+    lower,
+    upper,
+    sample_weight,
+    order,
+    predicted,
+    first,
+):
+    """Learn rows in dual form from number ``first`` on, until the room for vectors is used up.
+
+    Returns the number to go on from, the first row that was refused or -1, and the number of
+    support vectors.
+    """
+    _, padded, drift, counts, _, strength_of_all = view(memory)
+    width, room = vectors.shape[1], dual.shape[1]
+    row, values, spare_values = np.empty(width), np.empty(room), np.empty(room)
+    strength = strength_of_all
+    for t in range(first, lower.size):
+        if n_support == room:
+            return t, -1, n_support
+        i = order[t] if order.size > 0 else t
+        if starts is None:
+            square = read_row(data[i * width : (i + 1) * width], None, row)
+        else:
+            part = slice(starts[i], starts[i + 1])
+            square = read_row(data[part], columns[part], row)
+        if sample_weight.size > 0:
+            strength = strength_of_all * sample_weight[i]
+        kernel_values(kernel, vectors, n_support, row, values)
+        if predicted.size > 0:
+            predicted[i] = rank_support(padded, drift, counts[0], dual, n_support, values, lower[i])
+        after = support_step(
+            memory,
+            vectors,
+            dual,
+            n_support,
+            row,
+            square,
+            values,
+            kernel_norm(kernel, square),
+            strength,
+            lower[i],
+            upper[i],
+        )
+        if after < 0:
+            return t, i, n_support
+        n_support = after
+        if 0 < budget.size < n_support:
+            n_support = keep_budget(
+                kernel, budget, vectors, dual, n_support, row, values, spare_values
+            )
+    return lower.size, -1, n_support
+
+
+@njit(cache=True, nogil=True)
+def rank_support(padded, drift, trials, dual, n_support, values, guess):
+    """Rank of a row whose kernel values are known, by the average if there is one."""
+    score = weighted_sum(dual[COEF], values, n_support)
+    if drift.size == 0 or trials == 0.0:
+        return rank_near(padded, score, guess)
+    score -= weighted_sum(dual[DRIFT], values, n_support) / trials
+    return rank_by_average(padded, drift, trials, score, guess)
+
+
+@njit(cache=True, nogil=True)
+def support_scores(coefs, vectors, kernel, data, columns, starts, out):
+    """Score of every row by the dual coefficients; the first row that has none, or -1."""
+    width = vectors.shape[1]
+    row, values = np.empty(width), np.empty(vectors.shape[0] * LANES)
+    for i in range(out.size):
+        if starts is None:
+            square = read_row(data[i * width : (i + 1) * width], None, row)
+        else:
+            part = slice(starts[i], starts[i + 1])
+            square = read_row(data[part], columns[part], row)
+        kernel_values(kernel, vectors, coefs.size, row, values)
+        out[i] = weighted_sum(coefs, values, coefs.size)
+        if not (square < MAX_SQ_NORM and abs(out[i]) < inf):
             return i
     return -1
