@@ -930,11 +930,16 @@ def scores(weights, data, columns, starts, out):
 
 # -- the kernel trick ----------------------------------------------------------------------------
 
-LANES = 32
+LANES = 64
 """Support vectors are kept in blocks of so many, feature by feature, to be worked on together."""
 
-COEF, DRIFT, NORM, SQUARE = range(4)
-"""Rows of ``dual``: coefficient, what turns it into its average, k(s, s), and s.s."""
+AT_ONCE = 8
+"""A processor works on so many at once; the last block is filled up to a multiple of it."""
+
+N_PARTS = 5
+COEF, DRIFT, NORM, SQUARE, CLOSE = range(N_PARTS)
+"""Rows of ``dual``: coefficient, what turns it into its average, k(s, s), s.s, and how close others
+are: at least the largest squared length of the projection of s on another support vector."""
 
 LOG2_E = 1.4426950408889634
 LN2_HIGH, LN2_LOW = 0.693145751953125, 1.42860682030941723212e-06
@@ -943,6 +948,9 @@ ROUND = 6755399441055744.0
 
 LOWEST_EXPONENT = -708.0
 """exp of anything lower counts as exp of this, 3e-308: the result stays a normal number."""
+
+CLOSE_ENOUGH = 1e-9
+"""Kernel values of two vectors computed one way and the other may differ by this share."""
 
 MIN_ANGLE = 1e-12
 """Two vectors whose squared sine is below this count as one direction."""
@@ -1010,22 +1018,22 @@ def exp_negative(scale, out):
 
 @njit(cache=True, nogil=True, fastmath=FAST)
 def add_products(block, row, out):
-    """Dot product of a row with each vector of a block."""
+    """Dot product of a row with the first vectors of a block."""
     out[:] = 0.0
     for j in range(row.size):
-        value = row[j]
-        for lane in range(LANES):
-            out[lane] += block[j, lane] * value
+        line, value = block[j], row[j]
+        for lane in range(out.size):
+            out[lane] += line[lane] * value
 
 
 @njit(cache=True, nogil=True, fastmath=FAST)
 def add_distances(block, row, out):
-    """Squared distance of a row from each vector of a block; exactly 0 from itself."""
+    """Squared distance of a row from the first vectors of a block; exactly 0 from itself."""
     out[:] = 0.0
     for j in range(row.size):
-        value = row[j]
-        for lane in range(LANES):
-            away = block[j, lane] - value
+        line, value = block[j], row[j]
+        for lane in range(out.size):
+            away = line[lane] - value
             out[lane] += away * away
 
 
@@ -1054,16 +1062,17 @@ def kernel_norm(kernel, square):
 
 @njit(cache=True, nogil=True)
 def kernel_values(kernel, vectors, n_support, row, values):
-    """k(row, s) for every support vector s; up to a full block is written, so values has room."""
+    """k(row, s) for every support vector s; some entries beyond them are overwritten too."""
+    stop = (n_support + AT_ONCE - 1) // AT_ONCE * AT_ONCE
     for b in range((n_support + LANES - 1) // LANES):
-        out = values[b * LANES : (b + 1) * LANES]
+        out = values[b * LANES : min(stop, (b + 1) * LANES)]
         if kernel.kind == RBF:
             add_distances(vectors[b], row, out)
             exp_negative(kernel.gamma, out)
         else:
             add_products(vectors[b], row, out)
             if kernel.kind != LINEAR:
-                for lane in range(LANES):
+                for lane in range(out.size):
                     out[lane] = bend(kernel, out[lane])
 
 
@@ -1095,11 +1104,16 @@ def read_row(values, columns, row):
 @njit(cache=True, nogil=True)
 def find_vector(vectors, squares, n_support, row, square):
     """Number of the support vector that equals a row, or -1."""
+    n_alike = 0
+    for i in range(n_support):  # no way out of the loop, so that many are compared at once
+        n_alike += squares[i] == square
+    if n_alike == 0:
+        return -1
     for i in range(n_support):
         if squares[i] == square:
-            lane, same = i % LANES, True
+            same = True
             for j in range(row.size):
-                same = same and vectors[i // LANES, j, lane] == row[j]
+                same = same and vectors[i // LANES, j, i % LANES] == row[j]
             if same:
                 return i
     return -1
@@ -1110,7 +1124,8 @@ def move_vector(vectors, dual, values, old, new):
     """Write support vector ``old`` over ``new``, with all that is known about it."""
     for j in range(vectors.shape[1]):
         vectors[new // LANES, j, new % LANES] = vectors[old // LANES, j, old % LANES]
-    dual[:, new] = dual[:, old]
+    for part in range(N_PARTS):  # a slice would take seconds to compile
+        dual[part, new] = dual[part, old]
     values[new] = values[old]
 
 
@@ -1127,6 +1142,7 @@ def add_vector(vectors, dual, n_support, row, square, values, norm, pull, age):
             vectors[n_support // LANES, j, n_support % LANES] = row[j]
         dual[COEF, n_support], dual[DRIFT, n_support] = pull, age * pull
         dual[NORM, n_support], dual[SQUARE, n_support] = norm, square
+        dual[CLOSE, n_support] = norm
         values[n_support] = norm
         return n_support + 1
     dual[COEF, same] += pull
@@ -1167,80 +1183,153 @@ def support_step(
 
 
 @njit(cache=True, nogil=True)
-def spare_vector(dual, n_support, values, strategy):
-    """The support vector, the newest left out, that it costs least to do without.
-
-    ``values`` are the kernel values of the newest. SIMPLE: the one of which least is left over
-    when it is projected on the newest. NEAREST: the shortest.
-    """
-    spare, least = 0, inf
-    norm = values[n_support - 1]
-    for i in range(n_support - 1):
-        rest = dual[NORM, i]
-        if strategy == SIMPLE:
-            rest -= values[i] * values[i] / norm
-        cost = dual[COEF, i] * dual[COEF, i] * rest
-        if cost < least:
-            spare, least = i, cost
-    return spare
+def largest(values):
+    """The largest of some numbers; four at a time, as each comparison waits for the last one."""
+    first = second = third = fourth = values[0]
+    whole = values.size // 4 * 4
+    for i in range(0, whole, 4):
+        first = values[i] if values[i] > first else first
+        second = values[i + 1] if values[i + 1] > second else second
+        third = values[i + 2] if values[i + 2] > third else third
+        fourth = values[i + 3] if values[i + 3] > fourth else fourth
+    for i in range(whole, values.size):
+        first = values[i] if values[i] > first else first
+    return max(max(first, second), max(third, fourth))
 
 
 @njit(cache=True, nogil=True)
-def nearest_vector(dual, n_support, spare, spare_values):
-    """The support vector most in the direction of the spare one, the newest left out; or -1.
-
-    ``spare_values`` are the kernel values of the spare one.
-    """
-    nearest, most = -1, 0.0
-    for i in range(n_support - 1):
-        if i != spare and dual[NORM, i] > 0.0:
-            cosine = spare_values[i] * spare_values[i] / dual[NORM, i]
-            if cosine > most:
-                nearest, most = i, cosine
-    return nearest
+def position(values, value):
+    """Where a value stands that is known to be there."""
+    i = 0
+    while values[i] != value:
+        i += 1
+    return i
 
 
 @njit(cache=True, nogil=True)
-def drop_vector(vectors, dual, n_support, values, spare, nearest, to_nearest):
-    """Project a support vector on the newest, and on its nearest if that is not -1; then drop it.
+def note_closeness(dual, n_support, values, scratch):
+    """Keep account of how close the newest vector is to the others, by its kernel values."""
+    last = n_support - 1
+    others, norms, closeness = scratch[:last], dual[NORM], dual[CLOSE]
+    share = 1.0 / values[last]
+    for i in range(last):
+        product = values[i] * values[i]
+        others[i] = product / norms[i]
+        close = product * share
+        closeness[i] = close if close > closeness[i] else closeness[i]
+    closeness[last] = largest(others) if last > 0 else 0.0
 
-    ``to_nearest`` is the kernel value of spare and nearest. The projection is linear, so the
-    average is projected along with the last iterate. As the newest row is one of those projected
-    on, its own score stays as the step left it. The newest stays the last.
+
+@njit(cache=True, nogil=True)
+def spare_vector(dual, n_support, values, strategy, trials, scratch):
+    """The support vector, the newest left out, that it seems to cost least to do without.
+
+    ``values`` are the kernel values of the newest. What is left over when the vector is projected,
+    under SIMPLE on the newest, under NEAREST on its nearest, counts by the square of the
+    coefficient that predicts: the average, if ``trials`` is not 0.
+    """
+    gains = scratch[: n_support - 1]
+    coefs, drifts, norms, closeness = dual[COEF], dual[DRIFT], dual[NORM], dual[CLOSE]
+    age = 1.0 / trials if trials > 0.0 else 0.0
+    share = 1.0 / values[n_support - 1]
+    if strategy == SIMPLE:
+        for i in range(gains.size):
+            coef = coefs[i] - age * drifts[i]
+            gains[i] = coef * coef * (values[i] * values[i] * share - norms[i])
+    else:
+        for i in range(gains.size):
+            coef = coefs[i] - age * drifts[i]
+            gains[i] = coef * coef * (closeness[i] - norms[i])
+    return position(gains, largest(gains))
+
+
+@njit(cache=True, nogil=True)
+def nearest_vector(dual, n_support, spare, spare_values, scratch):
+    """The support vector most in the direction of the spare one, or -1; and whether it was known.
+
+    ``spare_values`` are the kernel values of the spare one. The account of its closeness is too
+    high after its nearest has been dropped; it is put right here, and another one may then be
+    cheaper to do without.
+    """
+    closeness, norms = scratch[:n_support], dual[NORM]
+    for i in range(n_support):
+        closeness[i] = spare_values[i] * spare_values[i] / norms[i]
+    closeness[spare] = 0.0
+    most = largest(closeness)
+    known = dual[CLOSE, spare] <= most * (1.0 + CLOSE_ENOUGH)
+    dual[CLOSE, spare] = most
+    others = closeness[: n_support - 1]
+    most = largest(others)
+    return (position(others, most) if most > 0.0 else -1), known
+
+
+@njit(cache=True, nogil=True)
+def shares(norm, near_norm, between, to_newest, to_nearest):
+    """Coefficients of the projection of a vector on the newest and on its nearest one.
+
+    ``between`` is the kernel value of the two, ``to_newest`` and ``to_nearest`` are the vector's.
+    """
+    area = norm * near_norm - between * between
+    if not area > MIN_ANGLE * norm * near_norm:
+        return to_newest / norm, 0.0
+    on_newest = (to_newest * near_norm - to_nearest * between) / area
+    return on_newest, (to_nearest * norm - to_newest * between) / area
+
+
+@njit(cache=True, nogil=True)
+def drop_vector(vectors, dual, n_support, values, spare, nearest, to_nearest, strategy, trials):
+    """Replace a support vector by its projection on the newest, and on its nearest; then drop it.
+
+    SIMPLE projects the last iterate on the newest alone. Its average is projected on both too: it
+    would shrink to nothing otherwise. ``to_nearest`` is the kernel value of spare and nearest,
+    which is -1 where there is none. As the newest row is one of those projected on, its own score
+    stays as the step left it. The newest stays the last.
     """
     last = n_support - 1
-    norm, cross = values[last], values[spare]
-    on_newest, on_nearest = cross / norm, 0.0
+    norm, to_newest = values[last], values[spare]
+    on_newest, on_nearest = to_newest / norm, 0.0
+    mean_on_newest, mean_on_nearest = on_newest, 0.0
     if nearest >= 0:
-        between, near_norm = values[nearest], dual[NORM, nearest]
-        area = norm * near_norm - between * between
-        if area > MIN_ANGLE * norm * near_norm:
-            on_newest = (cross * near_norm - to_nearest * between) / area
-            on_nearest = (to_nearest * norm - cross * between) / area
-    for part in (COEF, DRIFT):
-        dual[part, last] += on_newest * dual[part, spare]
-        if nearest >= 0:
-            dual[part, nearest] += on_nearest * dual[part, spare]
+        mean_on_newest, mean_on_nearest = shares(
+            norm, dual[NORM, nearest], values[nearest], to_newest, to_nearest
+        )
+        if strategy == NEAREST:
+            on_newest, on_nearest = mean_on_newest, mean_on_nearest
+    coef, drift = dual[COEF, spare], dual[DRIFT, spare]
+    # the average is coefficient - drift / trials: this adds the share of the one to the other
+    dual[COEF, last] += on_newest * coef
+    dual[DRIFT, last] += mean_on_newest * drift + trials * (on_newest - mean_on_newest) * coef
+    if nearest >= 0:
+        dual[COEF, nearest] += on_nearest * coef
+        dual[DRIFT, nearest] += (
+            mean_on_nearest * drift + trials * (on_nearest - mean_on_nearest) * coef
+        )
     move_vector(vectors, dual, values, last - 1, spare)
     move_vector(vectors, dual, values, last, last - 1)
     return last
 
 
 @njit(cache=True, nogil=True)
-def keep_budget(kernel, budget, vectors, dual, n_support, row, values, spare_values):
+def keep_budget(kernel, budget, vectors, dual, n_support, row, values, scratch, trials):
     """Do without support vectors until the budget holds; the number that is left.
 
-    ``row`` is overwritten.
+    ``row`` and ``scratch``, of two rows, are overwritten. ``trials`` is their number if there is an
+    average, else 0.
     """
+    spare_values, costs = scratch
     while n_support > budget.size:
-        spare, nearest, to_nearest = spare_vector(dual, n_support, values, budget.strategy), -1, 0.0
-        if budget.strategy == NEAREST:
+        spare = spare_vector(dual, n_support, values, budget.strategy, trials, costs)
+        nearest, to_nearest = -1, 0.0
+        if budget.strategy == NEAREST or trials > 0.0:
             for j in range(row.size):
                 row[j] = vectors[spare // LANES, j, spare % LANES]
             kernel_values(kernel, vectors, n_support, row, spare_values)
-            nearest = nearest_vector(dual, n_support, spare, spare_values)
+            nearest, known = nearest_vector(dual, n_support, spare, spare_values, costs)
             to_nearest = spare_values[nearest]
-        n_support = drop_vector(vectors, dual, n_support, values, spare, nearest, to_nearest)
+            if budget.strategy == NEAREST and not known:
+                continue
+        turn = (spare, nearest, to_nearest, budget.strategy, trials)
+        n_support = drop_vector(vectors, dual, n_support, values, *turn)
     return n_support
 
 
@@ -1269,7 +1358,7 @@ def walk_support(
     """
     _, padded, drift, counts, _, strength_of_all = view(memory)
     width, room = vectors.shape[1], dual.shape[1]
-    row, values, spare_values = np.empty(width), np.empty(room), np.empty(room)
+    row, values, scratch = np.empty(width), np.empty(room), np.empty((2, room))
     strength = strength_of_all
     for t in range(first, lower.size):
         if n_support == room:
@@ -1300,11 +1389,12 @@ def walk_support(
         )
         if after < 0:
             return t, i, n_support
+        if budget.size > 0 and after > n_support:
+            if budget.strategy == NEAREST:
+                note_closeness(dual, after, values, scratch[0])
+            trials = counts[0] if drift.size > 0 else 0.0
+            after = keep_budget(kernel, budget, vectors, dual, after, row, values, scratch, trials)
         n_support = after
-        if 0 < budget.size < n_support:
-            n_support = keep_budget(
-                kernel, budget, vectors, dual, n_support, row, values, spare_values
-            )
     return lower.size, -1, n_support
 
 

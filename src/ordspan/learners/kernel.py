@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from ordspan.core import updates
 from ordspan.core.labels import check_ranks
-from ordspan.core.updates import LANES, Kernel
+from ordspan.core.updates import LANES, N_PARTS, Kernel
 from ordspan.learners.kernel_values import (
     DEFAULT_STRATEGY,
     KERNELS,
@@ -31,9 +31,6 @@ from ordspan.learners.linear import (
     check_rule,
 )
 from ordspan.learners.rows import blocks, is_sparse, refusal
-
-N_PARTS = 4
-"""Numbers kept with each support vector besides its features."""
 
 VALUES_AT_ONCE = 1 << 20
 """In prediction a function is asked for about so many values in one call."""
@@ -268,7 +265,7 @@ class KernelLearner(Learner):
                 return int(i)
             if self._n_support == self._dual.shape[1]:
                 self._grow()
-            values = self._values(row, i)
+            values = self._values(row, int(i))
             if predicted.size:
                 predicted[i] = updates.rank_support(
                     model.padded,
@@ -281,10 +278,12 @@ class KernelLearner(Learner):
                 )
             if weight.size:
                 strength = model.strength * weight[i]
-            if not self._step(row, square, i, values, strength, lower[i], upper[i]):
+            before = self._n_support
+            if not self._step(row, square, int(i), values, strength, lower[i], upper[i]):
                 return int(i)
-            while 0 < self.budget.size < self._n_support:
-                self._drop(values, matrix)
+            if self.budget.size and self._n_support > before:
+                updates.note_closeness(self._dual, self._n_support, values, np.empty(values.size))
+                self._keep_budget(values, matrix)
         return -1
 
     def _dense(self, matrix: tuple[Any, ...], i: int) -> tuple[Floats, float]:
@@ -334,20 +333,32 @@ class KernelLearner(Learner):
             self._n_support = after
         return after >= 0
 
-    def _drop(self, values: Floats, matrix: tuple[Any, ...]) -> None:
-        """Do without one support vector; ``values`` are the kernel values of the newest."""
-        strategy, nearest, to_nearest = self.budget.strategy, -1, 0.0
-        spare = updates.spare_vector(self._dual, self._n_support, values, strategy)
-        if strategy == updates.NEAREST:
-            row = self._rows()[spare]
-            if self.kernel == PRECOMPUTED:
-                row, _ = self._dense(matrix, self.support[spare])
-            spare_values = self._values(row, "a support vector")
-            nearest = updates.nearest_vector(self._dual, self._n_support, spare, spare_values)
-            to_nearest = spare_values[nearest]
-        self._n_support = updates.drop_vector(
-            self._vectors, self._dual, self._n_support, values, spare, nearest, to_nearest
-        )
+    def _keep_budget(self, values: Floats, matrix: tuple[Any, ...]) -> None:
+        """Do without support vectors until the budget holds; ``values`` are the newest's."""
+        model, strategy = self._view(), self.budget.strategy
+        trials = model.counts[0] if model.drift.size else 0.0
+        costs = np.empty(values.size)
+        while self._n_support > self.budget.size:
+            known_of = (self._dual, self._n_support)
+            spare = updates.spare_vector(*known_of, values, strategy, trials, costs)
+            nearest, to_nearest = -1, 0.0
+            if strategy == updates.NEAREST or trials > 0.0:
+                found = self._spare_values(spare, matrix)
+                nearest, known = updates.nearest_vector(*known_of, spare, found, costs)
+                to_nearest = found[nearest]
+                if strategy == updates.NEAREST and not known:
+                    continue
+            turn = (spare, nearest, to_nearest, strategy, trials)
+            self._n_support = updates.drop_vector(
+                self._vectors, self._dual, self._n_support, values, *turn
+            )
+
+    def _spare_values(self, spare: int, matrix: tuple[Any, ...]) -> Floats:
+        """Kernel values of a support vector with all of them."""
+        if self.kernel == PRECOMPUTED:
+            row, _ = self._dense(matrix, int(self.support[spare]))
+            return self._values(row, "of a support vector")
+        return self._values(self._rows()[spare], "of a support vector")
 
     def _refusal(self, matrix: Any, row: int, feature_names: Any) -> str:
         x = matrix[[row]].toarray() if is_sparse(matrix) else matrix[[row]].astype(np.float64)
