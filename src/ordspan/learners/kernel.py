@@ -73,7 +73,7 @@ class KernelLearner(Learner):
     2
     >>> learner.support_vectors, learner.dual_coef, learner.thresholds
     (array([[1.]]), array([-0.5]), array([0.5]))
-    >>> learner.latent([[1.0], [9.0]])  # what is far away has not been learned
+    >>> learner.latent([[1.0], [9.0]]).round(6)  # far away nothing has been learned
     array([-0.5, -0. ])
     """
 
@@ -283,7 +283,7 @@ class KernelLearner(Learner):
                 return int(i)
             if self.budget.size and self._n_support > before:
                 updates.note_closeness(self._dual, self._n_support, values, np.empty(values.size))
-                self._keep_budget(values, matrix)
+                self._keep_budget(values, matrix, int(i))
         return -1
 
     def _dense(self, matrix: tuple[Any, ...], i: int) -> tuple[Floats, float]:
@@ -295,7 +295,7 @@ class KernelLearner(Learner):
         part = slice(starts[i], starts[i + 1])
         return row, updates.read_row(data[part], columns[part], row)
 
-    def _values(self, row: Floats, i: int | str) -> Floats:
+    def _values(self, row: Floats, i: int) -> Floats:
         """Kernel values of a row with the support vectors, and room for one more."""
         values = np.zeros(self._dual.shape[1])
         if self._n_support == 0:
@@ -333,8 +333,8 @@ class KernelLearner(Learner):
             self._n_support = after
         return after >= 0
 
-    def _keep_budget(self, values: Floats, matrix: tuple[Any, ...]) -> None:
-        """Do without support vectors until the budget holds; ``values`` are the newest's."""
+    def _keep_budget(self, values: Floats, matrix: tuple[Any, ...], i: int) -> None:
+        """Do without support vectors until the budget holds; ``values`` are those of row i."""
         model, strategy = self._view(), self.budget.strategy
         trials = model.counts[0] if model.drift.size else 0.0
         costs = np.empty(values.size)
@@ -343,7 +343,7 @@ class KernelLearner(Learner):
             spare = updates.spare_vector(*known_of, values, strategy, trials, costs)
             nearest, to_nearest = -1, 0.0
             if strategy == updates.NEAREST or trials > 0.0:
-                found = self._spare_values(spare, matrix)
+                found = self._spare_values(spare, matrix, i)
                 nearest, known = updates.nearest_vector(*known_of, spare, found, costs)
                 to_nearest = found[nearest]
                 if strategy == updates.NEAREST and not known:
@@ -353,12 +353,12 @@ class KernelLearner(Learner):
                 self._vectors, self._dual, self._n_support, values, *turn
             )
 
-    def _spare_values(self, spare: int, matrix: tuple[Any, ...]) -> Floats:
-        """Kernel values of a support vector with all of them."""
+    def _spare_values(self, spare: int, matrix: tuple[Any, ...], i: int) -> Floats:
+        """Kernel values of a support vector with all of them; asked for when row i is learned."""
         if self.kernel == PRECOMPUTED:
             row, _ = self._dense(matrix, int(self.support[spare]))
-            return self._values(row, "of a support vector")
-        return self._values(self._rows()[spare], "of a support vector")
+            return self._values(row, i)
+        return self._values(self._rows()[spare], i)
 
     def _refusal(self, matrix: Any, row: int, feature_names: Any) -> str:
         x = matrix[[row]].toarray() if is_sparse(matrix) else matrix[[row]].astype(np.float64)

@@ -73,7 +73,7 @@ def check_budget(budget: int | None, strategy: str) -> Budget:
     return Budget(int(budget), STRATEGIES[strategy])
 
 
-def ask(kernel: Any, X: Floats, Y: Floats, first: int | str) -> Floats:
+def ask(kernel: Any, X: Floats, Y: Floats, first: int) -> Floats:
     """Values of a function that a user gave, (n_X, n_Y), refused unless whole and finite.
 
     ``first`` is the number of the first row of X, for the message.
@@ -87,7 +87,7 @@ def ask(kernel: Any, X: Floats, Y: Floats, first: int | str) -> Floats:
         )
     bad = np.argwhere(~np.isfinite(values))
     if bad.size:
-        row = first + int(bad[0, 0]) if isinstance(first, int) else first
+        row = first + int(bad[0, 0])
         value = values[tuple(bad[0])]
         raise ValueError(f"row {row}: the kernel returned {value}; every value must be finite")
     return values.astype(np.float64, copy=False)
