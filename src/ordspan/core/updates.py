@@ -936,10 +936,10 @@ LANES = 64
 AT_ONCE = 8
 """A processor works on so many at once; the last block is filled up to a multiple of it."""
 
-N_PARTS = 5
-COEF, DRIFT, NORM, SQUARE, CLOSE = range(N_PARTS)
-"""Rows of ``dual``: coefficient, what turns it into its average, k(s, s), s.s, and how close others
-are: at least the largest squared length of the projection of s on another support vector."""
+N_PARTS = 6
+COEF, DRIFT, NORM, INVERSE, SQUARE, CLOSE = range(N_PARTS)
+"""Rows of ``dual``: coefficient, what turns it into its average, k(s, s), its inverse, s.s, and how
+close others are: at least the largest squared length of the projection of s on another one."""
 
 LOG2_E = 1.4426950408889634
 LN2_HIGH, LN2_LOW = 0.693145751953125, 1.42860682030941723212e-06
@@ -1104,18 +1104,18 @@ def read_row(values, columns, row):
 @njit(cache=True, nogil=True)
 def find_vector(vectors, squares, n_support, row, square):
     """Number of the support vector that equals a row, or -1."""
-    n_alike = 0
-    for i in range(n_support):  # no way out of the loop, so that many are compared at once
-        n_alike += squares[i] == square
-    if n_alike == 0:
-        return -1
-    for i in range(n_support):
-        if squares[i] == square:
-            same = True
-            for j in range(row.size):
-                same = same and vectors[i // LANES, j, i % LANES] == row[j]
-            if same:
-                return i
+    for start in range(0, n_support, LANES):
+        block = slice(start, min(start + LANES, n_support))
+        n_alike = 0
+        for other in squares[block]:  # no way out of the loop, so that many are compared at once
+            n_alike += other == square
+        if n_alike > 0:
+            for i in range(block.start, block.stop):
+                same = squares[i] == square
+                for j in range(row.size):
+                    same = same and vectors[i // LANES, j, i % LANES] == row[j]
+                if same:
+                    return i
     return -1
 
 
@@ -1141,8 +1141,8 @@ def add_vector(vectors, dual, n_support, row, square, values, norm, pull, age):
         for j in range(row.size):
             vectors[n_support // LANES, j, n_support % LANES] = row[j]
         dual[COEF, n_support], dual[DRIFT, n_support] = pull, age * pull
-        dual[NORM, n_support], dual[SQUARE, n_support] = norm, square
-        dual[CLOSE, n_support] = norm
+        dual[NORM, n_support], dual[INVERSE, n_support] = norm, 1.0 / norm
+        dual[SQUARE, n_support], dual[CLOSE, n_support] = square, norm
         values[n_support] = norm
         return n_support + 1
     dual[COEF, same] += pull
@@ -1210,12 +1210,12 @@ def position(values, value):
 def note_closeness(dual, n_support, values, scratch):
     """Keep account of how close the newest vector is to the others, by its kernel values."""
     last = n_support - 1
-    others, norms, closeness = scratch[:last], dual[NORM], dual[CLOSE]
-    share = 1.0 / values[last]
+    others, inverses, closeness = scratch[:last], dual[INVERSE], dual[CLOSE]
+    inverse = inverses[last]
     for i in range(last):
         product = values[i] * values[i]
-        others[i] = product / norms[i]
-        close = product * share
+        others[i] = product * inverses[i]
+        close = product * inverse
         closeness[i] = close if close > closeness[i] else closeness[i]
     closeness[last] = largest(others) if last > 0 else 0.0
 
@@ -1231,11 +1231,11 @@ def spare_vector(dual, n_support, values, strategy, trials, scratch):
     gains = scratch[: n_support - 1]
     coefs, drifts, norms, closeness = dual[COEF], dual[DRIFT], dual[NORM], dual[CLOSE]
     age = 1.0 / trials if trials > 0.0 else 0.0
-    share = 1.0 / values[n_support - 1]
+    inverse = dual[INVERSE, n_support - 1]
     if strategy == SIMPLE:
         for i in range(gains.size):
             coef = coefs[i] - age * drifts[i]
-            gains[i] = coef * coef * (values[i] * values[i] * share - norms[i])
+            gains[i] = coef * coef * (values[i] * values[i] * inverse - norms[i])
     else:
         for i in range(gains.size):
             coef = coefs[i] - age * drifts[i]
@@ -1251,16 +1251,17 @@ def nearest_vector(dual, n_support, spare, spare_values, scratch):
     high after its nearest has been dropped; it is put right here, and another one may then be
     cheaper to do without.
     """
-    closeness, norms = scratch[:n_support], dual[NORM]
-    for i in range(n_support):
-        closeness[i] = spare_values[i] * spare_values[i] / norms[i]
-    closeness[spare] = 0.0
-    most = largest(closeness)
-    known = dual[CLOSE, spare] <= most * (1.0 + CLOSE_ENOUGH)
-    dual[CLOSE, spare] = most
-    others = closeness[: n_support - 1]
+    last = n_support - 1
+    others, inverses = scratch[:last], dual[INVERSE]
+    for i in range(last):
+        others[i] = spare_values[i] * spare_values[i] * inverses[i]
+    others[spare] = 0.0
     most = largest(others)
-    return (position(others, most) if most > 0.0 else -1), known
+    nearest = position(others, most) if most > 0.0 else -1
+    close = max(most, spare_values[last] * spare_values[last] * inverses[last])
+    known = dual[CLOSE, spare] <= close * (1.0 + CLOSE_ENOUGH)
+    dual[CLOSE, spare] = close
+    return nearest, known
 
 
 @njit(cache=True, nogil=True)
