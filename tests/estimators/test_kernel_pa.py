@@ -34,7 +34,7 @@ def ring(n, seed=0):
 @pytest.mark.parametrize("average", [False, True])
 @pytest.mark.parametrize("form", [np.asarray, sp.csr_array, np.float32])
 def test_linear_kernel_is_ordinal_pa(variant, average, form):
-    options = {"variant": variant, "average": average, "max_iter": 3, "random_state": 0}
+    options = {"variant": variant, "C": 0.2, "average": average, "max_iter": 3, "random_state": 0}
     dual = KernelOrdinalPA(kernel="linear", **options).fit(form(X), SPANS)
     primal = OrdinalPA(**options).fit(form(X), SPANS)
     for _ in range(2):

@@ -17,7 +17,6 @@ from ordspan.learners.kernel_values import (
     check_constants,
     check_kernel,
 )
-from ordspan.learners.linear import DEFAULT_C
 from ordspan.learners.rows import is_sparse
 
 
@@ -39,8 +38,9 @@ class KernelOrdinalPA(ThresholdEstimator):
     variant : {"PA-I", "PA", "PA-II"}, default="PA-I"
         "PA" corrects each example in full; "PA-I" moves each threshold by at most C; "PA-II"
         trades the size of the move against the squared rest.
-    C : float, default=0.1
-        Aggressiveness of PA-I and PA-II; ignored by PA, which has none.
+    C : float, default=1.0
+        Aggressiveness of PA-I and PA-II; ignored by PA, which has none. The default is larger than
+        that of `OrdinalPA` because under rbf every row has length 1 in the space of the kernel.
     kernel : {"rbf", "linear", "poly", "sigmoid", "precomputed"} or callable, default="rbf"
         As in scikit-learn: exp(-gamma |x - z|^2), x.z, (gamma x.z + coef0)^degree and
         tanh(gamma x.z + coef0). "precomputed": X is the square matrix of the kernel values of all
@@ -120,7 +120,7 @@ class KernelOrdinalPA(ThresholdEstimator):
     >>> from ordspan import KernelOrdinalPA
     >>> X = np.random.default_rng(0).standard_normal((300, 2))
     >>> y = np.searchsorted([0.8, 1.5], np.hypot(*X.T)) + 1
-    >>> model = KernelOrdinalPA(C=1.0, budget=50, random_state=0).fit(X[:200], y[:200])
+    >>> model = KernelOrdinalPA(budget=50, random_state=0).fit(X[:200], y[:200])
     >>> bool(model.score(X[200:], y[200:]) > -0.1)
     True
     >>> model.support_vectors_.shape
@@ -133,7 +133,7 @@ class KernelOrdinalPA(ThresholdEstimator):
     def __init__(
         self,
         variant: str = "PA-I",
-        C: float = DEFAULT_C,
+        C: float = 1.0,
         *,
         kernel: Any = "rbf",
         gamma: Any = "scale",
