@@ -395,6 +395,22 @@ def test_the_least_change_on_a_budget_is_the_free_step_and_then_the_projection()
         np.testing.assert_allclose(free_theta, new_theta, atol=1e-9)
 
 
+@each_strategy
+@averaged_or_not
+def test_a_budget_ends_and_stays_finite_on_very_long_and_very_short_rows(strategy, average):
+    rng = np.random.default_rng(6)
+    X = rng.normal(size=(300, D)) * 10.0 ** rng.uniform(-90, 90, size=(300, 1))
+    options = {"kernel": "linear", "budget": 5, "budget_strategy": strategy}
+    learner = KernelLearner(D, K, "PA-I", 0.3, average, **options)
+    for x, rank in zip(X, rng.integers(1, K + 1, len(X)), strict=True):
+        try:
+            learner.learn_one(x, int(rank))
+        except RowError:  # its score overflows, and it changes nothing
+            continue
+        assert learner.n_support <= 5
+    assert np.isfinite(learner.thresholds).all()
+
+
 def test_a_smaller_budget_counts_from_the_next_update_on(data):
     X, lower, upper = data
     wide = make(budget=60)

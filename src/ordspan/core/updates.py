@@ -1199,9 +1199,9 @@ def largest(values):
 
 @njit(cache=True, nogil=True)
 def position(values, value):
-    """Where a value stands that is known to be there."""
+    """Where a value stands that is known to be there; the last place if it is NaN."""
     i = 0
-    while values[i] != value:
+    while i < values.size - 1 and values[i] != value:
         i += 1
     return i
 
@@ -1213,9 +1213,8 @@ def note_closeness(dual, n_support, values, scratch):
     others, inverses, closeness = scratch[:last], dual[INVERSE], dual[CLOSE]
     inverse = inverses[last]
     for i in range(last):
-        product = values[i] * values[i]
-        others[i] = product * inverses[i]
-        close = product * inverse
+        others[i] = values[i] * inverses[i] * values[i]  # the square alone might overflow
+        close = values[i] * inverse * values[i]
         closeness[i] = close if close > closeness[i] else closeness[i]
     closeness[last] = largest(others) if last > 0 else 0.0
 
@@ -1235,7 +1234,7 @@ def spare_vector(dual, n_support, values, strategy, trials, scratch):
     if strategy == SIMPLE:
         for i in range(gains.size):
             coef = coefs[i] - age * drifts[i]
-            gains[i] = coef * coef * (values[i] * values[i] * inverse - norms[i])
+            gains[i] = coef * coef * (values[i] * inverse * values[i] - norms[i])
     else:
         for i in range(gains.size):
             coef = coefs[i] - age * drifts[i]
@@ -1254,12 +1253,12 @@ def nearest_vector(dual, n_support, spare, spare_values, scratch):
     last = n_support - 1
     others, inverses = scratch[:last], dual[INVERSE]
     for i in range(last):
-        others[i] = spare_values[i] * spare_values[i] * inverses[i]
+        others[i] = spare_values[i] * inverses[i] * spare_values[i]
     others[spare] = 0.0
     most = largest(others)
     nearest = position(others, most) if most > 0.0 else -1
-    close = max(most, spare_values[last] * spare_values[last] * inverses[last])
-    known = dual[CLOSE, spare] <= close * (1.0 + CLOSE_ENOUGH)
+    close = max(most, spare_values[last] * inverses[last] * spare_values[last])
+    known = not dual[CLOSE, spare] > close * (1.0 + CLOSE_ENOUGH)  # NaN is taken as it is
     dual[CLOSE, spare] = close
     return nearest, known
 
