@@ -1104,18 +1104,18 @@ def read_row(values, columns, row):
 @njit(cache=True, nogil=True)
 def find_vector(vectors, squares, n_support, row, square):
     """Number of the support vector that equals a row, or -1."""
-    for start in range(0, n_support, LANES):
-        block = slice(start, min(start + LANES, n_support))
-        n_alike = 0
-        for other in squares[block]:  # no way out of the loop, so that many are compared at once
-            n_alike += other == square
-        if n_alike > 0:
-            for i in range(block.start, block.stop):
-                same = squares[i] == square
-                for j in range(row.size):
-                    same = same and vectors[i // LANES, j, i % LANES] == row[j]
-                if same:
-                    return i
+    n_alike = 0
+    for i in range(n_support):  # no way out of the loop, so that many are compared at once
+        n_alike += squares[i] == square
+    if n_alike == 0:
+        return -1
+    for i in range(n_support):
+        same = squares[i] == square
+        if same:
+            for j in range(row.size):
+                same = same and vectors[i // LANES, j, i % LANES] == row[j]
+        if same:
+            return i
     return -1
 
 
