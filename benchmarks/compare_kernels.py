@@ -214,8 +214,7 @@ def report(found: dict[str, dict[str, np.ndarray]], picture: str | None = None) 
         "0.3 with 15, 31, 63 leaves. Online rankers make ten passes.",
         "",
         "Which to take: `KernelOrdinalPA` without a budget where the rows fit; `Nystroem` with "
-        "`OrdinalPA` where there are many; a budget where a stream has no end and the memory has. "
-        "Of the ways to keep to it `nearest` is the more exact one, `simple` the faster one.",
+        "`OrdinalPA` where there are many; a budget where a stream has no end and the memory has.",
         "",
         machine(),
         "",
