@@ -214,7 +214,8 @@ def report(found: dict[str, dict[str, np.ndarray]], picture: str | None = None) 
         "0.3 with 15, 31, 63 leaves. Online rankers make ten passes.",
         "",
         "Which to take: `KernelOrdinalPA` without a budget where the rows fit; `Nystroem` with "
-        "`OrdinalPA` where there are many; a budget where a stream has no end and the memory has.",
+        "`OrdinalPA` where there are many; a budget where a stream has no end and the memory has. "
+        "All budgets here are kept by the default, `nearest`.",
         "",
         machine(),
         "",
