@@ -42,6 +42,7 @@ bench: $(READY) ## measure every speed claim of the README, one table
 	$(BIN)/pip install --quiet --disable-pip-version-check --editable '.[dev,bench]'
 	$(BIN)/python benchmarks/bench_foundation.py --save docs/benchmarks-foundation.md
 	$(BIN)/python benchmarks/bench_batch.py --save docs/benchmarks-batch.md
+	$(BIN)/python benchmarks/bench_kernel.py --save docs/benchmarks-kernel.md
 	$(BIN)/python benchmarks/bench_metric.py --save docs/metrics.md
 	$(BIN)/python benchmarks/bench_reproduce.py --save docs/benchmarks-reproduce.md
 	$(BIN)/python benchmarks/bench_files.py --save docs/benchmarks-files.md

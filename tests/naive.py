@@ -284,6 +284,48 @@ def _learn_thresholds(X, lower, upper, rule, strengths, average, solver, n_class
     return Learned(w, theta, predicted, n_updates)
 
 
+class LearnedDual(NamedTuple):
+    """What `learn_kernel` ends with."""
+
+    scores: np.ndarray  # of the rows asked for
+    thresholds: np.ndarray
+    predicted: np.ndarray  # rank of each row just before it was learned
+    coefs: dict  # number of the row: its coefficient
+
+
+def learn_kernel(gram, lower, upper, rule, strengths, average, n_classes, asked=None):
+    """Learn the rows of a square matrix of kernel values; every row keeps its own coefficient.
+
+    ``asked`` are the kernel values, (m, n), of the rows to score at the end.
+    """
+    n = len(gram)
+    alpha, theta, history = np.zeros(n), np.zeros(n_classes - 1), []
+    predicted = np.empty(n, dtype=np.int64)
+    for t in range(n):
+        guide = _mean(history) if average and history else (alpha, theta)
+        predicted[t] = rank(guide[1], guide[0] @ gram[t])
+        if strengths[t] == 0:
+            continue
+        pull, theta = threshold_step(
+            rule, "exact", theta, alpha @ gram[t], gram[t, t], lower[t], upper[t], strengths[t]
+        )
+        alpha = alpha + pull * (np.arange(n) == t)
+        history.append((alpha, theta))
+    if average and history:
+        alpha, theta = _mean(history)
+    coefs = {i: alpha[i] for i in np.flatnonzero(alpha)}
+    return LearnedDual((gram if asked is None else asked) @ alpha, theta, predicted, coefs)
+
+
+def project_out(gram, alpha, spare, onto):
+    """Coefficients without one vector: its projection on the span of some others replaces it."""
+    share = np.linalg.solve(gram[np.ix_(onto, onto)], gram[onto, spare])
+    new = alpha.copy()
+    new[spare] = 0.0
+    new[onto] += share * alpha[spare]
+    return new
+
+
 def _learn_classes(X, lower, upper, rule, strengths, average, solver, n_classes):
     def at(t):
         return lower[t], upper[t], strengths[t]

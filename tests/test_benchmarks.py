@@ -6,8 +6,10 @@ import bench_batch
 import bench_dask
 import bench_files
 import bench_foundation
+import bench_kernel
 import bench_metric
 import bench_reproduce
+import compare_kernels
 from measuring import table
 
 pytest.importorskip("resource", reason="memory is measured by a POSIX call")
@@ -21,6 +23,21 @@ def test_the_foundation_benchmark_runs():
 
 def test_the_batch_benchmark_runs():
     assert len(bench_batch.run(scale=0.0)) >= 8
+
+
+def test_the_kernel_benchmark_runs():
+    assert len(bench_kernel.run(scale=0.0)) >= 9
+
+
+def test_the_comparison_of_kernels_runs_and_draws(monkeypatch, tmp_path):
+    monkeypatch.setattr(compare_kernels, "N_COMPONENTS", 20)
+    monkeypatch.setattr(compare_kernels, "ONLINE_C", (1.0,))
+    monkeypatch.setattr(compare_kernels, "BATCH_C", (1.0,))
+    found = {"ring": compare_kernels.compare(compare_kernels.ring(n=200), n_splits=2)}
+    text = compare_kernels.report(found, "kernels.png")
+    assert text.count("\n| ") == len(found["ring"]) + 1 >= 9
+    compare_kernels.draw(found, tmp_path / "images" / "kernels.png")
+    assert (tmp_path / "images" / "kernels.png").stat().st_size < 200_000
 
 
 def test_the_comparison_of_metrics_runs():

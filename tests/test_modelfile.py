@@ -13,7 +13,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import Ridge
 
 from estimators.examples import ESTIMATORS, graded
-from ordspan import OrdinalPA, load, modelfile, save
+from ordspan import KernelOrdinalPA, OrdinalPA, load, modelfile, save
 
 X, Y, SPANS = graded()
 
@@ -105,6 +105,9 @@ def test_what_cannot_be_saved_is_named(tmp_path):
     model = OrdinalPA(random_state=np.random.RandomState(0)).fit(X, Y)
     with pytest.raises(TypeError, match="random_state"):
         save(model, tmp_path / "model")
+    model = KernelOrdinalPA(kernel=lambda A, B: A @ B.T).fit(X, Y)
+    with pytest.raises(TypeError, match=r"cannot save kernel=.*a model file holds no code"):
+        save(model, tmp_path / "model")
     assert list(tmp_path.iterdir()) == []
 
 
@@ -137,3 +140,22 @@ def test_a_model_whose_parameters_were_set_anew_can_be_loaded(tmp_path):
     assert loaded.get_params() == model.get_params()
     np.testing.assert_array_equal(loaded.predict(X), model.predict(X))
     np.testing.assert_array_equal(loaded.partial_fit(X, Y).coef_, model.partial_fit(X, Y).coef_)
+
+
+def test_a_precomputed_kernel_is_kept_by_the_numbers_of_its_rows(tmp_path):
+    model = KernelOrdinalPA(kernel="precomputed", random_state=0).fit(X @ X.T, Y)
+    save(model, tmp_path / "model")
+    loaded = load(tmp_path / "model")
+    np.testing.assert_array_equal(loaded.support_, model.support_)
+    np.testing.assert_array_equal(loaded.predict(X @ X.T), model.predict(X @ X.T))
+
+
+def test_a_kernel_set_to_scale_keeps_the_gamma_it_found(tmp_path):
+    model = KernelOrdinalPA(budget=30, random_state=0).fit(3.0 * X, Y)
+    save(model, tmp_path / "model")
+    loaded = load(tmp_path / "model")
+    assert loaded.gamma_ == model.gamma_ == pytest.approx(1 / (4 * np.var(3.0 * X)))
+    for one in (model, loaded):
+        one.partial_fit(9.0 * X, Y)
+        assert one.gamma_ == pytest.approx(1 / (4 * np.var(3.0 * X)))
+    np.testing.assert_array_equal(loaded._learner.memory, model._learner.memory)

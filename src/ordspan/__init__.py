@@ -9,6 +9,7 @@ if TYPE_CHECKING:
     from ordspan.core.labels import intervals
     from ordspan.data.coarsening import coarsen
     from ordspan.estimators import (
+        KernelOrdinalPA,
         MulticlassPA,
         MulticlassPerceptron,
         OrdinalPA,
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from ordspan.modelfile import load, save
 
 _HOMES = {
+    "KernelOrdinalPA": "ordspan.estimators",
     "MulticlassPA": "ordspan.estimators",
     "MulticlassPerceptron": "ordspan.estimators",
     "OrdinalPA": "ordspan.estimators",
@@ -31,6 +33,7 @@ _HOMES = {
 _ROOMS = ("bounds", "data", "learners", "metrics")
 
 __all__ = [
+    "KernelOrdinalPA",
     "MulticlassPA",
     "MulticlassPerceptron",
     "OrdinalPA",

@@ -233,6 +233,11 @@ def _plain(name: str, value: Any) -> Any:
         array: NDArray[Any] = np.asarray(value)
         if array.dtype.kind in "biufU":
             return {"dtype": array.dtype.str, "values": array.tolist()}
+    if callable(value):
+        raise TypeError(
+            f"cannot save {name}={value!r}: a model file holds no code; use a {name} that has a "
+            "name, or 'precomputed' with its values"
+        )
     raise TypeError(
         f"cannot save {name}={value!r}; use plain numbers, words or lists (for random_state an int)"
     )

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from ordspan import MulticlassPA, MulticlassPerceptron, OrdinalPA, PRank
+from ordspan import KernelOrdinalPA, MulticlassPA, MulticlassPerceptron, OrdinalPA, PRank
 
 ESTIMATORS = [
     OrdinalPA(random_state=0),
@@ -16,8 +16,11 @@ ESTIMATORS = [
     MulticlassPA(random_state=0),
     MulticlassPA("PA", random_state=0),
     MulticlassPA("PA-II", C=1.0, random_state=0),
+    KernelOrdinalPA(random_state=0),
+    KernelOrdinalPA(kernel="poly", coef0=1.0, budget=20, random_state=0),
+    KernelOrdinalPA(budget=20, budget_strategy="simple", average=False, random_state=0),
 ]
-KINDS = [OrdinalPA, PRank, MulticlassPerceptron, MulticlassPA]
+KINDS = [OrdinalPA, PRank, MulticlassPerceptron, MulticlassPA, KernelOrdinalPA]
 
 
 def graded(n=300, d=4, n_classes=4, seed=0):

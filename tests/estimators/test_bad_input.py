@@ -41,13 +41,14 @@ BAD_ROWS = [
 def test_bad_rows_are_named_and_change_nothing(kind, method, rows, message):
     good = pd.DataFrame(X, columns=list("abcd")) if isinstance(rows, pd.DataFrame) else X
     model = kind(random_state=0).fit(good, SPANS)
-    before, memory, coef = state(model), model._learner.memory.copy(), model.coef_
+    before, memory = state(model), model._learner.memory.copy()
+    decision = model.decision_function(good)
     labels = SPANS if rows.shape[0] == 60 else SPANS[:0]
     with pytest.raises(ValueError, match=message):
         getattr(model, method)(rows, labels)
     assert state(model) == before
     np.testing.assert_array_equal(model._learner.memory, memory)
-    np.testing.assert_array_equal(model.coef_, coef)
+    np.testing.assert_array_equal(model.decision_function(good), decision)
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -10,16 +10,20 @@ paper for i = 1..K-1, ``padded[0]`` is minus infinity and ``padded[K]`` plus inf
 1..K. ``columns`` and ``starts`` are None for dense rows, the CSR arrays for sparse ones.
 """
 
-from math import exp, inf, log
+from math import exp, inf, log, tanh
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
+from llvmlite import ir
+from numba import njit, types
+from numba.extending import intrinsic
 from numpy.typing import NDArray
 
 HARD, CAPPED, SOFT, SCA_HARD, SCA_CAPPED, SCA_SOFT, PRANK = range(7)
 PERCEPTRON, CLASSES_HARD, CLASSES_CAPPED, CLASSES_SOFT = range(7, 11)
 IDENTITY, BALANCED, DIAGONAL = range(3)
+LINEAR, RBF, POLY, SIGMOID = range(4)
+SIMPLE, NEAREST = range(2)
 
 BAD_ROW, BAD_LABEL, BAD_WIDTH = 0, -1, -2
 """What `learn_one` returns instead of a rank when it refuses an example."""
@@ -602,7 +606,12 @@ def rank_row(padded, drift, trials, score, values, columns, guess):
     if drift.size == 0 or trials == 0.0:
         return rank_near(padded, score, guess)
     drift_score, _ = score_and_norm(drift[padded.size :], values, columns)
-    score -= drift_score / trials
+    return rank_by_average(padded, drift, trials, score - drift_score / trials, guess)
+
+
+@njit(cache=True, nogil=True)
+def rank_by_average(padded, drift, trials, score, guess):
+    """Rank of a score among the averaged thresholds, looked for from a guess."""
     rank = guess
     while rank < padded.size - 1 and padded[rank] - drift[rank] / trials <= score:
         rank += 1
@@ -999,5 +1008,503 @@ def scores(weights, data, columns, starts, out):
             cols = columns[starts[i] : starts[i + 1]]
         out[i], _ = score_and_norm(weights, values, cols)
         if not abs(out[i]) < inf:
+            return i
+    return -1
+
+
+# -- the kernel trick ----------------------------------------------------------------------------
+
+LANES = 64
+"""Support vectors are kept in blocks of so many, feature by feature, to be worked on together."""
+
+AT_ONCE = 8
+"""A processor works on so many at once; the last block is filled up to a multiple of it."""
+
+N_PARTS = 6
+COEF, DRIFT, NORM, INVERSE, SQUARE, CLOSE = range(N_PARTS)
+"""Rows of ``dual``: coefficient, what turns it into its average, k(s, s), its inverse, s.s, and how
+close others are: at least the largest squared length of the projection of s on another one."""
+
+LOG2_E = 1.4426950408889634
+LN2_HIGH, LN2_LOW = 0.693145751953125, 1.42860682030941723212e-06
+ROUND = 6755399441055744.0
+"""1.5 times 2^52: added to a number it leaves the nearest whole one in the lowest bits."""
+
+LOWEST_EXPONENT = -708.0
+"""exp of anything lower counts as exp of this, 3e-308: the result stays a normal number."""
+
+CLOSE_ENOUGH = 1e-9
+"""Kernel values of two vectors computed one way and the other may differ by this share."""
+
+MIN_ANGLE = 1e-12
+"""Two vectors whose squared sine is below this count as one direction."""
+
+
+class Kernel(NamedTuple):
+    """Which kernel, and its constants as scikit-learn names them."""
+
+    kind: int
+    gamma: float
+    degree: float
+    coef0: float
+
+
+class Budget(NamedTuple):
+    """How many support vectors there may be (0: any number), and how one is done without."""
+
+    size: int
+    strategy: int
+
+
+@intrinsic
+def power_of_two(typing_context, rounded):
+    """2^n for the n that adding ROUND left in the lowest bits, which become the exponent."""
+
+    def codegen(context, builder, signature, args):
+        whole = ir.IntType(64)
+        bits = builder.add(builder.bitcast(args[0], whole), ir.Constant(whole, 1023))
+        bits = builder.shl(bits, ir.Constant(whole, 52))
+        return builder.bitcast(bits, ir.DoubleType())
+
+    return types.float64(types.float64), codegen
+
+
+@njit(cache=True, nogil=True, fastmath={"contract"})
+def exp_negative(scale, out):
+    """Replace each entry v >= 0 by exp(-scale v), to the last digit or the one before.
+
+    A plain loop over exp calls the C library once for each entry; this one has no call and no
+    branch, so the compiler works on 4 or 8 entries at once. exp(v) = 2^n exp(r), where r is at most
+    ln 2 / 2 in size and has a Taylor polynomial. Sums must not be reordered: ROUND would cancel.
+    """
+    for lane in range(out.size):
+        power = -scale * out[lane]
+        power = power if power > LOWEST_EXPONENT else LOWEST_EXPONENT
+        rounded = power * LOG2_E + ROUND
+        n = rounded - ROUND
+        r = (power - n * LN2_HIGH) - n * LN2_LOW
+        series = 1.0 / 6227020800.0
+        series = series * r + 1.0 / 479001600.0
+        series = series * r + 1.0 / 39916800.0
+        series = series * r + 1.0 / 3628800.0
+        series = series * r + 1.0 / 362880.0
+        series = series * r + 1.0 / 40320.0
+        series = series * r + 1.0 / 5040.0
+        series = series * r + 1.0 / 720.0
+        series = series * r + 1.0 / 120.0
+        series = series * r + 1.0 / 24.0
+        series = series * r + 1.0 / 6.0
+        series = series * r + 0.5
+        series = series * r + 1.0
+        series = series * r + 1.0
+        out[lane] = series * power_of_two(rounded)
+
+
+@njit(cache=True, nogil=True, fastmath=FAST)
+def add_products(block, row, out):
+    """Dot product of a row with the first vectors of a block."""
+    out[:] = 0.0
+    for j in range(row.size):
+        line, value = block[j], row[j]
+        for lane in range(out.size):
+            out[lane] += line[lane] * value
+
+
+@njit(cache=True, nogil=True, fastmath=FAST)
+def add_distances(block, row, out):
+    """Squared distance of a row from the first vectors of a block; exactly 0 from itself."""
+    out[:] = 0.0
+    for j in range(row.size):
+        line, value = block[j], row[j]
+        for lane in range(out.size):
+            away = line[lane] - value
+            out[lane] += away * away
+
+
+@njit(cache=True, nogil=True)
+def bend(kernel, product):
+    """Kernel value of two rows whose dot product is known; not for rbf, which needs more."""
+    if kernel.kind == LINEAR:
+        return product
+    inner = kernel.gamma * product + kernel.coef0
+    if kernel.kind == SIGMOID:
+        return tanh(inner)
+    whole = np.int64(kernel.degree)
+    if whole != kernel.degree:
+        return inner**kernel.degree
+    value = inner
+    for _ in range(whole - 1):
+        value *= inner
+    return value
+
+
+@njit(cache=True, nogil=True)
+def kernel_norm(kernel, square):
+    """k(x, x) of a row whose squared norm is known."""
+    return 1.0 if kernel.kind == RBF else bend(kernel, square)
+
+
+@njit(cache=True, nogil=True)
+def kernel_values(kernel, vectors, n_support, row, values):
+    """k(row, s) for every support vector s; some entries beyond them are overwritten too."""
+    stop = (n_support + AT_ONCE - 1) // AT_ONCE * AT_ONCE
+    for b in range((n_support + LANES - 1) // LANES):
+        out = values[b * LANES : min(stop, (b + 1) * LANES)]
+        if kernel.kind == RBF:
+            add_distances(vectors[b], row, out)
+            exp_negative(kernel.gamma, out)
+        else:
+            add_products(vectors[b], row, out)
+            if kernel.kind != LINEAR:
+                for lane in range(out.size):
+                    out[lane] = bend(kernel, out[lane])
+
+
+@njit(cache=True, nogil=True, fastmath=FAST)
+def weighted_sum(coefs, values, n_support):
+    """Sum of the first kernel values, each times its coefficient."""
+    total = 0.0
+    for i in range(n_support):
+        total += coefs[i] * values[i]
+    return total
+
+
+@njit(cache=True, nogil=True, fastmath=FAST)
+def read_row(values, columns, row):
+    """Write a dense or sparse row out in float64; returns its squared norm."""
+    if columns is None:
+        for j in range(row.size):
+            row[j] = values[j]
+    else:
+        row[:] = 0.0
+        for j in range(values.size):
+            row[columns[j]] = values[j]
+    square = 0.0
+    for j in range(row.size):
+        square += row[j] * row[j]
+    return square
+
+
+@njit(cache=True, nogil=True)
+def find_vector(vectors, squares, n_support, row, square):
+    """Number of the support vector that equals a row, or -1."""
+    n_alike = 0
+    for i in range(n_support):  # no way out of the loop, so that many are compared at once
+        n_alike += squares[i] == square
+    if n_alike == 0:
+        return -1
+    for i in range(n_support):
+        same = squares[i] == square
+        if same:
+            for j in range(row.size):
+                same = same and vectors[i // LANES, j, i % LANES] == row[j]
+        if same:
+            return i
+    return -1
+
+
+@njit(cache=True, nogil=True)
+def move_vector(vectors, dual, values, old, new):
+    """Write support vector ``old`` over ``new``, with all that is known about it."""
+    for j in range(vectors.shape[1]):
+        vectors[new // LANES, j, new % LANES] = vectors[old // LANES, j, old % LANES]
+    for part in range(N_PARTS):  # a slice would take seconds to compile
+        dual[part, new] = dual[part, old]
+    values[new] = values[old]
+
+
+@njit(cache=True, nogil=True)
+def add_vector(vectors, dual, n_support, row, square, values, norm, pull, age):
+    """Add ``pull`` times a row to the ranker; the number of support vectors after.
+
+    A row that is a support vector already adds to its coefficient, and one whose coefficient has
+    become zero, in the average too, is forgotten. A new one comes last.
+    """
+    same = find_vector(vectors, dual[SQUARE], n_support, row, square)
+    if same < 0:
+        for j in range(row.size):
+            vectors[n_support // LANES, j, n_support % LANES] = row[j]
+        dual[COEF, n_support], dual[DRIFT, n_support] = pull, age * pull
+        dual[NORM, n_support], dual[INVERSE, n_support] = norm, 1.0 / norm
+        dual[SQUARE, n_support], dual[CLOSE, n_support] = square, norm
+        values[n_support] = norm
+        return n_support + 1
+    dual[COEF, same] += pull
+    dual[DRIFT, same] += age * pull
+    if dual[COEF, same] == 0.0 and dual[DRIFT, same] == 0.0:
+        move_vector(vectors, dual, values, n_support - 1, same)
+        return n_support - 1
+    return n_support
+
+
+@njit(cache=True, nogil=True)
+def support_step(
+    memory, vectors, dual, n_support, row, square, values, norm, strength, lower, upper
+):
+    """Learn a row whose kernel values are known; the number of support vectors after, or -1.
+
+    The step is the linear learner's, with k(x, x) in place of the squared norm. -1 says that the
+    row was refused: a value is not finite, or k(x, x) is not above zero (zero is right for a row of
+    zeros only, which has no direction), and nothing has changed.
+    """
+    _, padded, drift, counts, rule, _ = view(memory)
+    score = weighted_sum(dual[COEF], values, n_support)
+    positive = norm > 0.0 or (norm == 0.0 and square == 0.0)
+    if not (positive and norm < MAX_SQ_NORM and square < MAX_SQ_NORM and abs(score) < inf):
+        return -1
+    if strength <= 0.0:
+        return n_support
+    age = counts[0] if drift.size > 0 else 0.0
+    softness, cap = limits(rule, strength)
+    pull, moved, finite = exact_step(padded, drift, age, score, norm, lower, upper, softness, cap)
+    if not finite:
+        return -1
+    counts[0] += 1.0
+    counts[1] += moved
+    if pull == 0.0:
+        return n_support
+    return add_vector(vectors, dual, n_support, row, square, values, norm, pull, age)
+
+
+@njit(cache=True, nogil=True)
+def largest(values):
+    """The largest of some numbers; four at a time, as each comparison waits for the last one."""
+    first = second = third = fourth = values[0]
+    whole = values.size // 4 * 4
+    for i in range(0, whole, 4):
+        first = values[i] if values[i] > first else first
+        second = values[i + 1] if values[i + 1] > second else second
+        third = values[i + 2] if values[i + 2] > third else third
+        fourth = values[i + 3] if values[i + 3] > fourth else fourth
+    for i in range(whole, values.size):
+        first = values[i] if values[i] > first else first
+    return max(max(first, second), max(third, fourth))
+
+
+@njit(cache=True, nogil=True)
+def position(values, value):
+    """Where a value stands that is known to be there; the last place if it is NaN."""
+    i = 0
+    while i < values.size - 1 and values[i] != value:
+        i += 1
+    return i
+
+
+@njit(cache=True, nogil=True)
+def note_closeness(dual, n_support, values, scratch):
+    """Keep account of how close the newest vector is to the others, by its kernel values."""
+    last = n_support - 1
+    others, inverses, closeness = scratch[:last], dual[INVERSE], dual[CLOSE]
+    inverse = inverses[last]
+    for i in range(last):
+        others[i] = values[i] * inverses[i] * values[i]  # the square alone might overflow
+        close = values[i] * inverse * values[i]
+        closeness[i] = close if close > closeness[i] else closeness[i]
+    closeness[last] = largest(others) if last > 0 else 0.0
+
+
+@njit(cache=True, nogil=True)
+def spare_vector(dual, n_support, values, strategy, trials, scratch):
+    """The support vector, the newest left out, that it seems to cost least to do without.
+
+    ``values`` are the kernel values of the newest. What is left over when the vector is projected,
+    under SIMPLE on the newest, under NEAREST on its nearest, counts by the square of the
+    coefficient that predicts: the average, if ``trials`` is not 0.
+    """
+    gains = scratch[: n_support - 1]
+    coefs, drifts, norms, closeness = dual[COEF], dual[DRIFT], dual[NORM], dual[CLOSE]
+    age = 1.0 / trials if trials > 0.0 else 0.0
+    inverse = dual[INVERSE, n_support - 1]
+    if strategy == SIMPLE:
+        for i in range(gains.size):
+            coef = coefs[i] - age * drifts[i]
+            gains[i] = coef * coef * (values[i] * inverse * values[i] - norms[i])
+    else:
+        for i in range(gains.size):
+            coef = coefs[i] - age * drifts[i]
+            gains[i] = coef * coef * (closeness[i] - norms[i])
+    return position(gains, largest(gains))
+
+
+@njit(cache=True, nogil=True)
+def nearest_vector(dual, n_support, spare, spare_values, scratch):
+    """The support vector most in the direction of the spare one, or -1; and whether it was known.
+
+    ``spare_values`` are the kernel values of the spare one. The account of its closeness is too
+    high after its nearest has been dropped; it is put right here, and another one may then be
+    cheaper to do without.
+    """
+    last = n_support - 1
+    others, inverses = scratch[:last], dual[INVERSE]
+    for i in range(last):
+        others[i] = spare_values[i] * inverses[i] * spare_values[i]
+    others[spare] = 0.0
+    most = largest(others)
+    nearest = position(others, most) if most > 0.0 else -1
+    close = max(most, spare_values[last] * inverses[last] * spare_values[last])
+    known = not dual[CLOSE, spare] > close * (1.0 + CLOSE_ENOUGH)  # NaN is taken as it is
+    dual[CLOSE, spare] = close
+    return nearest, known
+
+
+@njit(cache=True, nogil=True)
+def shares(norm, near_norm, between, to_newest, to_nearest):
+    """Coefficients of the projection of a vector on the newest and on its nearest one.
+
+    ``between`` is the kernel value of the two, ``to_newest`` and ``to_nearest`` are the vector's.
+    """
+    area = norm * near_norm - between * between
+    if not area > MIN_ANGLE * norm * near_norm:
+        return to_newest / norm, 0.0
+    on_newest = (to_newest * near_norm - to_nearest * between) / area
+    return on_newest, (to_nearest * norm - to_newest * between) / area
+
+
+@njit(cache=True, nogil=True)
+def drop_vector(vectors, dual, n_support, values, spare, nearest, to_nearest, strategy, trials):
+    """Replace a support vector by its projection on the newest, and on its nearest; then drop it.
+
+    SIMPLE projects the last iterate on the newest alone. Its average is projected on both too: it
+    would shrink to nothing otherwise. ``to_nearest`` is the kernel value of spare and nearest,
+    which is -1 where there is none. As the newest row is one of those projected on, its own score
+    stays as the step left it. The newest stays the last.
+    """
+    last = n_support - 1
+    norm, to_newest = values[last], values[spare]
+    on_newest, on_nearest = to_newest / norm, 0.0
+    mean_on_newest, mean_on_nearest = on_newest, 0.0
+    if nearest >= 0:
+        mean_on_newest, mean_on_nearest = shares(
+            norm, dual[NORM, nearest], values[nearest], to_newest, to_nearest
+        )
+        if strategy == NEAREST:
+            on_newest, on_nearest = mean_on_newest, mean_on_nearest
+    coef, drift = dual[COEF, spare], dual[DRIFT, spare]
+    # the average is coefficient - drift / trials: this adds the share of the one to the other
+    dual[COEF, last] += on_newest * coef
+    dual[DRIFT, last] += mean_on_newest * drift + trials * (on_newest - mean_on_newest) * coef
+    if nearest >= 0:
+        dual[COEF, nearest] += on_nearest * coef
+        dual[DRIFT, nearest] += (
+            mean_on_nearest * drift + trials * (on_nearest - mean_on_nearest) * coef
+        )
+    move_vector(vectors, dual, values, last - 1, spare)
+    move_vector(vectors, dual, values, last, last - 1)
+    return last
+
+
+@njit(cache=True, nogil=True)
+def keep_budget(kernel, budget, vectors, dual, n_support, row, values, scratch, trials):
+    """Do without support vectors until the budget holds; the number that is left.
+
+    ``row`` and ``scratch``, of two rows, are overwritten. ``trials`` is their number if there is an
+    average, else 0.
+    """
+    spare_values, costs = scratch
+    while n_support > budget.size:
+        spare = spare_vector(dual, n_support, values, budget.strategy, trials, costs)
+        nearest, to_nearest = -1, 0.0
+        if budget.strategy == NEAREST or trials > 0.0:
+            for j in range(row.size):
+                row[j] = vectors[spare // LANES, j, spare % LANES]
+            kernel_values(kernel, vectors, n_support, row, spare_values)
+            nearest, known = nearest_vector(dual, n_support, spare, spare_values, costs)
+            to_nearest = spare_values[nearest]
+            if budget.strategy == NEAREST and not known:
+                continue
+        turn = (spare, nearest, to_nearest, budget.strategy, trials)
+        n_support = drop_vector(vectors, dual, n_support, values, *turn)
+    return n_support
+
+
+@njit(cache=True, nogil=True)
+def walk_support(
+    memory,
+    vectors,
+    dual,
+    n_support,
+    kernel,
+    budget,
+    data,
+    columns,
+    starts,
+    lower,
+    upper,
+    sample_weight,
+    order,
+    predicted,
+    first,
+):
+    """Learn rows in dual form from number ``first`` on, until the room for vectors is used up.
+
+    Returns the number to go on from, the first row that was refused or -1, and the number of
+    support vectors.
+    """
+    _, padded, drift, counts, _, strength_of_all = view(memory)
+    width, room = vectors.shape[1], dual.shape[1]
+    row, values, scratch = np.empty(width), np.empty(room), np.empty((2, room))
+    strength = strength_of_all
+    for t in range(first, lower.size):
+        if n_support == room:
+            return t, -1, n_support
+        i = order[t] if order.size > 0 else t
+        if starts is None:
+            square = read_row(data[i * width : (i + 1) * width], None, row)
+        else:
+            part = slice(starts[i], starts[i + 1])
+            square = read_row(data[part], columns[part], row)
+        if sample_weight.size > 0:
+            strength = strength_of_all * sample_weight[i]
+        kernel_values(kernel, vectors, n_support, row, values)
+        if predicted.size > 0:
+            predicted[i] = rank_support(padded, drift, counts[0], dual, n_support, values, lower[i])
+        after = support_step(
+            memory,
+            vectors,
+            dual,
+            n_support,
+            row,
+            square,
+            values,
+            kernel_norm(kernel, square),
+            strength,
+            lower[i],
+            upper[i],
+        )
+        if after < 0:
+            return t, i, n_support
+        if budget.size > 0 and after > n_support:
+            if budget.strategy == NEAREST:
+                note_closeness(dual, after, values, scratch[0])
+            trials = counts[0] if drift.size > 0 else 0.0
+            after = keep_budget(kernel, budget, vectors, dual, after, row, values, scratch, trials)
+        n_support = after
+    return lower.size, -1, n_support
+
+
+@njit(cache=True, nogil=True)
+def rank_support(padded, drift, trials, dual, n_support, values, guess):
+    """Rank of a row whose kernel values are known, by the average if there is one."""
+    score = weighted_sum(dual[COEF], values, n_support)
+    if drift.size == 0 or trials == 0.0:
+        return rank_near(padded, score, guess)
+    score -= weighted_sum(dual[DRIFT], values, n_support) / trials
+    return rank_by_average(padded, drift, trials, score, guess)
+
+
+@njit(cache=True, nogil=True)
+def support_scores(coefs, vectors, kernel, data, columns, starts, out):
+    """Score of every row by the dual coefficients; the first row that has none, or -1."""
+    width = vectors.shape[1]
+    row, values = np.empty(width), np.empty(vectors.shape[0] * LANES)
+    for i in range(out.size):
+        if starts is None:
+            square = read_row(data[i * width : (i + 1) * width], None, row)
+        else:
+            part = slice(starts[i], starts[i + 1])
+            square = read_row(data[part], columns[part], row)
+        kernel_values(kernel, vectors, coefs.size, row, values)
+        out[i] = weighted_sum(coefs, values, coefs.size)
+        if not (square < MAX_SQ_NORM and abs(out[i]) < inf):
             return i
     return -1

@@ -111,6 +111,7 @@ class Learner:
         strength: float,
         average: bool,
         metric: int = updates.IDENTITY,
+        n_weights: int | None = None,
     ) -> None:
         if n_features < 1:
             raise ValueError(f"n_features must be at least 1, got {n_features}")
@@ -118,7 +119,8 @@ class Learner:
             raise ValueError(f"n_classes must be at least 2, got {n_classes}")
         self.n_features = n_features
         self.n_classes = n_classes
-        self.memory = updates.new_memory(rule, strength, n_features, n_classes, average, metric)
+        n_weights = n_features if n_weights is None else n_weights
+        self.memory = updates.new_memory(rule, strength, n_weights, n_classes, average, metric)
 
     def _view(self) -> updates.Model:
         return updates.view.py_func(self.memory)  # type: ignore[no-untyped-call]
@@ -419,26 +421,32 @@ class Learner:
         turn = NO_ORDER if order is None else check_row_order(order, low.size)
         predicted = np.empty(low.size, dtype=np.int64) if predict else NO_RANKS
         before = self.memory.copy()
-        for block, block_order in blocks(matrix, turn):
-            picked = turn[block.rows] if turn.size and not block_order.size else block.rows
-            ranks = predicted[picked] if predict else NO_RANKS
-            bad = self._walk(
-                block.data,
-                block.columns,
-                block.starts,
-                low[picked],
-                high[picked],
-                weight[picked] if weight.size else NO_WEIGHTS,
-                block_order,
-                ranks,
-            )
-            if bad >= 0:
-                self.memory[...] = before
-                rows = np.arange(low.size)[picked]
-                raise RowError(refusal(matrix, int(rows[bad]), feature_names))
-            if predict:
-                predicted[picked] = ranks
+        try:
+            for block, block_order in blocks(matrix, turn):
+                picked = turn[block.rows] if turn.size and not block_order.size else block.rows
+                ranks = predicted[picked] if predict else NO_RANKS
+                bad = self._walk(
+                    block.data,
+                    block.columns,
+                    block.starts,
+                    low[picked],
+                    high[picked],
+                    weight[picked] if weight.size else NO_WEIGHTS,
+                    block_order,
+                    ranks,
+                )
+                if bad >= 0:
+                    rows = np.arange(low.size)[picked]
+                    raise RowError(self._refusal(matrix, int(rows[bad]), feature_names))
+                if predict:
+                    predicted[picked] = ranks
+        except BaseException:
+            self.memory = before
+            raise
         return predicted if predict else None
+
+    def _refusal(self, matrix: Any, row: int, feature_names: Any) -> str:
+        return refusal(matrix, row, feature_names)
 
     def _walk(self, *rows: Any) -> int:
         """Learn the rows of a block; the first that was refused, or -1."""

@@ -1,0 +1,93 @@
+"""Kernels by name, by function or by matrix: what is allowed, and the values of a function."""
+
+from __future__ import annotations
+
+import numbers
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ordspan.core import updates
+from ordspan.core.updates import Budget
+
+KERNELS = {
+    "linear": updates.LINEAR,
+    "rbf": updates.RBF,
+    "poly": updates.POLY,
+    "sigmoid": updates.SIGMOID,
+}
+PRECOMPUTED = "precomputed"
+STRATEGIES = {"nearest": updates.NEAREST, "simple": updates.SIMPLE}
+DEFAULT_STRATEGY = "nearest"
+
+Floats = NDArray[np.float64]
+KernelFunction = Callable[[Floats, Floats], ArrayLike]
+
+
+def check_kernel(kernel: str | KernelFunction) -> None:
+    """Refuse what is neither a known name nor callable."""
+    known = (*KERNELS, PRECOMPUTED)
+    if not callable(kernel) and not (isinstance(kernel, str) and kernel in known):
+        raise ValueError(
+            f"unknown kernel {kernel!r}; choose one of {', '.join(known)}, or give a function "
+            "k(X, Y) that returns the matrix of values"
+        )
+
+
+def check_constants(gamma: float, degree: float, coef0: float) -> None:
+    """Refuse constants under which a kernel means nothing."""
+    for name, value, least in (
+        ("gamma", gamma, 0.0),
+        ("degree", degree, 1.0),
+        ("coef0", coef0, -np.inf),
+    ):
+        real = isinstance(value, numbers.Real) and not isinstance(value, bool)
+        if not real or not least <= value < np.inf or value == -np.inf:
+            raise ValueError(f"{name} must be a finite number from {least:g} up, got {value!r}")
+    if gamma == 0:
+        raise ValueError(
+            "gamma must be above 0, got 0: every value of the kernel would be the same"
+        )
+
+
+def check_budget(budget: int | None, strategy: str) -> Budget:
+    """A budget as the compiled code knows it; 0 stands for none.
+
+    >>> check_budget(100, "simple")
+    Budget(size=100, strategy=0)
+    """
+    if not isinstance(strategy, str) or strategy not in STRATEGIES:
+        raise ValueError(
+            f"unknown budget_strategy {strategy!r}; choose one of {', '.join(STRATEGIES)}"
+        )
+    if budget is None:
+        return Budget(0, STRATEGIES[strategy])
+    whole = isinstance(budget, numbers.Integral) and not isinstance(budget, bool)
+    if not whole or budget < 1:
+        raise ValueError(
+            f"budget must be a whole number >= 1, or None for as many support vectors as it takes; "
+            f"got {budget!r}"
+        )
+    return Budget(int(budget), STRATEGIES[strategy])
+
+
+def ask(kernel: Any, X: Floats, Y: Floats, first: int) -> Floats:
+    """Values of a function that a user gave, (n_X, n_Y), refused unless whole and finite.
+
+    ``first`` is the number of the first row of X, for the message.
+    """
+    values = np.asarray(kernel(X, Y))
+    expected = (X.shape[0], Y.shape[0])
+    if values.shape != expected or values.dtype.kind not in "biuf":
+        raise ValueError(
+            f"the kernel must return an array of numbers of shape (n_X, n_Y); given {expected[0]} "
+            f"and {expected[1]} rows it returned {values.dtype} of shape {values.shape}"
+        )
+    bad = np.argwhere(~np.isfinite(values))
+    if bad.size:
+        row = first + int(bad[0, 0])
+        value = values[tuple(bad[0])]
+        raise ValueError(f"row {row}: the kernel returned {value}; every value must be finite")
+    return values.astype(np.float64, copy=False)

@@ -1,0 +1,603 @@
+"""The learner in dual form: the linear learner by another way, the optimum in feature space."""
+
+from math import inf
+
+import numpy as np
+import pytest
+import quadprog
+import scipy.sparse as sp
+from sklearn.metrics.pairwise import pairwise_kernels
+
+import naive
+from ordspan.core import updates
+from ordspan.learners import KernelLearner, LinearLearner, rows
+from ordspan.learners.kernel_values import KERNELS
+from ordspan.learners.linear import RowError
+
+K, D = 5, 3
+VARIANTS = ("PA", "PA-I", "PA-II")
+CONSTANTS = {"gamma": 0.4, "degree": 3, "coef0": 1.0}
+USED = {
+    "linear": (),
+    "rbf": ("gamma",),
+    "poly": ("gamma", "degree", "coef0"),
+    "sigmoid": ("gamma", "coef0"),
+}
+each_variant = pytest.mark.parametrize("variant", VARIANTS)
+each_strategy = pytest.mark.parametrize("strategy", ["simple", "nearest"])
+averaged_or_not = pytest.mark.parametrize("average", [False, True])
+
+
+def gram(name, A, B):
+    """Values by scikit-learn."""
+    return pairwise_kernels(A, B, metric=name, **{key: CONSTANTS[key] for key in USED[name]})
+
+
+@pytest.fixture(scope="module")
+def data():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(150, D))
+    X[rng.random(X.shape) < 0.2] = 0.0
+    X[50:55] = 0.0, 0.5, 1.0  # the same row again and again
+    lower = rng.integers(1, K + 1, len(X))
+    upper = np.where(rng.random(len(X)) < 0.6, lower, rng.integers(lower, K + 1))
+    return X, lower, upper
+
+
+def make(kernel="rbf", variant="PA-I", average=True, **options):
+    n_features = options.pop("n_features", D)
+    settings = CONSTANTS | options
+    return KernelLearner(n_features, K, variant, 0.3, average, kernel=kernel, **settings)
+
+
+def assert_same_ranker(one, other, X, atol=1e-9):
+    np.testing.assert_allclose(one.latent(X), other.latent(X), rtol=0, atol=atol)
+    np.testing.assert_allclose(one.thresholds, other.thresholds, rtol=0, atol=atol)
+
+
+# -- values --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", KERNELS)
+@pytest.mark.parametrize("degree", [1, 3, 2.5])
+def test_kernel_values_are_those_of_scikit_learn(name, degree):
+    rng = np.random.default_rng(1)
+    X, Z = rng.normal(size=(70, D)), rng.normal(size=(20, D))
+    options = CONSTANTS | {"degree": degree, "coef0": 40.0 if name == "poly" else 1.0}
+    used = {key: options[key] for key in USED[name]}
+    expected = pairwise_kernels(Z, X, metric=name, **used)
+    kernel = updates.Kernel(KERNELS[name], 0.4, float(degree), options["coef0"])
+    learner = KernelLearner(D, K, "PA", kernel=name, **options)
+    learner.learn_many(X, rng.integers(1, K + 1, 70))
+    n = learner.n_support
+    kept = [np.flatnonzero((s == X).all(axis=1))[0] for s in learner.support_vectors]
+    values = np.empty(learner._dual.shape[1])
+    for z, row in zip(Z, expected[:, kept], strict=True):
+        updates.kernel_values(kernel, learner._vectors, n, z, values)
+        np.testing.assert_allclose(values[:n], row, rtol=1e-11, atol=1e-300)
+        norm = pairwise_kernels(z[None], z[None], metric=name, **used)[0, 0]
+        assert updates.kernel_norm(kernel, z @ z) == pytest.approx(norm, rel=1e-12)
+
+
+def test_the_exponential_is_right_to_the_last_digits_and_one_at_zero():
+    v = np.concatenate(
+        [[0.0, 708.0, 709.0, 1e9, 1e300], np.random.default_rng(0).gamma(1, 50, 9999)]
+    )
+    out = v.copy()
+    updates.exp_negative(0.7, out)
+    expected = np.exp(np.maximum(-0.7 * v, -708.0))
+    np.testing.assert_allclose(out, expected, rtol=4e-16)
+    assert out[0] == 1.0
+
+
+# -- the same ranker by other ways ---------------------------------------------------------------
+
+
+@each_variant
+@averaged_or_not
+def test_linear_kernel_is_the_linear_learner(data, variant, average):
+    X, lower, upper = data
+    dual = make("linear", variant, average)
+    primal = LinearLearner(D, K, variant, 0.3, average)
+    options = {"sample_weight": np.arange(len(X)) % 3 / 2, "predict": True}
+    for _ in range(2):
+        ranks = [learner.learn_many(X, lower, upper, **options) for learner in (dual, primal)]
+        np.testing.assert_array_equal(*ranks)
+        assert_same_ranker(dual, primal, X)
+        np.testing.assert_allclose(dual.weights, primal.weights, rtol=0, atol=1e-9)
+    assert (dual.n_trials, dual.n_updates) == (primal.n_trials, primal.n_updates)
+    one_by_one = [dual.predict_one(x) for x in X]
+    np.testing.assert_array_equal(one_by_one, primal.predict_many(X))
+
+
+@each_variant
+@averaged_or_not
+@pytest.mark.parametrize("name", KERNELS)
+def test_the_compiled_walk_is_its_slow_twin(data, name, variant, average):
+    # without the repeated rows, which PA puts on a threshold: rounding decides their rank
+    X, lower, upper = (np.delete(part, slice(51, 55), axis=0) for part in data)
+    asked = np.random.default_rng(2).normal(size=(30, D))
+    strengths = np.full(len(X), 0.3)
+    strengths[::7] = 0.0
+    expected = naive.learn_kernel(
+        gram(name, X, X), lower, upper, variant, strengths, average, K, gram(name, asked, X)
+    )
+    learner = make(name, variant, average)
+    ranks = learner.learn_many(X, lower, upper, sample_weight=strengths / 0.3, predict=True)
+    np.testing.assert_array_equal(ranks, expected.predicted)
+    np.testing.assert_allclose(learner.latent(asked), expected.scores, rtol=0, atol=1e-8)
+    np.testing.assert_allclose(learner.thresholds, expected.thresholds, rtol=0, atol=1e-9)
+
+
+def product(A, B):
+    return (0.4 * (A @ B.T) + 1.0) ** 3
+
+
+@averaged_or_not
+@pytest.mark.parametrize(
+    "options", [{}, {"budget": 20}, {"budget": 20, "budget_strategy": "simple"}]
+)
+def test_a_function_and_a_matrix_give_what_the_name_gives(data, average, options):
+    X, lower, upper = data
+    X = np.unique(X, axis=0)  # a matrix cannot tell that two rows are the same
+    lower, upper = lower[: len(X)], upper[: len(X)]
+    named, called = (
+        make("poly", average=average, **options),
+        make(product, average=average, **options),
+    )
+    given = make("precomputed", average=average, n_features=len(X), **options)
+    order = np.random.default_rng(3).permutation(len(X))
+    for learner, matrix in ((named, X), (called, X), (given, product(X, X))):
+        for layout in (matrix, np.asfortranarray(matrix), sp.csr_array(matrix)):
+            learner.learn_many(layout, lower, upper, order=order)
+    np.testing.assert_allclose(called.dual_coef, named.dual_coef, rtol=0, atol=1e-8)
+    np.testing.assert_allclose(given.dual_coef, named.dual_coef, rtol=0, atol=1e-8)
+    np.testing.assert_array_equal(X[given.support], named.support_vectors)
+    asked = X[:40] + 0.1
+    assert_same_ranker(called, named, asked, 1e-8)
+    latent = given.latent(product(asked, X))
+    np.testing.assert_allclose(latent, named.latent(asked), rtol=0, atol=1e-8)
+    np.testing.assert_allclose(
+        given.latent(sp.csr_array(product(asked, X))), latent, rtol=0, atol=1e-12
+    )
+
+
+LAYOUTS = {
+    "Fortran order": np.asfortranarray,
+    "negative strides": lambda X: X[::-1, ::-1].copy()[::-1, ::-1],
+    "list of lists": lambda X: X.tolist(),
+    "CSR": sp.csr_array,
+    "CSC": sp.csc_array,
+}
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize("kernel", ["rbf", product])
+def test_the_layout_of_the_rows_does_not_matter_to_the_bit(monkeypatch, data, kernel, layout):
+    X, lower, upper = data
+    expected, learner = make(kernel, budget=30), make(kernel, budget=30)
+    ranks = expected.learn_many(X, lower, upper, predict=True)
+    monkeypatch.setattr(rows, "BLOCK_BYTES", 1000)  # many blocks
+    again = learner.learn_many(LAYOUTS[layout](X), lower, upper, predict=True)
+    np.testing.assert_array_equal(ranks, again)
+    assert learner.memory.tobytes() == expected.memory.tobytes()
+    latent = learner.latent(LAYOUTS[layout](X))
+    np.testing.assert_allclose(
+        latent, expected.latent(X), rtol=0, atol=0 if kernel == "rbf" else 1e-12
+    )
+
+
+@pytest.mark.parametrize("kernel", ["rbf", product])
+def test_rows_in_float32_one_by_one_or_in_portions_are_all_at_once(data, kernel):
+    X, lower, upper = data
+    X = X.astype(np.float32)
+    whole, parts, single = (make(kernel, budget=30) for _ in range(3))
+    ranks = whole.learn_many(X.astype(np.float64), lower, upper, predict=True)
+    for part in (slice(0, 1), slice(1, 90), slice(90, 90), slice(90, 150)):
+        parts.learn_many(X[part], lower[part], upper[part])
+    one_by_one = []
+    for x, low, high in zip(X, lower, upper, strict=True):
+        one_by_one.append(single.predict_one(x))
+        assert single.learn_one(x, int(low), int(high)) == one_by_one[-1]
+    np.testing.assert_array_equal(one_by_one, ranks)
+    assert whole.memory.tobytes() == parts.memory.tobytes() == single.memory.tobytes()
+
+
+def test_a_restored_memory_goes_on_to_the_bit(data):
+    X, lower, upper = data
+    learner = make(budget=40)
+    learner.learn_many(X, lower, upper)
+    heir = make(budget=40).restore(learner.memory)
+    for one in (learner, heir):
+        one.learn_many(X[::-1], lower[::-1], upper[::-1])
+    assert learner.memory.tobytes() == heir.memory.tobytes()
+    with pytest.raises(ValueError, match="another kind"):
+        make(variant="PA").restore(learner.memory)
+
+
+# -- the optimum in feature space ----------------------------------------------------------------
+
+
+def features(X):
+    """All monomials of (x.z + 1)^2, with the roots of its coefficients."""
+    first = np.sqrt(2) * X
+    squares = X**2
+    pairs = np.sqrt(2) * np.column_stack([X[:, 0] * X[:, 1], X[:, 0] * X[:, 2], X[:, 1] * X[:, 2]])
+    return np.column_stack([np.ones(len(X)), first, squares, pairs])
+
+
+def by_quadprog(w, theta, z, lower, upper, variant, C):
+    """The step of a variant in the primal, slack variables and all, by a QP solver."""
+    below, above = np.arange(1, lower), np.arange(upper, K)
+    n, d = below.size + above.size, z.size
+    with_slack = variant != "PA"
+    size = d + theta.size + n * with_slack
+    hessian, linear = np.eye(size), np.concatenate([w, theta, np.zeros(n * with_slack)])
+    constraints = np.zeros((size, n))
+    for column, i in enumerate([*below, *above]):
+        side = 1.0 if i < lower else -1.0
+        constraints[:d, column], constraints[d + i - 1, column] = side * z, -side
+        if with_slack:
+            constraints[d + theta.size + column, column] = 1.0
+    bounds = np.ones(n)
+    if variant == "PA-I":
+        slack = slice(d + theta.size, size)
+        hessian[slack, slack] = 1e-9 * np.eye(n)  # the solver wants a definite matrix
+        linear[slack] = -C
+        constraints = np.column_stack([constraints, np.eye(size)[:, slack]])
+        bounds = np.concatenate([bounds, np.zeros(n)])
+    elif with_slack:
+        hessian[d + theta.size :, d + theta.size :] *= 2 * C
+    solved = quadprog.solve_qp(hessian, linear, constraints, bounds)[0]
+    return solved[:d], solved[d : d + theta.size]
+
+
+@each_variant
+def test_each_step_is_the_optimum_of_the_quadratic_program_in_feature_space(data, variant):
+    X, lower, upper = data
+    Z = features(X)
+    np.testing.assert_allclose(Z @ Z.T, (X @ X.T + 1) ** 2, atol=1e-12)
+    options = {"gamma": 1.0, "degree": 2, "coef0": 1.0}
+    learner = make("poly", variant, False, **options)
+    for x, z, low, high in zip(X[:60], Z, lower, upper, strict=False):
+        w, theta = learner.dual_coef @ features(learner.support_vectors), learner.thresholds
+        learner.learn_one(x, int(low), int(high))
+        if low > 1 or high < K:
+            w, theta = by_quadprog(w, theta, z, low, high, variant, 0.3)
+        after = learner.dual_coef @ features(learner.support_vectors)
+        tolerance = 1e-6 if variant == "PA-I" else 1e-9
+        np.testing.assert_allclose(after, w, rtol=0, atol=tolerance)
+        np.testing.assert_allclose(learner.thresholds, theta, rtol=0, atol=tolerance)
+
+
+# -- support vectors and the budget --------------------------------------------------------------
+
+
+def test_only_rows_with_a_coefficient_are_kept_and_each_once(data):
+    X, lower, upper = data
+    for average in (False, True):
+        learner = make(average=average)
+        for _ in range(3):
+            learner.learn_many(X, lower, upper)
+        assert learner.dual_coef.all()
+        assert len(np.unique(learner.support_vectors, axis=0)) == learner.n_support < len(X)
+    easy = make()
+    easy.learn_many(X, np.ones(150, dtype=int), np.full(150, K))
+    assert easy.n_support == 0
+    assert easy.support_vectors.shape == (0, D)
+    assert not easy.latent(X).any()
+
+
+def test_a_coefficient_that_becomes_zero_is_forgotten():
+    learner = KernelLearner(1, 2, "PA-I", 0.25, kernel="linear")
+    learner.learn_many([[1.0], [2.0]], [1, 1])
+    assert learner.n_support == 2
+    learner.learn_many([[1.0]], [2])  # C forward, C back
+    np.testing.assert_array_equal(learner.support_vectors, [[2.0]])
+
+
+@each_strategy
+@averaged_or_not
+@each_variant
+def test_a_budget_holds_and_thresholds_stay_sorted_to_the_bit(strategy, average, variant):
+    rng = np.random.default_rng(4)
+    X = rng.normal(size=(1500, D)) * 10.0 ** rng.uniform(-2, 1, size=(1500, 1))
+    lower = rng.integers(1, 101, len(X))
+    options = {"kernel": "rbf", "budget": 25, "budget_strategy": strategy}
+    learner = KernelLearner(D, 100, variant, 0.3, average, **options)
+    for start in range(0, len(X), 50):
+        learner.learn_many(X[start : start + 50], lower[start : start + 50])
+        assert learner.n_support <= 25
+        assert np.all(np.diff(learner.thresholds) >= 0)
+        assert np.all(np.diff(learner._view().padded) >= 0)
+    assert learner.n_support == 25
+    assert learner._vectors.nbytes + learner._dual.nbytes <= 8 * (D + updates.N_PARTS) * 64
+    assert len(np.unique(learner.support_vectors, axis=0)) == 25
+
+
+@each_strategy
+@averaged_or_not
+def test_a_budget_that_is_never_reached_changes_nothing(data, strategy, average):
+    X, lower, upper = data
+    free, bound = make(average=average), make(average=average, budget=150, budget_strategy=strategy)
+    for learner in (free, bound):
+        learner.learn_many(X, lower, upper)
+    np.testing.assert_array_equal(free.dual_coef, bound.dual_coef)
+    np.testing.assert_array_equal(free.support_vectors, bound.support_vectors)
+
+
+@each_strategy
+@each_variant
+def test_the_row_just_learned_stays_where_the_free_step_puts_it(data, strategy, variant):
+    # the budget is optimal in Wang & Vucetic's sense because of this: see the next test
+    X, lower, upper = data
+    bound = make(variant=variant, average=False, budget=10, budget_strategy=strategy)
+    free = make(variant=variant, average=False)
+    for x, low, high in zip(X, lower, upper, strict=True):
+        free.memory = bound.memory
+        bound.learn_one(x, int(low), int(high))
+        free.learn_one(x, int(low), int(high))
+        assert bound.latent([x]) == pytest.approx(free.latent([x]), abs=1e-9)
+        np.testing.assert_array_equal(bound.thresholds, free.thresholds)
+
+
+@each_strategy
+def test_the_vector_that_goes_is_replaced_by_its_projection_at_the_least_cost(data, strategy):
+    X, lower, upper = data
+    bound = make(average=False, budget=10, budget_strategy=strategy)
+    free = make(average=False)
+    n_dropped = 0
+    for x, low, high in zip(X, lower, upper, strict=True):
+        free.memory = bound.memory
+        bound.learn_one(x, int(low), int(high))
+        free.learn_one(x, int(low), int(high))
+        if free.n_support <= 10:
+            continue
+        S, alpha = free.support_vectors, free.dual_coef
+        values, newest = gram("rbf", S, S), 10
+        close = values**2 / np.diag(values) - 2 * np.eye(11)
+        candidates = []
+        for spare in range(10):
+            onto = [newest]
+            near = np.argmax(close[spare, :newest])
+            judged = newest if strategy == "simple" else np.argmax(close[spare])
+            cost = alpha[spare] ** 2 * (1 - values[spare, judged] ** 2)
+            candidates.append((cost, spare, onto if strategy == "simple" else [newest, near]))
+        _, spare, onto = min(candidates)
+        expected = naive.project_out(values, alpha, spare, onto)
+        asked = gram("rbf", X, S) @ expected
+        np.testing.assert_allclose(bound.latent(X), asked, rtol=0, atol=1e-8)
+        n_dropped += 1
+    assert n_dropped > 50
+
+
+def test_the_least_change_on_a_budget_is_the_free_step_and_then_the_projection():
+    # min over thresholds and a of |change|^2 with one vector removed, by a QP solver
+    rng = np.random.default_rng(5)
+    S, alpha, x = rng.normal(size=(4, D)), rng.normal(size=4), rng.normal(size=D)
+    theta, lower, upper = np.sort(rng.normal(size=K - 1)), 4, 4
+    Z, z = features(S), features(x[None])[0]
+    w = alpha @ Z
+    for spare in range(4):
+        # w' = w - alpha_r z_r + a z: in the direction of z the QP is free, in no other
+        u = z / np.linalg.norm(z)
+        rest = w - alpha[spare] * Z[spare]
+        rest_off = rest - (rest @ u) * u
+        inside, new_theta = by_quadprog(
+            np.array([w @ u]), theta, np.array([z @ u]), lower, upper, "PA", inf
+        )
+        best = rest_off + inside[0] * u
+        free_w, free_theta = by_quadprog(w, theta, z, lower, upper, "PA", inf)
+        share = Z[spare] @ z / (z @ z)
+        np.testing.assert_allclose(
+            free_w - alpha[spare] * Z[spare] + share * alpha[spare] * z, best, atol=1e-9
+        )
+        np.testing.assert_allclose(free_theta, new_theta, atol=1e-9)
+
+
+@each_strategy
+@averaged_or_not
+def test_a_budget_ends_and_stays_finite_on_very_long_and_very_short_rows(strategy, average):
+    rng = np.random.default_rng(6)
+    X = rng.normal(size=(300, D)) * 10.0 ** rng.uniform(-90, 90, size=(300, 1))
+    options = {"kernel": "linear", "budget": 5, "budget_strategy": strategy}
+    learner = KernelLearner(D, K, "PA-I", 0.3, average, **options)
+    for x, rank in zip(X, rng.integers(1, K + 1, len(X)), strict=True):
+        try:
+            learner.learn_one(x, int(rank))
+        except RowError:  # its score overflows, and it changes nothing
+            continue
+        assert learner.n_support <= 5
+    assert np.isfinite(learner.thresholds).all()
+
+
+def test_a_smaller_budget_counts_from_the_next_update_on(data):
+    X, lower, upper = data
+    wide = make(budget=60)
+    wide.learn_many(X, lower, upper)
+    for kernel, start in (("rbf", wide), (product, make(product, budget=60))):
+        start.learn_many(X, lower, upper)
+        for strategy in ("simple", "nearest"):
+            narrow = make(kernel, budget=10, budget_strategy=strategy)
+            narrow.go_on_from(start)
+            narrow.learn_many(X + 0.01, lower, upper)
+            assert narrow.n_support == 10
+            assert np.isfinite(narrow.latent(X)).all()
+
+
+def test_learning_goes_on_with_the_same_kernel_only(data):
+    X, lower, upper = data
+    learner = make()
+    learner.learn_many(X, lower, upper)
+    before = learner.memory
+    for other in (make("poly"), make(gamma=0.5), make(average=False), LinearLearner(D, K)):
+        with pytest.raises(ValueError, match="kernel, gamma, degree and coef0 cannot change"):
+            learner.go_on_from(other)
+    assert learner.memory.tobytes() == before.tobytes()
+
+
+# -- bad input -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (
+            {"kernel": "cubic"},
+            "unknown kernel 'cubic'; choose one of linear, rbf, poly, sigmoid, pre",
+        ),
+        ({"kernel": None}, "unknown kernel None"),
+        ({"budget": 0}, "budget must be a whole number >= 1, or None.*got 0"),
+        ({"budget": -3}, "budget must be"),
+        ({"budget": 2.5}, "budget must be"),
+        ({"budget": True}, "budget must be"),
+        ({"budget_strategy": "oldest"}, "unknown budget_strategy 'oldest'; choose one of nearest"),
+        ({"gamma": 0.0}, "gamma must be above 0"),
+        ({"gamma": -1.0}, "gamma must be a finite number from 0 up, got -1.0"),
+        ({"gamma": "wide"}, "gamma must be"),
+        ({"degree": 0}, "degree must be a finite number from 1 up"),
+        ({"degree": np.inf}, "degree must be"),
+        ({"coef0": np.nan}, "coef0 must be"),
+        ({"coef0": -np.inf}, "coef0 must be"),
+    ],
+)
+def test_bad_settings_say_what_would_be_right(options, message):
+    with pytest.raises(ValueError, match=message):
+        KernelLearner(D, K, **options)
+
+
+def spoilt(answer, after=40):
+    """A kernel that is well for a while and then gives another answer."""
+    calls = iter(range(10_000))
+
+    def kernel(A, B):
+        return product(A, B) if next(calls) < after else answer(A, B)
+
+    return kernel
+
+
+BAD_ANSWERS = [
+    (lambda A, B: product(A, B).T[:, :1], "must return an array of numbers of shape"),
+    (lambda A, B: product(A, B)[0], "given 1 and .* rows it returned float64 of shape"),
+    (lambda A, B: np.array([["a"] * len(B)] * len(A)), "array of numbers"),
+    (lambda A, B: product(A, B) * np.nan, r"row \d+: the kernel returned nan; every value must be"),
+    (lambda A, B: product(A, B) + np.inf, r"row \d+: the kernel returned inf"),
+    (lambda A, B: product(A, B) * -1, r"row \d+: k\(x, x\) = -.*, but a kernel is above 0 there"),
+    (lambda A, B: product(A, B) * 0, r"row \d+: k\(x, x\) = 0, but"),
+    (lambda A, B: product(A, B) * 1e201, r"k\(x, x\) = .* is not a finite number below 1e\+200"),
+]
+
+
+@pytest.mark.parametrize(("answer", "message"), BAD_ANSWERS)
+def test_a_function_with_a_bad_answer_is_refused_and_changes_nothing(data, answer, message):
+    X, lower, upper = data
+    learner = make(spoilt(answer), budget=15)
+    learner.learn_many(X[5:15], lower[5:15], upper[5:15])
+    before = learner.memory
+    with pytest.raises(ValueError, match=message):
+        learner.learn_many(X[15:], lower[15:], upper[15:])
+    assert learner.memory.tobytes() == before.tobytes()
+
+
+def test_an_error_inside_a_function_is_passed_on_and_changes_nothing(data):
+    X, lower, upper = data
+
+    def broken(A, B):
+        raise ZeroDivisionError("mine")
+
+    learner = make(spoilt(broken))
+    with pytest.raises(ZeroDivisionError, match="mine"):
+        learner.learn_many(X, lower, upper)
+    assert learner.n_support == learner.n_trials == 0
+
+
+@pytest.mark.parametrize(
+    ("kernel", "options", "message"),
+    [
+        ("sigmoid", {"coef0": -9.0}, r"row 0: k\(x, x\) = -.* a larger coef0"),
+        ("poly", {"coef0": -9.0, "gamma": 0.1}, r"row 0: k\(x, x\) = -"),
+        ("poly", {"coef0": -9.0, "degree": 2.5, "gamma": 0.1}, r"k\(x, x\) = nan is not a finite"),
+        ("poly", {"gamma": 1e150}, r"row 0: k\(x, x\) = inf is not a finite number below 1e\+200"),
+    ],
+)
+def test_a_row_under_which_the_kernel_is_none_is_refused(data, kernel, options, message):
+    X, lower, upper = data
+    learner = make(kernel, **options)
+    before = learner.memory
+    for matrix in (X[10:], sp.csr_array(X[10:])):
+        with pytest.raises(RowError, match=message):
+            learner.learn_many(matrix, lower[10:], upper[10:])
+    with pytest.raises(RowError, match=message):
+        learner.learn_one(X[10], 1)
+    assert learner.memory.tobytes() == before.tobytes()
+
+
+def test_a_row_of_zeros_has_no_direction_but_a_label():
+    # k(x, x) = 0 is right there, and OrdinalPA moves the thresholds too
+    for kernel in ("linear", "poly", lambda A, B: A @ B.T):
+        learner = KernelLearner(2, 3, "PA", kernel=kernel)
+        learner.learn_one(np.zeros(2), 1)
+        assert learner.n_support == 0
+        assert learner.thresholds.tolist() == [1.0, 1.0]
+    learner = KernelLearner(2, 3, "PA", kernel="precomputed")
+    learner.learn_many([[0.0, 0.0], [0.0, 1.0]], [1, 1])
+    assert learner.support.tolist() == []
+    with pytest.raises(RowError, match=r"row 0: k\(x, x\) = 0"):
+        learner.learn_many([[0.0, 1.0], [1.0, 1.0]], [1, 1])
+
+
+@pytest.mark.parametrize("kernel", ["rbf", "linear", product])
+@pytest.mark.parametrize(
+    ("value", "message"),
+    [(np.nan, "NaN: row 60, column 1"), (np.inf, "infinity.*row 60"), (1e160, "row 60.*overflow")],
+)
+def test_a_bad_value_is_named_and_changes_nothing(data, kernel, value, message):
+    X, lower, upper = data
+    X = X.copy()
+    X[60, 1] = value
+    learner = make(kernel)
+    learner.learn_many(X[:50], lower[:50], upper[:50])
+    before = learner.memory
+    for matrix in (X, sp.csr_array(X)):
+        with pytest.raises(RowError, match=message):
+            learner.learn_many(matrix, lower, upper)
+        with pytest.raises(RowError, match=message):
+            learner.latent(matrix)
+    with pytest.raises(RowError, match=message.replace("60", "0")):
+        learner.learn_one(X[60], 1)
+    assert learner.memory.tobytes() == before.tobytes()
+
+
+def test_a_precomputed_matrix_is_square_and_finite(data):
+    X, lower, upper = data
+    learner = KernelLearner(10, K, kernel="precomputed")
+    values = product(X[:10], X[:10])
+    with pytest.raises(ValueError, match=r"square matrix.*got shape \(9, 10\)"):
+        learner.learn_many(values[:9], lower[:9], upper[:9])
+    with pytest.raises(ValueError, match="X has 9 features, but the learner has 10"):
+        learner.learn_many(values[:, :9], lower[:10], upper[:10])
+    values[4, 6] = np.nan
+    with pytest.raises(RowError, match="NaN: row 4, column 6"):
+        learner.learn_many(values, lower[:10], upper[:10])
+    with pytest.raises(RowError, match="NaN: row 4, column 6"):
+        learner.latent(values)
+    with pytest.raises(ValueError, match="all rows at once"):
+        learner.learn_one(values[0], 1)
+    assert learner.n_trials == learner.n_support == 0
+
+
+def test_one_example_is_checked_like_many():
+    learner = make()
+    for x, label, message in (
+        (np.zeros(2), (1, 1), "x has 2 features, but the learner has 3"),
+        (np.zeros(3), (2, 1), r"\[2, 1\] is not an interval within 1..5"),
+        (np.zeros(3), (1, 6), r"\[1, 6\] is not an interval"),
+        (np.zeros(3), (1.5, 2), "not a whole number"),
+        (np.zeros((1, 3)), (1, 1), "1-d row"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            learner.learn_one(x, *label)
+    with pytest.raises(AttributeError, match="only a linear kernel"):
+        _ = learner.weights
+    with pytest.raises(AttributeError, match="precomputed"):
+        _ = learner.support
