@@ -71,6 +71,14 @@ def train(
     n_features: Annotated[
         int, typer.Option(min=0, help="Features of svmlight rows; 0 finds them in a first pass.")
     ] = 0,
+    dask: Annotated[
+        str | None,
+        typer.Option(
+            metavar="ADDRESS",
+            help="Train on a Dask cluster, or with local on one of this machine's processors: each "
+            "file is a block, each pass a round, with a checkpoint after it.",
+        ),
+    ] = None,
     json: o.AsJson = False,
 ) -> None:
     """Train a ranker from files of any size, in bounded memory.
@@ -113,7 +121,13 @@ def train(
         )
         every = Every(*o.read_interval(checkpoint_every))
         with progress_bar(counted=False) as bar, stoppable() as stop:
-            summary = run(job, model, every=every, resume=resume, stop=stop, report=bar_report(bar))
+            report = bar_report(bar)
+            if dask is None:
+                summary = run(job, model, every=every, resume=resume, stop=stop, report=report)
+            else:
+                from ordspan.commands.train_dask import train_on_dask
+
+                summary = train_on_dask(job, model, dask, resume=resume, stop=stop, report=report)
     o.print_json(summary) if json else print_summary(summary)
 
 

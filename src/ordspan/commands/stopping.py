@@ -32,6 +32,16 @@ class Stop:
         if self.requested:
             raise Stopped
 
+    @contextmanager
+    def at_any_moment(self) -> Iterator[None]:
+        """The block can be interrupted anywhere: what it promised to keep is kept already."""
+        self.check()
+        self._waiting = True
+        try:
+            yield
+        finally:
+            self._waiting = False
+
     def while_waiting(self, items: Iterable[T]) -> Iterator[T]:
         """The items; waiting for the next one can be interrupted at any moment."""
         iterator = iter(items)

@@ -159,14 +159,9 @@ class Run:
     def __init__(self, job: TrainJob, out: Path) -> None:
         self.job = job
         self.out = out
-        self.files = expand(job.files)
+        self.files, columns = self.files_and_columns(job)
         self.sizes = sizes_of(self.files)
         options = count_features(self.files, job.options)
-        columns = label_columns(job.label, job.lower, job.upper)
-        if is_sparse(self.files[0], options):
-            columns = LabelColumns(LABEL)
-        if not columns.names():
-            raise ValueError("no label: give --label COLUMN, or --lower and --upper")
         recipe, first = make_recipe(
             self.files[0],
             options,
@@ -188,6 +183,17 @@ class Run:
             recipe.n_features, classes.size
         )
         self.progress = Progress()
+
+    @staticmethod
+    def files_and_columns(job: TrainJob) -> tuple[list[str], LabelColumns]:
+        """The files of a job, and where their labels stand."""
+        files = expand(job.files)
+        columns = label_columns(job.label, job.lower, job.upper)
+        if is_sparse(files[0], job.options):
+            columns = LabelColumns(LABEL)
+        if not columns.names():
+            raise ValueError("no label: give --label COLUMN, or --lower and --upper")
+        return files, columns
 
     @property
     def checkpoint(self) -> Path:
@@ -302,6 +308,25 @@ class Run:
         share = share_read(self.files, self.sizes, position)
         return None if share is None else (position.walk + share) / self.job.passes
 
+    def summary(self, learned: int, resumed: bool, seconds: float) -> dict[str, Any]:
+        """What was trained, in plain values."""
+        recipe = self.reader.recipe
+        return {
+            "model": str(self.out),
+            "rows": self.progress.learned,
+            "passes": self.job.passes,
+            "features": recipe.n_features,
+            "classes": self.classes.tolist(),
+            "thresholds": self.learner.thresholds.tolist(),
+            "updates": self.learner.n_updates,
+            "mae": self.progress.mae,
+            "skipped": self.progress.skipped,
+            "skipped_examples": self.bad.examples,
+            "resumed": resumed,
+            "seconds": round(seconds, 3),
+            "rows_per_second": round(learned / max(seconds, 1e-9)),
+        }
+
 
 def _stacked(parts: list[Any]) -> Any:
     if len(parts) == 1:
@@ -345,6 +370,14 @@ class Every:
 EVERY_MINUTE = Every()
 
 
+def check_model_path(path: Path) -> None:
+    """Refuse a place where no model can be written."""
+    if not path.resolve().parent.is_dir():
+        raise FileError(f"{path.parent}: no such folder; make it first, or choose another --model")
+    if path.is_dir():
+        raise FileError(f"{path} is a folder; give the name of a file")
+
+
 def train(
     job: TrainJob,
     out: str | Path,
@@ -378,10 +411,7 @@ def train(
         A summary in plain values.
     """
     path, stop = Path(out), stop or Stop()
-    if not path.resolve().parent.is_dir():
-        raise FileError(f"{path.parent}: no such folder; make it first, or choose another --model")
-    if path.is_dir():
-        raise FileError(f"{path} is a folder; give the name of a file")
+    check_model_path(path)
     begun = time.perf_counter()
     run = Run(job, path)
     resumed = run.resume() if resume else False
@@ -398,7 +428,7 @@ def train(
     write_atomically(path, to_bytes(run.model()))
     run.checkpoint.unlink(missing_ok=True)
     seconds = time.perf_counter() - begun
-    return _summary(run, resumed, seconds, run.progress.learned - at_start)
+    return run.summary(run.progress.learned - at_start, resumed, seconds)
 
 
 def _one_pass(run: Run, walk: int, every: Every, stop: Stop, report: Report | None) -> None:
@@ -429,22 +459,3 @@ def _one_pass(run: Run, walk: int, every: Every, stop: Stop, report: Report | No
 def _skips(run: Run) -> str:
     examples = run.bad.examples[:1]
     return f"{run.bad.count} skipped" + (f", the first: {examples[0]}" if examples else "")
-
-
-def _summary(run: Run, resumed: bool, seconds: float, learned: int) -> dict[str, Any]:
-    recipe = run.reader.recipe
-    return {
-        "model": str(run.out),
-        "rows": run.progress.learned,
-        "passes": run.job.passes,
-        "features": recipe.n_features,
-        "classes": run.classes.tolist(),
-        "thresholds": run.learner.thresholds.tolist(),
-        "updates": run.learner.n_updates,
-        "mae": run.progress.mae,
-        "skipped": run.progress.skipped,
-        "skipped_examples": run.bad.examples,
-        "resumed": resumed,
-        "seconds": round(seconds, 3),
-        "rows_per_second": round(learned / max(seconds, 1e-9)),
-    }

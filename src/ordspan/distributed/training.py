@@ -155,12 +155,27 @@ def fit(
     >>> model.rounds_[1].rows, model.score(data.X, data.ranks)
     (4000, -0.5025)
     """
-    model = _online(estimator)
     _check_settings(rounds, weights, timeout, retries)
+    refuse_others(estimator)
     cluster = Cluster(client, timeout=timeout, retries=retries, persist=persist)
-    given = model.classes if classes is None else classes
+    given = estimator.classes if classes is None else classes
     options = FileOptions(label, lower, upper, features, tuple(drop))
     blocks = blocks_of(cluster, X, y, given, options)
+    return fit_blocks(cluster, estimator, blocks, rounds, weights, shuffle, checkpoint, progress)
+
+
+def fit_blocks(
+    cluster: Cluster,
+    estimator: Any,
+    blocks: Blocks,
+    rounds: int,
+    weights: str = "rows",
+    shuffle: bool = False,
+    checkpoint: Any = None,
+    progress: Callable[[Progress], object] | None = None,
+) -> Any:
+    """`fit` on blocks that are cut and looked at already."""
+    model = clone(estimator)
     _prepare(model, blocks)
     settings = {"weights": weights, "shuffle": shuffle, "blocks": blocks.marks}
     keeper = Checkpoint(checkpoint, model, settings)
@@ -168,15 +183,14 @@ def fit(
     return _hand_over(model, estimator)
 
 
-def _online(estimator: Any) -> Any:
-    """An unfitted copy of an estimator that learns in passes over rows."""
+def refuse_others(estimator: Any) -> None:
+    """Refuse an estimator that does not learn in passes over rows."""
     if not isinstance(estimator, LEARNS_IN_PASSES):
         names = ", ".join(kind.__name__ for kind in LEARNS_IN_PASSES)
         raise TypeError(
             f"a {type(estimator).__name__} cannot be mixed from passes over blocks; give one of "
             f"{names}"
         )
-    return clone(estimator)
 
 
 def _check_settings(rounds: int, weights: str, timeout: float, retries: int) -> None:

@@ -233,6 +233,13 @@ def find_classes(
     files: Sequence[str], options: FileOptions, columns: LabelColumns, bad: BadRows
 ) -> NDArray[Any]:
     """All grades in the label columns, by one walk over them alone."""
+    return classes_of(find_words(files, options, columns, bad))
+
+
+def find_words(
+    files: Sequence[str], options: FileOptions, columns: LabelColumns, bad: BadRows
+) -> set[str]:
+    """All different words in the label columns."""
     words: set[str] = set()
     for path in files:
         if path == STDIN:
@@ -245,7 +252,7 @@ def find_classes(
         for chunk in reader.chunks((), columns.names(), Place(), bad):
             for name in columns.names():
                 words.update(coded(chunk.table, name)[1])
-    return classes_of(words)
+    return words
 
 
 def count_features(files: Sequence[str], options: FileOptions) -> FileOptions:

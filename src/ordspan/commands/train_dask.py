@@ -1,0 +1,272 @@
+"""Train from files on a Dask cluster: one file is one block, read by the workers."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from dask.delayed import delayed
+from distributed import Client, LocalCluster
+from numpy.typing import NDArray
+
+from ordspan.atomic import write_atomically
+from ordspan.commands.stopping import Stop
+from ordspan.commands.train import Progress as TrainProgress
+from ordspan.commands.train import Report, Run, TrainJob, check_model_path
+from ordspan.data.files.chunks import BadRows
+from ordspan.data.files.features import Recipe, Scale, with_words
+from ordspan.data.files.grades import Grades, LabelColumns, classes_of
+from ordspan.data.files.lines import STDIN, FileError
+from ordspan.data.files.reading import FileOptions, RowReader, find_words, open_file
+from ordspan.data.files.streams import is_sparse
+from ordspan.distributed.blocks import Blocks
+from ordspan.distributed.cluster import Cluster
+from ordspan.distributed.training import Progress, fit_blocks
+from ordspan.modelfile import to_bytes
+from ordspan.tabular import TabularModel
+
+LOCAL = "local"
+TIMEOUT = 60.0
+
+
+class Spec(NamedTuple):
+    """How a worker reads a file into features and labels."""
+
+    options: FileOptions
+    recipe: Recipe
+    columns: LabelColumns
+    classes: NDArray[Any]
+    on_bad_row: str
+
+    def reader(self, path: str) -> RowReader:
+        """The reader of one file."""
+        grades, bad = Grades(self.classes), BadRows(self.on_bad_row)
+        return RowReader([path], self.options, self.recipe, self.columns, grades, bad)
+
+
+class Measured(NamedTuple):
+    """What the first walk over a file finds."""
+
+    scale: NDArray[np.float64]
+    rows: int
+    skipped: int
+    examples: list[str]
+
+
+def words_of(path: str, options: FileOptions, columns: LabelColumns, policy: str) -> set[str]:
+    """The labels in a file, on a worker."""
+    return find_words([path], options, columns, BadRows(policy))
+
+
+def largest_index(path: str, options: FileOptions) -> int:
+    """The largest index of a feature in an svmlight file, on a worker."""
+    return int(open_file(path, options).survey().largest)
+
+
+def measure(path: str, spec: Spec) -> Measured:
+    """Mean and spread of the features of a file, and its rows, on a worker."""
+    reader, scale, rows = spec.reader(path), Scale(spec.recipe.n_scaled), 0
+    for piece in reader.pieces():
+        rows += len(piece.chunk)
+        if spec.recipe.standardise:
+            scale.learn(piece.matrix)
+    return Measured(scale.state, rows, reader.bad.count, reader.bad.examples)
+
+
+def read_block(path: str, spec: Spec, scale: NDArray[np.float64]) -> tuple[Any, NDArray[Any]]:
+    """Prepared features and labels of a file, on a worker."""
+    known = Scale(spec.recipe.n_scaled)
+    known.state[...] = scale
+    parts, ends = [], []
+    for piece in spec.reader(path).pieces():
+        matrix = known.apply(piece.matrix) if spec.recipe.standardise else piece.matrix
+        parts.append(with_words(spec.recipe, matrix, piece.chunk.table))
+        assert piece.lower is not None
+        assert piece.upper is not None
+        ends.append(np.column_stack([piece.lower, piece.upper]))
+    if not parts:
+        return np.empty((0, spec.recipe.n_features)), np.empty((0, 2), dtype=spec.classes.dtype)
+    labels = spec.classes[np.concatenate(ends) - 1]
+    if hasattr(parts[0], "indptr"):
+        from scipy.sparse import vstack
+
+        return vstack(parts, format="csr"), labels
+    return np.concatenate(parts), labels
+
+
+def joined(scales: Sequence[NDArray[np.float64]]) -> NDArray[np.float64]:
+    """Counts, means and sums of squared deviations of all rows, from those of the blocks.
+
+    The parts are joined in their order by the formula of Chan, Golub and LeVeque (1983).
+
+    >>> one, two = np.array([[1.0], [2.0], [0.0]]), np.array([[1.0], [4.0], [0.0]])
+    >>> joined([one, two]).ravel()
+    array([2., 3., 2.])
+    """
+    count, mean, spread = (row.copy() for row in scales[0])
+    for more, their_mean, their_spread in scales[1:]:
+        total = count + more
+        share = np.divide(more, total, out=np.zeros_like(total), where=total > 0)
+        step = their_mean - mean
+        spread += their_spread + step * step * count * share
+        mean += step * share
+        count = total
+    return np.array([count, mean, spread])
+
+
+@contextmanager
+def connected(address: str) -> Iterator[Client]:
+    """A client of the cluster at an address, or of one on this machine."""
+    if address == LOCAL:
+        with (
+            LocalCluster(threads_per_worker=1, dashboard_address=":0") as cluster,
+            Client(cluster, set_as_default=False) as client,
+        ):
+            yield client
+        return
+    try:
+        client = Client(address, timeout=TIMEOUT / 4, set_as_default=False)
+    except (OSError, ValueError) as error:
+        raise FileError(f"no Dask scheduler answers at {address}: {error}") from None
+    with client:
+        yield client
+
+
+def train_on_dask(
+    job: TrainJob,
+    out: str | Path,
+    address: str,
+    *,
+    resume: bool = False,
+    stop: Stop | None = None,
+    report: Report | None = None,
+) -> dict[str, Any]:
+    """Train on a Dask cluster by iterative parameter mixing, and write the model.
+
+    Every file is a block; a pass over the files is a round, with a checkpoint after it. Mean and
+    spread of the features are found by a walk of their own before the first round. The workers
+    must see the files under the same names.
+
+    Parameters
+    ----------
+    job : TrainJob
+        What to train; a ``shuffle_buffer`` shuffles the rows of each file in each round.
+    out : path
+        Where to write the model.
+    address : str
+        Of the scheduler, or "local" for a cluster on this machine.
+    resume : bool
+        Go on from the checkpoint, if there is one, with the same result.
+    stop : Stop, optional
+        Asks the run to end.
+    report : callable, optional
+        Called whenever a block has arrived.
+
+    Returns
+    -------
+    dict
+        A summary in plain values.
+    """
+    path, begun, stop = Path(out), time.perf_counter(), stop or Stop()
+    check_model_path(path)
+    if STDIN in job.files:
+        raise ValueError("standard input has no blocks to share out; give files with --dask")
+    with connected(address) as client, stop.at_any_moment():
+        cluster = Cluster(client, timeout=TIMEOUT, retries=0, persist=False)
+        run = prepared_run(cluster, job, path)
+        if not resume:
+            run.checkpoint.unlink(missing_ok=True)
+        resumed = run.checkpoint.exists()
+        summary = _fit(cluster, run, report)
+    seconds = time.perf_counter() - begun
+    return summary | {
+        "resumed": resumed,
+        "seconds": round(seconds, 3),
+        "rows_per_second": round(summary["rows"] / max(seconds, 1e-9)),
+    }
+
+
+def prepared_run(cluster: Cluster, job: TrainJob, out: Path) -> Run:
+    """The run, with grades and number of features found by the workers where they are not told."""
+    files, columns = Run.files_and_columns(job)
+    names = block_names(files)
+    options = job.options
+    if is_sparse(files[0], options) and not options.n_features:
+        tasks = [(path, options) for path in files]
+        largest = max(cluster.run(largest_index, tasks, names, "ordspan-survey"))
+        options = replace(options, n_features=largest + options.zero_based)
+    order = job.order
+    if order is None:
+        looks = [(path, options, columns, job.on_bad_row) for path in files]
+        words = cluster.run(words_of, looks, names, "ordspan-grades")
+        order = classes_of(set().union(*words)).tolist()
+    return Run(replace(job, order=order, options=options), out)
+
+
+def block_names(files: Sequence[str]) -> list[str]:
+    """What the blocks are called in messages."""
+    return [f"block {number} ({path})" for number, path in enumerate(files)]
+
+
+def _fit(cluster: Cluster, run: Run, report: Report | None) -> dict[str, Any]:
+    """Measure, mix and write; a summary but for the times."""
+    job, reader = run.job, run.reader
+    spec = Spec(reader.options, reader.recipe, reader.columns, run.classes, job.on_bad_row)
+    names = block_names(run.files)
+    tasks = [(path, spec) for path in run.files]
+    found = cluster.run(measure, tasks, names, "ordspan-measure")
+    rows, skipped = sum(f.rows for f in found), sum(f.skipped for f in found)
+    if rows == 0:
+        raise FileError(f"{run.files[0]}: no usable row in any file; {skipped} skipped")
+    run.scale.state[...] = joined([f.scale for f in found])
+    read = delayed(read_block, nout=2, pure=False)
+    pairs = [
+        read(path, spec, run.scale.state, dask_key_name=f"ordspan-read-{i}-{cluster.token}")
+        for i, path in enumerate(run.files)
+    ]
+    marks = [[path, size] for path, size in zip(run.files, run.sizes, strict=True)]
+    blocks = Blocks(
+        [X for X, _ in pairs],
+        [y for _, y in pairs],
+        names,
+        [*marks, job.told()],
+        np.zeros((1, reader.recipe.n_features)),
+        run.classes,
+    )
+    estimator = fit_blocks(
+        cluster,
+        job.estimator(run.classes),
+        blocks,
+        job.passes,
+        shuffle=job.shuffle_buffer > 0,
+        checkpoint=run.checkpoint,
+        progress=_told_to(report, rows),
+    )
+    run.progress.mae = [done.mae for done in estimator.rounds_]
+    run.progress.learned, run.progress.skipped = rows * job.passes, skipped
+    run.learner = estimator._learner
+    model: TabularModel = run.model()
+    model.training["blocks"] = len(run.files)
+    write_atomically(run.out, to_bytes(model))
+    run.checkpoint.unlink(missing_ok=True)
+    run.bad.examples = [example for f in found for example in f.examples][:5]
+    return run.summary(learned=0, resumed=False, seconds=0.0)
+
+
+def _told_to(report: Report | None, rows: int) -> Any:
+    """Dask's progress in the words of a training run."""
+    if report is None:
+        return None
+
+    def tell(done: Progress) -> None:
+        share = (done.round - 1 + done.done / done.blocks) / done.rounds
+        known = TrainProgress(learned=round(rows * done.rounds * share))
+        known.rows, known.loss = 1_000_000, round(1_000_000 * np.nan_to_num(done.mae))
+        report(known, share)
+
+    return tell

@@ -1,0 +1,135 @@
+"""`ordspan train --dask`: the same model as from one machine, where the two can be compared."""
+
+import numpy as np
+import pytest
+from files_to_train import FORMATS, make_rows, write_rows
+from sklearn.preprocessing import StandardScaler
+from typer.testing import CliRunner
+
+import ordspan
+from ordspan.cli import app
+from ordspan.commands.train import TrainJob, train
+
+distributed = pytest.importorskip("distributed")
+
+from ordspan.commands import train_dask  # noqa: E402
+from ordspan.commands.train_dask import joined, train_on_dask  # noqa: E402
+from ordspan.data.files.features import Scale  # noqa: E402
+
+pytestmark = pytest.mark.filterwarnings(
+    "ignore::pytest.PytestUnraisableExceptionWarning", "ignore::ResourceWarning"
+)
+X, GRADES = make_rows(3000)
+
+
+@pytest.fixture(scope="module")
+def address():
+    with distributed.LocalCluster(
+        n_workers=2, threads_per_worker=1, processes=False, dashboard_address=":0"
+    ) as cluster:
+        yield cluster.scheduler_address
+
+
+def parts_in(folder, ending="csv", n_parts=3):
+    """The rows cut into several files."""
+    paths = []
+    for number, rows in enumerate(np.array_split(np.arange(len(X)), n_parts)):
+        part = folder / f"part-{number}"
+        part.mkdir()
+        paths.append(str(write_rows(part, ending, X[rows], GRADES[rows])))
+    return paths
+
+
+def label_of(ending):
+    return {} if ending == "txt" else {"label": "grade"}
+
+
+@pytest.mark.parametrize("ending", FORMATS)
+def test_one_file_and_one_pass_is_plain_training(tmp_path, ending, address):
+    job = TrainJob(parts_in(tmp_path, ending, 1), standardise=False, **label_of(ending))
+    train(job, tmp_path / "plain")
+    summary = train_on_dask(job, tmp_path / "dask", address)
+    plain, mixed = (ordspan.load(tmp_path / name).estimator for name in ("plain", "dask"))
+    np.testing.assert_array_equal(mixed.coef_, plain.coef_)
+    np.testing.assert_array_equal(mixed.thresholds_, plain.thresholds_)
+    assert summary["rows"] == 3000
+    assert summary["classes"] == [1, 2, 3, 4]
+
+
+def test_all_rows_decide_the_scale_and_the_order_of_files_the_mixture(tmp_path, address):
+    job = TrainJob(parts_in(tmp_path), label="grade", passes=2)
+    first = train_on_dask(job, tmp_path / "m", address)
+    model = ordspan.load(tmp_path / "m")
+    known = StandardScaler().fit(X)
+    centre, factor = model.centre_and_factor()
+    np.testing.assert_allclose(centre, known.mean_, rtol=1e-12)
+    np.testing.assert_allclose(1 / factor, known.scale_, rtol=1e-12)
+    again = train_on_dask(job, tmp_path / "again", address)
+    assert (tmp_path / "m").read_bytes() == (tmp_path / "again").read_bytes()
+    assert len(first["mae"]) == 2
+    assert first["mae"] == again["mae"]
+    assert first["mae"][1] < 0.5
+
+
+@pytest.mark.parametrize("sparse", [False, True])
+def test_joined_scales_are_the_scale_of_all_rows(sparse):
+    from scipy.sparse import csr_array
+
+    rows = np.where(X > 0, X, 0.0) if sparse else X
+    cast = csr_array if sparse else np.asarray
+    parts = []
+    for cut in np.array_split(rows, 7):
+        scale = Scale(3)
+        scale.learn(cast(cut))
+        parts.append(scale.state)
+    whole = Scale(3)
+    whole.learn(cast(rows))
+    np.testing.assert_allclose(joined(parts), whole.state, rtol=1e-9)
+
+
+def test_an_interrupted_run_goes_on_after_its_last_round(tmp_path, address, monkeypatch):
+    job = TrainJob(parts_in(tmp_path), label="grade", passes=3, shuffle_buffer=1, seed=4)
+    train_on_dask(job, tmp_path / "whole", address)
+    seen = []
+
+    def stop_in_the_second_round(progress, share):
+        seen.append(share)
+        if share > 0.5:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        train_on_dask(job, tmp_path / "m", address, report=stop_in_the_second_round)
+    assert (tmp_path / "m.checkpoint").exists()
+    assert not (tmp_path / "m").exists()
+    seen.clear()
+    summary = train_on_dask(job, tmp_path / "m", address, resume=True, report=lambda p, s: None)
+    assert summary["resumed"]
+    assert (tmp_path / "m").read_bytes() == (tmp_path / "whole").read_bytes()
+    assert not (tmp_path / "m.checkpoint").exists()
+
+
+def test_bad_rows_are_named_with_their_block_or_skipped(tmp_path, address):
+    paths = parts_in(tmp_path)
+    with open(paths[1], "a") as file:
+        file.write("x,1,1,1\n")
+    job = TrainJob(paths, label="grade", order=[1, 2, 3, 4])
+    with pytest.raises(ValueError, match=r"block 1 \(.*line 1002: column 'x0' holds 'x'"):
+        train_on_dask(job, tmp_path / "m", address)
+    skipping = TrainJob(paths, label="grade", order=[1, 2, 3, 4], on_bad_row="skip")
+    summary = train_on_dask(skipping, tmp_path / "m", address)
+    assert (summary["rows"], summary["skipped"]) == (3000, 1)
+
+
+def test_what_cannot_be_shared_out_is_told(tmp_path, address, monkeypatch):
+    with pytest.raises(ValueError, match="standard input has no blocks"):
+        train_on_dask(TrainJob(["-"], label="g", order=[1, 2]), tmp_path / "m", address)
+    monkeypatch.setattr(train_dask, "TIMEOUT", 2.0)
+    with pytest.raises(ValueError, match="no Dask scheduler answers at"):
+        train_on_dask(TrainJob(parts_in(tmp_path), label="grade"), tmp_path / "m", "127.0.0.1:9")
+
+
+def test_the_command_trains_on_the_processors_of_this_machine(tmp_path):
+    words = ["train", *parts_in(tmp_path), "--label", "grade", "--model", str(tmp_path / "m")]
+    answer = CliRunner().invoke(app, [*words, "--dask", "local", "--passes", "2", "--json"])
+    assert answer.exit_code == 0, answer.output
+    assert ordspan.load(tmp_path / "m").training["blocks"] == 3
