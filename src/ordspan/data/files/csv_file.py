@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 from collections.abc import Iterator, Sequence
+from functools import partial
 from itertools import islice
 from typing import TYPE_CHECKING
 
@@ -11,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ordspan.core import parsing
+from ordspan.data.files.ahead import THREADS, made_ahead
 from ordspan.data.files.chunks import (
     EMPTY,
     JUDGED_LINES,
@@ -23,7 +25,7 @@ from ordspan.data.files.chunks import (
     kind_of_words,
     not_a_number,
 )
-from ordspan.data.files.lines import Block, FileError, blocks, numbered_lines, plain_name
+from ordspan.data.files.lines import STDIN, Block, FileError, blocks, numbered_lines, plain_name
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -83,8 +85,10 @@ class CsvFile:
         self, numbers: Sequence[str], texts: Sequence[str], place: Place, bad: BadRows
     ) -> Iterator[Chunk]:
         """Chunks from a place on, with the columns ``numbers`` as floats and ``texts`` as words."""
-        for block in self._blocks_from(place):
-            chunk = self._chunk(block, numbers, texts, bad)
+        plain = partial(self._plain_chunk, numbers=numbers, texts=texts)
+        threads = 0 if self.path == STDIN else THREADS  # rows of a pipe are used as they come
+        for block, found in made_ahead(plain, self._blocks_from(place), threads):
+            chunk = found if found is not None else self._chunk(block, numbers, texts, bad)
             if len(chunk):
                 yield chunk
 
@@ -108,8 +112,6 @@ class CsvFile:
         import pyarrow as pa
 
         place = Place(block.start, block.line)
-        if (plain := self._plain_chunk(block, numbers, texts)) is not None:
-            return plain
         try:
             table = self._parse(block.content, numbers, texts)
             lines = np.arange(block.line, block.line + block.n_lines)

@@ -19,6 +19,9 @@ if TYPE_CHECKING:
 LARGEST = 1e90
 """Larger values are refused: the squared norm of a row would overflow."""
 
+TURNED = 1 << 10
+"""Rows of a table that are turned from columns to rows together, small enough for the cache."""
+
 DEFAULT_HASH_BITS = 12
 MAX_HASH_BITS = 24
 
@@ -146,7 +149,9 @@ def _dense(table: pa.Table, names: Sequence[str]) -> NDArray[Any]:
     columns = [_floats(table.column(name)) for name in names]
     dtype = np.result_type(*columns)
     matrix = np.empty((table.num_rows, len(columns)), dtype=dtype)
-    scaling.transpose(np.array(columns, dtype=dtype), matrix)
+    for begin in range(0, table.num_rows, TURNED):
+        rows = slice(begin, begin + TURNED)
+        scaling.transpose(np.array([column[rows] for column in columns], dtype=dtype), matrix[rows])
     return matrix
 
 

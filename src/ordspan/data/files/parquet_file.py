@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ordspan.data.files.ahead import ahead
 from ordspan.data.files.chunks import (
     EMPTY,
     BadRows,
@@ -22,7 +23,7 @@ from ordspan.data.files.lines import FileError
 if TYPE_CHECKING:
     import pyarrow as pa
 
-BATCH_BYTES = 1 << 23
+BATCH_BYTES = 1 << 25
 MOST_ROWS, FEWEST_ROWS = 1 << 16, 1 << 8
 
 
@@ -63,10 +64,10 @@ class ParquetFile:
             batch_rows(len(numbers) + len(texts)),
             row_groups=groups,
             columns=[*numbers, *texts],
-            use_threads=True,
+            use_threads=False,
         )
         try:
-            for batch in batches:
+            for batch in ahead(batches):
                 skip = min(max(place.start - row, 0), batch.num_rows)
                 first, row = row + skip, row + batch.num_rows
                 if skip < batch.num_rows:
@@ -128,7 +129,7 @@ def batch_rows(n_columns: int) -> int:
     """How many rows to read at a time: many, because each costs a call for every column.
 
     >>> batch_rows(3), batch_rows(136), batch_rows(50_000)
-    (65536, 7710, 256)
+    (65536, 30840, 256)
     """
     return min(MOST_ROWS, max(FEWEST_ROWS, BATCH_BYTES // (8 * max(1, n_columns))))
 

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ordspan.core import parsing
+from ordspan.data.files.ahead import made_ahead
 from ordspan.data.files.chunks import NUMBER, BadRows, Chunk, Place, is_number
 from ordspan.data.files.lines import Block, FileError, blocks, numbered_lines
 
@@ -62,15 +63,14 @@ class SvmlightFile:
         self, numbers: Sequence[str], texts: Sequence[str], place: Place, bad: BadRows
     ) -> Iterator[Chunk]:
         """Chunks from a place on; the columns are always label and qid."""
-        for block in blocks(self.path, place.start, place.line):
-            chunk = self._chunk(block, bad)
+        rest = blocks(self.path, place.start, place.line)
+        for block, found in made_ahead(self._plain_chunk, rest):
+            chunk = found if found is not None else self._chunk(block, bad)
             if len(chunk):
                 yield chunk
 
     def _chunk(self, block: Block, bad: BadRows) -> Chunk:
         place = Place(block.start, block.line)
-        if (plain := self._plain_chunk(block, place)) is not None:
-            return plain
         try:
             rows = self._parse(block.content)
             if 0 < block.content.count(b"qid:") < rows[1].size:
@@ -84,7 +84,7 @@ class SvmlightFile:
             pass
         return self._careful_chunk(block, bad, place)
 
-    def _plain_chunk(self, block: Block, place: Place) -> Chunk | None:
+    def _plain_chunk(self, block: Block) -> Chunk | None:
         """The rows by a compiled walk, where every line of the block is plain."""
         from scipy.sparse import csr_matrix
 
@@ -115,7 +115,9 @@ class SvmlightFile:
         if 0 < missing < n:
             return None  # some lines have a qid and some have none: to be told line by line
         found = queries[:0] if missing else queries[:n]
-        return self._as_chunk((matrix, grades[:n], found), lines[:n] + block.line, place)
+        return self._as_chunk(
+            (matrix, grades[:n], found), lines[:n] + block.line, Place(block.start, block.line)
+        )
 
     def _line_numbers(self, block: Block) -> Any:
         numbers = [number for number, line in numbered_lines(block) if _words(line)]
