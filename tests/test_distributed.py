@@ -20,6 +20,7 @@ from sklearn.datasets import dump_svmlight_file
 
 from ordspan import MulticlassPA, OrdinalPA, OrdinalSVM, PRank, load, save
 from ordspan.distributed import Progress, Round, fit, predict
+from ordspan.distributed.training import LEARNS_IN_PASSES
 
 pytestmark = pytest.mark.filterwarnings(
     # sockets and loops of clusters that were killed on purpose are closed by the collector
@@ -27,6 +28,7 @@ pytestmark = pytest.mark.filterwarnings(
     "ignore::ResourceWarning",
 )
 CLASSES = [1, 2, 3, 4]
+MIXED = [estimator for estimator in ESTIMATORS if isinstance(estimator, LEARNS_IN_PASSES)]
 X, Y, SPANS = graded(n=400)
 
 
@@ -54,7 +56,7 @@ def memory(model):
 
 
 @pytest.mark.parametrize("labels", [Y, SPANS], ids=["exact", "intervals"])
-@pytest.mark.parametrize("estimator", ESTIMATORS, ids=repr)
+@pytest.mark.parametrize("estimator", MIXED, ids=repr)
 def test_one_block_on_dask_is_plain_training(client, estimator, labels):
     here = clone(estimator).partial_fit(X, labels, classes=CLASSES).partial_fit(X, labels)
     there = clone(estimator)

@@ -67,7 +67,7 @@ class Cluster:
         blocks: list[tuple[Any, ...]],
         names: list[str],
         label: str,
-        arrived: Callable[[Any], None] = lambda result: None,
+        arrived: Callable[[Any], None] | None = None,
     ) -> list[Any]:
         """Results of a function of each block, in the order of the blocks.
 
@@ -82,7 +82,8 @@ class Cluster:
         label : str
             What the tasks are called on Dask's dashboard.
         arrived : callable, optional
-            Told each result when it comes, in whatever order that is.
+            Told each result when it comes, in whatever order that is; left out, all are fetched in
+            one call at the end, which is less work for the client.
         """
         if self.client.status != "running":
             raise self._lost(f"the client is {self.client.status}")
@@ -99,9 +100,13 @@ class Cluster:
                 for future in batch:
                     if future.status != "finished":
                         raise self._refusal(names[numbers[future.key]], future)
+                if arrived is None:
+                    continue
                 for future, result in zip(batch, self._gathered(batch), strict=True):
                     found[numbers[future.key]] = result
                     arrived(result)
+            if arrived is None:
+                found = self._gathered(futures)
         finally:
             for future in futures:
                 future.release()

@@ -234,7 +234,7 @@ def _train(
         )
     model.n_iter_ = len(past)
     for number in range(len(past) + 1, rounds + 1):
-        tell = _teller(progress, number, rounds, len(blocks.rows))
+        tell = None if progress is None else _teller(progress, number, rounds, len(blocks.rows))
         parts = _one_round(cluster, model, blocks, number, state["seed"], tell)
         past.append(_mix_into(model, parts, number, weights))
         model.n_iter_ = number
@@ -253,7 +253,7 @@ def _seed(model: Any) -> int:
 
 
 def _teller(
-    progress: Callable[[Progress], object] | None, number: int, rounds: int, n_blocks: int
+    progress: Callable[[Progress], object], number: int, rounds: int, n_blocks: int
 ) -> Callable[[Learned | None], None]:
     """Tells the user's function what has arrived so far in this round."""
     done, rows, error = 0, 0, 0
@@ -263,8 +263,7 @@ def _teller(
         done += 1
         if part is not None:
             rows, error = rows + part.rows, error + part.error
-        if progress is not None:
-            progress(Progress(number, rounds, done, n_blocks, error / rows if rows else np.nan))
+        progress(Progress(number, rounds, done, n_blocks, error / rows if rows else np.nan))
 
     return tell
 
@@ -275,7 +274,7 @@ def _one_round(
     blocks: Blocks,
     number: int,
     seed: int | None,
-    tell: Callable[[Learned | None], None],
+    tell: Callable[[Learned | None], None] | None,
 ) -> list[Learned | None]:
     """What every block has learned from the model's memory, in the order of the blocks."""
     label = f"ordspan-round-{number}"
