@@ -21,13 +21,9 @@ extensions = [
     "sphinx_gallery.gen_gallery",
     "myst_parser",
     "mathml",
-    "optional_pages",
 ]
 templates_path = ["_templates"]
 exclude_patterns = ["_build", "reproduced/errors.md", "reproduced/when.md"]
-
-# listed in the tables of contents, and left out of them where a page is not written
-optional_pages = ["kernels", "scale", "peers"]
 
 myst_enable_extensions = ["dollarmath"]
 myst_heading_anchors = 3

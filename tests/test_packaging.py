@@ -111,8 +111,8 @@ def test_the_wheel_holds_the_package_and_nothing_else(wheel):
     shipped = {name for name in wheel.namelist() if ".dist-info/" not in name}
     source = ROOT / "src"
     modules = {file.relative_to(source).as_posix() for file in source.rglob("*.py")}
-    page = "ordspan/experiments/report.html"
-    assert shipped == modules | {"ordspan/py.typed", page}
+    pages = {file.relative_to(source).as_posix() for file in source.rglob("*.html")}
+    assert shipped == modules | pages | {"ordspan/py.typed"}
     assert sum(entry.file_size for entry in wheel.infolist()) < 1_000_000
 
 

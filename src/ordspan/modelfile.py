@@ -191,7 +191,7 @@ def checked_header(content: bytes, name: str) -> dict[str, Any]:
     except (KeyError, TypeError, ValueError, IndexError, RecursionError):
         raise ModelFileError(
             f"{name} is not an ordspan model file, or it is damaged or cut short; "
-            "write it anew with ordspan.save"
+            "write it anew with ordspan.save or ordspan train"
         ) from None
     blank = bytearray(content)
     blank[start : start + DIGEST_SIZE] = bytes(DIGEST_SIZE)

@@ -6,6 +6,7 @@ import numbers
 import warnings
 from bisect import bisect_left
 from collections.abc import Iterator, Mapping
+from reprlib import repr as short
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -142,10 +143,10 @@ def as_number(name: Any, value: Any) -> float:
         if isinstance(value, str | bytes):
             raise TypeError
         return float(value)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         raise ValueError(
-            f"feature {name!r} is {value!r}, not a number; encode it first, for example with "
-            "preprocessing.OneHotEncoder"
+            f"feature {name!r} is {short(value)}, not a number; encode it first, for example "
+            "with preprocessing.OneHotEncoder"
         ) from None
 
 
@@ -430,8 +431,9 @@ class OrdinalPA(OrdinalClassifier):
     """Ordinal regression in River from grades or intervals, by exact passive-aggressive updates.
 
     The score is a weighted sum of the features, without an intercept: the sorted thresholds between
-    the grades take its place. It gives grades, not probabilities, so there is no
-    ``predict_proba_one``. Scale the features, for example with ``preprocessing.StandardScaler``.
+    the grades take its place. It gives grades, not probabilities:
+    ``predict_proba_one`` raises. Scale the features, for example with
+    ``preprocessing.StandardScaler``.
 
     Features may turn up at any time: the model is to the bit the one that had known them from the
     start. Grades may do so too where ``classes`` is not given. One that turns up between two others

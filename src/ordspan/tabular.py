@@ -69,6 +69,10 @@ class TabularModel:
         self.options = options
         self.training = training
 
+    def __repr__(self) -> str:
+        columns = [*self.recipe.numbers, *self.recipe.words][:4]
+        return f"TabularModel({self.estimator!r}, {self.recipe.n_features} features: {columns}...)"
+
     @property
     def classes_(self) -> NDArray[Any]:
         """The grades from lowest to highest."""
@@ -160,9 +164,17 @@ def _as_chunk(table: Any, recipe: Recipe) -> Chunk:
         return Chunk("the matrix", "row", np.arange(matrix.shape[0]), Place(), None, matrix)
     if hasattr(table, "to_arrow"):
         table = table.to_arrow()
+    elif not hasattr(table, "columns") or not hasattr(table, "shape"):
+        names = ", ".join([*recipe.numbers, *recipe.words][:8])
+        raise TypeError(
+            f"a {type(table).__name__} has no named columns; give a pandas, polars or pyarrow "
+            f"table with the columns of the model: {names}"
+        )
     elif not isinstance(table, pa.Table):
         table = pa.Table.from_pandas(table, preserve_index=False)
     missing = [n for n in (*recipe.numbers, *recipe.words) if n not in table.column_names]
+    if table.num_rows == 0:
+        raise ValueError("the table has no rows (0 samples), so there is nothing to predict")
     if missing:
         raise ValueError(f"the table has no column {missing[0]!r}, which the model needs")
     return Chunk("the table", "row", np.arange(table.num_rows), Place(), table)

@@ -333,8 +333,12 @@ def spoil(frame, column, value, row=3):
 @pytest.mark.parametrize(
     ("column", "value", "message"),
     [
-        ("grade", 9, r"line 5: column 'grade': grade '9' is not among the model's \[0, 1, 2"),
-        ("grade", "", "line 5: column 'grade': the label is empty"),
+        (
+            "grade",
+            9,
+            r"line 5: column 'grade' holds '9': grade '9' is not among the model's \[0, 1, 2",
+        ),
+        ("grade", "", "line 5: column 'grade' holds '': the label is empty"),
         ("size", "tall", "line 5: column 'size' holds 'tall', not a number"),
         ("size", "", "line 5: column 'size' is empty or NaN"),
         ("query", " ", "line 5: column 'query' is empty; fill it"),

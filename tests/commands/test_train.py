@@ -21,7 +21,6 @@ from ordspan.commands.stopping import Stop, Stopped, stoppable
 from ordspan.commands.train import Every, TrainJob, portions, train
 from ordspan.data import stream
 from ordspan.data.files import lines, parquet_file
-from ordspan.data.files.chunks import BadRows
 from ordspan.data.files.lines import FileError
 
 POSIX = pytest.mark.skipif(os.name != "posix", reason="needs the signals of POSIX")
@@ -243,9 +242,12 @@ def test_standard_input_cannot_be_resumed(tmp_path):
 def test_a_checkpoint_of_other_settings_or_files_is_refused(tmp_path):
     path = write_rows(tmp_path, "csv", X, GRADES)
     stop = Stop()
-    stop.requested = True
+
+    def report(progress, share):
+        stop.requested = True
+
     with pytest.raises(Stopped):
-        train(job(path), tmp_path / "m", stop=stop)
+        train(job(path), tmp_path / "m", stop=stop, report=report)
     with pytest.raises(ValueError, match=r"was made with C = 0\.1, not 0\.2; use the same"):
         train(job(path, C=0.2), tmp_path / "m", resume=True)
     path.write_text(path.read_text() + "1,1,1,1\n")
@@ -324,12 +326,36 @@ def test_a_folder_that_does_not_exist_is_told_before_the_work(tmp_path):
         train(job(path), tmp_path)
 
 
+def test_blocks_of_bad_rows_alone_are_counted_once(tmp_path, small_blocks):
+    path = write_rows(tmp_path, "csv", X, GRADES)
+    text = path.read_text().splitlines(keepends=True)
+    text[1000:3000] = ["x,1,1,1\n"] * 2000
+    path.write_text("".join(text))
+    work = job(path, on_bad_row="skip", order=[1, 2, 3, 4])
+    whole = train(work, tmp_path / "whole", every=Every(rows=100))
+    stop = Stop()
+
+    def report(progress, share):
+        stop.requested = progress.learned >= 1100
+
+    with pytest.raises(Stopped):
+        train(work, tmp_path / "m", every=Every(rows=100), stop=stop, report=report)
+    assert train(work, tmp_path / "m", resume=True)["skipped"] == whole["skipped"] == 2000
+    assert (tmp_path / "m").read_bytes() == (tmp_path / "whole").read_bytes()
+
+
+def test_a_model_never_replaces_its_input(tmp_path):
+    path = write_rows(tmp_path, "csv", X, GRADES)
+    with pytest.raises(FileError, match="would overwrite the input"):
+        train(job(path), path)
+    assert path.read_text().startswith('"x0"')
+
+
 def test_only_bad_rows_are_no_model(tmp_path):
     path = tmp_path / "a.csv"
     path.write_text("a,grade\nnan,1\nnan,2\n")
     with pytest.raises(FileError, match=r"no usable row; 2 skipped, the first: .*line 2"):
         train(job(path, on_bad_row="skip"), tmp_path / "m")
-    assert BadRows("skip").count == 0
     assert not (tmp_path / "m").exists()
 
 

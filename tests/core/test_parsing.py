@@ -1,5 +1,7 @@
 """Compiled reading of numbers against Python's own float, to the bit, or not at all."""
 
+from fractions import Fraction
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -55,8 +57,9 @@ def test_long_numbers_are_the_nearest_double_or_left_alone(digits, power, point)
     assert end == len(text)
     if plain:
         assert np.float64(value).tobytes() == np.float64(text).tobytes()
-    else:  # only powers beyond 22 are left alone; a doubt is too rare to be met here
-        assert not -22 <= power - point <= 22
+    elif -22 <= power - point <= 22:  # only what lies between two doubles is left in doubt
+        near = Fraction(float(text))
+        assert abs(Fraction(text) - near) == Fraction(float(np.spacing(float(text)))) / 2
 
 
 def test_numbers_halfway_between_two_doubles_are_right_or_left_alone():

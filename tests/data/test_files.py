@@ -153,7 +153,7 @@ def test_windows_line_ends_blank_lines_and_a_byte_order_mark_do_no_harm(tmp_path
     batches = stream(path, label="g", order=[1, 2], on_bad_row="skip")
     X, y = gathered(batches)
     assert (X.ravel().tolist(), y.tolist(), batches.skipped) == ([1.0, 2.0], [1, 2], 1)
-    with pytest.raises(RowError, match="line 5: column 'g': grade 'x'"):
+    with pytest.raises(RowError, match="line 5: column 'g' holds 'x': grade 'x'"):
         list(stream(path, label="g", order=[1, 2]))
 
 
@@ -174,7 +174,9 @@ GOOD = "".join(f"{i},{i % 3}.5,{i % 4 + 1}\n" for i in range(200))
         (b"1,1", "2 fields, but the header has 3"),
         (b"1,1,2,3", "4 fields, but the header has 3"),
         (b"1,\xff,2", "byte 3 is not UTF-8"),
-        (b'1,"1,2', "2 fields.*quoted cell must not span"),
+        (b'1,"1,2', "a quote is not closed; a quoted cell must not span"),
+        (b"1_000,1,2", "column 'a' holds '1_000', not a number"),
+        (b"1,1\r,2", "cannot be read as fields"),
     ],
 )
 def test_a_bad_line_is_named_or_skipped(tmp_path, line, told):
@@ -199,6 +201,8 @@ def test_a_bad_line_is_named_or_skipped(tmp_path, line, told):
         (b"9 qid:1 1:1", "grade '9' is not among"),
         (b"1 9:1", "index 9, but there are 3 features"),
         (b"1 1:1", "no qid after the grade"),
+        (b"1 qid:a 1:1", "'qid:a' is not of the form index:value"),
+        (b"1 qid:1 9999999999:1", "larger than any that can be learned"),
     ],
 )
 def test_a_bad_svmlight_line_is_named_or_skipped(tmp_path, line, told):
@@ -342,3 +346,34 @@ def test_a_text_without_line_ends_is_refused_in_bounded_memory(tmp_path, monkeyp
     (tmp_path / "a.csv").write_bytes(b"a" * 5000)
     with pytest.raises(FileError, match="line 1: longer than 2000 bytes; is this a text file"):
         stream(tmp_path / "a.csv", label="g")
+
+
+def test_long_query_numbers_are_not_rounded(tmp_path):
+    path = tmp_path / "a.txt"
+    queries = [123456789012345601 + i for i in range(6)]
+    path.write_text("".join(f"{i % 2} qid:{q} 1:1\n" for i, q in enumerate(queries)))
+    (batch,) = stream(path)
+    assert batch.group.tolist() == queries
+
+
+def test_words_are_hashed_as_they_stand(tmp_path):
+    path = tmp_path / "a.csv"
+    path.write_text("zip,g\n01234,1\n1234,2\n1234.0,1\n")
+    (batch,) = stream(path, label="g", text=["zip"], hash_bits=10)
+    assert np.unique(batch.X.toarray(), axis=0).shape[0] == 3
+
+
+def test_a_peek_does_not_count_as_a_pass(tmp_path):
+    path = write(FRAME, tmp_path / "a.csv")
+    fresh, peeked = (
+        stream(path, label="grade", features=["size", "age"], standardise=True) for _ in range(2)
+    )
+    next(iter(peeked))
+    np.testing.assert_array_equal(gathered(fresh)[0], gathered(peeked)[0])
+
+
+def test_tabs_may_separate_the_words_of_svmlight_lines(tmp_path):
+    path = tmp_path / "a.txt"
+    path.write_text("1\tqid:1\t1:0.5\t3:2\n2\tqid:1\t2:1\n")
+    (batch,) = stream(path)
+    assert batch.X.toarray().tolist() == [[0.5, 0.0, 2.0], [0.0, 1.0, 0.0]]

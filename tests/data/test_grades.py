@@ -90,7 +90,15 @@ def test_named_grades_need_their_order():
         classes_of(["low", "high", "low-high", ">=low"])
 
 
+def test_brackets_are_not_taken_for_ranges_of_unknown_grades():
+    with pytest.raises(ValueError, match=r"every label is a range, such as '18-24': .* --order"):
+        classes_of(["18-24", "25-34", "35+"])
+    ages = Grades(read_order("18-24, 25-34, 35+"))
+    assert [ages.interval(w) for w in ("25-34", "35+", ">=25-34")] == [(2, 2), (3, 3), (2, 3)]
+
+
 def test_orders_are_lists_or_ranges():
+    assert read_order('"low, bad",mid').tolist() == ["low, bad", "mid"]
     assert read_order("0..4").tolist() == [0, 1, 2, 3, 4]
     assert read_order("b, a").tolist() == ["b", "a"]
     assert read_order("1,2.5").tolist() == [1.0, 2.5]

@@ -22,13 +22,21 @@ Files = Annotated[
 ]
 Label = Annotated[
     str | None,
-    typer.Option(help="Column of grades, or of ranges written 3-5, >=3, <=2, [3,5]."),
+    typer.Option(help="Column of grades, or of ranges written 3-5, >=3, 3+, <=2, [3,5]."),
 ]
 Lower = Annotated[
-    str | None, typer.Option(help="Column of the lowest possible grade; an empty cell is open.")
+    str | None,
+    typer.Option(
+        help="Column of the lowest possible grade; an empty cell is open, and without --upper "
+        "all are open above."
+    ),
 ]
 Upper = Annotated[
-    str | None, typer.Option(help="Column of the highest possible grade; an empty cell is open.")
+    str | None,
+    typer.Option(
+        help="Column of the highest possible grade; an empty cell is open, and without --lower "
+        "all are open below."
+    ),
 ]
 Format = Annotated[
     str | None,

@@ -29,9 +29,15 @@ def train(
         ),
     ] = None,
     features: Annotated[
-        list[str] | None, typer.Option(help="Columns to learn from; left out, all others.")
+        list[str] | None,
+        typer.Option(
+            help="Columns to learn from, comma separated (quote a name with a comma); left out, "
+            "all others."
+        ),
     ] = None,
-    drop: Annotated[list[str] | None, typer.Option(help="Columns to leave out.")] = None,
+    drop: Annotated[
+        list[str] | None, typer.Option(help="Columns to leave out, such as id.")
+    ] = None,
     text: Annotated[
         list[str] | None,
         typer.Option(help="Columns to take as words though they look like numbers."),
@@ -157,6 +163,8 @@ def print_summary(summary: dict[str, Any]) -> None:
         f"{len(summary['classes'])} grades."
     )
     typer.echo(f"MAE, each row predicted before it was learned: {mae}.")
+    if summary["words"]:
+        typer.echo(f"Taken as words, and hashed: {', '.join(summary['words'])}.")
     if summary["skipped"]:
         typer.echo(f"{summary['skipped']} bad rows were skipped, such as:")
         for example in summary["skipped_examples"]:

@@ -140,7 +140,7 @@ def describe_checkpoint(header: dict[str, Any]) -> dict[str, Any]:
             "pass": progress.position.walk + 1,
             "passes": header["table"]["training"]["settings"]["passes"],
             "file": progress.position.file + 1,
-            "files": len(header["checkpoint"]["sizes"]),
+            "files": len(header["checkpoint"]["files"]),
             "rows_of_pass": progress.rows,
             "mae_of_pass": progress.running_mae,
         }

@@ -18,6 +18,7 @@ from ordspan.data.files.grades import LabelColumns
 from ordspan.data.files.lines import STDIN, FileError
 from ordspan.data.files.reading import (
     RowReader,
+    delimiter_hint,
     expand,
     open_file,
     share_read,
@@ -181,6 +182,7 @@ def check_needed(reader: Any, recipe: Recipe, job: PredictJob) -> None:
             there = ", ".join(reader.names[:20]) + (", ..." if len(reader.names) > 20 else "")
             raise FileError(
                 f"{reader.path}: no column {missing[0]!r}{more}, which {who}; there are {there}"
+                + delimiter_hint(reader.names)
                 + _renamed(missing[0], reader.names)
             )
 

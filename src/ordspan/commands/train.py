@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ordspan.atomic import write_atomically
+from ordspan.commands.outputs import room_told
 from ordspan.commands.stopping import Stop, Stopped
 from ordspan.core.losses import distance
 from ordspan.data.files.chunks import BadRows
@@ -196,6 +197,11 @@ class Run:
         return files, columns
 
     @property
+    def fingerprint(self) -> list[list[Any]]:
+        """By which a checkpoint knows the files again."""
+        return [[name, size] for name, size in zip(self.files, self.sizes, strict=True)]
+
+    @property
     def checkpoint(self) -> Path:
         """Where checkpoints are written."""
         return self.out.with_name(self.out.name + CHECKPOINT_ENDING)
@@ -220,8 +226,9 @@ class Run:
 
     def save_checkpoint(self) -> None:
         """Write model and position, whole or not at all."""
-        note = {"progress": self.progress.told(), "sizes": self.sizes}
-        write_atomically(self.checkpoint, to_bytes(self.model(), checkpoint=note))
+        note = {"progress": self.progress.told(), "files": self.fingerprint}
+        with room_told(str(self.checkpoint)):
+            write_atomically(self.checkpoint, to_bytes(self.model(), checkpoint=note))
 
     def resume(self) -> bool:
         """Go on from the checkpoint, if there is one."""
@@ -255,12 +262,13 @@ class Run:
                     f"{self.checkpoint} was made with {name} = {before.get(name)!r}, not "
                     f"{value!r}; use the same settings, or leave --resume out to begin anew"
                 )
-        sizes = header["checkpoint"]["sizes"]
-        if sizes != self.sizes:
-            wrong = next(f for f, a, b in zip(self.files, sizes, self.sizes, strict=True) if a != b)
+        then = header["checkpoint"]["files"]
+        if then != self.fingerprint:
+            changed = [name for name, size in self.fingerprint if [name, size] not in then]
+            gone = [name for name, _ in then if name not in self.files]
             raise ValueError(
-                f"{wrong} has changed since {self.checkpoint} was written; leave --resume out to "
-                "begin anew"
+                f"{[*changed, *gone, 'the order of the files'][0]} has changed since "
+                f"{self.checkpoint} was written; leave --resume out to begin anew"
             )
 
     def learn(self, pieces: Sequence[Piece], order: NDArray[np.intp] | None) -> None:
@@ -316,6 +324,7 @@ class Run:
             "rows": self.progress.learned,
             "passes": self.job.passes,
             "features": recipe.n_features,
+            "words": list(recipe.words),
             "classes": self.classes.tolist(),
             "thresholds": self.learner.thresholds.tolist(),
             "updates": self.learner.n_updates,
@@ -370,12 +379,17 @@ class Every:
 EVERY_MINUTE = Every()
 
 
-def check_model_path(path: Path) -> None:
-    """Refuse a place where no model can be written."""
+def check_model_path(path: Path, inputs: Iterable[str] = ()) -> None:
+    """Refuse a place where no model can be written, or where something else would be lost."""
     if not path.resolve().parent.is_dir():
         raise FileError(f"{path.parent}: no such folder; make it first, or choose another --model")
     if path.is_dir():
         raise FileError(f"{path} is a folder; give the name of a file")
+    if path.exists() and not path.is_file():
+        raise FileError(f"{path} is no ordinary file; give the name of a file")
+    for name in inputs:
+        if name != STDIN and path.exists() and Path(name).exists() and path.samefile(name):
+            raise FileError(f"--model {path} would overwrite the input {name}; choose another name")
 
 
 def train(
@@ -411,9 +425,10 @@ def train(
         A summary in plain values.
     """
     path, stop = Path(out), stop or Stop()
-    check_model_path(path)
+    check_model_path(path, expand(job.files))
     begun = time.perf_counter()
-    run = Run(job, path)
+    with stop.at_any_moment():
+        run = Run(job, path)
     resumed = run.resume() if resume else False
     at_start = run.progress.learned
     try:
@@ -425,7 +440,8 @@ def train(
     except Stopped:
         run.save_checkpoint()
         raise
-    write_atomically(path, to_bytes(run.model()))
+    with room_told(str(path)):
+        write_atomically(path, to_bytes(run.model()))
     run.checkpoint.unlink(missing_ok=True)
     seconds = time.perf_counter() - begun
     return run.summary(run.progress.learned - at_start, resumed, seconds)

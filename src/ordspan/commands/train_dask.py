@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import logging
+import os
+import socket
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -12,6 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from dask.delayed import delayed
 from distributed import Client, LocalCluster
+from distributed.comm import get_address_host_port
 from numpy.typing import NDArray
 
 from ordspan.atomic import write_atomically
@@ -124,17 +128,29 @@ def connected(address: str) -> Iterator[Client]:
     """A client of the cluster at an address, or of one on this machine."""
     if address == LOCAL:
         with (
-            LocalCluster(threads_per_worker=1, dashboard_address=":0") as cluster,
+            # what a block raises is told by ourselves
+            LocalCluster(
+                threads_per_worker=1, dashboard_address=":0", silence_logs=logging.CRITICAL
+            ) as cluster,
             Client(cluster, set_as_default=False) as client,
         ):
             yield client
         return
-    try:
-        client = Client(address, timeout=TIMEOUT / 4, set_as_default=False)
-    except (OSError, ValueError) as error:
-        raise FileError(f"no Dask scheduler answers at {address}: {error}") from None
-    with client:
+    if not address.startswith("inproc://"):  # which has no port to knock at
+        _knock(address)
+    with Client(address, timeout=TIMEOUT / 4, set_as_default=False) as client:
         yield client
+
+
+def _knock(address: str) -> None:
+    """Refuse an address where nobody listens: a client would wait long, and be hard to stop."""
+    try:
+        socket.create_connection(get_address_host_port(address), timeout=TIMEOUT / 4).close()
+    except (OSError, ValueError, TypeError, OverflowError) as error:
+        raise FileError(
+            f"no Dask scheduler answers at {address!r} ({error}); give its address, such as "
+            "tcp://10.0.0.5:8786, or local"
+        ) from None
 
 
 def train_on_dask(
@@ -173,7 +189,7 @@ def train_on_dask(
         A summary in plain values.
     """
     path, begun, stop = Path(out), time.perf_counter(), stop or Stop()
-    check_model_path(path)
+    check_model_path(path, job.files)
     if STDIN in job.files:
         raise ValueError("standard input has no blocks to share out; give files with --dask")
     with connected(address) as client, stop.at_any_moment():
@@ -194,7 +210,7 @@ def train_on_dask(
 def prepared_run(cluster: Cluster, job: TrainJob, out: Path) -> Run:
     """The run, with grades and number of features found by the workers where they are not told."""
     files, columns = Run.files_and_columns(job)
-    names = block_names(files)
+    names, files = block_names(files), [os.path.abspath(path) for path in files]
     options = job.options
     if is_sparse(files[0], options) and not options.n_features:
         tasks = [(path, options) for path in files]
@@ -218,7 +234,8 @@ def _fit(cluster: Cluster, run: Run, report: Report | None) -> dict[str, Any]:
     job, reader = run.job, run.reader
     spec = Spec(reader.options, reader.recipe, reader.columns, run.classes, job.on_bad_row)
     names = block_names(run.files)
-    tasks = [(path, spec) for path in run.files]
+    paths = [os.path.abspath(path) for path in run.files]  # workers may stand in another folder
+    tasks = [(path, spec) for path in paths]
     found = cluster.run(measure, tasks, names, "ordspan-measure")
     rows, skipped = sum(f.rows for f in found), sum(f.skipped for f in found)
     if rows == 0:
@@ -227,7 +244,7 @@ def _fit(cluster: Cluster, run: Run, report: Report | None) -> dict[str, Any]:
     read = delayed(read_block, nout=2, pure=False)
     pairs = [
         read(path, spec, run.scale.state, dask_key_name=f"ordspan-read-{i}-{cluster.token}")
-        for i, path in enumerate(run.files)
+        for i, path in enumerate(paths)
     ]
     marks = [[path, size] for path, size in zip(run.files, run.sizes, strict=True)]
     blocks = Blocks(

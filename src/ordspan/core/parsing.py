@@ -206,7 +206,7 @@ def read_svmlight_lines(data, first_index, grades, queries, starts, columns, val
                 if data[at + 3] != COLON or before >= first_index:
                     return -1
                 query, at, plain = read_number(data, at + 4)
-                if not plain or query != np.floor(query):
+                if not plain or query != np.floor(query) or abs(query) > LARGEST_EXACT:
                     return -1
                 queries[row] = np.int64(query)
                 continue

@@ -133,6 +133,8 @@ class Cluster:
                 return self._ask(lambda: self.client.gather(futures, asynchronous=True))
             except TimeoutError:
                 self._look(at_once=True)
+            except KilledWorker as error:  # made anew after its worker had died, and again in vain
+                raise _deadly(str(error.task), error) from None
             except (OSError, CancelledError) as error:
                 raise self._lost(error) from None
 
@@ -176,11 +178,16 @@ class Cluster:
                 return self._lost(reason)
             return RuntimeError(f"{name}: taken back by Dask ({reason})" + GO_ON)
         if isinstance(error, KilledWorker):
-            return RuntimeError(
-                f"{name}: every worker that took it died, {error.allowed_failures + 1} in a row; "
-                "is there too little memory for a block? cut the data into more blocks"
-            )
+            return _deadly(name, error)
         return _named(name, error)
+
+
+def _deadly(name: str, error: KilledWorker) -> RuntimeError:
+    """What to say of a block whose workers die."""
+    return RuntimeError(
+        f"{name}: every worker that took it died, {error.allowed_failures + 1} in a row; is there "
+        "too little memory for a block? cut the data into more blocks"
+    )
 
 
 def _named(name: str, error: Exception) -> ValueError:

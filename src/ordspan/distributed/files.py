@@ -61,9 +61,9 @@ def list_files(where: Any) -> list[str]:
         if not folder.exists():
             raise FileNotFoundError(f"{folder} does not exist; give a folder or a list of files")
         inside = sorted(folder.iterdir()) if folder.is_dir() else [folder]
-        paths = [str(path) for path in inside if not path.name.startswith((".", "_"))]
+        paths = [str(path.absolute()) for path in inside if path.name[0] not in "._"]
     else:
-        paths = [os.fspath(path) for path in where]
+        paths = [os.path.abspath(path) for path in where]  # workers may stand in another folder
     if not paths:
         raise ValueError(f"{where} holds no file to learn from")
     if len({is_svmlight(path) for path in paths}) > 1:

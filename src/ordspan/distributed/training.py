@@ -27,22 +27,42 @@ WEIGHTS = ("rows", "updates")
 
 
 class Progress(NamedTuple):
-    """How far training has come: told to ``progress`` whenever a block has arrived."""
+    """How far training has come: told to ``progress`` whenever a block has arrived.
+
+    Parameters
+    ----------
+    round, rounds : int
+        The number of this round, from 1, and of all rounds.
+    done, blocks : int
+        Blocks of this round that have arrived, and all blocks.
+    mae : float
+        Mean distance of this round so far, each row predicted before it was learned.
+    """
 
     round: int
     rounds: int
-    done: int  # blocks of this round
+    done: int
     blocks: int
-    mae: float  # of this round so far, each row predicted before it was learned
+    mae: float
 
 
 class Round(NamedTuple):
-    """What a finished round has seen."""
+    """What a finished round has seen.
+
+    Parameters
+    ----------
+    round : int
+        Its number, from 1.
+    rows, updates : int
+        Rows learned, and those that moved something.
+    mae : float
+        Mean distance in ranks, each row predicted before it was learned.
+    """
 
     round: int
     rows: int
     updates: int
-    mae: float  # each row predicted before it was learned, in ranks
+    mae: float
 
 
 class Learned(NamedTuple):

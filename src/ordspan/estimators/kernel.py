@@ -42,17 +42,18 @@ class KernelOrdinalPA(ThresholdEstimator):
         Aggressiveness of PA-I and PA-II; ignored by PA, which has none. The default is larger than
         that of `OrdinalPA` because under rbf every row has length 1 in the space of the kernel.
     kernel : {"rbf", "linear", "poly", "sigmoid", "precomputed"} or callable, default="rbf"
-        As in scikit-learn: exp(-gamma |x - z|^2), x.z, (gamma x.z + coef0)^degree and
-        tanh(gamma x.z + coef0). "precomputed": X is the square matrix of the kernel values of all
-        rows with all rows, and in prediction of the new rows with those. A function is called as
+        As in scikit-learn: ``exp(-gamma ||x - z||^2)``, ``x.z``, ``(gamma x.z + coef0)^degree``
+        and ``tanh(gamma x.z + coef0)``. "precomputed": X is the square matrix of the kernel values
+        of all rows with all rows, in prediction of new rows with those. A function is called as
         ``kernel(X, Y)`` with two dense matrices and returns the values of all rows of X with all
         rows of Y, (n_X, n_Y); it is called row by row in learning. k(x, x) must be above 0, except
         that a row of zeros may have 0.
     gamma : "scale", "auto" or float, default="scale"
         Constant of rbf, poly and sigmoid. "scale" is 1 / (d times the variance of X), "auto" is
-        1 / d; both are fixed by ``fit`` or the first ``partial_fit``.
+        1 / d; both are fixed by ``fit`` or the first ``partial_fit``, so give a number where the
+        first batch of a stream is small.
     degree : float, default=3
-        Degree of poly.
+        Degree of poly; one with a fraction needs ``gamma x.z + coef0`` to be positive always.
     coef0 : float, default=0.0
         Constant of poly and sigmoid.
     budget : int, optional
@@ -218,6 +219,9 @@ class KernelOrdinalPA(ThresholdEstimator):
 def variance(X: Any) -> float:
     """Variance of all entries, as ``gamma="scale"`` takes it; NaN and infinity raise no alarm."""
     with np.errstate(over="ignore", invalid="ignore"):
-        if is_sparse(X):
-            return float(X.multiply(X).mean() - X.mean() ** 2)
-        return float(X.var(dtype=np.float64))
+        if not is_sparse(X):
+            return float(X.var(dtype=np.float64))
+        size = X.shape[0] * X.shape[1]
+        mean = X.data.sum(dtype=np.float64) / size
+        squares = np.square(X.data - mean, dtype=np.float64).sum()
+        return float((squares + (size - X.data.size) * mean**2) / size)

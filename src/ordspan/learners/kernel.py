@@ -138,7 +138,18 @@ class KernelLearner(Learner):
         return updates.view.py_func(self._head)  # type: ignore[no-untyped-call]
 
     def restore(self, memory: Floats) -> Self:
-        """Take over the memory of a learner of the same kind and shape."""
+        """Take over the memory of a learner of the same kind and shape.
+
+        Parameters
+        ----------
+        memory : array
+            The ``memory`` of the other learner.
+
+        Returns
+        -------
+        self
+            This learner.
+        """
         settings = slice(0, updates.METRIC + 1)
         if np.any(memory[settings] != self._head[settings]):
             raise ValueError("the memory belongs to a learner of another kind or shape")
@@ -146,7 +157,13 @@ class KernelLearner(Learner):
         return self
 
     def go_on_from(self, other: Learner) -> None:
-        """Take over what another learner knows, but learn on by its own rule, C and budget."""
+        """Take over what another learner knows, but learn on by its own rule, C and budget.
+
+        Parameters
+        ----------
+        other : KernelLearner
+            A learner with the same kernel, features and ranks.
+        """
         if not isinstance(other, KernelLearner) or self._fixed() != other._fixed():
             raise ValueError(
                 "average, kernel, gamma, degree and coef0 cannot change while learning goes on; "
@@ -211,7 +228,20 @@ class KernelLearner(Learner):
     # -- learning --------------------------------------------------------------------------------
 
     def learn_one(self, x: NDArray[Any], lower: int, upper: int | None = None) -> int:
-        """Learn one example with rank in lower..upper; returns the rank predicted before."""
+        """Learn one example with rank in lower..upper.
+
+        Parameters
+        ----------
+        x : array of shape (d,)
+            The example.
+        lower, upper : int
+            Ends of the interval in ranks 1..K; ``upper`` left out means an exact label.
+
+        Returns
+        -------
+        int
+            The rank predicted before learning.
+        """
         row = as_row(x)
         upper = lower if upper is None else upper
         if self.kernel == PRECOMPUTED:
@@ -228,12 +258,23 @@ class KernelLearner(Learner):
         return int(rank[0])
 
     def predict_one(self, x: NDArray[Any]) -> int:
-        """Rank of one example."""
+        """Rank of one example.
+
+        Parameters
+        ----------
+        x : array of shape (d,)
+            The example.
+
+        Returns
+        -------
+        int
+            The rank.
+        """
         return int(self.predict_many(as_row(x).reshape(1, -1))[0])
 
     def _checked(self, X: Any) -> Any:
         matrix = super()._checked(X)
-        if self.kernel == PRECOMPUTED and not is_sparse(matrix):
+        if self._kernel.kind < 0 and not is_sparse(matrix):
             matrix = np.ascontiguousarray(matrix)  # one block, whose row numbers are the matrix's
         return matrix
 
@@ -389,7 +430,20 @@ class KernelLearner(Learner):
     # -- prediction ------------------------------------------------------------------------------
 
     def latent(self, X: Any, *, feature_names: Any = None) -> Floats:
-        """Score of every row, (n,)."""
+        """Score of every row.
+
+        Parameters
+        ----------
+        X : array or CSR matrix of shape (n, d)
+            Rows.
+        feature_names : sequence, optional
+            Names for the message about a bad value.
+
+        Returns
+        -------
+        array of shape (n,)
+            The scores.
+        """
         matrix, out = self._checked(X), np.zeros(np.shape(X)[0])
         scores = self._scores if self._kernel.kind >= 0 else self._scores_outside
         for block, _ in blocks(matrix, NO_ORDER):

@@ -89,6 +89,8 @@ class Learner:
         Predict with the average of all iterates instead of the last.
     metric : int
         The metric, by the number that the compiled code knows it by.
+    n_weights : int, optional
+        How many weights it keeps; left out, one a feature.
 
     Examples
     --------

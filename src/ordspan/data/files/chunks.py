@@ -107,9 +107,10 @@ def is_number(text: Any) -> bool:
     """Whether a cell can be read as a number."""
     try:
         float(text)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         return False
-    return True
+    # what only Python takes for a number: 1_000, digits of other scripts
+    return not isinstance(text, str) or (text.isascii() and "_" not in text)
 
 
 def not_a_number(name: str, value: Any) -> str:

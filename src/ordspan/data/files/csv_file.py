@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from functools import partial
 from itertools import islice
@@ -54,10 +55,14 @@ class CsvFile:
             raise FileError(f"{self.path}: the file is empty")
         line, rest = _first_line(self._first)
         text = _decoded(line, f"{self.path}, line 1")
-        names = next(csv.reader([text], delimiter=self.delimiter), [])
+        try:
+            names = next(csv.reader([text], delimiter=self.delimiter), [])
+        except csv.Error as error:
+            raise FileError(f"{self.path}, line 1: the header cannot be read ({error})") from None
         names = [name.strip() for name in names]
-        if twice := next((name for name in names if names.count(name) > 1), None):
+        if twice := next((name for name, n in Counter(names).items() if n > 1), None):
             raise FileError(f"{self.path}, line 1: the header has {twice!r} more than once")
+        self._places = {name: place for place, name in enumerate(names)}
         self._first = rest
         return names
 
@@ -66,6 +71,7 @@ class CsvFile:
         import pyarrow as pa
         from pyarrow import csv as arrow_csv
 
+        self._wait_for_rows()
         head = self._first
         if head is None or not head.content.strip():
             raise FileError(f"{self.path}: there is a header, but no row under it")
@@ -81,6 +87,14 @@ class CsvFile:
         )
         return {name: _column_kind(table.column(name)) for name in self.names}
 
+    def _wait_for_rows(self) -> None:
+        """A pipe may give the header alone at first; then the next block is waited for."""
+        while self._first is not None and self._blocks and not self._first.content.strip():
+            following = next(self._blocks, None)
+            if following is None:
+                return
+            self._first = following
+
     def chunks(
         self, numbers: Sequence[str], texts: Sequence[str], place: Place, bad: BadRows
     ) -> Iterator[Chunk]:
@@ -88,9 +102,7 @@ class CsvFile:
         plain = partial(self._plain_chunk, numbers=numbers, texts=texts)
         threads = 0 if self.path == STDIN else THREADS  # rows of a pipe are used as they come
         for block, found in made_ahead(plain, self._blocks_from(place), threads):
-            chunk = found if found is not None else self._chunk(block, numbers, texts, bad)
-            if len(chunk):
-                yield chunk
+            yield found if found is not None else self._chunk(block, numbers, texts, bad)
 
     def _blocks_from(self, place: Place) -> Iterator[Block]:
         """Blocks of lines under the header; standard input can be read only once."""
@@ -133,8 +145,8 @@ class CsvFile:
         if self.numbers_in_table or self._odd_blocks >= PATIENCE or b'"' in block.content:
             return None
         content = block.content if block.content.endswith(b"\n") else block.content + b"\n"
-        number_places = [self.names.index(name) for name in numbers]
-        text_places = [self.names.index(name) for name in texts]
+        number_places = [self._places[name] for name in numbers]
+        text_places = [self._places[name] for name in texts]
         kinds = np.full(len(self.names), parsing.LEFT_OUT, dtype=np.int8)
         kinds[number_places], kinds[text_places] = parsing.NUMBER_COLUMN, parsing.TEXT_COLUMN
         matrix = np.empty((block.n_lines, len(numbers)))
@@ -178,7 +190,7 @@ class CsvFile:
         self, block: Block, numbers: Sequence[str], texts: Sequence[str], bad: BadRows, reason: str
     ) -> Chunk:
         """A slow second look at a block that could not be parsed, which leaves bad lines out."""
-        columns = {name: self.names.index(name) for name in numbers}
+        columns = {name: self._places[name] for name in numbers}
         good = []
         for number, line in numbered_lines(block):
             if fault := self._fault(line, columns):
@@ -218,12 +230,15 @@ class CsvFile:
             text = line.decode()
         except UnicodeDecodeError as error:
             return f"byte {error.start + 1} is not UTF-8; save the file as UTF-8"
-        cells = next(csv.reader([text], delimiter=self.delimiter), [])
+        if text.count('"') % 2:
+            return "a quote is not closed; a quoted cell must not span lines"
+        try:
+            cells = next(csv.reader([text], delimiter=self.delimiter), [])
+        except csv.Error as error:
+            return f"cannot be read as fields ({error})"
         if len(cells) != len(self.names):
-            odd = text.count('"') % 2
-            hint = "; a quoted cell must not span lines" if odd else ""
             s = "" if len(cells) == 1 else "s"
-            return f"{len(cells)} field{s}, but the header has {len(self.names)}{hint}"
+            return f"{len(cells)} field{s}, but the header has {len(self.names)}"
         for name, column in columns.items():
             if cells[column].strip() not in EMPTY and not is_number(cells[column]):
                 return not_a_number(name, cells[column])

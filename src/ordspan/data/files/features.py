@@ -195,7 +195,7 @@ def _hashed(table: pa.Table, name: str, bits: int) -> Any:
     from scipy.sparse import csr_array
     from sklearn.feature_extraction import FeatureHasher
 
-    codes, words = coded(table, name)
+    codes, words = coded(table, name, str)  # as they stand: 01234 is not 1234
     hasher = FeatureHasher(2**bits, input_type="string")
     each = csr_array(hasher.transform([[f"{name}={word}"] for word in words]))
     return each[codes]

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import csv
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -62,15 +63,24 @@ def read_order(text: str) -> NDArray[Any]:
     whole = re.fullmatch(r"\s*([-+]?\d+)\.\.([-+]?\d+)\s*", text)
     if whole:
         return check_classes(np.arange(int(whole[1]), int(whole[2]) + 1))
-    words = [word.strip() for word in text.split(",")]
-    if "" in words:
-        raise ValueError(f"the order {text!r} has an empty name in it")
+    words = [word.strip() for word in next(csv.reader([text], skipinitialspace=True), [])]
+    if "" in words or len(words) < 2:
+        raise ValueError(
+            f"the order {text!r} is not understood: separate the grades by commas, from lowest to "
+            "highest (quotes protect a comma in a name), or write 1..5"
+        )
     return check_classes(_typed(words))
 
 
 def classes_of(words: Iterable[str]) -> NDArray[Any]:
     """Every grade that occurs in labels, sorted; named grades need an order given by the user."""
+    words = {plain_word(word) for word in words} - set(OPEN)
     found = {end for word in words for end in _ends_named(word)}
+    if words and found.isdisjoint(words):
+        raise ValueError(
+            f"every label is a range, such as {min(words)!r}: if these are the names of grades, "
+            "or if some grade is no end of a range, tell them with --order lowest,...,highest"
+        )
     numbers = sorted(filter(is_number, found))
     if found and not numbers:
         names = [word for word in sorted(found) if not _splits(word, found)]
@@ -133,7 +143,8 @@ class Grades:
         rank = self._ranks.get(plain_word(word))
         if rank is None:
             raise ValueError(
-                f"grade {word.strip()!r} is not among {shown(self.classes)}; add it to the order?"
+                f"grade {word.strip()!r} is not among {shown(self.classes)}; add it to the order, "
+                "or write a range as 3-5, >=3, <=2 or [3,5]"
             )
         return rank
 
@@ -208,7 +219,7 @@ class Grades:
             try:
                 ends[i] = read(word)
             except ValueError as error:
-                reasons[i] = f"column {name!r}: {error}"
+                reasons[i] = f"column {name!r} holds {word!r}: {error}"
         faults = {}
         if reasons:
             rows = np.flatnonzero(np.isin(codes, list(reasons)))
@@ -216,11 +227,18 @@ class Grades:
         return ends[codes, 0], ends[codes, 1], faults
 
 
-def coded(table: pa.Table, name: str) -> tuple[NDArray[np.int64], list[str]]:
+def coded(
+    table: pa.Table, name: str, read: Callable[[Any], str] = plain_word
+) -> tuple[NDArray[np.int64], list[str]]:
     """A column as a code for every row and the words the codes stand for."""
+    import pyarrow as pa
+
     column = table.column(name).combine_chunks()
     if hasattr(column, "dictionary_decode"):  # missing values have no code of their own in it
         column = column.dictionary_decode()
-    encoded = column.dictionary_encode(null_encoding="encode")
-    words = [plain_word(value) for value in encoded.dictionary.to_pylist()]
+    try:
+        encoded = column.dictionary_encode(null_encoding="encode")
+    except pa.ArrowNotImplementedError:
+        raise ValueError(f"column {name!r} holds {column.type}, no plain values") from None
+    words = [read(value) for value in encoded.dictionary.to_pylist()]
     return encoded.indices.to_numpy(zero_copy_only=False).astype(np.int64), words

@@ -18,6 +18,7 @@ from ordspan.data.files.chunks import (
     BadRows,
     Chunk,
     Place,
+    is_number,
     not_a_number,
 )
 from ordspan.data.files.lines import Block, FileError, blocks, numbered_lines
@@ -49,9 +50,7 @@ class JsonFile:
     ) -> Iterator[Chunk]:
         """Chunks from a place on, with the keys ``numbers`` as floats and ``texts`` as words."""
         for block in self._blocks_from(place):
-            chunk = self._chunk(block, numbers, texts, bad)
-            if len(chunk):
-                yield chunk
+            yield self._chunk(block, numbers, texts, bad)
 
     def _blocks_from(self, place: Place) -> Iterator[Block]:
         started, self._blocks = self._blocks, None
@@ -108,7 +107,9 @@ def _kind(values: list[Any]) -> str:
 def _number_fault(row: dict[str, Any], numbers: Sequence[str]) -> str:
     for name in numbers:
         value = row.get(name)
-        if not (value is None or isinstance(value, int | float) or value in EMPTY):
+        if not (
+            value is None or value in EMPTY or (value.__class__ is not str and is_number(value))
+        ):
             return not_a_number(name, value)
     return ""
 

@@ -47,7 +47,6 @@ class ParquetFile:
             raise FileError(f"{path}: the file has columns, but no rows")
         self._schema = self._file.schema_arrow
         self.names = self._schema.names
-        self.n_rows = self._file.metadata.num_rows
 
     def kinds(self) -> dict[str, str]:
         """What each column holds."""
@@ -71,9 +70,7 @@ class ParquetFile:
                 skip = min(max(place.start - row, 0), batch.num_rows)
                 first, row = row + skip, row + batch.num_rows
                 if skip < batch.num_rows:
-                    chunk = self._chunk(batch.slice(skip), first, numbers, bad)
-                    if len(chunk):
-                        yield chunk
+                    yield self._chunk(batch.slice(skip), first, numbers, bad)
         except (pa.ArrowInvalid, OSError) as error:
             raise FileError(
                 f"{self.path}, after row {row}: damaged ({error}); copy it anew"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -52,8 +53,8 @@ class FileOptions:
     def __post_init__(self) -> None:
         if self.format is not None and self.format not in FORMATS:
             raise ValueError(f"unknown format {self.format!r}; choose from {', '.join(FORMATS)}")
-        if len(self.delimiter) != 1:
-            raise ValueError(f"the delimiter must be one character, got {self.delimiter!r}")
+        if len(self.delimiter) != 1 or not self.delimiter.isascii():
+            raise ValueError(f"the delimiter must be one ASCII character, got {self.delimiter!r}")
 
 
 class Position(NamedTuple):
@@ -91,9 +92,14 @@ def _bytes_before(path: str, size: int, start: int) -> float:
     """Bytes of a file before a place, which a Parquet file counts in rows."""
     if not path.endswith(FORMATS["parquet"]):
         return start
+    return size * start / max(1, _parquet_rows(path))
+
+
+@lru_cache
+def _parquet_rows(path: str) -> int:
     from pyarrow import parquet
 
-    return size * start / max(1, parquet.read_metadata(path).num_rows)
+    return int(parquet.read_metadata(path).num_rows)
 
 
 class Piece(NamedTuple):
@@ -224,9 +230,13 @@ def check_columns(path: str, there: Iterable[str], wanted: Iterable[str]) -> Non
     for name in wanted:
         if name not in there:
             shown = ", ".join(there[:20]) + (", ..." if len(there) > 20 else "")
-            other = next((d for d in ";\t|" if len(there) == 1 and d in there[0]), None)
-            hint = "" if other is None else f"; give --delimiter {other!r}?"
-            raise FileError(f"{path}: no column {name!r}; there are {shown}{hint}")
+            raise FileError(f"{path}: no column {name!r}; there are {shown}{delimiter_hint(there)}")
+
+
+def delimiter_hint(there: Sequence[str]) -> str:
+    """What to try where a header looks like one long name."""
+    other = next((d for d in ";\t|" if len(there) == 1 and d in there[0]), None)
+    return "" if other is None else f"; give --delimiter {other!r}?"
 
 
 def find_classes(
@@ -334,5 +344,5 @@ class RowReader:
             chunk, matrix = chunk.only(stays), matrix[stays]
             if lower is not None and upper is not None:
                 lower, upper = lower[stays], upper[stays]
-        chunk = chunk.without_numbers([*self.recipe.words, *self.extra])
+        chunk = chunk.without_numbers([*dict.fromkeys([*self.recipe.words, *self.extra])])
         return Piece(chunk, matrix, lower, upper, position, skipped)

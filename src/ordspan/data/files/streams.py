@@ -111,9 +111,12 @@ class Stream:
         return self._reader.bad.count
 
     def __iter__(self) -> Iterator[Batch]:
-        first, self._passes = self._passes == 0, self._passes + 1
+        first = not self._passes
+        if first and self._scale is not None:
+            self._scale = Scale(self.recipe.n_scaled)  # a pass that was broken off does not count
         for piece in self._reader.pieces():
             yield self._batch(piece, first)
+        self._passes += 1
 
     def _batch(self, piece: Piece, first: bool) -> Batch:
         matrix = piece.matrix
@@ -213,6 +216,7 @@ def stream(
     >>> batch.X.ravel(), batch.y.tolist()
     (array([1., 5., 9.]), [['low', 'low'], ['mid', 'mid'], ['mid', 'high']])
     """
+    _need_pyarrow()
     files = expand([paths] if isinstance(paths, str | Path) else paths)
     options = count_features(files, FileOptions(format, delimiter, zero_based, n_features or 0))
     columns = label_columns(label, lower, upper)
@@ -243,6 +247,15 @@ def stream(
         first,
     )
     return Stream(reader, classes, group, list(keep))
+
+
+def _need_pyarrow() -> None:
+    try:
+        import pyarrow  # noqa: F401
+    except ModuleNotFoundError:
+        raise ModuleNotFoundError(
+            "ordspan.data.stream needs pyarrow: pip install 'ordspan[cli]'", name="pyarrow"
+        ) from None
 
 
 def is_sparse(path: str, options: FileOptions) -> bool:

@@ -15,6 +15,7 @@ from ordspan.data.files.lines import Block, FileError, blocks, numbered_lines
 
 LABEL, GROUP = "label", "qid"
 NO_QUERY = -(1 << 62)
+LARGEST_INDEX = 2**31 - 2
 PATIENCE = 3
 """After so many blocks that were not plain, no other is tried."""
 
@@ -50,12 +51,15 @@ class SvmlightFile:
         largest = -1
         for block in blocks(self.path):
             for _, line in numbered_lines(block):
-                words = line.partition(b"#")[0].rstrip()
+                words = line.partition(b"#")[0].replace(b"\t", b" ").rstrip()
                 grade, _, rest = words.lstrip().partition(b" ")
                 if grade:
                     grades.add(grade)
                     index = rest.rpartition(b" ")[2].partition(b":")[0]
-                    largest = max(largest, int(index) if index.isdigit() else -1)
+                    # an index that no matrix has is told with its line later
+                    largest = max(
+                        largest, int(index) if index.isdigit() and len(index) < 10 else -1
+                    )
         texts = (grade.decode(errors="replace") for grade in grades)
         return Extent({text for text in texts if is_number(text)}, largest)
 
@@ -65,9 +69,7 @@ class SvmlightFile:
         """Chunks from a place on; the columns are always label and qid."""
         rest = blocks(self.path, place.start, place.line)
         for block, found in made_ahead(self._plain_chunk, rest):
-            chunk = found if found is not None else self._chunk(block, bad)
-            if len(chunk):
-                yield chunk
+            yield found if found is not None else self._chunk(block, bad)
 
     def _chunk(self, block: Block, bad: BadRows) -> Chunk:
         place = Place(block.start, block.line)
@@ -80,7 +82,7 @@ class SvmlightFile:
                 lines = self._line_numbers(block)
             if rows[1].size == lines.size:
                 return self._as_chunk(rows, lines, place)
-        except ValueError:
+        except (ValueError, OverflowError):
             pass
         return self._careful_chunk(block, bad, place)
 
@@ -174,14 +176,18 @@ class SvmlightFile:
         if not is_number(grade):
             return f"the grade {grade!r} is not a number"
         before = -1 if self.zero_based else 0
-        for cell in (c for c in cells if not c.startswith("qid:")):
+        for cell in cells:
             index, _, value = cell.partition(":")
+            if index == "qid" and value.lstrip("-").isdecimal():
+                continue
             if not index.isdecimal() or not is_number(value):
                 return f"{cell!r} is not of the form index:value"
             if int(index) <= before:
                 zero = "; give --zero-based?" if int(index) == 0 else ""
                 return f"index {index} in {cell!r} does not rise{zero}"
             before = int(index)
+        if before >= LARGEST_INDEX:
+            return f"index {before} is larger than any that can be learned"
         if self.n_features and before - (not self.zero_based) >= self.n_features:
             return f"index {before}, but there are {self.n_features} features"
         return ""
