@@ -205,8 +205,8 @@ def report(found: dict[str, dict[str, np.ndarray]], picture: str | None = None) 
     text = [
         "# What the kernel trick gains and costs",
         "",
-        "Made by `python benchmarks/compare_kernels.py --save docs/kernels.md`. The grids of our own "
-        "methods were chosen after looks at some of these rows, those of the peers were not: read "
+        "Made by `python benchmarks/compare_kernels.py --save docs/kernels.md`. The grids of our "
+        "own methods were chosen after looks at some of these rows, those of the peers were not: read "
         "it as slightly favourable to us. The ways to keep to a budget are those of Z. Wang and S. "
         'Vucetic, "Online Passive-Aggressive Algorithms on a Budget", AISTATS 2010.',
         "",
