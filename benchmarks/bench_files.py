@@ -193,8 +193,8 @@ def run(scale: float) -> list[Row]:
 NOTE = """
 Every training is told its grades (`order`) and, from svmlight, its number of features; left to find
 them, it walks once more over the labels of a CSV file, or over an svmlight file, first. Vowpal
-Wabbit runs at its defaults (squared loss), in its own text format. Of the time from Parquet, pyarrow's own
-decoding is about half.
+Wabbit runs at its defaults (squared loss), in its own text format. Of the time from Parquet,
+pyarrow's own decoding is about half.
 """
 
 
