@@ -55,13 +55,14 @@ def evaluate(
     with told_plainly():
         from ordspan.commands.evaluate import EvaluateJob
         from ordspan.commands.evaluate import evaluate as run
+        from ordspan.commands.stopping import stoppable
 
         told = o.file_options(format, "," if delimiter is None else delimiter, False)
         separator = None if delimiter is None else told.delimiter
         job = EvaluateJob(
             files, model, label, lower, upper, group, on_bad_row, told.format, separator
         )
-        with progress_bar(counted=False) as bar:
+        with progress_bar(counted=False) as bar, stoppable() as stop, stop.at_any_moment():
             summary = run(job, page=html, report=bar_report(bar))
         o.print_json(summary) if json else print_tables(summary)
 
