@@ -62,7 +62,7 @@ def evaluate(
         job = EvaluateJob(
             files, model, label, lower, upper, group, on_bad_row, told.format, separator
         )
-        with progress_bar(counted=False) as bar, stoppable() as stop, stop.at_any_moment():
+        with progress_bar(counted=False) as bar, stoppable():
             summary = run(job, page=html, report=bar_report(bar))
         o.print_json(summary) if json else print_tables(summary)
 

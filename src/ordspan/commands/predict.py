@@ -127,7 +127,7 @@ def predict(
     rows, sizes = 0, sizes_of(reader.files)
     inputs = [job.model, *(name for name in reader.files if name != STDIN)]
     with opened_output(str(out), inputs) as output:
-        for table, position in stop.while_waiting(answer_tables(job, model, reader)):
+        for table, position in stop.between(answer_tables(job, model, reader)):
             output.write(table)
             rows += table.num_rows
             if report is not None:

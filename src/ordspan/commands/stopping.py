@@ -8,6 +8,8 @@ from contextlib import contextmanager
 from types import FrameType
 from typing import TypeVar
 
+from ordspan.data.files.lines import moment
+
 T = TypeVar("T")
 
 
@@ -16,15 +18,19 @@ class Stopped(KeyboardInterrupt):
 
 
 class Stop:
-    """Set by a signal; raised only where the work can be interrupted."""
+    """Set by a signal; raised only where the work can be interrupted.
+
+    That is between two blocks of a file and while waiting for a pipe. Raised anywhere, it could
+    come up in the middle of loading compiled code, which ends the process.
+    """
 
     def __init__(self) -> None:
         self.requested = False
-        self._waiting = False
+        self._anywhere = False
 
     def _request(self, number: int, frame: FrameType | None) -> None:
         self.requested = True
-        if self._waiting:
+        if self._anywhere or moment.waiting:
             raise Stopped
 
     def check(self) -> None:
@@ -34,38 +40,33 @@ class Stop:
 
     @contextmanager
     def at_any_moment(self) -> Iterator[None]:
-        """The block can be interrupted anywhere: what it promised to keep is kept already."""
+        """The block can be interrupted anywhere: it loses nothing, and compiles nothing."""
         self.check()
-        self._waiting = True
+        self._anywhere = True
         try:
             yield
         finally:
-            self._waiting = False
+            self._anywhere = False
 
-    def while_waiting(self, items: Iterable[T]) -> Iterator[T]:
-        """The items; waiting for the next one can be interrupted at any moment."""
-        iterator = iter(items)
-        while True:
-            try:
-                self._waiting = True
-                self.check()
-                item = next(iterator)
-            except StopIteration:
-                return
-            finally:
-                self._waiting = False
+    def between(self, items: Iterable[T]) -> Iterator[T]:
+        """The items, until a stop is requested."""
+        self.check()
+        for item in items:
             yield item
+            self.check()
 
 
 @contextmanager
 def stoppable() -> Iterator[Stop]:
     """Turn Ctrl-C and SIGTERM into a request to stop, as long as the block runs."""
     stop = Stop()
+    moment.pass_by = stop.check  # type: ignore[method-assign]
     before = {
         number: signal.signal(number, stop._request) for number in (signal.SIGINT, signal.SIGTERM)
     }
     try:
         yield stop
     finally:
+        del moment.pass_by
         for number, handler in before.items():
             signal.signal(number, handler)

@@ -427,8 +427,7 @@ def train(
     path, stop = Path(out), stop or Stop()
     check_model_path(path, expand(job.files))
     begun = time.perf_counter()
-    with stop.at_any_moment():
-        run = Run(job, path)
+    run = Run(job, path)
     resumed = run.resume() if resume else False
     at_start = run.progress.learned
     try:
@@ -453,7 +452,7 @@ def _one_pass(run: Run, walk: int, every: Every, stop: Stop, report: Report | No
     size = buffer or min(every.rows or ROWS_AT_ONCE, ROWS_AT_ONCE)
     rows_then, time_then = run.progress.learned, time.monotonic()
     pieces = run.reader.pieces(run.progress.position)
-    for portion in stop.while_waiting(portions(pieces, size, whole=buffer > 0)):
+    for portion in stop.between(portions(pieces, size, whole=buffer > 0)):
         order = None
         if buffer:
             n_rows = sum(len(piece.chunk) for piece in portion)

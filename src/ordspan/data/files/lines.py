@@ -17,6 +17,18 @@ UTF8_MARK = b"\xef\xbb\xbf"
 PACKED = (".gz", ".zst")
 
 
+class Moment:
+    """Where a walk over files can be ended: between two blocks, and while it waits for a pipe."""
+
+    waiting = False
+
+    def pass_by(self) -> None:
+        """Called before every block; whoever wants to end the walk lets it raise."""
+
+
+moment = Moment()
+
+
 class FileError(ValueError):
     """A file that cannot be read: where, why, and the way out."""
 
@@ -103,6 +115,7 @@ def _skip(text: Any, start: int) -> None:
 def _cut(path: str, text: Any, start: int, line: int) -> Iterator[Block]:
     rest = b""
     while got := _read_some(text):
+        moment.pass_by()
         if start == 0 and not rest and got.startswith(UTF8_MARK):
             got, start = got[len(UTF8_MARK) :], len(UTF8_MARK)
         cut = got.rfind(b"\n") + 1
@@ -125,7 +138,11 @@ def _cut(path: str, text: Any, start: int, line: int) -> Iterator[Block]:
 def _read_some(text: Any) -> bytes:
     """The next bytes: a full block of a file, what there is of a pipe."""
     waits = text is sys.stdin.buffer
-    some: bytes = (text.read1 if waits else text.read)(BLOCK_BYTES)
+    moment.waiting = waits
+    try:
+        some: bytes = (text.read1 if waits else text.read)(BLOCK_BYTES)
+    finally:
+        moment.waiting = False
     return some
 
 

@@ -18,7 +18,7 @@ from ordspan.data.files.chunks import (
     kind_of,
     not_a_number,
 )
-from ordspan.data.files.lines import FileError
+from ordspan.data.files.lines import FileError, moment
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -67,6 +67,7 @@ class ParquetFile:
         )
         try:
             for batch in ahead(batches):
+                moment.pass_by()
                 skip = min(max(place.start - row, 0), batch.num_rows)
                 first, row = row + skip, row + batch.num_rows
                 if skip < batch.num_rows:
