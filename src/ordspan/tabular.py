@@ -12,7 +12,7 @@ from ordspan.data.files.chunks import BadRows, Chunk, Place
 from ordspan.data.files.features import Recipe, Scale, feature_rows, with_words
 from ordspan.data.files.grades import LabelColumns
 from ordspan.data.files.lines import FileError
-from ordspan.data.files.reading import FileOptions, Piece
+from ordspan.data.files.reading import BEGINNING, FileOptions, Piece
 from ordspan.estimators.base import ThresholdEstimator
 from ordspan.learners.linear import RowError
 
@@ -144,9 +144,7 @@ class TabularModel:
         chunk = _as_chunk(table, self.recipe)
         matrix, faults = feature_rows(self.recipe, chunk)
         BadRows().drop(chunk, faults)
-        from ordspan.data.files.reading import Position
-
-        return self.prepared(Piece(chunk, matrix, None, None, Position(), 0))
+        return self.prepared(Piece(chunk, matrix, None, None, BEGINNING, 0))
 
 
 def _as_chunk(table: Any, recipe: Recipe) -> Chunk:

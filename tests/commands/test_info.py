@@ -123,8 +123,8 @@ def test_a_checkpoint_says_how_far_it_came(tmp_path):
     path = write_table(ratings(), tmp_path / "a.csv")
     stop = Stop()
 
-    def enough(progress, share):
-        stop.requested = progress.learned >= 400
+    def enough(learned, mae, share):
+        stop.requested = learned >= 400
 
     job = TrainJob([str(path)], label="grade", order=GRADES, drop=["id", "town"], passes=3)
     with pytest.raises(Stopped):

@@ -80,8 +80,8 @@ def test_a_stopped_run_goes_on_to_the_same_bytes(tmp_path, ending, buffer, stop_
     train(work, tmp_path / "whole", every=Every(rows=250))
     stop = Stop()
 
-    def report(progress, share):
-        stop.requested = progress.learned >= stop_at
+    def report(learned, mae, share):
+        stop.requested = learned >= stop_at
 
     with pytest.raises(Stopped):
         train(work, tmp_path / "m", every=Every(rows=250), stop=stop, report=report)
@@ -105,8 +105,8 @@ def test_skipped_rows_are_counted_once_however_often_a_run_is_stopped(tmp_path, 
         stop = Stop()
         seen = []
 
-        def report(progress, share, seen=seen, stop=stop):
-            seen.append(progress.learned)
+        def report(learned, mae, share, seen=seen, stop=stop):
+            seen.append(learned)
             stop.requested = len(seen) > 2
 
         try:
@@ -243,7 +243,7 @@ def test_a_checkpoint_of_other_settings_or_files_is_refused(tmp_path):
     path = write_rows(tmp_path, "csv", X, GRADES)
     stop = Stop()
 
-    def report(progress, share):
+    def report(learned, mae, share):
         stop.requested = True
 
     with pytest.raises(Stopped):
@@ -335,8 +335,8 @@ def test_blocks_of_bad_rows_alone_are_counted_once(tmp_path, small_blocks):
     whole = train(work, tmp_path / "whole", every=Every(rows=100))
     stop = Stop()
 
-    def report(progress, share):
-        stop.requested = progress.learned >= 1100
+    def report(learned, mae, share):
+        stop.requested = learned >= 1100
 
     with pytest.raises(Stopped):
         train(work, tmp_path / "m", every=Every(rows=100), stop=stop, report=report)

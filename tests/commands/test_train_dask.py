@@ -92,7 +92,7 @@ def test_an_interrupted_run_goes_on_after_its_last_round(tmp_path, address, monk
     train_on_dask(job, tmp_path / "whole", address)
     seen = []
 
-    def stop_in_the_second_round(progress, share):
+    def stop_in_the_second_round(learned, mae, share):
         seen.append(share)
         if share > 0.5:
             raise KeyboardInterrupt
@@ -102,7 +102,9 @@ def test_an_interrupted_run_goes_on_after_its_last_round(tmp_path, address, monk
     assert (tmp_path / "m.checkpoint").exists()
     assert not (tmp_path / "m").exists()
     seen.clear()
-    summary = train_on_dask(job, tmp_path / "m", address, resume=True, report=lambda p, s: None)
+    summary = train_on_dask(
+        job, tmp_path / "m", address, resume=True, report=lambda learned, mae, share: None
+    )
     assert summary["resumed"]
     assert (tmp_path / "m").read_bytes() == (tmp_path / "whole").read_bytes()
     assert not (tmp_path / "m.checkpoint").exists()

@@ -34,10 +34,7 @@ def evaluate(
     ] = None,
     on_bad_row: o.OnBadRow = "raise",
     format: o.Format = None,
-    delimiter: Annotated[
-        str | None,
-        typer.Option(help="What separates the fields of a CSV file; left out, as in training."),
-    ] = None,
+    delimiter: o.SameDelimiter = None,
     json: o.AsJson = False,
 ) -> None:
     """Measure how well a model grades the rows of files, in bounded memory.
@@ -57,11 +54,8 @@ def evaluate(
         from ordspan.commands.evaluate import evaluate as run
         from ordspan.commands.stopping import stoppable
 
-        told = o.file_options(format, "," if delimiter is None else delimiter, False)
-        separator = None if delimiter is None else told.delimiter
-        job = EvaluateJob(
-            files, model, label, lower, upper, group, on_bad_row, told.format, separator
-        )
+        separator = None if delimiter is None else o.read_delimiter(delimiter)
+        job = EvaluateJob(files, model, label, lower, upper, group, on_bad_row, format, separator)
         with progress_bar(counted=False) as bar, stoppable():
             summary = run(job, page=html, report=bar_report(bar))
         o.print_json(summary) if json else print_tables(summary)
@@ -73,7 +67,7 @@ def bar_report(bar: Any) -> Report:
 
     def report(tally: Tally, share: float | None) -> None:
         told = f"{tally.rows:,} rows, MAE {tally.loss / tally.rows:.3f}"
-        bar.update(task, description=told, completed=share or 0, total=share and 1)
+        o.draw(bar, task, told, share)
 
     return report
 

@@ -43,6 +43,10 @@ Format = Annotated[
     typer.Option(help="csv, jsonl, parquet or svmlight; left out, the name's ending decides."),
 ]
 Delimiter = Annotated[str, typer.Option(help="What separates the fields of a CSV file.")]
+SameDelimiter = Annotated[
+    str | None,
+    typer.Option(help="What separates the fields of a CSV file; left out, as in training."),
+]
 ZeroBased = Annotated[
     bool, typer.Option("--zero-based", help="svmlight indices begin at 0, not at 1.")
 ]
@@ -95,6 +99,11 @@ def read_interval(text: str) -> tuple[int, float]:
     if match[2] is None:
         return int(match[1]), 0.0
     return 0, float(match[1]) * {"s": 1, "m": 60, "h": 3600}[match[2]]
+
+
+def draw(bar: Any, task: Any, told: str, share: float | None) -> None:
+    """How far a walk over files has come; without an end where its size is not known."""
+    bar.update(task, description=told, completed=share or 0, total=share and 1)
 
 
 def print_json(summary: dict[str, Any]) -> None:

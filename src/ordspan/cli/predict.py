@@ -43,10 +43,7 @@ def predict(
     ] = False,
     on_bad_row: o.OnBadRow = "raise",
     format: o.Format = None,
-    delimiter: Annotated[
-        str | None,
-        typer.Option(help="What separates the fields of a CSV file; left out, as in training."),
-    ] = None,
+    delimiter: o.SameDelimiter = None,
     json: o.AsJson = False,
 ) -> None:
     """Predict the grade of every row, in order and in bounded memory.
@@ -89,8 +86,7 @@ def bar_report(bar: Any) -> Report:
 
     def report(rows: int, share: float | None) -> None:
         rate = rows / max(1e-9, time.perf_counter() - begun)
-        told = f"{rows:,} rows, {rate:,.0f}/s"
-        bar.update(task, description=told, completed=share or 0, total=share and 1)
+        o.draw(bar, task, f"{rows:,} rows, {rate:,.0f}/s", share)
 
     return report
 

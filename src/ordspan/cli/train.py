@@ -11,7 +11,7 @@ from ordspan.cli import options as o
 from ordspan.cli.app import app, progress_bar, told_plainly
 
 if TYPE_CHECKING:
-    from ordspan.commands.train import Progress, Report
+    from ordspan.commands.train import Report
 
 
 @app.command(epilog="Example: ordspan train ratings.csv --label grade --model ratings.ordspan")
@@ -97,7 +97,11 @@ def train(
     SIGTERM, the same command with --resume goes on and ends with the same
     model, to the byte.
     """
-    with told_plainly(f"Go on with --resume; {model}.checkpoint has all that was learned."):
+    with told_plainly(
+        f"What was learned is in {model}.checkpoint; standard input cannot be gone on with."
+        if files == ["-"]
+        else "The same command with --resume goes on from there."
+    ):
         from ordspan.commands.stopping import stoppable
         from ordspan.commands.train import Every, TrainJob
         from ordspan.commands.train import train as run
@@ -105,25 +109,25 @@ def train(
 
         job = TrainJob(
             files,
-            label,
-            lower,
-            upper,
-            None if order is None else read_order(order).tolist(),
-            None if features is None else o.split_names(features),
-            o.split_names(drop),
-            o.split_names(text),
-            hash_bits,
-            standardise,
-            on_bad_row,
-            o.file_options(format, delimiter, zero_based, n_features),
-            variant,
-            c,
-            average,
-            solver,
-            metric,
-            passes,
-            shuffle_buffer,
-            seed,
+            label=label,
+            lower=lower,
+            upper=upper,
+            order=None if order is None else read_order(order).tolist(),
+            features=None if features is None else o.split_names(features),
+            drop=o.split_names(drop),
+            text=o.split_names(text),
+            hash_bits=hash_bits,
+            standardise=standardise,
+            on_bad_row=on_bad_row,
+            options=o.file_options(format, delimiter, zero_based, n_features),
+            variant=variant,
+            C=c,
+            average=average,
+            solver=solver,
+            metric=metric,
+            passes=passes,
+            shuffle_buffer=shuffle_buffer,
+            seed=seed,
         )
         every = Every(*o.read_interval(checkpoint_every))
         with progress_bar(counted=False) as bar, stoppable() as stop:
@@ -143,13 +147,13 @@ def bar_report(bar: Any) -> Report:
 
     begun = time.perf_counter()
     task = bar.add_task("reading", total=None)
-    first: list[int] = []
+    at_start: list[int] = []  # rows that a resumed run had learned before
 
-    def report(progress: Progress, share: float | None) -> None:
-        first.append(progress.learned) if not first else None
-        rate = (progress.learned - first[0]) / max(1e-9, time.perf_counter() - begun)
-        told = f"{progress.learned:,} rows, {rate:,.0f}/s, MAE {progress.running_mae:.3f}"
-        bar.update(task, description=told, completed=share or 0, total=share and 1)
+    def report(learned: int, mae: float, share: float | None) -> None:
+        if not at_start:
+            at_start.append(learned)
+        rate = (learned - at_start[0]) / max(1e-9, time.perf_counter() - begun)
+        o.draw(bar, task, f"{learned:,} rows, {rate:,.0f}/s, MAE {mae:.3f}", share)
 
     return report
 

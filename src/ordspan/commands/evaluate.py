@@ -12,7 +12,7 @@ import numpy as np
 
 from ordspan.atomic import write_atomically
 from ordspan.commands.models import KnownGrades, options_for, read_table_model
-from ordspan.commands.outputs import check_path
+from ordspan.commands.outputs import check_path, room_told
 from ordspan.commands.queries import QueryTally, query_names
 from ordspan.commands.tally import Tally
 from ordspan.data.files.chunks import BadRows
@@ -23,6 +23,7 @@ from ordspan.data.files.reading import (
     Piece,
     RowReader,
     check_columns,
+    columns_told,
     expand,
     open_file,
     share_read,
@@ -121,9 +122,9 @@ class Evaluation:
             return reader
         for name in self.columns.names():
             if name not in reader.names and self.columns == self.model.columns:
-                shown = ", ".join(reader.names[:20]) + (", ..." if len(reader.names) > 20 else "")
                 raise FileError(
-                    f"{path}: no column {name!r}, the label of the training; there are {shown}. "
+                    f"{path}: no column {name!r}, the label of the training; "
+                    f"{columns_told(reader.names)}. "
                     "Name the labels here with --label, or --lower and --upper"
                 )
         check_columns(path, reader.names, [self.group] if self.group else [])
@@ -137,8 +138,7 @@ class Evaluation:
             if report is not None:
                 report(self.tally, share_read(self.files, self.sizes, scored.piece.position))
         if not self.tally.rows:
-            first = f", the first: {self.bad.examples[0]}" if self.bad.examples else ""
-            raise FileError(f"{self.files[0]}: no usable row; {self.bad.count} skipped{first}")
+            raise FileError(f"{self.files[0]}: no usable row; {self.bad.told()}")
 
     def _pieces(self) -> Iterator[Piece]:
         """Rows of the files; those without a query are bad where queries are asked for."""
@@ -150,7 +150,7 @@ class Evaluation:
             empty = [code for code, name in enumerate(names) if not name]
             rows = np.flatnonzero(np.isin(codes, empty)).tolist()
             fault = f"column {self.group!r} is empty; fill it, leave --group out or skip such rows"
-            yield _without(piece, dict.fromkeys(rows, fault), self.bad)
+            yield piece.without(dict.fromkeys(rows, fault), self.bad)
 
     def _add_queries(self, scored: Scored) -> None:
         """Rank the rows of queries; svmlight files have queries everywhere or nowhere."""
@@ -191,21 +191,6 @@ class Evaluation:
             "skipped": self.bad.count,
             "skipped_examples": list(self.bad.examples),
         }
-
-
-def _without(piece: Piece, faults: dict[int, str], bad: BadRows) -> Piece:
-    """The piece without its faulty rows."""
-    if not faults:
-        return piece
-    stays = bad.drop(piece.chunk, faults)
-    assert piece.lower is not None
-    assert piece.upper is not None
-    return piece._replace(
-        chunk=piece.chunk.only(stays),
-        matrix=piece.matrix[stays],
-        lower=piece.lower[stays],
-        upper=piece.upper[stays],
-    )
 
 
 def files_told(files: list[str]) -> str:
@@ -264,6 +249,7 @@ def evaluate(
     if page is not None:
         from ordspan.commands.evaluate_page import page_text
 
-        write_atomically(Path(page), page_text(evaluation, summary).encode())
+        with room_told(str(page)):
+            write_atomically(Path(page), page_text(evaluation, summary).encode())
         summary["page"] = str(page)
     return summary

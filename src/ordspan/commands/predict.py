@@ -17,8 +17,9 @@ from ordspan.data.files.features import Recipe
 from ordspan.data.files.grades import LabelColumns
 from ordspan.data.files.lines import STDIN, FileError
 from ordspan.data.files.reading import (
+    Position,
     RowReader,
-    delimiter_hint,
+    columns_told,
     expand,
     open_file,
     share_read,
@@ -148,10 +149,7 @@ def _nothing(reader: RowReader) -> str:
     """Why there was no row to predict."""
     if not reader.bad.count:
         return f"{reader.files[0]}: no row to predict; is there only a header?"
-    return (
-        f"{reader.files[0]}: no usable row; {reader.bad.count} skipped, the first: "
-        f"{reader.bad.examples[0]}"
-    )
+    return f"{reader.files[0]}: no usable row; {reader.bad.told()}"
 
 
 def make_reader(job: PredictJob, model: TabularModel) -> RowReader:
@@ -179,10 +177,9 @@ def check_needed(reader: Any, recipe: Recipe, job: PredictJob) -> None:
         missing = [name for name in names if name not in reader.names]
         if missing:
             more = f" and {len(missing) - 1} more" if len(missing) > 1 else ""
-            there = ", ".join(reader.names[:20]) + (", ..." if len(reader.names) > 20 else "")
             raise FileError(
-                f"{reader.path}: no column {missing[0]!r}{more}, which {who}; there are {there}"
-                + delimiter_hint(reader.names)
+                f"{reader.path}: no column {missing[0]!r}{more}, which {who}; "
+                + columns_told(reader.names)
                 + _renamed(missing[0], reader.names)
             )
 
@@ -194,8 +191,10 @@ def _renamed(name: str, there: Sequence[str]) -> str:
     return f"; is {folded[alike[0]]!r} the one, renamed?" if alike else ""
 
 
-def answer_tables(job: PredictJob, model: TabularModel, reader: RowReader) -> Iterator[pa.Table]:
-    """The rows to write, piece by piece, all with the columns of the first piece."""
+def answer_tables(
+    job: PredictJob, model: TabularModel, reader: RowReader
+) -> Iterator[tuple[pa.Table, Position]]:
+    """The rows to write and where they come from, all with the columns of the first piece."""
     import pyarrow as pa
 
     classes = pa.array(model.classes_.tolist())

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ordspan.data.files.grades import coded
 from ordspan.data.files.lines import FileError
 from ordspan.data.files.reading import Piece
 from ordspan.tabular import Scored
@@ -170,11 +171,4 @@ class QueryTally:
 
 def query_names(piece: Piece, group: str) -> tuple[NDArray[np.int64], list[str]]:
     """A code for the query of every row, and the names the codes stand for; empty is no name."""
-    import pyarrow as pa
-
-    column = piece.chunk.table.column(group).combine_chunks()
-    if pa.types.is_dictionary(column.type):
-        column = column.dictionary_decode()  # its nulls have no code
-    encoded = column.dictionary_encode(null_encoding="encode")
-    names = ["" if v is None else str(v).strip() for v in encoded.dictionary.to_pylist()]
-    return encoded.indices.to_numpy(zero_copy_only=False).astype(np.int64), names
+    return coded(piece.chunk.table, group, lambda v: "" if v is None else str(v).strip())

@@ -150,8 +150,8 @@ class Progress:
         return self.loss / max(1, self.rows)
 
 
-Report = Callable[[Progress, float | None], None]
-"""Called with the progress, and with the share of the work that is done where that is known."""
+Report = Callable[[int, float, float | None], None]
+"""Called with the rows learned, the MAE of this pass, and the share of the work, if known."""
 
 
 class Run:
@@ -296,7 +296,7 @@ class Run:
                 matrix = self.scale.learn(matrix) if first_pass else self.scale.apply(matrix)
             parts.append(with_words(self.reader.recipe, matrix, piece.chunk.table))
         return (
-            _stacked(parts),
+            stacked(parts),
             np.concatenate([piece.lower for piece in pieces if piece.lower is not None]),
             np.concatenate([piece.upper for piece in pieces if piece.upper is not None]),
         )
@@ -337,7 +337,8 @@ class Run:
         }
 
 
-def _stacked(parts: list[Any]) -> Any:
+def stacked(parts: list[Any]) -> Any:
+    """Dense or CSR rows, one part below the other."""
     if len(parts) == 1:
         return parts[0]
     if hasattr(parts[0], "indptr"):
@@ -435,7 +436,7 @@ def train(
             _one_pass(run, walk, every, stop, report)
             run.end_pass()
             if run.progress.learned == 0:
-                raise FileError(f"{run.files[0]}: no usable row; {_skips(run)}")
+                raise FileError(f"{run.files[0]}: no usable row; {run.bad.told()}")
     except Stopped:
         run.save_checkpoint()
         raise
@@ -468,9 +469,4 @@ def _one_pass(run: Run, walk: int, every: Every, stop: Stop, report: Report | No
             run.save_checkpoint()
             rows_then, time_then = run.progress.learned, time.monotonic()
         if report is not None:
-            report(run.progress, run.share())
-
-
-def _skips(run: Run) -> str:
-    examples = run.bad.examples[:1]
-    return f"{run.bad.count} skipped" + (f", the first: {examples[0]}" if examples else "")
+            report(run.progress.learned, run.progress.running_mae, run.share())

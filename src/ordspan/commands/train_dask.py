@@ -20,14 +20,14 @@ from numpy.typing import NDArray
 
 from ordspan.atomic import write_atomically
 from ordspan.commands.stopping import Stop
-from ordspan.commands.train import Progress as TrainProgress
-from ordspan.commands.train import Report, Run, TrainJob, check_model_path
+from ordspan.commands.train import Report, Run, TrainJob, check_model_path, stacked
 from ordspan.data.files.chunks import BadRows
 from ordspan.data.files.features import Recipe, Scale, with_words
 from ordspan.data.files.grades import Grades, LabelColumns, classes_of
 from ordspan.data.files.lines import STDIN, FileError
-from ordspan.data.files.reading import FileOptions, RowReader, find_words, open_file
+from ordspan.data.files.reading import FileOptions, RowReader, find_words
 from ordspan.data.files.streams import is_sparse
+from ordspan.data.files.svmlight_file import survey
 from ordspan.distributed.blocks import Blocks
 from ordspan.distributed.cluster import Cluster
 from ordspan.distributed.training import Progress, fit_blocks
@@ -67,9 +67,9 @@ def words_of(path: str, options: FileOptions, columns: LabelColumns, policy: str
     return find_words([path], options, columns, BadRows(policy))
 
 
-def largest_index(path: str, options: FileOptions) -> int:
+def largest_index(path: str) -> int:
     """The largest index of a feature in an svmlight file, on a worker."""
-    return int(open_file(path, options).survey().largest)
+    return survey(path).largest
 
 
 def measure(path: str, spec: Spec) -> Measured:
@@ -95,12 +95,7 @@ def read_block(path: str, spec: Spec, scale: NDArray[np.float64]) -> tuple[Any, 
         ends.append(np.column_stack([piece.lower, piece.upper]))
     if not parts:
         return np.empty((0, spec.recipe.n_features)), np.empty((0, 2), dtype=spec.classes.dtype)
-    labels = spec.classes[np.concatenate(ends) - 1]
-    if hasattr(parts[0], "indptr"):
-        from scipy.sparse import vstack
-
-        return vstack(parts, format="csr"), labels
-    return np.concatenate(parts), labels
+    return stacked(parts), spec.classes[np.concatenate(ends) - 1]
 
 
 def joined(scales: Sequence[NDArray[np.float64]]) -> NDArray[np.float64]:
@@ -198,13 +193,8 @@ def train_on_dask(
         if not resume:
             run.checkpoint.unlink(missing_ok=True)
         resumed = run.checkpoint.exists()
-        summary = _fit(cluster, run, report)
-    seconds = time.perf_counter() - begun
-    return summary | {
-        "resumed": resumed,
-        "seconds": round(seconds, 3),
-        "rows_per_second": round(summary["rows"] / max(seconds, 1e-9)),
-    }
+        _fit(cluster, run, report)
+    return run.summary(run.progress.learned, resumed, time.perf_counter() - begun)
 
 
 def prepared_run(cluster: Cluster, job: TrainJob, out: Path) -> Run:
@@ -213,13 +203,13 @@ def prepared_run(cluster: Cluster, job: TrainJob, out: Path) -> Run:
     names, files = block_names(files), [os.path.abspath(path) for path in files]
     options = job.options
     if is_sparse(files[0], options) and not options.n_features:
-        tasks = [(path, options) for path in files]
-        largest = max(cluster.run(largest_index, tasks, names, "ordspan-survey"))
+        looks = [(path,) for path in files]
+        largest = max(cluster.run(largest_index, looks, names, "ordspan-survey"))
         options = replace(options, n_features=largest + options.zero_based)
     order = job.order
     if order is None:
-        looks = [(path, options, columns, job.on_bad_row) for path in files]
-        words = cluster.run(words_of, looks, names, "ordspan-grades")
+        labels = [(path, options, columns, job.on_bad_row) for path in files]
+        words = cluster.run(words_of, labels, names, "ordspan-grades")
         order = classes_of(set().union(*words)).tolist()
     return Run(replace(job, order=order, options=options), out)
 
@@ -229,8 +219,8 @@ def block_names(files: Sequence[str]) -> list[str]:
     return [f"block {number} ({path})" for number, path in enumerate(files)]
 
 
-def _fit(cluster: Cluster, run: Run, report: Report | None) -> dict[str, Any]:
-    """Measure, mix and write; a summary but for the times."""
+def _fit(cluster: Cluster, run: Run, report: Report | None) -> None:
+    """Measure, mix and write."""
     job, reader = run.job, run.reader
     spec = Spec(reader.options, reader.recipe, reader.columns, run.classes, job.on_bad_row)
     names = block_names(run.files)
@@ -272,7 +262,6 @@ def _fit(cluster: Cluster, run: Run, report: Report | None) -> dict[str, Any]:
     write_atomically(run.out, to_bytes(model))
     run.checkpoint.unlink(missing_ok=True)
     run.bad.examples = [example for f in found for example in f.examples][:5]
-    return run.summary(learned=0, resumed=False, seconds=0.0)
 
 
 def _told_to(report: Report | None, rows: int) -> Any:
@@ -282,8 +271,6 @@ def _told_to(report: Report | None, rows: int) -> Any:
 
     def tell(done: Progress) -> None:
         share = (done.round - 1 + done.done / done.blocks) / done.rounds
-        known = TrainProgress(learned=round(rows * done.rounds * share))
-        known.rows, known.loss = 1_000_000, round(1_000_000 * np.nan_to_num(done.mae))
-        report(known, share)
+        report(round(rows * done.rounds * share), done.mae, share)
 
     return tell

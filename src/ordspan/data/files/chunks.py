@@ -94,6 +94,11 @@ class BadRows:
         if len(self.examples) < N_EXAMPLES:
             self.examples.append(message)
 
+    def told(self) -> str:
+        """How many rows were left out, and why the first."""
+        first = f", the first: {self.examples[0]}" if self.examples else ""
+        return f"{self.count} skipped{first}"
+
     def drop(self, chunk: Chunk, faults: dict[int, str]) -> NDArray[np.bool_]:
         """Meet the faulty rows of a chunk; True for the rows that stay."""
         stays = np.ones(len(chunk), dtype=bool)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -19,7 +19,7 @@ from ordspan.data.files.grades import Grades, LabelColumns, classes_of, coded
 from ordspan.data.files.json_file import JsonFile
 from ordspan.data.files.lines import PACKED, STDIN, FileError, plain_name
 from ordspan.data.files.parquet_file import ParquetFile
-from ordspan.data.files.svmlight_file import GROUP, LABEL, SvmlightFile
+from ordspan.data.files.svmlight_file import GROUP, LABEL, SvmlightFile, survey
 
 FORMATS = {
     "csv": (".csv", ".tsv"),
@@ -126,6 +126,18 @@ class Piece(NamedTuple):
             self.skipped,
         )
 
+    def without(self, faults: dict[int, str], bad: BadRows) -> Piece:
+        """The piece without its faulty rows, which ``bad`` meets."""
+        if not faults:
+            return self
+        stays = bad.drop(self.chunk, faults)
+        return self._replace(
+            chunk=self.chunk.only(stays),
+            matrix=self.matrix[stays],
+            lower=None if self.lower is None else self.lower[stays],
+            upper=None if self.upper is None else self.upper[stays],
+        )
+
     def after(self) -> Position:
         """The position of the row that follows."""
         return self.position._replace(used=self.position.used + len(self.chunk))
@@ -229,14 +241,15 @@ def check_columns(path: str, there: Iterable[str], wanted: Iterable[str]) -> Non
     there = list(there)
     for name in wanted:
         if name not in there:
-            shown = ", ".join(there[:20]) + (", ..." if len(there) > 20 else "")
-            raise FileError(f"{path}: no column {name!r}; there are {shown}{delimiter_hint(there)}")
+            raise FileError(f"{path}: no column {name!r}; {columns_told(there)}")
 
 
-def delimiter_hint(there: Sequence[str]) -> str:
-    """What to try where a header looks like one long name."""
+def columns_told(there: Sequence[str]) -> str:
+    """The columns of a file, and what to try where they look like one long name."""
+    shown = ", ".join(there[:20]) + (", ..." if len(there) > 20 else "")
     other = next((d for d in ";\t|" if len(there) == 1 and d in there[0]), None)
-    return "" if other is None else f"; give --delimiter {other!r}?"
+    hint = "" if other is None else f"; give --delimiter {other!r}?"
+    return f"there are {shown}{hint}"
 
 
 def find_classes(
@@ -256,7 +269,7 @@ def find_words(
             raise ValueError("standard input can be read only once: give the grades with --order")
         reader = open_file(path, options)
         if isinstance(reader, SvmlightFile):
-            words |= reader.survey().grades
+            words |= survey(path).grades
             continue
         check_columns(path, reader.names, columns.names())
         for chunk in reader.chunks((), columns.names(), Place(), bad):
@@ -270,11 +283,11 @@ def count_features(files: Sequence[str], options: FileOptions) -> FileOptions:
     sparse = [path for path in files if path != STDIN and format_of(path, options) == "svmlight"]
     if options.n_features or not sparse:
         return options
-    largest = max(open_file(path, options).survey().largest for path in sparse)
+    largest = max(survey(path).largest for path in sparse)
     n_features = largest + options.zero_based
     if n_features < 1:
         raise FileError(f"{sparse[0]}: no line has a feature, index:value")
-    return FileOptions(options.format, options.delimiter, options.zero_based, n_features)
+    return replace(options, n_features=n_features)
 
 
 @dataclass
@@ -339,10 +352,6 @@ class RowReader:
         if self.grades is not None:
             lower, upper, wrong = self.grades.read(chunk.table, self.columns)
             faults = wrong | faults
-        if faults:
-            stays = self.bad.drop(chunk, faults)
-            chunk, matrix = chunk.only(stays), matrix[stays]
-            if lower is not None and upper is not None:
-                lower, upper = lower[stays], upper[stays]
         chunk = chunk.without_numbers([*dict.fromkeys([*self.recipe.words, *self.extra])])
-        return Piece(chunk, matrix, lower, upper, position, skipped)
+        piece = Piece(chunk, matrix, lower, upper, position, skipped)
+        return piece.without(faults, self.bad)

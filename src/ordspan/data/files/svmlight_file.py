@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import io
 from collections.abc import Iterator, Sequence
+from functools import lru_cache
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from ordspan.core import parsing
 from ordspan.data.files.ahead import made_ahead
-from ordspan.data.files.chunks import NUMBER, BadRows, Chunk, Place, is_number
+from ordspan.data.files.chunks import BadRows, Chunk, Place, is_number
 from ordspan.data.files.lines import Block, FileError, blocks, numbered_lines
 
 LABEL, GROUP = "label", "qid"
@@ -27,6 +29,31 @@ class Extent(NamedTuple):
     largest: int
 
 
+def survey(path: str) -> Extent:
+    """A quick look at the first and the last word of every line; a file is looked at once."""
+    state = Path(path).stat() if Path(path).is_file() else None
+    return _survey(path, state and (state.st_size, state.st_mtime_ns))
+
+
+@lru_cache
+def _survey(path: str, state: Any) -> Extent:
+    grades: set[bytes] = set()
+    largest = -1
+    for block in blocks(path):
+        for _, line in numbered_lines(block):
+            words = line.partition(b"#")[0].replace(b"\t", b" ").rstrip()
+            grade, _, rest = words.lstrip().partition(b" ")
+            if grade:
+                grades.add(grade)
+                index = rest.rpartition(b" ")[2].partition(b":")[0]
+                # an index that no matrix has is told with its line later
+                largest = max(largest, int(index) if index.isdigit() and len(index) < 10 else -1)
+    if not grades:
+        raise FileError(f"{path}: the file is empty")
+    texts = (grade.decode(errors="replace") for grade in grades)
+    return Extent({text for text in texts if is_number(text)}, largest)
+
+
 class SvmlightFile:
     """Sparse rows; the grade is the column ``label``, the query the column ``qid``."""
 
@@ -40,28 +67,6 @@ class SvmlightFile:
         first = next(blocks(path), None)
         if first is None or not any(_words(line) for _, line in numbered_lines(first)):
             raise FileError(f"{path}: the file is empty")
-
-    def kinds(self) -> dict[str, str]:
-        """Grade and query are numbers."""
-        return {LABEL: NUMBER, GROUP: NUMBER}
-
-    def survey(self) -> Extent:
-        """A quick look at the first and the last word of every line."""
-        grades: set[bytes] = set()
-        largest = -1
-        for block in blocks(self.path):
-            for _, line in numbered_lines(block):
-                words = line.partition(b"#")[0].replace(b"\t", b" ").rstrip()
-                grade, _, rest = words.lstrip().partition(b" ")
-                if grade:
-                    grades.add(grade)
-                    index = rest.rpartition(b" ")[2].partition(b":")[0]
-                    # an index that no matrix has is told with its line later
-                    largest = max(
-                        largest, int(index) if index.isdigit() and len(index) < 10 else -1
-                    )
-        texts = (grade.decode(errors="replace") for grade in grades)
-        return Extent({text for text in texts if is_number(text)}, largest)
 
     def chunks(
         self, numbers: Sequence[str], texts: Sequence[str], place: Place, bad: BadRows
