@@ -18,10 +18,10 @@ from ordspan.estimators.targets import Labels, ends, find_classes, read_labels, 
 
 
 class Blocks(NamedTuple):
-    """Rows and labels of every block, not computed yet, and what is known of them before."""
+    """Rows and labels of every block, to be computed on the workers, and what is known of them."""
 
-    rows: list[Delayed]
-    labels: list[Delayed]
+    rows: list[Any]  # delayed, or futures where they are kept on the workers
+    labels: list[Any]
     names: list[str]  # for messages
     marks: list[Any]  # by which a checkpoint knows them again: numbers of rows, names of files
     sample: Any  # one made-up row with the right number and names of columns
@@ -81,7 +81,7 @@ def _from_collections(cluster: Cluster, X: Any, y: Any, given: Any) -> Blocks:
 
 def _kept(
     cluster: Cluster, rows: Sequence[Delayed], labels: Sequence[Delayed]
-) -> tuple[list[Delayed], list[Delayed]]:
+) -> tuple[list[Any], list[Any]]:
     """Rows and labels on the workers, in one call: what both are made from is made once."""
     both = cluster.keep([*rows, *labels])
     return both[: len(rows)], both[len(rows) :]

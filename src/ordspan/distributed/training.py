@@ -7,7 +7,6 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-from dask.delayed import delayed
 from numpy.typing import NDArray
 from sklearn.base import clone
 
@@ -298,17 +297,12 @@ def _one_round(
 ) -> list[Learned | None]:
     """What every block has learned from the model's memory, in the order of the blocks."""
     label = f"ordspan-round-{number}"
-    # a task, not scattered data: where its worker dies, Dask can make it anew
-    start = delayed(_same, pure=False)(model, dask_key_name=f"{label}-start-{cluster.token}")
+    start = cluster.place(model, f"{label}-start-{cluster.token}")
     work = [
         (start, X, y, None if seed is None else (seed, number, block))
         for block, (X, y) in enumerate(zip(blocks.rows, blocks.labels, strict=True))
     ]
     return cluster.run(_learn_block, work, blocks.names, label, tell)
-
-
-def _same(model: Any) -> Any:
-    return model
 
 
 def _learn_block(model: Any, X: Any, y: Any, seed: Any) -> Learned | None:
