@@ -1,4 +1,4 @@
-"""Compiled: columns as rows, running mean and spread of features, and rows scaled by them."""
+"""Compiled: running mean and spread of features, and rows scaled by them."""
 
 from math import sqrt
 
@@ -6,9 +6,6 @@ import numpy as np
 from numba import njit
 
 COUNT, MEAN, SPREAD = range(3)
-
-TRANSPOSED = 32
-"""Rows that are written together when columns become rows."""
 
 FAST = {"reassoc", "contract", "nsz"}
 
@@ -62,11 +59,13 @@ def scale_sparse(state, values, columns, learn):
 
 
 @njit(cache=True, nogil=True)
-def transpose(columns, rows):
-    """Write columns, (d, n), as rows, (n, d), some rows at a time so that they stay in cache."""
+def all_within(rows, largest):
+    """Whether no value is larger than this in size, or not a number."""
     n_rows, n_features = rows.shape
-    for begin in range(0, n_rows, TRANSPOSED):
-        end = min(begin + TRANSPOSED, n_rows)
-        for j in range(n_features):
-            for i in range(begin, end):
-                rows[i, j] = columns[j, i]
+    for i in range(n_rows):
+        n_within = 0
+        for j in range(n_features):  # no way out of the loop, so that many are compared at once
+            n_within += abs(np.float64(rows[i, j])) <= largest
+        if n_within < n_features:
+            return False
+    return True

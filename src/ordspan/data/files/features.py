@@ -19,8 +19,9 @@ if TYPE_CHECKING:
 LARGEST = 1e90
 """Larger values are refused: the squared norm of a row would overflow."""
 
-TURNED = 1 << 10
-"""Rows of a table that are turned from columns to rows together, small enough for the cache."""
+TURNED = 1500
+"""Rows that are turned from columns to rows together: few enough for the cache, and no power of
+two, which would put all columns on the same places of it."""
 
 DEFAULT_HASH_BITS = 12
 MAX_HASH_BITS = 24
@@ -128,9 +129,11 @@ def feature_rows(recipe: Recipe, chunk: Chunk) -> tuple[Any, dict[int, str]]:
     matrix = chunk.matrix
     if matrix is None:
         matrix = _dense(chunk.table, recipe.numbers)
-    bad = _unusable(matrix)
     faults: dict[int, str] = {}
-    for row in np.flatnonzero(bad.any(axis=1)).tolist() if bad.any() else ():
+    if scaling.all_within(matrix, LARGEST):
+        return matrix, faults
+    bad = _unusable(matrix)
+    for row in np.flatnonzero(bad.any(axis=1)).tolist():
         column = int(np.argmax(bad[row]))
         faults[row] = _value_fault(matrix[row, column], recipe.feature_name(column))
     return matrix, faults
@@ -151,7 +154,7 @@ def _dense(table: pa.Table, names: Sequence[str]) -> NDArray[Any]:
     matrix = np.empty((table.num_rows, len(columns)), dtype=dtype)
     for begin in range(0, table.num_rows, TURNED):
         rows = slice(begin, begin + TURNED)
-        scaling.transpose(np.array([column[rows] for column in columns], dtype=dtype), matrix[rows])
+        matrix[rows] = np.array([column[rows] for column in columns], dtype=dtype).T
     return matrix
 
 
