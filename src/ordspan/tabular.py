@@ -86,7 +86,7 @@ class TabularModel:
         """
         if not self.recipe.standardise:
             return None
-        count, mean, squares = self.scale.state
+        count, mean, squares, _ = self.scale.state
         factor = np.zeros_like(squares)
         np.divide(count, squares, out=factor, where=squares > 0.0)
         return mean.copy(), np.sqrt(factor)

@@ -79,7 +79,7 @@ def measure(path: str, spec: Spec) -> Measured:
         rows += len(piece.chunk)
         if spec.recipe.standardise:
             scale.learn(piece.matrix)
-    return Measured(scale.state, rows, reader.bad.count, reader.bad.examples)
+    return Measured(scale.state[:3], rows, reader.bad.count, reader.bad.examples)
 
 
 def read_block(path: str, spec: Spec, scale: NDArray[np.float64]) -> tuple[Any, NDArray[Any]]:
@@ -230,7 +230,7 @@ def _fit(cluster: Cluster, run: Run, report: Report | None) -> None:
     rows, skipped = sum(f.rows for f in found), sum(f.skipped for f in found)
     if rows == 0:
         raise FileError(f"{run.files[0]}: no usable row in any file; {skipped} skipped")
-    run.scale.state[...] = joined([f.scale for f in found])
+    run.scale.state[:3] = joined([f.scale for f in found])
     read = delayed(read_block, nout=2, pure=False)
     pairs = [
         read(path, spec, run.scale.state, dask_key_name=f"ordspan-read-{i}-{cluster.token}")

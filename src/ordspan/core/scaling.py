@@ -5,7 +5,14 @@ from math import sqrt
 import numpy as np
 from numba import njit
 
-COUNT, MEAN, SPREAD = range(3)
+N_PARTS = 4
+COUNT, MEAN, SPREAD, SCALE = range(N_PARTS)
+"""Rows of a state: how many values, their mean, the sum of their squared deviations, and what the
+next rows are multiplied by."""
+
+EVERY_ROW, SELDOM = 1024, 64
+"""The factor is made anew with each of the first rows, and with one row in so many after them: a
+root and a division for every value would take longer than to learn it."""
 
 FAST = {"reassoc", "contract", "nsz"}
 
@@ -14,22 +21,34 @@ FAST = {"reassoc", "contract", "nsz"}
 def learn_dense(state, rows, out):
     """Take rows in one after the other; centre and scale each by the rows up to and with it.
 
-    A feature that has not varied becomes 0.
+    A feature that has not varied becomes 0. The spread may be that of up to SELDOM rows before; no
+    value comes out larger than the root of the number of rows before it, which is the most it
+    could be by a spread that counts its own row in.
     """
-    mean, spread = state[MEAN], state[SPREAD]
+    mean, spread, scale = state[MEAN], state[SPREAD], state[SCALE]
     n_rows, n_features = rows.shape
     n = state[COUNT, 0]
     for i in range(n_rows):
+        most = sqrt(n)
         n += 1.0
         share = 1.0 / n
-        for j in range(n_features):
-            value = np.float64(rows[i, j])
-            step = value - mean[j]
-            centre = mean[j] + step * share
-            squares = spread[j] + step * (value - centre)
-            mean[j] = centre
-            spread[j] = squares
-            out[i, j] = (value - centre) * sqrt(n / squares) if squares > 0.0 else 0.0
+        if n <= EVERY_ROW or n % SELDOM == 0.0:
+            for j in range(n_features):
+                value = np.float64(rows[i, j])
+                step = value - mean[j]
+                mean[j] += step * share
+                spread[j] += step * (value - mean[j])
+                scale[j] = sqrt(n / spread[j]) if spread[j] > 0.0 else 0.0
+                out[i, j] = (value - mean[j]) * scale[j]
+        else:
+            for j in range(n_features):
+                value = np.float64(rows[i, j])
+                step = value - mean[j]
+                mean[j] += step * share
+                spread[j] += step * (value - mean[j])
+                scaled = (value - mean[j]) * scale[j]
+                scaled = scaled if scaled < most else most
+                out[i, j] = scaled if scaled > -most else -most
     state[COUNT, :] = n
 
 

@@ -93,13 +93,14 @@ class Recipe:
 class Scale:
     """Running mean and spread of every feature, updated row by row.
 
-    Each row is scaled by what was known up to and including it, so the result does not depend on
-    how the rows were cut into chunks. Sparse rows are divided by the root mean square of the
+    Each row is scaled by the rows up to and including it (after the first thousand its spread is
+    looked at anew every 64 rows), so the result does not depend on how the rows were cut into
+    chunks. Sparse rows are divided by the root mean square of the
     values present, and not centred, because centring would fill their zeros.
     """
 
     def __init__(self, n_features: int) -> None:
-        self.state = np.zeros((3, n_features))  # how many, mean, sum of squared deviations
+        self.state = np.zeros((scaling.N_PARTS, n_features))
 
     def learn(self, matrix: Any) -> Any:
         """Take the rows in, one after the other, and scale each by what is known then."""

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 BATCH_BYTES = 1 << 25
+BUFFER_BYTES = 1 << 16  # of each column
 MOST_ROWS, FEWEST_ROWS = 1 << 16, 1 << 8
 
 
@@ -38,7 +39,8 @@ class ParquetFile:
         if not Path(path).is_file():
             raise FileError(f"{path}: no such file")
         try:
-            self._file = parquet.ParquetFile(path, pre_buffer=False)  # or memory grows with it
+            # else memory grows with the row groups, which may be as large as the file
+            self._file = parquet.ParquetFile(path, pre_buffer=False, buffer_size=BUFFER_BYTES)
         except (pa.ArrowInvalid, OSError) as error:
             raise FileError(
                 f"{path}: not a Parquet file, damaged or cut short ({error}); copy it anew"
