@@ -81,10 +81,10 @@ def test_joined_scales_are_the_scale_of_all_rows(sparse):
     for cut in np.array_split(rows, 7):
         scale = Scale(3)
         scale.learn(cast(cut))
-        parts.append(scale.state)
+        parts.append(scale.state[:3])
     whole = Scale(3)
     whole.learn(cast(rows))
-    np.testing.assert_allclose(joined(parts), whole.state, rtol=1e-9)
+    np.testing.assert_allclose(joined(parts), whole.state[:3], rtol=1e-9)
 
 
 def test_an_interrupted_run_goes_on_after_its_last_round(tmp_path, address, monkeypatch):
