@@ -26,7 +26,7 @@ from measuring import (
     seconds,
     table,
 )
-from ordspan.core.updates import LANES, exp_negative
+from ordspan.core.updates import AT_ONCE, LANES, rbf_values
 from ordspan.learners import KernelLearner
 
 WIDTH, N_CLASSES, GAMMA = 8, 5, 0.1
@@ -52,15 +52,10 @@ def bare_fast(blocks, coefs, X):
     for i in range(X.shape[0]):
         for b in range(blocks.shape[0]):
             weights = coefs[b * LANES : (b + 1) * LANES]
-            out = values[: weights.size]
-            out[:] = 0.0
-            for j in range(X.shape[1]):
-                line, value = blocks[b, j], X[i, j]
-                for lane in range(out.size):
-                    out[lane] += (line[lane] - value) ** 2
-            exp_negative(GAMMA, out)
-            for lane in range(out.size):
-                total += weights[lane] * out[lane]
+            filled = (weights.size + AT_ONCE - 1) // AT_ONCE * AT_ONCE
+            rbf_values(blocks[b], X[i], GAMMA, values[:filled])
+            for lane in range(weights.size):
+                total += weights[lane] * values[lane]
     return total
 
 

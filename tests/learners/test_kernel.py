@@ -80,12 +80,16 @@ def test_kernel_values_are_those_of_scikit_learn(name, degree):
 
 
 def test_the_exponential_is_right_to_the_last_digits_and_one_at_zero():
-    v = np.concatenate(
-        [[0.0, 708.0, 709.0, 1e9, 1e300], np.random.default_rng(0).gamma(1, 50, 9999)]
+    lengths = np.sqrt(
+        np.concatenate(
+            [[0.0, 708.0, 709.0, 1e9, 1e300], np.random.default_rng(0).gamma(1, 50, 9979)]
+        )
     )
-    out = v.copy()
-    updates.exp_negative(0.7, out)
-    expected = np.exp(np.maximum(-0.7 * v, -708.0))
+    blocks = lengths.reshape(-1, 1, updates.LANES)  # vectors of one feature
+    out = np.empty_like(lengths)
+    kernel = updates.Kernel(updates.RBF, 0.7, 3.0, 0.0)
+    updates.kernel_values(kernel, blocks, out.size, np.zeros(1), out)
+    expected = np.exp(np.maximum(-0.7 * lengths**2, -708.0))
     np.testing.assert_allclose(out, expected, rtol=4e-16)
     assert out[0] == 1.0
 
