@@ -1197,7 +1197,7 @@ def kernel_norm(kernel, square):
     return 1.0 if kernel.kind == RBF else bend(kernel, square)
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, forceinline=True)
 def kernel_values(kernel, vectors, n_support, row, values):
     """k(row, s) for every support vector s; some entries beyond them are overwritten too."""
     stop = (n_support + AT_ONCE - 1) // AT_ONCE * AT_ONCE
@@ -1212,7 +1212,7 @@ def kernel_values(kernel, vectors, n_support, row, values):
                     out[lane] = bend(kernel, out[lane])
 
 
-@njit(cache=True, nogil=True, fastmath=FAST)
+@njit(cache=True, nogil=True, fastmath=FAST, forceinline=True)
 def weighted_sum(coefs, values, n_support):
     """Sum of the first kernel values, each times its coefficient."""
     total = 0.0
@@ -1221,7 +1221,7 @@ def weighted_sum(coefs, values, n_support):
     return total
 
 
-@njit(cache=True, nogil=True, fastmath=FAST)
+@njit(cache=True, nogil=True, fastmath=FAST, forceinline=True)
 def read_row(values, columns, row):
     """Write a dense or sparse row out in float64; returns its squared norm."""
     if columns is None:
@@ -1289,7 +1289,7 @@ def add_vector(vectors, dual, n_support, row, square, values, norm, pull, age):
     return n_support
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, forceinline=True)
 def support_step(
     memory, vectors, dual, n_support, row, square, values, norm, strength, lower, upper
 ):
@@ -1534,7 +1534,7 @@ def walk_support(
     return lower.size, -1, n_support
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, forceinline=True)
 def rank_support(padded, drift, trials, dual, n_support, values, guess):
     """Rank of a row whose kernel values are known, by the average if there is one."""
     score = weighted_sum(dual[COEF], values, n_support)
