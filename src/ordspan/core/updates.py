@@ -1048,7 +1048,7 @@ EXP_SERIES = (
 )
 """exp(r) = 1 + r + r^2 q(r), where q is right at the ten Chebyshev nodes of -ln 2 / 2..ln 2 / 2.
 
-Its relative error stays below 3e-17; a Taylor polynomial needs two terms more for that."""
+Its relative error stays below 4e-17; a Taylor polynomial needs two terms more for that."""
 
 LOWEST_EXPONENT = -708.0
 """exp of anything lower counts as exp of this, 3e-308: the result stays a normal number."""
@@ -1449,10 +1449,10 @@ def drop_vector(vectors, dual, n_support, values, spare, nearest, to_nearest, st
 def keep_budget(kernel, budget, vectors, dual, n_support, row, values, scratch, trials):
     """Do without support vectors until the budget holds; the number that is left.
 
-    ``row`` and ``scratch``, of two rows, are overwritten. ``trials`` is their number if there is an
-    average, else 0.
+    ``row`` and ``scratch`` from its row 2 on are overwritten. ``trials`` is their number if there
+    is an average, else 0.
     """
-    spare_values, costs = scratch
+    spare_values, costs = scratch[2], scratch[3]
     while n_support > budget.size:
         spare = spare_vector(dual, n_support, values, budget.strategy, trials, costs)
         nearest, to_nearest = -1, 0.0
@@ -1469,11 +1469,28 @@ def keep_budget(kernel, budget, vectors, dual, n_support, row, values, scratch, 
     return n_support
 
 
+@intrinsic
+def borrowed(typing_context, array):
+    """The same array, but nobody counts who uses it: counting costs more than a step.
+
+    For arguments only: the caller of the function holds on to them.
+    """
+
+    def codegen(context, builder, signature, args):
+        view = context.make_array(array)(context, builder, args[0])
+        for owner in ("meminfo", "parent"):
+            setattr(view, owner, cgutils.get_null_value(getattr(view, owner).type))
+        return view._getvalue()
+
+    return array(array), codegen
+
+
 @njit(cache=True, nogil=True)
 def walk_support(
     memory,
     vectors,
     dual,
+    scratch,
     n_support,
     kernel,
     budget,
@@ -1489,12 +1506,14 @@ def walk_support(
 ):
     """Learn rows in dual form from number ``first`` on, until the room for vectors is used up.
 
-    Returns the number to go on from, the first row that was refused or -1, and the number of
-    support vectors.
+    ``scratch`` is overwritten. Returns the number to go on from, the first row that was refused or
+    -1, and the number of support vectors.
     """
+    memory, vectors, dual = borrowed(memory), borrowed(vectors), borrowed(dual)
+    data, scratch = borrowed(data), borrowed(scratch)
     _, padded, drift, counts, _, strength_of_all = view(memory)
     width, room = vectors.shape[1], dual.shape[1]
-    row, values, scratch = np.empty(width), np.empty(room), np.empty((2, room))
+    row, values = scratch[0, :width], scratch[1]
     strength = strength_of_all
     for t in range(first, lower.size):
         if n_support == room:
@@ -1527,7 +1546,7 @@ def walk_support(
             return t, i, n_support
         if budget.size > 0 and after > n_support:
             if budget.strategy == NEAREST:
-                note_closeness(dual, after, values, scratch[0])
+                note_closeness(dual, after, values, scratch[2])
             trials = counts[0] if drift.size > 0 else 0.0
             after = keep_budget(kernel, budget, vectors, dual, after, row, values, scratch, trials)
         n_support = after

@@ -290,7 +290,8 @@ class KernelLearner(Learner):
         while done < n_rows and bad < 0:
             if self._n_support == self._dual.shape[1]:
                 self._grow()
-            state = (self._head, self._vectors, self._dual, self._n_support)
+            scratch = np.empty((4, max(self._dual.shape[1], self._width)))
+            state = (self._head, self._vectors, self._dual, scratch, self._n_support)
             turn = (*state, self._kernel, self.budget, *rows, done)
             done, bad, self._n_support = updates.walk_support(*turn)
         return bad
