@@ -28,6 +28,7 @@ from measuring import (
 )
 from ordspan.core.updates import AT_ONCE, LANES, rbf_values
 from ordspan.learners import KernelLearner
+from ordspan.learners.kernel import room_for
 
 WIDTH, N_CLASSES, GAMMA = 8, 5, 0.1
 
@@ -63,7 +64,9 @@ def in_blocks(support: np.ndarray) -> np.ndarray:
     n_blocks = -(-len(support) // LANES)
     flat = np.zeros((n_blocks * LANES, support.shape[1]))
     flat[: len(support)] = support
-    return np.ascontiguousarray(flat.reshape(n_blocks, LANES, -1).transpose(0, 2, 1))
+    blocks = room_for(n_blocks, support.shape[1], LANES)
+    blocks[...] = flat.reshape(n_blocks, LANES, -1).transpose(0, 2, 1)
+    return blocks
 
 
 def learner_with(n_support: int, **options: object) -> tuple[KernelLearner, np.ndarray, np.ndarray]:
