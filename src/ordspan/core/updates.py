@@ -1291,7 +1291,7 @@ def add_vector(vectors, dual, n_support, row, square, values, norm, pull, age):
 
 @njit(cache=True, nogil=True, forceinline=True)
 def support_step(
-    memory, vectors, dual, n_support, row, square, values, norm, strength, lower, upper
+    model, vectors, dual, n_support, row, square, values, norm, strength, lower, upper
 ):
     """Learn a row whose kernel values are known; the number of support vectors after, or -1.
 
@@ -1299,7 +1299,7 @@ def support_step(
     row was refused: a value is not finite, or k(x, x) is not above zero (zero is right for a row of
     zeros only, which has no direction), and nothing has changed.
     """
-    _, padded, drift, counts, rule, _ = view(memory)
+    _, padded, drift, counts, rule, _ = model
     score = weighted_sum(dual[COEF], values, n_support)
     positive = norm > 0.0 or (norm == 0.0 and square == 0.0)
     if not (positive and norm < MAX_SQ_NORM and square < MAX_SQ_NORM and abs(score) < inf):
@@ -1511,7 +1511,8 @@ def walk_support(
     """
     memory, vectors, dual = borrowed(memory), borrowed(vectors), borrowed(dual)
     data, scratch = borrowed(data), borrowed(scratch)
-    _, padded, drift, counts, _, strength_of_all = view(memory)
+    model = view(memory)
+    _, padded, drift, counts, _, strength_of_all = model
     width, room = vectors.shape[1], dual.shape[1]
     row, values = scratch[0, :width], scratch[1]
     strength = strength_of_all
@@ -1530,7 +1531,7 @@ def walk_support(
         if predicted.size > 0:
             predicted[i] = rank_support(padded, drift, counts[0], dual, n_support, values, lower[i])
         after = support_step(
-            memory,
+            model,
             vectors,
             dual,
             n_support,

@@ -372,7 +372,7 @@ class KernelLearner(Learner):
         else:
             norm = ask(self.kernel, row.reshape(1, -1), row.reshape(1, -1), i)[0, 0]
         after = updates.support_step(
-            self._head,
+            self._view(),
             self._vectors,
             self._dual,
             self._n_support,
