@@ -1240,18 +1240,20 @@ def read_row(values, columns, row):
 @njit(cache=True, nogil=True)
 def find_vector(vectors, squares, n_support, row, square):
     """Number of the support vector that equals a row, or -1."""
-    n_alike = 0
-    for i in range(n_support):  # no way out of the loop, so that many are compared at once
-        n_alike += squares[i] == square
-    if n_alike == 0:
-        return -1
-    for i in range(n_support):
-        same = squares[i] == square
-        if same:
-            for j in range(row.size):
-                same = same and vectors[i // LANES, j, i % LANES] == row[j]
-        if same:
-            return i
+    for b in range((n_support + LANES - 1) // LANES):
+        part = squares[b * LANES : min(n_support, (b + 1) * LANES)]
+        n_alike = 0
+        for lane in range(part.size):  # no way out of it, so that many are compared at once
+            n_alike += part[lane] == square
+        if n_alike == 0:
+            continue
+        for lane in range(part.size):
+            same = part[lane] == square
+            if same:
+                for j in range(row.size):
+                    same = same and vectors[b, j, lane] == row[j]
+            if same:
+                return b * LANES + lane
     return -1
 
 
