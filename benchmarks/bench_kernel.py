@@ -26,7 +26,7 @@ from measuring import (
     seconds,
     table,
 )
-from ordspan.core.updates import AT_ONCE, LANES, rbf_values
+from ordspan.core.updates import LANES, rbf_values
 from ordspan.learners import KernelLearner
 from ordspan.learners.kernel import room_for
 
@@ -48,13 +48,12 @@ def bare_plain(support, coefs, X):
 
 @njit(fastmath=FAST)  # not cached: it calls a function of another file
 def bare_fast(blocks, coefs, X):
-    """The same by blocks of vectors, the last one only as far as it is filled."""
+    """The same by blocks of vectors."""
     total, values = 0.0, np.empty(LANES)
     for i in range(X.shape[0]):
         for b in range(blocks.shape[0]):
             weights = coefs[b * LANES : (b + 1) * LANES]
-            filled = (weights.size + AT_ONCE - 1) // AT_ONCE * AT_ONCE
-            rbf_values(blocks[b], X[i], GAMMA, values[:filled])
+            rbf_values(blocks[b], X[i], GAMMA, values)
             for lane in range(weights.size):
                 total += weights[lane] * values[lane]
     return total

@@ -1018,9 +1018,6 @@ def scores(weights, data, columns, starts, out):
 LANES = 64
 """Support vectors are kept in blocks of so many, feature by feature, to be worked on together."""
 
-AT_ONCE = 32
-"""So many are worked on at once; the last block is filled up to a multiple of it."""
-
 N_PARTS = 6
 COEF, DRIFT, NORM, INVERSE, SQUARE, CLOSE = range(N_PARTS)
 """Rows of ``dual``: coefficient, what turns it into its average, k(s, s), its inverse, s.s, and how
@@ -1117,17 +1114,16 @@ def eight_times(builder, value):
 
 
 @intrinsic
-def rbf_at_once(typing_context, block, lane, row, gamma, out):
-    """Write exp(-gamma |s - row|^2) to ``out`` for AT_ONCE vectors s of a block from a lane on.
+def rbf_values(typing_context, block, row, gamma, out):
+    """Write exp(-gamma |s - row|^2) to ``out`` for every vector s of a block.
 
-    Exactly 1 for the row itself. AT_ONCE is a few times eight: each number of the row is fetched
-    once for all, and the processor need not wait for one step of a series to begin another one.
+    Exactly 1 for the row itself. A whole block, also where it is not full: each number of the row
+    is fetched once for all, and the processor need not wait for one series to begin another one.
     """
 
     def codegen(context, builder, signature, args):
-        _, lane, _, gamma, _ = args
         lines, numbers, values = (
-            context.make_array(signature.args[i])(context, builder, args[i]) for i in (0, 2, 4)
+            context.make_array(signature.args[i])(context, builder, args[i]) for i in (0, 1, 3)
         )
 
         def eight_at(array, *places):
@@ -1136,7 +1132,7 @@ def rbf_at_once(typing_context, block, lane, row, gamma, out):
                 pointer = builder.gep(pointer, [place])
             return builder.bitcast(pointer, EIGHT.as_pointer())
 
-        firsts = [ir.Constant(ir.IntType(64), first) for first in range(0, AT_ONCE, 8)]
+        firsts = [ir.Constant(ir.IntType(64), first) for first in range(0, LANES, 8)]
         zeros = ir.Constant(EIGHT, [0.0] * 8)
         sums = [cgutils.alloca_once(builder, EIGHT) for _ in firsts]
         for total in sums:
@@ -1145,23 +1141,16 @@ def rbf_at_once(typing_context, block, lane, row, gamma, out):
             number = builder.load(builder.gep(numbers.data, [loop.index]))
             line = builder.mul(loop.index, ir.Constant(ir.IntType(64), LANES))
             for first, total in zip(firsts, sums, strict=True):
-                vectors = builder.load(eight_at(lines, line, lane, first), align=8)
+                vectors = builder.load(eight_at(lines, line, first), align=8)
                 away = builder.fsub(vectors, eight_times(builder, number))
                 builder.store(multiply_add(builder, away, away, builder.load(total)), total)
-        scale = eight_times(builder, builder.fneg(gamma))
+        scale = eight_times(builder, builder.fneg(args[2]))
         for first, total in zip(firsts, sums, strict=True):
             power = builder.fmul(builder.load(total), scale)
-            builder.store(exp_of_eight(builder, power), eight_at(values, lane, first), align=8)
+            builder.store(exp_of_eight(builder, power), eight_at(values, first), align=8)
         return context.get_dummy_value()
 
-    return types.none(block, lane, row, gamma, out), codegen
-
-
-@njit(cache=True, nogil=True, forceinline=True)
-def rbf_values(block, row, gamma, out):
-    """exp(-gamma |s - row|^2) for the first vectors s of a block, a multiple of AT_ONCE."""
-    for lane in range(0, out.size, AT_ONCE):
-        rbf_at_once(block, lane, row, gamma, out)
+    return types.none(block, row, gamma, out), codegen
 
 
 @njit(cache=True, nogil=True, fastmath=FAST)
@@ -1199,13 +1188,13 @@ def kernel_norm(kernel, square):
 
 @njit(cache=True, nogil=True, forceinline=True)
 def kernel_values(kernel, vectors, n_support, row, values):
-    """k(row, s) for every support vector s; some entries beyond them are overwritten too."""
-    stop = (n_support + AT_ONCE - 1) // AT_ONCE * AT_ONCE
+    """k(row, s) for every support vector s; entries beyond them may be overwritten too."""
     for b in range((n_support + LANES - 1) // LANES):
-        out = values[b * LANES : min(stop, (b + 1) * LANES)]
+        start = b * LANES
         if kernel.kind == RBF:
-            rbf_values(vectors[b], row, kernel.gamma, out)
+            rbf_values(vectors[b], row, kernel.gamma, values[start:])
         else:
+            out = values[start : min(n_support, start + LANES)]
             add_products(vectors[b], row, out)
             if kernel.kind != LINEAR:
                 for lane in range(out.size):
