@@ -17,7 +17,7 @@ import numpy as np
 from llvmlite import ir
 from numba import njit, types
 from numba.core import cgutils
-from numba.extending import intrinsic
+from numba.extending import intrinsic, overload
 from numpy.typing import NDArray
 
 HARD, CAPPED, SOFT, SCA_HARD, SCA_CAPPED, SCA_SOFT, PRANK = range(7)
@@ -598,7 +598,7 @@ def other_step(padded, drift, age, rule, strength, score, sq_norm, lower, upper)
     return sca_step(padded, drift, age, score, sq_norm, lower, upper, softness, cap)
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, forceinline=True)
 def rank_row(padded, drift, trials, score, values, columns, guess):
     """Rank that the learner gives a row whose score by the last iterate is known.
 
@@ -765,6 +765,33 @@ def learn_classes(weights, counts, scratch, rule, strength, values, columns, low
     return rank
 
 
+@intrinsic
+def uncounted(typing_context, array):
+    """An array without an owner to be told who uses it."""
+
+    def codegen(context, builder, signature, args):
+        view = context.make_array(array)(context, builder, args[0])
+        for owner in ("meminfo", "parent"):
+            setattr(view, owner, cgutils.get_null_value(getattr(view, owner).type))
+        return view._getvalue()
+
+    return array(array), codegen
+
+
+def borrowed(array):
+    """The same array, but nobody counts who uses it: counting costs more than a step.
+
+    For arguments only: the caller of the function holds on to them.
+    """
+    return array
+
+
+@overload(borrowed)
+def borrowed_in_compiled_code(array):
+    """Tell the compiler; plain Python does not count like this."""
+    return lambda array: uncounted(array)
+
+
 @njit(cache=True, nogil=True)
 def walk(memory, data, columns, starts, lower, upper, sample_weight, order, predicted):
     """Learn rows one by one; returns the first row that was refused, or -1.
@@ -773,6 +800,9 @@ def walk(memory, data, columns, starts, lower, upper, sample_weight, order, pred
     no predictions wanted. The trial is written out here rather than in a function of its own:
     handing six arrays on for every row costs twice as much as the step.
     """
+    memory, data = borrowed(memory), borrowed(data)
+    if columns is not None:
+        columns = borrowed(columns)
     weights, padded, drift, counts, rule, strength_of_all = view(memory)
     n_classes = padded.size - 1
     width = row_width(memory)
@@ -1458,22 +1488,6 @@ def keep_budget(kernel, budget, vectors, dual, n_support, row, values, scratch, 
         turn = (spare, nearest, to_nearest, budget.strategy, trials)
         n_support = drop_vector(vectors, dual, n_support, values, *turn)
     return n_support
-
-
-@intrinsic
-def borrowed(typing_context, array):
-    """The same array, but nobody counts who uses it: counting costs more than a step.
-
-    For arguments only: the caller of the function holds on to them.
-    """
-
-    def codegen(context, builder, signature, args):
-        view = context.make_array(array)(context, builder, args[0])
-        for owner in ("meminfo", "parent"):
-            setattr(view, owner, cgutils.get_null_value(getattr(view, owner).type))
-        return view._getvalue()
-
-    return array(array), codegen
 
 
 @njit(cache=True, nogil=True)
