@@ -19,7 +19,7 @@ from sklearn.base import clone
 from sklearn.datasets import dump_svmlight_file
 
 from ordspan import MulticlassPA, OrdinalPA, OrdinalSVM, PRank, load, save
-from ordspan.distributed import Progress, Round, fit, predict
+from ordspan.distributed import Progress, Round, fit, predict, training
 from ordspan.distributed.training import LEARNS_IN_PASSES
 
 pytestmark = pytest.mark.filterwarnings(
@@ -501,13 +501,16 @@ def test_progress_tells_rounds_blocks_and_the_running_error(client):
     assert isinstance(seen[0], Progress)
 
 
-def test_the_dashboard_shows_named_tasks(client):
+def test_the_dashboard_shows_named_tasks(client, monkeypatch):
     names = []
+    small = fit(client, OrdinalPA(), lazy(X), lazy(Y), rounds=2)
+    monkeypatch.setattr(training, "MOST_BYTES", 0)  # as if the model were large
 
     def look(progress):
         names.extend(client.run_on_scheduler(lambda dask_scheduler: list(dask_scheduler.tasks)))
 
-    fit(client, OrdinalPA(), lazy(X), lazy(Y), rounds=2, progress=look)
+    large = fit(client, OrdinalPA(), lazy(X), lazy(Y), rounds=2, progress=look)
+    np.testing.assert_array_equal(large._learner.memory, small._learner.memory)
     for wanted in (
         "ordspan-round-1-block-0-",
         "ordspan-round-2-block-3-",

@@ -9,12 +9,12 @@ from concurrent.futures import CancelledError
 from typing import Any
 
 from dask.delayed import Delayed, delayed
-from distributed import Client, KilledWorker, as_completed
+from distributed import Client, KilledWorker, as_completed, wait
 
 FIRST_WORKER_SECONDS = 5.0
 """How long a cluster may take to show its first worker."""
 
-POLL_SECONDS = 0.002
+POLL_SECONDS, WAIT_SECONDS = 0.01, 1.0
 LOOK_SECONDS = 5.0
 """How often, at most, to ask whether the scheduler is still there while nothing arrives."""
 
@@ -69,7 +69,7 @@ class Cluster:
         self, function: Callable[..., Any], blocks: list[tuple[Any, ...]], keys: list[str]
     ) -> list[Any]:
         """One task for each block, not started yet where blocks are made anew."""
-        if self.persist and blocks:  # all arguments are there: a quarter less work for the client
+        if self.persist:  # all arguments are there: a quarter less work for the client
             arguments = zip(*blocks, strict=True)
             futures = self.client.map(
                 function, *arguments, key=keys, retries=self.retries, pure=False
@@ -104,28 +104,43 @@ class Cluster:
         """
         if self.client.status != "running":
             raise self._lost(f"the client is {self.client.status}")
+        if not blocks:
+            return []
         keys = [f"{label}-block-{number}-{self.token}" for number in range(len(blocks))]
         futures = self._tasks(function, blocks, keys)
         if not self.persist:
             futures = self.client.compute(futures, retries=self.retries)
-        numbers = {future.key: number for number, future in enumerate(futures)}
-        found: list[Any] = [None] * len(futures)
+        called = {future.key: name for future, name in zip(futures, names, strict=False)}
+        found: dict[str, Any] = {}
         try:
-            for batch in self._arrivals(futures):
+            for batch in self._all_at_once(futures) if arrived is None else self._arrivals(futures):
                 for future in batch:
-                    if future.status != "finished":
-                        raise self._refusal(names[numbers[future.key]], future)
-                if arrived is None:
-                    continue
+                    if future.status not in ("pending", "finished"):
+                        raise self._refusal(called[future.key], future)
                 for future, result in zip(batch, self._gathered(batch), strict=True):
-                    found[numbers[future.key]] = result
-                    arrived(result)
-            if arrived is None:
-                found = self._gathered(futures)
+                    found[future.key] = result
+                    if arrived is not None:
+                        arrived(result)
         finally:
             for future in futures:
                 future.release()
-        return found
+        return [found[key] for key in keys]
+
+    def _all_at_once(self, futures: list[Any]) -> Iterator[list[Any]]:
+        """All futures when all have come to an end or one has failed: less work than one by one."""
+        self._heard_of_workers()
+        with self.client.as_current():  # the default one may be another client of this process
+            while True:
+                try:
+                    wait(futures, timeout=WAIT_SECONDS)
+                    break
+                except CancelledError:
+                    break
+                except TimeoutError:
+                    if any(future.status not in ("pending", "finished") for future in futures):
+                        break
+                    self._look()
+        yield futures
 
     def _arrivals(self, futures: list[Any]) -> Iterator[list[Any]]:
         """Futures that have come to an end, as they do; an error when nobody answers any more."""

@@ -23,6 +23,9 @@ from ordspan.learners.mixing import mix
 
 LEARNS_IN_PASSES = (OrdinalPA, PRank, MulticlassPerceptron, MulticlassPA)
 WEIGHTS = ("rows", "updates")
+MOST_BYTES = 1 << 18
+"""Up to here the model goes to every block with its task, which is quicker than for the workers to
+fetch it once each."""
 
 
 class Progress(NamedTuple):
@@ -297,7 +300,9 @@ def _one_round(
 ) -> list[Learned | None]:
     """What every block has learned from the model's memory, in the order of the blocks."""
     label = f"ordspan-round-{number}"
-    start = cluster.place(model, f"{label}-start-{cluster.token}")
+    start = model
+    if model._learner.memory.nbytes * len(blocks.rows) > MOST_BYTES:
+        start = cluster.place(model, f"{label}-start-{cluster.token}")
     work = [
         (start, X, y, None if seed is None else (seed, number, block))
         for block, (X, y) in enumerate(zip(blocks.rows, blocks.labels, strict=True))
