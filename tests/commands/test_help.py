@@ -7,6 +7,9 @@ import pytest
 
 from commands.tables import ask, ratings, write_table
 from ordspan.cli import app
+from ordspan.data.files.chunks import POLICIES
+from ordspan.data.files.reading import FORMATS
+from ordspan.learners.linear import METRICS, SOLVERS, VARIANTS
 
 EPILOGS = {
     command.name or command.callback.__name__: command.epilog for command in app.registered_commands
@@ -52,3 +55,26 @@ def test_shells_can_complete():
     shown = ask("--help").output
     assert "--install-completion" in shown
     assert "--show-completion" in shown
+
+
+@pytest.mark.parametrize(
+    ("option", "known"),
+    [
+        ("--variant", VARIANTS),
+        ("--solver", SOLVERS),
+        ("--metric", METRICS),
+        ("--format", FORMATS),
+        ("--on-bad-row", POLICIES),
+        ("--checkpoint-every", ["100000", "30s", "5m"]),
+    ],
+)
+def test_a_word_that_an_option_does_not_know_is_wrong_usage(option, known, tmp_path):
+    """Words that the library knows get as far as the file, which is missing."""
+    rest = ["train", tmp_path / "missing.csv", "--label", "y", "--model", tmp_path / "m"]
+    wrong = ask(*rest, option, "nonsense")
+    assert wrong.exit_code == 2
+    assert all(word in wrong.output for word in ("nonsense", *known))
+    for word in known:
+        right = ask(*rest, option, word)
+        assert right.exit_code == 1
+        assert "no such file" in right.output

@@ -12,6 +12,18 @@ import typer
 if TYPE_CHECKING:
     from ordspan.data.files.reading import FileOptions
 
+
+def one_of(*words: str, help: str) -> Any:
+    """An option that takes one of some words; another one is wrong usage."""
+
+    def check(given: str | None) -> str | None:
+        if given is not None and given not in words:
+            raise typer.BadParameter(f"{given!r} is not one of {', '.join(words)}")
+        return given
+
+    return typer.Option(help=help, callback=check, autocompletion=lambda: list(words))
+
+
 Files = Annotated[
     list[str],
     typer.Argument(
@@ -40,7 +52,13 @@ Upper = Annotated[
 ]
 Format = Annotated[
     str | None,
-    typer.Option(help="csv, jsonl, parquet or svmlight; left out, the name's ending decides."),
+    one_of(
+        "csv",
+        "jsonl",
+        "parquet",
+        "svmlight",
+        help="csv, jsonl, parquet or svmlight; left out, the name's ending decides.",
+    ),
 ]
 Delimiter = Annotated[str, typer.Option(help="What separates the fields of a CSV file.")]
 SameDelimiter = Annotated[
@@ -51,7 +69,10 @@ ZeroBased = Annotated[
     bool, typer.Option("--zero-based", help="svmlight indices begin at 0, not at 1.")
 ]
 OnBadRow = Annotated[
-    str, typer.Option(help="raise: end with a message; skip: leave bad rows out and count them.")
+    str,
+    one_of(
+        "raise", "skip", help="raise: end with a message; skip: leave bad rows out, count them."
+    ),
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="Print one machine-readable object.")]
 
@@ -93,12 +114,20 @@ def read_interval(text: str) -> tuple[int, float]:
     match = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*(s|m|h)?\s*", text)
     if not match or (match[2] is None and "." in match[1]) or float(match[1]) == 0:
         raise ValueError(
-            f"--checkpoint-every takes rows, such as 100000, or a time, such as 30s, 5m or 1h; "
-            f"got {text!r}"
+            f"{text!r} is neither rows, such as 100000, nor a time, such as 30s, 5m or 1h"
         )
     if match[2] is None:
         return int(match[1]), 0.0
     return 0, float(match[1]) * {"s": 1, "m": 60, "h": 3600}[match[2]]
+
+
+def checked_interval(given: str) -> str:
+    """The words of an interval; others are wrong usage."""
+    try:
+        read_interval(given)
+    except ValueError as error:
+        raise typer.BadParameter(str(error)) from None
+    return given
 
 
 def draw(bar: Any, task: Any, told: str, share: float | None) -> None:

@@ -48,16 +48,22 @@ def train(
     standardise: Annotated[
         bool, typer.Option(help="Centre and scale numbers by running mean and spread.")
     ] = True,
-    variant: Annotated[str, typer.Option(help="PA, PA-I or PA-II.")] = "PA-I",
+    variant: Annotated[str, o.one_of("PA", "PA-I", "PA-II", help="PA, PA-I or PA-II.")] = "PA-I",
     c: Annotated[float, typer.Option("--C", "-C", help="Aggressiveness of PA-I and PA-II.")] = 0.1,
     average: Annotated[
         bool, typer.Option(help="Predict with the average of all iterates, or with the last.")
     ] = True,
-    solver: Annotated[str, typer.Option(help="exact, or sca: the paper's printed search.")] = (
-        "exact"
-    ),
+    solver: Annotated[
+        str, o.one_of("exact", "sca", help="exact, or sca: the paper's printed search.")
+    ] = "exact",
     metric: Annotated[
-        str, typer.Option(help="identity, balanced or diagonal: in which steps are short.")
+        str,
+        o.one_of(
+            "identity",
+            "balanced",
+            "diagonal",
+            help="identity, balanced or diagonal: in which steps are short.",
+        ),
     ] = "identity",
     passes: Annotated[int, typer.Option(min=1, help="How often to walk over the files.")] = 1,
     shuffle_buffer: Annotated[
@@ -65,7 +71,11 @@ def train(
     ] = 0,
     seed: Annotated[int, typer.Option(min=0, help="Seed of the shuffling.")] = 0,
     checkpoint_every: Annotated[
-        str, typer.Option(help="Rows (100000) or time (30s, 5m) between checkpoints.")
+        str,
+        typer.Option(
+            help="Rows (100000) or time (30s, 5m) between checkpoints.",
+            callback=o.checked_interval,
+        ),
     ] = "60s",
     resume: Annotated[
         bool, typer.Option("--resume", help="Go on from the last checkpoint of this model.")
