@@ -519,11 +519,17 @@ def test_the_dashboard_shows_named_tasks(client, monkeypatch):
         assert any(str(name).startswith(wanted) for name in names), wanted
 
 
-def test_nothing_is_left_on_the_cluster(client):
-    fit(client, OrdinalPA(), lazy(X), lazy(Y), rounds=2)
+@pytest.mark.parametrize("labels", [Y, np.full(len(Y), 9)], ids=["fitted", "refused"])
+def test_nothing_is_left_on_the_cluster(client, labels):
+    error = None
+    try:
+        fit(client, OrdinalPA(), lazy(X), lazy(labels), rounds=2, classes=CLASSES)
+    except ValueError as refusal:
+        error = refusal  # and all that its traceback refers to
+    assert (error is None) == (labels is Y)
     deadline = time.monotonic() + 10 + BUSY
-    while client.run_on_scheduler(lambda dask_scheduler: len(dask_scheduler.tasks)):
-        assert time.monotonic() < deadline
+    while left := client.run_on_scheduler(lambda dask_scheduler: list(dask_scheduler.tasks)):
+        assert time.monotonic() < deadline, left
         time.sleep(0.05)
 
 

@@ -43,6 +43,7 @@ class Cluster:
         self.retries = retries
         self.persist = persist
         self.token = uuid.uuid4().hex[:8]
+        self._kept: list[Any] = []
         self._wait_for_a_worker()
 
     def _wait_for_a_worker(self) -> None:
@@ -59,7 +60,16 @@ class Cluster:
 
     def keep(self, blocks: list[Delayed]) -> list[Any]:
         """The blocks, on the workers from now on unless each round is to make them anew."""
-        return list(self.client.compute(blocks, retries=self.retries)) if self.persist else blocks
+        if not self.persist:
+            return blocks
+        futures: list[Any] = self.client.compute(blocks, retries=self.retries)
+        self._kept += futures
+        return futures
+
+    def release(self) -> None:
+        """Let go of the blocks that were kept, also where an error still refers to them."""
+        for future in self._kept:
+            future.release()
 
     def place(self, value: Any, key: str) -> Any:
         """A value as a task: unlike scattered data, Dask makes it anew where its worker dies."""

@@ -182,8 +182,13 @@ def fit(
     cluster = Cluster(client, timeout=timeout, retries=retries, persist=persist)
     given = estimator.classes if classes is None else classes
     options = FileOptions(label, lower, upper, features, tuple(drop))
-    blocks = blocks_of(cluster, X, y, given, options)
-    return fit_blocks(cluster, estimator, blocks, rounds, weights, shuffle, checkpoint, progress)
+    try:
+        blocks = blocks_of(cluster, X, y, given, options)
+        return fit_blocks(
+            cluster, estimator, blocks, rounds, weights, shuffle, checkpoint, progress
+        )
+    finally:
+        cluster.release()
 
 
 def fit_blocks(
