@@ -257,8 +257,6 @@ def test_a_truncated_file_is_told_and_writes_nothing(model, tmp_path, name):
         (["--keep", "rank"], "cannot keep a column 'rank': one of that name is written anyway"),
         (["--where", "--keep", "line"], "cannot keep a column 'line'"),
         (["--keep", "ID"], "no column 'ID', which --keep asks for; there are id, size, age, town"),
-        (["--on-bad-row", "mend"], "on_bad_row must be raise or skip, got 'mend'"),
-        (["--format", "excel"], "unknown format 'excel'"),
         (["--model", "none"], "none: no such model file; ordspan train writes one"),
         (["--model", "folder.csv"], "folder.csv is a folder; give the name of a model file"),
         (["--model", "new.csv"], "new.csv is not an ordspan model file"),
