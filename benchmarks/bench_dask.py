@@ -144,12 +144,6 @@ def train(client: Client, data: tuple[da.Array, da.Array], rounds: int = ROUNDS)
     return fit(client, OrdinalPA(classes=CLASSES), *data, rounds=rounds)
 
 
-def local_cluster(n_workers: int) -> LocalCluster:
-    return LocalCluster(
-        n_workers=n_workers, threads_per_worker=1, memory_limit=0, dashboard_address=":0"
-    )
-
-
 def error_of(model: OrdinalPA, test: np.ndarray) -> float:
     return -model.score(np.ascontiguousarray(test[:, :WIDTH]), grades(test))
 
@@ -182,7 +176,12 @@ def mixing_seconds() -> float:
 @contextlib.contextmanager
 def cluster_of(n_workers: int) -> Iterator[Client]:
     """A cluster that is alone on the machine: an idle one beside it takes a tenth of a core."""
-    with local_cluster(n_workers) as cluster, Client(cluster) as client:
+    with (
+        LocalCluster(
+            n_workers=n_workers, threads_per_worker=1, memory_limit=0, dashboard_address=":0"
+        ) as cluster,
+        Client(cluster) as client,
+    ):
         yield client
 
 
