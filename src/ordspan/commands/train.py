@@ -42,7 +42,7 @@ from ordspan.tabular import TabularModel
 
 CHECKPOINT_ENDING = ".checkpoint"
 DEFAULT_SECONDS = 60.0
-ROWS_AT_ONCE = 1 << 11
+ROWS_AT_ONCE = 1 << 13
 """Scaled and learned together: few enough to stay in the processor's cache."""
 
 

@@ -17,8 +17,10 @@ import numpy as np
 from llvmlite import ir
 from numba import njit, types
 from numba.core import cgutils
-from numba.extending import intrinsic, overload
+from numba.extending import intrinsic
 from numpy.typing import NDArray
+
+from ordspan.core.compiling import borrowed
 
 HARD, CAPPED, SOFT, SCA_HARD, SCA_CAPPED, SCA_SOFT, PRANK = range(7)
 PERCEPTRON, CLASSES_HARD, CLASSES_CAPPED, CLASSES_SOFT = range(7, 11)
@@ -763,33 +765,6 @@ def learn_classes(weights, counts, scratch, rule, strength, values, columns, low
             counts[1] += 1.0
     counts[0] += 1.0
     return rank
-
-
-@intrinsic
-def uncounted(typing_context, array):
-    """An array without an owner to be told who uses it."""
-
-    def codegen(context, builder, signature, args):
-        view = context.make_array(array)(context, builder, args[0])
-        for owner in ("meminfo", "parent"):
-            setattr(view, owner, cgutils.get_null_value(getattr(view, owner).type))
-        return view._getvalue()
-
-    return array(array), codegen
-
-
-def borrowed(array):
-    """The same array, but nobody counts who uses it: counting costs more than a step.
-
-    For arguments only: the caller of the function holds on to them.
-    """
-    return array
-
-
-@overload(borrowed)
-def borrowed_in_compiled_code(array):
-    """Tell the compiler; plain Python does not count like this."""
-    return lambda array: uncounted(array)
 
 
 @njit(cache=True, nogil=True)

@@ -36,7 +36,7 @@ class Chunk:
     """Consecutive rows of one file, as columns.
 
     Where ``matrix`` is there, it holds the numbers: a CSR matrix of svmlight rows, or an array with
-    the number columns of a CSV file, which the table then does not hold.
+    the number columns of a CSV or Parquet file, which the table then does not hold.
     """
 
     path: str

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ordspan.data.files.ahead import ahead
 from ordspan.data.files.chunks import (
@@ -19,6 +21,7 @@ from ordspan.data.files.chunks import (
     not_a_number,
 )
 from ordspan.data.files.lines import FileError, moment
+from ordspan.data.files.parquet_pages import PageWalk, Unusual
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -49,6 +52,7 @@ class ParquetFile:
             raise FileError(f"{path}: the file has columns, but no rows")
         self._schema = self._file.schema_arrow
         self.names = self._schema.names
+        self.numbers_in_table = False  # whether the table must hold the numbers, too
 
     def kinds(self) -> dict[str, str]:
         """What each column holds."""
@@ -61,23 +65,53 @@ class ParquetFile:
         import pyarrow as pa
 
         groups, row = self._groups_from(place.start)
-        batches = self._file.iter_batches(
-            batch_rows(len(numbers) + len(texts)),
-            row_groups=groups,
-            columns=[*numbers, *texts],
-            use_threads=False,
-        )
         try:
-            for batch in ahead(batches):
+            for batch, matrix in ahead(self._batches(numbers, texts, groups)):
                 moment.pass_by()
                 skip = min(max(place.start - row, 0), batch.num_rows)
                 first, row = row + skip, row + batch.num_rows
                 if skip < batch.num_rows:
-                    yield self._chunk(batch.slice(skip), first, numbers, bad)
+                    rows = None if matrix is None else matrix[skip:]
+                    yield self._chunk(batch.slice(skip), rows, first, numbers, bad)
         except (pa.ArrowInvalid, OSError) as error:
             raise FileError(
                 f"{self.path}, after row {row}: damaged ({error}); copy it anew"
             ) from None
+        if row < self._file.metadata.num_rows:
+            raise FileError(
+                f"{self.path}, after row {row}: damaged, rows are missing; copy it anew"
+            )
+
+    def _batches(
+        self, numbers: Sequence[str], texts: Sequence[str], groups: list[int]
+    ) -> Iterator[tuple[pa.RecordBatch, NDArray[Any] | None]]:
+        """Rows of row groups: as columns, and their numbers as a matrix where that can be had."""
+        n_rows = batch_rows(len(numbers) + len(texts))
+        done = 0
+        if not self.numbers_in_table:
+            with (
+                contextlib.suppress(Unusual),
+                PageWalk(self._file, self.path, numbers, groups) as pages,
+            ):
+                for batch in self._columns(texts, groups, n_rows):
+                    yield batch, pages.take(batch.num_rows)
+                    done += batch.num_rows
+                pages.end()
+                return
+        for batch in self._columns([*numbers, *texts], groups, n_rows):
+            skip = min(done, batch.num_rows)
+            done -= skip
+            if skip < batch.num_rows:
+                yield batch.slice(skip), None
+
+    def _columns(
+        self, names: Sequence[str], groups: list[int], n_rows: int
+    ) -> Iterator[pa.RecordBatch]:
+        """Columns of row groups, so many rows at a time."""
+        batches: Iterator[pa.RecordBatch] = self._file.iter_batches(
+            n_rows, row_groups=groups, columns=names, use_threads=False
+        )
+        return batches
 
     def _groups_from(self, start: int) -> tuple[list[int], int]:
         """The row groups that hold row ``start`` and later ones, and the first row of the first."""
@@ -89,7 +123,12 @@ class ParquetFile:
         return list(range(first, len(sizes))), int(ends[first - 1]) if first else 0
 
     def _chunk(
-        self, batch: pa.RecordBatch, first: int, numbers: Sequence[str], bad: BadRows
+        self,
+        batch: pa.RecordBatch,
+        matrix: NDArray[Any] | None,
+        first: int,
+        numbers: Sequence[str],
+        bad: BadRows,
     ) -> Chunk:
         import pyarrow as pa
 
@@ -100,7 +139,7 @@ class ParquetFile:
                 floats = self._as_floats(table.column(i), field, faults)
                 table = table.set_column(i, field.name, floats)
         rows = np.arange(first + 1, first + 1 + batch.num_rows)
-        chunk = Chunk(self.path, "row", rows, Place(first, 1), table)
+        chunk = Chunk(self.path, "row", rows, Place(first, 1), table, matrix)
         return chunk.only(bad.drop(chunk, faults)) if faults else chunk
 
     def _as_floats(

@@ -329,7 +329,7 @@ class RowReader:
             reader, self.first = self.first, None
         else:
             reader = open_file(self.files[number], self.options)
-        if isinstance(reader, CsvFile):
+        if isinstance(reader, CsvFile | ParquetFile):
             reader.numbers_in_table = not set(self.extra).isdisjoint(self.recipe.numbers)
         wanted = [*self.recipe.numbers, *self._texts(reader)]
         if self.recipe.n_sparse:

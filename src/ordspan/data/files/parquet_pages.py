@@ -1,0 +1,284 @@
+"""Number columns of a Parquet file straight as a matrix, page by page.
+
+pyarrow reads a column at a time, and a learner wants rows: to turn the one into the other takes as
+long as to learn. Here both are one walk. It knows plain pages and pages with a dictionary, of
+floats and whole numbers without missing values, which is what most writers make of such columns; at
+the first page that is anything else it raises `Unusual`, and its caller goes on with pyarrow.
+"""
+
+from __future__ import annotations
+
+import os
+from collections import deque
+from collections.abc import Sequence
+from io import FileIO
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ordspan.core import pages
+
+if TYPE_CHECKING:
+    from pyarrow import parquet
+
+HEADER_READ, MOST_READ = 1 << 10, 1 << 17
+"""Bytes to read at once: enough for a header, and at most so many before the header is known."""
+
+MOST_BYTES = 1 << 29
+"""Of the open pages of all columns together, and of their dictionaries."""
+
+SPARE, LINE = 8, 64
+"""Bytes behind each page, whose last places are read as parts of words; and of a cache line."""
+
+SNAPPY, ZSTD = "SNAPPY", "ZSTD"
+SMALL_NUMBERS = ("int8", "uint8", "int16", "uint16", "int32")
+KINDS: dict[str, tuple[str, int, np.dtype[Any]]] = {
+    "float": ("FLOAT", pages.SINGLES, np.dtype(np.float32)),
+    "double": ("DOUBLE", pages.DOUBLES, np.dtype(np.float64)),
+    "int64": ("INT64", pages.LONGS, np.dtype(np.int64)),
+    **dict.fromkeys(SMALL_NUMBERS, ("INT32", pages.SHORTS, np.dtype(np.int32))),
+}
+"""Arrow's name of a type: how it is stored, what its plain pages hold, and what one value is."""
+
+NO_KIND: tuple[str, int, np.dtype[Any]] = ("", -1, np.dtype(np.float64))
+
+
+class Unusual(Exception):  # noqa: N818 - the name says what is the matter
+    """Something that only pyarrow can read, or can say what is wrong with it."""
+
+
+class Column:
+    """One number column, and how far its pages in a row group have been read."""
+
+    def __init__(self, leaf: int, arrow_type: str, told: parquet.ColumnSchema) -> None:
+        stored, self.kind, self.dtype = KINDS.get(arrow_type, NO_KIND)
+        if told.physical_type != stored or told.max_repetition_level:
+            raise Unusual
+        self._leaf = leaf
+        self.has_levels = told.max_definition_level == 1
+        self.at = self.end = 0
+        self.next_read = HEADER_READ
+        self.packing, self.codec = "", None
+
+    def begin(self, group: Any) -> None:
+        """Stand before the first page of a row group."""
+        import pyarrow as pa
+
+        told = group.column(self._leaf)
+        self.packing = told.compression
+        if self.packing not in ("UNCOMPRESSED", SNAPPY, ZSTD):
+            raise Unusual
+        packed = self.packing in (SNAPPY, ZSTD)
+        self.codec = pa.Codec(self.packing.lower()) if packed else None
+        self.at = told.data_page_offset
+        if told.has_dictionary_page and 0 < told.dictionary_page_offset < self.at:
+            self.at = told.dictionary_page_offset
+        self.end = self.at + told.total_compressed_size
+        self.next_read = HEADER_READ
+
+    def unpacked(self, content: NDArray[np.uint8], size: int) -> NDArray[np.uint8]:
+        """What a page holds."""
+        import pyarrow as pa
+
+        if self.packing == SNAPPY and pages.varint(content, 0)[0] != size:
+            raise Unusual  # pyarrow's codec would fill what is missing with anything
+        if self.codec is not None:
+            try:
+                buffer = self.codec.decompress(pa.py_buffer(content), size)
+            except (pa.ArrowException, OSError):
+                raise Unusual from None
+            content = np.frombuffer(buffer, dtype=np.uint8)
+        if content.size != size:
+            raise Unusual
+        return content
+
+    def values(self, content: NDArray[np.uint8], n_values: int) -> NDArray[Any]:
+        """The values of a plain page."""
+        n_bytes = n_values * self.dtype.itemsize
+        if n_bytes > content.size:
+            raise Unusual
+        return content[:n_bytes].view(self.dtype)
+
+
+def _columns(file: parquet.ParquetFile, names: Sequence[str]) -> list[Column]:
+    """The columns of that name, none of which may be nested or share its name."""
+    schema, fields = file.schema, file.schema_arrow
+    leaves = {schema.column(j).path: j for j in range(len(schema))}
+    arrow_types = {field.name: str(field.type) for field in fields}
+    all_different = len(leaves) == len(schema) and len(arrow_types) == len(fields)
+    if not names or not all_different or not leaves.keys() >= set(names):
+        raise Unusual
+    return [Column(leaves[n], arrow_types[n], schema.column(leaves[n])) for n in names]
+
+
+class Lease:
+    """Memory on loan to an array: back in its pool when no array refers to it any more.
+
+    New memory would have to be cleared by the system each time, which takes as long as to fill it.
+    """
+
+    def __init__(self, memory: NDArray[Any], pool: deque[NDArray[Any]]) -> None:
+        self._memory, self._pool = memory, pool
+        self.__array_interface__ = memory.__array_interface__
+
+    def __del__(self) -> None:
+        self._pool.append(self._memory)
+
+
+def read_at(file: FileIO, at: int, place: NDArray[np.uint8]) -> int:
+    """Fill memory with the bytes of a file from some place on; how many there were."""
+    if hasattr(os, "preadv"):  # one call: each lets other threads in, and has to wait for them
+        return os.preadv(file.fileno(), [place.data], at)
+    file.seek(at)
+    return file.readinto(place.data)
+
+
+class PageWalk:
+    """Walks over number columns of some row groups; `take` gives the next rows."""
+
+    def __init__(
+        self, file: parquet.ParquetFile, path: str, names: Sequence[str], groups: Sequence[int]
+    ) -> None:
+        self._columns = _columns(file, names)
+        self._groups = (file.metadata.row_group(group) for group in groups)
+        singles = all(column.kind == pages.SINGLES for column in self._columns)
+        self.dtype = np.dtype(np.float32 if singles else np.float64)
+        self._state = np.zeros((len(names), pages.N_STATE), dtype=np.int64)
+        self._tile = np.empty((len(names), pages.TILE + 1), dtype=self.dtype)
+        self._entries = np.empty(0, dtype=self.dtype)
+        self._read = np.empty(MOST_READ, dtype=np.uint8)
+        self._pages = np.empty((len(names), 0), dtype=np.uint8)
+        self._make_room(0)
+        self._pool: deque[NDArray[Any]] = deque()
+        self._path = Path(path)
+
+    def __enter__(self) -> Self:
+        self._file = self._path.open("rb", buffering=0)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._file.close()
+
+    def take(self, n_rows: int) -> NDArray[Any]:
+        """The next rows."""
+        rows = self._room_for(n_rows)
+        done = 0
+        while done < n_rows:
+            for j in np.flatnonzero(self._state[:, pages.LEFT] == 0).tolist():
+                self._turn_page(j)
+            n = min(n_rows - done, int(self._state[:, pages.LEFT].min()))
+            part = rows[done : done + n]
+            if not pages.fill(self._state, self._views, self._entries, self._tile, part):
+                raise Unusual
+            done += n
+        return rows
+
+    def end(self) -> None:
+        """Make sure that nothing is left, as it would be where columns are of different length."""
+        if self._state[:, pages.LEFT].any() or any(c.at != c.end for c in self._columns):
+            raise Unusual
+
+    def _room_for(self, n_rows: int) -> NDArray[Any]:
+        memory = self._pool.pop() if self._pool else None
+        if memory is None or len(memory) < n_rows:
+            memory = np.empty((n_rows, len(self._columns)), dtype=self.dtype)
+        return np.asarray(Lease(memory, self._pool))[:n_rows]
+
+    def _turn_page(self, j: int) -> None:
+        """Open the next page of a column that holds values."""
+        while self._state[j, pages.LEFT] == 0:
+            if self._columns[j].at == self._columns[j].end:
+                self._open_group()
+            self._open_page(j)
+
+    def _open_group(self) -> None:
+        """Go on to the next row group, which all columns must do together."""
+        self.end()
+        group = next(self._groups, None)
+        if group is None:
+            raise Unusual
+        for column in self._columns:
+            column.begin(group)
+        self._open_dictionaries()
+
+    def _open_dictionaries(self) -> None:
+        """Read the dictionaries, which stand before the other pages of a row group."""
+        heads = [self._head(column) for column in self._columns]
+        sizes = [h[pages.N_VALUES] if h[pages.PAGE] == pages.DICTIONARY_PAGE else 0 for h in heads]
+        if sum(sizes) * self.dtype.itemsize > MOST_BYTES:
+            raise Unusual
+        if sum(sizes) > self._entries.size:
+            self._entries = np.empty(sum(sizes), dtype=self.dtype)
+        self._state[:, pages.N_ENTRIES] = sizes
+        self._state[:, pages.FIRST] = np.cumsum(sizes) - sizes
+        for column, size, first in zip(
+            self._columns, sizes, self._state[:, pages.FIRST].tolist(), strict=True
+        ):
+            if size:
+                head, content = self._next_page(column)
+                if head[pages.ENCODING] not in (pages.PLAIN, pages.OLD_CODED):
+                    raise Unusual
+                self._entries[first : first + size] = column.values(content, size)
+
+    def _open_page(self, j: int) -> None:
+        """Take the next page of a column as the one to read from."""
+        column = self._columns[j]
+        head, content = self._next_page(column)
+        levels_known = not column.has_levels or head[pages.LEVELS] == pages.RUNS
+        begin = -1
+        if head[pages.PAGE] == pages.DATA_PAGE and levels_known:
+            n_values, encoding = head[pages.N_VALUES], head[pages.ENCODING]
+            begin = pages.open_page(
+                self._state, j, content, n_values, encoding, column.kind, column.has_levels
+            )
+        if begin < 0:
+            raise Unusual
+        self._make_room(content.size)
+        self._pages[j, : content.size - begin] = content[begin:]
+
+    def _next_page(self, column: Column) -> tuple[list[int], NDArray[np.uint8]]:
+        """Header and content of the page at which a column stands, and step over it."""
+        head = self._head(column)
+        size = head[pages.HEAD] + head[pages.PACKED]
+        if column.at + size > column.end:
+            raise Unusual
+        self._load(column.at, min(column.next_read, size), size)
+        content = self._read[head[pages.HEAD] : size]
+        column.at += size
+        column.next_read = min(max(size, HEADER_READ), MOST_READ)
+        return head, column.unpacked(content, head[pages.UNPACKED])
+
+    def _head(self, column: Column) -> list[int]:
+        """The header of the page at which a column stands."""
+        size = column.next_read = min(column.next_read, column.end - column.at)
+        self._load(column.at, 0, size)
+        head: list[int] = pages.page_header(self._read[:size]).tolist()
+        largest = max(head[pages.PACKED], head[pages.UNPACKED], head[pages.N_VALUES])
+        if not head[pages.HEAD] or min(head) < 0 or largest > MOST_BYTES:
+            raise Unusual
+        return head
+
+    def _load(self, at: int, begin: int, end: int) -> None:
+        """Bring the bytes ``begin`` to ``end`` behind a place of the file to memory."""
+        if end > self._read.size:
+            self._read = np.concatenate([self._read, np.empty(end, dtype=np.uint8)])
+        if begin < end and read_at(self._file, at + begin, self._read[begin:end]) < end - begin:
+            raise Unusual
+
+    def _make_room(self, n_bytes: int) -> None:
+        """Let every column have a page of so many bytes."""
+        n_columns, there = self._pages.shape
+        if n_bytes + SPARE <= there:
+            return
+        # an odd number of lines apart: at multiples of a power of two they would share their
+        # places in the cache
+        wide = (n_bytes + n_bytes // 8 + SPARE) // (2 * LINE) * (2 * LINE) + 3 * LINE
+        if wide * n_columns > MOST_BYTES:
+            raise Unusual
+        wider = np.empty((n_columns, wide), dtype=np.uint8)
+        wider[:, :there] = self._pages
+        self._pages = wider
+        dtypes = (np.uint8, np.uint32, np.float32, np.float64, np.int32, np.int64)
+        self._views = tuple(wider.view(dtype) for dtype in dtypes)
