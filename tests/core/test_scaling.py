@@ -16,8 +16,8 @@ def both(walk):
 
 @both(scaling.learn_dense)
 def test_each_row_is_scaled_by_the_rows_up_to_it(walk):
-    state, out = np.zeros((scaling.N_PARTS, 4)), np.empty(ROWS.shape)
-    walk(state, ROWS, out)
+    state, out = np.zeros((scaling.N_PARTS, 4)), ROWS.copy()
+    walk(state, out)
     for i in range(1, len(ROWS)):
         expected = StandardScaler().fit(ROWS[: i + 1]).transform(ROWS[i : i + 1])[0]
         np.testing.assert_allclose(out[i], expected, atol=1e-12)
@@ -28,8 +28,8 @@ def test_after_many_rows_the_spread_is_looked_at_seldom():
     rows = np.random.default_rng(1).normal(3.0, 2.0, size=(1300, 3))
     rows[:, 1] = 7.0
     rows[1150, 1:] = 1e6  # where the spread known is 0, and where it is far too small
-    state, out = np.zeros((scaling.N_PARTS, 3)), np.empty(rows.shape)
-    scaling.learn_dense(state, rows, out)
+    state, out = np.zeros((scaling.N_PARTS, 3)), rows.copy()
+    scaling.learn_dense(state, out)
     for i in range(scaling.EVERY_ROW, len(rows)):
         seen = rows[: i + 1]
         known = StandardScaler().fit(seen[: len(seen) // scaling.SELDOM * scaling.SELDOM])
@@ -45,7 +45,7 @@ def test_after_many_rows_the_spread_is_looked_at_seldom():
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 def test_later_rows_are_scaled_by_what_is_known(walk, dtype):
     state = np.zeros((scaling.N_PARTS, 4))
-    scaling.learn_dense(state, ROWS, np.empty(ROWS.shape))
+    scaling.learn_dense(state, ROWS.copy())
     new = ROWS[::-1].astype(dtype)
     out = np.empty(new.shape)
     walk(state, new, out)
@@ -56,10 +56,10 @@ def test_later_rows_are_scaled_by_what_is_known(walk, dtype):
 def test_the_cuts_between_batches_leave_no_trace():
     rows = np.random.default_rng(2).normal(3.0, 2.0, size=(1200, 4))
     whole, parts = np.zeros((scaling.N_PARTS, 4)), np.zeros((scaling.N_PARTS, 4))
-    out, pieces = np.empty(rows.shape), np.empty(rows.shape)
-    scaling.learn_dense(whole, rows, out)
+    out, pieces = rows.copy(), rows.copy()
+    scaling.learn_dense(whole, out)
     for cut in (slice(0, 7), slice(7, 8), slice(8, 1100), slice(1100, 1200)):
-        scaling.learn_dense(parts, rows[cut], pieces[cut])
+        scaling.learn_dense(parts, pieces[cut])
     np.testing.assert_array_equal(out, pieces)
     np.testing.assert_array_equal(whole, parts)
 

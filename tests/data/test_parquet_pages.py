@@ -78,6 +78,7 @@ def test_rows_are_those_that_pyarrow_reads(tmp_path, monkeypatch, seed):
     rows, chunks, walked = read(tmp_path / "a.parquet", names, start, texts=texts)
     wanted = as_pyarrow_reads(table, names)[start:]
     assert all(walked)
+    assert len(chunks) <= -(-table.num_rows // parquet_file.MOST_ROWS)  # also of small row groups
     assert rows.dtype == wanted.dtype
     assert_array_equal(rows, wanted)
     numbers = np.concatenate([chunk.numbers for chunk in chunks])

@@ -18,8 +18,8 @@ FAST = {"reassoc", "contract", "nsz"}
 
 
 @njit(cache=True, nogil=True, fastmath=FAST)
-def learn_dense(state, rows, out):
-    """Take rows in one after the other; centre and scale each by the rows up to and with it.
+def learn_dense(state, rows):
+    """Take rows in one after the other; centre and scale each by the rows up to it, in place.
 
     A feature that has not varied becomes 0. The spread may be that of up to SELDOM rows before; no
     value comes out larger than the root of the number of rows before it, which is the most it
@@ -39,7 +39,7 @@ def learn_dense(state, rows, out):
                 mean[j] += step * share
                 spread[j] += step * (value - mean[j])
                 scale[j] = sqrt(n / spread[j]) if spread[j] > 0.0 else 0.0
-                out[i, j] = (value - mean[j]) * scale[j]
+                rows[i, j] = (value - mean[j]) * scale[j]
         else:
             for j in range(n_features):
                 value = np.float64(rows[i, j])
@@ -48,7 +48,7 @@ def learn_dense(state, rows, out):
                 spread[j] += step * (value - mean[j])
                 scaled = (value - mean[j]) * scale[j]
                 scaled = scaled if scaled < most else most
-                out[i, j] = scaled if scaled > -most else -most
+                rows[i, j] = scaled if scaled > -most else -most
     state[COUNT, :] = n
 
 

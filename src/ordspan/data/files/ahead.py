@@ -13,18 +13,21 @@ S = TypeVar("S")
 THREADS = 2
 
 
-def ahead(items: Iterator[T]) -> Iterator[T]:
-    """The items, the next of which is made in another thread while one is used.
+def ahead(items: Iterator[T], count: int = 1) -> Iterator[T]:
+    """The items, the next of which are made in another thread while one is used.
 
-    >>> list(ahead(iter("abc")))
+    >>> list(ahead(iter("abc"), 2))
     ['a', 'b', 'c']
     """
     end = object()
-    with ThreadPoolExecutor(1) as pool:
-        coming = pool.submit(next, items, end)
-        while (item := coming.result()) is not end:
-            coming = pool.submit(next, items, end)
+    pool = ThreadPoolExecutor(1)
+    try:
+        coming = deque(pool.submit(next, items, end) for _ in range(count))
+        while (item := coming.popleft().result()) is not end:
+            coming.append(pool.submit(next, items, end))
             yield item  # type: ignore[misc]
+    finally:
+        pool.shutdown(cancel_futures=True)
 
 
 def made_ahead(

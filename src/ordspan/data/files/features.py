@@ -95,32 +95,37 @@ class Scale:
 
     Each row is scaled by the rows up to and including it (after the first thousand its spread is
     looked at anew every 64 rows), so the result does not depend on how the rows were cut into
-    chunks. Sparse rows are divided by the root mean square of the
-    values present, and not centred, because centring would fill their zeros.
+    chunks. Sparse rows are divided by the root mean square of the values present, and not centred,
+    because centring would fill their zeros.
     """
 
     def __init__(self, n_features: int) -> None:
         self.state = np.zeros((scaling.N_PARTS, n_features))
 
     def learn(self, matrix: Any) -> Any:
-        """Take the rows in, one after the other, and scale each by what is known then."""
-        return self._scaled(matrix, learn=True)
+        """Take the rows in, one after the other, and scale each by what is known then.
+
+        Dense rows are scaled where they stand: to write them elsewhere would take longer.
+        """
+        if hasattr(matrix, "indptr"):
+            return self._scaled_values(matrix, learn=True)
+        if matrix.shape[1]:
+            scaling.learn_dense(self.state, matrix)
+        return matrix
 
     def apply(self, matrix: Any) -> Any:
         """Scale rows by what is known."""
-        return self._scaled(matrix, learn=False)
-
-    def _scaled(self, matrix: Any, learn: bool) -> Any:
         if hasattr(matrix, "indptr"):
-            values = matrix.data.astype(np.float64)
-            scaling.scale_sparse(self.state, values, matrix.indices, learn)
-            return type(matrix)((values, matrix.indices, matrix.indptr), shape=matrix.shape)
-        # learning from float32 rows, half the bytes to walk over count more than the last digits
-        scaled = np.empty(matrix.shape, matrix.dtype if learn else np.float64)
+            return self._scaled_values(matrix, learn=False)
+        scaled = np.empty(matrix.shape)
         if matrix.shape[1]:
-            walk = scaling.learn_dense if learn else scaling.scale_dense
-            walk(self.state, matrix, scaled)
+            scaling.scale_dense(self.state, matrix, scaled)
         return scaled
+
+    def _scaled_values(self, matrix: Any, learn: bool) -> Any:
+        values = matrix.data.astype(np.float64)
+        scaling.scale_sparse(self.state, values, matrix.indices, learn)
+        return type(matrix)((values, matrix.indices, matrix.indptr), shape=matrix.shape)
 
 
 def feature_rows(recipe: Recipe, chunk: Chunk) -> tuple[Any, dict[int, str]]:

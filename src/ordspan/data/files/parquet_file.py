@@ -26,7 +26,13 @@ from ordspan.data.files.parquet_pages import PageWalk, Unusual
 if TYPE_CHECKING:
     import pyarrow as pa
 
-BATCH_BYTES = 1 << 25
+COLUMN_BYTES, ROW_BYTES = 1 << 25, 1 << 23
+"""Of the rows that are read at a time, as columns by pyarrow and as rows by our own walk."""
+
+AHEAD = 2
+"""Batches that are read while one is learned: pages are turned for many rows at once, so that one
+batch may take much longer than another."""
+
 BUFFER_BYTES = 1 << 16  # of each column
 MOST_ROWS, FEWEST_ROWS = 1 << 16, 1 << 8
 
@@ -66,7 +72,7 @@ class ParquetFile:
 
         groups, row = self._groups_from(place.start)
         try:
-            for batch, matrix in ahead(self._batches(numbers, texts, groups)):
+            for batch, matrix in ahead(self._batches(numbers, texts, groups), AHEAD):
                 moment.pass_by()
                 skip = min(max(place.start - row, 0), batch.num_rows)
                 first, row = row + skip, row + batch.num_rows
@@ -86,18 +92,19 @@ class ParquetFile:
         self, numbers: Sequence[str], texts: Sequence[str], groups: list[int]
     ) -> Iterator[tuple[pa.RecordBatch, NDArray[Any] | None]]:
         """Rows of row groups: as columns, and their numbers as a matrix where that can be had."""
-        n_rows = batch_rows(len(numbers) + len(texts))
+        n_columns = len(numbers) + len(texts)
         done = 0
         if not self.numbers_in_table:
             with (
                 contextlib.suppress(Unusual),
                 PageWalk(self._file, self.path, numbers, groups) as pages,
             ):
-                for batch in self._columns(texts, groups, n_rows):
+                for batch in self._columns(texts, groups, batch_rows(n_columns, ROW_BYTES)):
                     yield batch, pages.take(batch.num_rows)
                     done += batch.num_rows
                 pages.end()
                 return
+        n_rows = batch_rows(n_columns, COLUMN_BYTES)
         for batch in self._columns([*numbers, *texts], groups, n_rows):
             skip = min(done, batch.num_rows)
             done -= skip
@@ -108,10 +115,18 @@ class ParquetFile:
         self, names: Sequence[str], groups: list[int], n_rows: int
     ) -> Iterator[pa.RecordBatch]:
         """Columns of row groups, so many rows at a time."""
-        batches: Iterator[pa.RecordBatch] = self._file.iter_batches(
-            n_rows, row_groups=groups, columns=names, use_threads=False
-        )
-        return batches
+        import pyarrow as pa
+
+        if names:
+            yield from self._file.iter_batches(
+                n_rows, row_groups=groups, columns=names, use_threads=False
+            )
+            return
+        # pyarrow would end each batch of no columns with its row group
+        total = sum(self._file.metadata.row_group(group).num_rows for group in groups)
+        for begin in range(0, total, n_rows):
+            rows = pa.StructArray.from_buffers(pa.struct([]), min(n_rows, total - begin), [None])
+            yield pa.RecordBatch.from_struct_array(rows)
 
     def _groups_from(self, start: int) -> tuple[list[int], int]:
         """The row groups that hold row ``start`` and later ones, and the first row of the first."""
@@ -164,13 +179,13 @@ class ParquetFile:
         return pa.chunked_array([pa.array(numbers, type=pa.float64())])
 
 
-def batch_rows(n_columns: int) -> int:
-    """How many rows to read at a time: many, because each costs a call for every column.
+def batch_rows(n_columns: int, n_bytes: int) -> int:
+    """How many rows to read at a time: many, because each batch costs a call for every column.
 
-    >>> batch_rows(3), batch_rows(136), batch_rows(50_000)
+    >>> batch_rows(3, 1 << 25), batch_rows(136, 1 << 25), batch_rows(50_000, 1 << 25)
     (65536, 30840, 256)
     """
-    return min(MOST_ROWS, max(FEWEST_ROWS, BATCH_BYTES // (8 * max(1, n_columns))))
+    return min(MOST_ROWS, max(FEWEST_ROWS, n_bytes // (8 * max(1, n_columns))))
 
 
 def _needs_cast(dtype: pa.DataType) -> bool:

@@ -11,7 +11,7 @@ from __future__ import annotations
 import os
 from collections import deque
 from collections.abc import Sequence
-from io import FileIO
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ordspan.core import pages
+from ordspan.data.files.ahead import THREADS
 
 if TYPE_CHECKING:
     from pyarrow import parquet
@@ -127,12 +128,48 @@ class Lease:
         self._pool.append(self._memory)
 
 
-def read_at(file: FileIO, at: int, place: NDArray[np.uint8]) -> int:
-    """Fill memory with the bytes of a file from some place on; how many there were."""
-    if hasattr(os, "preadv"):  # one call: each lets other threads in, and has to wait for them
-        return os.preadv(file.fileno(), [place.data], at)
-    file.seek(at)
-    return file.readinto(place.data)
+class Source:
+    """Reads pages from a file, each into the same memory."""
+
+    def __init__(self, path: str) -> None:
+        self._file = Path(path).open("rb", buffering=0)  # noqa: SIM115 - closed by its owner
+        self._read = np.empty(MOST_READ, dtype=np.uint8)
+        self.close = self._file.close
+
+    def next_page(self, column: Column) -> tuple[list[int], NDArray[np.uint8]]:
+        """Header and content of the page at which a column stands, and step over it."""
+        head = self.head(column)
+        size = head[pages.HEAD] + head[pages.PACKED]
+        if column.at + size > column.end:
+            raise Unusual
+        self._load(column.at, min(column.next_read, size), size)
+        content = self._read[head[pages.HEAD] : size]
+        column.at += size
+        column.next_read = min(max(size, HEADER_READ), MOST_READ)
+        return head, column.unpacked(content, head[pages.UNPACKED])
+
+    def head(self, column: Column) -> list[int]:
+        """The header of the page at which a column stands."""
+        size = column.next_read = min(column.next_read, column.end - column.at)
+        self._load(column.at, 0, size)
+        head: list[int] = pages.page_header(self._read[:size]).tolist()
+        largest = max(head[pages.PACKED], head[pages.UNPACKED], head[pages.N_VALUES])
+        if not head[pages.HEAD] or min(head) < 0 or largest > MOST_BYTES:
+            raise Unusual
+        return head
+
+    def _load(self, at: int, begin: int, end: int) -> None:
+        """Bring the bytes ``begin`` to ``end`` behind a place of the file to memory."""
+        if end > self._read.size:
+            self._read = np.concatenate([self._read, np.empty(end, dtype=np.uint8)])
+        if begin < end and self._read_at(at + begin, self._read[begin:end]) < end - begin:
+            raise Unusual
+
+    def _read_at(self, at: int, place: NDArray[np.uint8]) -> int:
+        if hasattr(os, "preadv"):  # one call: each lets other threads in, and has to wait for them
+            return os.preadv(self._file.fileno(), [place.data], at)
+        self._file.seek(at)
+        return self._file.readinto(place.data)
 
 
 class PageWalk:
@@ -148,18 +185,19 @@ class PageWalk:
         self._state = np.zeros((len(names), pages.N_STATE), dtype=np.int64)
         self._tile = np.empty((len(names), pages.TILE + 1), dtype=self.dtype)
         self._entries = np.empty(0, dtype=self.dtype)
-        self._read = np.empty(MOST_READ, dtype=np.uint8)
         self._pages = np.empty((len(names), 0), dtype=np.uint8)
         self._make_room(0)
         self._pool: deque[NDArray[Any]] = deque()
-        self._path = Path(path)
+        self._sources = [Source(path) for _ in range(THREADS)]
+        self._threads = ThreadPoolExecutor(THREADS)
 
     def __enter__(self) -> Self:
-        self._file = self._path.open("rb", buffering=0)
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._file.close()
+        self._threads.shutdown()
+        for source in self._sources:
+            source.close()
 
     def take(self, n_rows: int) -> NDArray[Any]:
         """The next rows."""
@@ -205,27 +243,32 @@ class PageWalk:
 
     def _open_dictionaries(self) -> None:
         """Read the dictionaries, which stand before the other pages of a row group."""
-        heads = [self._head(column) for column in self._columns]
+        heads = [self._sources[0].head(column) for column in self._columns]
         sizes = [h[pages.N_VALUES] if h[pages.PAGE] == pages.DICTIONARY_PAGE else 0 for h in heads]
         if sum(sizes) * self.dtype.itemsize > MOST_BYTES:
             raise Unusual
         if sum(sizes) > self._entries.size:
-            self._entries = np.empty(sum(sizes), dtype=self.dtype)
+            self._entries = np.empty(0, dtype=self.dtype)  # let go of the old ones first
+            self._entries = np.empty(sum(sizes) * 9 // 8, dtype=self.dtype)
         self._state[:, pages.N_ENTRIES] = sizes
         self._state[:, pages.FIRST] = np.cumsum(sizes) - sizes
-        for column, size, first in zip(
-            self._columns, sizes, self._state[:, pages.FIRST].tolist(), strict=True
-        ):
+        # nobody has rows to learn yet, so that there is room for another thread
+        list(self._threads.map(self._read_dictionaries, self._sources, range(THREADS)))
+
+    def _read_dictionaries(self, source: Source, begin: int) -> None:
+        """Read every second dictionary, or whatever share one of the threads has."""
+        for j in range(begin, len(self._columns), THREADS):
+            size, first = (int(self._state[j, k]) for k in (pages.N_ENTRIES, pages.FIRST))
             if size:
-                head, content = self._next_page(column)
+                head, content = source.next_page(self._columns[j])
                 if head[pages.ENCODING] not in (pages.PLAIN, pages.OLD_CODED):
                     raise Unusual
-                self._entries[first : first + size] = column.values(content, size)
+                self._entries[first : first + size] = self._columns[j].values(content, size)
 
     def _open_page(self, j: int) -> None:
         """Take the next page of a column as the one to read from."""
         column = self._columns[j]
-        head, content = self._next_page(column)
+        head, content = self._sources[0].next_page(column)
         levels_known = not column.has_levels or head[pages.LEVELS] == pages.RUNS
         begin = -1
         if head[pages.PAGE] == pages.DATA_PAGE and levels_known:
@@ -238,35 +281,6 @@ class PageWalk:
         self._make_room(content.size)
         self._pages[j, : content.size - begin] = content[begin:]
 
-    def _next_page(self, column: Column) -> tuple[list[int], NDArray[np.uint8]]:
-        """Header and content of the page at which a column stands, and step over it."""
-        head = self._head(column)
-        size = head[pages.HEAD] + head[pages.PACKED]
-        if column.at + size > column.end:
-            raise Unusual
-        self._load(column.at, min(column.next_read, size), size)
-        content = self._read[head[pages.HEAD] : size]
-        column.at += size
-        column.next_read = min(max(size, HEADER_READ), MOST_READ)
-        return head, column.unpacked(content, head[pages.UNPACKED])
-
-    def _head(self, column: Column) -> list[int]:
-        """The header of the page at which a column stands."""
-        size = column.next_read = min(column.next_read, column.end - column.at)
-        self._load(column.at, 0, size)
-        head: list[int] = pages.page_header(self._read[:size]).tolist()
-        largest = max(head[pages.PACKED], head[pages.UNPACKED], head[pages.N_VALUES])
-        if not head[pages.HEAD] or min(head) < 0 or largest > MOST_BYTES:
-            raise Unusual
-        return head
-
-    def _load(self, at: int, begin: int, end: int) -> None:
-        """Bring the bytes ``begin`` to ``end`` behind a place of the file to memory."""
-        if end > self._read.size:
-            self._read = np.concatenate([self._read, np.empty(end, dtype=np.uint8)])
-        if begin < end and read_at(self._file, at + begin, self._read[begin:end]) < end - begin:
-            raise Unusual
-
     def _make_room(self, n_bytes: int) -> None:
         """Let every column have a page of so many bytes."""
         n_columns, there = self._pages.shape
@@ -278,7 +292,8 @@ class PageWalk:
         if wide * n_columns > MOST_BYTES:
             raise Unusual
         wider = np.empty((n_columns, wide), dtype=np.uint8)
-        wider[:, :there] = self._pages
+        in_use = np.flatnonzero(self._state[:, pages.LEFT])
+        wider[in_use, :there] = self._pages[in_use]
         self._pages = wider
         dtypes = (np.uint8, np.uint32, np.float32, np.float64, np.int32, np.int64)
         self._views = tuple(wider.view(dtype) for dtype in dtypes)
