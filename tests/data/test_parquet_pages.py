@@ -137,6 +137,30 @@ def test_pyarrow_goes_on_where_a_later_page_is_unusual(tmp_path, monkeypatch):
     assert_array_equal(np.concatenate([chunk.numbers for chunk in chunks]), np.arange(1, 501))
 
 
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf, 1e38])
+@pytest.mark.parametrize("dictionary", [False, True])
+def test_numbers_are_checked_on_the_way(tmp_path, dtype, value, dictionary):
+    values = np.ones(500, dtype)
+    values[321] = value
+    parquet.write_table(with_column(values), tmp_path / "a.parquet", use_dictionary=dictionary)
+    chunks = list(
+        ParquetFile(str(tmp_path / "a.parquet")).chunks(["a"], [], Place(), BadRows("skip"))
+    )
+    assert [chunk.checked for chunk in chunks] == [value == 1e38]
+    _, faults = feature_rows(Recipe(("a",)), chunks[0])
+    assert list(faults) == ([] if value == 1e38 else [321])
+
+
+def test_numbers_whose_squares_overflow_are_not_passed(tmp_path):
+    values = np.full(500, 1e80)
+    values[321] = -1e91
+    parquet.write_table(with_column(values), tmp_path / "a.parquet")
+    (chunk,) = ParquetFile(str(tmp_path / "a.parquet")).chunks(["a"], [], Place(), BadRows("skip"))
+    assert not chunk.checked
+    assert list(feature_rows(Recipe(("a",)), chunk)[1]) == [321]
+
+
 def outcome(path, walk):
     """The rows, or that the file is refused."""
     try:
@@ -218,7 +242,8 @@ def test_places_in_a_dictionary(content, values):
     state[0, pages.N_ENTRIES] = 4
     assert pages.open_page(state, 0, content, 8, pages.CODED, pages.DOUBLES, False) == 0
     out, tile = np.empty((8, 1)), np.empty((1, pages.TILE))
-    assert pages.fill(state, views, np.arange(4.0), tile, out) == (values is not None)
+    found = pages.fill(state, views, np.arange(4.0), tile, out, 2.0)
+    assert found == (-1 if values is None else np.sum(np.array(values) > 2.0))
     if values is not None:
         assert out[:, 0].tolist() == values
 
@@ -270,7 +295,7 @@ def test_memory_is_used_again_only_when_no_row_refers_to_it(tmp_path):
     parquet.write_table(ONE, tmp_path / "a.parquet")
     file = parquet.ParquetFile(tmp_path / "a.parquet")
     with parquet_pages.PageWalk(file, str(tmp_path / "a.parquet"), ["a"], [0]) as walk:
-        first = walk.take(100)
+        first, _ = walk.take(100)
         some = first[40:50]
         del first
         assert not walk._pool

@@ -168,8 +168,10 @@ def value_size(kind):
 
 
 @njit(cache=True, nogil=True)
-def fill(state, views, entries, tile, out):
-    """Write the next values of every column to the rows of ``out``; False where a page is damaged.
+def fill(state, views, entries, tile, out, largest):
+    """Write the next values of every column to the rows of ``out``; how many are too large.
+
+    NaN is too large, too. -1 where a page is damaged.
 
     The pages come as bytes, as words of four and as numbers of each kind. No column may have fewer
     values left in its page than there are rows.
@@ -178,13 +180,14 @@ def fill(state, views, entries, tile, out):
     state, words, entries = borrowed(state), borrowed(words), borrowed(entries)
     tile, out = borrowed(tile), borrowed(out)
     n_rows, n_columns = out.shape
+    n_bad = 0
     for begin in range(0, n_rows, TILE):
         n = min(TILE, n_rows - begin)
         for j in range(n_columns):
             kind, at = state[j, KIND], state[j, AT]
             if kind == PLACES:
                 if not look_up(state, words, entries, j, tile, n):
-                    return False
+                    return -1
             elif kind == SINGLES:
                 copy_values(singles, j, at >> 2, tile, n)
             elif kind == DOUBLES:
@@ -199,10 +202,12 @@ def fill(state, views, entries, tile, out):
                 for line in range(0, size, LINE):  # what the tile after the next one needs
                     soon_needed(pages, j * pages.shape[1] + at + 2 * size + line)
             state[j, LEFT] -= n
+            for i in range(n):
+                n_bad += not abs(tile[j, i]) <= largest
         for i in range(n):
             for j in range(n_columns):
                 out[np.uint64(begin + i), j] = tile[j, i]
-    return True
+    return n_bad
 
 
 @njit(cache=True, nogil=True)

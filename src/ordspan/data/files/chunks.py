@@ -12,6 +12,9 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 POLICIES = ("raise", "skip")
+LARGEST = 1e90
+"""Larger numbers are refused: the squared norm of a row would overflow."""
+
 N_EXAMPLES = 5
 JUDGED_LINES = 500
 """Lines of a text that tell which of its columns hold numbers and which hold words."""
@@ -45,6 +48,7 @@ class Chunk:
     place: Place
     table: pa.Table
     matrix: Any = None
+    checked: bool = False  # whether all numbers are known to be finite and not too large
 
     def __len__(self) -> int:
         return self.numbers.size

@@ -10,14 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ordspan.core import scaling
-from ordspan.data.files.chunks import Chunk
+from ordspan.data.files.chunks import LARGEST, Chunk
 from ordspan.data.files.grades import coded
 
 if TYPE_CHECKING:
     import pyarrow as pa
-
-LARGEST = 1e90
-"""Larger values are refused: the squared norm of a row would overflow."""
 
 TURNED = 1500
 """Rows that are turned from columns to rows together: few enough for the cache, and no power of
@@ -136,7 +133,7 @@ def feature_rows(recipe: Recipe, chunk: Chunk) -> tuple[Any, dict[int, str]]:
     if matrix is None:
         matrix = _dense(chunk.table, recipe.numbers)
     faults: dict[int, str] = {}
-    if scaling.all_within(matrix, LARGEST):
+    if chunk.checked or scaling.all_within(matrix, LARGEST):
         return matrix, faults
     bad = _unusable(matrix)
     for row in np.flatnonzero(bad.any(axis=1)).tolist():

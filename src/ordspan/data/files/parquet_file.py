@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -72,13 +73,14 @@ class ParquetFile:
 
         groups, row = self._groups_from(place.start)
         try:
-            for batch, matrix in ahead(self._batches(numbers, texts, groups), AHEAD):
+            for batch, matrix, checked in ahead(self._batches(numbers, texts, groups), AHEAD):
                 moment.pass_by()
                 skip = min(max(place.start - row, 0), batch.num_rows)
                 first, row = row + skip, row + batch.num_rows
                 if skip < batch.num_rows:
                     rows = None if matrix is None else matrix[skip:]
-                    yield self._chunk(batch.slice(skip), rows, first, numbers, bad)
+                    chunk = self._chunk(batch.slice(skip), rows, first, numbers, bad)
+                    yield replace(chunk, checked=checked)
         except (pa.ArrowInvalid, OSError) as error:
             raise FileError(
                 f"{self.path}, after row {row}: damaged ({error}); copy it anew"
@@ -90,8 +92,11 @@ class ParquetFile:
 
     def _batches(
         self, numbers: Sequence[str], texts: Sequence[str], groups: list[int]
-    ) -> Iterator[tuple[pa.RecordBatch, NDArray[Any] | None]]:
-        """Rows of row groups: as columns, and their numbers as a matrix where that can be had."""
+    ) -> Iterator[tuple[pa.RecordBatch, NDArray[Any] | None, bool]]:
+        """Rows of row groups: as columns, and their numbers as a matrix where that can be had.
+
+        And whether the numbers were found to be fit for learning.
+        """
         n_columns = len(numbers) + len(texts)
         done = 0
         if not self.numbers_in_table:
@@ -100,7 +105,7 @@ class ParquetFile:
                 PageWalk(self._file, self.path, numbers, groups) as pages,
             ):
                 for batch in self._columns(texts, groups, batch_rows(n_columns, ROW_BYTES)):
-                    yield batch, pages.take(batch.num_rows)
+                    yield batch, *pages.take(batch.num_rows)
                     done += batch.num_rows
                 pages.end()
                 return
@@ -109,7 +114,7 @@ class ParquetFile:
             skip = min(done, batch.num_rows)
             done -= skip
             if skip < batch.num_rows:
-                yield batch.slice(skip), None
+                yield batch.slice(skip), None, False
 
     def _columns(
         self, names: Sequence[str], groups: list[int], n_rows: int

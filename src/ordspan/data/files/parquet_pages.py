@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 
 from ordspan.core import pages
 from ordspan.data.files.ahead import THREADS
+from ordspan.data.files.chunks import LARGEST
 
 if TYPE_CHECKING:
     from pyarrow import parquet
@@ -182,6 +183,7 @@ class PageWalk:
         self._groups = (file.metadata.row_group(group) for group in groups)
         singles = all(column.kind == pages.SINGLES for column in self._columns)
         self.dtype = np.dtype(np.float32 if singles else np.float64)
+        self._largest = np.finfo(np.float32).max if singles else np.float64(LARGEST)
         self._state = np.zeros((len(names), pages.N_STATE), dtype=np.int64)
         self._tile = np.empty((len(names), pages.TILE + 1), dtype=self.dtype)
         self._entries = np.empty(0, dtype=self.dtype)
@@ -199,19 +201,23 @@ class PageWalk:
         for source in self._sources:
             source.close()
 
-    def take(self, n_rows: int) -> NDArray[Any]:
-        """The next rows."""
+    def take(self, n_rows: int) -> tuple[NDArray[Any], bool]:
+        """The next rows, and whether each of their numbers can be learned from."""
         rows = self._room_for(n_rows)
-        done = 0
+        done = n_bad = 0
         while done < n_rows:
             for j in np.flatnonzero(self._state[:, pages.LEFT] == 0).tolist():
                 self._turn_page(j)
             n = min(n_rows - done, int(self._state[:, pages.LEFT].min()))
             part = rows[done : done + n]
-            if not pages.fill(self._state, self._views, self._entries, self._tile, part):
+            found = pages.fill(
+                self._state, self._views, self._entries, self._tile, part, self._largest
+            )
+            if found < 0:
                 raise Unusual
+            n_bad += found
             done += n
-        return rows
+        return rows, n_bad == 0
 
     def end(self) -> None:
         """Make sure that nothing is left, as it would be where columns are of different length."""
