@@ -8,14 +8,20 @@ import pytest
 from numpy.testing import assert_array_equal
 from pyarrow import parquet
 
-from ordspan.core import pages
-from ordspan.data.files import parquet_file, parquet_pages
+from ordspan.core import paging
+from ordspan.data.files import parquet_file, parquet_footer, parquet_pages
 from ordspan.data.files.chunks import BadRows, Place
 from ordspan.data.files.features import Recipe, feature_rows
 from ordspan.data.files.lines import FileError
 from ordspan.data.files.parquet_file import ParquetFile
 
 DTYPES = ("f4", "f8", "i1", "u1", "i2", "u2", "i4", "i8")
+
+
+@pytest.fixture(autouse=True)
+def small_pages(monkeypatch):
+    """Walk over pages of any size."""
+    monkeypatch.setattr(parquet_pages, "FEWEST_VALUES", 0)
 
 
 def some_table(rng):
@@ -161,6 +167,97 @@ def test_numbers_whose_squares_overflow_are_not_passed(tmp_path):
     assert list(feature_rows(Recipe(("a",)), chunk)[1]) == [321]
 
 
+def test_small_pages_are_left_to_pyarrow(tmp_path, monkeypatch):
+    monkeypatch.setattr(parquet_pages, "FEWEST_VALUES", 256)
+    for name, size in (("small", 100), ("large", 1 << 20)):
+        path = tmp_path / f"{name}.parquet"
+        parquet.write_table(ONE, path, data_page_size=size, write_batch_size=20)
+        rows, _, walked = read(path, ["a"])
+        assert walked == [name == "large"]
+        assert_array_equal(rows[:, 0], ONE["a"].to_numpy())
+
+
+def test_pyarrow_begins_with_the_first_row_group_that_is_left(tmp_path, monkeypatch):
+    values = np.linspace(0, 1, 500).tolist()
+    values[401] = None
+    parquet.write_table(with_column(values), tmp_path / "a.parquet", row_group_size=100)
+    monkeypatch.setattr(parquet_file, "MOST_ROWS", 50)
+    read_from, in_truth = [], ParquetFile._columns
+
+    def told(self, names, groups, n_rows):
+        read_from.append(list(groups))
+        return in_truth(self, names, groups, n_rows)
+
+    monkeypatch.setattr(ParquetFile, "_columns", told)
+    rows, _, walked = read(tmp_path / "a.parquet", ["a"])
+    assert_array_equal(rows[:, 0], with_column(values)["a"].to_numpy())
+    assert walked == [True] * 8 + [False] * 2
+    assert read_from == [[0, 1, 2, 3, 4], [4]]
+
+
+def test_the_footer_tells_what_pyarrow_tells(tmp_path):
+    path = str(tmp_path / "a.parquet")
+    table = ONE.append_column("pair", pa.array([{"a": i, "b": [i]} for i in range(500)]))
+    parquet.write_table(table, path, row_group_size=77, store_decimal_as_integer=True)
+    metadata = parquet.read_metadata(path)
+    groups = list(parquet_footer.row_groups(path))
+    assert len(groups) == metadata.num_row_groups
+    for i, group in enumerate(groups):
+        wanted = metadata.row_group(i)
+        assert len(group[parquet_pages.CHUNKS]) == wanted.num_columns
+        for j, chunk in enumerate(group[parquet_pages.CHUNKS]):
+            told, column = chunk[parquet_pages.CHUNK_PLACE], wanted.column(j)
+            assert b".".join(told[parquet_pages.PATH]).decode() == column.path_in_schema
+            assert told[parquet_pages.FIRST_PAGE] == column.data_page_offset
+            assert told[parquet_pages.DICTIONARY] == column.dictionary_page_offset
+            assert told[parquet_pages.SIZE] == column.total_compressed_size
+            assert told[parquet_pages.CODEC] == parquet_pages.SNAPPY
+
+
+def with_other_byte(path, table, find, other):
+    """Write a table, and change the byte of its footer that ``find`` finds."""
+    parquet.write_table(table, path, use_dictionary=False, store_schema=False)
+    content = bytearray(path.read_bytes())
+    begin = len(content) - 8 - int.from_bytes(content[-8:-4], "little")
+    content[begin + find(bytes(content[begin:]))] = other
+    path.write_bytes(content)
+
+
+def test_a_codec_that_nobody_knows_is_an_error(tmp_path):
+    path = tmp_path / "a.parquet"
+    name_and_codec = b"\x19\x18\x01a\x15"
+    with_other_byte(path, ONE.select(["a"]), lambda footer: footer.index(name_and_codec) + 5, 18)
+    with pytest.raises(FileError, match="damaged"):
+        read(path, ["a"], texts=())
+
+
+def test_a_column_of_another_type_than_the_schema_tells_is_an_error(tmp_path):
+    path = tmp_path / "a.parquet"
+    table = pa.table({"a": np.linspace(0, 1, 500)})
+    double, name = b"\x15\x0a", b"\x18\x01a"
+    with_other_byte(  # the schema says INT32
+        path, table, lambda footer: footer.rindex(double, 0, footer.index(name)) + 1, 2
+    )
+    with pytest.raises(FileError, match="damaged"):
+        read(path, ["a"], texts=())
+
+
+def test_a_name_that_is_not_utf8_is_an_error(tmp_path):
+    path = tmp_path / "a.parquet"
+    parquet.write_table(ONE.rename_columns(["size", "grade"]), path, store_schema=False)
+    path.write_bytes(path.read_bytes().replace(b"size", b"s\xe7ze"))
+    with pytest.raises(FileError, match=r"a\.parquet: not a Parquet file, damaged or cut short"):
+        ParquetFile(str(path))
+
+
+def test_two_columns_of_one_name_are_an_error(tmp_path):
+    parquet.write_table(
+        pa.table([[1.0], [2.0], [3]], names=["a", "a", "grade"]), tmp_path / "a.parquet"
+    )
+    with pytest.raises(FileError, match="two columns have the name 'a'; rename one of them"):
+        ParquetFile(str(tmp_path / "a.parquet"))
+
+
 def outcome(path, walk):
     """The rows, or that the file is refused."""
     try:
@@ -203,11 +300,11 @@ def test_damage_is_found_where_pyarrow_finds_it(tmp_path, seed):
 def test_a_header_that_is_cut_short_is_not_understood(tmp_path):
     parquet.write_table(ONE, tmp_path / "a.parquet", use_dictionary=False, compression="none")
     data = np.frombuffer((tmp_path / "a.parquet").read_bytes()[4:], dtype=np.uint8)
-    told = pages.page_header(data[:200])
-    assert told[pages.N_VALUES] == 500
-    size = told[pages.HEAD]
-    assert all(pages.page_header(data[:n])[pages.HEAD] == 0 for n in range(size))
-    assert pages.page_header(data[:size])[pages.HEAD] == size
+    told = paging.page_header(data[:200])
+    assert told[paging.N_VALUES] == 500
+    size = told[paging.HEAD]
+    assert all(paging.page_header(data[:n])[paging.HEAD] == 0 for n in range(size))
+    assert paging.page_header(data[:size])[paging.HEAD] == size
 
 
 def test_a_header_of_other_types_is_not_understood(tmp_path):
@@ -215,7 +312,7 @@ def test_a_header_of_other_types_is_not_understood(tmp_path):
     data = np.frombuffer((tmp_path / "a.parquet").read_bytes()[4:204], dtype=np.uint8).copy()
     for other in (0x10, 0x11, 0x16, 0x18, 0x1C, 0x05, 0x95):  # 0x15: the first field, a number
         data[0] = other
-        assert pages.page_header(data)[pages.HEAD] == 0
+        assert paging.page_header(data)[paging.HEAD] == 0
 
 
 @pytest.mark.parametrize(
@@ -238,11 +335,11 @@ def test_places_in_a_dictionary(content, values):
     memory[0, : content.size] = content
     dtypes = (np.uint8, np.uint32, np.float32, np.float64, np.int32, np.int64)
     views = tuple(memory.view(dtype) for dtype in dtypes)
-    state = np.zeros((1, pages.N_STATE), dtype=np.int64)
-    state[0, pages.N_ENTRIES] = 4
-    assert pages.open_page(state, 0, content, 8, pages.CODED, pages.DOUBLES, False) == 0
-    out, tile = np.empty((8, 1)), np.empty((1, pages.TILE))
-    found = pages.fill(state, views, np.arange(4.0), tile, out, 2.0)
+    state = np.zeros((1, paging.N_STATE), dtype=np.int64)
+    state[0, paging.N_ENTRIES] = 4
+    assert paging.open_page(state, 0, content, 8, paging.CODED, paging.DOUBLES, False) == 0
+    out, tile = np.empty((8, 1)), np.empty((1, paging.TILE))
+    found = paging.fill(state, views, np.arange(4.0), tile, out, 2.0)
     assert found == (-1 if values is None else np.sum(np.array(values) > 2.0))
     if values is not None:
         assert out[:, 0].tolist() == values

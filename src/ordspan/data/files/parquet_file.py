@@ -51,14 +51,21 @@ class ParquetFile:
         try:
             # else memory grows with the row groups, which may be as large as the file
             self._file = parquet.ParquetFile(path, pre_buffer=False, buffer_size=BUFFER_BYTES)
-        except (pa.ArrowInvalid, OSError) as error:
+            self._schema = self._file.schema_arrow
+            self.names = self._schema.names
+        except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
             raise FileError(
                 f"{path}: not a Parquet file, damaged or cut short ({error}); copy it anew"
             ) from None
-        if self._file.metadata.num_rows == 0:
+        metadata = self._file.metadata
+        if metadata.num_rows == 0:
             raise FileError(f"{path}: the file has columns, but no rows")
-        self._schema = self._file.schema_arrow
-        self.names = self._schema.names
+        self._sizes = [metadata.row_group(g).num_rows for g in range(self._file.num_row_groups)]
+        if sum(self._sizes) != metadata.num_rows or min(self._sizes) < 0:
+            raise FileError(f"{path}: damaged, the numbers of rows do not agree; copy it anew")
+        twice = next((name for name in self.names if self.names.count(name) > 1), None)
+        if twice is not None:
+            raise FileError(f"{path}: two columns have the name {twice!r}; rename one of them")
         self.numbers_in_table = False  # whether the table must hold the numbers, too
 
     def kinds(self) -> dict[str, str]:
@@ -81,11 +88,11 @@ class ParquetFile:
                     rows = None if matrix is None else matrix[skip:]
                     chunk = self._chunk(batch.slice(skip), rows, first, numbers, bad)
                     yield replace(chunk, checked=checked)
-        except (pa.ArrowInvalid, OSError) as error:
+        except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
             raise FileError(
                 f"{self.path}, after row {row}: damaged ({error}); copy it anew"
             ) from None
-        if row < self._file.metadata.num_rows:
+        if row < sum(self._sizes):
             raise FileError(
                 f"{self.path}, after row {row}: damaged, rows are missing; copy it anew"
             )
@@ -110,6 +117,9 @@ class ParquetFile:
                 pages.end()
                 return
         n_rows = batch_rows(n_columns, COLUMN_BYTES)
+        while len(groups) > 1 and self._sizes[groups[0]] <= done:
+            done -= self._sizes[groups[0]]
+            groups = groups[1:]
         for batch in self._columns([*numbers, *texts], groups, n_rows):
             skip = min(done, batch.num_rows)
             done -= skip
@@ -128,19 +138,16 @@ class ParquetFile:
             )
             return
         # pyarrow would end each batch of no columns with its row group
-        total = sum(self._file.metadata.row_group(group).num_rows for group in groups)
+        total = sum(self._sizes[group] for group in groups)
         for begin in range(0, total, n_rows):
             rows = pa.StructArray.from_buffers(pa.struct([]), min(n_rows, total - begin), [None])
             yield pa.RecordBatch.from_struct_array(rows)
 
     def _groups_from(self, start: int) -> tuple[list[int], int]:
         """The row groups that hold row ``start`` and later ones, and the first row of the first."""
-        sizes = [
-            self._file.metadata.row_group(g).num_rows for g in range(self._file.num_row_groups)
-        ]
-        ends = np.cumsum(sizes)
+        ends = np.cumsum(self._sizes)
         first = int(np.searchsorted(ends, start, side="right"))
-        return list(range(first, len(sizes))), int(ends[first - 1]) if first else 0
+        return list(range(first, len(ends))), int(ends[first - 1]) if first else 0
 
     def _chunk(
         self,

@@ -18,9 +18,10 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from ordspan.core import pages
+from ordspan.core import paging
 from ordspan.data.files.ahead import THREADS
 from ordspan.data.files.chunks import LARGEST
+from ordspan.data.files.parquet_footer import Struct, row_groups
 
 if TYPE_CHECKING:
     from pyarrow import parquet
@@ -34,17 +35,26 @@ MOST_BYTES = 1 << 29
 SPARE, LINE = 8, 64
 """Bytes behind each page, whose last places are read as parts of words; and of a cache line."""
 
-SNAPPY, ZSTD = "SNAPPY", "ZSTD"
-SMALL_NUMBERS = ("int8", "uint8", "int16", "uint16", "int32")
-KINDS: dict[str, tuple[str, int, np.dtype[Any]]] = {
-    "float": ("FLOAT", pages.SINGLES, np.dtype(np.float32)),
-    "double": ("DOUBLE", pages.DOUBLES, np.dtype(np.float64)),
-    "int64": ("INT64", pages.LONGS, np.dtype(np.int64)),
-    **dict.fromkeys(SMALL_NUMBERS, ("INT32", pages.SHORTS, np.dtype(np.int32))),
-}
-"""Arrow's name of a type: how it is stored, what its plain pages hold, and what one value is."""
+FEWEST_VALUES = 256
+"""Of a page that is not the last one of its row group; pyarrow turns smaller pages more quickly."""
 
-NO_KIND: tuple[str, int, np.dtype[Any]] = ("", -1, np.dtype(np.float64))
+UNPACKED, SNAPPY, ZSTD = 0, 1, 6
+CODECS = {SNAPPY: "snappy", ZSTD: "zstd"}
+
+SMALL_NUMBERS = ("int8", "uint8", "int16", "uint16", "int32")
+KINDS: dict[str, tuple[int, str, int, np.dtype[Any]]] = {
+    "float": (4, "FLOAT", paging.SINGLES, np.dtype(np.float32)),
+    "double": (5, "DOUBLE", paging.DOUBLES, np.dtype(np.float64)),
+    "int64": (2, "INT64", paging.LONGS, np.dtype(np.int64)),
+    **dict.fromkeys(SMALL_NUMBERS, (1, "INT32", paging.SHORTS, np.dtype(np.int32))),
+}
+"""Arrow's name of a type: how it is stored, as a number and a name, what its plain pages hold, and
+what one value is."""
+
+CHUNKS = 1
+CHUNK_FILE, CHUNK_PLACE, CHUNK_SECRET = 1, 3, (8, 9)
+TYPE, PATH, CODEC, SIZE, FIRST_PAGE, DICTIONARY = 1, 3, 4, 7, 9, 11
+"""Fields of a row group, of a column in it, and of what that tells about the pages."""
 
 
 class Unusual(Exception):  # noqa: N818 - the name says what is the matter
@@ -55,40 +65,47 @@ class Column:
     """One number column, and how far its pages in a row group have been read."""
 
     def __init__(self, leaf: int, arrow_type: str, told: parquet.ColumnSchema) -> None:
-        stored, self.kind, self.dtype = KINDS.get(arrow_type, NO_KIND)
-        if told.physical_type != stored or told.max_repetition_level:
+        if arrow_type not in KINDS or told.max_repetition_level:
             raise Unusual
-        self._leaf = leaf
+        self._type, stored, self.kind, self.dtype = KINDS[arrow_type]
+        if told.physical_type != stored:
+            raise Unusual
+        self._leaf, self._name = leaf, told.path.encode()
         self.has_levels = told.max_definition_level == 1
         self.at = self.end = 0
         self.next_read = HEADER_READ
-        self.packing, self.codec = "", None
+        self._packing, self._codec = UNPACKED, None
 
-    def begin(self, group: Any) -> None:
+    def begin(self, chunks: list[Struct]) -> None:
         """Stand before the first page of a row group."""
         import pyarrow as pa
 
-        told = group.column(self._leaf)
-        self.packing = told.compression
-        if self.packing not in ("UNCOMPRESSED", SNAPPY, ZSTD):
+        chunk = chunks[self._leaf]
+        told = chunk[CHUNK_PLACE]
+        elsewhere = CHUNK_FILE in chunk or any(secret in chunk for secret in CHUNK_SECRET)
+        if elsewhere or told[PATH] != [self._name] or told[TYPE] != self._type:
             raise Unusual
-        packed = self.packing in (SNAPPY, ZSTD)
-        self.codec = pa.Codec(self.packing.lower()) if packed else None
-        self.at = told.data_page_offset
-        if told.has_dictionary_page and 0 < told.dictionary_page_offset < self.at:
-            self.at = told.dictionary_page_offset
-        self.end = self.at + told.total_compressed_size
+        self._packing = told[CODEC]
+        if self._packing not in (UNPACKED, *CODECS):
+            raise Unusual
+        self._codec = pa.Codec(CODECS[self._packing]) if self._packing else None
+        self.at = told[FIRST_PAGE]
+        if 0 < told.get(DICTIONARY, 0) < self.at:
+            self.at = told[DICTIONARY]
+        self.end = self.at + told[SIZE]
+        if not 0 < self.at < self.end:
+            raise Unusual
         self.next_read = HEADER_READ
 
     def unpacked(self, content: NDArray[np.uint8], size: int) -> NDArray[np.uint8]:
         """What a page holds."""
         import pyarrow as pa
 
-        if self.packing == SNAPPY and pages.varint(content, 0)[0] != size:
+        if self._packing == SNAPPY and paging.varint(content, 0)[0] != size:
             raise Unusual  # pyarrow's codec would fill what is missing with anything
-        if self.codec is not None:
+        if self._codec is not None:
             try:
-                buffer = self.codec.decompress(pa.py_buffer(content), size)
+                buffer = self._codec.decompress(pa.py_buffer(content), size)
             except (pa.ArrowException, OSError):
                 raise Unusual from None
             content = np.frombuffer(buffer, dtype=np.uint8)
@@ -140,22 +157,22 @@ class Source:
     def next_page(self, column: Column) -> tuple[list[int], NDArray[np.uint8]]:
         """Header and content of the page at which a column stands, and step over it."""
         head = self.head(column)
-        size = head[pages.HEAD] + head[pages.PACKED]
+        size = head[paging.HEAD] + head[paging.PACKED]
         if column.at + size > column.end:
             raise Unusual
         self._load(column.at, min(column.next_read, size), size)
-        content = self._read[head[pages.HEAD] : size]
+        content = self._read[head[paging.HEAD] : size]
         column.at += size
         column.next_read = min(max(size, HEADER_READ), MOST_READ)
-        return head, column.unpacked(content, head[pages.UNPACKED])
+        return head, column.unpacked(content, head[paging.UNPACKED])
 
     def head(self, column: Column) -> list[int]:
         """The header of the page at which a column stands."""
         size = column.next_read = min(column.next_read, column.end - column.at)
         self._load(column.at, 0, size)
-        head: list[int] = pages.page_header(self._read[:size]).tolist()
-        largest = max(head[pages.PACKED], head[pages.UNPACKED], head[pages.N_VALUES])
-        if not head[pages.HEAD] or min(head) < 0 or largest > MOST_BYTES:
+        head: list[int] = paging.page_header(self._read[:size]).tolist()
+        largest = max(head[paging.PACKED], head[paging.UNPACKED], head[paging.N_VALUES])
+        if not head[paging.HEAD] or min(head) < 0 or largest > MOST_BYTES:
             raise Unusual
         return head
 
@@ -180,12 +197,13 @@ class PageWalk:
         self, file: parquet.ParquetFile, path: str, names: Sequence[str], groups: Sequence[int]
     ) -> None:
         self._columns = _columns(file, names)
-        self._groups = (file.metadata.row_group(group) for group in groups)
-        singles = all(column.kind == pages.SINGLES for column in self._columns)
+        wanted = set(groups)
+        self._groups = (g for i, g in enumerate(row_groups(path)) if i in wanted)
+        singles = all(column.kind == paging.SINGLES for column in self._columns)
         self.dtype = np.dtype(np.float32 if singles else np.float64)
         self._largest = np.finfo(np.float32).max if singles else np.float64(LARGEST)
-        self._state = np.zeros((len(names), pages.N_STATE), dtype=np.int64)
-        self._tile = np.empty((len(names), pages.TILE + 1), dtype=self.dtype)
+        self._state = np.zeros((len(names), paging.N_STATE), dtype=np.int64)
+        self._tile = np.empty((len(names), paging.TILE + 1), dtype=self.dtype)
         self._entries = np.empty(0, dtype=self.dtype)
         self._pages = np.empty((len(names), 0), dtype=np.uint8)
         self._make_room(0)
@@ -206,11 +224,11 @@ class PageWalk:
         rows = self._room_for(n_rows)
         done = n_bad = 0
         while done < n_rows:
-            for j in np.flatnonzero(self._state[:, pages.LEFT] == 0).tolist():
+            for j in np.flatnonzero(self._state[:, paging.LEFT] == 0).tolist():
                 self._turn_page(j)
-            n = min(n_rows - done, int(self._state[:, pages.LEFT].min()))
+            n = min(n_rows - done, int(self._state[:, paging.LEFT].min()))
             part = rows[done : done + n]
-            found = pages.fill(
+            found = paging.fill(
                 self._state, self._views, self._entries, self._tile, part, self._largest
             )
             if found < 0:
@@ -221,7 +239,7 @@ class PageWalk:
 
     def end(self) -> None:
         """Make sure that nothing is left, as it would be where columns are of different length."""
-        if self._state[:, pages.LEFT].any() or any(c.at != c.end for c in self._columns):
+        if self._state[:, paging.LEFT].any() or any(c.at != c.end for c in self._columns):
             raise Unusual
 
     def _room_for(self, n_rows: int) -> NDArray[Any]:
@@ -232,7 +250,7 @@ class PageWalk:
 
     def _turn_page(self, j: int) -> None:
         """Open the next page of a column that holds values."""
-        while self._state[j, pages.LEFT] == 0:
+        while self._state[j, paging.LEFT] == 0:
             if self._columns[j].at == self._columns[j].end:
                 self._open_group()
             self._open_page(j)
@@ -240,34 +258,37 @@ class PageWalk:
     def _open_group(self) -> None:
         """Go on to the next row group, which all columns must do together."""
         self.end()
-        group = next(self._groups, None)
-        if group is None:
-            raise Unusual
-        for column in self._columns:
-            column.begin(group)
+        try:
+            chunks = next(self._groups)[CHUNKS]
+            for column in self._columns:
+                column.begin(chunks)
+        except (StopIteration, LookupError, TypeError, AttributeError, RecursionError):
+            raise Unusual from None
         self._open_dictionaries()
 
     def _open_dictionaries(self) -> None:
         """Read the dictionaries, which stand before the other pages of a row group."""
         heads = [self._sources[0].head(column) for column in self._columns]
-        sizes = [h[pages.N_VALUES] if h[pages.PAGE] == pages.DICTIONARY_PAGE else 0 for h in heads]
+        sizes = [
+            h[paging.N_VALUES] if h[paging.PAGE] == paging.DICTIONARY_PAGE else 0 for h in heads
+        ]
         if sum(sizes) * self.dtype.itemsize > MOST_BYTES:
             raise Unusual
         if sum(sizes) > self._entries.size:
             self._entries = np.empty(0, dtype=self.dtype)  # let go of the old ones first
             self._entries = np.empty(sum(sizes) * 9 // 8, dtype=self.dtype)
-        self._state[:, pages.N_ENTRIES] = sizes
-        self._state[:, pages.FIRST] = np.cumsum(sizes) - sizes
+        self._state[:, paging.N_ENTRIES] = sizes
+        self._state[:, paging.FIRST] = np.cumsum(sizes) - sizes
         # nobody has rows to learn yet, so that there is room for another thread
         list(self._threads.map(self._read_dictionaries, self._sources, range(THREADS)))
 
     def _read_dictionaries(self, source: Source, begin: int) -> None:
         """Read every second dictionary, or whatever share one of the threads has."""
         for j in range(begin, len(self._columns), THREADS):
-            size, first = (int(self._state[j, k]) for k in (pages.N_ENTRIES, pages.FIRST))
+            size, first = (int(self._state[j, k]) for k in (paging.N_ENTRIES, paging.FIRST))
             if size:
                 head, content = source.next_page(self._columns[j])
-                if head[pages.ENCODING] not in (pages.PLAIN, pages.OLD_CODED):
+                if head[paging.ENCODING] not in (paging.PLAIN, paging.OLD_CODED):
                     raise Unusual
                 self._entries[first : first + size] = self._columns[j].values(content, size)
 
@@ -275,11 +296,12 @@ class PageWalk:
         """Take the next page of a column as the one to read from."""
         column = self._columns[j]
         head, content = self._sources[0].next_page(column)
-        levels_known = not column.has_levels or head[pages.LEVELS] == pages.RUNS
+        levels_known = not column.has_levels or head[paging.LEVELS] == paging.RUNS
         begin = -1
-        if head[pages.PAGE] == pages.DATA_PAGE and levels_known:
-            n_values, encoding = head[pages.N_VALUES], head[pages.ENCODING]
-            begin = pages.open_page(
+        n_values, encoding = head[paging.N_VALUES], head[paging.ENCODING]
+        large = n_values >= FEWEST_VALUES or column.at == column.end
+        if head[paging.PAGE] == paging.DATA_PAGE and levels_known and large:
+            begin = paging.open_page(
                 self._state, j, content, n_values, encoding, column.kind, column.has_levels
             )
         if begin < 0:
@@ -298,7 +320,7 @@ class PageWalk:
         if wide * n_columns > MOST_BYTES:
             raise Unusual
         wider = np.empty((n_columns, wide), dtype=np.uint8)
-        in_use = np.flatnonzero(self._state[:, pages.LEFT])
+        in_use = np.flatnonzero(self._state[:, paging.LEFT])
         wider[in_use, :there] = self._pages[in_use]
         self._pages = wider
         dtypes = (np.uint8, np.uint32, np.float32, np.float64, np.int32, np.int64)
