@@ -241,9 +241,9 @@ them, it walks once more over the labels of a CSV file, or over an svmlight file
 Wabbit runs at its defaults (squared loss), in its own text format, numbers written as short as in
 the CSV file. Like ours it reads in one thread and learns in another, so both clocks are shown; they
 are medians of six turns, in which the order of our trainings changes. A file as pyarrow writes it
-begins with a dictionary of 1 MB for each column: 140 MB that training from an unpacked file never
-touches, and on a virtual machine memory that was not in use costs most of a training from it. That
-is also most of what it takes in memory beyond the 240 MB of Python, NumPy, Numba, scikit-learn and
+begins with a dictionary of 1 MB for each column, 140 MB that an unpacked file does not need: on
+this virtual machine the first use of so much memory takes up to a third of the training. It is also
+most of what Parquet takes in memory beyond the 240 MB of Python, NumPy, Numba, scikit-learn and
 pyarrow; it does not grow with the file.
 """
 

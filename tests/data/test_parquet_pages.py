@@ -1,6 +1,7 @@
 """Parquet pages walked by our own code give what pyarrow reads, or are left to pyarrow."""
 
 import decimal
+import sys
 
 import numpy as np
 import pyarrow as pa
@@ -165,6 +166,18 @@ def test_numbers_whose_squares_overflow_are_not_passed(tmp_path):
     (chunk,) = ParquetFile(str(tmp_path / "a.parquet")).chunks(["a"], [], Place(), BadRows("skip"))
     assert not chunk.checked
     assert list(feature_rows(Recipe(("a",)), chunk)[1]) == [321]
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="an open file cannot be replaced there")
+def test_a_file_that_takes_the_place_of_another_is_not_mixed_with_it(tmp_path):
+    path = tmp_path / "a.parquet"
+    parquet.write_table(ONE, path)
+    reader = ParquetFile(str(path))
+    parquet.write_table(with_column(np.zeros(500, np.float32)), tmp_path / "b.parquet")
+    (tmp_path / "b.parquet").replace(path)
+    (chunk,) = reader.chunks(["a"], ["grade"], Place(), BadRows())
+    rows, _ = feature_rows(Recipe(("a",)), chunk)
+    assert_array_equal(rows[:, 0], ONE["a"].to_numpy())
 
 
 def test_small_pages_are_left_to_pyarrow(tmp_path, monkeypatch):

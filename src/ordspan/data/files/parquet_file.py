@@ -48,6 +48,7 @@ class ParquetFile:
         self.path = path
         if not Path(path).is_file():
             raise FileError(f"{path}: no such file")
+        self._version = _version(path)
         try:
             # else memory grows with the row groups, which may be as large as the file
             self._file = parquet.ParquetFile(path, pre_buffer=False, buffer_size=BUFFER_BYTES)
@@ -111,6 +112,8 @@ class ParquetFile:
                 contextlib.suppress(Unusual),
                 PageWalk(self._file, self.path, numbers, groups) as pages,
             ):
+                if _version(self.path) != self._version:  # pyarrow goes on with the file it has
+                    raise Unusual
                 for batch in self._columns(texts, groups, batch_rows(n_columns, ROW_BYTES)):
                     yield batch, *pages.take(batch.num_rows)
                     done += batch.num_rows
@@ -198,6 +201,12 @@ def batch_rows(n_columns: int, n_bytes: int) -> int:
     (65536, 30840, 256)
     """
     return min(MOST_ROWS, max(FEWEST_ROWS, n_bytes // (8 * max(1, n_columns))))
+
+
+def _version(path: str) -> tuple[int, int, int]:
+    """What changes when another file takes the place of one."""
+    told = Path(path).stat()
+    return told.st_ino, told.st_size, told.st_mtime_ns
 
 
 def _needs_cast(dtype: pa.DataType) -> bool:
