@@ -293,6 +293,7 @@ def damaged(tmp_path):
         "empty.txt": (b"\n# nothing\n", "the file is empty"),
         "empty.jsonl": (b"\n", "the file is empty"),
         "twice.csv": (b"a,a\n1,2\n", "'a' more than once"),
+        "unnamed.csv": (b"g,,\n1,2,3\n", "'' more than once"),
         "words.csv": (b"\xff,g\n1,2\n", "line 1: byte 1 is not UTF-8"),
         "semicolon.csv": (b"a;g\n1;2\n", "no column 'g'; there are a;g; give --delimiter ';'"),
         "date.csv": (b"d,g\n2020-01-01,1\n", "column 'd' holds neither numbers nor words"),
@@ -303,7 +304,7 @@ def damaged(tmp_path):
 DAMAGED = (
     *("cut.csv.gz", "not.csv.gz", "cut.csv.zst", "cut.parquet", "middle.parquet"),
     *("empty.csv", "header.csv", "empty.txt", "empty.jsonl"),
-    *("twice.csv", "words.csv", "semicolon.csv", "date.csv", "unknown.xyz"),
+    *("twice.csv", "unnamed.csv", "words.csv", "semicolon.csv", "date.csv", "unknown.xyz"),
 )
 
 

@@ -43,7 +43,8 @@ from ordspan.tabular import TabularModel
 CHECKPOINT_ENDING = ".checkpoint"
 DEFAULT_SECONDS = 60.0
 ROWS_AT_ONCE = 1 << 13
-"""Scaled and learned together: few enough to stay in the processor's cache."""
+"""Scaled and learned together: many, because each portion costs some of Python's time, and few
+enough that a stop or a checkpoint does not wait for long."""
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ S = TypeVar("S")
 THREADS = 2
 
 
-def ahead(items: Iterator[T], count: int = 1) -> Iterator[T]:
+def ahead(items: Iterator[T], count: int) -> Iterator[T]:
     """The items, the next of which are made in another thread while one is used.
 
     >>> list(ahead(iter("abc"), 2))

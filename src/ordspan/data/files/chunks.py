@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -110,6 +112,15 @@ class BadRows:
             self.meet(f"{chunk.where(row)}: {faults[row]}")
             stays[row] = False
         return stays
+
+
+def repeated(names: Iterable[str]) -> str | None:
+    """The first name that more than one column has.
+
+    >>> repeated(["a", "b", "a"]), repeated(["a", "b"])
+    ('a', None)
+    """
+    return next((name for name, count in Counter(names).items() if count > 1), None)
 
 
 def is_number(text: Any) -> bool:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from functools import partial
 from itertools import islice
@@ -25,6 +24,7 @@ from ordspan.data.files.chunks import (
     kind_of,
     kind_of_words,
     not_a_number,
+    repeated,
 )
 from ordspan.data.files.lines import STDIN, Block, FileError, blocks, numbered_lines, plain_name
 
@@ -60,7 +60,7 @@ class CsvFile:
         except csv.Error as error:
             raise FileError(f"{self.path}, line 1: the header cannot be read ({error})") from None
         names = [name.strip() for name in names]
-        if twice := next((name for name, n in Counter(names).items() if n > 1), None):
+        if (twice := repeated(names)) is not None:
             raise FileError(f"{self.path}, line 1: the header has {twice!r} more than once")
         self._places = {name: place for place, name in enumerate(names)}
         self._first = rest

@@ -20,6 +20,7 @@ from ordspan.data.files.chunks import (
     is_number,
     kind_of,
     not_a_number,
+    repeated,
 )
 from ordspan.data.files.lines import FileError, moment
 from ordspan.data.files.parquet_pages import PageWalk, Unusual
@@ -64,8 +65,7 @@ class ParquetFile:
         self._sizes = [metadata.row_group(g).num_rows for g in range(self._file.num_row_groups)]
         if sum(self._sizes) != metadata.num_rows or min(self._sizes) < 0:
             raise FileError(f"{path}: damaged, the numbers of rows do not agree; copy it anew")
-        twice = next((name for name in self.names if self.names.count(name) > 1), None)
-        if twice is not None:
+        if (twice := repeated(self.names)) is not None:
             raise FileError(f"{path}: two columns have the name {twice!r}; rename one of them")
         self.numbers_in_table = False  # whether the table must hold the numbers, too
 

@@ -122,12 +122,11 @@ class Column:
 
 
 def _columns(file: parquet.ParquetFile, names: Sequence[str]) -> list[Column]:
-    """The columns of that name, none of which may be nested or share its name."""
-    schema, fields = file.schema, file.schema_arrow
+    """The columns of that name, none of which may be nested or share its path."""
+    schema = file.schema
     leaves = {schema.column(j).path: j for j in range(len(schema))}
-    arrow_types = {field.name: str(field.type) for field in fields}
-    all_different = len(leaves) == len(schema) and len(arrow_types) == len(fields)
-    if not names or not all_different or not leaves.keys() >= set(names):
+    arrow_types = {field.name: str(field.type) for field in file.schema_arrow}
+    if not names or len(leaves) < len(schema) or not leaves.keys() >= set(names):
         raise Unusual
     return [Column(leaves[n], arrow_types[n], schema.column(leaves[n])) for n in names]
 
