@@ -19,7 +19,7 @@ $(READY): pyproject.toml
 	@touch $(READY)
 
 test: $(READY) ## run the tests, doctests and the README's examples
-	$(BIN)/pytest -n auto --dist worksteal
+	$(BIN)/pytest -n auto --dist worksteal $(TESTS)
 
 lint: $(READY) ## check style, types and the direction of imports
 	$(BIN)/ruff format --check .
@@ -41,9 +41,10 @@ docs: $(READY) ## build the documentation site; warnings are errors
 bench: $(READY) ## measure every speed claim of the README, one table
 	$(BIN)/pip install --quiet --disable-pip-version-check --editable '.[dev,bench]'
 	$(BIN)/python benchmarks/bench_foundation.py --save docs/benchmarks-foundation.md
+	$(BIN)/python benchmarks/bench_compile.py --save docs/benchmarks-compile.md
 	$(BIN)/python benchmarks/bench_batch.py --save docs/benchmarks-batch.md
 	$(BIN)/python benchmarks/bench_kernel.py --save docs/benchmarks-kernel.md
-	$(BIN)/python benchmarks/bench_metric.py --save docs/metrics.md
+	$(BIN)/python benchmarks/bench_defaults.py --save docs/defaults.md
 	$(BIN)/python benchmarks/bench_reproduce.py --save docs/benchmarks-reproduce.md
 	$(BIN)/python benchmarks/bench_files.py --save docs/benchmarks-files.md
 	$(BIN)/python benchmarks/bench_dask.py --save docs/benchmarks-dask.md

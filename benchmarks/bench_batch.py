@@ -62,7 +62,7 @@ def against_liblinear(n: int) -> list[Row]:
     X, ranks = graded_rows(n, 20, 5)
     out = []
     for C in (0.001, 0.01, 0.1, 1.0):
-        ours = OrdinalSVM(C, tol=GAP).fit(X, ranks)
+        ours = OrdinalSVM(C, loss="hinge", tol=GAP).fit(X, ranks)
         rows, signs = replicated(X, ranks, 5)
         peer = liblinear_to(ours.primal_value_ * (1 + GAP), rows, signs, C)
         theirs = value(peer.coef_[0], rows, signs, C)

@@ -26,9 +26,9 @@ from measuring import (
     seconds,
     table,
 )
-from ordspan.core.updates import LANES, rbf_values
+from ordspan.core.rbf import LANES, rbf_values
 from ordspan.learners import KernelLearner
-from ordspan.learners.kernel import room_for
+from ordspan.learners.support import aligned_zeros
 
 WIDTH, N_CLASSES, GAMMA = 8, 5, 0.1
 
@@ -63,7 +63,7 @@ def in_blocks(support: np.ndarray) -> np.ndarray:
     n_blocks = -(-len(support) // LANES)
     flat = np.zeros((n_blocks * LANES, support.shape[1]))
     flat[: len(support)] = support
-    blocks = room_for(n_blocks, support.shape[1], LANES)
+    blocks = aligned_zeros(n_blocks, support.shape[1], LANES)
     blocks[...] = flat.reshape(n_blocks, LANES, -1).transpose(0, 2, 1)
     return blocks
 

@@ -38,8 +38,7 @@ y = intervals(grades, np.where(unsure, np.inf, grades), classes=range(5))
 print(y[:4])
 
 # %%
-# ``NDCG@10`` is 1 if the ten best pages of every query come first, in order. With many features
-# the balanced metric, which lets the thresholds move as fast as the scores, is the better choice.
+# ``NDCG@10`` is 1 if the ten best pages of every query come first, in order.
 
 
 def ndcg(scores):
@@ -49,7 +48,7 @@ def ndcg(scores):
 
 def learn(rows, labels):
     """The model learned from some rows."""
-    model = OrdinalPA(metric="balanced", classes=range(5), random_state=0)
+    model = OrdinalPA(classes=range(5), random_state=0)
     return model.fit(X[rows], labels[rows])
 
 

@@ -3,11 +3,12 @@
 import pytest
 
 import bench_batch
+import bench_compile
 import bench_dask
+import bench_defaults
 import bench_files
 import bench_foundation
 import bench_kernel
-import bench_metric
 import bench_reproduce
 import compare_kernels
 from measuring import table
@@ -40,9 +41,21 @@ def test_the_comparison_of_kernels_runs_and_draws(monkeypatch, tmp_path):
     assert (tmp_path / "images" / "kernels.png").stat().st_size < 200_000
 
 
-def test_the_comparison_of_metrics_runs():
-    text = bench_metric.report([bench_metric.synthetic(n=200)], runs=2, trials=50)
+def test_the_benchmark_of_compiling_runs():
+    assert len(bench_compile.run(scale=0.0)) == 6
+
+
+def test_the_comparison_of_defaults_runs():
+    size = bench_defaults.Size(runs=2, trials=50, draws=1, rows=100, splits=2)
+    sets = (
+        [bench_defaults.synthetic(n=200)],
+        [bench_defaults.noisy(n=200)],
+        [compare_kernels.ring(n=200)],
+    )
+    text = bench_defaults.report(*sets, size)
     assert text.count("| synthetic |") == 3
+    assert "## `OrdinalSVM" in text
+    assert "## `KernelOrdinalPA" in text
 
 
 def test_the_experiments_benchmark_runs():

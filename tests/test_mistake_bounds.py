@@ -13,9 +13,9 @@ import pytest
 import quadprog
 from scipy.sparse import csr_array
 
-from ordspan.bounds import _Field, mistake_bounds, online_losses
+from ordspan.bounds import BoundProblem, mistake_bounds, online_losses
 from ordspan.core import bounds as theorems
-from ordspan.core.losses import distance
+from ordspan.core.losses import distance, hinge_losses, shortfalls
 from ordspan.data import synthetic
 from ordspan.learners import LinearLearner
 from ordspan.learners.batch import solve
@@ -127,9 +127,7 @@ def adversarial(rng, variant, C):
     ranks = np.arange(1, K + 1)
     chosen = []
     for x in X:
-        losses = theorems.hinge_losses(
-            np.full(K, learner.weights @ x), learner.thresholds, ranks, ranks
-        )
+        losses = hinge_losses(np.full(K, learner.weights @ x), learner.thresholds, ranks, ranks)
         chosen.append(1 + int(losses.sum(axis=1).argmax()))
         learner.learn_one(x, chosen[-1])
     return Stream(X, np.array(chosen), np.array(chosen), K)
@@ -146,8 +144,8 @@ def comparators(rng, stream):
         best = solve(*stream, C=10.0 ** rng.uniform(-3, 1), loss=loss, max_iter=20)
         found.append(np.concatenate([best.weights, best.thresholds]))
     found.append(found[-1] * (1 + 0.1 * rng.standard_normal(d + m)))
-    measured = [_Field(*stream).measure((v[:d], v[d:])) for v in found]
-    return [*measured, *_Field(*stream).comparators("ideal", None)]
+    measured = [BoundProblem(*stream).measure((v[:d], v[d:])) for v in found]
+    return [*measured, *BoundProblem(*stream).comparators("ideal", None)]
 
 
 def run(stream, variant, C=1.0):
@@ -157,7 +155,7 @@ def run(stream, variant, C=1.0):
 
 def verdicts(rng, stream, C, comparators=comparators):
     """Every statement about a stream, for several comparators."""
-    constants = _Field(*stream).stream
+    constants = BoundProblem(*stream).stream
     hard, capped, soft = (run(stream, variant, C) for variant in ("PA", "PA-I", "PA-II"))
     for v in comparators(rng, stream):
         for theorem in (theorems.pa_general, theorems.pa_ideal, theorems.pa_repaired):
@@ -168,7 +166,7 @@ def verdicts(rng, stream, C, comparators=comparators):
             yield theorems.observe(theorem(constants, v, C), soft)
         for theorem in (theorems.pa_i_general, theorems.pa_i_ideal, theorems.pa_i_repaired):
             bound = theorem(constants, v)
-            yield theorems.observe(bound, _Field(*stream).run("PA-I", bound.C))
+            yield theorems.observe(bound, BoundProblem(*stream).run("PA-I", bound.C))
 
 
 def usable(verdict):
@@ -220,7 +218,7 @@ def test_bounds_of_separable_streams_are_those_of_the_ideal_case():
 
 
 def ideal_only(rng, stream):
-    return _Field(*stream).comparators("ideal", None)
+    return BoundProblem(*stream).comparators("ideal", None)
 
 
 def test_printed_pa_i_does_fail_on_random_short_rows():
@@ -259,7 +257,7 @@ def test_a_hard_step_is_at_least_as_long_as_its_losses_ask(family):
         learner = LinearLearner(X.shape[1], K, "PA")
         for x, low, high in zip(X, lower.tolist(), upper.tolist(), strict=True):
             before = np.concatenate([learner.weights, learner.thresholds])
-            loss = theorems.hinge_losses([before[: x.size] @ x], before[x.size :], [low], [high])
+            loss = hinge_losses([before[: x.size] @ x], before[x.size :], [low], [high])
             learner.learn_one(x, low, high)
             step = np.concatenate([learner.weights, learner.thresholds]) - before
             asked = np.square(loss).sum() / (1 + x @ x * np.count_nonzero(loss))
@@ -276,7 +274,7 @@ def test_a_capped_step_gains_at_least_what_moving_every_loss_by_the_cap_would(fa
         learner = LinearLearner(X.shape[1], K, "PA-I", C)
         for x, low, high in zip(X, lower.tolist(), upper.tolist(), strict=True):
             w, theta = learner.weights, learner.thresholds
-            falls = theorems.shortfalls([w @ x], theta, [low], [high])[0]
+            falls = shortfalls([w @ x], theta, [low], [high])[0]
             learner.learn_one(x, low, high)
             move = learner.thresholds - theta
             step = np.square(learner.weights - w).sum() + move @ move
@@ -388,7 +386,7 @@ def test_losses_are_those_before_each_update(data):
     twin = LinearLearner(4, 4, "PA-II", 0.3)
     for t in range(50):
         y = data.ranks[t : t + 1]
-        want = theorems.hinge_losses([twin.weights @ data.X[t]], twin.thresholds, y, y)[0]
+        want = hinge_losses([twin.weights @ data.X[t]], twin.thresholds, y, y)[0]
         np.testing.assert_allclose(losses[t], want, atol=1e-12)
         twin.learn_one(data.X[t], int(y[0]))
     assert learner.n_trials == 400

@@ -34,7 +34,7 @@ def test_a_loaded_model_predicts_and_learns_on_exactly_like_the_saved_one(
     np.testing.assert_array_equal(loaded.decision_function(X), model.decision_function(X))
     model.partial_fit(X, spans)
     loaded.partial_fit(X, spans)
-    np.testing.assert_array_equal(loaded._learner.memory, model._learner.memory)
+    np.testing.assert_array_equal(loaded.learner_.memory, model.learner_.memory)
     assert (loaded.n_iter_, loaded.n_features_in_) == (model.n_iter_, model.n_features_in_)
 
 
@@ -97,6 +97,16 @@ def test_a_newer_format_says_to_upgrade(tmp_path, monkeypatch):
         load(tmp_path / "model")
 
 
+def test_an_older_format_says_how_to_go_on(tmp_path, monkeypatch):
+    model = OrdinalPA(random_state=0).fit(X, Y)
+    monkeypatch.setattr(modelfile, "FORMAT_VERSION", 1)
+    save(model, tmp_path / "model")
+    monkeypatch.undo()
+    message = "model format 1 of an earlier ordspan, this one reads 2; train the model anew"
+    with pytest.raises(modelfile.ModelFileError, match=message):
+        load(tmp_path / "model")
+
+
 def test_what_cannot_be_saved_is_named(tmp_path):
     with pytest.raises(TypeError, match="cannot save a Ridge"):
         save(Ridge(), tmp_path / "model")
@@ -151,11 +161,11 @@ def test_a_precomputed_kernel_is_kept_by_the_numbers_of_its_rows(tmp_path):
 
 
 def test_a_kernel_set_to_scale_keeps_the_gamma_it_found(tmp_path):
-    model = KernelOrdinalPA(budget=30, random_state=0).fit(3.0 * X, Y)
+    model = KernelOrdinalPA(gamma="scale", budget=30, random_state=0).fit(3.0 * X, Y)
     save(model, tmp_path / "model")
     loaded = load(tmp_path / "model")
     assert loaded.gamma_ == model.gamma_ == pytest.approx(1 / (4 * np.var(3.0 * X)))
     for one in (model, loaded):
         one.partial_fit(9.0 * X, Y)
         assert one.gamma_ == pytest.approx(1 / (4 * np.var(3.0 * X)))
-    np.testing.assert_array_equal(loaded._learner.memory, model._learner.memory)
+    np.testing.assert_array_equal(loaded.learner_.memory, model.learner_.memory)

@@ -21,7 +21,7 @@ from ordspan.river import IntervalMAE, OrdinalPA, PRank
 MODELS = {
     "default": OrdinalPA(),
     "PA-II": OrdinalPA("PA-II", average=False),
-    "diagonal": OrdinalPA("PA", metric="diagonal"),
+    "paper": OrdinalPA("PA", balanced=False),
     "PRank": PRank(),
 }
 each_model = pytest.mark.parametrize("name", MODELS)
@@ -89,12 +89,12 @@ def test_it_gives_grades_and_no_probabilities():
 # -- the same as the learner and the estimator ---------------------------------------------------
 
 
-@pytest.mark.parametrize("metric", ["identity", "balanced", "diagonal"])
+@pytest.mark.parametrize("balanced", [False, True])
 @pytest.mark.parametrize("average", [False, True])
-def test_features_that_come_later_are_as_if_known_from_the_start_to_the_bit(metric, average):
-    model = OrdinalPA("PA-I", 0.3, average, metric, classes=[1, 2, 3, 4, 5])
+def test_features_that_come_later_are_as_if_known_from_the_start_to_the_bit(balanced, average):
+    model = OrdinalPA("PA-I", 0.3, average, balanced, classes=[1, 2, 3, 4, 5])
     names = list(dict.fromkeys(name for x, _ in examples() for name in x))
-    learner = LinearLearner(len(names), 5, "PA-I", 0.3, average, metric=metric)
+    learner = LinearLearner(len(names), 5, "PA-I", 0.3, average, balanced=balanced)
     for x, y in examples():
         values, columns = np.array(list(x.values())), np.array([names.index(name) for name in x])
         if learner.n_trials:
@@ -506,7 +506,7 @@ def test_a_column_twice_is_refused():
 def test_weights_too_large_for_a_score_are_told():
     model = PRank(classes=[1, 2])
     model.learn_one({"a": 1.0}, 1)
-    model._learner._view().weights[:] = 1e250
+    model._learner.model.weights[:] = 1e250
     before = state(model)
     for x in ({"a": 1e99}, {"a": 1e99, "new": 1.0}):
         with pytest.raises(ValueError, match="weights have grown too large"):
@@ -526,7 +526,6 @@ def test_weights_too_large_for_a_score_are_told():
     [
         ({"variant": "PA-III"}, "unknown variant 'PA-III'"),
         ({"C": -1.0}, "C must be a finite number above 0"),
-        ({"metric": "full"}, "unknown metric 'full'"),
         ({"classes": ["only"]}, "needs at least 2 classes"),
         ({"classes": ["a", "b", "a"]}, "classes lists 'a' more than once"),
     ],

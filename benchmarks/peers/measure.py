@@ -124,8 +124,8 @@ def summary(cell: Cell, method: Method, plan: Plan, rows: int, outcomes: list[Ou
 def told(config: Config) -> str:
     """A setting in words.
 
-    >>> told({"metric": "balanced", "C": 0.1})
-    'metric=balanced C=0.1'
+    >>> told({"balanced": True, "C": 0.1})
+    'balanced=True C=0.1'
     """
     return " ".join(f"{name}={value}" for name, value in config.items())
 

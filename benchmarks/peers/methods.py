@@ -195,9 +195,7 @@ METHODS = (
         "OrdinalPA (tuned)",
         "ordspan",
         ordinal_pa,
-        tuple(
-            {"metric": metric, "C": C} for metric in ("identity", "balanced") for C in (0.01, 0.1)
-        ),
+        tuple({"balanced": balanced, "C": C} for balanced in (False, True) for C in (0.01, 0.1)),
         reads_intervals=True,
     ),
     Method("OrdinalSVM", "ordspan", ordinal_svm, over("C", 0.01, 0.1, 1.0, 10.0), True),

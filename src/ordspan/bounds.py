@@ -14,8 +14,10 @@ from scipy.optimize import nnls
 from ordspan.core import bounds as theorems
 from ordspan.core.bounds import Bound, Comparator
 from ordspan.core.labels import Ranks, check_ranks, encode_interval
+from ordspan.core.losses import hinge_losses, shortfalls
 from ordspan.estimators.targets import find_classes, read_labels
-from ordspan.learners.linear import DEFAULT_C, Learner, LinearLearner, check_rule
+from ordspan.learners import Learner, LinearLearner
+from ordspan.learners.checks import DEFAULT_C, check_rule
 from ordspan.learners.rows import as_rows, is_sparse
 
 __all__ = ["Bound", "mistake_bounds", "online_losses"]
@@ -91,7 +93,7 @@ def mistake_bounds(
     PA repaired 1.0 1.0 True
     """
     statements = _statements(variant, C)
-    field = _Field(*_read_stream(X, y, classes))
+    field = BoundProblem(*_read_stream(X, y, classes))
     given = None if comparator is None else [field.measure(field.check(comparator))]
     result = []
     for theorem, asks_for in statements:
@@ -130,15 +132,15 @@ def online_losses(learner: Learner, X: Any, lower: ArrayLike, upper: ArrayLike) 
     """
     matrix = as_rows(X)
     low, high = check_ranks(lower, upper, learner.n_classes)
-    weights, padded = learner._view()[:2]
+    weights, edges = learner.model[:2]
     scores = np.empty(low.size)
     thresholds = np.empty((low.size, learner.n_classes - 1))
     labels = zip(low.tolist(), high.tolist(), strict=True)
     for t, (row, (bottom, top)) in enumerate(zip(_rows(matrix), labels, strict=True)):
         scores[t] = weights @ row
-        thresholds[t] = padded[1:-1]
+        thresholds[t] = edges[1:-1]
         learner.learn_one(row, bottom, top)
-    return theorems.hinge_losses(scores, thresholds, low, high)
+    return hinge_losses(scores, thresholds, low, high)
 
 
 def _statements(variant: str, C: float | None) -> list[Statement]:
@@ -153,10 +155,10 @@ def _statements(variant: str, C: float | None) -> list[Statement]:
             Statement(theorems.pa_repaired, SQUARED),
         ]
     if variant == "PA-II":
-        strength = DEFAULT_C if C is None else float(C)
+        given = DEFAULT_C if C is None else float(C)
         return [
-            Statement(partial(theorems.pa_ii_general, C=strength), SQUARED),
-            Statement(partial(theorems.pa_ii_ideal, C=strength), IDEAL),
+            Statement(partial(theorems.pa_ii_general, C=given), SQUARED),
+            Statement(partial(theorems.pa_ii_ideal, C=given), IDEAL),
         ]
     if C is None:
         return [
@@ -170,7 +172,7 @@ def _statements(variant: str, C: float | None) -> list[Statement]:
     ]
 
 
-class _Field:
+class BoundProblem:
     """The examples of a stream, the learners that run on it and the rankers that compete."""
 
     def __init__(self, matrix: Any, lower: Ranks, upper: Ranks, n_classes: int) -> None:
@@ -194,9 +196,10 @@ class _Field:
         if C is not None and np.isnan(C):  # PA-I's C, where there is no comparator to take it from
             return np.full((self.stream.n_trials, self.n_classes - 1), nan)
         if C == 0.0:  # never moves
-            return theorems.hinge_losses(self.scores(self.zero), self.zero[1], *self.labels)
-        strength = DEFAULT_C if C is None else C
-        learner = LinearLearner(self.matrix.shape[1], self.n_classes, variant, strength)
+            return hinge_losses(self.scores(self.zero), self.zero[1], *self.labels)
+        given = DEFAULT_C if C is None else C
+        shape = self.matrix.shape[1], self.n_classes
+        learner = LinearLearner(*shape, variant, given, balanced=False)
         return online_losses(learner, self.matrix, *self.labels)
 
     @property
@@ -221,7 +224,7 @@ class _Field:
 
     def measure(self, ranker: Ranker) -> Comparator:
         """Norm and losses of a fixed ranker."""
-        losses = theorems.hinge_losses(self.scores(ranker), ranker[1], *self.labels)
+        losses = hinge_losses(self.scores(ranker), ranker[1], *self.labels)
         return theorems.measure(*ranker, losses)
 
     def comparators(self, asks_for: str, C: float | None) -> list[Comparator]:
@@ -255,11 +258,11 @@ class _Field:
         ranker: Ranker | None = self.zero
         planes: dict[tuple[int, int, int], Floats] = {}
         while ranker is not None:
-            gaps = theorems.shortfalls(self.scores(ranker), ranker[1], *self.labels)
+            gaps = shortfalls(self.scores(ranker), ranker[1], *self.labels)
             cuts = [cut for cut in self._cuts(gaps) if cut not in planes]
             if not cuts:
                 margin = 1.0 - gaps.max()
-                if margin > 0.0:  # else rounding has the better of us
+                if margin > 0.0:  # else it is lost to rounding
                     yield ranker[0] / margin, ranker[1] / margin
                 return
             planes.update((cut, self._plane(*cut)) for cut in cuts)

@@ -27,7 +27,7 @@ from ordspan.data.files.grades import LabelColumns
 from ordspan.data.files.reading import FileOptions
 from ordspan.tabular import TabularModel
 
-FORMAT_VERSION = 1
+FORMAT_VERSION = 2
 ESTIMATORS = {name: getattr(estimators, name) for name in estimators.__all__}
 DIGEST_SIZE = hashlib.sha256().digest_size
 
@@ -95,7 +95,7 @@ def to_bytes(model: Any, **notes: Any) -> bytes:
     header = described(model.estimator if tabular else model)
     tensors: dict[str, NDArray[Any]] = {
         "digest": np.zeros(DIGEST_SIZE, dtype=np.uint8),
-        "memory": (model.estimator if tabular else model)._learner.memory,
+        "memory": (model.estimator if tabular else model).learner_.memory,
     }
     if tabular:
         header["table"] = _table_header(model)
@@ -170,17 +170,15 @@ def _estimator(header: dict[str, Any], memory: NDArray[Any], name: str) -> Any:
         raise ModelFileError(f"{name} holds an unknown estimator {header['estimator']!r}")
     parameters = {k: _unplain(v) for k, v in header["parameters"].items()}
     model = ESTIMATORS[header["estimator"]](**parameters)
-    model.classes_ = _unplain(header["classes"])
-    model.n_features_in_ = header["n_features"]
-    if header["feature_names"] is not None:
-        model.feature_names_in_ = np.array(header["feature_names"], dtype=object)
-    model.n_iter_ = header["n_iter"]
-    for name in model._fitted_numbers:
-        setattr(model, name, header["fitted"][name])
-    model._learner = model._make_learner(header["n_features"], model.classes_.size)
+    classes = _unplain(header["classes"])
+    fitted = {name: header["fitted"][name] for name in model._fitted_numbers}
+    vars(model).update(fitted)  # a learner may need them
+    learner = model._make_learner(header["n_features"], classes.size)
     # taken over whole: parameters may have been set anew since the model last learned
-    model._learner.memory = memory
-    return model
+    learner.memory = memory
+    return model.from_learner(
+        learner, classes, n_iter=header["n_iter"], feature_names=header["feature_names"]
+    )
 
 
 def checked_header(content: bytes, name: str) -> dict[str, Any]:
@@ -202,6 +200,11 @@ def checked_header(content: bytes, name: str) -> dict[str, Any]:
         raise ModelFileError(
             f"{name} has model format {header['format']}, this ordspan reads up to "
             f"{FORMAT_VERSION}; upgrade ordspan"
+        )
+    if header["format"] < FORMAT_VERSION:
+        raise ModelFileError(
+            f"{name} has model format {header['format']} of an earlier ordspan, this one reads "
+            f"{FORMAT_VERSION}; train the model anew, or go on with the ordspan that wrote it"
         )
     return header
 

@@ -24,9 +24,9 @@ except ModuleNotFoundError as missing:
 
 from ordspan.core.labels import check_classes, is_open_value, shown
 from ordspan.core.losses import distance
-from ordspan.core.updates import MAX_SQ_NORM
+from ordspan.core.rows import MAX_SQ_NORM
 from ordspan.learners import Learner, LinearLearner, PRankLearner
-from ordspan.learners.linear import DEFAULT_C, RowError
+from ordspan.learners.checks import DEFAULT_C, RowError
 
 __all__ = ["IntervalMAE", "OrdinalPA", "PRank"]
 
@@ -445,14 +445,14 @@ class OrdinalPA(OrdinalClassifier):
     ----------
     variant : {"PA-I", "PA", "PA-II"}, default="PA-I"
         "PA" corrects each example in full; "PA-I" moves each threshold by at most C; "PA-II"
-        trades the size of the move against the squared rest.
+        trades the size of the move against the squared remaining violation.
     C : float, default=0.1
         Aggressiveness of PA-I and PA-II; ignored by PA, which has none.
     average : bool, default=True
         Predict with the average of all iterates instead of the last one. Where the stream drifts,
         the last one follows faster.
-    metric : {"identity", "balanced", "diagonal"}, default="identity"
-        In which metric the step is the shortest; see `ordspan.OrdinalPA`.
+    balanced : bool, default=True
+        Measure the thresholds on the scale of the scores; see `ordspan.OrdinalPA`.
     classes : list, optional
         All grades from lowest to highest. Left out, the grades are those seen so far, sorted;
         words are sorted with a warning.
@@ -481,19 +481,24 @@ class OrdinalPA(OrdinalClassifier):
         variant: str = "PA-I",
         C: float = DEFAULT_C,
         average: bool = True,
-        metric: str = "identity",
+        balanced: bool = True,
         classes: Any = None,
     ) -> None:
         self.variant = variant
         self.C = C
         self.average = average
-        self.metric = metric
+        self.balanced = balanced
         self.classes = classes
         super().__init__()
 
     def _make_learner(self, n_features: int, n_classes: int) -> Learner:
         return LinearLearner(
-            n_features, n_classes, self.variant, self.C, bool(self.average), metric=self.metric
+            n_features,
+            n_classes,
+            self.variant,
+            self.C,
+            bool(self.average),
+            balanced=bool(self.balanced),
         )
 
 

@@ -14,7 +14,7 @@ from ordspan.data.files.grades import LabelColumns
 from ordspan.data.files.lines import FileError
 from ordspan.data.files.reading import BEGINNING, FileOptions, Piece
 from ordspan.estimators.base import ThresholdEstimator
-from ordspan.learners.linear import RowError
+from ordspan.learners.checks import RowError
 
 
 class TabularModel:
@@ -195,7 +195,7 @@ def score_pieces(model: TabularModel, pieces: Iterator[Piece]) -> Iterator[Score
         if not len(piece.chunk):
             continue
         try:
-            score = model.estimator._learner.latent(model.prepared(piece))
+            score = model.estimator.learner_.latent(model.prepared(piece))
         except RowError as error:
             raise FileError(f"in the rows from {piece.chunk.where(0)} on, {error}") from None
         rank = np.searchsorted(thresholds, score, side="right").astype(np.int64) + 1

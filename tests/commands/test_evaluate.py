@@ -376,14 +376,15 @@ def test_models_that_cannot_grade_files_are_refused(folder, tmp_path, monkeypatc
     content = (folder / "model").read_bytes()
     (tmp_path / "damaged").write_bytes(content[:-1] + bytes([content[-1] ^ 1]))
     (tmp_path / "short").write_bytes(content[:100])
+    fitted = ordspan.load(folder / "model")
     with monkeypatch.context() as newer:
         newer.setattr(modelfile, "FORMAT_VERSION", 99)
-        ordspan.save(ordspan.load(folder / "model"), tmp_path / "newer")
+        ordspan.save(fitted, tmp_path / "newer")
     for name, message in {
         "python": "holds an estimator (OrdinalPA) that was saved from Python, without the columns",
         "damaged": "damaged is damaged: its checksum does not agree",
         "short": "short is not an ordspan model file, or it is damaged or cut short",
-        "newer": "newer has model format 99, this ordspan reads up to 1; upgrade ordspan",
+        "newer": "newer has model format 99, this ordspan reads up to 2; upgrade ordspan",
         "missing": "missing: no such model file; ordspan train writes one",
     }.items():
         answer = ask(folder / "rows.csv", "--model", tmp_path / name)

@@ -136,7 +136,7 @@ def test_of_equal_scores_the_lowest_class_wins(run):
     "estimator",
     [
         OrdinalPA(random_state=0),
-        OrdinalPA(average=False, metric="diagonal", random_state=0),
+        OrdinalPA(average=False, balanced=False, random_state=0),
         PRank(random_state=0),
         OrdinalSVM(),
         MulticlassPerceptron(random_state=0),
@@ -149,7 +149,7 @@ def test_estimators_saved_from_python_are_exported(estimator, tmp_path, run):
     save(estimator, tmp_path / "model")
     export(tmp_path / "model", tmp_path / "model.onnx", dtype="float64")
     got = run((tmp_path / "model.onnx").read_bytes(), X)
-    np.testing.assert_allclose(got["score"], estimator._learner.latent(X), rtol=1e-12, atol=1e-12)
+    np.testing.assert_allclose(got["score"], estimator.learner_.latent(X), rtol=1e-12, atol=1e-12)
     np.testing.assert_array_equal(got["prediction"], estimator.predict(X))
     np.testing.assert_array_equal(WORDS[got["rank"] - 1], got["prediction"])
 

@@ -9,7 +9,7 @@ from commands.tables import ask, ratings, write_table
 from ordspan.cli import app
 from ordspan.data.files.chunks import POLICIES
 from ordspan.data.files.reading import FORMATS
-from ordspan.learners.linear import METRICS, SOLVERS, VARIANTS
+from ordspan.learners.checks import VARIANTS
 
 EPILOGS = {
     command.name or command.callback.__name__: command.epilog for command in app.registered_commands
@@ -61,8 +61,6 @@ def test_shells_can_complete():
     ("option", "known"),
     [
         ("--variant", VARIANTS),
-        ("--solver", SOLVERS),
-        ("--metric", METRICS),
         ("--format", FORMATS),
         ("--on-bad-row", POLICIES),
         ("--checkpoint-every", ["100000", "30s", "5m"]),

@@ -30,7 +30,7 @@ def model(folder):
 def test_json_tells_all_of_a_model_of_files(model, folder):
     told = json.loads(ask("info", model, "--json", "--top", "0").stdout)
     loaded = ordspan.load(model)
-    assert (told["kind"], told["estimator"], told["format"]) == ("model", "OrdinalPA", 1)
+    assert (told["kind"], told["estimator"], told["format"]) == ("model", "OrdinalPA", 2)
     assert told["bytes"] == model.stat().st_size
     assert told["parameters"]["C"] == 0.1
     assert told["classes"] == GRADES

@@ -260,7 +260,7 @@ def test_a_truncated_file_is_told_and_writes_nothing(model, tmp_path, name):
         (["--model", "none"], "none: no such model file; ordspan train writes one"),
         (["--model", "folder.csv"], "folder.csv is a folder; give the name of a model file"),
         (["--model", "new.csv"], "new.csv is not an ordspan model file"),
-        (["--model", "newer"], "newer has model format 99, this ordspan reads up to 1; upgrade"),
+        (["--model", "newer"], "newer has model format 99, this ordspan reads up to 2; upgrade"),
         (["--model", "plain"], "plain holds an estimator (OrdinalPA) that was saved from Python"),
     ],
 )

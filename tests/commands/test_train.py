@@ -51,11 +51,11 @@ def test_training_from_a_file_is_partial_fit_on_its_rows(tmp_path, ending, varia
     assert summary["updates"] == expected.n_updates_
 
 
-@pytest.mark.parametrize("metric", ["identity", "balanced", "diagonal"])
-def test_standardised_training_is_partial_fit_on_a_standardised_stream(tmp_path, metric):
+@pytest.mark.parametrize("balanced", [False, True])
+def test_standardised_training_is_partial_fit_on_a_standardised_stream(tmp_path, balanced):
     path = write_rows(tmp_path, "csv", X, GRADES)
-    train(job(path, metric=metric, average=False), tmp_path / "m")
-    model = OrdinalPA(metric=metric, average=False, classes=[1, 2, 3, 4])
+    train(job(path, balanced=balanced, average=False), tmp_path / "m")
+    model = OrdinalPA(balanced=balanced, average=False, classes=[1, 2, 3, 4])
     for batch in stream(path, label="grade", standardise=True):
         model.partial_fit(batch.X, batch.y)
     trained = ordspan.load(tmp_path / "m")

@@ -62,7 +62,7 @@ def test_the_hinge_loss_is_the_paper_s_formula():
     theta, score, lower, upper = np.array([-1.0, 0.0, 0.5, 2.0, 3.0]), 0.25, 3, 4
     expected = [max(0, 1 - score + t) for t in theta[:2]] + [0.0]
     expected += [max(0, 1 + score - t) for t in theta[3:]]
-    assert losses.hinge_loss(score, theta, lower, upper).tolist() == expected
+    assert losses.hinge_losses([score], theta, [lower], [upper])[0].tolist() == expected
 
 
 def test_the_hinge_loss_bounds_the_distance():
@@ -71,7 +71,7 @@ def test_the_hinge_loss_bounds_the_distance():
         theta, score = np.sort(rng.normal(size=5)), rng.normal()
         lower, upper = np.sort(rng.integers(1, 7, 2))
         predicted = 1 + np.count_nonzero(score >= theta)
-        loss = losses.hinge_loss(score, theta, lower, upper).sum()
+        loss = losses.hinge_losses([score], theta, [lower], [upper]).sum()
         assert losses.distance(predicted, lower, upper) <= loss
 
 

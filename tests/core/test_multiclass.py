@@ -10,17 +10,26 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import naive
-from ordspan.core import updates
+from ordspan.core import multiclass
+from ordspan.core.memory import (
+    CLASSES_CAPPED,
+    CLASSES_HARD,
+    CLASSES_SOFT,
+    TRIALS,
+    UPDATES,
+    model_of,
+    new_memory,
+)
+from ordspan.core.rows import BAD_ROW
+from ordspan.core.walks import VECTORS
 
 VARIANTS = ("PA", "PA-I", "PA-II")
-RULES = dict(
-    zip(VARIANTS, (updates.CLASSES_HARD, updates.CLASSES_CAPPED, updates.CLASSES_SOFT), strict=True)
-)
+RULES = dict(zip(VARIANTS, (CLASSES_HARD, CLASSES_CAPPED, CLASSES_SOFT), strict=True))
 THOROUGH = settings(max_examples=2000, deadline=None, derandomize=True, database=None)
 BRIEF = settings(max_examples=150, deadline=None, derandomize=True, database=None)
 each_variant = pytest.mark.parametrize("variant", VARIANTS)
 both_steps = pytest.mark.parametrize(
-    "step", [updates.class_step, updates.class_step.py_func], ids=["compiled", "plain"]
+    "step", [multiclass.class_step, multiclass.class_step.py_func], ids=["compiled", "plain"]
 )
 
 # a coarse grid makes ties between classes, and between classes and margins
@@ -45,7 +54,7 @@ def trials(draw, max_classes=12, decades=6):
 
 def pulls_of(step, scores, sq_norm, lower, upper, variant, C):
     """What the step adds to each class; nothing where it says that nothing moves."""
-    spread, cap = updates.class_limits.py_func(RULES[variant], C)
+    spread, cap = multiclass.class_limits.py_func(RULES[variant], C)
     outside = [k for k in range(1, scores.size + 1) if not lower <= k <= upper]
     pulls = np.full(scores.size, np.nan)
     if not outside:
@@ -120,7 +129,7 @@ def by_quadprog(scores, sq_norm, lower, upper, variant, C):
 @given(trial=trials())
 def test_the_step_is_the_optimum_of_the_quadratic_program(variant, trial):
     scores, sq_norm, lower, upper, C = trial
-    pulls = pulls_of(updates.class_step, scores, sq_norm, lower, upper, variant, C)
+    pulls = pulls_of(multiclass.class_step, scores, sq_norm, lower, upper, variant, C)
     true = exact_pulls(scores, sq_norm, lower, upper, variant, C)
     if sq_norm == 0.0:  # whatever moves, the scores do not: the smallest change is none
         assert not pulls.any()
@@ -162,10 +171,10 @@ def test_the_new_vectors_are_the_optimum_over_all_coordinates(variant):
         n_classes, width = rng.integers(2, 8), rng.integers(1, 5)
         vectors, x = rng.normal(size=(n_classes, width)), rng.normal(size=width)
         y, C = int(rng.integers(n_classes)), 10.0 ** rng.uniform(-2, 2)
-        memory = updates.new_memory(RULES[variant], C, width, n_classes, False)
-        updates.view(memory).weights[:] = vectors.ravel()
-        updates.learn_one(memory, x, y + 1, y + 1)
-        learned = updates.view(memory).weights.reshape(n_classes, width)
+        memory = new_memory(RULES[variant], C, width, n_classes, False)
+        model_of(memory).weights[:] = vectors.ravel()
+        VECTORS.learn_one(memory, x, y + 1, y + 1)
+        learned = model_of(memory).weights.reshape(n_classes, width)
         np.testing.assert_allclose(learned, by_primal(vectors, x, y, variant, C), atol=1e-9)
 
 
@@ -175,7 +184,7 @@ def test_the_new_vectors_are_the_optimum_over_all_coordinates(variant):
 @given(trial=trials(max_classes=40, decades=3))
 def test_the_step_is_its_slow_twin(step, variant, trial):
     scores, sq_norm, lower, upper, C = trial
-    spread, cap = updates.class_limits.py_func(RULES[variant], C)
+    spread, cap = multiclass.class_limits.py_func(RULES[variant], C)
     twin = naive.class_step(scores, sq_norm, lower, upper, spread, cap)
     pulls = pulls_of(step, scores, sq_norm, lower, upper, variant, C)
     atol = 1e-11 * (1 + np.abs(scores).max()) / (sq_norm or 1.0)
@@ -186,7 +195,7 @@ def test_the_step_is_its_slow_twin(step, variant, trial):
 @given(trial=trials())
 def test_a_hard_step_leaves_nothing_to_correct(trial):
     scores, sq_norm, lower, upper, C = trial
-    pulls = pulls_of(updates.class_step, scores, sq_norm, lower, upper, "PA", C)
+    pulls = pulls_of(multiclass.class_step, scores, sq_norm, lower, upper, "PA", C)
     new = scores + pulls * sq_norm
     outside = np.delete(new, np.arange(lower - 1, upper))
     if sq_norm > 0 and outside.size:
@@ -197,47 +206,49 @@ def test_a_hard_step_leaves_nothing_to_correct(trial):
 def test_the_smallest_example_by_hand():
     # losses 1, 1, 1 - 5: two rivals share, the third is far behind
     scores = np.array([0.0, 0.0, 0.0, -5.0])
-    pulls = pulls_of(updates.class_step, scores, 1.0, 2, 2, "PA", 1.0)
+    pulls = pulls_of(multiclass.class_step, scores, 1.0, 2, 2, "PA", 1.0)
     np.testing.assert_allclose(pulls, [-1 / 3, 2 / 3, -1 / 3, 0], rtol=1e-15)
-    pulls = pulls_of(updates.class_step, scores, 1.0, 2, 2, "PA-I", 0.5)
+    pulls = pulls_of(multiclass.class_step, scores, 1.0, 2, 2, "PA-I", 0.5)
     np.testing.assert_array_equal(pulls, [-0.25, 0.5, -0.25, 0])
-    pulls = pulls_of(updates.class_step, scores, 1.0, 2, 2, "PA-II", 0.5)  # T = 2 / (1 + 2 (1 + 1))
+    pulls = pulls_of(
+        multiclass.class_step, scores, 1.0, 2, 2, "PA-II", 0.5
+    )  # T = 2 / (1 + 2 (1 + 1))
     np.testing.assert_allclose(pulls, [-0.2, 0.4, -0.2, 0], rtol=1e-15)
 
 
 @each_variant
 def test_equal_rivals_move_equally_to_the_bit(variant):
     scores = np.array([0.3, 0.7, 0.7, 0.1, 0.7])
-    pulls = pulls_of(updates.class_step, scores, 0.9, 1, 1, variant, 0.2)
+    pulls = pulls_of(multiclass.class_step, scores, 0.9, 1, 1, variant, 0.2)
     assert pulls[1] == pulls[2] == pulls[4] < 0
     assert -pulls[1:].sum() == pytest.approx(pulls[0], rel=1e-14)
 
 
 def test_a_large_c_is_the_hard_step_and_a_small_one_hardly_moves():
     scores = np.array([0.1, 0.9, -0.3, 0.5])
-    hard = pulls_of(updates.class_step, scores, 2.0, 3, 3, "PA", 1.0)
+    hard = pulls_of(multiclass.class_step, scores, 2.0, 3, 3, "PA", 1.0)
     for variant in ("PA-I", "PA-II"):
-        near = pulls_of(updates.class_step, scores, 2.0, 3, 3, variant, 1e6)
+        near = pulls_of(multiclass.class_step, scores, 2.0, 3, 3, variant, 1e6)
         np.testing.assert_allclose(near, hard, atol=1e-5)
-        tiny = pulls_of(updates.class_step, scores, 2.0, 3, 3, variant, 1e-300)
+        tiny = pulls_of(multiclass.class_step, scores, 2.0, 3, 3, variant, 1e-300)
         assert 0 < np.abs(tiny).max() < 1e-290
 
 
 def test_a_row_too_short_to_act_on_counts_as_zero():
     for variant in VARIANTS:
-        memory = updates.new_memory(RULES[variant], 1.0, 2, 3, False)
+        memory = new_memory(RULES[variant], 1.0, 2, 3, False)
         for tiny in (0.0, 1e-160, 5e-324):
-            assert updates.learn_one(memory, np.array([tiny, 0.0]), 3, 3) == 1
-        assert memory[updates.TRIALS] == 3
-        assert not updates.view(memory).weights.any()
-        assert memory[updates.UPDATES] == 0
+            assert VECTORS.learn_one(memory, np.array([tiny, 0.0]), 3, 3) == 1
+        assert model_of(memory).counters[TRIALS] == 3
+        assert not model_of(memory).weights.any()
+        assert model_of(memory).counters[UPDATES] == 0
 
 
 def test_a_step_beyond_all_numbers_is_refused():
-    memory = updates.new_memory(updates.CLASSES_HARD, 1.0, 1, 2, False)
-    updates.view(memory).weights[:] = 0.0, 1e200
+    memory = new_memory(CLASSES_HARD, 1.0, 1, 2, False)
+    model_of(memory).weights[:] = 0.0, 1e200
     before = memory.tobytes()
-    assert updates.learn_one(memory, np.array([1e110]), 1, 1) == updates.BAD_ROW
+    assert VECTORS.learn_one(memory, np.array([1e110]), 1, 1) == BAD_ROW
     assert memory.tobytes() == before
 
 
@@ -245,7 +256,7 @@ def test_a_step_beyond_all_numbers_is_refused():
 
 
 @pytest.mark.parametrize(
-    "sift", [updates.sift_down, updates.sift_down.py_func], ids=["compiled", "plain"]
+    "sift", [multiclass.sift_down, multiclass.sift_down.py_func], ids=["compiled", "plain"]
 )
 def test_a_heap_gives_its_entries_in_order(sift):
     rng = np.random.default_rng(0)
@@ -263,7 +274,7 @@ def test_a_heap_gives_its_entries_in_order(sift):
 
 
 @pytest.mark.parametrize(
-    "grow", [updates.grow_support, updates.grow_support.py_func], ids=["compiled", "plain"]
+    "grow", [multiclass.grow_support, multiclass.grow_support.py_func], ids=["compiled", "plain"]
 )
 def test_the_support_is_all_rivals_that_get_a_multiplier(grow):
     gaps = np.array([0.5, 0.0, 0.0, 2.0])  # of loss 1, s = 1: two with 1/3 each, 0.5 is too far
@@ -273,7 +284,9 @@ def test_the_support_is_all_rivals_that_get_a_multiplier(grow):
 
 
 @pytest.mark.parametrize(
-    "step", [updates.perceptron_step, updates.perceptron_step.py_func], ids=["compiled", "plain"]
+    "step",
+    [multiclass.perceptron_step, multiclass.perceptron_step.py_func],
+    ids=["compiled", "plain"],
 )
 def test_the_perceptron_moves_two_classes_unless_the_best_is_ahead(step):
     pulls = np.full(3, np.nan)

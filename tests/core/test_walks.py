@@ -6,22 +6,26 @@ import numpy as np
 import pytest
 
 import naive
-from ordspan.core import updates
+from ordspan.core import memory as layout
+from ordspan.core import rows, walks
+from ordspan.core.memory import TRIALS, UPDATES, model_of
+from ordspan.core.ranking import rank_near
+from ordspan.core.rows import BAD_LABEL, BAD_ROW, BAD_WIDTH
 
 RULES = {
-    "PA": updates.HARD,
-    "PA-I": updates.CAPPED,
-    "PA-II": updates.SOFT,
-    "PA sca": updates.SCA_HARD,
-    "PA-I sca": updates.SCA_CAPPED,
-    "PA-II sca": updates.SCA_SOFT,
-    "PRank": updates.PRANK,
-    "perceptron": updates.PERCEPTRON,
-    "MC-PA": updates.CLASSES_HARD,
-    "MC-PA-I": updates.CLASSES_CAPPED,
-    "MC-PA-II": updates.CLASSES_SOFT,
+    "PA": layout.HARD,
+    "PA-I": layout.CAPPED,
+    "PA-II": layout.SOFT,
+    "PA sca": layout.SCA_HARD,
+    "PA-I sca": layout.SCA_CAPPED,
+    "PA-II sca": layout.SCA_SOFT,
+    "PRank": layout.PRANK,
+    "perceptron": layout.PERCEPTRON,
+    "MC-PA": layout.CLASSES_HARD,
+    "MC-PA-I": layout.CLASSES_CAPPED,
+    "MC-PA-II": layout.CLASSES_SOFT,
 }
-WITH_VECTORS = [name for name, rule in RULES.items() if updates.has_vectors.py_func(rule)]
+WITH_VECTORS = [name for name, rule in RULES.items() if layout.has_vectors.py_func(rule)]
 WITH_THRESHOLDS = [name for name in RULES if name not in WITH_VECTORS]
 AVERAGED = ["PA", "PA-I", "PA-II"]
 NO_WEIGHTS, NO_ORDER = np.empty(0), np.empty(0, dtype=np.intp)
@@ -37,23 +41,41 @@ def stream(n_rows, n_features, n_classes, seed=0, scale=1.0):
 
 
 def memory_for(name, n_features, n_classes, C=0.5, average=False):
-    strength = C if "PA" in name else 1.0
-    return updates.new_memory(RULES[name], strength, n_features, n_classes, average)
+    size = C if "PA" in name else 1.0
+    return layout.new_memory(RULES[name], size, n_features, n_classes, average)
+
+
+def walks_of(memory):
+    """The walks compiled for the rule of a memory."""
+    rule = model_of(memory).rule
+    if rule >= layout.PERCEPTRON:
+        return walks.VECTORS
+    if rule == layout.PRANK:
+        return walks.PRANK
+    return walks.SCA if rule >= layout.SCA_HARD else walks.EXACT
+
+
+as_both = pytest.mark.parametrize(
+    "form", [lambda f: f, lambda f: f.py_func], ids=["compiled", "plain"]
+)
 
 
 def parameters(memory):
     """Weights and thresholds of the memory, averaged if it averages."""
-    model = updates.view.py_func(memory)
-    weights, theta = model.weights.copy(), model.padded[1:-1].copy()
-    if model.drift.size:
-        weights -= model.drift[model.padded.size :] / model.counts[0]
-        theta -= model.drift[1 : model.padded.size - 1] / model.counts[0]
+    model = model_of(memory)
+    weights, theta = model.weights.copy(), model.edges[1:-1].copy()
+    if model.average_correction.size:
+        correction = model.average_correction / model.counters[TRIALS]
+        weights -= correction[model.edges.size :]
+        theta -= correction[1 : model.edges.size - 1]
     return weights, theta
 
 
-def walk(memory, X, lower, upper, step=updates.walk, sample_weight=NO_WEIGHTS):
+def walk(memory, X, lower, upper, step=None, sample_weight=NO_WEIGHTS):
     predicted = np.zeros(len(X), dtype=np.int64)
-    bad = step(memory, X.reshape(-1), None, None, lower, upper, sample_weight, NO_ORDER, predicted)
+    bad = (step or walks_of(memory).walk)(
+        memory, X.reshape(-1), None, None, lower, upper, sample_weight, NO_ORDER, predicted
+    )
     assert bad == -1
     return predicted
 
@@ -76,30 +98,28 @@ def assert_same_learner(memory, predicted, expected, atol=1e-9):
     np.testing.assert_allclose(weights, expected.weights.ravel(), rtol=0, atol=atol)
     np.testing.assert_allclose(theta, expected.thresholds, rtol=0, atol=atol)
     np.testing.assert_array_equal(predicted, expected.predicted)
-    assert memory[updates.UPDATES] == expected.n_updates
+    assert model_of(memory).counters[UPDATES] == expected.n_updates
 
 
 # -- twins ---------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("step", [updates.walk, updates.walk.py_func], ids=["compiled", "plain"])
+@as_both
 @pytest.mark.parametrize("name", RULES)
-def test_a_walk_is_the_plain_numpy_stream(name, step):
+def test_a_walk_is_the_plain_numpy_stream(name, form):
     X, lower, upper = stream(300, 3, 5, scale=0.25)  # short rows, on which SCA-I settles
     memory = memory_for(name, 3, 5)
-    predicted = walk(memory, X, lower, upper, step)
+    predicted = walk(memory, X, lower, upper, form(walks_of(memory).walk))
     assert_same_learner(memory, predicted, twin(name, X, lower, upper, 5))
-    assert memory[updates.TRIALS] == 300
+    assert model_of(memory).counters[TRIALS] == 300
 
 
-@pytest.mark.parametrize(
-    "step", [updates.learn_one, updates.learn_one.py_func], ids=["compiled", "plain"]
-)
+@as_both
 @pytest.mark.parametrize("name", RULES)
-def test_learning_one_by_one_is_the_plain_numpy_stream(name, step):
+def test_learning_one_by_one_is_the_plain_numpy_stream(name, form):
     X, lower, upper = stream(200, 3, 5, seed=1, scale=0.25)
     memory = memory_for(name, 3, 5)
-    predicted = one_by_one(memory, X, lower, upper, step)
+    predicted = one_by_one(memory, X, lower, upper, form(walks_of(memory).learn_one))
     assert_same_learner(memory, predicted, twin(name, X, lower, upper, 5))
 
 
@@ -119,7 +139,7 @@ def test_sample_weights_scale_the_step_of_each_row(name):
     predicted = walk(memory, X, lower, upper, sample_weight=weight)
     expected = twin(name, X, lower, upper, 5, sample_weight=weight)
     assert_same_learner(memory, predicted, expected)
-    assert memory[updates.TRIALS] == np.count_nonzero(weight)
+    assert model_of(memory).counters[TRIALS] == np.count_nonzero(weight)
 
 
 @pytest.mark.parametrize(("n_classes", "n_rows"), [(300, 150), (1000, 60)])
@@ -131,14 +151,12 @@ def test_hundreds_of_violated_thresholds_agree_with_the_twin(name, n_classes, n_
     assert_same_learner(memory, predicted, twin(name, X, lower, upper, n_classes), atol=1e-8)
 
 
-@pytest.mark.parametrize(
-    "step", [updates.predict_one, updates.predict_one.py_func], ids=["compiled", "plain"]
-)
+@as_both
 @pytest.mark.parametrize(
     ("name", "average"),
     [("PA-I", False), ("PA-I", True), ("PRank", False), *((name, False) for name in WITH_VECTORS)],
 )
-def test_predicting_is_the_definition_and_touches_nothing(name, step, average):
+def test_predicting_is_the_definition_and_touches_nothing(name, form, average):
     X, lower, upper = stream(50, 3, 5, seed=5)
     memory = memory_for(name, 3, 5, average=average)
     walk(memory, X, lower, upper)
@@ -149,52 +167,52 @@ def test_predicting_is_the_definition_and_touches_nothing(name, step, average):
             expected = int(np.argmax(weights.reshape(5, 3) @ x)) + 1
         else:
             expected = naive.rank(theta, weights @ x)
-        assert step(memory, x) == expected
+        assert form(walks_of(memory).predict_one)(memory, x) == expected
     assert memory.tobytes() == before
 
 
-@pytest.mark.parametrize(
-    "step", [updates.scores, updates.scores.py_func], ids=["compiled", "plain"]
-)
-def test_scores_are_dot_products_and_the_first_that_is_not_finite_is_named(step):
+@as_both
+def test_scores_are_dot_products_and_the_first_that_is_not_finite_is_named(form):
     X, _, _ = stream(20, 3, 2)
     w, out = np.array([1.0, -2.0, 0.5]), np.empty(20)
+    step = form(rows.scores)
     assert step(w, X.reshape(-1), None, None, out) == -1
     np.testing.assert_allclose(out, X @ w, atol=1e-13)
     X[[7, 9], 1] = np.nan
     assert step(w, X.reshape(-1), None, None, out) == 7
 
 
-@pytest.mark.parametrize("step", [updates.view, updates.view.py_func], ids=["compiled", "plain"])
+@as_both
 @pytest.mark.parametrize("average", [False, True])
-def test_a_view_names_every_part_of_the_memory_once(step, average):
-    memory = updates.new_memory(updates.CAPPED, 0.25, 3, 4, average)
-    model = step(memory)
-    assert (model.rule, model.strength) == (updates.CAPPED, 0.25)
-    assert model.padded.tolist() == [-inf, 0, 0, 0, inf]
-    parts = [model.weights, model.padded, model.drift, model.counts]
-    assert [p.size for p in parts] == [3, 5, 8 if average else 0, 2]
+def test_a_view_names_every_part_of_the_memory_once(form, average):
+    memory = layout.new_memory(layout.CAPPED, 0.25, 3, 4, average)
+    model = form(layout.view)(memory)
+    assert (model.rule, model.C, model.balanced) == (layout.CAPPED, 0.25, False)
+    assert model.edges.tolist() == [-inf, 0, 0, 0, inf]
+    parts = [model.weights, model.edges, model.average_correction, model.counters]
+    assert [p.size for p in parts] == [3, 5, 8 if average else 0, 4]
     for number, part in enumerate(parts, start=1):
         part[:] = number
-    assert [np.count_nonzero(memory[4:] == n) for n in (1, 2, 3, 4)] == [p.size for p in parts]
+    assert [np.count_nonzero(memory[5:] == n) for n in (1, 2, 3, 4)] == [p.size for p in parts]
 
 
 @pytest.mark.parametrize(
     ("label", "width", "value", "code"),
     [
-        ((0, 1), 2, 1.0, updates.BAD_LABEL),
-        ((1, 4), 2, 1.0, updates.BAD_LABEL),
-        ((3, 2), 2, 1.0, updates.BAD_LABEL),
-        ((1, 2), 3, 1.0, updates.BAD_WIDTH),
-        ((1, 2), 2, np.nan, updates.BAD_ROW),
-        ((1, 2), 2, 1e101, updates.BAD_ROW),
+        ((0, 1), 2, 1.0, BAD_LABEL),
+        ((1, 4), 2, 1.0, BAD_LABEL),
+        ((3, 2), 2, 1.0, BAD_LABEL),
+        ((1, 2), 3, 1.0, BAD_WIDTH),
+        ((1, 2), 2, np.nan, BAD_ROW),
+        ((1, 2), 2, 1e101, BAD_ROW),
     ],
 )
 @pytest.mark.parametrize("name", ["PA-I", "PRank", *WITH_VECTORS])
 def test_a_refused_example_leaves_the_memory_alone(name, label, width, value, code):
     memory = memory_for(name, 2, 3)
     before = memory.tobytes()
-    for step in (updates.learn_one, updates.learn_one.py_func):
+    learn_one = walks_of(memory).learn_one
+    for step in (learn_one, learn_one.py_func):
         assert step(memory, np.full(width, value), *label) == code
     assert memory.tobytes() == before
 
@@ -225,24 +243,24 @@ def test_thresholds_stay_sorted_to_the_bit(name, n_features, n_classes):
     X, lower, upper = hard_stream(n_rows, n_features, n_classes, n_classes, decades)
     weight = np.random.default_rng(0).exponential(size=n_rows)
     memory = memory_for(name, n_features, n_classes, C=0.37)
-    padded = updates.view.py_func(memory).padded
+    edges = model_of(memory).edges
     short = 50  # look often: disorder may heal
     for start in range(0, n_rows, short):
         rows = slice(start, start + short)
         weights = weight[rows] if start % 200 else NO_WEIGHTS
         walk(memory, X[rows], lower[rows], upper[rows], sample_weight=weights)
-        assert is_sorted(padded)
-    assert np.isfinite(padded[1:-1]).all()
+        assert is_sorted(edges)
+    assert np.isfinite(edges[1:-1]).all()
 
 
 @pytest.mark.parametrize("name", AVERAGED)
 def test_thresholds_stay_sorted_after_every_single_step_on_float32_rows(name):
     X, lower, upper = hard_stream(3000, 5, 20, seed=1)
     memory = memory_for(name, 5, 20)
-    padded = updates.view.py_func(memory).padded
+    edges = model_of(memory).edges
     for x, low, high in zip(X.astype(np.float32), lower, upper, strict=True):
-        updates.learn_one(memory, x, int(low), int(high))
-        assert is_sorted(padded)
+        walks.EXACT.learn_one(memory, x, int(low), int(high))
+        assert is_sorted(edges)
 
 
 def test_the_printed_sca_runs_away_where_the_exact_step_does_not():
@@ -260,4 +278,4 @@ def test_the_printed_sca_runs_away_where_the_exact_step_does_not():
 
 def test_an_infinite_score_has_the_highest_rank():
     # plain Python, because the compiled code does not notice that it leaves the array
-    assert updates.rank_near.py_func(np.array([-inf, 0.0, inf]), inf, 1) == 2
+    assert rank_near.py_func(np.array([-inf, 0.0, inf]), inf, 1) == 2

@@ -16,7 +16,8 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from ordspan import OrdinalPA, OrdinalSVM
 
-EXACT_SVM = OrdinalSVM(tol=1e-12, max_iter=100_000)
+EXACT_SVM = OrdinalSVM(loss="hinge", tol=1e-12, max_iter=100_000)
+SVMS = [OrdinalSVM(), EXACT_SVM]
 
 ONE_STEP_IS_NOT_TWO = (
     "a weight scales the size of one online step, and one step of twice the size is not two steps: "
@@ -26,17 +27,19 @@ ONE_STEP_IS_NOT_TWO = (
 
 def expected_failures(estimator):
     if isinstance(estimator, OrdinalSVM):
-        return {}  # solved so closely that a weight of 2 is the row twice, to 1e-7
-    return {
-        "check_sample_weight_equivalence_on_dense_data": ONE_STEP_IS_NOT_TWO,
-        "check_sample_weight_equivalence_on_sparse_data": ONE_STEP_IS_NOT_TWO,
-    }
+        # the hinge is solved so closely that a weight of 2 is the row twice, to 1e-7
+        reason = "solved to a gap of 1e-3, not to the last digits" if estimator.tol == 1e-3 else ""
+    else:
+        reason = ONE_STEP_IS_NOT_TWO
+    checks = (f"check_sample_weight_equivalence_on_{kind}_data" for kind in ("dense", "sparse"))
+    return dict.fromkeys(checks, reason) if reason else {}
 
 
 @pytest.mark.filterwarnings("ignore:the order of the classes was not given:UserWarning")
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.SkipTestWarning")
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
-@parametrize_with_checks([*ESTIMATORS, EXACT_SVM], expected_failed_checks=expected_failures)
+@pytest.mark.filterwarnings("ignore:the model gives every row it was fitted to:UserWarning")
+@parametrize_with_checks([*ESTIMATORS, *SVMS], expected_failed_checks=expected_failures)
 def test_scikit_learns_own_checks(estimator, check):
     check(estimator)
 
@@ -66,7 +69,7 @@ def test_frames_lists_and_sparse_rows_give_the_model_of_the_array(kind):
         (X, pd.Series(pd.arrays.IntervalArray.from_arrays(*ends.values(), closed="both"))),
     ]:
         other = kind(random_state=0).fit(rows, labels)
-        np.testing.assert_array_equal(other._learner.memory, plain._learner.memory)
+        np.testing.assert_array_equal(other.learner_.memory, plain.learner_.memory)
         if hasattr(rows, "columns"):
             assert other.feature_names_in_.tolist() == names
     sparse = kind(random_state=0).fit(sp.csr_array(X), spans)
@@ -82,7 +85,7 @@ def test_a_clone_and_a_pickle_are_the_same_model(estimator):
     np.testing.assert_array_equal(copy.predict(X), fitted.predict(X))
     fitted.partial_fit(X, y)
     copy.partial_fit(X, y)
-    np.testing.assert_array_equal(copy._learner.memory, fitted._learner.memory)
+    np.testing.assert_array_equal(copy.learner_.memory, fitted.learner_.memory)
     assert type(estimator).__name__ in fitted._repr_html_()
 
 
@@ -181,7 +184,7 @@ def test_parameters_set_anew_count_from_the_next_batch_on():
     same.partial_fit(X, y)
     assert not np.array_equal(changed.coef_, same.coef_)
     before = same.coef_
-    for bad in ({"C": -1}, {"average": False}, {"metric": "diagonal"}):
+    for bad in ({"C": -1}, {"average": False}, {"balanced": False}):
         with pytest.raises(ValueError):
             OrdinalPA(C=0.01).partial_fit(X, y, classes=[1, 2, 3, 4]).set_params(**bad).partial_fit(
                 X, y
@@ -192,9 +195,9 @@ def test_parameters_set_anew_count_from_the_next_batch_on():
 def test_a_batch_of_weight_zero_changes_nothing():
     X, y, _ = graded()
     model = OrdinalPA().partial_fit(X, y, classes=[1, 2, 3, 4])
-    before = model._learner.memory.copy()
+    before = model.learner_.memory.copy()
     model.partial_fit(X[:2], y[:2], sample_weight=[0.0, 0.0])
-    np.testing.assert_array_equal(model._learner.memory, before)
+    np.testing.assert_array_equal(model.learner_.memory, before)
 
 
 def test_weights_of_the_score_are_checked():

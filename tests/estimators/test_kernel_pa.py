@@ -10,7 +10,7 @@ from sklearn.svm import SVC
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from ordspan import KernelOrdinalPA, OrdinalPA
-from ordspan.learners.linear import RowError
+from ordspan.learners.checks import RowError
 
 X, Y, SPANS = graded(n=200)
 CLASSES = [1, 2, 3, 4]
@@ -36,7 +36,7 @@ def ring(n, seed=0):
 def test_linear_kernel_is_ordinal_pa(variant, average, form):
     options = {"variant": variant, "C": 0.2, "average": average, "max_iter": 3, "random_state": 0}
     dual = KernelOrdinalPA(kernel="linear", **options).fit(form(X), SPANS)
-    primal = OrdinalPA(**options).fit(form(X), SPANS)
+    primal = OrdinalPA(balanced=False, **options).fit(form(X), SPANS)
     for _ in range(2):
         np.testing.assert_allclose(dual.latent(X), primal.latent(X), rtol=0, atol=1e-9)
         np.testing.assert_allclose(dual.thresholds_, primal.thresholds_, rtol=0, atol=1e-9)
@@ -77,6 +77,14 @@ def test_gamma_is_found_as_svc_finds_it(form):
     assert KernelOrdinalPA().fit(np.ones((4, 2)), [1, 2, 1, 2]).gamma_ == 1.0
 
 
+@pytest.mark.parametrize("form", [np.asarray, sp.csr_array])
+def test_the_default_gamma_is_the_inverse_of_the_mean_squared_distance_between_rows(form):
+    rows = X + np.arange(X.shape[1])  # how far the features are from 0 does not matter
+    model = KernelOrdinalPA().fit(form(rows), Y)
+    distances = np.sum((rows[:, None] - rows) ** 2, axis=-1)
+    assert model.gamma_ == pytest.approx(1 / distances.mean(), rel=1e-12)
+
+
 def test_a_precomputed_kernel_is_the_named_one_and_cross_validates():
     gram = rbf_kernel(X, gamma=0.25)
     named = KernelOrdinalPA(gamma=0.25, random_state=0)
@@ -113,7 +121,7 @@ BAD = [
     ({"kernel": 3}, "unknown kernel 3"),
     ({"budget": 0}, "budget must be a whole number >= 1"),
     ({"budget_strategy": "random"}, "unknown budget_strategy 'random'"),
-    ({"gamma": "wide"}, "gamma must be a number, 'scale' or 'auto', got 'wide'"),
+    ({"gamma": "wide"}, "gamma must be a number or one of distance, scale, auto, got 'wide'"),
     ({"gamma": -1.0}, "gamma must be a finite number from 0 up"),
     ({"gamma": None}, "gamma must be"),
     ({"kernel": "poly", "degree": 0.5}, "degree must be a finite number from 1 up"),
@@ -137,22 +145,22 @@ def test_bad_settings_are_refused_and_the_model_stays_as_it_was(options, message
         model.partial_fit(X, Y, classes=CLASSES)
     assert not [name for name in vars(model) if name.endswith("_")]
     fitted = KernelOrdinalPA(random_state=0, shuffle=False).fit(X, Y)
-    before, latent = fitted._learner.memory, fitted.latent(X)
+    before, latent = fitted.learner_.memory, fitted.latent(X)
     fitted.set_params(**options)
     with pytest.raises(ValueError, match=message):
         fitted.fit(X, Y)
-    np.testing.assert_array_equal(fitted._learner.memory, before)
+    np.testing.assert_array_equal(fitted.learner_.memory, before)
     np.testing.assert_array_equal(fitted.latent(X), latent)
 
 
 def test_a_bad_row_in_a_stream_leaves_the_model_as_it_was():
     model = KernelOrdinalPA(budget=20).partial_fit(X, Y, classes=CLASSES)
-    before = model._learner.memory
+    before = model.learner_.memory
     rows = X.copy()
     rows[150, 2] = np.nan
     with pytest.raises(RowError, match="NaN: row 150, column 2"):
         model.partial_fit(rows, Y)
-    np.testing.assert_array_equal(model._learner.memory, before)
+    np.testing.assert_array_equal(model.learner_.memory, before)
 
 
 def test_parameters_set_anew_count_from_the_next_batch_on():

@@ -97,9 +97,9 @@ def test_sparse_rows_float32_and_strides_give_the_same_optimum(loss):
 
 def test_a_weight_of_two_is_the_row_twice_and_of_zero_is_no_row():
     weight = np.array([0, 1, 2] * 84)[:250].astype(float)
-    weighted = OrdinalSVM(tol=1e-9, max_iter=100_000, classes=[1, 2, 3, 4])
+    weighted = OrdinalSVM(loss="hinge", tol=1e-9, max_iter=100_000, classes=[1, 2, 3, 4])
     weighted.fit(X, NOISY, sample_weight=weight)
-    repeated = OrdinalSVM(tol=1e-9, max_iter=100_000, classes=[1, 2, 3, 4])
+    repeated = OrdinalSVM(loss="hinge", tol=1e-9, max_iter=100_000, classes=[1, 2, 3, 4])
     repeated.fit(np.repeat(X, weight.astype(int), 0), np.repeat(NOISY, weight.astype(int), 0))
     assert weighted.primal_value_ == pytest.approx(repeated.primal_value_, rel=1e-8)
     assert weighted.primal_value_ == pytest.approx(objective(weighted, NOISY, "hinge", weight))
@@ -163,10 +163,11 @@ def test_verbose_prints_the_values(capsys):
     assert re.match(r"sweep \d+: primal", capsys.readouterr().out)
 
 
-def test_no_online_ranker_is_better_in_hindsight():
-    model = OrdinalSVM(0.1, tol=1e-6, max_iter=10_000).fit(X, NOISY)
+@pytest.mark.parametrize("loss", LOSSES)
+def test_no_online_ranker_is_better_in_hindsight(loss):
+    model = OrdinalSVM(0.1, loss=loss, tol=1e-6, max_iter=10_000).fit(X, NOISY)
     online = OrdinalPA(C=0.1, random_state=0, classes=[1, 2, 3, 4]).fit(X, NOISY)
-    assert objective(model, NOISY, "hinge") <= objective(online, NOISY, "hinge")
+    assert objective(model, NOISY, loss) <= objective(online, NOISY, loss)
 
 
 def test_seeds_change_the_way_not_the_optimum():
@@ -189,3 +190,19 @@ def test_seeds_change_the_way_not_the_optimum():
 def test_bad_parameters_say_what_would_be_right(parameters, message):
     with pytest.raises(ValueError, match=message):
         OrdinalSVM(**parameters).fit(X, Y)
+
+
+def test_one_grade_for_all_rows_comes_with_a_warning_and_the_way_out():
+    noise = np.random.default_rng(1)
+    rows = noise.normal(size=(600, 3))
+    grades = np.searchsorted([-1.0, 1.0], 0.3 * rows[:, 0] + noise.logistic(size=600)) + 1
+    with pytest.warns(UserWarning, match=r"the grade 2: .*loss='squared_hinge', a larger C"):
+        model = OrdinalSVM(loss="hinge").fit(rows, grades)
+    assert set(model.predict(rows)) == {2}
+    assert len(set(OrdinalSVM().fit(rows, grades).predict(rows))) == 3
+    with pytest.warns(UserWarning, match=r"try a larger C"):
+        OrdinalSVM().fit(1e-6 * rows, grades)
+
+
+def test_one_grade_that_every_label_allows_is_no_reason_to_warn():
+    OrdinalSVM(classes=[1, 2, 3]).fit(X, np.tile([1, 2], (len(X), 1)))

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from ordspan.core.bounds import hinge_losses
+from ordspan.core.losses import hinge_losses
 from ordspan.data import synthetic
 from ordspan.experiments import hindsight, protocol, runner
 from ordspan.experiments.protocol import Curve

@@ -12,8 +12,7 @@ X, Y, SPANS = graded(n=300)
 MAKERS = [
     lambda: LinearLearner(4, 4),
     lambda: LinearLearner(4, 4, "PA", average=True),
-    lambda: LinearLearner(4, 4, "PA-II", average=True, metric="balanced"),
-    lambda: LinearLearner(4, 4, average=True, metric="diagonal"),
+    lambda: LinearLearner(4, 4, "PA-II", average=True, balanced=True),
     lambda: PRankLearner(4, 4),
     lambda: PerceptronLearner(4, 4),
     lambda: MulticlassPALearner(4, 4),
@@ -58,9 +57,9 @@ def test_last_iterates_are_mixed_by_shares_and_counters_add_up(make):
     start = warm(make)
     learners = parts(make, start)
     mixed = make().restore(mix(start, [one.memory for one in learners], shares()))
-    for name in ("weights", "padded"):
-        each = [s * getattr(o._view(), name) for s, o in zip(shares(), learners, strict=True)]
-        np.testing.assert_allclose(getattr(mixed._view(), name), sum(each), rtol=1e-12)
+    for name in ("weights", "edges"):
+        each = [s * getattr(o.model, name) for s, o in zip(shares(), learners, strict=True)]
+        np.testing.assert_allclose(getattr(mixed.model, name), sum(each), rtol=1e-12)
     assert mixed.n_trials == 100 + 300
     gained = [one.n_updates - make().restore(start).n_updates for one in learners]
     assert mixed.n_updates == make().restore(start).n_updates + sum(gained)
@@ -80,25 +79,24 @@ def test_the_average_is_over_every_iterate_of_every_learner(weighting):
         one = make().restore(start)
         for row, (lower, upper) in zip(rows, spans, strict=True):
             one.learn_one(row, lower, upper)
-            total_weights = total_weights + one._view().weights
-            total_thresholds = total_thresholds + one._view().padded[1:-1]
+            total_weights = total_weights + one.model.weights
+            total_thresholds = total_thresholds + one.model.edges[1:-1]
     share = shares() if weighting == "rows" else [0.0, 1.0, 0.0, 0.0]
     mixed = make().restore(mix(start, [one.memory for one in parts(make, start)], share))
     np.testing.assert_allclose(mixed.weights, total_weights / 400, rtol=1e-10)
     np.testing.assert_allclose(mixed.thresholds, total_thresholds / 400, rtol=1e-10)
 
 
-def test_what_the_metrics_gather_adds_up():
+def test_what_balancing_gathers_adds_up():
     def make():
-        return LinearLearner(4, 4, metric="diagonal")
+        return LinearLearner(4, 4, balanced=True)
 
     start = warm(make)
-    ends = [one.memory for one in parts(make, start)]
-    mixed = mix(start, ends, shares())
-    spread = slice(-4, None)
-    seen = sum(1 / end[spread] - 1 / start[spread] for end in ends)
-    np.testing.assert_allclose(1 / mixed[spread], 1 / start[spread] + seen)
-    assert (mixed[spread] < np.min([end[spread] for end in ends], axis=0)).all()
+    learners = parts(make, start)
+    before = make().restore(start).model.counters
+    mixed = make().restore(mix(start, [one.memory for one in learners], shares()))
+    gained = sum(one.model.counters - before for one in learners)
+    np.testing.assert_allclose(mixed.model.counters, before + gained, rtol=1e-12)
 
 
 def test_mixed_thresholds_stay_sorted_to_the_bit():

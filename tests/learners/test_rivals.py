@@ -7,10 +7,11 @@ import pytest
 import scipy.sparse as sp
 
 import naive
-from ordspan.core import updates
+from ordspan.core.baselines import walk_members
+from ordspan.core.memory import model_of
 from ordspan.learners import AggregateLearner, MulticlassPALearner, PRankLearner
-from ordspan.learners.linear import RowError
-from ordspan.learners.rivals import COINS_AT_ONCE
+from ordspan.learners.checks import RowError
+from ordspan.learners.committee import COINS_AT_ONCE
 
 K, D = 5, 4
 
@@ -85,7 +86,7 @@ def test_bad_multiclass_settings_are_named():
 
 
 def test_one_member_that_is_shown_everything_is_plain_prank_to_the_bit():
-    X, lower, upper = stream()
+    X, lower, upper = stream()  # in eighths: sums are exact in any order
     committee, plain = AggregateLearner(D, K, n_members=1, tau=1.0), PRankLearner(D, K)
     ranks = [one.learn_many(X, lower, upper, predict=True) for one in (committee, plain)]
     np.testing.assert_array_equal(*ranks)
@@ -118,9 +119,7 @@ def test_the_committee_is_its_slow_twin(n_members, tau, make):
     assert learner.n_updates == twin.n_updates
 
 
-@pytest.mark.parametrize(
-    "step", [updates.walk_members, updates.walk_members.py_func], ids=["compiled", "plain"]
-)
+@pytest.mark.parametrize("step", [walk_members, walk_members.py_func], ids=["compiled", "plain"])
 def test_the_walk_stops_when_the_coins_are_used_up(step):
     X, lower, upper = stream(20)
     memory = AggregateLearner(D, K, n_members=2).memory
@@ -142,10 +141,10 @@ def test_the_first_row_of_the_memory_is_the_sum_of_the_members():
     X, lower, upper = stream()
     learner = AggregateLearner(D, K, seed=3)
     learner.learn_many(X, lower, upper)
-    members = [updates.view.py_func(row) for row in learner.memory[1:]]
+    members = [model_of(row) for row in learner.memory[1:]]
     np.testing.assert_array_equal(sum(m.weights for m in members) / 10, learner.weights)
-    np.testing.assert_array_equal(sum(m.padded[1:-1] for m in members) / 10, learner.thresholds)
-    shown = sum(m.counts[0] for m in members) / 10 / len(X)
+    np.testing.assert_array_equal(sum(m.edges[1:-1] for m in members) / 10, learner.thresholds)
+    shown = sum(m.counters[0] for m in members) / 10 / len(X)
     assert 0.25 < shown < 0.35
     assert len({m.weights.tobytes() for m in members}) == 10
 

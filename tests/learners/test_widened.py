@@ -18,13 +18,13 @@ K = 5
 NARROW, WIDE = 4, 9
 
 LEARNERS = {
-    f"{variant} {metric}{' averaged' * average}": (
-        lambda d, variant=variant, metric=metric, average=average: LinearLearner(
-            d, K, variant, 0.3, average, metric=metric
+    f"{variant}{' balanced' * balanced}{' averaged' * average}": (
+        lambda d, variant=variant, balanced=balanced, average=average: LinearLearner(
+            d, K, variant, 0.3, average, balanced=balanced
         )
     )
-    for variant, metric, average in itertools.product(
-        ("PA", "PA-I", "PA-II"), ("identity", "balanced", "diagonal"), (False, True)
+    for variant, balanced, average in itertools.product(
+        ("PA", "PA-I", "PA-II"), (False, True), (False, True)
     )
 } | {
     "PA-I sca": lambda d: LinearLearner(d, K, "PA-I", 0.3, solver="sca"),

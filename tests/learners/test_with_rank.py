@@ -16,13 +16,13 @@ from ordspan.learners import (
 D, K = 4, 5
 
 LEARNERS = {
-    f"{variant} {metric}{' averaged' * average}": (
-        lambda variant=variant, metric=metric, average=average: LinearLearner(
-            D, K, variant, 0.3, average, metric=metric
+    f"{variant}{' balanced' * balanced}{' averaged' * average}": (
+        lambda variant=variant, balanced=balanced, average=average: LinearLearner(
+            D, K, variant, 0.3, average, balanced=balanced
         )
     )
-    for variant, metric, average in itertools.product(
-        ("PA", "PA-I", "PA-II"), ("identity", "diagonal"), (False, True)
+    for variant, balanced, average in itertools.product(
+        ("PA", "PA-I", "PA-II"), (False, True), (False, True)
     )
 } | {"PRank": lambda: PRankLearner(D, K)}
 each_learner = pytest.mark.parametrize("name", LEARNERS)
@@ -53,7 +53,7 @@ def test_the_others_keep_their_weights_and_thresholds(name, data, rank):
     new = min(rank, K) - 1  # where among the thresholds
     np.testing.assert_array_equal(np.delete(grown.thresholds, new), learner.thresholds)
     assert (np.diff(grown.thresholds) >= 0).all()
-    assert (np.diff(grown._view().padded) >= 0).all()
+    assert (np.diff(grown.model.edges) >= 0).all()
     assert learner.memory.tobytes() == before
 
 
@@ -85,7 +85,7 @@ def test_it_learns_the_new_rank_and_keeps_the_order_to_the_bit(name, data, rank)
     with_new[chosen & seen] = rank
     for _ in range(5):
         grown.learn_many(X, with_new)
-        assert (np.diff(grown._view().padded) >= 0).all()
+        assert (np.diff(grown.model.edges) >= 0).all()
         assert (np.diff(grown.thresholds) >= 0).all()
     if seen:
         assert (grown.predict_many(X[chosen]) == rank).mean() > 0.5

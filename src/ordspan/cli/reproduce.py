@@ -100,7 +100,7 @@ def reproduce(
             return
         from ordspan.data import NAMES
         from ordspan.experiments.protocol import ALGORITHMS, RIVALS
-        from ordspan.learners.linear import SOLVERS
+        from ordspan.learners.checks import SOLVERS
 
         chosen = None if datasets is None else listed(datasets, NAMES, "data set")
         plan = {

@@ -53,18 +53,13 @@ def train(
     average: Annotated[
         bool, typer.Option(help="Predict with the average of all iterates, or with the last.")
     ] = True,
-    solver: Annotated[
-        str, o.one_of("exact", "sca", help="exact, or sca: the paper's printed search.")
-    ] = "exact",
-    metric: Annotated[
-        str,
-        o.one_of(
-            "identity",
-            "balanced",
-            "diagonal",
-            help="identity, balanced or diagonal: in which steps are short.",
+    balanced: Annotated[
+        bool,
+        typer.Option(
+            help="Let thresholds move as far as scores do, or as the paper has it, which is slow "
+            "to learn from many features."
         ),
-    ] = "identity",
+    ] = True,
     passes: Annotated[int, typer.Option(min=1, help="How often to walk over the files.")] = 1,
     shuffle_buffer: Annotated[
         int, typer.Option(min=0, help="Shuffle rows within windows of this many; 0 keeps order.")
@@ -133,8 +128,7 @@ def train(
             variant=variant,
             C=c,
             average=average,
-            solver=solver,
-            metric=metric,
+            balanced=balanced,
             passes=passes,
             shuffle_buffer=shuffle_buffer,
             seed=seed,

@@ -35,8 +35,8 @@ from ordspan.data.files.streams import is_sparse, known_classes, label_columns
 from ordspan.data.files.svmlight_file import LABEL
 from ordspan.estimators import OrdinalPA
 from ordspan.learners import Learner
-from ordspan.learners.linear import DEFAULT_C
-from ordspan.learners.linear import RowError as LearnerRowError
+from ordspan.learners.checks import DEFAULT_C
+from ordspan.learners.checks import RowError as LearnerRowError
 from ordspan.modelfile import checked_header, from_bytes, to_bytes
 from ordspan.tabular import TabularModel
 
@@ -61,7 +61,7 @@ class TrainJob:
         All grades from lowest to highest.
     options : FileOptions
         How to open the files.
-    variant, C, average, solver, metric :
+    variant, C, average, balanced :
         Parameters of `ordspan.OrdinalPA`.
     passes : int
         How often to walk over the files.
@@ -86,8 +86,7 @@ class TrainJob:
     variant: str = "PA-I"
     C: float = DEFAULT_C
     average: bool = True
-    solver: str = "exact"
-    metric: str = "identity"
+    balanced: bool = True
     passes: int = 1
     shuffle_buffer: int = 0
     seed: int = 0
@@ -111,8 +110,7 @@ class TrainJob:
             self.variant,
             self.C,
             average=self.average,
-            solver=self.solver,
-            metric=self.metric,
+            balanced=self.balanced,
             max_iter=self.passes,
             shuffle=self.shuffle_buffer > 0,
             classes=classes,
@@ -210,10 +208,7 @@ class Run:
     def model(self) -> TabularModel:
         """The model as of now."""
         estimator = self.job.estimator(self.classes)
-        estimator.classes_ = self.classes
-        estimator.n_features_in_ = self.reader.recipe.n_features
-        estimator.n_iter_ = self.job.passes
-        estimator._learner = self.learner
+        estimator.from_learner(self.learner, self.classes, n_iter=self.job.passes)
         training = {
             "settings": self.job.told(),
             "rows": self.progress.learned,
@@ -247,7 +242,7 @@ class Run:
             raise ValueError(f"{name} is a model, but not a checkpoint")
         self._check_same(header)
         model = from_bytes(content, name)
-        self.learner = model.estimator._learner
+        self.learner = model.estimator.learner_
         self.scale = model.scale
         self.progress = Progress.of(header["checkpoint"]["progress"])
         self.bad.count = self.progress.skipped

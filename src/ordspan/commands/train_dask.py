@@ -256,7 +256,7 @@ def _fit(cluster: Cluster, run: Run, report: Report | None) -> None:
     )
     run.progress.mae = [done.mae for done in estimator.rounds_]
     run.progress.learned, run.progress.skipped = rows * job.passes, skipped
-    run.learner = estimator._learner
+    run.learner = estimator.learner_
     model: TabularModel = run.model()
     model.training["blocks"] = len(run.files)
     write_atomically(run.out, to_bytes(model))

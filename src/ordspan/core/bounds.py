@@ -16,9 +16,9 @@ from math import inf, nan, sqrt
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-Floats = NDArray[np.float64]
+from ordspan.core.memory import Floats
 
 ROUNDING = 1e-8
 """A bound that is missed by this share of it counts as kept."""
@@ -112,42 +112,6 @@ class Bound(NamedTuple):
 # -- measuring -----------------------------------------------------------------------------------
 
 
-def shortfalls(
-    scores: ArrayLike, thresholds: ArrayLike, lower: ArrayLike, upper: ArrayLike
-) -> Floats:
-    """By how much each threshold misses the margin of 1, signed; minus infinity inside the label.
-
-    Parameters
-    ----------
-    scores : array of shape (T,)
-    thresholds : array of shape (K-1,), or (T, K-1) where they change from row to row
-    lower, upper : ranks of shape (T,)
-
-    Examples
-    --------
-    >>> shortfalls([0.0, 0.0], [0.0, 5.0], lower=[2, 1], upper=[2, 3])
-    array([[  1.,  -4.],
-           [-inf, -inf]])
-    """
-    theta = np.asarray(thresholds, dtype=float)
-    low, high = (np.asarray(v).reshape(-1, 1) for v in (lower, upper))
-    i = np.arange(1, theta.shape[-1] + 1)
-    above = theta - np.asarray(scores, dtype=float).reshape(-1, 1)
-    return np.where(i < low, 1.0 + above, np.where(i >= high, 1.0 - above, -inf))
-
-
-def hinge_losses(
-    scores: ArrayLike, thresholds: ArrayLike, lower: ArrayLike, upper: ArrayLike
-) -> Floats:
-    """The losses l_1..l_{K-1} of many examples, one row each: the positive `shortfalls`.
-
-    >>> hinge_losses([0.0, 0.0], [0.0, 5.0], lower=[2, 1], upper=[2, 3])
-    array([[1., 0.],
-           [0., 0.]])
-    """
-    return np.maximum(0.0, shortfalls(scores, thresholds, lower, upper))
-
-
 def describe(sq_norms: ArrayLike, lower: ArrayLike, upper: ArrayLike, n_classes: int) -> Stream:
     """T, K, c and R^2 of a stream, from the squared norms of its rows and its labels.
 
@@ -162,7 +126,7 @@ def describe(sq_norms: ArrayLike, lower: ArrayLike, upper: ArrayLike, n_classes:
 
 
 def measure(weights: ArrayLike, thresholds: ArrayLike, losses: Floats) -> Comparator:
-    """Norm and losses of a fixed ranker, ``losses`` being its `hinge_losses` on the stream."""
+    """Norm and losses of a fixed ranker, ``losses`` being its hinge losses on the stream."""
     sq_norm = float(np.square(weights).sum() + np.square(thresholds).sum())
     worst = float(losses.max(initial=0.0))
     return Comparator(sqrt(sq_norm), float(losses.sum()), float(np.square(losses).sum()), worst)
@@ -231,7 +195,7 @@ def pa_i_at(stream: Stream, comparator: Comparator, C: float) -> Bound:
 
     Can fail where R^2 < (K-c-2) / (K-c-1)^2; see `pa_i_repaired_at`.
     """
-    return _at_strength("PA-I any C", stream, comparator, _printed_capped_factor(stream), C)
+    return _at_given("PA-I any C", stream, comparator, _printed_capped_factor(stream), C)
 
 
 def pa_i_repaired(stream: Stream, comparator: Comparator) -> Bound:
@@ -241,7 +205,7 @@ def pa_i_repaired(stream: Stream, comparator: Comparator) -> Bound:
 
 def pa_i_repaired_at(stream: Stream, comparator: Comparator, C: float) -> Bound:
     """`pa_i_at` with D = (K-c-1) (1 + R^2 (K-c-1))."""
-    return _at_strength("PA-I repaired any C", stream, comparator, _capped_factor(stream), C)
+    return _at_given("PA-I repaired any C", stream, comparator, _capped_factor(stream), C)
 
 
 # -- PA-II ---------------------------------------------------------------------------------------
@@ -287,9 +251,7 @@ def _tuned(name: str, stream: Stream, comparator: Comparator, factor: float) -> 
     return _bound(name, stream, comparator, factor, value, power=1, C=C)
 
 
-def _at_strength(
-    name: str, stream: Stream, comparator: Comparator, factor: float, C: float
-) -> Bound:
+def _at_given(name: str, stream: Stream, comparator: Comparator, factor: float, C: float) -> Bound:
     value = comparator.norm**2 / (2.0 * C) + comparator.loss + 0.5 * C * stream.n_trials * factor
     return _bound(name, stream, comparator, factor, value, power=1, C=C)
 

@@ -1,17 +1,63 @@
-"""What the compiled walks tell the compiler and the processor.
+"""One decorator for every compiled function, and hints to the compiler that Numba lacks."""
 
-A change here is not seen by what Numba has compiled and stored before.
-"""
+from functools import partial
+from hashlib import sha256
+from pathlib import Path
+from types import FunctionType
 
 from llvmlite import ir
-from numba import types
+from numba import njit, types
 from numba.core import cgutils
 from numba.extending import intrinsic, overload
 
+FAST = {"reassoc", "contract", "nsz"}
+"""Fast-math flags: reordered sums vectorise, while NaN and infinity stay detectable."""
+
+
+def digest_of(folder: Path) -> str:
+    """Digest of all Python files of a folder; empty where there are none, as in a zip archive."""
+    files = sorted(folder.glob("*.py"))
+    parts = [file.name.encode() + sha256(file.read_bytes()).digest() for file in files]
+    return sha256(b"".join(parts)).hexdigest() if parts else ""
+
+
+SOURCE_STAMP = digest_of(Path(__file__).parent)
+
+
+def compiled(function=None, **options):
+    """Compile a function on its first call, release the GIL in it, and cache it on disk.
+
+    Numba's cache notices an edit in the function's own file only. Its stamp is replaced by the
+    digest of this whole folder, so that an edited helper in another file is noticed too.
+
+    ``inline="always"`` compiles a function as a part of its callers, which halves the time to
+    compile one that is small or has a single caller. It loses fast-math flags, and does not do for
+    a function that chooses by whether an argument is None.
+    """
+    if function is None:
+        return partial(compiled, **options)
+    defaults = {"cache": True, "nogil": True, "no_cfunc_wrapper": True}
+    dispatcher = njit(**{**defaults, **options})(function)
+    if SOURCE_STAMP and hasattr(dispatcher, "_cache"):  # without the compiler there is no cache
+        dispatcher._cache._cache_file._source_stamp = SOURCE_STAMP
+    return dispatcher
+
+
+def specialised(template, name, functions, **options):
+    """Compile a copy of a plain function in which some global names stand for other functions.
+
+    Numba does not cache functions that take others as arguments or close over them; those it finds
+    among the globals it does.
+    """
+    full_name = f"{template.__name__}_{name.lower()}"
+    copy = FunctionType(template.__code__, {**template.__globals__, **functions}, full_name)
+    copy.__qualname__, copy.__doc__ = full_name, template.__doc__
+    return compiled(copy, **options)
+
 
 @intrinsic
-def uncounted(typing_context, array):
-    """An array without an owner to be told who uses it."""
+def null_owner(typing_context, array):
+    """The same array with its owner set to null."""
 
     def codegen(context, builder, signature, args):
         view = context.make_array(array)(context, builder, args[0])
@@ -22,23 +68,25 @@ def uncounted(typing_context, array):
     return array(array), codegen
 
 
-def borrowed(array):
-    """The same array, but nobody counts who uses it: counting costs more than a step.
+def without_refcount(array):
+    """A view without reference counting, which would cost more than a step does.
 
-    For arguments only: the caller of the function holds on to them.
+    For arguments only: the caller keeps them alive.
     """
     return array
 
 
-@overload(borrowed)
-def borrowed_in_compiled_code(array):
-    """Tell the compiler; plain Python does not count like this."""
-    return lambda array: uncounted(array)
+@overload(without_refcount)
+def without_refcount_compiled(array):
+    """The compiled form; no-op in plain Python, and for arguments that are None."""
+    if array is types.none:
+        return lambda array: None
+    return lambda array: null_owner(array)
 
 
 @intrinsic
-def fetched(typing_context, array, place):
-    """Fetch a place of an array, counted through all its rows, into the second cache."""
+def prefetch_to_second_level(typing_context, array, place):
+    """Prefetch an element, counted through all rows of an array, into the second-level cache."""
 
     def codegen(context, builder, signature, args):
         view = context.make_array(array)(context, builder, args[0])
@@ -46,18 +94,18 @@ def fetched(typing_context, array, place):
         place = builder.bitcast(builder.gep(view.data, [args[1]]), pointer)
         arguments = ir.FunctionType(ir.VoidType(), [pointer, small, small, small])
         call = cgutils.get_or_insert_function(builder.module, arguments, "llvm.prefetch.p0i8")
-        to_read, second_cache, data = (ir.Constant(small, value) for value in (0, 2, 1))
-        builder.call(call, [place, to_read, second_cache, data])
+        to_read, second_level, data = (ir.Constant(small, value) for value in (0, 2, 1))
+        builder.call(call, [place, to_read, second_level, data])
         return context.get_dummy_value()
 
     return types.void(array, place), codegen
 
 
-def soon_needed(array, place):
-    """Tell the processor that a place of an array will be needed; it need not exist."""
+def prefetch(array, place):
+    """Prefetch an element of an array that will be needed soon; it need not exist."""
 
 
-@overload(soon_needed)
-def soon_needed_in_compiled_code(array, place):
-    """Tell it; plain Python has no word for it."""
-    return lambda array, place: fetched(array, place)
+@overload(prefetch)
+def prefetch_compiled(array, place):
+    """The compiled form; no-op in plain Python."""
+    return lambda array, place: prefetch_to_second_level(array, place)

@@ -8,17 +8,40 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 
-def hinge_loss(score: float, thresholds: ArrayLike, lower: int, upper: int) -> NDArray[np.float64]:
-    """The interval-insensitive hinge losses l_1..l_{K-1} of one example (L_IMC is their sum).
+def shortfalls(
+    scores: ArrayLike, thresholds: ArrayLike, lower: ArrayLike, upper: ArrayLike
+) -> NDArray[np.float64]:
+    """By how much each threshold misses the margin of 1, signed; minus infinity inside the label.
 
-    >>> hinge_loss(0.0, [0.0, 5.0], lower=2, upper=2)
-    array([1., 0.])
+    Parameters
+    ----------
+    scores : array of shape (T,)
+    thresholds : array of shape (K-1,), or (T, K-1) where they change from row to row
+    lower, upper : ranks of shape (T,)
+
+    Examples
+    --------
+    >>> shortfalls([0.0, 0.0], [0.0, 5.0], lower=[2, 1], upper=[2, 3])
+    array([[  1.,  -4.],
+           [-inf, -inf]])
     """
     theta = np.asarray(thresholds, dtype=float)
-    i = np.arange(1, theta.size + 1)
-    left = np.where(i < lower, 1.0 + theta - score, 0.0)
-    right = np.where(i >= upper, 1.0 + score - theta, 0.0)
-    return np.maximum(0.0, left + right)
+    low, high = (np.asarray(v).reshape(-1, 1) for v in (lower, upper))
+    i = np.arange(1, theta.shape[-1] + 1)
+    above = theta - np.asarray(scores, dtype=float).reshape(-1, 1)
+    return np.where(i < low, 1.0 + above, np.where(i >= high, 1.0 - above, -np.inf))
+
+
+def hinge_losses(
+    scores: ArrayLike, thresholds: ArrayLike, lower: ArrayLike, upper: ArrayLike
+) -> NDArray[np.float64]:
+    """The losses l_1..l_{K-1} of many examples, one row each: the positive `shortfalls`.
+
+    >>> hinge_losses([0.0, 0.0], [0.0, 5.0], lower=[2, 1], upper=[2, 3])
+    array([[1., 0.],
+           [0., 0.]])
+    """
+    return np.maximum(0.0, shortfalls(scores, thresholds, lower, upper))
 
 
 def distance(predicted: ArrayLike, lower: ArrayLike, upper: ArrayLike) -> NDArray[Any]:

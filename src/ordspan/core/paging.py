@@ -8,9 +8,8 @@ another reader.
 """
 
 import numpy as np
-from numba import njit
 
-from ordspan.core.compiling import borrowed, soon_needed
+from ordspan.core.compiling import compiled, prefetch, without_refcount
 
 N_HEADER = 7
 PAGE, UNPACKED, PACKED, N_VALUES, ENCODING, LEVELS, HEAD = range(N_HEADER)
@@ -49,7 +48,7 @@ LINE, WIDEST = 64, 32
 """Bytes of a line of the cache, bits of a place in a dictionary."""
 
 
-@njit(cache=True)
+@compiled
 def varint(data, at):
     """A number of seven bits a byte, and where it ends; -1 where it does not."""
     number, shift = 0, 0
@@ -63,7 +62,7 @@ def varint(data, at):
     return 0, -1
 
 
-@njit(cache=True)
+@compiled
 def page_header(data):
     """What the page header at the beginning of ``data`` tells; -1 for what it does not tell."""
     told = np.full(N_HEADER, -1, dtype=np.int64)
@@ -105,7 +104,7 @@ def page_header(data):
     return told
 
 
-@njit(cache=True)
+@compiled
 def after_levels(data, n_values):
     """Where the definition levels end, if they say that no value is missing; otherwise -1."""
     if data.size < 4:
@@ -139,7 +138,7 @@ def after_levels(data, n_values):
     return end
 
 
-@njit(cache=True)
+@compiled
 def open_page(state, j, content, n_values, encoding, kind, has_levels):
     """Let a column read from a page; where its values begin, or -1 if it is of another kind."""
     begin = after_levels(content, n_values) if has_levels else 0
@@ -161,13 +160,13 @@ def open_page(state, j, content, n_values, encoding, kind, has_levels):
     return begin
 
 
-@njit(cache=True)
+@compiled
 def value_size(kind):
     """Bytes of a value of a plain page."""
     return 8 if kind in (DOUBLES, LONGS) else 4
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def fill(state, views, entries, tile, out, largest):
     """Write the next values of every column to the rows of ``out``; how many are too large.
 
@@ -177,8 +176,12 @@ def fill(state, views, entries, tile, out, largest):
     values left in its page than there are rows.
     """
     pages, words, singles, doubles, shorts, longs = views
-    state, words, entries = borrowed(state), borrowed(words), borrowed(entries)
-    tile, out = borrowed(tile), borrowed(out)
+    state, words, entries = (
+        without_refcount(state),
+        without_refcount(words),
+        without_refcount(entries),
+    )
+    tile, out = without_refcount(tile), without_refcount(out)
     n_rows, n_columns = out.shape
     n_bad = 0
     for begin in range(0, n_rows, TILE):
@@ -200,7 +203,7 @@ def fill(state, views, entries, tile, out, largest):
                 size = n * value_size(kind)
                 state[j, AT] += size
                 for line in range(0, size, LINE):  # what the tile after the next one needs
-                    soon_needed(pages, j * pages.shape[1] + at + 2 * size + line)
+                    prefetch(pages, j * pages.shape[1] + at + 2 * size + line)
             state[j, LEFT] -= n
             for i in range(n):
                 n_bad += not abs(tile[j, i]) <= largest
@@ -210,14 +213,14 @@ def fill(state, views, entries, tile, out, largest):
     return n_bad
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def copy_values(values, j, at, tile, n):
     """The next values of a column as they are."""
     for i in range(n):  # places without a sign: no need to look whether one counts from the end
         tile[j, i] = values[j, np.uint64(at) + np.uint64(i)]
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def look_up(state, words, entries, j, tile, n):
     """The next values of a column from its dictionary; False where a page is damaged."""
     width, n_entries, first = state[j, WIDTH], state[j, N_ENTRIES], state[j, FIRST]
@@ -247,13 +250,13 @@ def look_up(state, words, entries, j, tile, n):
                 return False
             state[j, BIT] += count * width
             for i in range(0, count, LINE // entries.itemsize):  # new words stand one by one
-                soon_needed(entries, place + np.uint64(count + i))
+                prefetch(entries, place + np.uint64(count + i))
         state[j, RUN] -= count
         done += count
     return True
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def next_run(state, words, j):
     """Begin the run of places at which a column stands; False where there is none."""
     at, end, width = state[j, AT], state[j, END], state[j, WIDTH]
@@ -280,7 +283,7 @@ def next_run(state, words, j):
     return head > 1 and at <= end
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def byte_at(words, j, at):
     """One byte of a page that is seen as words of four."""
     return np.int64(words[j, at >> 2] >> np.uint32(8 * (at & 3))) & 255

@@ -12,7 +12,8 @@ two doubles, the number is left to the general parser. So every result is the ne
 """
 
 import numpy as np
-from numba import njit
+
+from ordspan.core.compiling import compiled
 
 LARGEST_EXACT = 1 << 53
 MOST_DIGITS = 18
@@ -29,7 +30,7 @@ LETTERS = (113, 105, 100)  # q, i, d
 NUMBER_COLUMN, TEXT_COLUMN, LEFT_OUT = 0, 1, 2
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def read_number(data, at):
     """The number that begins at a byte, where it ends, and whether it was plain enough."""
     negative = data[at] == MINUS
@@ -69,7 +70,7 @@ def read_number(data, at):
     return -value if negative else value, at, plain
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def leading_zeros(data, at):
     """How many zeros stand before the first other digit of a number."""
     n_zeros = 0
@@ -79,7 +80,7 @@ def leading_zeros(data, at):
     return n_zeros
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def long_number(digits, power):
     """The double nearest to digits times a power of ten, and whether that is beyond doubt."""
     high = np.float64(digits)
@@ -98,7 +99,7 @@ def long_number(digits, power):
     return nearest, nearest + (rest - doubt) == nearest + (rest + doubt)
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def product_error(a, b, product):
     """What rounding took from a product, exactly."""
     a_high, b_high = upper_half(a), upper_half(b)
@@ -106,14 +107,14 @@ def product_error(a, b, product):
     return ((a_high * b_high - product) + a_high * b_low + a_low * b_high) + a_low * b_low
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def upper_half(a):
     """The upper 26 bits of a double."""
     raised = a * SPLIT
     return raised - (raised - a)
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def read_power(data, at):
     """The power of ten after an e: where it ends, its value, and whether it was plain."""
     negative = data[at] == MINUS
@@ -127,7 +128,7 @@ def read_power(data, at):
     return at, -power if negative else power, at > begun
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def read_csv_lines(data, delimiter, kinds, matrix, lines, text, ends):
     """Fill a matrix with the number columns of CSV lines, and a buffer with the text columns.
 
@@ -173,7 +174,7 @@ def read_csv_lines(data, delimiter, kinds, matrix, lines, text, ends):
     return row
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def read_svmlight_lines(data, first_index, grades, queries, starts, columns, values, lines):
     """Fill the arrays of a CSR matrix from svmlight lines.
 

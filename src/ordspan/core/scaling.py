@@ -3,7 +3,8 @@
 from math import sqrt
 
 import numpy as np
-from numba import njit
+
+from ordspan.core.compiling import FAST, compiled
 
 N_PARTS = 4
 COUNT, MEAN, SPREAD, SCALE = range(N_PARTS)
@@ -14,10 +15,8 @@ EVERY_ROW, SELDOM = 1024, 64
 """The factor is made anew with each of the first rows, and with one row in so many after them: a
 root and a division for every value would take longer than to learn it."""
 
-FAST = {"reassoc", "contract", "nsz"}
 
-
-@njit(cache=True, nogil=True, fastmath=FAST)
+@compiled(fastmath=FAST)
 def learn_dense(state, rows):
     """Take rows in one after the other; centre and scale each by the rows up to it, in place.
 
@@ -52,7 +51,7 @@ def learn_dense(state, rows):
     state[COUNT, :] = n
 
 
-@njit(cache=True, nogil=True, fastmath=FAST)
+@compiled(fastmath=FAST)
 def scale_dense(state, rows, out):
     """Centre and scale rows by what is known."""
     n_rows, n_features = rows.shape
@@ -65,7 +64,7 @@ def scale_dense(state, rows, out):
             out[i, j] = (np.float64(rows[i, j]) - state[MEAN, j]) * scale[j]
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def scale_sparse(state, values, columns, learn):
     """Divide the values of sparse rows by the root mean square of their feature, in place."""
     for k in range(values.size):
@@ -77,13 +76,13 @@ def scale_sparse(state, values, columns, learn):
         values[k] *= sqrt(state[COUNT, j] / spread) if spread > 0.0 else 0.0
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def all_within(rows, largest):
     """Whether no value is larger than this in size, or not a number."""
     n_rows, n_features = rows.shape
     for i in range(n_rows):
         n_within = 0
-        for j in range(n_features):  # no way out of the loop, so that many are compared at once
+        for j in range(n_features):  # no early exit, so the loop vectorises
             n_within += abs(np.float64(rows[i, j])) <= largest
         if n_within < n_features:
             return False

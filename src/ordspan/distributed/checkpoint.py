@@ -49,7 +49,7 @@ class Checkpoint:
         if "progress" not in header:
             raise ModelFileError(f"{self.path} is a model file, but not a checkpoint of a fit")
         self._refuse_others(header)
-        self.model._learner.restore(from_bytes(content, str(self.path))._learner.memory)
+        self.model.learner_.restore(from_bytes(content, str(self.path)).learner_.memory)
         return header["progress"]
 
     def _refuse_others(self, header: dict[str, Any]) -> None:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 
 from ordspan.core.losses import distance
-from ordspan.core.updates import UPDATES
+from ordspan.core.memory import updates_of
 from ordspan.distributed.blocks import Blocks, blocks_of
 from ordspan.distributed.checkpoint import Checkpoint
 from ordspan.distributed.cluster import Cluster
@@ -175,7 +175,7 @@ def fit(
     >>> with Client(processes=False, dashboard_address=":0") as client:
     ...     model = fit(client, OrdinalPA(), X, y, rounds=2)
     >>> model.rounds_[1].rows, model.score(data.X, data.ranks)
-    (4000, -0.5025)
+    (4000, -0.5015)
     """
     _check_settings(rounds, weights, timeout, retries)
     refuse_others(estimator)
@@ -233,13 +233,13 @@ def _check_settings(rounds: int, weights: str, timeout: float, retries: int) -> 
 def _prepare(model: Any, blocks: Blocks) -> None:
     """Let the model know all that it can before it learns."""
     model._checked(blocks.sample, reset=True)
-    model.classes_ = blocks.classes
-    model.n_iter_ = 0
-    model._learner = _new_learner(model)
+    learner = model._make_learner(model.n_features_in_, blocks.classes.size)
+    model.from_learner(learner, blocks.classes, n_iter=0)
 
 
-def _new_learner(model: Any) -> Learner:
-    return model._make_learner(model.n_features_in_, model.classes_.size)
+def _continued(model: Any, memory: NDArray[np.float64]) -> Learner:
+    """A learner of the model's kind that goes on from a memory."""
+    return model._make_learner(model.n_features_in_, model.classes_.size).restore(memory)
 
 
 def _train(
@@ -264,7 +264,6 @@ def _train(
         tell = None if progress is None else _teller(progress, number, rounds, len(blocks.rows))
         parts = _one_round(cluster, model, blocks, number, state["seed"], tell)
         past.append(_mix_into(model, parts, number, weights))
-        model.n_iter_ = number
         keeper.write(state | {"rounds": past})
     model.rounds_ = past
 
@@ -306,7 +305,7 @@ def _one_round(
     """What every block has learned from the model's memory, in the order of the blocks."""
     label = f"ordspan-round-{number}"
     start = model
-    if model._learner.memory.nbytes * len(blocks.rows) > MOST_BYTES:
+    if model.learner_.memory.nbytes * len(blocks.rows) > MOST_BYTES:
         start = cluster.place(model, f"{label}-start-{cluster.token}")
     work = [
         (start, X, y, None if seed is None else (seed, number, block))
@@ -321,7 +320,7 @@ def _learn_block(model: Any, X: Any, y: Any, seed: Any) -> Learned | None:
         return None
     X = model._checked(X, reset=False)
     lower, upper, _ = model._ends(X, read_labels(y), model.classes_, None)
-    learner = _new_learner(model).restore(model._learner.memory)
+    learner = _continued(model, model.learner_.memory)
     order = None if seed is None else np.random.default_rng(seed).permutation(lower.size)
     ranks = learner.learn_many(
         X, lower, upper, order=order, predict=True, feature_names=model._names()
@@ -332,17 +331,17 @@ def _learn_block(model: Any, X: Any, y: Any, seed: Any) -> Learned | None:
 
 def _mix_into(model: Any, parts: list[Learned | None], number: int, weights: str) -> Round:
     """Put the mixture of what the blocks have learned into the model."""
-    before = model._learner.memory
+    before = model.learner_.memory
     full = [part for part in parts if part is not None]
     if not full:
         raise ValueError("every block is empty: there is no row to learn from")
     ends = [part.memory for part in full]
     rows = np.array([part.rows for part in full], dtype=np.float64)
-    moved = np.array([end[UPDATES] - before[UPDATES] for end in ends])
+    moved = np.array([updates_of(end) - updates_of(before) for end in ends])
     # where nothing moved, all ends are alike and any shares will do
     counted = moved if weights == "updates" and moved.any() else rows
     memory = mix(before, ends, (counted / counted.sum()).tolist())
-    model._learner = _new_learner(model).restore(memory)
+    model.from_learner(_continued(model, memory), model.classes_, n_iter=number)
     mae = sum(part.error for part in full) / rows.sum()
     return Round(number, int(rows.sum()), int(moved.sum()), float(mae))
 

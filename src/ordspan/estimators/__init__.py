@@ -1,4 +1,4 @@
-"""The scikit-learn face: parameters, validation, classes_, partial_fit."""
+"""The scikit-learn API: parameters, validation, classes_, partial_fit."""
 
 from ordspan.estimators.kernel import KernelOrdinalPA
 from ordspan.estimators.online import MulticlassPA, MulticlassPerceptron, OrdinalPA, PRank

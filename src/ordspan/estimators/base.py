@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import numbers
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, NamedTuple, Self
 
@@ -22,7 +22,7 @@ from ordspan.core.labels import encode_interval, shown
 from ordspan.core.losses import distance
 from ordspan.estimators.targets import Labels, find_classes, read_labels
 from ordspan.learners import Learner
-from ordspan.learners.linear import check_weights
+from ordspan.learners.checks import check_weights
 
 FLOATS = [np.float64, np.float32]
 
@@ -56,7 +56,7 @@ class BaseOrdinal(ClassifierMixin, BaseEstimator):
     classes: Any
     random_state: Any
     classes_: NDArray[Any]
-    _learner: Learner
+    learner_: Learner
     _fitted_numbers: tuple[str, ...] = ()  # what a model file keeps besides the learner
 
     def _make_learner(self, n_features: int, n_classes: int) -> Learner:
@@ -91,11 +91,50 @@ class BaseOrdinal(ClassifierMixin, BaseEstimator):
         classes = find_classes(labels, self.classes)
         return Prepared(X, classes, *self._ends(X, labels, classes, sample_weight))
 
+    def from_learner(
+        self,
+        learner: Learner,
+        classes: NDArray[Any],
+        *,
+        n_iter: int,
+        feature_names: Any = None,
+        fitted: Mapping[str, Any] | None = None,
+    ) -> Self:
+        """Become the fitted estimator of a learner.
+
+        Parameters
+        ----------
+        learner : Learner
+            What has been learned; it becomes ``learner_``, and is not copied.
+        classes : array of shape (K,)
+            The classes from lowest to highest.
+        n_iter : int
+            Passes that were made.
+        feature_names : sequence of str, optional
+            Names of the features.
+        fitted : mapping, optional
+            Other fitted attributes by name.
+
+        Returns
+        -------
+        self
+            The estimator itself.
+        """
+        self.classes_ = classes
+        self.n_features_in_ = learner.n_features
+        if feature_names is not None:
+            self.feature_names_in_ = np.asarray(feature_names, dtype=object)
+        self.n_iter_ = n_iter
+        for name, value in (fitted or {}).items():
+            setattr(self, name, value)
+        self.learner_ = learner
+        return self
+
     def _names(self) -> Any:
         return getattr(self, "feature_names_in_", None)
 
     def __sklearn_is_fitted__(self) -> bool:
-        return hasattr(self, "_learner")
+        return hasattr(self, "learner_")
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -108,12 +147,12 @@ class BaseOrdinal(ClassifierMixin, BaseEstimator):
     def coef_(self) -> NDArray[np.float64]:
         """Weights of the features."""
         check_is_fitted(self)
-        return self._learner.weights
+        return self.learner_.weights
 
     def _ranks(self, X: Any) -> NDArray[np.int64]:
         check_is_fitted(self)
         X = self._checked(X, reset=False)
-        return self._learner.predict_many(X, feature_names=self._names())
+        return self.learner_.predict_many(X, feature_names=self._names())
 
     def predict(self, X: Any) -> NDArray[Any]:
         """Class of every row, in the user's own labels.
@@ -186,14 +225,12 @@ class OrdinalEstimator(BaseOrdinal):
         with unchanged_on_error(self):
             X, classes, lower, upper, weight = self._prepared(X, y, sample_weight)
             learner = self._make_learner(X.shape[1], classes.size)
+            examples = learner.examples(X, lower, upper, weight)
             rng = check_random_state(self.random_state)
             for _ in range(self.max_iter):
                 order = rng.permutation(X.shape[0]) if self.shuffle else None
-                self._learn(learner, X, lower, upper, weight, order)
-            self.classes_ = classes
-            self.n_iter_ = self.max_iter
-            self._learner = learner
-        return self
+                learner.learn(examples, order=order, feature_names=self._names())
+            return self.from_learner(learner, classes, n_iter=self.max_iter)
 
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
         """Learn the rows once, in their order, going on from what was learned before.
@@ -224,22 +261,13 @@ class OrdinalEstimator(BaseOrdinal):
             idle = sample_weight is not None and not np.any(np.asarray(sample_weight))
             lower, upper, weight = self._ends(X, labels, order, None if idle else sample_weight)
             weight = check_weights(sample_weight, X.shape[0]) if idle else weight
-            learner = self._make_learner(X.shape[1], order.size)
-            if not first:
-                learner.go_on_from(self._learner)
-            self._learn(learner, X, lower, upper, weight, None)
-            if first:
-                self.classes_ = order
-                self.n_iter_ = 1
-            self._learner = learner
-        return self
-
-    def _learn(
-        self, learner: Learner, X: Any, lower: Any, upper: Any, weight: Any, order: Any
-    ) -> None:
-        learner.learn_many(
-            X, lower, upper, sample_weight=weight, order=order, feature_names=self._names()
-        )
+            as_set = self._make_learner(X.shape[1], order.size)
+            learner = as_set if first else self.learner_
+            examples = learner.examples(X, lower, upper, weight)
+            with learner.unchanged_on_error():
+                learner.go_on_by(as_set)  # parameters may have been set anew
+                learner.learn(examples, feature_names=self._names())
+            return self.from_learner(learner, order, n_iter=1) if first else self
 
     def _classes_for_partial_fit(self, labels: Labels, given: Any, first: bool) -> NDArray[Any]:
         if first:
@@ -261,7 +289,7 @@ class OrdinalEstimator(BaseOrdinal):
     def n_updates_(self) -> int:
         """Number of rows that moved the parameters."""
         check_is_fitted(self)
-        return self._learner.n_updates
+        return self.learner_.n_updates
 
 
 class ThresholdModel(BaseOrdinal):
@@ -271,7 +299,7 @@ class ThresholdModel(BaseOrdinal):
     def thresholds_(self) -> NDArray[np.float64]:
         """Sorted thresholds between neighbouring classes, (K - 1,)."""
         check_is_fitted(self)
-        return self._learner.thresholds
+        return self.learner_.thresholds
 
     def latent(self, X: Any) -> NDArray[np.float64]:
         """Score of every row on the scale of ``thresholds_``.
@@ -288,7 +316,7 @@ class ThresholdModel(BaseOrdinal):
         """
         check_is_fitted(self)
         X = self._checked(X, reset=False)
-        return self._learner.latent(X, feature_names=self._names())
+        return self.learner_.latent(X, feature_names=self._names())
 
     def decision_function(self, X: Any) -> NDArray[np.float64]:
         """How far each row lies inside each class's band of scores, (n, K).

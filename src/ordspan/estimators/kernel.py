@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.utils.sparsefuncs import mean_variance_axis
 from sklearn.utils.validation import check_is_fitted
 
 from ordspan.estimators.base import ThresholdEstimator
@@ -20,13 +21,45 @@ from ordspan.learners.kernel_values import (
 from ordspan.learners.rows import is_sparse
 
 
+def variance(X: Any) -> float:
+    """Variance of all entries; NaN and infinity raise no alarm."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        if not is_sparse(X):
+            return float(X.var(dtype=np.float64))
+        size = X.shape[0] * X.shape[1]
+        mean = X.data.sum(dtype=np.float64) / size
+        squares = np.square(X.data - mean, dtype=np.float64).sum()
+        return float((squares + (size - X.data.size) * mean**2) / size)
+
+
+def mean_sq_distance(X: Any) -> float:
+    """Mean squared distance between two rows: twice the sum of the variances of the features.
+
+    >>> mean_sq_distance(np.array([[0.0], [2.0]]))  # 0 or 4, equally often
+    2.0
+    """
+    if is_sparse(X):
+        return 2.0 * float(mean_variance_axis(X, axis=0)[1].sum(dtype=np.float64))
+    with np.errstate(over="ignore", invalid="ignore"):
+        return 2.0 * float(X.var(axis=0, dtype=np.float64).sum())
+
+
+GAMMAS = {
+    "distance": mean_sq_distance,
+    "scale": lambda X: X.shape[1] * variance(X),
+    "auto": lambda X: X.shape[1],
+}
+"""What gamma is the reciprocal of, by the words that stand for it."""
+
+
 class KernelOrdinalPA(ThresholdEstimator):
     """Non-linear ordinal regression from exact or interval labels: `OrdinalPA` with a kernel.
 
     Learns a score that is a sum of kernel values with some of the rows it has seen, the support
     vectors, and sorted thresholds between the classes. Each example moves them as little as
     possible, in the space of the kernel, so that its score clears by a margin of 1 every threshold
-    that its label puts on one side. With ``kernel="linear"`` it is `OrdinalPA`, only slower.
+    that its label puts on one side. With ``kernel="linear"`` it is ``OrdinalPA(balanced=False)``,
+    only slower.
 
     Without a budget nearly every row becomes a support vector on noisy labels: one pass over n rows
     costs O(n^2 d) time and O(n d) memory, sparse rows too, as support vectors are kept dense. With
@@ -37,7 +70,7 @@ class KernelOrdinalPA(ThresholdEstimator):
     ----------
     variant : {"PA-I", "PA", "PA-II"}, default="PA-I"
         "PA" corrects each example in full; "PA-I" moves each threshold by at most C; "PA-II"
-        trades the size of the move against the squared rest.
+        trades the size of the move against the squared remaining violation.
     C : float, default=1.0
         Aggressiveness of PA-I and PA-II; ignored by PA, which has none. The default is larger than
         that of `OrdinalPA` because under rbf every row has length 1 in the space of the kernel.
@@ -48,10 +81,12 @@ class KernelOrdinalPA(ThresholdEstimator):
         ``kernel(X, Y)`` with two dense matrices and returns the values of all rows of X with all
         rows of Y, (n_X, n_Y); it is called row by row in learning. k(x, x) must be above 0, except
         that a row of zeros may have 0.
-    gamma : "scale", "auto" or float, default="scale"
-        Constant of rbf, poly and sigmoid. "scale" is 1 / (d times the variance of X), "auto" is
-        1 / d; both are fixed by ``fit`` or the first ``partial_fit``, so give a number where the
-        first batch of a stream is small.
+    gamma : "distance", "scale", "auto" or float, default="distance"
+        Constant of rbf, poly and sigmoid. "distance" is 1 / the mean squared distance between two
+        rows of X, so that rows at that distance have the rbf value 1/e; on standardised features
+        it is half of "scale", 1 / (d times the variance of X), the default of scikit-learn.
+        "auto" is 1 / d. All are fixed by ``fit`` or the first ``partial_fit``, so give a number
+        where the first batch of a stream is small.
     degree : float, default=3
         Degree of poly; one with a fraction needs ``gamma x.z + coef0`` to be positive always.
     coef0 : float, default=0.0
@@ -126,7 +161,7 @@ class KernelOrdinalPA(ThresholdEstimator):
     (50, 2)
     """
 
-    _learner: KernelLearner
+    learner_: KernelLearner
     _fitted_numbers = ("gamma_",)
 
     def __init__(
@@ -135,7 +170,7 @@ class KernelOrdinalPA(ThresholdEstimator):
         C: float = 1.0,
         *,
         kernel: Any = "rbf",
-        gamma: Any = "scale",
+        gamma: Any = "distance",
         degree: float = 3,
         coef0: float = 0.0,
         budget: int | None = None,
@@ -186,11 +221,13 @@ class KernelOrdinalPA(ThresholdEstimator):
         if not isinstance(self.gamma, str):
             check_constants(self.gamma, self.degree, self.coef0)
             return float(self.gamma)
-        if self.gamma not in ("scale", "auto"):
-            raise ValueError(f"gamma must be a number, 'scale' or 'auto', got {self.gamma!r}")
-        spread = variance(X) if self.gamma == "scale" else 1.0
+        if self.gamma not in GAMMAS:
+            raise ValueError(
+                f"gamma must be a number or one of {', '.join(GAMMAS)}, got {self.gamma!r}"
+            )
+        spread = GAMMAS[self.gamma](X)
         # rows that are not finite are named by the walk, in words that say where
-        return 1.0 / (X.shape[1] * spread) if 0.0 < spread < np.inf else 1.0
+        return 1.0 / spread if 0.0 < spread < np.inf else 1.0
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -201,27 +238,16 @@ class KernelOrdinalPA(ThresholdEstimator):
     def support_vectors_(self) -> NDArray[np.float64]:
         """Rows with a coefficient, (n_support, d)."""
         check_is_fitted(self)
-        return self._learner.support_vectors
+        return self.learner_.support_vectors
 
     @property
     def support_(self) -> NDArray[np.intp]:
         """With a precomputed kernel: the numbers of the rows with a coefficient."""
         check_is_fitted(self)
-        return self._learner.support
+        return self.learner_.support_numbers
 
     @property
     def dual_coef_(self) -> NDArray[np.float64]:
         """Coefficients of the support vectors, (n_support,)."""
         check_is_fitted(self)
-        return self._learner.dual_coef
-
-
-def variance(X: Any) -> float:
-    """Variance of all entries, as ``gamma="scale"`` takes it; NaN and infinity raise no alarm."""
-    with np.errstate(over="ignore", invalid="ignore"):
-        if not is_sparse(X):
-            return float(X.var(dtype=np.float64))
-        size = X.shape[0] * X.shape[1]
-        mean = X.data.sum(dtype=np.float64) / size
-        squares = np.square(X.data - mean, dtype=np.float64).sum()
-        return float((squares + (size - X.data.size) * mean**2) / size)
+        return self.learner_.dual_coef

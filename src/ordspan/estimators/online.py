@@ -16,7 +16,7 @@ from ordspan.learners import (
     PerceptronLearner,
     PRankLearner,
 )
-from ordspan.learners.linear import DEFAULT_C
+from ordspan.learners.checks import DEFAULT_C
 
 DEFAULT_PASSES = 10
 
@@ -32,7 +32,7 @@ class OrdinalPA(ThresholdEstimator):
     ----------
     variant : {"PA-I", "PA", "PA-II"}, default="PA-I"
         "PA" corrects each example in full; "PA-I" moves each threshold by at most C; "PA-II"
-        trades the size of the move against the squared rest.
+        trades the size of the move against the squared remaining violation.
     C : float, default=0.1
         Aggressiveness of PA-I and PA-II; ignored by PA, which has none. With ``average=True`` the
         result hardly depends on it.
@@ -41,17 +41,15 @@ class OrdinalPA(ThresholdEstimator):
     solver : {"exact", "sca"}, default="exact"
         "exact" finds the optimum of each update. "sca" is the support class algorithm as the paper
         prints it (SCA for PA and PA-II, SCA-I for PA-I), kept for comparison: it is often not
-        optimal, from six classes on not always feasible, and can diverge. Smallest example: one
+        optimal, from six classes on not always feasible, and can diverge. It is not balanced, so
+        give ``balanced=False`` with it. Smallest example: one
         feature x = 1, w = 0, thresholds (0, 5), label 2, PA: the optimum is w = 1/2 and
         thresholds (-1/2, 5); SCA gives w = 1/3 and (-2/3, 16/3).
-    metric : {"identity", "balanced", "diagonal"}, default="identity"
-        In which metric the step is the shortest. "identity" is the paper's: one unit of a weight
-        costs as much as one unit of a threshold, so with many features (long rows) the thresholds
-        hardly move. "balanced" measures the thresholds on the scale of the scores, by the
-        geometric mean of the squared norms of the rows that were corrected; it learns faster
-        where rows are long. "diagonal" adds a second-order metric on the weights, learnt as in
-        AROW, which helps where features have very different scales; it costs about half as much
-        time again.
+    balanced : bool, default=True
+        Measure the thresholds on the scale of the scores, by the geometric mean of the squared
+        norms of the rows that were corrected, so that both move alike however many features there
+        are. False is the update of the paper: one unit of a weight costs as much as one unit of a
+        threshold, so with many features (long rows) the thresholds hardly move.
     max_iter : int, default=10
         Passes over the data in ``fit``; ``partial_fit`` always makes one.
     shuffle : bool, default=True
@@ -102,7 +100,7 @@ class OrdinalPA(ThresholdEstimator):
         *,
         average: bool = True,
         solver: str = "exact",
-        metric: str = "identity",
+        balanced: bool = True,
         max_iter: int = DEFAULT_PASSES,
         shuffle: bool = True,
         classes: Any = None,
@@ -112,7 +110,7 @@ class OrdinalPA(ThresholdEstimator):
         self.C = C
         self.average = average
         self.solver = solver
-        self.metric = metric
+        self.balanced = balanced
         self.max_iter = max_iter
         self.shuffle = shuffle
         self.classes = classes
@@ -126,7 +124,7 @@ class OrdinalPA(ThresholdEstimator):
             self.C,
             bool(self.average),
             solver=self.solver,
-            metric=self.metric,
+            balanced=bool(self.balanced),
         )
 
 
@@ -204,7 +202,7 @@ class VectorEstimator(OrdinalEstimator):
         """
         check_is_fitted(self)
         X = self._checked(X, reset=False)
-        scores = self._learner.latent(X, feature_names=self._names())
+        scores = self.learner_.latent(X, feature_names=self._names())
         return scores[:, 1] - scores[:, 0] if scores.shape[1] == 2 else scores
 
 

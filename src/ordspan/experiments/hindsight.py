@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from ordspan.bounds import online_losses
 from ordspan.core import bounds as theorems
 from ordspan.core.labels import Ranks
-from ordspan.core.losses import distance
+from ordspan.core.losses import distance, hinge_losses
 from ordspan.experiments.protocol import Curve, Outcome, Stream, trajectory_trials
 from ordspan.learners import Learner
 from ordspan.learners.batch import Optimum, solve
@@ -54,7 +54,7 @@ def _path(stream: Stream, n_classes: int) -> Iterator[Fixed]:
     for C in PATH:
         start = solve(stream.X, *labels, n_classes, C, tol=TOL, max_iter=SWEEPS, start=start)
         scores = stream.X @ start.weights
-        losses = theorems.hinge_losses(scores, start.thresholds, *labels)
+        losses = hinge_losses(scores, start.thresholds, *labels)
         yield Fixed(start.weights, start.thresholds, C, losses)
 
 
@@ -81,7 +81,7 @@ def _averaged_losses(learner: Learner, X: Floats, lower: Ranks, upper: Ranks) ->
         scores[t] = learner.weights @ row
         thresholds[t] = learner.thresholds
         learner.learn_one(row, bottom, top)
-    return theorems.hinge_losses(scores, thresholds, lower, upper)
+    return hinge_losses(scores, thresholds, lower, upper)
 
 
 def cumulative(losses: Floats) -> Floats:

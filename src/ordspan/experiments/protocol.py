@@ -21,7 +21,7 @@ from ordspan.learners import (
     PerceptronLearner,
     PRankLearner,
 )
-from ordspan.learners.linear import VARIANTS
+from ordspan.learners.checks import VARIANTS
 
 ALGORITHMS = (*VARIANTS, "PRank", "MCP")
 MULTICLASS = {f"MC-{variant}": variant for variant in VARIANTS}
@@ -89,8 +89,9 @@ class Curve(NamedTuple):
             return MulticlassPALearner(n_features, n_classes, variant, C or 1.0)
         if self.algorithm == "MCP":
             return PerceptronLearner(n_features, n_classes)
+        shape = n_features, n_classes
         return LinearLearner(
-            n_features, n_classes, self.algorithm, C or 1.0, self.average, solver=self.solver
+            *shape, self.algorithm, C or 1.0, self.average, solver=self.solver, balanced=False
         )
 
 

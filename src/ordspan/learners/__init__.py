@@ -1,8 +1,10 @@
 """State that learns: plain arrays, ranks 1..K, no scikit-learn."""
 
+from ordspan.learners.base import Learner
+from ordspan.learners.committee import AggregateLearner
 from ordspan.learners.kernel import KernelLearner
-from ordspan.learners.linear import Learner, LinearLearner, PerceptronLearner, PRankLearner
-from ordspan.learners.rivals import AggregateLearner, MulticlassPALearner
+from ordspan.learners.linear import LinearLearner, PRankLearner
+from ordspan.learners.multiclass import MulticlassPALearner, PerceptronLearner
 
 __all__ = [
     "AggregateLearner",

@@ -8,9 +8,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ordspan.core import dual
+from ordspan.core import svm
 from ordspan.core.labels import check_ranks
-from ordspan.learners.linear import RowError, check_weights
+from ordspan.core.rows import MAX_SQ_NORM, sq_norms
+from ordspan.learners.checks import RowError, check_weights
 from ordspan.learners.rows import as_rows, blocks, is_sparse, refusal
 
 LOSSES = {"hinge": False, "squared_hinge": True}
@@ -104,7 +105,7 @@ def solve(
         weight = check_weights(sample_weight, low.size)
     rows = flat_rows(matrix)
     norms = checked_norms(matrix, rows, feature_names)
-    problem = dual.Problem(low, high, float(C) * weight, norms, LOSSES[loss])
+    problem = svm.Problem(low, high, float(C) * weight, norms, LOSSES[loss])
     ascent = Ascent(problem, rows, matrix.shape[1], n_classes, float(C))
     rng = np.random.default_rng(seed)
     ascent.approach(max_iter, rng, start)
@@ -121,8 +122,8 @@ def flat_rows(matrix: Any) -> Rows:
 def checked_norms(matrix: Any, rows: Rows, feature_names: Any) -> Floats:
     """Squared norm of every row, each finite and not too large to multiply with."""
     norms = np.empty(matrix.shape[0])
-    dual.sq_norms(*rows, matrix.shape[1], norms)
-    bad = np.flatnonzero(~(norms < dual.MAX_SQ_NORM))
+    sq_norms(*rows, matrix.shape[1], norms)
+    bad = np.flatnonzero(~(norms < MAX_SQ_NORM))
     if bad.size:
         raise RowError(refusal(matrix, int(bad[0]), feature_names))
     return norms
@@ -133,7 +134,7 @@ class Ascent:
 
     def __init__(
         self,
-        problem: dual.Problem,
+        problem: svm.Problem,
         rows: Rows,
         n_features: int,
         n_classes: int,
@@ -160,13 +161,13 @@ class Ascent:
         first C is one that is quick from nothing, or that of the start.
         """
         if start is None:
-            mean = float((self.problem.strengths * self.problem.sq_norms).mean())
+            mean = float((self.problem.C * self.problem.sq_norms).mean())
             n_levels = int(np.ceil(np.log2(max(mean * self.n_thresholds / EASY, 1.0))))
         else:
             n_levels = int(np.floor(np.log2(max(self.C / start.C, 1.0))))
             self._take(start.multipliers, self.C / 2.0**n_levels / start.C)
         for level in range(n_levels, 0, -1):
-            easier = self.problem._replace(strengths=self.problem.strengths / 2.0**level)
+            easier = self.problem._replace(C=self.problem.C / 2.0**level)
             for _ in range(min(SWEEPS_A_LEVEL, max_iter - self.n_iter)):
                 self._sweep(easier, rng)
             self.multipliers *= 2.0
@@ -180,10 +181,10 @@ class Ascent:
                 f"start has multipliers of shape {multipliers.shape}, expected "
                 f"{self.multipliers.shape}"
             )
-        limit = self.problem.strengths[:, None]
+        limit = self.problem.C[:, None]
         most = np.where(limit > 0.0, np.inf, 0.0) if self.problem.squared else limit
         self.multipliers = np.minimum(multipliers * factor, most)
-        dual.rebuild(self.point, self.multipliers, *self.rows, self.problem.lower)
+        svm.rebuild(self.point, self.multipliers, *self.rows, self.problem.lower)
 
     def climb(
         self,
@@ -205,12 +206,12 @@ class Ascent:
             self._sweep(self.problem, rng)
             self._since_look.append(self.point.copy())
 
-    def _sweep(self, problem: dual.Problem, rng: np.random.Generator) -> None:
+    def _sweep(self, problem: svm.Problem, rng: np.random.Generator) -> None:
         """Visit the runs of rows in a random order, and the rows of a run in another."""
         runs = rng.permutation(np.arange(0, self.quiet.size, RUN))
         within = rng.permutation(RUN)
         state = (self.point, self.multipliers, self.quiet)
-        dual.sweep(*state, *self.rows, problem, runs, within, self.n_iter)
+        svm.sweep(*state, *self.rows, problem, runs, within, self.n_iter)
         self.n_iter += 1
 
     @property
@@ -225,7 +226,7 @@ class Ascent:
         point, the one that the multipliers stand for.
         """
         norms = 0.5 * float(self.point @ self.point)
-        self.dual = max(self.dual, dual.dual_gain(self.multipliers, self.problem) - norms)
+        self.dual = max(self.dual, svm.dual_gain(self.multipliers, self.problem) - norms)
         self._consider(np.mean(self._since_look or [self.point], axis=0))
         self._since_look.clear()
 
@@ -237,7 +238,7 @@ class Ascent:
         """
         thresholds = np.sort(point[: self.n_thresholds])
         weights = point[self.n_thresholds :].copy()
-        loss = dual.total_loss(thresholds, weights, *self.rows, self.problem)
+        loss = svm.total_loss(thresholds, weights, *self.rows, self.problem)
         value = 0.5 * float(point @ point) + loss
         if value < self.primal:
             self.primal = value

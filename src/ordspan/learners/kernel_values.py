@@ -1,4 +1,4 @@
-"""Kernels by name, by function or by matrix: what is allowed, and the values of a function."""
+"""Kernels by name, by function or by matrix: what is allowed, and values that Python finds."""
 
 from __future__ import annotations
 
@@ -9,17 +9,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ordspan.core import updates
-from ordspan.core.updates import Budget
+from ordspan.core.budget import NEAREST, SIMPLE, Budget
+from ordspan.core.kernels import LINEAR, POLY, RBF, SIGMOID
 
-KERNELS = {
-    "linear": updates.LINEAR,
-    "rbf": updates.RBF,
-    "poly": updates.POLY,
-    "sigmoid": updates.SIGMOID,
-}
+KERNELS = {"linear": LINEAR, "rbf": RBF, "poly": POLY, "sigmoid": SIGMOID}
 PRECOMPUTED = "precomputed"
-STRATEGIES = {"nearest": updates.NEAREST, "simple": updates.SIMPLE}
+STRATEGIES = {"nearest": NEAREST, "simple": SIMPLE}
 DEFAULT_STRATEGY = "nearest"
 
 Floats = NDArray[np.float64]
@@ -52,8 +47,8 @@ def check_constants(gamma: float, degree: float, coef0: float) -> None:
         )
 
 
-def check_budget(budget: int | None, strategy: str) -> Budget:
-    """A budget as the compiled code knows it; 0 stands for none.
+def check_budget(budget: int | None, strategy: str) -> Budget | None:
+    """A budget as the compiled code knows it.
 
     >>> check_budget(100, "simple")
     Budget(size=100, strategy=0)
@@ -63,7 +58,7 @@ def check_budget(budget: int | None, strategy: str) -> Budget:
             f"unknown budget_strategy {strategy!r}; choose one of {', '.join(STRATEGIES)}"
         )
     if budget is None:
-        return Budget(0, STRATEGIES[strategy])
+        return None
     whole = isinstance(budget, numbers.Integral) and not isinstance(budget, bool)
     if not whole or budget < 1:
         raise ValueError(
@@ -73,7 +68,7 @@ def check_budget(budget: int | None, strategy: str) -> Budget:
     return Budget(int(budget), STRATEGIES[strategy])
 
 
-def ask(kernel: Any, X: Floats, Y: Floats, first: int) -> Floats:
+def call_kernel(kernel: Any, X: Floats, Y: Floats, first: int) -> Floats:
     """Values of a function that a user gave, (n_X, n_Y), refused unless whole and finite.
 
     ``first`` is the number of the first row of X, for the message.
@@ -91,3 +86,55 @@ def ask(kernel: Any, X: Floats, Y: Floats, first: int) -> Floats:
         value = values[tuple(bad[0])]
         raise ValueError(f"row {row}: the kernel returned {value}; every value must be finite")
     return values.astype(np.float64, copy=False)
+
+
+class FunctionKernel:
+    """A kernel that is a function of the user's; it is called row by row in learning."""
+
+    def __init__(self, function: Any) -> None:
+        self.function = function
+
+    def vector(self, row: Floats, square: float, number: int) -> tuple[Floats, float]:
+        """What is kept of a row that becomes a support vector, and its squared norm."""
+        return row, square
+
+    def norm(self, row: Floats, number: int) -> float:
+        """k(x, x) of row ``number``."""
+        return float(self.values(row.reshape(1, -1), row.reshape(1, -1), number)[0, 0])
+
+    def values(self, X: Floats, vectors: Floats, first: int) -> Floats:
+        """Kernel values of rows, numbered from ``first`` on, with support vectors."""
+        return call_kernel(self.function, X, vectors, first)
+
+    def row_of(self, vector: Floats, dense: Callable[[int], Floats]) -> Floats:
+        """The row that a support vector was; ``dense`` looks rows up by their number."""
+        return vector
+
+
+class PrecomputedKernel(FunctionKernel):
+    """A kernel whose values are the rows themselves; vectors are kept as numbers from 1 on."""
+
+    def __init__(self) -> None:
+        super().__init__(None)
+
+    def vector(self, row: Floats, square: float, number: int) -> tuple[Floats, float]:
+        """The number, and its square, which is 0 for a row of zeros as everywhere."""
+        kept = number + 1.0
+        return np.array([kept]), kept**2 if square > 0.0 else 0.0
+
+    def norm(self, row: Floats, number: int) -> float:
+        """The row's own entry."""
+        return float(row[number])
+
+    def values(self, X: Floats, vectors: Floats, first: int) -> Floats:
+        """The columns of the support vectors."""
+        return X[:, numbers_of(vectors)]
+
+    def row_of(self, vector: Floats, dense: Callable[[int], Floats]) -> Floats:
+        """Looked up by its number."""
+        return dense(int(numbers_of(vector[None])[0]))
+
+
+def numbers_of(vectors: Floats) -> NDArray[np.intp]:
+    """Which rows the support vectors of a precomputed kernel are."""
+    return vectors[:, 0].astype(np.intp) - 1

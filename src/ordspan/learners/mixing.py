@@ -4,13 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import numpy as np
-from numpy.typing import NDArray
-
-from ordspan.core import updates
-from ordspan.learners.linear import Floats
-
-COUNTERS = [updates.TRIALS, updates.UPDATES, updates.LOG_SUM, updates.LOG_COUNT]
+from ordspan.core.memory import COUNTERS, TRIALS, Floats, model_of, places
 
 
 def mix(start: Floats, ends: Sequence[Floats], shares: Sequence[float]) -> Floats:
@@ -18,7 +12,7 @@ def mix(start: Floats, ends: Sequence[Floats], shares: Sequence[float]) -> Float
 
     Weights and thresholds are the sums of the learners' own times their shares. Each step of that
     sum rounds a monotone function, the same for every threshold, so sorted thresholds stay sorted
-    to the bit. Counters, and what the metrics gather, grow by what each learner added. The average
+    to the bit. Counters, and what balancing gathers, grow by what each learner added. The average
     of all iterates stays what it says: the mean over every trial that any learner has made. A
     single learner needs no mixing and stays as it is, to the bit.
 
@@ -49,46 +43,18 @@ def mix(start: Floats, ends: Sequence[Floats], shares: Sequence[float]) -> Float
     mixed = start.copy()
     for end in ends:
         mixed[COUNTERS] += end[COUNTERS] - start[COUNTERS]
-    inner = _parameters(start)
-    mixed[inner] = 0.0
+    parameters, corrections = places(start)
+    mixed[parameters] = 0.0
     for end, share in zip(ends, shares, strict=True):
-        mixed[inner] += share * end[inner]
-    if start[updates.AVERAGING] > 0.0:
-        _mix_drift(mixed, start, ends, inner)
-    if start[updates.METRIC] == updates.DIAGONAL:
-        _mix_spread(mixed, start, ends)
+        mixed[parameters] += share * end[parameters]
+    if corrections.size:
+        before = sum_of_iterates(start)
+        total = before + sum(sum_of_iterates(end) - before for end in ends)
+        mixed[corrections] = model_of(mixed).counters[TRIALS] * mixed[parameters] - total
     return mixed
 
 
-def _parameters(memory: Floats) -> NDArray[np.intp]:
-    """Where the thresholds, without their sentinels, and the weights lie."""
-    model = updates.view.py_func(memory)  # type: ignore[no-untyped-call]
-    places = updates.HEADER + np.arange(model.padded.size + model.weights.size)
-    return np.delete(places, [0, model.padded.size - 1])
-
-
-def _mix_drift(
-    mixed: Floats, start: Floats, ends: Sequence[Floats], inner: NDArray[np.intp]
-) -> None:
-    """Let the average be over the iterates of all: drift is trials times (last - average)."""
-    model = updates.view.py_func(start)  # type: ignore[no-untyped-call]
-    drift = inner + model.padded.size + model.weights.size
-
-    def sum_of_iterates(memory: Floats) -> Floats:
-        return memory[updates.TRIALS] * memory[inner] - memory[drift]
-
-    before = sum_of_iterates(start)
-    total = before.copy()
-    for end in ends:
-        total += sum_of_iterates(end) - before
-    mixed[drift] = mixed[updates.TRIALS] * mixed[inner] - total
-
-
-def _mix_spread(mixed: Floats, start: Floats, ends: Sequence[Floats]) -> None:
-    """Let the diagonal metric narrow by all that was seen: its reciprocal is a sum over rows."""
-    n_features = updates.view.py_func(start).weights.size  # type: ignore[no-untyped-call]
-    spread = slice(start.size - n_features, None)
-    narrowness = 1.0 / start[spread]
-    for end in ends:
-        narrowness += 1.0 / end[spread] - 1.0 / start[spread]
-    mixed[spread] = 1.0 / narrowness
+def sum_of_iterates(memory: Floats) -> Floats:
+    """Sum of all iterates of an averaging learner: the correction is trials * (last - average)."""
+    parameters, corrections = places(memory)
+    return model_of(memory).counters[TRIALS] * memory[parameters] - memory[corrections]

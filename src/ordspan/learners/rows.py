@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ordspan.core.updates import MAX_SQ_NORM
+from ordspan.core.rows import MAX_SQ_NORM
 
 FLOATS = (np.dtype(np.float64), np.dtype(np.float32))
 BLOCK_BYTES = 1 << 20

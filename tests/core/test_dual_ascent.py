@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ordspan.core import dual
+from ordspan.core import svm
 
 inf = np.inf
 BRIEF = settings(max_examples=300, deadline=None, derandomize=True)
@@ -39,7 +39,7 @@ def limits(C, squared):
     return (1 + 0.5 / C, inf) if squared else (1.0, C)
 
 
-@pytest.mark.parametrize("root", [dual.landing_score, dual.landing_score.py_func])
+@pytest.mark.parametrize("root", [svm.landing_score, svm.landing_score.py_func])
 @pytest.mark.parametrize("squared", [False, True])
 def test_the_root_solves_the_scalar_equation_from_any_guess(root, squared):
     @BRIEF
@@ -67,7 +67,7 @@ def test_the_slow_twin_gives_the_same_excess():
         landing, softness, cap = rng.normal(), 1 + rng.random(), 10 ** rng.uniform(-2, 2)
         signs = signs_of(n_classes - 1, lower, upper)
         multipliers = multipliers_at(free, signs, landing, softness, cap)
-        for excess in (dual.excess, dual.excess.py_func):
+        for excess in (svm.excess, svm.excess.py_func):
             total, n_linear = excess(free, signs, landing, softness, cap)
             assert total == pytest.approx(softness * (signs * multipliers).sum(), abs=1e-12)
             assert n_linear == ((multipliers > 0) & (multipliers < cap)).sum()
@@ -76,16 +76,16 @@ def test_the_slow_twin_gives_the_same_excess():
 def test_taking_out_and_putting_in_at_the_optimum_changes_nothing():
     thresholds = np.array([0.3, -1.0, 2.0])
     own, signs, free = np.zeros(3), np.empty(3), np.empty(3)
-    dual.take_out(thresholds, own, 3, 3, signs, free)
+    svm.take_out(thresholds, own, 3, 3, signs, free)
     assert signs.tolist() == [1.0, 1.0, -1.0]
-    landing = dual.landing_score(free, signs, 0.1, 0.1, 2.0, 1.0, 0.5)
-    pull, change = dual.put_in(thresholds, own, signs, free, landing, 1.0, 0.5)
+    landing = svm.landing_score(free, signs, 0.1, 0.1, 2.0, 1.0, 0.5)
+    pull, change = svm.put_in(thresholds, own, signs, free, landing, 1.0, 0.5)
     assert change > 0
     moved = thresholds.copy()
-    assert dual.take_out(thresholds, own, 3, 3, signs, free) == pytest.approx(pull)
-    again = dual.landing_score(free, signs, landing - 2.0 * pull, landing, 2.0, 1.0, 0.5)
+    assert svm.take_out(thresholds, own, 3, 3, signs, free) == pytest.approx(pull)
+    again = svm.landing_score(free, signs, landing - 2.0 * pull, landing, 2.0, 1.0, 0.5)
     assert again == pytest.approx(landing, abs=1e-14)
-    dual.put_in(thresholds, own, signs, free, again, 1.0, 0.5)
+    svm.put_in(thresholds, own, signs, free, again, 1.0, 0.5)
     np.testing.assert_allclose(thresholds, moved, atol=1e-14)
 
 
@@ -99,6 +99,6 @@ def test_the_point_is_the_sum_that_the_multipliers_say():
     multipliers = rng.random((6, 3)) * (left | right)
     signs = np.where(left, 1.0, -1.0)
     point = np.empty(6)
-    dual.rebuild(point, multipliers, X.reshape(-1), None, None, lower)
+    svm.rebuild(point, multipliers, X.reshape(-1), None, None, lower)
     np.testing.assert_allclose(point[:3], -(signs * multipliers).sum(axis=0))
     np.testing.assert_allclose(point[3:], (signs * multipliers).sum(axis=1) @ X)

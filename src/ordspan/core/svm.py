@@ -5,25 +5,22 @@ is the hinge (or its square) of required threshold i of row t. One block of the 
 multipliers of one row, and its best values are the root of the same scalar equation as an online
 step: take the row's own multipliers out, step, put the new ones in. After taking them out the
 thresholds need not be sorted, so nothing here relies on their order.
-
-All compiled functions that call each other stand in this file, because Numba's disk cache does not
-notice an edit in another one.
 """
 
 from math import inf
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
-FAST = {"reassoc", "contract", "nsz"}
-MAX_SQ_NORM = 1e200  # as for the online steps
+from ordspan.core.compiling import FAST, compiled
+from ordspan.core.rows import add_scaled, dot, row_at
+
 MAX_NEWTON = 60
 """More than any case needs: bisection alone would have found the root to the last bit."""
 
 TINY = 1e-15
-"""Relative rest at which a root counts as found: the rounding of the equation itself."""
+"""Relative remainder at which a root counts as found: the rounding of the equation itself."""
 LONGEST_REST = 4
 """A row that has been quiet is visited every second, fourth, ... turn, at least every 2**4th."""
 SETTLED = 1e-8
@@ -37,62 +34,19 @@ class Problem(NamedTuple):
 
     lower: NDArray[np.int64]
     upper: NDArray[np.int64]
-    strengths: Floats  # C times the weight of each row
+    C: Floats  # of each row: C times its sample weight
     sq_norms: Floats
     squared: bool  # squared hinge
 
 
-@njit(cache=True, nogil=True, fastmath=FAST)
-def dot(weights, values, columns):
-    """Dot product of a row with the weights."""
-    total = 0.0
-    if columns is None:
-        for j in range(values.size):
-            total += weights[j] * np.float64(values[j])
-    else:
-        for j in range(values.size):
-            total += weights[columns[j]] * np.float64(values[j])
-    return total
-
-
-@njit(cache=True, nogil=True, fastmath=FAST)
-def axpy(weights, scale, values, columns):
-    """Add a multiple of a row to the weights."""
-    if columns is None:
-        for j in range(values.size):
-            weights[j] += scale * np.float64(values[j])
-    else:
-        for j in range(values.size):
-            weights[columns[j]] += scale * np.float64(values[j])
-
-
-@njit(cache=True, nogil=True)
-def row(data, columns, starts, width, i):
-    """Values and columns of a row, dense (no columns) or CSR."""
-    if starts is None:
-        return data[i * width : (i + 1) * width], None
-    return data[starts[i] : starts[i + 1]], columns[starts[i] : starts[i + 1]]
-
-
-@njit(cache=True, nogil=True, fastmath=FAST)
-def sq_norms(data, columns, starts, width, out):
-    """Squared norm of every row."""
-    for i in range(out.size):
-        values, _ = row(data, columns, starts, width, i)
-        total = 0.0
-        for j in range(values.size):
-            total += np.float64(values[j]) * np.float64(values[j])
-        out[i] = total
-
-
-@njit(cache=True, nogil=True, fastmath=FAST)
+@compiled(fastmath=FAST)
 def clip(value, most):
     """A value within 0..most; loops over it are vectorised, as those over min and max are not."""
     value = value if value > 0.0 else 0.0
     return value if value < most else most
 
 
-@njit(cache=True, nogil=True, fastmath=FAST)
+@compiled(fastmath=FAST)
 def excess(free, signs, landing, softness, cap):
     """Sum of signed multipliers at a landing score, times softness; how many still change."""
     total = 0.0
@@ -106,7 +60,7 @@ def excess(free, signs, landing, softness, cap):
     return total, n_linear
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def landing_score(free, signs, base, guess, sq_norm, softness, cap):
     """Root of  landing - base - weight * excess(landing):  safeguarded Newton from a guess.
 
@@ -134,7 +88,7 @@ def landing_score(free, signs, base, guess, sq_norm, softness, cap):
     return landing
 
 
-@njit(cache=True, nogil=True, fastmath=FAST)
+@compiled(fastmath=FAST)
 def take_out(thresholds, multipliers, lower, upper, signs, free):
     """Fill the sides of a row (+1 left, -1 right, 0 not required) and the thresholds without its
     own multipliers; returns the pull that these have on the weights.
@@ -151,7 +105,7 @@ def take_out(thresholds, multipliers, lower, upper, signs, free):
     return pull
 
 
-@njit(cache=True, nogil=True, fastmath=FAST)
+@compiled(fastmath=FAST)
 def put_in(thresholds, multipliers, signs, free, landing, softness, cap):
     """Put in the multipliers of the landing score; their pull, and the largest change of one."""
     pull = 0.0
@@ -168,7 +122,7 @@ def put_in(thresholds, multipliers, signs, free, landing, softness, cap):
     return pull, change
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def sweep(point, multipliers, quiet, data, columns, starts, problem, runs, within, turn):
     """One exact block step for each row that does not rest; counts how long each has been quiet.
 
@@ -176,7 +130,7 @@ def sweep(point, multipliers, quiet, data, columns, starts, problem, runs, withi
     begin at ``runs``, each in the order ``within``. A row that has been quiet q times in a row is
     visited in every 2**q-th turn, and at least in every 2**LONGEST_REST-th.
     """
-    lower, upper, strengths, norms, squared = problem
+    lower, upper, row_C, norms, squared = problem
     n_thresholds = multipliers.shape[1]
     thresholds, weights = point[:n_thresholds], point[n_thresholds:]
     free, signs = np.empty(n_thresholds), np.empty(n_thresholds)
@@ -185,25 +139,25 @@ def sweep(point, multipliers, quiet, data, columns, starts, problem, runs, withi
             t = begin + step
             if t >= lower.size or turn & ((1 << min(quiet[t], LONGEST_REST)) - 1):
                 continue
-            strength = strengths[t]
-            if strength <= 0.0:
+            C = row_C[t]
+            if C <= 0.0:
                 continue
-            softness, cap = 1.0, strength
+            softness, cap = 1.0, C
             if squared:
-                softness, cap = 1.0 + 0.5 / strength, inf
+                softness, cap = 1.0 + 0.5 / C, inf
             own = multipliers[t]
-            values, cols = row(data, columns, starts, weights.size, t)
+            values, cols = row_at(data, columns, starts, weights.size, t)
             score = dot(weights, values, cols)
             pull = take_out(thresholds, own, lower[t], upper[t], signs, free)
             base = score - pull * norms[t]
             landing = landing_score(free, signs, base, score, norms[t], softness, cap)
             new_pull, change = put_in(thresholds, own, signs, free, landing, softness, cap)
-            quiet[t] = 0 if change > SETTLED * strength else quiet[t] + 1
+            quiet[t] = 0 if change > SETTLED * C else quiet[t] + 1
             if new_pull != pull:
-                axpy(weights, new_pull - pull, values, cols)
+                add_scaled(weights, new_pull - pull, values, cols)
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def rebuild(point, multipliers, data, columns, starts, lower):
     """The point that the multipliers stand for."""
     n_thresholds = multipliers.shape[1]
@@ -216,37 +170,37 @@ def rebuild(point, multipliers, data, columns, starts, lower):
             pull += sign * multipliers[t, i]
             point[i] -= sign * multipliers[t, i]
         if pull != 0.0:
-            values, cols = row(data, columns, starts, weights.size, t)
-            axpy(weights, pull, values, cols)
+            values, cols = row_at(data, columns, starts, weights.size, t)
+            add_scaled(weights, pull, values, cols)
 
 
-@njit(cache=True, nogil=True, fastmath=FAST)
+@compiled(fastmath=FAST)
 def total_loss(thresholds, weights, data, columns, starts, problem):
     """Weighted sum of all losses of a ranker: its primal value less the norms."""
-    lower, upper, strengths, _, squared = problem
+    lower, upper, row_C, _, squared = problem
     total = 0.0
     for t in range(lower.size):
-        if strengths[t] <= 0.0:
+        if row_C[t] <= 0.0:
             continue
-        values, cols = row(data, columns, starts, weights.size, t)
+        values, cols = row_at(data, columns, starts, weights.size, t)
         score = dot(weights, values, cols)
         loss = 0.0
         for i in range(thresholds.size):
             sign = np.float64(i + 1 < lower[t]) - np.float64(i + 1 >= upper[t])
             hinge = sign * sign * clip(1.0 + sign * (thresholds[i] - score), inf)
             loss += hinge * hinge if squared else hinge
-        total += strengths[t] * loss
+        total += row_C[t] * loss
     return total
 
 
-@njit(cache=True, nogil=True, fastmath=FAST)
+@compiled(fastmath=FAST)
 def dual_gain(multipliers, problem):
     """Sum of the multipliers, less their cost under the squared hinge: the dual less the norms."""
     total = 0.0
     for t in range(multipliers.shape[0]):
-        strength = problem.strengths[t]
+        C = problem.C[t]
         for i in range(multipliers.shape[1]):
             total += multipliers[t, i]
-            if problem.squared and strength > 0.0:
-                total -= multipliers[t, i] * multipliers[t, i] / (4.0 * strength)
+            if problem.squared and C > 0.0:
+                total -= multipliers[t, i] * multipliers[t, i] / (4.0 * C)
     return total

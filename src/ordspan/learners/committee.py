@@ -1,4 +1,4 @@
-"""Online learners that the paper cites but does not run, to measure its own against."""
+"""OAP-BPM, a committee of PRanks: a rival that the paper cites but does not run."""
 
 from __future__ import annotations
 
@@ -8,72 +8,18 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ordspan.core import updates
+from ordspan.core import memory as layout
+from ordspan.core.baselines import walk_members
 from ordspan.core.labels import Ranks
-from ordspan.learners.linear import (
-    DEFAULT_C,
-    NO_ORDER,
-    NO_RANKS,
-    NO_WEIGHTS,
-    Columns,
-    Floats,
-    PRankLearner,
-    VectorLearner,
-    _scores,
-    as_row,
-    check_rule,
-)
+from ordspan.core.rows import BAD_LABEL, BAD_ROW, BAD_WIDTH
+from ordspan.learners.base import NO_ORDER, NO_RANKS, NO_WEIGHTS, Columns, scores_of
+from ordspan.learners.checks import Floats, as_row
+from ordspan.learners.linear import PRankLearner
 
 N_MEMBERS = 10
 TAU = 0.3
 COINS_AT_ONCE = 1024
 """Rows of coins drawn together; another number would be other coins from the same seed."""
-
-
-class MulticlassPALearner(VectorLearner):
-    """Exact multiclass PA, PA-I or PA-II (Matsushima et al. 2010) on ranks 1..K.
-
-    One weight vector per class, no use of their order. Each example moves all K vectors at once by
-    the solution of: minimise half the sum over classes of the squared norm of their change, subject
-    to ``(w_y - w_r).x >= 1 - slack`` for every other class r, where
-
-    - PA has no slack,
-    - PA-I has one slack >= 0 shared by all r, and C slack added to the objective,
-    - PA-II has one slack shared by all r, and C slack^2 added to the objective.
-
-    On an interval label the class of the interval with the highest score (the lowest of equals)
-    is y, and only the classes outside are r. A row of zeros moves nothing.
-
-    Parameters
-    ----------
-    n_features, n_classes : int
-        Length of a row, and the number of ranks K.
-    variant : {"PA-I", "PA", "PA-II"}
-        Which update.
-    C : float
-        Aggressiveness of PA-I and PA-II; PA has none.
-
-    References
-    ----------
-    S. Matsushima, N. Shimizu, K. Yoshida, T. Ninomiya and H. Nakagawa, "Exact Passive-Aggressive
-    Algorithm for Multiclass Classification Using Support Class", SDM 2010.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from ordspan.learners import MulticlassPALearner
-    >>> learner = MulticlassPALearner(n_features=1, n_classes=3, variant="PA")
-    >>> learner.learn_one(np.array([1.0]), 2)  # all scores are equal: predicts the lowest class
-    1
-    >>> learner.weights.ravel().round(3)  # the class is now ahead of both others by 1
-    array([-0.333,  0.667, -0.333])
-    """
-
-    def __init__(
-        self, n_features: int, n_classes: int, variant: str = "PA-I", C: float = DEFAULT_C
-    ) -> None:
-        rule = updates.CLASSES_HARD + check_rule(variant, C)
-        super().__init__(n_features, n_classes, rule=rule, strength=float(C), average=False)
 
 
 class AggregateLearner(PRankLearner):
@@ -127,18 +73,20 @@ class AggregateLearner(PRankLearner):
         self.memory = np.tile(self.memory, (n_members + 1, 1))
         self._drawn: tuple[int, NDArray[np.bool_]] | None = None
 
-    def _view(self) -> updates.Model:
-        return updates.view.py_func(self.memory[0])  # type: ignore[no-untyped-call]
+    @property
+    def model(self) -> layout.Model:
+        """Views into the sum of the members, by name."""
+        return layout.model_of(self.memory[0])
 
     @property
     def weights(self) -> Floats:
         """Average of the members' weights."""
-        return self._view().weights / self.n_members
+        return self.model.weights / self.n_members
 
     @property
     def thresholds(self) -> Floats:
         """Average of the members' sorted thresholds, sorted too."""
-        return self._view().padded[1:-1] / self.n_members
+        return self.model.edges[1:-1] / self.n_members
 
     def _coins(self, trial: int) -> NDArray[np.bool_]:
         """Who is shown the examples from number ``trial`` on, as many as are drawn together."""
@@ -153,7 +101,7 @@ class AggregateLearner(PRankLearner):
         done, n_rows, bad = 0, rows[3].size, -1
         while done < n_rows and bad < 0:
             turn = (*rows, self._coins(self.n_trials), done)
-            done, bad = updates.walk_members(self.memory, *turn)
+            done, bad = walk_members(self.memory, *turn)
         return bad
 
     def learn_one(self, x: NDArray[Any], lower: int, upper: int | None = None) -> int:
@@ -173,10 +121,10 @@ class AggregateLearner(PRankLearner):
         """
         row = as_row(x)
         if row.size != self.n_features:
-            self._refuse(updates.BAD_WIDTH, row)
+            self._refuse(BAD_WIDTH, row)
         upper = lower if upper is None else upper
         if not 1 <= lower <= upper <= self.n_classes:
-            self._refuse(updates.BAD_LABEL, row, lower, upper)
+            self._refuse(BAD_LABEL, row, lower, upper)
         predicted = self.learn_many(row.reshape(1, -1), [lower], [upper], predict=True)
         assert predicted is not None
         return int(predicted[0])
@@ -195,7 +143,7 @@ class AggregateLearner(PRankLearner):
             Its rank, 1..K.
         """
         row = as_row(x)
-        rank = updates.predict_one(self.memory[0], row)
+        rank = self.walks.predict_one(self.memory[0], row)
         if rank <= 0:
             self._refuse(rank, row)
         return rank
@@ -217,16 +165,17 @@ class AggregateLearner(PRankLearner):
         int
             The rank predicted before learning.
         """
-        code = updates.predict_sparse(self.memory[0], values, columns)
+        code = self.walks.predict_sparse(self.memory[0], values, columns)
         if code > 0 and not 1 <= lower <= upper <= self.n_classes:
-            code = updates.BAD_LABEL
-        if code > 0:
-            before = self.memory.copy()
-            starts, low, high = np.array([0, values.size]), np.array([lower]), np.array([upper])
-            if self._walk(values, columns, starts, low, high, NO_WEIGHTS, NO_ORDER, NO_RANKS) < 0:
-                return code
-            self.memory[...], code = before, updates.BAD_ROW
-        self._refuse_sparse(code, values, columns, lower, upper)
+            code = BAD_LABEL
+        if code <= 0:
+            self._refuse_sparse(code, values, columns, lower, upper)
+        starts, low, high = np.array([0, values.size]), np.array([lower]), np.array([upper])
+        rows = (values, columns, starts, low, high, NO_WEIGHTS, NO_ORDER, NO_RANKS)
+        with self.unchanged_on_error():
+            if self._walk(*rows) >= 0:
+                self._refuse_sparse(BAD_ROW, values, columns, lower, upper)
+        return code
 
     def predict_sparse(self, values: Floats, columns: Columns) -> int:
         """Rank of the example with the given values in some columns and zero in the others.
@@ -243,7 +192,7 @@ class AggregateLearner(PRankLearner):
         int
             The rank.
         """
-        rank = updates.predict_sparse(self.memory[0], values, columns)
+        rank = self.walks.predict_sparse(self.memory[0], values, columns)
         if rank <= 0:
             self._refuse_sparse(rank, values, columns)
         return rank
@@ -281,8 +230,8 @@ class AggregateLearner(PRankLearner):
             Ranks 1..K.
         """
         # by sums, as in learning: dividing both sides could split what is equal
-        model, summed = self._view(), self._summed(X, feature_names)
-        return np.searchsorted(model.padded[1:-1], summed, side="right").astype(np.int64) + 1
+        model, summed = self.model, self._summed(X, feature_names)
+        return np.searchsorted(model.edges[1:-1], summed, side="right").astype(np.int64) + 1
 
     def _summed(self, X: Any, feature_names: Any) -> Floats:
-        return _scores(self._view().weights, self._checked(X), feature_names)
+        return scores_of(self.model.weights, self._checked(X), feature_names)

@@ -1,0 +1,181 @@
+"""Compiled: doing without support vectors where there are more than the budget allows.
+
+Budgeted passive-aggressive learning (Wang & Vucetic 2010).
+"""
+
+from typing import NamedTuple
+
+from ordspan.core.compiling import compiled
+from ordspan.core.kernels import kernel_values
+from ordspan.core.rbf import LANES
+from ordspan.core.vectors import CLOSE, COEF, CORRECTION, INVERSE, NORM, move_vector
+
+SIMPLE, NEAREST = range(2)
+
+CLOSE_ENOUGH = 1e-9
+"""Kernel values of two vectors computed one way and the other may differ by this share."""
+
+MIN_ANGLE = 1e-12
+"""Two vectors whose squared sine is below this count as one direction."""
+
+
+class Budget(NamedTuple):
+    """How many support vectors there may be, and how one is done without."""
+
+    size: int
+    strategy: int
+
+
+@compiled
+def largest(values):
+    """The largest of some numbers; four at a time, as each comparison waits for the last one."""
+    first = second = third = fourth = values[0]
+    whole = values.size // 4 * 4
+    for i in range(0, whole, 4):
+        first = values[i] if values[i] > first else first
+        second = values[i + 1] if values[i + 1] > second else second
+        third = values[i + 2] if values[i + 2] > third else third
+        fourth = values[i + 3] if values[i + 3] > fourth else fourth
+    for i in range(whole, values.size):
+        first = values[i] if values[i] > first else first
+    return max(max(first, second), max(third, fourth))
+
+
+@compiled
+def position(values, value):
+    """Where a value stands that is known to be there; the last place if it is NaN."""
+    i = 0
+    while i < values.size - 1 and values[i] != value:
+        i += 1
+    return i
+
+
+@compiled
+def note_closeness(dual, n_support, values, scratch):
+    """Keep account of how close the newest vector is to the others, by its kernel values."""
+    last = n_support - 1
+    others, inverses, closeness = scratch[:last], dual[INVERSE], dual[CLOSE]
+    inverse = inverses[last]
+    for i in range(last):
+        others[i] = values[i] * inverses[i] * values[i]  # the square alone might overflow
+        close = values[i] * inverse * values[i]
+        closeness[i] = close if close > closeness[i] else closeness[i]
+    closeness[last] = largest(others) if last > 0 else 0.0
+
+
+@compiled
+def spare_vector(dual, n_support, values, strategy, trials, scratch):
+    """The support vector, the newest left out, that it seems to cost least to do without.
+
+    ``values`` are the kernel values of the newest. What is left over when the vector is projected,
+    under SIMPLE on the newest, under NEAREST on its nearest, counts by the square of the
+    coefficient that predicts: the average, if ``trials`` is not 0.
+    """
+    gains = scratch[: n_support - 1]
+    coefs, corrections, norms, closeness = dual[COEF], dual[CORRECTION], dual[NORM], dual[CLOSE]
+    age = 1.0 / trials if trials > 0.0 else 0.0
+    inverse = dual[INVERSE, n_support - 1]
+    if strategy == SIMPLE:
+        for i in range(gains.size):
+            coef = coefs[i] - age * corrections[i]
+            gains[i] = coef * coef * (values[i] * inverse * values[i] - norms[i])
+    else:
+        for i in range(gains.size):
+            coef = coefs[i] - age * corrections[i]
+            gains[i] = coef * coef * (closeness[i] - norms[i])
+    return position(gains, largest(gains))
+
+
+@compiled
+def nearest_vector(dual, n_support, spare, spare_values, scratch):
+    """The support vector most in the direction of the spare one, or -1; and whether it was known.
+
+    ``spare_values`` are the kernel values of the spare one. The account of its closeness is too
+    high after its nearest has been dropped; it is put right here, and another one may then be
+    cheaper to do without.
+    """
+    last = n_support - 1
+    others, inverses = scratch[:last], dual[INVERSE]
+    for i in range(last):
+        others[i] = spare_values[i] * inverses[i] * spare_values[i]
+    others[spare] = 0.0
+    most = largest(others)
+    nearest = position(others, most) if most > 0.0 else -1
+    close = max(most, spare_values[last] * inverses[last] * spare_values[last])
+    known = not dual[CLOSE, spare] > close * (1.0 + CLOSE_ENOUGH)  # NaN is taken as it is
+    dual[CLOSE, spare] = close
+    return nearest, known
+
+
+@compiled(inline="always")
+def shares(norm, near_norm, between, to_newest, to_nearest):
+    """Coefficients of the projection of a vector on the newest and on its nearest one.
+
+    ``between`` is the kernel value of the two, ``to_newest`` and ``to_nearest`` are the vector's.
+    """
+    area = norm * near_norm - between * between
+    if not area > MIN_ANGLE * norm * near_norm:
+        return to_newest / norm, 0.0
+    on_newest = (to_newest * near_norm - to_nearest * between) / area
+    return on_newest, (to_nearest * norm - to_newest * between) / area
+
+
+@compiled
+def drop_vector(vectors, dual, n_support, values, spare, nearest, to_nearest, strategy, trials):
+    """Replace a support vector by its projection on the newest, and on its nearest; then drop it.
+
+    SIMPLE projects the last iterate on the newest alone. Its average is projected on both too: it
+    would shrink to nothing otherwise. ``to_nearest`` is the kernel value of spare and nearest,
+    which is -1 where there is none. As the newest row is one of those projected on, its own score
+    stays as the step left it. The newest stays the last.
+    """
+    last = n_support - 1
+    norm, to_newest = values[last], values[spare]
+    on_newest, on_nearest = to_newest / norm, 0.0
+    mean_on_newest, mean_on_nearest = on_newest, 0.0
+    if nearest >= 0:
+        mean_on_newest, mean_on_nearest = shares(
+            norm, dual[NORM, nearest], values[nearest], to_newest, to_nearest
+        )
+        if strategy == NEAREST:
+            on_newest, on_nearest = mean_on_newest, mean_on_nearest
+    coef, correction = dual[COEF, spare], dual[CORRECTION, spare]
+    # the average is coefficient - correction / trials: this adds the share of the one to the other
+    dual[COEF, last] += on_newest * coef
+    dual[CORRECTION, last] += (
+        mean_on_newest * correction + trials * (on_newest - mean_on_newest) * coef
+    )
+    if nearest >= 0:
+        dual[COEF, nearest] += on_nearest * coef
+        dual[CORRECTION, nearest] += (
+            mean_on_nearest * correction + trials * (on_nearest - mean_on_nearest) * coef
+        )
+    move_vector(vectors, dual, values, last - 1, spare)
+    move_vector(vectors, dual, values, last, last - 1)
+    return last
+
+
+@compiled(inline="always")
+def keep_budget(kernel, budget, vectors, dual, n_support, row, values, scratch, trials):
+    """Do without support vectors until the budget holds; the number that is left.
+
+    The newest one, whose kernel values are ``values``, stays. ``row`` and ``scratch`` from its row
+    2 on are overwritten. ``trials`` is their number if there is an average, else 0.
+    """
+    spare_values, costs = scratch[2], scratch[3]
+    if budget.strategy == NEAREST:
+        note_closeness(dual, n_support, values, costs)
+    while n_support > budget.size:
+        spare = spare_vector(dual, n_support, values, budget.strategy, trials, costs)
+        nearest, to_nearest = -1, 0.0
+        if budget.strategy == NEAREST or trials > 0.0:
+            for j in range(row.size):
+                row[j] = vectors[spare // LANES, j, spare % LANES]
+            kernel_values(kernel, vectors, n_support, row, spare_values)
+            nearest, known = nearest_vector(dual, n_support, spare, spare_values, costs)
+            to_nearest = spare_values[nearest]
+            if budget.strategy == NEAREST and not known:
+                continue
+        turn = (spare, nearest, to_nearest, budget.strategy, trials)
+        n_support = drop_vector(vectors, dual, n_support, values, *turn)
+    return n_support

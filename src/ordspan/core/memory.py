@@ -1,0 +1,179 @@
+"""The layout of a learner's state, known to no other file: one array of floats.
+
+A header comes first, then the edges, the weights and, for a learner that averages, the correction
+that turns the last edges and weights into their averages. One array makes a call from Python cheap,
+and a copy of it is all it takes to go back.
+
+``edges`` holds the thresholds with a sentinel at each end: ``edges[i]`` is theta_i of the paper for
+i = 1..K-1, ``edges[0]`` is minus infinity and ``edges[K]`` plus infinity. Ranks are 1..K.
+"""
+
+from math import inf
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ordspan.core.compiling import compiled
+
+HARD, CAPPED, SOFT, SCA_HARD, SCA_CAPPED, SCA_SOFT, PRANK = range(7)
+PERCEPTRON, CLASSES_HARD, CLASSES_CAPPED, CLASSES_SOFT = range(7, 11)
+
+NEW_BAND = 1.0
+"""Width of the band that an outermost rank keeps when one beyond it appears: the margin."""
+
+RULE, C, N_CLASSES, AVERAGING, BALANCED = range(5)
+SETTINGS, SHAPE = slice(RULE, BALANCED + 1), slice(N_CLASSES, BALANCED + 1)
+
+N_COUNTERS = 4
+TRIALS, UPDATES, LOG_SUM, LOG_COUNT = range(N_COUNTERS)
+"""Counters: examples seen, those that moved something, and the sum and number of the logarithms
+that balancing takes the mean of."""
+
+HEADER = BALANCED + 1 + N_COUNTERS
+COUNTERS = slice(HEADER - N_COUNTERS, HEADER)
+
+Floats = NDArray[np.float64]
+
+
+class Model(NamedTuple):
+    """Views into a learner's memory, by name."""
+
+    weights: Floats  # (d,); with one vector per class all K of them, one after the other, (K * d,)
+    edges: Floats  # (K + 1,)
+    average_correction: Floats  # (K + 1 + d,): trials * (last - average); empty without averaging
+    counters: Floats  # (N_COUNTERS,)
+    rule: int
+    C: float  # the step size of PRank and the perceptron
+    balanced: bool
+
+
+def new_memory(
+    rule: int, C: float, n_features: int, n_classes: int, average: bool, balanced: bool = False
+) -> Floats:
+    """The memory of a learner that has seen nothing."""
+    n_vectors = n_classes if has_vectors.py_func(rule) else 1
+    edges, weights = n_classes + 1, n_features * n_vectors
+    memory = np.zeros(HEADER + edges + weights + (edges + weights) * average)
+    memory[SETTINGS] = rule, C, n_classes, average, balanced
+    memory[HEADER], memory[HEADER + n_classes] = -inf, inf
+    return memory
+
+
+@compiled(inline="always")
+def has_vectors(rule):
+    """Whether a rule keeps a weight vector for each class, and has no use for thresholds."""
+    return rule >= PERCEPTRON
+
+
+@compiled
+def n_weights(memory):
+    """Number of weights, of all vectors together."""
+    n_parts = 2 if memory[AVERAGING] > 0.0 else 1
+    return (memory.size - HEADER) // n_parts - np.int64(memory[N_CLASSES]) - 1
+
+
+@compiled
+def row_width(memory):
+    """Number of features."""
+    n_vectors = np.int64(memory[N_CLASSES]) if has_vectors(memory[RULE]) else 1
+    return n_weights(memory) // n_vectors
+
+
+@compiled(forceinline=True)
+def view(memory):
+    """The parts of a learner's memory by name; writing to them writes to the memory."""
+    weights_at = HEADER + np.int64(memory[N_CLASSES]) + 1
+    correction_at = weights_at + n_weights(memory)
+    return Model(
+        memory[weights_at:correction_at],
+        memory[HEADER:weights_at],
+        memory[correction_at:],
+        memory[HEADER - N_COUNTERS : HEADER],
+        np.int64(memory[RULE]),
+        memory[C],
+        memory[BALANCED] > 0.0,
+    )
+
+
+def model_of(memory: Floats) -> Model:
+    """`view` as plain Python, which spares the compiler's start."""
+    model: Model = view.py_func(memory)
+    return model
+
+
+def head_size(memory: Floats) -> int:
+    """Size of a memory without weights, as a learner in dual form keeps it."""
+    return HEADER + (int(memory[N_CLASSES]) + 1) * (1 + int(memory[AVERAGING]))
+
+
+def same_settings(memory: Floats, other: Floats, *, rule_too: bool = True) -> bool:
+    """Whether two memories belong to learners of one kind; if not ``rule_too``, but for rule and C.
+
+    >>> one, other = (new_memory(CAPPED, C, 2, 3, average=False) for C in (0.1, 1.0))
+    >>> same_settings(one, other), same_settings(one, other, rule_too=False)
+    (False, True)
+    """
+    settings = (..., SETTINGS if rule_too else SHAPE)
+    return bool(np.all(memory[settings] == other[settings]))
+
+
+def take_rule(memory: Floats, other: Floats) -> None:
+    """Let a learner go on by the rule and C of another one."""
+    memory[..., RULE : C + 1] = other[..., RULE : C + 1]
+
+
+def updates_of(memory: Floats) -> float:
+    """Examples that moved something."""
+    return float(model_of(memory).counters[UPDATES])
+
+
+class Places(NamedTuple):
+    """Where the numbers of a memory stand."""
+
+    parameters: NDArray[np.intp]  # thresholds without their sentinels, and weights
+    corrections: NDArray[np.intp]  # of the parameters, one each; empty without averaging
+
+
+def places(memory: Floats) -> Places:
+    """Where the parameters and their corrections stand in a memory."""
+    model = model_of(memory)
+    size = model.edges.size + model.weights.size
+    parameters = HEADER + np.delete(np.arange(size), [0, model.edges.size - 1])
+    return Places(
+        parameters, parameters + size if model.average_correction.size else parameters[:0]
+    )
+
+
+def widened_memory(memory: Floats, n_features: int) -> Floats:
+    """A copy with more features, as if they had been there from the start and always zero.
+
+    Every vector of weights, and the correction, get zeros at their ends.
+    """
+    first = memory.reshape(-1, memory.shape[-1])[0]  # a committee has one row a member
+    model, width = model_of(first), row_width.py_func(first)
+    vector_ends = HEADER + model.edges.size + np.arange(width, model.weights.size + 1, width)
+    ends = [*vector_ends, memory.shape[-1]] if model.average_correction.size else vector_ends
+    return np.insert(memory, np.repeat(ends, n_features - width), 0.0, axis=-1)
+
+
+def memory_with_rank(memory: Floats, rank: int) -> Floats:
+    """A copy with one rank more, which becomes number ``rank``; the ranks from there on move up.
+
+    Between two ranks it starts with an empty band of scores, on the threshold between them, so no
+    prediction changes. Beyond the last (or first) one the rank that was there keeps a band of
+    NEW_BAND. The history of the new threshold is that of its neighbour, so that averages stay
+    sorted.
+    """
+    n_classes = int(memory[N_CLASSES])
+    at = min(rank, n_classes)
+    source = max(at - 1, 1)
+    away = NEW_BAND * ((rank > n_classes) - (rank == 1))
+    where, values = [HEADER + at], [memory[HEADER + source] + away]
+    if memory[AVERAGING] > 0.0:
+        correction_at = HEADER + n_classes + 1 + n_weights.py_func(memory)
+        where.append(correction_at + at)
+        values.append(memory[correction_at + source])
+    grown = np.insert(memory, where, values)
+    grown[N_CLASSES] += 1
+    return grown

@@ -1,0 +1,184 @@
+"""Compiled: rules with one weight vector per class, which know no order of the classes.
+
+The highest score wins. On an interval the best class inside has to win, and only the classes
+outside are its rivals.
+"""
+
+from math import inf
+
+import numpy as np
+
+from ordspan.core.compiling import compiled
+from ordspan.core.exact import MIN_C
+from ordspan.core.memory import CLASSES_CAPPED, CLASSES_SOFT, PERCEPTRON, TRIALS, UPDATES
+from ordspan.core.rows import BAD_ROW, MAX_SQ_NORM, MIN_SQ_NORM, add_scaled, score_and_norm
+
+
+@compiled
+def sift_down(heap, i, size):
+    """Put entry ``i`` of a heap, smallest first, where it belongs below."""
+    entry = heap[i]
+    child = 2 * i + 1
+    while child < size:
+        if child + 1 < size and heap[child + 1] < heap[child]:
+            child += 1
+        if heap[child] >= entry:
+            break
+        heap[i] = heap[child]
+        i, child = child, 2 * child + 1
+    heap[i] = entry
+
+
+@compiled
+def grow_support(gaps, loss, sq_norm, spread, cap):
+    """The rivals that get a multiplier, worst first; their number, sum and last gap, and total.
+
+    ``gaps`` (used up) are how much less than ``loss`` each rival's loss is. With n of them in the
+    support and G the sum of their gaps, the multipliers add up to the smaller of the cap and
+    (n loss - G) / (s + n (s + spread)); one more belongs in while its own would be positive.
+    """
+    size = gaps.size
+    for i in range(size // 2 - 1, -1, -1):
+        sift_down(gaps, i, size)
+    n_support, gap_sum, last, total = 0, 0.0, 0.0, 0.0
+    while size > 0:
+        gap = gaps[0]
+        if n_support > 0 and sq_norm * total + gap_sum <= n_support * gap:
+            break
+        n_support += 1
+        gap_sum += gap
+        last = gap
+        total = (n_support * loss - gap_sum) / (sq_norm + n_support * (sq_norm + spread))
+        total = min(cap, total)
+        size -= 1
+        gaps[0] = gaps[size]
+        sift_down(gaps, 0, size)
+    return n_support, gap_sum, last, total
+
+
+@compiled
+def class_step(scores, best, rival, sq_norm, lower, upper, spread, cap, pulls):
+    """Smallest move of all class vectors that the variant allows; fills ``pulls``, one per class.
+
+    The vector of class k is to move by ``pulls[k - 1]`` times the row. ``best`` is the best class
+    of the interval, which has to win, ``rival`` the best one outside. With losses
+    l_r = 1 - (score of best - score of r) of the classes r outside, the multipliers are
+    max(0, (l_r - slack) / s - T), T being their sum: slack 0 is PA; PA-I has T <= ``cap`` = C, and
+    slack only where they are equal; PA-II has slack ``spread`` T with ``spread`` = 1 / (2C). The
+    differences of the multipliers are those of the losses over s, so each is written as its share
+    of T and what it differs from the mean by. Returns whether anything is to move, and whether the
+    numbers stayed finite.
+    """
+    top = scores[rival - 1]
+    loss = 1.0 + (top - scores[best - 1])
+    if loss <= 0.0 or sq_norm < MIN_SQ_NORM:
+        return False, True
+    n_rivals = 0
+    for k in range(1, scores.size + 1):
+        if (k < lower or k > upper) and top - scores[k - 1] < loss:
+            pulls[n_rivals] = top - scores[k - 1]
+            n_rivals += 1
+    n_support, gap_sum, last, total = grow_support(pulls[:n_rivals], loss, sq_norm, spread, cap)
+    if not total < inf:
+        return False, False
+    share, mean_gap = total / n_support, gap_sum / n_support
+    for k in range(1, scores.size + 1):
+        pulls[k - 1] = 0.0
+        gap = top - scores[k - 1]
+        if (k < lower or k > upper) and gap <= last:
+            pulls[k - 1] = -max(0.0, share + (mean_gap - gap) / sq_norm)
+    pulls[best - 1] = total
+    return True, True
+
+
+@compiled(inline="always")
+def perceptron_step(scores, best, rival, size, pulls):
+    """Max-score update (Crammer & Singer 2003): best up, rival down, unless best is ahead."""
+    if scores[rival - 1] < scores[best - 1]:
+        return False, True
+    pulls[:] = 0.0
+    pulls[best - 1], pulls[rival - 1] = size, -size
+    return True, True
+
+
+@compiled(inline="always")
+def class_limits(rule, C):
+    """Spread of the slack and cap of the sum of the multipliers: what sets variants apart."""
+    if rule == CLASSES_SOFT:
+        return 0.5 / max(C, MIN_C), inf
+    return 0.0, C if rule == CLASSES_CAPPED else inf
+
+
+@compiled(inline="always")
+def room_for(model):
+    """Room for two numbers a class."""
+    return np.empty(2 * (model.edges.size - 1))
+
+
+@compiled(inline="always")
+def score_classes(model, scores, values, columns, lower, upper):
+    """Fill in the scores; best class of the interval, best one outside (0: none), squared norm.
+
+    The squared norm is infinite if a score is not finite. The lowest of equals is the best.
+    """
+    width = model.weights.size // scores.size
+    best, rival = lower, 0
+    best_score, rival_score = -inf, -inf
+    sq_norm, finite = 0.0, True
+    for k in range(1, scores.size + 1):
+        weights = model.weights[(k - 1) * width : k * width]
+        score, sq_norm = score_and_norm(weights, values, columns)
+        scores[k - 1] = score
+        finite = finite and abs(score) < inf
+        if lower <= k <= upper:
+            if score > best_score:
+                best, best_score = k, score
+        elif score > rival_score:
+            rival, rival_score = k, score
+    return best, rival, sq_norm if finite else inf
+
+
+@compiled(inline="always")
+def step(model, C, scores, best, rival, sq_norm, lower, upper, pulls):
+    """Fill in the pull on every class vector; whether anything is to move, and all is finite."""
+    if model.rule == PERCEPTRON:
+        return perceptron_step(scores, best, rival, C, pulls)
+    spread, cap = class_limits(model.rule, C)
+    return class_step(scores, best, rival, sq_norm, lower, upper, spread, cap, pulls)
+
+
+@compiled(inline="always")
+def learn_row(model, scratch, C, values, columns, lower, upper, want_rank):
+    """One trial; returns the rank predicted before it, or BAD_ROW with nothing changed."""
+    n_classes = scratch.size // 2
+    scores, pulls = scratch[:n_classes], scratch[n_classes:]
+    best, rival, sq_norm = score_classes(model, scores, values, columns, lower, upper)
+    if not sq_norm < MAX_SQ_NORM:
+        return BAD_ROW
+    rank = best
+    if rival > 0:
+        ahead = scores[rival - 1] - scores[best - 1]
+        rank = rival if ahead > 0.0 or (ahead == 0.0 and rival < best) else best
+    if C <= 0.0:
+        return rank
+    if rival > 0:
+        moved, finite = step(model, C, scores, best, rival, sq_norm, lower, upper, pulls)
+        if not finite:
+            return BAD_ROW
+        if moved:
+            width = model.weights.size // n_classes
+            for k in range(n_classes):
+                if pulls[k] != 0.0:
+                    vector = model.weights[k * width : (k + 1) * width]
+                    add_scaled(vector, pulls[k], values, columns)
+            model.counters[UPDATES] += 1.0
+    model.counters[TRIALS] += 1.0
+    return rank
+
+
+@compiled(inline="always")
+def rank_of(model, values, columns):
+    """Rank of one row, or BAD_ROW."""
+    n_classes = model.edges.size - 1
+    scratch = room_for(model)
+    return learn_row(model, scratch, 0.0, values, columns, 1, n_classes, True)

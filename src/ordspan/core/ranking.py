@@ -1,0 +1,37 @@
+"""Compiled: the rank of a score among the thresholds, or among their averages."""
+
+from ordspan.core.compiling import compiled
+from ordspan.core.memory import TRIALS
+from ordspan.core.rows import dot
+
+
+@compiled
+def rank_near(edges, score, guess):
+    """Predicted rank, 1 + the number of thresholds not above the score, looked for from a guess."""
+    rank = guess
+    while rank < edges.size - 1 and edges[rank] <= score:
+        rank += 1
+    while edges[rank - 1] > score:
+        rank -= 1
+    return rank
+
+
+@compiled
+def rank_by_average(edges, correction, trials, score, guess):
+    """Rank of a score among the averaged thresholds, looked for from a guess."""
+    rank = guess
+    while rank < edges.size - 1 and edges[rank] - correction[rank] / trials <= score:
+        rank += 1
+    while rank > 1 and edges[rank - 1] - correction[rank - 1] / trials > score:
+        rank -= 1
+    return rank
+
+
+@compiled(inline="always")
+def rank_row(model, score, values, columns, guess):
+    """Rank of a row whose score by the last iterate is known, by the average if there is one."""
+    edges, correction, trials = model.edges, model.average_correction, model.counters[TRIALS]
+    if correction.size == 0 or trials == 0.0:
+        return rank_near(edges, score, guess)
+    score -= dot(correction[edges.size :], values, columns) / trials
+    return rank_by_average(edges, correction, trials, score, guess)

@@ -1,0 +1,178 @@
+"""Compiled: one example is a trial, all rows are a walk, and the walk holds no formula.
+
+The functions here are templates. `walks_by` compiles them for one rule, so that a walk holds the
+code of its own rule only.
+"""
+
+from math import inf
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ordspan.core import baselines, exact, multiclass, sca
+from ordspan.core.compiling import compiled, specialised, without_refcount
+from ordspan.core.memory import N_CLASSES, TRIALS, UPDATES, row_width, view
+from ordspan.core.ranking import rank_row
+from ordspan.core.rows import (
+    BAD_LABEL,
+    BAD_ROW,
+    BAD_WIDTH,
+    MAX_SQ_NORM,
+    add_scaled,
+    columns_fit,
+    row_at,
+    score_and_norm,
+)
+
+step = exact.step
+"""The move of one rule; a template is given that of its own."""
+
+
+@compiled(inline="always")
+def no_room(model):
+    """A rule with thresholds needs no room for intermediate results."""
+    return model.counters[:0]
+
+
+room_for = no_room
+
+
+def learn_row(model, scratch, C, values, columns, lower, upper, want_rank):
+    """One trial; returns the rank predicted before it, or BAD_ROW with nothing changed.
+
+    If the rank is not wanted, it need not be right.
+    """
+    score, sq_norm = score_and_norm(model.weights, values, columns)
+    if not (sq_norm < MAX_SQ_NORM and abs(score) < inf):
+        return BAD_ROW
+    rank = rank_row(model, score, values, columns, lower) if want_rank else lower
+    if C <= 0.0:
+        return rank
+    age = model.counters[TRIALS] if model.average_correction.size > 0 else 0.0
+    pull, moved, finite = step(model, age, C, score, sq_norm, lower, upper)
+    if not finite:
+        return BAD_ROW
+    if pull != 0.0:
+        add_scaled(model.weights, pull, values, columns)
+        if age > 0.0:
+            correction = model.average_correction[model.edges.size :]
+            add_scaled(correction, age * pull, values, columns)
+    model.counters[TRIALS] += 1.0
+    model.counters[UPDATES] += moved
+    return rank
+
+
+@compiled(inline="always")
+def rank_of(model, values, columns):
+    """Rank of one row, or BAD_ROW."""
+    score, sq_norm = score_and_norm(model.weights, values, columns)
+    if not (sq_norm < MAX_SQ_NORM and abs(score) < inf):
+        return BAD_ROW
+    return rank_row(model, score, values, columns, 1)
+
+
+def walk(memory, data, columns, starts, lower, upper, sample_weight, order, predicted):
+    """Learn rows one by one; returns the first row that was refused, or -1.
+
+    ``sample_weight``, ``order`` and ``predicted`` may be empty: unit weights, rows as they come,
+    no predictions wanted.
+    """
+    memory, data = without_refcount(memory), without_refcount(data)
+    columns = without_refcount(columns)
+    model, width = view(memory), row_width(memory)
+    want_rank = predicted.size > 0
+    scratch, C = room_for(model), model.C
+    for t in range(lower.size):
+        i = order[t] if order.size > 0 else t
+        values, cols = row_at(data, columns, starts, width, i)
+        if sample_weight.size > 0:
+            C = model.C * sample_weight[i]
+        rank = learn_row(model, scratch, C, values, cols, lower[i], upper[i], want_rank)
+        if rank == BAD_ROW:
+            return i
+        if want_rank:
+            predicted[i] = rank
+    return -1
+
+
+@compiled(inline="always")
+def is_label(lower, upper, n_classes):
+    """Whether two numbers are the ends of an interval of ranks."""
+    whole = np.int64(lower) == lower and np.int64(upper) == upper
+    return whole and 1 <= lower <= upper <= n_classes
+
+
+def learn_one(memory, values, lower, upper):
+    """One dense trial straight from Python; the rank predicted before, or why it was refused."""
+    if values.size != row_width(memory):
+        return BAD_WIDTH
+    if not is_label(lower, upper, memory[N_CLASSES]):
+        return BAD_LABEL
+    model = view(without_refcount(memory))
+    return learn_row(
+        model, room_for(model), model.C, values, None, np.int64(lower), np.int64(upper), True
+    )
+
+
+def learn_sparse(memory, values, columns, lower, upper):
+    """One sparse trial straight from Python; the rank predicted before, or why it was refused."""
+    if not columns_fit(values, columns, row_width(memory)):
+        return BAD_WIDTH
+    if not is_label(lower, upper, memory[N_CLASSES]):
+        return BAD_LABEL
+    model = view(without_refcount(memory))
+    return learn_row(
+        model, room_for(model), model.C, values, columns, np.int64(lower), np.int64(upper), True
+    )
+
+
+def predict_one(memory, values):
+    """Rank of one dense row straight from Python, or why it was refused."""
+    if values.size != row_width(memory):
+        return BAD_WIDTH
+    return rank_of(view(memory), values, None)
+
+
+def predict_sparse(memory, values, columns):
+    """Rank of one sparse row straight from Python, or why it was refused."""
+    if not columns_fit(values, columns, row_width(memory)):
+        return BAD_WIDTH
+    return rank_of(view(memory), values, columns)
+
+
+class Walks(NamedTuple):
+    """Everything that a learner calls, compiled for its rule when it is first called."""
+
+    name: str  # the constant of this module, by which a copy or a pickle knows it again
+    walk: Any
+    learn_one: Any
+    learn_sparse: Any
+    predict_one: Any
+    predict_sparse: Any
+
+    def __reduce__(self) -> str:
+        return self.name
+
+
+def walks_by(name, learn_row, rank_of, room_for):
+    """The walks of a rule, given its trial, its prediction and the room that these need."""
+    rule = {"learn_row": learn_row, "rank_of": rank_of, "room_for": room_for}
+    singles = (learn_one, learn_sparse, predict_one, predict_sparse)
+    return Walks(
+        name,
+        specialised(walk, name, rule),
+        # to release the GIL would take longer than a single trial does
+        *(specialised(single, name, rule, nogil=False) for single in singles),
+    )
+
+
+def threshold_walks(name, step):
+    """The walks of a rule with one score and sorted thresholds, given its step."""
+    trial = specialised(learn_row, name, {"step": step}, inline="always")
+    return walks_by(name, trial, rank_of, no_room)
+
+
+EXACT = threshold_walks("EXACT", exact.step)
+SCA = threshold_walks("SCA", sca.step)
+PRANK = threshold_walks("PRANK", baselines.step)
+VECTORS = walks_by("VECTORS", multiclass.learn_row, multiclass.rank_of, multiclass.room_for)

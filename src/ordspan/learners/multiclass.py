@@ -1,0 +1,129 @@
+"""Learners with one weight vector per class, which know no order of the classes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ordspan.core import memory, walks
+from ordspan.core.labels import Ranks
+from ordspan.learners.base import Learner, scores_of
+from ordspan.learners.checks import DEFAULT_C, Floats, check_rule
+
+
+class VectorLearner(Learner):
+    """A learner with one weight vector per class and no thresholds; the highest score wins."""
+
+    walks = walks.VECTORS
+
+    @property
+    def weights(self) -> Floats:
+        """One vector per class, (K, d)."""
+        return self.model.weights.reshape(self.n_classes, self.n_features).copy()
+
+    def latent(self, X: Any, *, feature_names: Any = None) -> Floats:
+        """Score of every row for every class, (n, K).
+
+        Parameters
+        ----------
+        X : array or CSR matrix of shape (n, d)
+            Rows, float64 or float32, any stride.
+        feature_names : sequence, optional
+            Names for the message about a bad value.
+
+        Returns
+        -------
+        ndarray of shape (n, K)
+            The scores.
+        """
+        matrix = self._checked(X)
+        return np.column_stack([scores_of(w, matrix, feature_names) for w in self.weights])
+
+    def predict_many(self, X: Any, *, feature_names: Any = None) -> Ranks:
+        """Class with the highest score, the lowest of equals.
+
+        Parameters
+        ----------
+        X : array or CSR matrix of shape (n, d)
+            Rows, float64 or float32, any stride.
+        feature_names : sequence, optional
+            Names for the message about a bad value.
+
+        Returns
+        -------
+        ndarray of shape (n,)
+            Ranks 1..K.
+        """
+        return np.argmax(self.latent(X, feature_names=feature_names), axis=1).astype(np.int64) + 1
+
+
+class PerceptronLearner(VectorLearner):
+    """Multiclass perceptron with the max-score update (Crammer & Singer 2003) on ranks 1..K.
+
+    On an interval label the best class inside is preferred to the best class outside.
+
+    Parameters
+    ----------
+    n_features, n_classes : int
+        Length of a row, and the number of ranks K.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from ordspan.learners import PerceptronLearner
+    >>> learner = PerceptronLearner(n_features=1, n_classes=3)
+    >>> learner.learn_one(np.array([1.0]), 2)  # all scores are equal: predicts the lowest class
+    1
+    >>> learner.weights.ravel()  # its class up, the one predicted down
+    array([-1.,  1.,  0.])
+    """
+
+    def __init__(self, n_features: int, n_classes: int) -> None:
+        super().__init__(n_features, n_classes, rule=memory.PERCEPTRON, C=1.0, average=False)
+
+
+class MulticlassPALearner(VectorLearner):
+    """Exact multiclass PA, PA-I or PA-II (Matsushima et al. 2010) on ranks 1..K.
+
+    One weight vector per class, no use of their order. Each example moves all K vectors at once by
+    the solution of: minimise half the sum over classes of the squared norm of their change, subject
+    to ``(w_y - w_r).x >= 1 - slack`` for every other class r, where
+
+    - PA has no slack,
+    - PA-I has one slack >= 0 shared by all r, and C slack added to the objective,
+    - PA-II has one slack shared by all r, and C slack^2 added to the objective.
+
+    On an interval label the class of the interval with the highest score (the lowest of equals)
+    is y, and only the classes outside are r. A row of zeros moves nothing.
+
+    Parameters
+    ----------
+    n_features, n_classes : int
+        Length of a row, and the number of ranks K.
+    variant : {"PA-I", "PA", "PA-II"}
+        Which update.
+    C : float
+        Aggressiveness of PA-I and PA-II; PA has none.
+
+    References
+    ----------
+    S. Matsushima, N. Shimizu, K. Yoshida, T. Ninomiya and H. Nakagawa, "Exact Passive-Aggressive
+    Algorithm for Multiclass Classification Using Support Class", SDM 2010.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from ordspan.learners import MulticlassPALearner
+    >>> learner = MulticlassPALearner(n_features=1, n_classes=3, variant="PA")
+    >>> learner.learn_one(np.array([1.0]), 2)  # all scores are equal: predicts the lowest class
+    1
+    >>> learner.weights.ravel().round(3)  # the class is now ahead of both others by 1
+    array([-0.333,  0.667, -0.333])
+    """
+
+    def __init__(
+        self, n_features: int, n_classes: int, variant: str = "PA-I", C: float = DEFAULT_C
+    ) -> None:
+        rule = memory.CLASSES_HARD + check_rule(variant, C)
+        super().__init__(n_features, n_classes, rule=rule, C=float(C), average=False)

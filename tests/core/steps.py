@@ -1,0 +1,79 @@
+"""Examples of every kind for the tests of steps, and how to run a step on one."""
+
+from math import inf
+
+import numpy as np
+import pytest
+from hypothesis import settings
+from hypothesis import strategies as st
+
+VARIANTS = ("PA", "PA-I", "PA-II")
+NO_CORRECTION = np.empty(0)
+THOROUGH = settings(max_examples=700, deadline=None, derandomize=True, database=None)
+BRIEF = settings(max_examples=150, deadline=None, derandomize=True, database=None)
+
+
+def both(*functions):
+    """A compiled function as the machine runs it and as Python reads it."""
+    cases = []
+    for f in functions:
+        cases += [pytest.param(f, id=f.__name__), pytest.param(f.py_func, id=f"{f.__name__}-plain")]
+    return pytest.mark.parametrize("step", cases)
+
+
+def pad(theta):
+    return np.concatenate([[-inf], theta, [inf]])
+
+
+def softness_and_cap(variant, C):
+    return {"PA": (1.0, inf), "PA-I": (1.0, C), "PA-II": (1.0 + 0.5 / C, inf)}[variant]
+
+
+def run(step, theta, score, sq_norm, lower, upper, softness, cap):
+    """Pull, new thresholds and whether anything moved, by a step with the common arguments."""
+    edges = pad(theta)
+    pull, moved, finite = step(
+        edges, NO_CORRECTION, 0.0, float(score), float(sq_norm), lower, upper, softness, cap
+    )
+    assert finite
+    assert edges[0] == -inf
+    assert edges[-1] == inf
+    return pull, edges[1:-1], moved
+
+
+# a coarse grid makes ties between thresholds, and between thresholds and margins
+LEVELS = st.one_of(
+    st.integers(-12, 12).map(lambda n: n / 4),
+    st.floats(-50, 50, width=32, allow_subnormal=False),
+)
+
+
+@st.composite
+def labels(draw, n_classes):
+    """Exact, interval, known from one side only, or known not at all."""
+    lower = draw(st.integers(1, n_classes))
+    upper = draw(st.integers(lower, n_classes))
+    kind = draw(st.sampled_from(["exact", "exact", "interval", "at least", "at most", "open"]))
+    return {
+        "exact": (lower, lower),
+        "interval": (lower, upper),
+        "at least": (lower, n_classes),
+        "at most": (1, upper),
+        "open": (1, n_classes),
+    }[kind]
+
+
+@st.composite
+def trials(draw, max_classes=30, decades=12):
+    """Thresholds, score, squared norm, label and C."""
+    n_classes = draw(st.integers(2, max_classes))
+    theta = sorted(draw(st.lists(LEVELS, min_size=n_classes - 1, max_size=n_classes - 1)))
+    zero_row = draw(st.integers(0, 9)) == 0
+    sq_norm = 0.0 if zero_row else 10.0 ** draw(st.floats(-decades, decades))
+    C = 10.0 ** draw(st.floats(-decades / 2, decades / 2))
+    return np.array(theta), draw(LEVELS), sq_norm, *draw(labels(n_classes)), C
+
+
+def data_size(theta, score):
+    """The yardstick: rounding is relative to the largest number that takes part."""
+    return 1.0 + abs(score) + np.abs(theta).max()

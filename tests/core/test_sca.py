@@ -1,0 +1,147 @@
+"""The printed algorithms against their slow twins, and where they are not optimal."""
+
+from math import inf
+
+import numpy as np
+import pytest
+from hypothesis import given
+from steps import BRIEF, THOROUGH, VARIANTS, both, data_size, pad, run, softness_and_cap, trials
+
+import naive
+from ordspan.core import exact, sca
+
+
+def test_the_printed_step_s_pull_is_that_of_its_support_on_long_rows():
+    theta, score, sq_norm = np.array([0.1, 0.3, 0.7]), -10.3, 1e12
+    pull, _, _ = run(sca.sca_step, theta, score, sq_norm, 4, 4, 1.0, inf)
+    _, _, written = naive.sca_support(theta, score, sq_norm, 4, 4)
+    assert pull == pytest.approx(written, rel=1e-9, abs=0)
+
+
+@both(sca.sca_step)
+@pytest.mark.parametrize("variant", VARIANTS)
+@BRIEF
+@given(trial=trials(max_classes=12, decades=2))
+def test_the_printed_step_is_its_slow_twin(step, variant, trial):
+    theta, score, _, lower, upper, C = trial
+    softness, cap = softness_and_cap(variant, C)
+    pull, new, moved = run(step, *trial[:5], softness, cap)
+    if not moved:
+        assert not naive.losses(theta, score, lower, upper).any()
+        return
+    twin_pull, twin_new = naive.sca_step(*trial[:5], softness, cap)
+    size = data_size(theta, score)
+    # Algorithm 3 multiplies rounding by s |S| in each of its 100 rounds; the caps keep it bounded
+    loose = 1e-9 * size if cap == inf else 1e-9 * size + swing(trial)
+    np.testing.assert_allclose(new, twin_new, rtol=0, atol=loose)
+    assert pull == pytest.approx(twin_pull, rel=1e-8, abs=loose * theta.size)
+
+
+def swing(trial):
+    """How far two runs of the printed SCA-I may drift apart: nothing unless its loop diverges."""
+    theta, _, sq_norm, _, _, C = trial
+    return 0.0 if sq_norm * theta.size <= 1 else C
+
+
+@both(sca.sca_support)
+@BRIEF
+@given(trial=trials(max_classes=12, decades=2))
+def test_the_printed_support_sets_are_those_of_algorithm_2(step, trial):
+    theta, score, sq_norm, lower, upper, _ = trial
+    left, right, twin_pull = naive.sca_support(theta, score, sq_norm, lower, upper)
+    start, stop, pull = step(pad(theta), float(score), sq_norm, lower, upper, 1.0)
+    assert set(range(start, lower)) == left
+    assert set(range(upper, stop)) == right
+    assert pull == pytest.approx(twin_pull, rel=1e-9, abs=1e-10 * data_size(theta, score))
+
+
+@both(sca.sca_capped_pull)
+@BRIEF
+@given(trial=trials(max_classes=6, decades=2))
+def test_algorithm_3_finds_the_optimum_where_its_map_contracts(step, trial):
+    theta, score, _, lower, upper, C = trial
+    sq_norm = 0.4 / theta.size  # slope below 1: the only rows on which the loop settles
+    pull = step(pad(theta), float(score), sq_norm, lower, upper, C)
+    twin, _ = naive.sca_capped(theta, score, sq_norm, lower, upper, C)
+    assert pull == pytest.approx(twin, rel=1e-9, abs=1e-9 * data_size(theta, score))
+
+
+@both(sca.clipped_loss)
+@BRIEF
+@given(trial=trials(max_classes=8))
+def test_the_clipped_losses_are_the_hinge_losses(step, trial):
+    theta, score, _, lower, upper, _ = trial
+    expected = naive.losses(theta, score, lower, upper)
+    for i in [*range(1, lower), *range(upper, theta.size + 1)]:
+        got = step(pad(theta), float(score), i, lower)
+        assert got == pytest.approx(expected[i - 1], rel=1e-12, abs=1e-13 * data_size(theta, score))
+    np.testing.assert_allclose(naive.losses(theta, score, lower, upper), expected)
+
+
+def test_the_printed_sca_is_feasible_but_not_the_smallest_move():
+    theta = np.array([0.0, 5.0])
+    pull, new, _ = run(sca.sca_step, theta, 0.0, 1.0, 2, 2, 1.0, inf)
+    assert pull == pytest.approx(1 / 3, rel=1e-15)
+    assert new == pytest.approx([-2 / 3, 16 / 3], rel=1e-15)
+    assert naive.losses(new, pull, 2, 2).sum() == pytest.approx(0, abs=1e-15)
+    assert pull**2 + np.sum((new - theta) ** 2) == pytest.approx(2 / 3)
+
+
+@BRIEF
+@given(trial=trials(max_classes=10, decades=4))
+def test_no_feasible_printed_step_is_smaller_than_the_exact_one(trial):
+    theta, score, sq_norm, lower, upper, _ = trial
+    size = data_size(theta, score)
+
+    def sq_move(pull, new):
+        return pull**2 * sq_norm + np.sum((new - theta) ** 2)
+
+    pull, new, _ = run(sca.sca_step, *trial[:5], 1.0, inf)
+    if naive.losses(new, score + pull * sq_norm, lower, upper).sum() > 1e-9 * size:
+        return  # see test_the_printed_sca_can_leave_a_loss
+    smallest = sq_move(*run(exact.exact_step, *trial[:5], 1.0, inf)[:2])
+    assert smallest <= sq_move(pull, new) * (1 + 1e-9) + 1e-9 * size**2
+
+
+@pytest.mark.parametrize("variant", VARIANTS)
+@pytest.mark.parametrize(("lower", "upper"), [(1, 1), (4, 4), (2, 2), (1, 3), (2, 4), (2, 3)])
+def test_the_printed_search_always_ends(variant, lower, upper):
+    # all ties: both sides are used up, where the printed loop would run for ever
+    softness, cap = softness_and_cap(variant, 0.5)
+    for score in (-5.0, 0.0, 5.0):
+        _, new, _ = run(sca.sca_step, np.zeros(3), score, 100.0, lower, upper, softness, cap)
+        assert np.all(np.isfinite(new))
+
+
+def test_the_printed_sca_can_break_the_order_and_is_repaired():
+    # the left side stops growing because the right side's test overwrote the flag: theta_2 and
+    # theta_3 come down past theta_1, though none of the three was violated
+    theta = np.array([0.0, 0.0, 0.0, 0.0, 10.0])
+    pull, broken = naive.sca_hard(theta, 1.0, 1.0, 4, 4)
+    assert pull == -0.5
+    assert broken.tolist() == [0.0, -0.5, -0.5, 1.5, 10.0]
+    pull, new, _ = run(sca.sca_step, theta, 1.0, 1.0, 4, 4, 1.0, inf)
+    assert pull == -0.5
+    assert new.tolist() == [0.0, 0.0, 0.0, 1.5, 10.0]
+
+
+def test_the_printed_sca_can_leave_a_loss():
+    # the same overwritten flag: theta_1 is violated as much as the other two, and is left alone
+    theta = np.array([0.0, 0.0, 0.0, 0.0, 10.0])
+    _, printed = naive.sca_hard(theta, 0.0, 0.0, 4, 4)
+    assert printed.tolist() == [0.0, -1.0, -1.0, 1.0, 10.0]
+    assert naive.losses(printed, 0.0, 4, 4).tolist() == [1.0, 0.0, 0.0, 0.0, 0.0]
+    _, right, _ = run(exact.exact_step, theta, 0.0, 0.0, 4, 4, 1.0, inf)
+    assert naive.losses(right, 0.0, 4, 4).sum() == 0
+
+
+@THOROUGH
+@given(trial=trials(max_classes=5, decades=4))
+def test_up_to_five_ranks_the_printed_sca_is_feasible_and_keeps_the_order(trial):
+    theta, score, sq_norm, lower, upper, _ = trial
+    if not naive.losses(theta, score, lower, upper).any():
+        return
+    pull, new = naive.sca_hard(*trial[:5])
+    rounding = 1e-12 * data_size(theta, score) * (1 + sq_norm)
+    assert np.all(np.diff(new) >= -rounding)
+    assert naive.losses(new, score + pull * sq_norm, lower, upper).sum() <= rounding
