@@ -13,7 +13,7 @@ PROGRAM = """
 import numpy as np
 from ordspan.core import memory, walks
 state = memory.new_memory(memory.PRANK, 1.0, 1, 3, False)
-walks.PRANK.learn_one(state, np.array([1.0]), 1, 1)
+walks.PRANK.learn_one(state, np.array([1.0]), None, 1, 1)
 hits = sum(walks.PRANK.learn_one.stats.cache_hits.values())
 print(memory.model_of(state).edges[1:-1].tolist(), hits)
 """

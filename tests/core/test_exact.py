@@ -121,7 +121,7 @@ def test_the_weights_move_along_the_row_by_the_pull(variant, trial, row):
     model = model_of(memory)
     model.edges[1:-1], model.weights[:] = theta, w
 
-    EXACT.learn_one(memory, x, lower, upper)
+    EXACT.learn_one(memory, x, None, lower, upper)
 
     pull, new = naive.exact_step(theta, w @ x, x @ x, lower, upper, softness, cap)
     size = data_size(theta, np.abs(w) @ np.abs(x))

@@ -173,7 +173,7 @@ def test_the_new_vectors_are_the_optimum_over_all_coordinates(variant):
         y, C = int(rng.integers(n_classes)), 10.0 ** rng.uniform(-2, 2)
         memory = new_memory(RULES[variant], C, width, n_classes, False)
         model_of(memory).weights[:] = vectors.ravel()
-        VECTORS.learn_one(memory, x, y + 1, y + 1)
+        VECTORS.learn_one(memory, x, None, y + 1, y + 1)
         learned = model_of(memory).weights.reshape(n_classes, width)
         np.testing.assert_allclose(learned, by_primal(vectors, x, y, variant, C), atol=1e-9)
 
@@ -238,7 +238,7 @@ def test_a_row_too_short_to_act_on_counts_as_zero():
     for variant in VARIANTS:
         memory = new_memory(RULES[variant], 1.0, 2, 3, False)
         for tiny in (0.0, 1e-160, 5e-324):
-            assert VECTORS.learn_one(memory, np.array([tiny, 0.0]), 3, 3) == 1
+            assert VECTORS.learn_one(memory, np.array([tiny, 0.0]), None, 3, 3) == 1
         assert model_of(memory).counters[TRIALS] == 3
         assert not model_of(memory).weights.any()
         assert model_of(memory).counters[UPDATES] == 0
@@ -248,7 +248,7 @@ def test_a_step_beyond_all_numbers_is_refused():
     memory = new_memory(CLASSES_HARD, 1.0, 1, 2, False)
     model_of(memory).weights[:] = 0.0, 1e200
     before = memory.tobytes()
-    assert VECTORS.learn_one(memory, np.array([1e110]), 1, 1) == BAD_ROW
+    assert VECTORS.learn_one(memory, np.array([1e110]), None, 1, 1) == BAD_ROW
     assert memory.tobytes() == before
 
 

@@ -82,7 +82,7 @@ def walk(memory, X, lower, upper, step=None, sample_weight=NO_WEIGHTS):
 
 def one_by_one(memory, X, lower, upper, step):
     return np.array(
-        [step(memory, x, int(a), int(b)) for x, a, b in zip(X, lower, upper, strict=True)]
+        [step(memory, x, None, int(a), int(b)) for x, a, b in zip(X, lower, upper, strict=True)]
     )
 
 
@@ -167,7 +167,7 @@ def test_predicting_is_the_definition_and_touches_nothing(name, form, average):
             expected = int(np.argmax(weights.reshape(5, 3) @ x)) + 1
         else:
             expected = naive.rank(theta, weights @ x)
-        assert form(walks_of(memory).predict_one)(memory, x) == expected
+        assert form(walks_of(memory).predict_one)(memory, x, None) == expected
     assert memory.tobytes() == before
 
 
@@ -213,7 +213,7 @@ def test_a_refused_example_leaves_the_memory_alone(name, label, width, value, co
     before = memory.tobytes()
     learn_one = walks_of(memory).learn_one
     for step in (learn_one, learn_one.py_func):
-        assert step(memory, np.full(width, value), *label) == code
+        assert step(memory, np.full(width, value), None, *label) == code
     assert memory.tobytes() == before
 
 
@@ -259,7 +259,7 @@ def test_thresholds_stay_sorted_after_every_single_step_on_float32_rows(name):
     memory = memory_for(name, 5, 20)
     edges = model_of(memory).edges
     for x, low, high in zip(X.astype(np.float32), lower, upper, strict=True):
-        walks.EXACT.learn_one(memory, x, int(low), int(high))
+        walks.EXACT.learn_one(memory, x, None, int(low), int(high))
         assert is_sorted(edges)
 
 

@@ -209,6 +209,22 @@ def test_rows_in_float32_one_by_one_or_in_portions_are_all_at_once(data, kernel)
         np.testing.assert_allclose(other.memory, whole.memory, rtol=1e-9, atol=1e-9)
 
 
+@pytest.mark.parametrize("kernel", ["rbf", product])
+def test_one_sparse_example_at_a_time_is_the_dense_one(data, kernel):
+    X, lower, upper = data
+    dense, sparse = make(kernel), make(kernel)
+    for x, low, high in zip(X[:60], lower.tolist(), upper.tolist(), strict=False):
+        columns = np.flatnonzero(x)
+        foreseen = sparse.predict_sparse(x[columns], columns)
+        rank = sparse.learn_sparse(x[columns], columns, low, high)
+        assert rank == foreseen == dense.learn_one(x, low, high)
+    np.testing.assert_allclose(sparse.memory, dense.memory, rtol=1e-9, atol=1e-9)
+    with pytest.raises(ValueError, match=r"columns in 0\.\.2, got \[3\]"):
+        sparse.learn_sparse(np.ones(1), np.array([3]), 1, 1)
+    with pytest.raises(RowError, match="NaN"):
+        sparse.learn_sparse(np.array([np.nan]), np.array([1]), 1, 1)
+
+
 def test_a_restored_memory_goes_on_to_the_bit(data):
     X, lower, upper = data
     learner = make(budget=40)
@@ -598,7 +614,7 @@ def test_one_example_is_checked_like_many():
         (np.zeros(2), (1, 1), "x has 2 features, but the learner has 3"),
         (np.zeros(3), (2, 1), r"\[2, 1\] is not an interval within 1..5"),
         (np.zeros(3), (1, 6), r"\[1, 6\] is not an interval"),
-        (np.zeros(3), (1.5, 2), "not a whole number"),
+        (np.zeros(3), (1.5, 2), r"\[1.5, 2\] is not an interval"),
         (np.zeros((1, 3)), (1, 1), "1-d row"),
     ):
         with pytest.raises(ValueError, match=message):

@@ -567,10 +567,10 @@ def test_one_sparse_example_at_a_time_is_csr(data, name):
     assert_same((learner.memory, predicted), learned(name, sp.csr_array(X), lower, upper), 1e-12)
 
 
-@pytest.mark.parametrize("function", ["learn_sparse", "predict_sparse"])
+@pytest.mark.parametrize("function", ["learn_one", "predict_one"])
 def test_the_compiled_sparse_calls_are_their_python(function):
     x, columns = np.array([1.5, -2.0]), np.array([3, 0])
-    label = (2, 3) if function == "learn_sparse" else ()
+    label = (2, 3) if function == "learn_one" else ()
     learners = [LEARNERS["PA-I averaged"]() for _ in range(2)]
     call = getattr(learners[0].walks, function)
     ranks = {call(learners[0].memory, x, columns, *label)}

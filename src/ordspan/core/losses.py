@@ -89,10 +89,8 @@ def macro_mean_absolute_error(true: ArrayLike, predicted: ArrayLike) -> float:
 
     Parameters
     ----------
-    true : array-like of shape (n,) or (n, 2)
-        Exact ranks or numbers, or inclusive intervals of them.
-    predicted : array-like of shape (n,)
-        Predictions on the same scale.
+    true, predicted :
+        As in `mean_absolute_error`.
 
     Returns
     -------
@@ -144,10 +142,8 @@ def inside_interval(true: ArrayLike, predicted: ArrayLike) -> float:
 
     Parameters
     ----------
-    true : array-like of shape (n,) or (n, 2)
-        Exact ranks or numbers, or inclusive intervals of them.
-    predicted : array-like of shape (n,)
-        Predictions on the same scale.
+    true, predicted :
+        As in `mean_absolute_error`.
 
     Returns
     -------
@@ -171,10 +167,8 @@ def quadratic_weighted_kappa(true: ArrayLike, predicted: ArrayLike) -> float:
 
     Parameters
     ----------
-    true : array-like of shape (n,)
-        Exact ranks or numbers; intervals of width zero count as exact.
-    predicted : array-like of shape (n,)
-        Predictions on the same scale.
+    true, predicted :
+        As in `accuracy`.
 
     Returns
     -------

@@ -63,13 +63,18 @@ def add_scaled(weights, scale, values, columns):
             weights[columns[j]] += scale * np.float64(values[j])
 
 
-@compiled(inline="always")
-def columns_fit(values, columns, width):
-    """Whether every value has a column inside the row; the others would be written to."""
-    fit = values.size == columns.size
+@compiled
+def row_fits(values, columns, width):
+    """Whether a row has the width, or every value of a sparse row a column inside it.
+
+    A column outside would be written to.
+    """
+    if columns is None:
+        return values.size == width
+    fits = values.size == columns.size
     for column in columns:
-        fit = fit and 0 <= column < width
-    return fit
+        fits = fits and 0 <= column < width
+    return fits
 
 
 @compiled

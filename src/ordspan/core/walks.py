@@ -19,8 +19,8 @@ from ordspan.core.rows import (
     BAD_WIDTH,
     MAX_SQ_NORM,
     add_scaled,
-    columns_fit,
     row_at,
+    row_fits,
     score_and_norm,
 )
 
@@ -102,40 +102,20 @@ def is_label(lower, upper, n_classes):
     return whole and 1 <= lower <= upper <= n_classes
 
 
-def learn_one(memory, values, lower, upper):
-    """One dense trial straight from Python; the rank predicted before, or why it was refused."""
-    if values.size != row_width(memory):
+def learn_one(memory, values, columns, lower, upper):
+    """One trial straight from Python; the rank predicted before, or why it was refused."""
+    if not row_fits(values, columns, row_width(memory)):
         return BAD_WIDTH
     if not is_label(lower, upper, memory[N_CLASSES]):
         return BAD_LABEL
     model = view(without_refcount(memory))
-    return learn_row(
-        model, room_for(model), model.C, values, None, np.int64(lower), np.int64(upper), True
-    )
+    low, high = np.int64(lower), np.int64(upper)
+    return learn_row(model, room_for(model), model.C, values, columns, low, high, True)
 
 
-def learn_sparse(memory, values, columns, lower, upper):
-    """One sparse trial straight from Python; the rank predicted before, or why it was refused."""
-    if not columns_fit(values, columns, row_width(memory)):
-        return BAD_WIDTH
-    if not is_label(lower, upper, memory[N_CLASSES]):
-        return BAD_LABEL
-    model = view(without_refcount(memory))
-    return learn_row(
-        model, room_for(model), model.C, values, columns, np.int64(lower), np.int64(upper), True
-    )
-
-
-def predict_one(memory, values):
-    """Rank of one dense row straight from Python, or why it was refused."""
-    if values.size != row_width(memory):
-        return BAD_WIDTH
-    return rank_of(view(memory), values, None)
-
-
-def predict_sparse(memory, values, columns):
-    """Rank of one sparse row straight from Python, or why it was refused."""
-    if not columns_fit(values, columns, row_width(memory)):
+def predict_one(memory, values, columns):
+    """Rank of one row straight from Python, or why it was refused."""
+    if not row_fits(values, columns, row_width(memory)):
         return BAD_WIDTH
     return rank_of(view(memory), values, columns)
 
@@ -146,9 +126,7 @@ class Walks(NamedTuple):
     name: str  # the constant of this module, by which a copy or a pickle knows it again
     walk: Any
     learn_one: Any
-    learn_sparse: Any
     predict_one: Any
-    predict_sparse: Any
 
     def __reduce__(self) -> str:
         return self.name
@@ -157,12 +135,12 @@ class Walks(NamedTuple):
 def walks_by(name, learn_row, rank_of, room_for):
     """The walks of a rule, given its trial, its prediction and the room that these need."""
     rule = {"learn_row": learn_row, "rank_of": rank_of, "room_for": room_for}
-    singles = (learn_one, learn_sparse, predict_one, predict_sparse)
     return Walks(
         name,
         specialised(walk, name, rule),
         # to release the GIL would take longer than a single trial does
-        *(specialised(single, name, rule, nogil=False) for single in singles),
+        specialised(learn_one, name, rule, nogil=False),
+        specialised(predict_one, name, rule, nogil=False),
     )
 
 

@@ -9,12 +9,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ordspan.core import memory as layout
+from ordspan.core import walks
 from ordspan.core.baselines import walk_members
 from ordspan.core.labels import Ranks
-from ordspan.core.rows import BAD_LABEL, BAD_ROW, BAD_WIDTH
-from ordspan.learners.base import NO_ORDER, NO_RANKS, NO_WEIGHTS, Columns, scores_of
-from ordspan.learners.checks import Floats, as_row
-from ordspan.learners.linear import PRankLearner
+from ordspan.core.rows import BAD_ROW
+from ordspan.learners.base import WalkingLearner, rank_among, scores_of
+from ordspan.learners.checks import Floats
 
 N_MEMBERS = 10
 TAU = 0.3
@@ -22,7 +22,7 @@ COINS_AT_ONCE = 1024
 """Rows of coins drawn together; another number would be other coins from the same seed."""
 
 
-class AggregateLearner(PRankLearner):
+class AggregateLearner(WalkingLearner):
     """OAP-BPM (Harrington 2003): the average of PRanks that each see a random part of the stream.
 
     Each member is shown an example with probability ``tau`` and learns it as PRank does; weights
@@ -33,7 +33,7 @@ class AggregateLearner(PRankLearner):
     Parameters
     ----------
     n_features, n_classes : int
-        Length of a row, and the number of ranks K.
+        As in `LinearLearner`.
     n_members : int
         Number of PRanks; more approximate the Bayes point better and cost more.
     tau : float
@@ -53,6 +53,8 @@ class AggregateLearner(PRankLearner):
     array([1, 2])
     """
 
+    walks = walks.PRANK
+
     def __init__(
         self,
         n_features: int,
@@ -61,7 +63,7 @@ class AggregateLearner(PRankLearner):
         tau: float = TAU,
         seed: int | Sequence[int] = 0,
     ) -> None:
-        super().__init__(n_features, n_classes)
+        super().__init__(n_features, n_classes, rule=layout.PRANK, C=1.0, average=False)
         if n_members < 1:
             raise ValueError(f"n_members must be at least 1, got {n_members}")
         if not 0 < tau <= 1:
@@ -104,134 +106,21 @@ class AggregateLearner(PRankLearner):
             done, bad = walk_members(self.memory, *turn)
         return bad
 
-    def learn_one(self, x: NDArray[Any], lower: int, upper: int | None = None) -> int:
-        """Learn one example with rank in lower..upper; returns the rank predicted before.
-
-        Parameters
-        ----------
-        x : array of shape (d,)
-            The row.
-        lower, upper : int
-            Ends of the label's interval, ranks 1..K; ``upper`` left out means an exact label.
-
-        Returns
-        -------
-        int
-            The rank that was predicted for the row before it was learned.
-        """
-        row = as_row(x)
-        if row.size != self.n_features:
-            self._refuse(BAD_WIDTH, row)
-        upper = lower if upper is None else upper
-        if not 1 <= lower <= upper <= self.n_classes:
-            self._refuse(BAD_LABEL, row, lower, upper)
-        predicted = self.learn_many(row.reshape(1, -1), [lower], [upper], predict=True)
-        assert predicted is not None
-        return int(predicted[0])
-
-    def predict_one(self, x: NDArray[Any]) -> int:
-        """Rank of one example.
-
-        Parameters
-        ----------
-        x : array of shape (d,)
-            The row.
-
-        Returns
-        -------
-        int
-            Its rank, 1..K.
-        """
-        row = as_row(x)
-        rank = self.walks.predict_one(self.memory[0], row)
-        if rank <= 0:
-            self._refuse(rank, row)
+    def _learn_one(self, values: Any, columns: Any, lower: int, upper: int) -> int:
+        before = self._snapshot()
+        rank = super()._learn_one(values, columns, lower, upper)
+        if rank == BAD_ROW:  # some members may have moved before one of them overflowed
+            self._roll_back(before)
         return rank
 
-    def learn_sparse(self, values: Floats, columns: Columns, lower: int, upper: int) -> int:
-        """`learn_one` on the values of some columns, the others being zero.
-
-        Parameters
-        ----------
-        values : array of shape (m,)
-            The values that are not zero.
-        columns : array of shape (m,)
-            Their columns, each named once.
-        lower, upper : int
-            Ends of the interval in ranks 1..K.
-
-        Returns
-        -------
-        int
-            The rank predicted before learning.
-        """
-        code = self.walks.predict_sparse(self.memory[0], values, columns)
-        if code > 0 and not 1 <= lower <= upper <= self.n_classes:
-            code = BAD_LABEL
-        if code <= 0:
-            self._refuse_sparse(code, values, columns, lower, upper)
-        starts, low, high = np.array([0, values.size]), np.array([lower]), np.array([upper])
-        rows = (values, columns, starts, low, high, NO_WEIGHTS, NO_ORDER, NO_RANKS)
-        with self.unchanged_on_error():
-            if self._walk(*rows) >= 0:
-                self._refuse_sparse(BAD_ROW, values, columns, lower, upper)
-        return code
-
-    def predict_sparse(self, values: Floats, columns: Columns) -> int:
-        """Rank of the example with the given values in some columns and zero in the others.
-
-        Parameters
-        ----------
-        values : array of shape (m,)
-            The values that are not zero.
-        columns : array of shape (m,)
-            Their columns, each named once.
-
-        Returns
-        -------
-        int
-            The rank.
-        """
-        rank = self.walks.predict_sparse(self.memory[0], values, columns)
-        if rank <= 0:
-            self._refuse_sparse(rank, values, columns)
+    def _predict_one(self, values: Any, columns: Any) -> int:
+        rank: int = self.walks.predict_one(self.memory[0], values, columns)
         return rank
 
-    def latent(self, X: Any, *, feature_names: Any = None) -> Floats:
-        """Average score of every row, (n,).
+    def _latent(self, matrix: Any, feature_names: Any) -> Floats:
+        return scores_of(self.model.weights, matrix, feature_names) / self.n_members
 
-        Parameters
-        ----------
-        X : array or CSR matrix of shape (n, d)
-            Rows, float64 or float32, any stride.
-        feature_names : sequence, optional
-            Names for the message about a bad value.
-
-        Returns
-        -------
-        ndarray of shape (n,)
-            The scores.
-        """
-        return self._summed(X, feature_names) / self.n_members
-
-    def predict_many(self, X: Any, *, feature_names: Any = None) -> Ranks:
-        """Rank of every row.
-
-        Parameters
-        ----------
-        X : array or CSR matrix of shape (n, d)
-            Rows, float64 or float32, any stride.
-        feature_names : sequence, optional
-            Names for the message about a bad value.
-
-        Returns
-        -------
-        ndarray of shape (n,)
-            Ranks 1..K.
-        """
+    def _ranks(self, matrix: Any, feature_names: Any) -> Ranks:
         # by sums, as in learning: dividing both sides could split what is equal
-        model, summed = self.model, self._summed(X, feature_names)
-        return np.searchsorted(model.edges[1:-1], summed, side="right").astype(np.int64) + 1
-
-    def _summed(self, X: Any, feature_names: Any) -> Floats:
-        return scores_of(self.model.weights, self._checked(X), feature_names)
+        sums = scores_of(self.model.weights, matrix, feature_names)
+        return rank_among(self.model.edges[1:-1], sums)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,12 +10,11 @@ from numpy.typing import NDArray
 from ordspan.core import memory as layout
 from ordspan.core.dual_walks import Rows, support_scores, walk_support
 from ordspan.core.kernels import Kernel, kernel_norm
-from ordspan.core.labels import check_ranks
-from ordspan.core.rows import BAD_LABEL, BAD_WIDTH, MAX_SQ_NORM
+from ordspan.core.rows import BAD_WIDTH, MAX_SQ_NORM, row_fits
 from ordspan.core.vectors import COEF, CORRECTION, N_PARTS
 from ordspan.learners import python_walks
-from ordspan.learners.base import NO_ORDER, NO_WEIGHTS, Learner
-from ordspan.learners.checks import DEFAULT_C, Floats, RowError, as_row, check_rule
+from ordspan.learners.base import NO_ORDER, WalkingLearner
+from ordspan.learners.checks import DEFAULT_C, Floats, RowError, check_rule
 from ordspan.learners.kernel_values import (
     DEFAULT_STRATEGY,
     KERNELS,
@@ -29,10 +28,11 @@ from ordspan.learners.kernel_values import (
     numbers_of,
 )
 from ordspan.learners.rows import blocks, is_sparse, refusal
+from ordspan.learners.state import State
 from ordspan.learners.support import Support
 
 
-class KernelLearner(Learner):
+class KernelLearner(WalkingLearner):
     """Exact PA, PA-I or PA-II in dual form on ranks 1..K; the learner under `KernelOrdinalPA`.
 
     The score of a row x is the sum over the support vectors s of their coefficients times k(x, s).
@@ -43,12 +43,8 @@ class KernelLearner(Learner):
     n_features, n_classes : int
         Length of a row (with a precomputed kernel the number of rows to learn from), and the number
         of ranks K.
-    variant : {"PA-I", "PA", "PA-II"}
-        Which update.
-    C : float
-        Aggressiveness of PA-I and PA-II; PA has none.
-    average : bool
-        Predict with the average of all iterates instead of the last.
+    variant, C, average :
+        As in `LinearLearner`.
     kernel : {"rbf", "linear", "poly", "sigmoid", "precomputed"} or callable
         See `KernelOrdinalPA`.
     gamma : float, optional
@@ -62,16 +58,16 @@ class KernelLearner(Learner):
 
     Examples
     --------
-    >>> import numpy as np
     >>> from ordspan.learners import KernelLearner
     >>> learner = KernelLearner(n_features=1, n_classes=2, variant="PA", gamma=1.0)
-    >>> learner.learn_one(np.array([1.0]), 1, 1)  # predicted rank 2, then learns rank 1
-    2
+    >>> learner.learn_many([[1.0]], [1])
     >>> learner.support_vectors, learner.dual_coef, learner.thresholds
     (array([[1.]]), array([-0.5]), array([0.5]))
     >>> learner.latent([[1.0], [9.0]]).round(6)  # far away nothing has been learned
     array([-0.5, -0. ])
     """
+
+    fixed = "average, kernel, gamma, degree and coef0"
 
     def __init__(
         self,
@@ -124,44 +120,18 @@ class KernelLearner(Learner):
         """Views into thresholds and counters, by name; there are no weights."""
         return layout.model_of(self._head)
 
-    def restore(self, memory: Floats) -> Self:
-        """Take over the memory of a learner of the same kind and shape.
+    def _fits(self, memory: Floats) -> bool:
+        return layout.same_settings(memory, self._head)
 
-        Parameters
-        ----------
-        memory : array
-            The ``memory`` of the other learner.
-
-        Returns
-        -------
-        self
-            This learner.
-        """
-        if not layout.same_settings(memory, self._head):
-            raise ValueError("the memory belongs to a learner of another kind or shape")
-        self.memory = memory
-        return self
-
-    def go_on_by(self, other: Learner) -> None:
-        """Learn on by the rule, C and budget of another learner.
-
-        Parameters
-        ----------
-        other : KernelLearner
-            A learner with the same kernel, features and ranks.
-        """
-        if not isinstance(other, KernelLearner) or not self._same_space(other):
-            raise ValueError(
-                "average, kernel, gamma, degree and coef0 cannot change while learning goes on; "
-                "call fit to start anew"
-            )
-        layout.take_rule(self._head, other._head)
-        self.budget = other.budget
-
-    def _same_space(self, other: KernelLearner) -> bool:
-        """Whether the coefficients of two learners mean the same."""
+    def _same_space(self, other: State) -> bool:
+        if not isinstance(other, KernelLearner):
+            return False
         mine, theirs = ((one.kernel, one._kernel, one.n_features) for one in (self, other))
         return mine == theirs and layout.same_settings(self._head, other._head, rule_too=False)
+
+    def _take_rule(self, other: Any) -> None:
+        layout.take_rule(self._head, other._head)
+        self.budget = other.budget
 
     def _snapshot(self) -> Any:
         return self._head.copy(), self.budget, self.support.snapshot()
@@ -204,50 +174,17 @@ class KernelLearner(Learner):
 
     # -- learning --------------------------------------------------------------------------------
 
-    def learn_one(self, x: NDArray[Any], lower: int, upper: int | None = None) -> int:
-        """Learn one example with rank in lower..upper.
-
-        Parameters
-        ----------
-        x : array of shape (d,)
-            The example.
-        lower, upper : int
-            Ends of the interval in ranks 1..K; ``upper`` left out means an exact label.
-
-        Returns
-        -------
-        int
-            The rank predicted before learning.
-        """
-        row = as_row(x)
-        upper = lower if upper is None else upper
+    def _learn_one(self, values: Any, columns: Any, lower: int, upper: int) -> int:
         if self.kernel == PRECOMPUTED:
             raise ValueError("a precomputed kernel is learned with learn_many, all rows at once")
-        if row.size != self.n_features:
-            self._refuse(BAD_WIDTH, row)
-        if not 1 <= lower <= upper <= self.n_classes:
-            self._refuse(BAD_LABEL, row, lower, upper)
-        low, high = check_ranks([lower], [upper], self.n_classes)
-        rank = np.empty(1, dtype=np.int64)
-        # a single row is refused before anything changes: no copy to go back to is needed
-        if self._walk(row, None, None, low, high, NO_WEIGHTS, NO_ORDER, rank) >= 0:
-            raise RowError(self._refusal(row.reshape(1, -1), 0, None))
-        return int(rank[0])
+        return super()._learn_one(values, columns, lower, upper)
 
-    def predict_one(self, x: NDArray[Any]) -> int:
-        """Rank of one example.
-
-        Parameters
-        ----------
-        x : array of shape (d,)
-            The example.
-
-        Returns
-        -------
-        int
-            The rank.
-        """
-        return int(self.predict_many(as_row(x).reshape(1, -1))[0])
+    def _predict_one(self, values: Any, columns: Any) -> int:
+        if not row_fits.py_func(values, columns, self.n_features):
+            return BAD_WIDTH
+        row = np.zeros((1, self.n_features))
+        row[0, slice(None) if columns is None else columns] = values
+        return int(self.predict_many(row)[0])
 
     def _checked(self, X: Any) -> Any:
         matrix = super()._checked(X)
@@ -305,22 +242,8 @@ class KernelLearner(Learner):
 
     # -- prediction ------------------------------------------------------------------------------
 
-    def latent(self, X: Any, *, feature_names: Any = None) -> Floats:
-        """Score of every row.
-
-        Parameters
-        ----------
-        X : array or CSR matrix of shape (n, d)
-            Rows.
-        feature_names : sequence, optional
-            Names for the message about a bad value.
-
-        Returns
-        -------
-        array of shape (n,)
-            The scores.
-        """
-        matrix, out = self._checked(X), np.zeros(np.shape(X)[0])
+    def _latent(self, matrix: Any, feature_names: Any) -> Floats:
+        out = np.zeros(matrix.shape[0])
         coef, support = self.dual_coef, self.support
         for block, _ in blocks(matrix, NO_ORDER):
             rows = (block.data, block.columns, block.starts, out[block.rows])

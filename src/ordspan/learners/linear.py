@@ -69,7 +69,7 @@ class PRankLearner(Learner):
     Parameters
     ----------
     n_features, n_classes : int
-        Length of a row, and the number of ranks K.
+        As in `LinearLearner`.
 
     Examples
     --------

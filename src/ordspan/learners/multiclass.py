@@ -22,40 +22,11 @@ class VectorLearner(Learner):
         """One vector per class, (K, d)."""
         return self.model.weights.reshape(self.n_classes, self.n_features).copy()
 
-    def latent(self, X: Any, *, feature_names: Any = None) -> Floats:
-        """Score of every row for every class, (n, K).
-
-        Parameters
-        ----------
-        X : array or CSR matrix of shape (n, d)
-            Rows, float64 or float32, any stride.
-        feature_names : sequence, optional
-            Names for the message about a bad value.
-
-        Returns
-        -------
-        ndarray of shape (n, K)
-            The scores.
-        """
-        matrix = self._checked(X)
+    def _latent(self, matrix: Any, feature_names: Any) -> Floats:
         return np.column_stack([scores_of(w, matrix, feature_names) for w in self.weights])
 
-    def predict_many(self, X: Any, *, feature_names: Any = None) -> Ranks:
-        """Class with the highest score, the lowest of equals.
-
-        Parameters
-        ----------
-        X : array or CSR matrix of shape (n, d)
-            Rows, float64 or float32, any stride.
-        feature_names : sequence, optional
-            Names for the message about a bad value.
-
-        Returns
-        -------
-        ndarray of shape (n,)
-            Ranks 1..K.
-        """
-        return np.argmax(self.latent(X, feature_names=feature_names), axis=1).astype(np.int64) + 1
+    def _ranks(self, matrix: Any, feature_names: Any) -> Ranks:
+        return np.argmax(self._latent(matrix, feature_names), axis=1).astype(np.int64) + 1
 
 
 class PerceptronLearner(VectorLearner):
@@ -66,15 +37,14 @@ class PerceptronLearner(VectorLearner):
     Parameters
     ----------
     n_features, n_classes : int
-        Length of a row, and the number of ranks K.
+        As in `LinearLearner`.
 
     Examples
     --------
-    >>> import numpy as np
     >>> from ordspan.learners import PerceptronLearner
     >>> learner = PerceptronLearner(n_features=1, n_classes=3)
-    >>> learner.learn_one(np.array([1.0]), 2)  # all scores are equal: predicts the lowest class
-    1
+    >>> learner.learn_many([[1.0]], [2], predict=True)  # equal scores: predicts the lowest class
+    array([1])
     >>> learner.weights.ravel()  # its class up, the one predicted down
     array([-1.,  1.,  0.])
     """
@@ -99,12 +69,8 @@ class MulticlassPALearner(VectorLearner):
 
     Parameters
     ----------
-    n_features, n_classes : int
-        Length of a row, and the number of ranks K.
-    variant : {"PA-I", "PA", "PA-II"}
-        Which update.
-    C : float
-        Aggressiveness of PA-I and PA-II; PA has none.
+    n_features, n_classes, variant, C :
+        As in `LinearLearner`.
 
     References
     ----------

@@ -1,0 +1,237 @@
+"""The state of a learner: one array of numbers, with ways to copy, restore and grow it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from copy import copy
+from typing import Any, Self
+
+import numpy as np
+
+from ordspan.core import memory as layout
+from ordspan.core.memory import Floats
+from ordspan.core.walks import Walks
+
+
+class State:
+    """What an online ranker on ranks 1..K knows; subclasses choose the rule.
+
+    All that it knows is the one array ``memory``: copy it to remember, write it back to forget.
+
+    Parameters
+    ----------
+    n_features, n_classes : int
+        Length of a row, and the number of ranks K.
+    rule : int
+        The rule, by the number that the compiled code knows it by.
+    C : float
+        C of the passive-aggressive rules, the step size of the others.
+    average : bool
+        Predict with the average of all iterates instead of the last.
+    balanced : bool
+        Measure the thresholds on the scale of the scores; see `OrdinalPA`.
+    n_weights : int, optional
+        How many weights it keeps; left out, one a feature.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from ordspan.learners import LinearLearner
+    >>> learner = LinearLearner(n_features=1, n_classes=2)
+    >>> before = learner.memory.copy()
+    >>> learner.learn_one(np.array([1.0]), 1)
+    2
+    >>> learner.restore(before).weights
+    array([0.])
+    """
+
+    walks: Walks  # compiled for the rule
+    fixed = "average and balanced"  # what cannot change while learning goes on
+
+    def __init__(
+        self,
+        n_features: int,
+        n_classes: int,
+        *,
+        rule: int,
+        C: float,
+        average: bool,
+        balanced: bool = False,
+        n_weights: int | None = None,
+    ) -> None:
+        if n_features < 1:
+            raise ValueError(f"n_features must be at least 1, got {n_features}")
+        if n_classes < 2:
+            raise ValueError(f"n_classes must be at least 2, got {n_classes}")
+        self.n_features = n_features
+        self.n_classes = n_classes
+        n_weights = n_features if n_weights is None else n_weights
+        self.memory = layout.new_memory(rule, C, n_weights, n_classes, average, balanced)
+
+    @property
+    def model(self) -> layout.Model:
+        """Views into the memory, by name: what the last iterate is, without averaging."""
+        return layout.model_of(self.memory)
+
+    def restore(self, memory: Floats) -> Self:
+        """Take over the memory of a learner of the same kind and shape.
+
+        Parameters
+        ----------
+        memory : ndarray
+            A copy of the ``memory`` of this learner, or of one made with the same parameters.
+
+        Returns
+        -------
+        self
+            The learner itself.
+        """
+        if not self._fits(memory):
+            raise ValueError("the memory belongs to a learner of another kind or shape")
+        self.memory = memory.copy()
+        return self
+
+    def _fits(self, memory: Floats) -> bool:
+        same_shape = memory.shape == self.memory.shape
+        return same_shape and layout.same_settings(memory, self.memory)
+
+    def go_on_by(self, other: State) -> None:
+        """Learn on by the settings of another learner: its rule, C and, if it has one, budget.
+
+        Parameters
+        ----------
+        other : State
+            A learner of as many features and ranks; whatever ``fixed`` names must be the same.
+        """
+        if not self._same_space(other):
+            raise ValueError(
+                f"{self.fixed} cannot change while learning goes on; call fit to start anew"
+            )
+        self._take_rule(other)
+
+    def _same_space(self, other: State) -> bool:
+        """Whether the parameters of two learners mean the same."""
+        same_shape = self.memory.shape == other.memory.shape
+        return same_shape and layout.same_settings(self.memory, other.memory, rule_too=False)
+
+    def _take_rule(self, other: Any) -> None:
+        layout.take_rule(self.memory, other.memory)
+
+    @contextmanager
+    def unchanged_on_error(self) -> Iterator[None]:
+        """Give the learner back all that it knew when the block raises."""
+        before = self._snapshot()
+        try:
+            yield
+        except BaseException:
+            self._roll_back(before)
+            raise
+
+    def _snapshot(self) -> Any:
+        return self.memory.copy()
+
+    def _roll_back(self, before: Any) -> None:
+        self.memory = before
+
+    def widened(self, n_features: int) -> Self:
+        """A learner that goes on from this one with more features; this one stays as it is.
+
+        It is the learner that had all the features from the start and only saw zeros in the new
+        ones, which are the last columns: to the bit where the rows are sparse. Dense sums are added
+        in an order that depends on their length and on the processor, so there the two differ by
+        rounding, about 1e-15 of the numbers added. It costs one copy of the memory, so a stream
+        whose features keep coming should widen to twice what it needs.
+
+        Parameters
+        ----------
+        n_features : int
+            Length of a row from now on.
+
+        Returns
+        -------
+        State
+            The wider learner.
+
+        Examples
+        --------
+        >>> from ordspan.learners import LinearLearner
+        >>> learner = LinearLearner(n_features=1, n_classes=2, variant="PA")
+        >>> learner.learn_one(np.array([1.0]), 1)
+        2
+        >>> learner.widened(3).weights
+        array([-0.5,  0. ,  0. ])
+        """
+        if n_features < self.n_features:
+            raise ValueError(
+                f"a learner of {self.n_features} features cannot be widened to {n_features}"
+            )
+        wider = copy(self)
+        wider.n_features = n_features
+        wider.memory = layout.widened_memory(self.memory, n_features)
+        return wider
+
+    def with_rank(self, rank: int) -> Self:
+        """A learner that goes on from this one with one rank more, number ``rank`` of 1..K + 1.
+
+        The ranks from there on move up by one. Between two ranks the new one starts with an empty
+        band of scores on the threshold between them, so no prediction changes but for the numbers;
+        beyond the outermost rank its threshold starts one margin away from the last.
+
+        Parameters
+        ----------
+        rank : int
+            The number that the new rank gets.
+
+        Returns
+        -------
+        State
+            The learner of K + 1 ranks.
+
+        Examples
+        --------
+        >>> from ordspan.learners import LinearLearner
+        >>> learner = LinearLearner(n_features=1, n_classes=2)
+        >>> learner.with_rank(3).thresholds
+        array([0., 1.])
+        """
+        if self.model.weights.size > self.n_features:
+            raise ValueError("a learner with a vector for each class has no thresholds to add to")
+        if self.memory.ndim > 1:
+            raise ValueError("the members of a committee must agree on their ranks from the start")
+        if not 1 <= rank <= self.n_classes + 1:
+            raise ValueError(f"rank {rank} is not in 1..{self.n_classes + 1}")
+        grown = copy(self)
+        grown.n_classes = self.n_classes + 1
+        grown.memory = layout.memory_with_rank(self.memory, rank)
+        return grown
+
+    @property
+    def n_trials(self) -> int:
+        """Examples seen."""
+        return int(self.model.counters[layout.TRIALS])
+
+    @property
+    def n_updates(self) -> int:
+        """Examples that moved the parameters."""
+        return int(self.model.counters[layout.UPDATES])
+
+    @property
+    def weights(self) -> Floats:
+        """The weights it predicts with: the average of all iterates, or the last one."""
+        model = self.model
+        if model.average_correction.size == 0 or self.n_trials == 0:
+            return model.weights.copy()
+        return model.weights - model.average_correction[model.edges.size :] / self.n_trials
+
+    @property
+    def thresholds(self) -> Floats:
+        """The sorted thresholds it predicts with."""
+        model = self.model
+        if model.average_correction.size == 0 or self.n_trials == 0:
+            return model.edges[1:-1].copy()
+        average = (
+            model.edges[1:-1] - model.average_correction[1 : model.edges.size - 1] / self.n_trials
+        )
+        # an average of sorted thresholds is sorted, up to its own rounding
+        return np.maximum.accumulate(average)
