@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numbers
+import operator
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, NamedTuple, Self
@@ -68,15 +69,26 @@ class BaseOrdinal(ClassifierMixin, BaseEstimator):
 
     def _checked(self, X: Any, *, reset: bool) -> Any:
         """X as a float matrix; NaN and infinity are found by the walk, not by another read."""
+        if not reset and self._needs_no_check(X):
+            return X
         refuse_text_columns(X)
         return validate_data(
             self, X, reset=reset, accept_sparse="csr", dtype=FLOATS, ensure_all_finite=False
         )
 
+    def _needs_no_check(self, X: Any) -> bool:
+        """Whether scikit-learn would return X as it is; its check costs more than a row's step."""
+        return (
+            type(X) is np.ndarray
+            and X.dtype in FLOATS
+            and X.shape[1:] == (self.n_features_in_,)
+            and X.shape[0] > 0
+            and not hasattr(self, "feature_names_in_")
+        )
+
     def _ends(
         self, X: Any, labels: Labels, classes: NDArray[Any], sample_weight: Any
     ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64] | None]:
-        check_consistent_length(X, labels.lower)
         lower, upper = encode_interval(labels.lower, labels.upper, classes)
         if sample_weight is None:
             return lower, upper, None
@@ -204,6 +216,11 @@ class OrdinalEstimator(BaseOrdinal):
     """Base of the online estimators."""
 
     shuffle: bool
+    _parameter_names: tuple[str, ...]
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        cls._parameter_names = tuple(cls._get_param_names())
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Learn from scratch in ``max_iter`` passes over the rows.
@@ -261,13 +278,23 @@ class OrdinalEstimator(BaseOrdinal):
             idle = sample_weight is not None and not np.any(np.asarray(sample_weight))
             lower, upper, weight = self._ends(X, labels, order, None if idle else sample_weight)
             weight = check_weights(sample_weight, X.shape[0]) if idle else weight
-            as_set = self._make_learner(X.shape[1], order.size)
-            learner = as_set if first else self.learner_
+            shape = X.shape[1], order.size
+            learner = self._make_learner(*shape) if first else self.learner_
             examples = learner.examples(X, lower, upper, weight)
             with learner.unchanged_on_error():
-                learner.go_on_by(as_set)  # parameters may have been set anew
+                if not first and not self._as_last_learned():
+                    learner.go_on_by(self._make_learner(*shape))
                 learner.learn(examples, feature_names=self._names())
+            self._learned_with = self._parameters()
             return self.from_learner(learner, order, n_iter=1) if first else self
+
+    def _parameters(self) -> list[Any]:
+        return [vars(self)[name] for name in self._parameter_names]
+
+    def _as_last_learned(self) -> bool:
+        """Whether no parameter has been set anew since ``partial_fit`` last learned."""
+        before = getattr(self, "_learned_with", None)
+        return before is not None and all(map(operator.is_, before, self._parameters()))
 
     def _classes_for_partial_fit(self, labels: Labels, given: Any, first: bool) -> NDArray[Any]:
         if first:

@@ -109,11 +109,11 @@ class KernelLearner(WalkingLearner):
 
     @memory.setter
     def memory(self, memory: Floats) -> None:
-        head, rest = np.split(memory, [layout.head_size(memory)])
-        n_support = rest.size // (N_PARTS + self.support.width)
-        known, rows = np.split(rest, [N_PARTS * n_support])
-        self._head = head.copy()
-        self.support.fill(known.reshape(N_PARTS, n_support), rows.reshape(-1, self.support.width))
+        size, width = layout.head_size(memory), self.support.width
+        rest = memory[size:]
+        n_known = N_PARTS * (rest.size // (N_PARTS + width))
+        self._head = memory[:size].copy()
+        self.support.fill(rest[:n_known].reshape(N_PARTS, -1), rest[n_known:].reshape(-1, width))
 
     @property
     def model(self) -> layout.Model:
