@@ -2,6 +2,7 @@
 
 import pytest
 
+import bench_against
 import bench_batch
 import bench_compile
 import bench_dask
@@ -39,6 +40,18 @@ def test_the_comparison_of_kernels_runs_and_draws(monkeypatch, tmp_path):
     assert text.count("\n| ") == len(found["ring"]) + 1 >= 9
     compare_kernels.draw(found, tmp_path / "images" / "kernels.png")
     assert (tmp_path / "images" / "kernels.png").stat().st_size < 200_000
+
+
+def test_a_comparison_with_another_commit_takes_the_rows_that_both_have(tmp_path, monkeypatch):
+    for name, first, second in (("then", 2.0, 4.0), ("now", 3.0, 8.0)):
+        (tmp_path / name / "benchmarks").mkdir(parents=True)
+        rows = [f"| a (7 ns): time | {first} | ≤ 4 × | reached |"]
+        rows += [f"| b: faster | {second} | ≥ 5 × | NOT reached |", f"| {name} | 1.0 | ≤ 1 s | |"]
+        (tmp_path / name / "benchmarks" / "bench.py").write_text(f"print({chr(10).join(rows)!r})")
+    monkeypatch.setattr(bench_against, "HERE", tmp_path / "now" / "benchmarks")
+    found = bench_against.compare(tmp_path / "then", ["bench.py"], turns=2)
+    assert sorted(found) == [("a: time", 1.5, [1.5, 1.5]), ("b: faster", 0.5, [0.5, 0.5])]
+    assert "| a: time | 1.50 (1.50 to 1.50) | slower |" in bench_against.report("then", found)
 
 
 def test_the_benchmark_of_compiling_runs():

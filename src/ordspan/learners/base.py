@@ -229,8 +229,8 @@ class Learner(State):
         low, high = check_ranks(lower, lower if upper is None else upper, self.n_classes)
         if low.size != matrix.shape[0]:
             raise ValueError(
-                f"inconsistent numbers of samples: X has {matrix.shape[0]} rows, but there are "
-                f"{low.size} labels"
+                "Found input variables with inconsistent numbers of samples: X has "
+                f"{matrix.shape[0]} rows, but there are {low.size} labels"
             )
         weight = NO_WEIGHTS if sample_weight is None else check_weights(sample_weight, low.size)
         return Examples(matrix, low, high, weight)
