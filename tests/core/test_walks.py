@@ -190,7 +190,7 @@ def test_a_view_names_every_part_of_the_memory_once(form, average):
     assert (model.rule, model.C, model.balanced) == (layout.CAPPED, 0.25, False)
     assert model.edges.tolist() == [-inf, 0, 0, 0, inf]
     parts = [model.weights, model.edges, model.average_correction, model.counters]
-    assert [p.size for p in parts] == [3, 5, 8 if average else 0, 4]
+    assert [p.size for p in parts] == [3, 5, 8 if average else 0, 5]
     for number, part in enumerate(parts, start=1):
         part[:] = number
     assert [np.count_nonzero(memory[5:] == n) for n in (1, 2, 3, 4)] == [p.size for p in parts]

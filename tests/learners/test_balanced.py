@@ -5,7 +5,8 @@ import pytest
 import quadprog
 import scipy.sparse as sp
 
-from ordspan.core.memory import LOG_COUNT, LOG_SUM
+from ordspan.core.exact import EVERY_ROW, SELDOM
+from ordspan.core.memory import LOG_COUNT, LOG_SUM, SCALE
 from ordspan.learners import LinearLearner
 
 VARIANTS = ("PA", "PA-I", "PA-II")
@@ -127,6 +128,19 @@ def test_the_average_of_balanced_steps_is_the_mean_of_the_iterates():
             kept.append(part)
     np.testing.assert_allclose(learner.weights, np.mean(weights, axis=0), rtol=1e-9, atol=1e-12)
     np.testing.assert_allclose(learner.thresholds, np.mean(thresholds, axis=0), rtol=1e-9)
+
+
+def test_the_scale_is_the_geometric_mean_of_corrected_rows_later_of_one_in_sixteen():
+    X, lower, upper = stream(n=3000)
+    X[5] = 0.0  # has no length to count
+    learner, logs = LinearLearner(6, 5, "PA-I", 0.3, balanced=True), []
+    for x, low, high in zip(X, lower.tolist(), upper.tolist(), strict=True):
+        number = learner.n_updates
+        learner.learn_one(x, low, high)
+        if x.any() and learner.n_updates > number and (number < EVERY_ROW or number % SELDOM == 0):
+            logs.append(np.log(x @ x))
+        assert learner.model.counters[SCALE] == pytest.approx(np.exp(np.mean(logs or [0.0])))
+    assert EVERY_ROW < len(logs) < learner.n_updates / 2
 
 
 def test_balanced_steps_do_not_depend_on_the_unit_of_the_features():

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from examples import graded
 
+from ordspan.core.memory import LOG_COUNT, LOG_SUM, SCALE, model_of
 from ordspan.learners import LinearLearner, MulticlassPALearner, PerceptronLearner, PRankLearner
 from ordspan.learners.mixing import mix
 
@@ -96,24 +97,25 @@ def test_what_balancing_gathers_adds_up():
     before = make().restore(start).model.counters
     mixed = make().restore(mix(start, [one.memory for one in learners], shares()))
     gained = sum(one.model.counters - before for one in learners)
-    np.testing.assert_allclose(mixed.model.counters, before + gained, rtol=1e-12)
+    summed = before + gained
+    np.testing.assert_allclose(mixed.model.counters[:SCALE], summed[:SCALE], rtol=1e-12)
+    scale = np.exp(summed[LOG_SUM] / summed[LOG_COUNT])
+    assert mixed.model.counters[SCALE] == pytest.approx(scale)
 
 
 def test_mixed_thresholds_stay_sorted_to_the_bit():
     """Also where neighbours are equal or one rounding apart, and shares are awkward."""
     rng = np.random.default_rng(0)
-    inner = slice(10, 17)
-
     def some_learner(base):
         memory = LinearLearner(1, 8).memory
         steps = rng.choice([0.0, np.spacing(abs(base)), 1e-3], size=7)
-        memory[inner] = np.maximum.accumulate(base + np.cumsum(steps))
+        model_of(memory).edges[1:-1] = np.maximum.accumulate(base + np.cumsum(steps))
         return memory
 
     for _ in range(2000):
         start, *ends = (some_learner(b) for b in rng.standard_normal(rng.integers(3, 9)) * 10)
         share = rng.dirichlet(np.full(len(ends), 0.3))
-        mixed = mix(start, ends, share.tolist())
-        assert (np.diff(mixed[inner]) >= 0).all()
-        assert mixed[9] == -np.inf
-        assert mixed[17] == np.inf
+        edges = model_of(mix(start, ends, share.tolist())).edges
+        assert (np.diff(edges[1:-1]) >= 0).all()
+        assert edges[0] == -np.inf
+        assert edges[-1] == np.inf

@@ -10,11 +10,23 @@ from math import exp, inf, log
 import numpy as np
 
 from ordspan.core.compiling import compiled
-from ordspan.core.memory import CAPPED, LOG_COUNT, LOG_SUM, SCA_CAPPED, SCA_SOFT, SOFT
+from ordspan.core.memory import (
+    CAPPED,
+    LOG_COUNT,
+    LOG_SUM,
+    SCA_CAPPED,
+    SCA_SOFT,
+    SCALE,
+    SOFT,
+    UPDATES,
+)
 from ordspan.core.rows import MIN_SQ_NORM
 
 MIN_C = 1e-300
 """A smaller C counts as this one, whose reciprocal is still finite."""
+
+EVERY_ROW, SELDOM = 256, 16
+"""Balancing gathers each of the first corrected rows, and later one in so many, a power of 2."""
 
 WIDE = 8
 """With more violated thresholds than this, start the search near the label, not at the score."""
@@ -187,12 +199,18 @@ def exact_step(edges, correction, age, score, sq_norm, lower, upper, softness, c
 
 
 @compiled
-def logs_with(counters, sq_norm):
-    """Sum and number of the logarithms of squared norms, the given one counted in if not zero."""
-    log_sum, log_count = counters[LOG_SUM], counters[LOG_COUNT]
-    if sq_norm < MIN_SQ_NORM:
-        return log_sum, log_count
-    return log_sum + log(sq_norm), log_count + 1.0
+def gathered_scale(counters, sq_norm):
+    """Sum and number of logarithms of squared norms, and their geometric mean, with a new row.
+
+    Every one of the first rows counts, and later one in so many: a logarithm and an exponential for
+    each would take half as long as a short row's step. A row of zeros does not count.
+    """
+    log_sum, log_count, scale = counters[LOG_SUM], counters[LOG_COUNT], counters[SCALE]
+    number = np.int64(counters[UPDATES])
+    if sq_norm < MIN_SQ_NORM or (number >= EVERY_ROW and number & (SELDOM - 1)):
+        return log_sum, log_count, scale
+    log_sum, log_count = log_sum + log(sq_norm), log_count + 1.0
+    return log_sum, log_count, exp(log_sum / log_count)
 
 
 @compiled(inline="always")
@@ -201,16 +219,14 @@ def step(model, age, C, score, sq_norm, lower, upper):
 
     Balanced, it minimises 1/2 |dw|^2 + |dtheta|^2 / (2 v) + the variant's loss. Divided by v that
     is the plain problem with squared norm s / v and C v, whose pull is v times too large. v is the
-    geometric mean of s over the violated trials, one number for all thresholds, so their order
-    holds as before: thresholds move as far as scores do, however long the rows are.
+    geometric mean of s over violated trials, one number for all thresholds, so their order holds
+    as before: thresholds move as far as scores do, however long the rows are.
     """
     if satisfied(model.edges, score, lower, upper):
         return 0.0, False, True
-    scale, inverse = 1.0, 1.0  # v and 1 / v
-    log_sum, log_count = 0.0, 0.0
+    log_sum, log_count, scale, inverse = 0.0, 0.0, 1.0, 1.0  # the last two are v and 1 / v
     if model.balanced:
-        log_sum, log_count = logs_with(model.counters, sq_norm)
-        scale = exp(log_sum / log_count) if log_count > 0.0 else 1.0
+        log_sum, log_count, scale = gathered_scale(model.counters, sq_norm)
         inverse = 1.0 / scale
         sq_norm = sq_norm if sq_norm >= MIN_SQ_NORM else 0.0
     softness, cap = limits(model.rule, C * scale)
@@ -220,4 +236,5 @@ def step(model, age, C, score, sq_norm, lower, upper):
     )
     if finite:
         model.counters[LOG_SUM], model.counters[LOG_COUNT] = log_sum, log_count
+        model.counters[SCALE] = scale
     return pull * inverse, moved, finite

@@ -8,7 +8,7 @@ and a copy of it is all it takes to go back.
 i = 1..K-1, ``edges[0]`` is minus infinity and ``edges[K]`` plus infinity. Ranks are 1..K.
 """
 
-from math import inf
+from math import exp, inf
 from typing import NamedTuple
 
 import numpy as np
@@ -25,13 +25,12 @@ NEW_BAND = 1.0
 RULE, C, N_CLASSES, AVERAGING, BALANCED = range(5)
 SETTINGS, SHAPE = slice(RULE, BALANCED + 1), slice(N_CLASSES, BALANCED + 1)
 
-N_COUNTERS = 4
-TRIALS, UPDATES, LOG_SUM, LOG_COUNT = range(N_COUNTERS)
-"""Counters: examples seen, those that moved something, and the sum and number of the logarithms
-that balancing takes the mean of."""
+N_COUNTERS = 5
+TRIALS, UPDATES, LOG_SUM, LOG_COUNT, SCALE = range(N_COUNTERS)
+"""Counters: examples seen, those that moved something, the sum and number of the logarithms that
+balancing gathers, and the exponential of their mean."""
 
 HEADER = BALANCED + 1 + N_COUNTERS
-COUNTERS = slice(HEADER - N_COUNTERS, HEADER)
 
 Floats = NDArray[np.float64]
 
@@ -56,6 +55,7 @@ def new_memory(
     edges, weights = n_classes + 1, n_features * n_vectors
     memory = np.zeros(HEADER + edges + weights + (edges + weights) * average)
     memory[SETTINGS] = rule, C, n_classes, average, balanced
+    memory[HEADER - N_COUNTERS + SCALE] = 1.0
     memory[HEADER], memory[HEADER + n_classes] = -inf, inf
     return memory
 
@@ -126,6 +126,14 @@ def take_rule(memory: Floats, other: Floats) -> None:
 def updates_of(memory: Floats) -> float:
     """Examples that moved something."""
     return float(model_of(memory).counters[UPDATES])
+
+
+def add_counters(memory: Floats, before: Floats, after: Floats) -> None:
+    """Count in what another learner has counted between two of its memories."""
+    counters = model_of(memory).counters
+    counters[:SCALE] += (model_of(after).counters - model_of(before).counters)[:SCALE]
+    if counters[LOG_COUNT] > 0.0:
+        counters[SCALE] = exp(counters[LOG_SUM] / counters[LOG_COUNT])
 
 
 class Places(NamedTuple):

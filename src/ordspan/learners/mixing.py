@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ordspan.core.memory import COUNTERS, TRIALS, Floats, model_of, places
+from ordspan.core.memory import TRIALS, Floats, add_counters, model_of, places
 
 
 def mix(start: Floats, ends: Sequence[Floats], shares: Sequence[float]) -> Floats:
@@ -42,7 +42,7 @@ def mix(start: Floats, ends: Sequence[Floats], shares: Sequence[float]) -> Float
         return ends[0].copy()
     mixed = start.copy()
     for end in ends:
-        mixed[COUNTERS] += end[COUNTERS] - start[COUNTERS]
+        add_counters(mixed, start, end)
     parameters, corrections = places(start)
     mixed[parameters] = 0.0
     for end, share in zip(ends, shares, strict=True):
