@@ -106,6 +106,7 @@ def test_what_balancing_gathers_adds_up():
 def test_mixed_thresholds_stay_sorted_to_the_bit():
     """Also where neighbours are equal or one rounding apart, and shares are awkward."""
     rng = np.random.default_rng(0)
+
     def some_learner(base):
         memory = LinearLearner(1, 8).memory
         steps = rng.choice([0.0, np.spacing(abs(base)), 1e-3], size=7)
