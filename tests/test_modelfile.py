@@ -169,3 +169,10 @@ def test_a_kernel_set_to_scale_keeps_the_gamma_it_found(tmp_path):
         one.partial_fit(9.0 * X, Y)
         assert one.gamma_ == pytest.approx(1 / (4 * np.var(3.0 * X)))
     np.testing.assert_array_equal(loaded.learner_.memory, model.learner_.memory)
+
+
+def test_a_kernel_set_anew_after_learning_is_not_saved_as_if_learned(tmp_path):
+    model = KernelOrdinalPA(random_state=0).fit(X, Y).set_params(kernel="linear")
+    with pytest.raises(ValueError, match="not those that it learned with; set them back"):
+        save(model, tmp_path / "model")
+    save(model.set_params(kernel="rbf", C=2.0), tmp_path / "model")

@@ -141,6 +141,12 @@ def described(model: Any) -> dict[str, Any]:
             "save its last step and keep the transformers with their own tools)"
         )
     check_is_fitted(model)
+    as_set = model._make_learner(model.n_features_in_, model.classes_.size)
+    if not model.learner_.same_space(as_set):
+        raise ValueError(
+            f"{as_set.fixed} of the model are not those that it learned with; set them back, or "
+            "call fit before save"
+        )
     names = getattr(model, "feature_names_in_", None)
     return {
         "format": FORMAT_VERSION,
@@ -175,7 +181,7 @@ def _estimator(header: dict[str, Any], memory: NDArray[Any], name: str) -> Any:
     vars(model).update(fitted)  # a learner may need them
     learner = model._make_learner(header["n_features"], classes.size)
     # taken over whole: parameters may have been set anew since the model last learned
-    learner.memory = memory
+    learner.take_over(memory)
     return model.from_learner(
         learner, classes, n_iter=header["n_iter"], feature_names=header["feature_names"]
     )

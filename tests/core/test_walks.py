@@ -47,12 +47,7 @@ def memory_for(name, n_features, n_classes, C=0.5, average=False):
 
 def walks_of(memory):
     """The walks compiled for the rule of a memory."""
-    rule = model_of(memory).rule
-    if rule >= layout.PERCEPTRON:
-        return walks.VECTORS
-    if rule == layout.PRANK:
-        return walks.PRANK
-    return walks.SCA if rule >= layout.SCA_HARD else walks.EXACT
+    return walks.walks_for(model_of(memory).rule)
 
 
 as_both = pytest.mark.parametrize(
@@ -64,10 +59,9 @@ def parameters(memory):
     """Weights and thresholds of the memory, averaged if it averages."""
     model = model_of(memory)
     weights, theta = model.weights.copy(), model.edges[1:-1].copy()
-    if model.average_correction.size:
-        correction = model.average_correction / model.counters[TRIALS]
-        weights -= correction[model.edges.size :]
-        theta -= correction[1 : model.edges.size - 1]
+    if model.edge_correction.size:
+        weights -= model.weight_correction / model.counters[TRIALS]
+        theta -= model.edge_correction[1:-1] / model.counters[TRIALS]
     return weights, theta
 
 
@@ -189,11 +183,12 @@ def test_a_view_names_every_part_of_the_memory_once(form, average):
     model = form(layout.view)(memory)
     assert (model.rule, model.C, model.balanced) == (layout.CAPPED, 0.25, False)
     assert model.edges.tolist() == [-inf, 0, 0, 0, inf]
-    parts = [model.weights, model.edges, model.average_correction, model.counters]
-    assert [p.size for p in parts] == [3, 5, 8 if average else 0, 5]
+    corrections = [model.edge_correction, model.weight_correction]
+    parts = [model.weights, model.edges, *corrections, model.counters]
+    assert [p.size for p in parts] == [3, 5, 5 * average, 3 * average, 5]
     for number, part in enumerate(parts, start=1):
         part[:] = number
-    assert [np.count_nonzero(memory[5:] == n) for n in (1, 2, 3, 4)] == [p.size for p in parts]
+    assert [np.count_nonzero(memory[5:] == n) for n in range(1, 6)] == [p.size for p in parts]
 
 
 @pytest.mark.parametrize(

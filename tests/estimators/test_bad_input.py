@@ -19,7 +19,11 @@ def with_value(value, row=17, column=2):
 
 
 def state(model):
-    return {name: value for name, value in vars(model).items() if name != "_learner"}
+    return {
+        name: value
+        for name, value in vars(model).items()
+        if not name.startswith(("learner", "_learned"))
+    }
 
 
 BAD_ROWS = [

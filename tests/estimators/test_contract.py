@@ -1,6 +1,7 @@
 """The scikit-learn contract: its own checks, its tools, the containers users come with."""
 
 import pickle
+from copy import copy
 
 import numpy as np
 import pandas as pd
@@ -14,7 +15,8 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from ordspan import OrdinalPA, OrdinalSVM
+from ordspan import OrdinalPA, OrdinalSVM, load, save
+from ordspan.core.memory import CAPPED
 
 EXACT_SVM = OrdinalSVM(loss="hinge", tol=1e-12, max_iter=100_000)
 SVMS = [OrdinalSVM(), EXACT_SVM]
@@ -81,11 +83,11 @@ def test_frames_lists_and_sparse_rows_give_the_model_of_the_array(kind):
 def test_a_clone_and_a_pickle_are_the_same_model(estimator):
     X, y, _ = graded()
     fitted = clone(estimator).fit(X, y)
-    copy = pickle.loads(pickle.dumps(fitted))
-    np.testing.assert_array_equal(copy.predict(X), fitted.predict(X))
+    twin = pickle.loads(pickle.dumps(fitted))
+    np.testing.assert_array_equal(twin.predict(X), fitted.predict(X))
     fitted.partial_fit(X, y)
-    copy.partial_fit(X, y)
-    np.testing.assert_array_equal(copy.learner_.memory, fitted.learner_.memory)
+    twin.partial_fit(X, y)
+    np.testing.assert_array_equal(twin.learner_.memory, fitted.learner_.memory)
     assert type(estimator).__name__ in fitted._repr_html_()
 
 
@@ -213,3 +215,36 @@ def test_numbers_with_an_open_end_are_numbers_and_raise_no_alarm():
     model = OrdinalPA(random_state=0).fit(X, [[None, 2], [3, 4], [1, None], [2, 2]])
     assert model.classes_.tolist() == [1, 2, 3, 4]
     assert model.classes_.dtype.kind == "i"
+
+
+def test_a_parameter_set_back_counts_even_after_a_fit_in_between():
+    X, y, _ = graded()
+    model = OrdinalPA("PA-I", random_state=0).partial_fit(X, y, classes=[1, 2, 3, 4])
+    model.set_params(variant="PA").fit(X, y)
+    model.set_params(variant="PA-I").partial_fit(X, y)
+    fresh = OrdinalPA("PA", random_state=0).fit(X, y).set_params(variant="PA-I").partial_fit(X, y)
+    np.testing.assert_array_equal(model.learner_.memory, fresh.learner_.memory)
+    assert model.learner_.model.rule == CAPPED
+
+
+def test_a_solver_set_anew_takes_over_and_is_kept_in_the_file(tmp_path):
+    X, y, _ = graded()
+    classes = [1, 2, 3, 4]
+    model = OrdinalPA("PA", balanced=False).partial_fit(X, y, classes=classes)
+    exact = copy(model).partial_fit(X, y)
+    printed = copy(model).set_params(solver="sca").partial_fit(X, y)
+    assert not np.allclose(printed.coef_, exact.coef_)
+    save(printed, tmp_path / "model")
+    loaded = load(tmp_path / "model")
+    for one in (printed, loaded):
+        one.partial_fit(X, y)
+    np.testing.assert_array_equal(loaded.learner_.memory, printed.learner_.memory)
+
+
+@pytest.mark.parametrize("estimator", ESTIMATORS)
+def test_a_copy_learns_on_its_own(estimator):
+    X, y, _ = graded()
+    model = clone(estimator).fit(X, y)
+    before = model.learner_.memory.copy()
+    copy(model).partial_fit(X, y)
+    np.testing.assert_array_equal(model.learner_.memory, before)

@@ -74,7 +74,17 @@ def test_gamma_is_found_as_svc_finds_it(form):
     for gamma in ("scale", "auto", 0.3):
         model = KernelOrdinalPA(gamma=gamma).fit(form(X), Y)
         assert model.gamma_ == pytest.approx(SVC(gamma=gamma).fit(form(X), Y)._gamma, rel=1e-12)
-    assert KernelOrdinalPA().fit(np.ones((4, 2)), [1, 2, 1, 2]).gamma_ == 1.0
+    alike = np.ones((4, 2)), [1, 2, 1, 2]
+    assert KernelOrdinalPA(gamma="scale").fit(*alike).gamma_ == 1.0
+    assert KernelOrdinalPA().fit(*alike).gamma_ == 0.25  # as for standardised features
+
+
+def test_a_gamma_set_anew_is_refused_until_the_next_fit():
+    model = KernelOrdinalPA(gamma=0.5).fit(X, Y)
+    for gamma in ("scale", "distance", 0.7):
+        with pytest.raises(ValueError, match="cannot change while learning goes on"):
+            model.set_params(gamma=gamma).partial_fit(X, Y)
+    assert model.set_params(gamma="scale").fit(X, Y).partial_fit(X, Y).gamma_ != 0.5
 
 
 @pytest.mark.parametrize("form", [np.asarray, sp.csr_array])

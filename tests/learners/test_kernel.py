@@ -623,3 +623,52 @@ def test_one_example_is_checked_like_many():
         _ = learner.weights
     with pytest.raises(AttributeError, match="precomputed"):
         _ = learner.support_numbers
+
+
+def test_one_example_in_another_byte_order_or_with_float_ranks_is_the_same():
+    learners = [make() for _ in range(3)]
+    x, columns = np.array([1.0, 2.0, 3.0]), np.arange(3)
+    learners[0].learn_one(x, 2)
+    learners[1].learn_one(x.astype(">f8"), 2.0, np.float64(2))
+    learners[2].learn_sparse(x.astype(">f8"), columns.astype(">i8"), 2, 2)
+    for other in learners[1:]:
+        np.testing.assert_array_equal(other.memory, learners[0].memory)
+    csr = sp.csr_array(x[None])
+    csr.indices = csr.indices.astype(">i4")
+    learners[1].learn_many(csr, [2])
+    learners[0].learn_many(x[None], [2])
+    np.testing.assert_allclose(learners[1].memory, learners[0].memory, rtol=1e-12)
+    with pytest.raises(ValueError, match="not an interval"):
+        learners[0].learn_one(x, np.nan)
+    with pytest.raises(TypeError, match="ranks must be whole numbers, got lower=None"):
+        learners[0].learn_one(x, None)
+
+
+def test_a_kernel_that_raises_half_way_leaves_the_learner_as_it_was(data):
+    X, lower, upper = data
+    calls, limit = [], [10**9]
+
+    def moody(A, B):
+        calls.append(1)
+        if len(calls) > limit[0]:
+            raise RuntimeError("no more")
+        return product(A, B)
+
+    learner = make(moody, budget=3)
+    learner.learn_many(X[:20], lower[:20], upper[:20])
+    before, wrong = learner.memory.tobytes(), 1 if learner.predict_one(X[20]) > 1 else K
+    for limit[0] in range(3):  # the step takes two calls, the budget a third
+        calls.clear()
+        with pytest.raises(RuntimeError):
+            learner.learn_one(X[20], wrong)
+        assert learner.memory.tobytes() == before
+
+
+def test_a_learner_in_dual_form_does_not_grow(data):
+    learner = make()
+    learner.learn_many(*data)
+    before = learner.memory.tobytes()
+    for grow in (lambda: learner.widened(D + 1), lambda: learner.with_rank(1)):
+        with pytest.raises(ValueError, match="cannot get more features or ranks"):
+            grow()
+    assert learner.memory.tobytes() == before

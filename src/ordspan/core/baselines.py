@@ -33,7 +33,7 @@ def prank_step(edges, correction, age, score, lower, upper, size):
 @compiled(inline="always")
 def step(model, age, C, score, sq_norm, lower, upper):
     """One trial's move of the thresholds; pull on the row, moved, finite."""
-    return prank_step(model.edges, model.average_correction, age, score, lower, upper, C)
+    return prank_step(model.edges, model.edge_correction, age, score, lower, upper, C)
 
 
 @compiled

@@ -16,7 +16,7 @@ FAST = {"reassoc", "contract", "nsz"}
 
 def digest_of(folder: Path) -> str:
     """Digest of all Python files of a folder; empty where there are none, as in a zip archive."""
-    files = sorted(folder.glob("*.py"))
+    files = sorted(file for file in folder.glob("*.py") if file.name[0] != ".")
     parts = [file.name.encode() + sha256(file.read_bytes()).digest() for file in files]
     return sha256(b"".join(parts)).hexdigest() if parts else ""
 
@@ -38,7 +38,9 @@ def compiled(function=None, **options):
         return partial(compiled, **options)
     defaults = {"cache": True, "nogil": True, "no_cfunc_wrapper": True}
     dispatcher = njit(**{**defaults, **options})(function)
-    if SOURCE_STAMP and hasattr(dispatcher, "_cache"):  # without the compiler there is no cache
+    if dispatcher is function:  # NUMBA_DISABLE_JIT is set
+        function.py_func = function
+    elif SOURCE_STAMP:
         dispatcher._cache._cache_file._source_stamp = SOURCE_STAMP
     return dispatcher
 

@@ -48,7 +48,7 @@ def support_step(model, vectors, dual, n_support, row, square, values, norm, C, 
         return -1
     if C <= 0.0:
         return n_support
-    edges, correction = model.edges, model.average_correction
+    edges, correction = model.edges, model.edge_correction
     age = model.counters[TRIALS] if correction.size > 0 else 0.0
     softness, cap = limits(model.rule, C)
     pull, moved, finite = exact_step(
@@ -66,7 +66,7 @@ def support_step(model, vectors, dual, n_support, row, square, values, norm, C, 
 @compiled(inline="always")
 def rank_support(model, dual, n_support, values, guess):
     """Rank of a row whose kernel values are known, by the average if there is one."""
-    edges, correction, trials = model.edges, model.average_correction, model.counters[TRIALS]
+    edges, correction, trials = model.edges, model.edge_correction, model.counters[TRIALS]
     score = weighted_sum(dual[COEF], values, n_support)
     if correction.size == 0 or trials == 0.0:
         return rank_near(edges, score, guess)
@@ -107,7 +107,7 @@ def walk_support(memory, vectors, dual, scratch, n_support, kernel, budget, rows
         if after < 0:
             return t, i, n_support
         if budget is not None and after > n_support:
-            trials = model.counters[TRIALS] if model.average_correction.size > 0 else 0.0
+            trials = model.counters[TRIALS] if model.edge_correction.size > 0 else 0.0
             after = keep_budget(kernel, budget, vectors, dual, after, row, values, scratch, trials)
         n_support = after
     return lower.size, -1, n_support

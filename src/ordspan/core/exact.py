@@ -230,7 +230,7 @@ def step(model, age, C, score, sq_norm, lower, upper):
         inverse = 1.0 / scale
         sq_norm = sq_norm if sq_norm >= MIN_SQ_NORM else 0.0
     softness, cap = limits(model.rule, C * scale)
-    edges, correction = model.edges, model.average_correction
+    edges, correction = model.edges, model.edge_correction
     pull, moved, finite = exact_step(
         edges, correction, age, score, sq_norm * inverse, lower, upper, softness, cap
     )

@@ -40,7 +40,8 @@ class Model(NamedTuple):
 
     weights: Floats  # (d,); with one vector per class all K of them, one after the other, (K * d,)
     edges: Floats  # (K + 1,)
-    average_correction: Floats  # (K + 1 + d,): trials * (last - average); empty without averaging
+    edge_correction: Floats  # (K + 1,): trials * (last - average); empty without averaging
+    weight_correction: Floats  # the same of the weights
     counters: Floats  # (N_COUNTERS,)
     rule: int
     C: float  # the step size of PRank and the perceptron
@@ -85,10 +86,13 @@ def view(memory):
     """The parts of a learner's memory by name; writing to them writes to the memory."""
     weights_at = HEADER + np.int64(memory[N_CLASSES]) + 1
     correction_at = weights_at + n_weights(memory)
+    averages = memory[AVERAGING] > 0.0
+    middle = correction_at + weights_at - HEADER if averages else memory.size
     return Model(
         memory[weights_at:correction_at],
         memory[HEADER:weights_at],
-        memory[correction_at:],
+        memory[correction_at:middle],
+        memory[middle:],
         memory[HEADER - N_COUNTERS : HEADER],
         np.int64(memory[RULE]),
         memory[C],
@@ -148,9 +152,7 @@ def places(memory: Floats) -> Places:
     model = model_of(memory)
     size = model.edges.size + model.weights.size
     parameters = HEADER + np.delete(np.arange(size), [0, model.edges.size - 1])
-    return Places(
-        parameters, parameters + size if model.average_correction.size else parameters[:0]
-    )
+    return Places(parameters, parameters + size if model.edge_correction.size else parameters[:0])
 
 
 def widened_memory(memory: Floats, n_features: int) -> Floats:
@@ -161,7 +163,7 @@ def widened_memory(memory: Floats, n_features: int) -> Floats:
     first = memory.reshape(-1, memory.shape[-1])[0]  # a committee has one row a member
     model, width = model_of(first), row_width.py_func(first)
     vector_ends = HEADER + model.edges.size + np.arange(width, model.weights.size + 1, width)
-    ends = [*vector_ends, memory.shape[-1]] if model.average_correction.size else vector_ends
+    ends = [*vector_ends, memory.shape[-1]] if model.edge_correction.size else vector_ends
     return np.insert(memory, np.repeat(ends, n_features - width), 0.0, axis=-1)
 
 

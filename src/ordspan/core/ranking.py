@@ -30,8 +30,8 @@ def rank_by_average(edges, correction, trials, score, guess):
 @compiled(inline="always")
 def rank_row(model, score, values, columns, guess):
     """Rank of a row whose score by the last iterate is known, by the average if there is one."""
-    edges, correction, trials = model.edges, model.average_correction, model.counters[TRIALS]
+    edges, correction, trials = model.edges, model.edge_correction, model.counters[TRIALS]
     if correction.size == 0 or trials == 0.0:
         return rank_near(edges, score, guess)
-    score -= dot(correction[edges.size :], values, columns) / trials
+    score -= dot(model.weight_correction, values, columns) / trials
     return rank_by_average(edges, correction, trials, score, guess)

@@ -122,5 +122,5 @@ def step(model, age, C, score, sq_norm, lower, upper):
     """One trial's move of the thresholds; pull on the row, moved, finite."""
     softness, cap = limits(model.rule, C)
     return sca_step(
-        model.edges, model.average_correction, age, score, sq_norm, lower, upper, softness, cap
+        model.edges, model.edge_correction, age, score, sq_norm, lower, upper, softness, cap
     )

@@ -10,8 +10,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ordspan.core import baselines, exact, multiclass, sca
+from ordspan.core import memory as memory_of
 from ordspan.core.compiling import compiled, specialised, without_refcount
-from ordspan.core.memory import N_CLASSES, TRIALS, UPDATES, row_width, view
+from ordspan.core.memory import TRIALS, UPDATES, has_vectors, row_width, view
 from ordspan.core.ranking import rank_row
 from ordspan.core.rows import (
     BAD_LABEL,
@@ -48,15 +49,14 @@ def learn_row(model, scratch, C, values, columns, lower, upper, want_rank):
     rank = rank_row(model, score, values, columns, lower) if want_rank else lower
     if C <= 0.0:
         return rank
-    age = model.counters[TRIALS] if model.average_correction.size > 0 else 0.0
+    age = model.counters[TRIALS] if model.edge_correction.size > 0 else 0.0
     pull, moved, finite = step(model, age, C, score, sq_norm, lower, upper)
     if not finite:
         return BAD_ROW
     if pull != 0.0:
         add_scaled(model.weights, pull, values, columns)
         if age > 0.0:
-            correction = model.average_correction[model.edges.size :]
-            add_scaled(correction, age * pull, values, columns)
+            add_scaled(model.weight_correction, age * pull, values, columns)
     model.counters[TRIALS] += 1.0
     model.counters[UPDATES] += moved
     return rank
@@ -106,9 +106,9 @@ def learn_one(memory, values, columns, lower, upper):
     """One trial straight from Python; the rank predicted before, or why it was refused."""
     if not row_fits(values, columns, row_width(memory)):
         return BAD_WIDTH
-    if not is_label(lower, upper, memory[N_CLASSES]):
-        return BAD_LABEL
     model = view(without_refcount(memory))
+    if not is_label(lower, upper, model.edges.size - 1):
+        return BAD_LABEL
     low, high = np.int64(lower), np.int64(upper)
     return learn_row(model, room_for(model), model.C, values, columns, low, high, True)
 
@@ -154,3 +154,12 @@ EXACT = threshold_walks("EXACT", exact.step)
 SCA = threshold_walks("SCA", sca.step)
 PRANK = threshold_walks("PRANK", baselines.step)
 VECTORS = walks_by("VECTORS", multiclass.learn_row, multiclass.rank_of, multiclass.room_for)
+
+
+def walks_for(rule: int) -> Walks:
+    """The walks compiled for the rule that a memory names."""
+    if has_vectors.py_func(rule):
+        return VECTORS
+    if rule == memory_of.PRANK:
+        return PRANK
+    return SCA if rule >= memory_of.SCA_HARD else EXACT

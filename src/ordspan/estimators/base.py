@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import functools
 import numbers
 import operator
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from copy import deepcopy
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -142,6 +144,13 @@ class BaseOrdinal(ClassifierMixin, BaseEstimator):
         self.learner_ = learner
         return self
 
+    def __copy__(self) -> Self:
+        twin = type(self).__new__(type(self))
+        twin.__dict__.update(vars(self))
+        if self.__sklearn_is_fitted__():
+            twin.learner_ = deepcopy(self.learner_)  # partial_fit changes it in place
+        return twin
+
     def _names(self) -> Any:
         return getattr(self, "feature_names_in_", None)
 
@@ -216,11 +225,6 @@ class OrdinalEstimator(BaseOrdinal):
     """Base of the online estimators."""
 
     shuffle: bool
-    _parameter_names: tuple[str, ...]
-
-    def __init_subclass__(cls, **options: Any) -> None:
-        super().__init_subclass__(**options)
-        cls._parameter_names = tuple(cls._get_param_names())
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Learn from scratch in ``max_iter`` passes over the rows.
@@ -282,19 +286,20 @@ class OrdinalEstimator(BaseOrdinal):
             learner = self._make_learner(*shape) if first else self.learner_
             examples = learner.examples(X, lower, upper, weight)
             with learner.unchanged_on_error():
-                if not first and not self._as_last_learned():
+                if not first and self._set_anew():
                     learner.go_on_by(self._make_learner(*shape))
                 learner.learn(examples, feature_names=self._names())
-            self._learned_with = self._parameters()
+            self._learned_by = [learner, *self._parameters()]
             return self.from_learner(learner, order, n_iter=1) if first else self
 
     def _parameters(self) -> list[Any]:
-        return [vars(self)[name] for name in self._parameter_names]
+        kind: Any = type(self)
+        return [vars(self)[name] for name in parameter_names(kind)]
 
-    def _as_last_learned(self) -> bool:
-        """Whether no parameter has been set anew since ``partial_fit`` last learned."""
-        before = getattr(self, "_learned_with", None)
-        return before is not None and all(map(operator.is_, before, self._parameters()))
+    def _set_anew(self) -> bool:
+        """Whether learner or parameters may be others than when ``partial_fit`` last learned."""
+        before, now = getattr(self, "_learned_by", []), [self.learner_, *self._parameters()]
+        return len(before) != len(now) or not all(map(operator.is_, before, now))
 
     def _classes_for_partial_fit(self, labels: Labels, given: Any, first: bool) -> NDArray[Any]:
         if first:
@@ -317,6 +322,12 @@ class OrdinalEstimator(BaseOrdinal):
         """Number of rows that moved the parameters."""
         check_is_fitted(self)
         return self.learner_.n_updates
+
+
+@functools.cache
+def parameter_names(kind: Any) -> tuple[str, ...]:
+    """Names of the parameters of a class of estimators; scikit-learn takes long to find them."""
+    return tuple(kind._get_param_names())
 
 
 class ThresholdModel(BaseOrdinal):

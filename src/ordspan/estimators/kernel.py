@@ -196,6 +196,8 @@ class KernelOrdinalPA(ThresholdEstimator):
         self.random_state = random_state
 
     def _make_learner(self, n_features: int, n_classes: int) -> KernelLearner:
+        if isinstance(self.gamma, str) and getattr(self, "_gamma_given", self.gamma) != self.gamma:
+            raise ValueError("gamma cannot change while learning goes on; call fit to start anew")
         return KernelLearner(
             n_features,
             n_classes,
@@ -215,6 +217,7 @@ class KernelOrdinalPA(ThresholdEstimator):
         if reset:
             check_kernel(self.kernel)
             self.gamma_ = self._find_gamma(X)
+            self._gamma_given = self.gamma
         return X
 
     def _find_gamma(self, X: Any) -> float:
@@ -226,8 +229,10 @@ class KernelOrdinalPA(ThresholdEstimator):
                 f"gamma must be a number or one of {', '.join(GAMMAS)}, got {self.gamma!r}"
             )
         spread = GAMMAS[self.gamma](X)
-        # rows that are not finite are named by the walk, in words that say where
-        return 1.0 / spread if 0.0 < spread < np.inf else 1.0
+        if 0.0 < spread < np.inf:
+            return 1.0 / spread
+        # one row, or rows that are not finite, which are named by the walk: as if standardised
+        return 1.0 if self.gamma == "scale" else 1.0 / (2.0 * X.shape[1])
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

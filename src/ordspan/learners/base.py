@@ -65,9 +65,7 @@ class Learner(State):
             row = as_row(x)
             if row is not x:  # another byte order
                 return self.learn_one(row, lower, upper)
-            raise TypeError(
-                f"ranks must be whole numbers, got lower={lower!r}, upper={upper!r}"
-            ) from None
+            raise whole_ranks_error(lower, upper) from None
         if rank <= 0:
             self._refuse(rank, x, lower, upper)
         return rank
@@ -343,12 +341,25 @@ class WalkingLearner(Learner):
     def _learn_one(self, values: Any, columns: Any, lower: int, upper: int) -> int:
         if not row_fits.py_func(values, columns, self.n_features):
             return BAD_WIDTH
-        if not is_label.py_func(lower, upper, self.n_classes):
+        try:
+            if not is_label.py_func(lower, upper, self.n_classes):
+                return BAD_LABEL
+        except ValueError:  # not a number
             return BAD_LABEL
-        starts = None if columns is None else np.array([0, values.size])
-        low, high, rank = np.array([lower]), np.array([upper]), np.empty(1, dtype=np.int64)
+        except TypeError:
+            raise whole_ranks_error(lower, upper) from None
+        values, starts = as_row(values), None
+        if columns is not None:
+            columns, starts = np.asarray(columns, dtype=np.int64), np.array([0, values.size])
+        low, high = np.array([int(lower)]), np.array([int(upper)])
+        rank = np.empty(1, dtype=np.int64)
         bad = self._walk(values, columns, starts, low, high, NO_WEIGHTS, NO_ORDER, rank)
         return BAD_ROW if bad >= 0 else int(rank[0])
+
+
+def whole_ranks_error(lower: Any, upper: Any) -> TypeError:
+    """The error for ranks that are no numbers."""
+    return TypeError(f"ranks must be whole numbers, got lower={lower!r}, upper={upper!r}")
 
 
 def rank_among(thresholds: Floats, scores: Floats) -> Ranks:

@@ -80,7 +80,7 @@ def solve(
     C : float
         Weight of the losses.
     loss : {"hinge", "squared_hinge"}
-        Loss of each required threshold.
+        Loss of each required threshold; the hinge is the one of the paper's bounds.
     tol : float
         Relative duality gap to stop at.
     max_iter : int

@@ -19,7 +19,7 @@ Floats = NDArray[np.float64]
 
 
 class RowError(ValueError):
-    """A row that cannot be learned or predicted; the learner is as it was before the call."""
+    """A row that cannot be learned or predicted, because of its values."""
 
 
 def as_row(x: ArrayLike) -> NDArray[Any]:

@@ -9,7 +9,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ordspan.core import memory as layout
-from ordspan.core import walks
 from ordspan.core.baselines import walk_members
 from ordspan.core.labels import Ranks
 from ordspan.core.rows import BAD_ROW
@@ -53,8 +52,6 @@ class AggregateLearner(WalkingLearner):
     array([1, 2])
     """
 
-    walks = walks.PRANK
-
     def __init__(
         self,
         n_features: int,
@@ -78,7 +75,7 @@ class AggregateLearner(WalkingLearner):
     @property
     def model(self) -> layout.Model:
         """Views into the sum of the members, by name."""
-        return layout.model_of(self.memory[0])
+        return layout.model_of(np.atleast_2d(self.memory)[0])
 
     @property
     def weights(self) -> Floats:

@@ -67,6 +67,7 @@ class KernelLearner(WalkingLearner):
     array([-0.5, -0. ])
     """
 
+    can_grow = False
     fixed = "average, kernel, gamma, degree and coef0"
 
     def __init__(
@@ -123,7 +124,8 @@ class KernelLearner(WalkingLearner):
     def _fits(self, memory: Floats) -> bool:
         return layout.same_settings(memory, self._head)
 
-    def _same_space(self, other: State) -> bool:
+    def same_space(self, other: State) -> bool:
+        """Whether the coefficients of two learners mean the same."""
         if not isinstance(other, KernelLearner):
             return False
         mine, theirs = ((one.kernel, one._kernel, one.n_features) for one in (self, other))
@@ -161,7 +163,7 @@ class KernelLearner(WalkingLearner):
     def dual_coef(self) -> Floats:
         """The coefficients it predicts with, (n_support,): averages, or the last ones."""
         coef, correction = self.support.known[[COEF, CORRECTION]]
-        if self.model.average_correction.size == 0 or self.n_trials == 0:
+        if self.model.edge_correction.size == 0 or self.n_trials == 0:
             return coef
         return coef - correction / self.n_trials
 
@@ -177,7 +179,10 @@ class KernelLearner(WalkingLearner):
     def _learn_one(self, values: Any, columns: Any, lower: int, upper: int) -> int:
         if self.kernel == PRECOMPUTED:
             raise ValueError("a precomputed kernel is learned with learn_many, all rows at once")
-        return super()._learn_one(values, columns, lower, upper)
+        if self._python_kernel is None:  # refuses a row before anything has changed
+            return super()._learn_one(values, columns, lower, upper)
+        with self.unchanged_on_error():
+            return super()._learn_one(values, columns, lower, upper)
 
     def _predict_one(self, values: Any, columns: Any) -> int:
         if not row_fits.py_func(values, columns, self.n_features):

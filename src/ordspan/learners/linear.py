@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from ordspan.core import memory, walks
+from ordspan.core import memory
 from ordspan.learners.base import Learner
 from ordspan.learners.checks import DEFAULT_C, check_rule
 
 
 class LinearLearner(Learner):
     """Exact PA, PA-I or PA-II on ranks 1..K: the thin fast path under `OrdinalPA`.
+
+    Its defaults are the paper's algorithm: the last iterate, and steps that are not balanced.
 
     Parameters
     ----------
@@ -55,7 +57,6 @@ class LinearLearner(Learner):
                 f"solver={solver!r} is the search that the paper prints, which is not balanced; "
                 "give balanced=False"
             )
-        self.walks = walks.EXACT if solver == "exact" else walks.SCA
         super().__init__(
             n_features, n_classes, rule=rule, C=float(C), average=average, balanced=bool(balanced)
         )
@@ -81,8 +82,6 @@ class PRankLearner(Learner):
     >>> learner.weights, learner.thresholds
     (array([-2.]), array([1., 1.]))
     """
-
-    walks = walks.PRANK
 
     def __init__(self, n_features: int, n_classes: int) -> None:
         super().__init__(n_features, n_classes, rule=memory.PRANK, C=1.0, average=False)

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ordspan.core import memory, walks
+from ordspan.core import memory
 from ordspan.core.labels import Ranks
 from ordspan.learners.base import Learner, scores_of
 from ordspan.learners.checks import DEFAULT_C, Floats, check_rule
@@ -14,8 +14,6 @@ from ordspan.learners.checks import DEFAULT_C, Floats, check_rule
 
 class VectorLearner(Learner):
     """A learner with one weight vector per class and no thresholds; the highest score wins."""
-
-    walks = walks.VECTORS
 
     @property
     def weights(self) -> Floats:

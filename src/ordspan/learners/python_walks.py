@@ -56,9 +56,10 @@ def keep_budget(
     """`ordspan.core.budget.keep_budget`, where ``values`` are those of row i, learned last."""
     support, model, budget = learner.support, learner.model, learner.budget
     assert budget is not None
-    trials = model.counters[TRIALS] if model.average_correction.size else 0.0
+    trials = model.counters[TRIALS] if model.edge_correction.size else 0.0
     costs = np.empty(values.size)
-    budgets.note_closeness(support.dual, support.size, values, costs)
+    if budget.strategy == budgets.NEAREST:
+        budgets.note_closeness(support.dual, support.size, values, costs)
 
     def dense(number: int) -> Floats:
         return dense_row(rows[:3], learner.n_features, number)[0]

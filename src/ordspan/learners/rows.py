@@ -39,6 +39,9 @@ def as_rows(matrix: Any) -> Any:
         csr = matrix if matrix.format == "csr" else matrix.tocsr()
         if csr.dtype not in FLOATS:
             csr = csr.astype(np.float64)
+        if not (csr.indices.dtype.isnative and csr.indptr.dtype.isnative):
+            csr = csr.copy()
+            csr.indices, csr.indptr = (a.astype(np.int64) for a in (csr.indices, csr.indptr))
         if not csr.has_canonical_format:
             csr = csr.copy()
             csr.sum_duplicates()

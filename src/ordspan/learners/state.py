@@ -11,7 +11,7 @@ import numpy as np
 
 from ordspan.core import memory as layout
 from ordspan.core.memory import Floats
-from ordspan.core.walks import Walks
+from ordspan.core.walks import Walks, walks_for
 
 
 class State:
@@ -47,6 +47,7 @@ class State:
     """
 
     walks: Walks  # compiled for the rule
+    can_grow = True  # whether features and ranks can be added
     fixed = "average and balanced"  # what cannot change while learning goes on
 
     def __init__(
@@ -67,7 +68,18 @@ class State:
         self.n_features = n_features
         self.n_classes = n_classes
         n_weights = n_features if n_weights is None else n_weights
-        self.memory = layout.new_memory(rule, C, n_weights, n_classes, average, balanced)
+        self.take_over(layout.new_memory(rule, C, n_weights, n_classes, average, balanced))
+
+    def take_over(self, memory: Floats) -> None:
+        """Go on from a memory as it is, its rule included; it is not copied.
+
+        Parameters
+        ----------
+        memory : ndarray
+            The ``memory`` of a learner of as many features and ranks.
+        """
+        self.memory = memory
+        self.walks = walks_for(self.model.rule)
 
     @property
     def model(self) -> layout.Model:
@@ -104,19 +116,20 @@ class State:
         other : State
             A learner of as many features and ranks; whatever ``fixed`` names must be the same.
         """
-        if not self._same_space(other):
+        if not self.same_space(other):
             raise ValueError(
                 f"{self.fixed} cannot change while learning goes on; call fit to start anew"
             )
         self._take_rule(other)
 
-    def _same_space(self, other: State) -> bool:
+    def same_space(self, other: State) -> bool:
         """Whether the parameters of two learners mean the same."""
         same_shape = self.memory.shape == other.memory.shape
         return same_shape and layout.same_settings(self.memory, other.memory, rule_too=False)
 
     def _take_rule(self, other: Any) -> None:
         layout.take_rule(self.memory, other.memory)
+        self.walks = other.walks
 
     @contextmanager
     def unchanged_on_error(self) -> Iterator[None]:
@@ -132,7 +145,7 @@ class State:
         return self.memory.copy()
 
     def _roll_back(self, before: Any) -> None:
-        self.memory = before
+        self.take_over(before)
 
     def widened(self, n_features: int) -> Self:
         """A learner that goes on from this one with more features; this one stays as it is.
@@ -162,6 +175,7 @@ class State:
         >>> learner.widened(3).weights
         array([-0.5,  0. ,  0. ])
         """
+        self._check_growth()
         if n_features < self.n_features:
             raise ValueError(
                 f"a learner of {self.n_features} features cannot be widened to {n_features}"
@@ -195,6 +209,7 @@ class State:
         >>> learner.with_rank(3).thresholds
         array([0., 1.])
         """
+        self._check_growth()
         if self.model.weights.size > self.n_features:
             raise ValueError("a learner with a vector for each class has no thresholds to add to")
         if self.memory.ndim > 1:
@@ -205,6 +220,10 @@ class State:
         grown.n_classes = self.n_classes + 1
         grown.memory = layout.memory_with_rank(self.memory, rank)
         return grown
+
+    def _check_growth(self) -> None:
+        if not self.can_grow:
+            raise ValueError("a learner in dual form cannot get more features or ranks")
 
     @property
     def n_trials(self) -> int:
@@ -220,18 +239,16 @@ class State:
     def weights(self) -> Floats:
         """The weights it predicts with: the average of all iterates, or the last one."""
         model = self.model
-        if model.average_correction.size == 0 or self.n_trials == 0:
+        if model.edge_correction.size == 0 or self.n_trials == 0:
             return model.weights.copy()
-        return model.weights - model.average_correction[model.edges.size :] / self.n_trials
+        return model.weights - model.weight_correction / self.n_trials
 
     @property
     def thresholds(self) -> Floats:
         """The sorted thresholds it predicts with."""
         model = self.model
-        if model.average_correction.size == 0 or self.n_trials == 0:
+        if model.edge_correction.size == 0 or self.n_trials == 0:
             return model.edges[1:-1].copy()
-        average = (
-            model.edges[1:-1] - model.average_correction[1 : model.edges.size - 1] / self.n_trials
-        )
+        average = model.edges[1:-1] - model.edge_correction[1:-1] / self.n_trials
         # an average of sorted thresholds is sorted, up to its own rounding
         return np.maximum.accumulate(average)
