@@ -7,6 +7,7 @@ size. Objectives are compared before times are.
 from __future__ import annotations
 
 import warnings
+from itertools import product
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
@@ -88,14 +89,14 @@ def against_mord(n: int) -> list[Row]:
     X, ranks = graded_rows(2 * n, 20, 5)
     train, test = slice(0, n), slice(n, None)
     rows = []
-    for tol in (GAP, 1e-2):
-        ours, peer = OrdinalSVM(tol=tol), LogisticAT()
+    for loss, tol in product(("hinge", "squared_hinge"), (GAP, 1e-2)):
+        ours, peer = OrdinalSVM(loss=loss, tol=tol), LogisticAT()
         times, took = ratio(
             lambda ours=ours: ours.fit(X[train], ranks[train]),
             lambda peer=peer: peer.fit(X[train], ranks[train]),
         )
         errors = [np.abs(m.predict(X[test]) - ranks[test]).mean() for m in (ours, peer)]
-        work = f"OrdinalSVM, {n:,} × 20, K = 5, gap {tol:g} ({took * 1e3:.0f} ms): "
+        work = f"OrdinalSVM, {loss}, {n:,} × 20, K = 5, gap {tol:g} ({took * 1e3:.0f} ms): "
         rows += [
             Row.at_least(work + "faster than mord.LogisticAT", 1 / times, 5),
             Row.at_most(work + "test MAE against mord.LogisticAT's", errors[0] / errors[1], 1.01),
@@ -106,7 +107,10 @@ def against_mord(n: int) -> list[Row]:
 def growth(n: int) -> list[Row]:
     def took(rows: int, n_classes: int) -> float:
         X, ranks = graded_rows(rows, 20, n_classes)
-        return min(seconds(lambda: OrdinalSVM(0.01, tol=1e-2).fit(X, ranks)) for _ in range(3))
+        return min(
+            seconds(lambda: OrdinalSVM(0.01, loss="hinge", tol=1e-2).fit(X, ranks))
+            for _ in range(3)
+        )
 
     took(200, 5)
     whole = took(n, 100)
@@ -119,7 +123,7 @@ def growth(n: int) -> list[Row]:
 
 def against_one_pass(n: int, d: int) -> list[Row]:
     X, ranks = graded_rows(n, d, 5)
-    model = OrdinalSVM(tol=1e-2)
+    model = OrdinalSVM(loss="hinge", tol=1e-2)
 
     def one_pass() -> None:
         LinearLearner(d, 5).learn_many(X, ranks)
@@ -132,12 +136,12 @@ def against_one_pass(n: int, d: int) -> list[Row]:
 
 def _extra_megabytes(ours: bool, n: int, answer: object) -> None:
     X, ranks = graded_rows(n, 20, 5)
-    OrdinalSVM(tol=0.1).fit(X[:100], ranks[:100])  # compiled before the first look
+    OrdinalSVM(loss="hinge", tol=0.1).fit(X[:100], ranks[:100])  # compiled before the first look
     LinearSVC().fit(X[:100], ranks[:100] > 2)
     forget_peak()
     before = peak_megabytes()
     if ours:
-        OrdinalSVM(0.01).fit(X, ranks)
+        OrdinalSVM(0.01, loss="hinge").fit(X, ranks)
     else:
         model = LinearSVC(loss="hinge", C=0.01, fit_intercept=False, tol=0.1)
         model.fit(*replicated(X, ranks, 5))

@@ -95,7 +95,7 @@ def train(
     """Train a ranker from files of any size, in bounded memory.
 
     The label is one column (--label) of grades or ranges, or two (--lower,
-    --upper). Everything else is a feature: numbers are standardised on line,
+    --upper). Everything else is a feature: numbers are standardised online,
     words are hashed.
 
     A checkpoint beside the model keeps the work safe: after a kill, Ctrl-C or

@@ -1,4 +1,4 @@
-"""Columns as a matrix: numbers as they are or standardised on line, words hashed one-hot."""
+"""Columns as a matrix: numbers as they are or standardised online, words hashed one-hot."""
 
 from __future__ import annotations
 
