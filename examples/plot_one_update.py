@@ -12,6 +12,8 @@ belong below its score, threshold 4 above it, and threshold 3, between the two g
 may lie anywhere.
 """
 
+from copy import deepcopy
+
 import matplotlib.pyplot as plt
 import numpy as np
 
@@ -34,14 +36,14 @@ print("grade     ", start.predict_one(x), "but the label says 3 or 4")
 
 # %%
 # Each variant goes on from the same ranker. PA corrects the example in full. PA-I moves no
-# threshold further than C, so it may stop short. PA-II leaves a rest in exchange for a shorter
-# move.
+# threshold further than C, so it may stop short. PA-II leaves some violation in exchange for a
+# shorter move.
 
 
 def after(variant, C):
     """The ranker after learning the example by one variant."""
-    learner = LinearLearner(2, 5, variant, C)
-    learner.go_on_from(start)
+    learner = deepcopy(start)
+    learner.go_on_by(LinearLearner(2, 5, variant, C))
     learner.learn_one(x, lower, upper)
     return learner
 

@@ -32,7 +32,36 @@ class Examples(NamedTuple):
 
 
 class Learner(State):
-    """An online ranker on ranks 1..K, whose single trials are compiled calls."""
+    """An online ranker on ranks 1..K; subclasses choose the rule.
+
+    All that it knows is the one array ``memory``: copy it to remember, write it back to forget.
+
+    Parameters
+    ----------
+    n_features, n_classes : int
+        Length of a row, and the number of ranks K.
+    rule : int
+        The rule, by the number that the compiled code knows it by.
+    C : float
+        C of the passive-aggressive rules, the step size of the others.
+    average : bool
+        Predict with the average of all iterates instead of the last.
+    balanced : bool
+        Measure the thresholds on the scale of the scores; see `OrdinalPA`.
+    n_weights : int, optional
+        How many weights it keeps; left out, one a feature.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from ordspan.learners import LinearLearner
+    >>> learner = LinearLearner(n_features=1, n_classes=2)
+    >>> before = learner.memory.copy()
+    >>> learner.learn_one(np.array([1.0]), 1)
+    2
+    >>> learner.restore(before).weights
+    array([0.])
+    """
 
     def learn_one(self, x: NDArray[Any], lower: int, upper: int | None = None) -> int:
         """Learn one example with rank in lower..upper; returns the rank predicted before.

@@ -124,8 +124,7 @@ class KernelLearner(WalkingLearner):
     def _fits(self, memory: Floats) -> bool:
         return layout.same_settings(memory, self._head)
 
-    def same_space(self, other: State) -> bool:
-        """Whether the coefficients of two learners mean the same."""
+    def _same_space(self, other: State) -> bool:
         if not isinstance(other, KernelLearner):
             return False
         mine, theirs = ((one.kernel, one._kernel, one.n_features) for one in (self, other))

@@ -15,36 +15,7 @@ from ordspan.core.walks import Walks, walks_for
 
 
 class State:
-    """What an online ranker on ranks 1..K knows; subclasses choose the rule.
-
-    All that it knows is the one array ``memory``: copy it to remember, write it back to forget.
-
-    Parameters
-    ----------
-    n_features, n_classes : int
-        Length of a row, and the number of ranks K.
-    rule : int
-        The rule, by the number that the compiled code knows it by.
-    C : float
-        C of the passive-aggressive rules, the step size of the others.
-    average : bool
-        Predict with the average of all iterates instead of the last.
-    balanced : bool
-        Measure the thresholds on the scale of the scores; see `OrdinalPA`.
-    n_weights : int, optional
-        How many weights it keeps; left out, one a feature.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from ordspan.learners import LinearLearner
-    >>> learner = LinearLearner(n_features=1, n_classes=2)
-    >>> before = learner.memory.copy()
-    >>> learner.learn_one(np.array([1.0]), 1)
-    2
-    >>> learner.restore(before).weights
-    array([0.])
-    """
+    """What an online ranker on ranks 1..K knows; the parameters are those of `Learner`."""
 
     walks: Walks  # compiled for the rule
     can_grow = True  # whether features and ranks can be added
@@ -123,7 +94,21 @@ class State:
         self._take_rule(other)
 
     def same_space(self, other: State) -> bool:
-        """Whether the parameters of two learners mean the same."""
+        """Whether the parameters of two learners mean the same.
+
+        Parameters
+        ----------
+        other : State
+            The other learner.
+
+        Returns
+        -------
+        bool
+            True if one can go on by the settings of the other.
+        """
+        return self._same_space(other)
+
+    def _same_space(self, other: State) -> bool:
         same_shape = self.memory.shape == other.memory.shape
         return same_shape and layout.same_settings(self.memory, other.memory, rule_too=False)
 
@@ -133,7 +118,13 @@ class State:
 
     @contextmanager
     def unchanged_on_error(self) -> Iterator[None]:
-        """Give the learner back all that it knew when the block raises."""
+        """Give the learner back all that it knew when the block raises.
+
+        Yields
+        ------
+        None
+            While the block runs.
+        """
         before = self._snapshot()
         try:
             yield
