@@ -1,4 +1,4 @@
-"""River's face: learn from dicts, one at a time; features and grades may turn up on the way."""
+"""The River API: learn from dicts, one at a time; features and grades may turn up on the way."""
 
 from __future__ import annotations
 

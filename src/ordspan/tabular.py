@@ -13,7 +13,7 @@ from ordspan.data.files.features import Recipe, Scale, feature_rows, with_words
 from ordspan.data.files.grades import LabelColumns
 from ordspan.data.files.lines import FileError
 from ordspan.data.files.reading import BEGINNING, FileOptions, Piece
-from ordspan.estimators.base import ThresholdEstimator
+from ordspan.estimators.passes import ThresholdEstimator
 from ordspan.learners.checks import RowError
 
 

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import functools
 import numbers
-import operator
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from copy import deepcopy
@@ -13,7 +11,6 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.utils import check_random_state
 from sklearn.utils.validation import (
     _check_sample_weight,
     check_consistent_length,
@@ -21,7 +18,7 @@ from sklearn.utils.validation import (
     validate_data,
 )
 
-from ordspan.core.labels import encode_interval, shown
+from ordspan.core.labels import encode_interval
 from ordspan.core.losses import distance
 from ordspan.estimators.targets import Labels, find_classes, read_labels
 from ordspan.learners import Learner
@@ -221,115 +218,6 @@ class BaseOrdinal(ClassifierMixin, BaseEstimator):
         return -float(np.average(distance(ranks, lower, upper), weights=sample_weight))
 
 
-class OrdinalEstimator(BaseOrdinal):
-    """Base of the online estimators."""
-
-    shuffle: bool
-
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Learn from scratch in ``max_iter`` passes over the rows.
-
-        Parameters
-        ----------
-        X : array-like or CSR matrix of shape (n, d)
-            Features; standardise them first.
-        y : array-like of shape (n,) or (n, 2)
-            Exact labels, or inclusive intervals ``[lower, upper]``, in your own labels.
-        sample_weight : array-like of shape (n,), optional
-            Scales C (the step size of the baselines) of each row; 0 leaves a row out.
-
-        Returns
-        -------
-        self
-            The estimator itself; after an error it is as it was before the call.
-        """
-        with unchanged_on_error(self):
-            X, classes, lower, upper, weight = self._prepared(X, y, sample_weight)
-            learner = self._make_learner(X.shape[1], classes.size)
-            examples = learner.examples(X, lower, upper, weight)
-            rng = check_random_state(self.random_state)
-            for _ in range(self.max_iter):
-                order = rng.permutation(X.shape[0]) if self.shuffle else None
-                learner.learn(examples, order=order, feature_names=self._names())
-            return self.from_learner(learner, classes, n_iter=self.max_iter)
-
-    def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
-        """Learn the rows once, in their order, going on from what was learned before.
-
-        Parameters
-        ----------
-        X : array-like or CSR matrix of shape (n, d)
-            Features; standardise them first.
-        y : array-like of shape (n,) or (n, 2)
-            Exact labels, or inclusive intervals ``[lower, upper]``, in your own labels.
-        classes : array-like, optional
-            All classes from lowest to highest; needed in the first call unless the estimator was
-            given ``classes`` or ``y`` is an ordered Categorical.
-        sample_weight : array-like of shape (n,), optional
-            Scales C (the step size of the baselines) of each row; 0 leaves a row out.
-
-        Returns
-        -------
-        self
-            The estimator itself; after an error it is as it was before the call.
-        """
-        with unchanged_on_error(self):
-            first = not self.__sklearn_is_fitted__()
-            X = self._checked(X, reset=first)
-            labels = read_labels(y)
-            order = self._classes_for_partial_fit(labels, classes, first)
-            # a batch of weights that are all zero is nothing to fit, but does no harm in a stream
-            idle = sample_weight is not None and not np.any(np.asarray(sample_weight))
-            lower, upper, weight = self._ends(X, labels, order, None if idle else sample_weight)
-            weight = check_weights(sample_weight, X.shape[0]) if idle else weight
-            shape = X.shape[1], order.size
-            learner = self._make_learner(*shape) if first else self.learner_
-            examples = learner.examples(X, lower, upper, weight)
-            with learner.unchanged_on_error():
-                if not first and self._set_anew():
-                    learner.go_on_by(self._make_learner(*shape))
-                learner.learn(examples, feature_names=self._names())
-            self._learned_by = [learner, *self._parameters()]
-            return self.from_learner(learner, order, n_iter=1) if first else self
-
-    def _parameters(self) -> list[Any]:
-        kind: Any = type(self)
-        return [vars(self)[name] for name in parameter_names(kind)]
-
-    def _set_anew(self) -> bool:
-        """Whether learner or parameters may be others than when ``partial_fit`` last learned."""
-        before, now = getattr(self, "_learned_by", []), [self.learner_, *self._parameters()]
-        return len(before) != len(now) or not all(map(operator.is_, before, now))
-
-    def _classes_for_partial_fit(self, labels: Labels, given: Any, first: bool) -> NDArray[Any]:
-        if first:
-            given = self.classes if given is None else given
-            if given is None and labels.order is None:
-                raise ValueError(
-                    "classes must be given in the first call of partial_fit: a first batch need "
-                    "not show every class"
-                )
-            return find_classes(labels, given)
-        if given is not None and not np.array_equal(np.asarray(given), self.classes_):
-            raise ValueError(
-                f"classes {shown(np.asarray(given))} differ from those of the first call of "
-                f"partial_fit or fit, {shown(self.classes_)}"
-            )
-        return self.classes_
-
-    @property
-    def n_updates_(self) -> int:
-        """Number of rows that moved the parameters."""
-        check_is_fitted(self)
-        return self.learner_.n_updates
-
-
-@functools.cache
-def parameter_names(kind: Any) -> tuple[str, ...]:
-    """Names of the parameters of a class of estimators; scikit-learn takes long to find them."""
-    return tuple(kind._get_param_names())
-
-
 class ThresholdModel(BaseOrdinal):
     """One score and sorted thresholds."""
 
@@ -384,10 +272,6 @@ class ThresholdModel(BaseOrdinal):
         rows = np.arange(score.size)
         inside[rows, ranks] = np.maximum(inside[rows, ranks], tiny)
         return inside
-
-
-class ThresholdEstimator(ThresholdModel, OrdinalEstimator):
-    """An online estimator with one score and sorted thresholds."""
 
 
 def refuse_text_columns(X: Any) -> None:

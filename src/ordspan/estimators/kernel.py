@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 from sklearn.utils.sparsefuncs import mean_variance_axis
 from sklearn.utils.validation import check_is_fitted
 
-from ordspan.estimators.base import ThresholdEstimator
 from ordspan.estimators.online import DEFAULT_PASSES
+from ordspan.estimators.passes import ThresholdEstimator
 from ordspan.learners import KernelLearner
 from ordspan.learners.kernel_values import (
     DEFAULT_STRATEGY,

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from ordspan.estimators.base import OrdinalEstimator, ThresholdEstimator
+from ordspan.estimators.passes import OrdinalEstimator, ThresholdEstimator
 from ordspan.learners import (
     Learner,
     LinearLearner,
