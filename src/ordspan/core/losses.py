@@ -142,8 +142,10 @@ def inside_interval(true: ArrayLike, predicted: ArrayLike) -> float:
 
     Parameters
     ----------
-    true, predicted :
-        As in `mean_absolute_error`.
+    true : array-like of shape (n,) or (n, 2)
+        Ranks, numbers or inclusive intervals of them.
+    predicted : array-like of shape (n,)
+        Ranks or numbers, one for each label.
 
     Returns
     -------

@@ -34,13 +34,15 @@ class PerceptronLearner(VectorLearner):
 
     Parameters
     ----------
-    n_features, n_classes : int
-        As in `LinearLearner`.
+    n_features : int
+        Length of a row.
+    n_classes : int
+        Number of ranks.
 
     Examples
     --------
     >>> from ordspan.learners import PerceptronLearner
-    >>> learner = PerceptronLearner(n_features=1, n_classes=3)
+    >>> learner = PerceptronLearner(1, 3)
     >>> learner.learn_many([[1.0]], [2], predict=True)  # equal scores: predicts the lowest class
     array([1])
     >>> learner.weights.ravel()  # its class up, the one predicted down

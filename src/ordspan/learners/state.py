@@ -186,7 +186,8 @@ class State:
         Parameters
         ----------
         rank : int
-            The number that the new rank gets.
+            The number that the new rank gets, from 1 for a new lowest one to K + 1 for a new
+            highest one.
 
         Returns
         -------
@@ -196,8 +197,7 @@ class State:
         Examples
         --------
         >>> from ordspan.learners import LinearLearner
-        >>> learner = LinearLearner(n_features=1, n_classes=2)
-        >>> learner.with_rank(3).thresholds
+        >>> LinearLearner(n_features=1, n_classes=2).with_rank(3).thresholds
         array([0., 1.])
         """
         self._check_growth()
