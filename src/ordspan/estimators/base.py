@@ -139,6 +139,7 @@ class BaseOrdinal(ClassifierMixin, BaseEstimator):
         for name, value in (fitted or {}).items():
             setattr(self, name, value)
         self.learner_ = learner
+        self.__dict__.pop("_learned_with", None)  # known of the learner that partial_fit had before
         return self
 
     def __copy__(self) -> Self:

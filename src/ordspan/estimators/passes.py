@@ -85,17 +85,19 @@ class OrdinalEstimator(BaseOrdinal):
                 if not first and self._set_anew():
                     learner.go_on_by(self._make_learner(*shape))
                 learner.learn(examples, feature_names=self._names())
-            self._learned_by = [learner, *self._parameters()]
-            return self.from_learner(learner, order, n_iter=1) if first else self
+            if first:
+                self.from_learner(learner, order, n_iter=1)
+            self._learned_with = self._parameters()
+            return self
 
     def _parameters(self) -> list[Any]:
         kind: Any = type(self)
         return [vars(self)[name] for name in parameter_names(kind)]
 
     def _set_anew(self) -> bool:
-        """Whether learner or parameters may be others than when ``partial_fit`` last learned."""
-        before, now = getattr(self, "_learned_by", []), [self.learner_, *self._parameters()]
-        return len(before) != len(now) or not all(map(operator.is_, before, now))
+        """Whether a parameter may be another one than when ``partial_fit`` last learned."""
+        before = getattr(self, "_learned_with", None)
+        return before is None or not all(map(operator.is_, before, self._parameters()))
 
     def _classes_for_partial_fit(self, labels: Labels, given: Any, first: bool) -> NDArray[Any]:
         if first:
