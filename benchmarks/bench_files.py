@@ -1,4 +1,4 @@
-"""How fast is training from files: against the bare readers, and against Vowpal Wabbit?
+"""How fast is training from files: against bare readers, Vowpal Wabbit, and our own parsers?
 
 ``make bench`` runs this at full size; the tests run it at toy size. Figures are processor time, the
 sum over all threads, unless they say wall clock.
@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import resource
 import statistics
 import subprocess
 import sys
@@ -37,6 +38,8 @@ N, D, GRADES = 723_412, 136, [1, 2, 3, 4, 5]
 TEXT_ROWS = 60_000
 """Rows of the svmlight file, which scikit-learn reads slowly; the time grows with the rows."""
 BIG_BYTES = 5 << 30
+OWN_PARSERS = "aba9bb0"
+"""The last commit that parsed CSV and Parquet by code of our own."""
 
 
 def run_job(path: Path, **choices: object) -> None:
@@ -104,7 +107,7 @@ def from_svmlight(folder: Path, X: np.ndarray, grades: np.ndarray, repeats: int)
 
 
 def _options(**choices: int) -> object:
-    from ordspan.data.files.reading import FileOptions
+    from ordspan.files.opening import FileOptions
 
     return FileOptions(**choices)
 
@@ -146,7 +149,7 @@ def against_vowpal(folder: Path, X: np.ndarray, grades: np.ndarray, repeats: int
         for name in names[turn % 3 :] + names[: turn % 3]:  # the one before leaves its traces
             ours[name].append(both_clocks(work[name]))
     rows = []
-    for name, bar in zip(work, (1.5, 10, 10), strict=True):
+    for name, bar in zip(work, (1.5, 6, 6), strict=True):
         wall, busy = np.median(np.array(theirs) / ours[name], axis=0)
         took = statistics.median(wall for wall, _ in ours[name])
         told = f"{name}, {len(X):,} rows ({took:.2f} s by the wall clock): faster than Vowpal "
@@ -193,7 +196,64 @@ def memory(ending: str, told: str, n_bytes: int) -> Row:
         gigabytes = in_fresh_process(write_big, path, n_bytes)
         peak = in_fresh_process(big_memory, path)
     work = f"peak memory of training from a {told} file of {gigabytes:.1f} GB, all told"
-    return Row.at_most(work, peak, 500, " MB")
+    return Row.at_most(work, peak, 600, " MB")
+
+
+def command_costs(source: Path, path: Path) -> np.ndarray:
+    """Wall clock and processor time of ``ordspan train`` in a process of its own."""
+    words = ["train", str(path), "--order", "1..5", "--model", str(path.with_name("model"))]
+    words += ["--n-features", str(D)] if path.suffix == ".txt" else ["--label", "grade"]
+    environment = os.environ | {"PYTHONPATH": str(source / "src")}
+    before, start = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter()
+    subprocess.run(
+        [sys.executable, "-m", "ordspan", *words],
+        env=environment,
+        check=True,
+        stdout=subprocess.DEVNULL,
+    )
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    used = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+    return np.array([time.perf_counter() - start, used])
+
+
+def against_own_parsers(
+    folder: Path, X: np.ndarray, grades: np.ndarray, n_text: int, turns: int
+) -> list[Row]:
+    """The command now and at the last commit whose parsers were our own, in turns."""
+    here, then = Path(__file__).parents[1], folder / "then"
+    clone = ["git", "clone", "--quiet", str(here), str(then)]
+    if subprocess.run(clone, capture_output=True).returncode:
+        return []
+    if subprocess.run(["git", "-C", str(then), "checkout", "--quiet", OWN_PARSERS]).returncode:
+        return []
+    rows = as_table(X, grades)
+    csv.write_csv(rows, folder / "rows.csv")
+    parquet.write_table(rows, folder / "rows.parquet")
+    write_svmlight(folder / "rows.txt", X[:n_text], grades[:n_text])
+    found = []
+    for ending, told, bar in (
+        ("csv", "CSV", 1.15),
+        ("parquet", "Parquet", 1.15),
+        ("txt", "svmlight", 1.15),
+    ):
+        path = folder / f"rows.{ending}"
+        for source in (then, here):
+            command_costs(source, path)  # compiled, and the file is in memory
+        costs = np.array([[command_costs(s, path) for s in (then, here)] for _ in range(turns)])
+        wall, busy = np.median(costs[:, 1] / costs[:, 0], axis=0)
+        seconds = np.median(costs[:, 1, 1])
+        work = f"ordspan train from {told}, {n_text if ending == 'txt' else len(X):,} rows "
+        work += f"({seconds:.1f} s): against our own parsers of commit {OWN_PARSERS} (by the wall "
+        found.append(Row.at_most(work + f"clock {wall:.2f} ×)", busy, bar))
+    return found
+
+
+def small_file(folder: Path, repeats: int = 5) -> Row:
+    csv.write_csv(as_table(*graded_rows(500, 8, 5)), folder / "small.csv")
+    here = Path(__file__).parents[1]
+    times = [command_costs(here, folder / "small.csv")[1] for _ in range(repeats + 1)][1:]
+    work = "ordspan train of a CSV file of 500 rows, processor time of the whole command"
+    return Row.at_most(work, statistics.median(times), 1.5, " s")
 
 
 def help_seconds(repeats: int = 5) -> float:
@@ -225,6 +285,8 @@ def run(scale: float) -> list[Row]:
         lambda folder: from_csv(folder, X, grades, 1 if scale else repeats),
         lambda folder: from_svmlight(folder, *some, repeats),
         lambda folder: against_vowpal(folder, X, grades, 2 * repeats),
+        lambda folder: against_own_parsers(folder, X, grades, n_text, repeats) if scale else [],
+        lambda folder: [small_file(folder, 5 if scale else 1)],
     ]
     for part in parts:
         with scratch() as folder:
@@ -240,11 +302,9 @@ Every training is told its grades (`order`) and, from svmlight, its number of fe
 them, it walks once more over the labels of a CSV file, or over an svmlight file, first. Vowpal
 Wabbit runs at its defaults (squared loss), in its own text format, numbers written as short as in
 the CSV file. Like ours it reads in one thread and learns in another, so both clocks are shown; they
-are medians of six turns, in which the order of our trainings changes. A file as pyarrow writes it
-begins with a dictionary of 1 MB for each column, 140 MB that an unpacked file does not need: on
-this virtual machine the first use of so much memory takes up to a third of the training. It is also
-most of what Parquet takes in memory beyond the 240 MB of Python, NumPy, Numba, scikit-learn and
-pyarrow; it does not grow with the file.
+are medians of six turns, in which the order of our trainings changes. Training against our own
+parsers of an earlier commit is the whole command in a process of its own, with its start, in turns.
+Text is read by Polars, Parquet by pyarrow.
 """
 
 

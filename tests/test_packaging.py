@@ -20,6 +20,8 @@ SOURCE = Path(ordspan.__file__).parent
 EXTRAS = (
     "dask",
     "distributed",
+    "fastexcel",
+    "filelock",
     "matplotlib",
     "onnx",
     "pandas",
@@ -196,6 +198,17 @@ print("fits")
     assert answer(code, without=EXTRAS, cwd=tmp_path) == "fits"
 
 
+def test_training_from_a_csv_file_loads_no_other_library(tmp_path):
+    (tmp_path / "a.csv").write_text("a,g\n1,1\n2,2\n" * 1 + "1,1\n2,2\n" * 20)
+    code = """
+import sys
+from ordspan.commands.train import TrainJob, train
+train(TrainJob(["a.csv"], label="g"), "m")
+print([name for name in ("sklearn", "pandas", "pyarrow", "scipy.sparse") if name in sys.modules])
+"""
+    assert answer(code, cwd=tmp_path) == "[]"
+
+
 def test_the_module_is_the_command():
     result = subprocess.run(
         [sys.executable, "-m", "ordspan", "--version"], capture_output=True, text=True, check=False
@@ -206,11 +219,14 @@ def test_the_module_is_the_command():
 # -- what is said where an extra is missing ------------------------------------------------------
 
 COMMAND = "import sys, ordspan.__main__ as m; sys.argv[0] = 'ordspan'; m.main()"
+TRAIN = ("train", "a.csv", "--label", "g", "--model", "m")
 REPRODUCE = ("reproduce", "--datasets", "synthetic", "--runs", "1", "--trials", "20", "--out", "x")
 
 MISSING = [
     # the package that is missing, what is asked for, and the last line of the answer
     ("typer", COMMAND, ("--version",), "the command line needs typer: pip install 'ordspan[cli]'"),
+    ("polars", COMMAND, TRAIN, "this needs polars: pip install 'ordspan[cli]'"),
+    ("filelock", COMMAND, TRAIN, "this needs filelock: pip install 'ordspan[cli]'"),
     ("pyarrow", COMMAND, REPRODUCE, "this needs pyarrow: pip install 'ordspan[cli]'"),
     ("matplotlib", COMMAND, REPRODUCE, "this needs matplotlib: pip install 'ordspan[experiments]'"),
     (
@@ -224,6 +240,7 @@ MISSING = [
 
 @pytest.mark.parametrize(("package", "code", "words", "line"), MISSING, ids=lambda v: str(v)[:10])
 def test_a_missing_extra_is_told_in_one_line_with_the_way_out(package, code, words, line, tmp_path):
+    (tmp_path / "a.csv").write_text("a,g\n1,1\n2,2\n")
     result = python(code, *words, without=[package], cwd=tmp_path)
     assert result.returncode == 1
     assert result.stderr.strip().splitlines()[-1] == line

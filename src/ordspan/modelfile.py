@@ -18,17 +18,14 @@ import numpy as np
 from numpy.typing import NDArray
 from safetensors.numpy import load as load_tensors
 from safetensors.numpy import save as save_tensors
-from sklearn.utils.validation import check_is_fitted
 
-from ordspan import estimators
 from ordspan.atomic import write_atomically
-from ordspan.data.files.features import Recipe, Scale
-from ordspan.data.files.grades import LabelColumns
-from ordspan.data.files.reading import FileOptions
-from ordspan.tabular import TabularModel
+from ordspan.files.features import Recipe, Scale
+from ordspan.files.grades import LabelColumns
+from ordspan.files.opening import FileOptions
+from ordspan.tabular import TabularModel, make_learner
 
 FORMAT_VERSION = 2
-ESTIMATORS = {name: getattr(estimators, name) for name in estimators.__all__}
 DIGEST_SIZE = hashlib.sha256().digest_size
 
 
@@ -91,15 +88,13 @@ def load(path: str | os.PathLike[str]) -> Any:
 
 def to_bytes(model: Any, **notes: Any) -> bytes:
     """The content of a model file; ``notes`` are plain values kept beside the model."""
-    tabular = isinstance(model, TabularModel)
-    header = described(model.estimator if tabular else model)
-    tensors: dict[str, NDArray[Any]] = {
-        "digest": np.zeros(DIGEST_SIZE, dtype=np.uint8),
-        "memory": (model.estimator if tabular else model).learner_.memory,
-    }
-    if tabular:
-        header["table"] = _table_header(model)
-        tensors["scale"] = model.scale.state
+    tensors: dict[str, NDArray[Any]] = {"digest": np.zeros(DIGEST_SIZE, dtype=np.uint8)}
+    if isinstance(model, TabularModel):
+        header = _described_table(model)
+        tensors |= {"memory": model.learner.memory, "scale": model.scale.state}
+    else:
+        header = described(model)
+        tensors["memory"] = model.learner_.memory
     text = json.dumps(header | notes, sort_keys=True, allow_nan=False)
     content = bytearray(save_tensors(tensors, metadata={"ordspan": text}))
     start = _digest_start(content)
@@ -107,39 +102,65 @@ def to_bytes(model: Any, **notes: Any) -> bytes:
     return bytes(content)
 
 
-def _table_header(model: TabularModel) -> dict[str, Any]:
-    """What a file says of the columns a model was trained on, in plain values."""
+def _described_table(model: TabularModel) -> dict[str, Any]:
+    """What a model file says of a model of tables, besides the numbers it learned."""
     return {
-        "recipe": model.recipe.to_json(),
-        "labels": model.columns._asdict(),
-        "options": asdict(model.options),
-        "training": model.training,
+        "format": FORMAT_VERSION,
+        "estimator": "OrdinalPA",
+        "parameters": {k: _plain(k, v) for k, v in model.parameters.items()},
+        "classes": _plain("classes_", model.classes_),
+        "n_features": model.recipe.n_features,
+        "feature_names": None,
+        "n_iter": model.parameters["max_iter"],
+        "fitted": {},
+        "table": {
+            "recipe": model.recipe.to_json(),
+            "labels": model.columns._asdict(),
+            "options": asdict(model.options),
+            "training": model.training,
+        },
     }
 
 
-def _with_table(estimator: Any, header: dict[str, Any], scale: NDArray[Any]) -> TabularModel:
-    """The estimator together with its table, as `_table_header` told it."""
-    recipe = Recipe.from_json(header["recipe"])
-    running = Scale(recipe.n_scaled)
-    running.state[...] = scale
+def _table_model(header: dict[str, Any], tensors: dict[str, NDArray[Any]]) -> TabularModel:
+    """The model of tables that a header and tensors describe."""
+    table = header["table"]
+    recipe = Recipe.from_json(table["recipe"])
+    scale = Scale(recipe.n_scaled)
+    scale.state[...] = tensors["scale"]
+    parameters = {k: _unplain(v) for k, v in header["parameters"].items()}
+    classes = _unplain(header["classes"])
+    learner = make_learner(parameters, recipe.n_features, classes.size)
+    learner.take_over(tensors["memory"])
     return TabularModel(
-        estimator,
+        learner,
+        classes,
+        parameters,
         recipe,
-        running,
-        LabelColumns(**header["labels"]),
-        FileOptions(**header["options"]),
-        header["training"],
+        scale,
+        LabelColumns(**table["labels"]),
+        FileOptions(**table["options"]),
+        table["training"],
     )
+
+
+def _estimators() -> dict[str, Any]:
+    """The estimators that a file can hold, by name; they need scikit-learn."""
+    from ordspan import estimators
+
+    return {name: getattr(estimators, name) for name in estimators.__all__}
 
 
 def described(model: Any) -> dict[str, Any]:
     """What a model file says of an estimator, besides the numbers it learned."""
-    name = type(model).__name__
-    if ESTIMATORS.get(name) is not type(model):
+    name, known = type(model).__name__, _estimators()
+    if known.get(name) is not type(model):
         raise TypeError(
-            f"cannot save a {name}; save takes {', '.join(sorted(ESTIMATORS))} (for a Pipeline, "
+            f"cannot save a {name}; save takes {', '.join(sorted(known))} (for a Pipeline, "
             "save its last step and keep the transformers with their own tools)"
         )
+    from sklearn.utils.validation import check_is_fitted
+
     check_is_fitted(model)
     as_set = model._make_learner(model.n_features_in_, model.classes_.size)
     if not model.learner_.same_space(as_set):
@@ -164,18 +185,18 @@ def from_bytes(content: bytes, name: str) -> Any:
     """The model that a file holds."""
     header = checked_header(content, name)
     tensors = load_tensors(content)
-    model = _estimator(header, tensors["memory"], name)
     if "table" in header:
-        return _with_table(model, header["table"], tensors["scale"])
-    return model
+        return _table_model(header, tensors)
+    return _estimator(header, tensors["memory"], name)
 
 
 def _estimator(header: dict[str, Any], memory: NDArray[Any], name: str) -> Any:
     """The estimator that a header and a memory describe."""
-    if header["estimator"] not in ESTIMATORS:
+    known = _estimators()
+    if header["estimator"] not in known:
         raise ModelFileError(f"{name} holds an unknown estimator {header['estimator']!r}")
     parameters = {k: _unplain(v) for k, v in header["parameters"].items()}
-    model = ESTIMATORS[header["estimator"]](**parameters)
+    model = known[header["estimator"]](**parameters)
     classes = _unplain(header["classes"])
     fitted = {name: header["fitted"][name] for name in model._fitted_numbers}
     vars(model).update(fitted)  # a learner may need them

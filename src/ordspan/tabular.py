@@ -3,18 +3,32 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ordspan.data.files.chunks import BadRows, Chunk, Place
-from ordspan.data.files.features import Recipe, Scale, feature_rows, with_words
-from ordspan.data.files.grades import LabelColumns
-from ordspan.data.files.lines import FileError
-from ordspan.data.files.reading import BEGINNING, FileOptions, Piece
-from ordspan.estimators.passes import ThresholdEstimator
+from ordspan.files.batch import BadRows, Batch, Faults, FileError
+from ordspan.files.features import Recipe, Scale, prepared, unusable_rows
+from ordspan.files.grades import LabelColumns
+from ordspan.files.opening import FileOptions
+from ordspan.learners import Learner, LinearLearner
 from ordspan.learners.checks import RowError
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    from ordspan.estimators import OrdinalPA
+
+OF_LEARNER = ("variant", "C", "average", "balanced")
+"""Parameters of `OrdinalPA` that its learner has too."""
+
+
+def make_learner(parameters: dict[str, Any], n_features: int, n_classes: int) -> Learner:
+    """The learner of an `OrdinalPA`; scikit-learn is not needed to train one from files."""
+    own = {name: parameters[name] for name in OF_LEARNER}
+    return LinearLearner(n_features, n_classes, **own)
 
 
 class TabularModel:
@@ -25,8 +39,12 @@ class TabularModel:
 
     Parameters
     ----------
-    estimator : estimator
-        The fitted ranker on prepared features.
+    learner : Learner
+        The ranker, on prepared features.
+    classes : array
+        The grades from lowest to highest.
+    parameters : dict
+        Those of the `OrdinalPA` that the learner belongs to.
     recipe : Recipe
         Which columns make the features, and how.
     scale : Scale
@@ -55,14 +73,18 @@ class TabularModel:
 
     def __init__(
         self,
-        estimator: ThresholdEstimator,
+        learner: Learner,
+        classes: NDArray[Any],
+        parameters: dict[str, Any],
         recipe: Recipe,
         scale: Scale,
         columns: LabelColumns,
         options: FileOptions,
         training: dict[str, Any],
     ) -> None:
-        self.estimator = estimator
+        self.learner = learner
+        self.classes_ = classes
+        self.parameters = parameters
         self.recipe = recipe
         self.scale = scale
         self.columns = columns
@@ -73,10 +95,13 @@ class TabularModel:
         columns = [*self.recipe.numbers, *self.recipe.words][:4]
         return f"TabularModel({self.estimator!r}, {self.recipe.n_features} features: {columns}...)"
 
-    @property
-    def classes_(self) -> NDArray[Any]:
-        """The grades from lowest to highest."""
-        return self.estimator.classes_
+    @cached_property
+    def estimator(self) -> OrdinalPA:
+        """The ranker as an estimator of scikit-learn, on prepared features."""
+        from ordspan.estimators import OrdinalPA
+
+        passes = self.parameters["max_iter"]
+        return OrdinalPA(**self.parameters).from_learner(self.learner, self.classes_, n_iter=passes)
 
     def centre_and_factor(self) -> tuple[NDArray[np.float64], NDArray[np.float64]] | None:
         """Every number becomes (value - centre) * factor; None where they stay as they are.
@@ -91,12 +116,12 @@ class TabularModel:
         np.divide(count, squares, out=factor, where=squares > 0.0)
         return mean.copy(), np.sqrt(factor)
 
-    def prepared(self, piece: Piece) -> Any:
+    def prepared(self, batch: Batch) -> Any:
         """The features of rows of a file, as the ranker wants them.
 
         Parameters
         ----------
-        piece : Piece
+        batch : Batch
             Rows of a file.
 
         Returns
@@ -104,10 +129,7 @@ class TabularModel:
         array or CSR matrix of shape (n, d)
             Standardised numbers and hashed words.
         """
-        matrix = piece.matrix
-        if self.recipe.standardise:
-            matrix = self.scale.apply(matrix)
-        return with_words(self.recipe, matrix, piece.chunk.table)
+        return prepared(self.recipe, self.scale if self.recipe.standardise else None, batch)
 
     def latent(self, table: Any) -> NDArray[np.float64]:
         """Score of every row of a table, on the scale of the thresholds.
@@ -141,16 +163,13 @@ class TabularModel:
 
     def _features(self, table: Any) -> Any:
         """Features of a pandas, polars or pyarrow table, or of an svmlight matrix."""
-        chunk = _as_chunk(table, self.recipe)
-        matrix, faults = feature_rows(self.recipe, chunk)
-        BadRows().drop(chunk, faults)
-        return self.prepared(Piece(chunk, matrix, None, None, BEGINNING, 0))
+        batch, faults = as_batch(table, self.recipe)
+        batch.without(unusable_rows(self.recipe, batch.X) | faults, BadRows())
+        return self.prepared(batch)
 
 
-def _as_chunk(table: Any, recipe: Recipe) -> Chunk:
-    """A table in memory as a chunk, its rows numbered from 0 as in Python."""
-    import pyarrow as pa
-
+def as_batch(table: Any, recipe: Recipe) -> tuple[Batch, Faults]:
+    """A table in memory as a batch, its rows numbered from 0 as in Python."""
     if recipe.n_sparse:
         from scipy.sparse import csr_array
 
@@ -159,45 +178,61 @@ def _as_chunk(table: Any, recipe: Recipe) -> Chunk:
             raise ValueError(
                 f"the matrix has {matrix.shape[1]} columns, but the model {recipe.n_sparse}"
             )
-        return Chunk("the matrix", "row", np.arange(matrix.shape[0]), Place(), None, matrix)
-    if hasattr(table, "to_arrow"):
-        table = table.to_arrow()
-    elif not hasattr(table, "columns") or not hasattr(table, "shape"):
-        names = ", ".join([*recipe.numbers, *recipe.words][:8])
+        rows = np.arange(matrix.shape[0])
+        return Batch(matrix, None, rows, rows, "the matrix", "row"), {}
+    from ordspan.files.tables import matrix_of, words_of
+
+    frame, faults = _frame(table, recipe), Faults()
+    X, words = matrix_of(frame, recipe.numbers, faults), words_of(frame, recipe.words)
+    rows = np.arange(frame.height)
+    return Batch(X, words, rows, rows, "the table", "row"), faults
+
+
+def _frame(table: Any, recipe: Recipe) -> pl.DataFrame:
+    """The columns of a model in a pandas, polars or pyarrow table."""
+    import polars as pl
+
+    names = [*recipe.numbers, *recipe.words]
+    if not hasattr(table, "columns") or not hasattr(table, "shape"):
         raise TypeError(
             f"a {type(table).__name__} has no named columns; give a pandas, polars or pyarrow "
-            f"table with the columns of the model: {names}"
+            f"table with the columns of the model: {', '.join(names[:8])}"
         )
-    elif not isinstance(table, pa.Table):
-        table = pa.Table.from_pandas(table, preserve_index=False)
-    missing = [n for n in (*recipe.numbers, *recipe.words) if n not in table.column_names]
-    if table.num_rows == 0:
+    there = getattr(table, "column_names", table.columns)
+    missing = [name for name in names if name not in list(there)]
+    if len(table) == 0:
         raise ValueError("the table has no rows (0 samples), so there is nothing to predict")
     if missing:
         raise ValueError(f"the table has no column {missing[0]!r}, which the model needs")
-    return Chunk("the table", "row", np.arange(table.num_rows), Place(), table)
+    if isinstance(table, pl.DataFrame):
+        return table.select(names)
+    if hasattr(table, "column_names"):
+        frame = pl.from_arrow(table.select(names))
+        assert isinstance(frame, pl.DataFrame)
+        return frame
+    return pl.from_pandas(table[names])
 
 
 class Scored(NamedTuple):
     """Rows of a file with what a model says of them."""
 
-    piece: Piece
+    batch: Batch
     score: NDArray[np.float64]
     rank: NDArray[np.int64]
     margin: NDArray[np.float64]  # from the score to the nearest threshold
 
 
-def score_pieces(model: TabularModel, pieces: Iterator[Piece]) -> Iterator[Scored]:
-    """Score, rank and margin of rows, piece by piece."""
-    thresholds = model.estimator.thresholds_
+def scored(model: TabularModel, batches: Iterator[Batch]) -> Iterator[Scored]:
+    """Score, rank and margin of rows, batch by batch."""
+    thresholds = model.learner.thresholds
     edges = np.concatenate([[-np.inf], thresholds, [np.inf]])
-    for piece in pieces:
-        if not len(piece.chunk):
+    for batch in batches:
+        if not len(batch):
             continue
         try:
-            score = model.estimator.learner_.latent(model.prepared(piece))
+            score = model.learner.latent(model.prepared(batch))
         except RowError as error:
-            raise FileError(f"in the rows from {piece.chunk.where(0)} on, {error}") from None
+            raise FileError(f"in the rows from {batch.where(0)} on, {error}") from None
         rank = np.searchsorted(thresholds, score, side="right").astype(np.int64) + 1
         margin = np.minimum(score - edges[rank - 1], edges[rank] - score)
-        yield Scored(piece, score, rank, margin)
+        yield Scored(batch, score, rank, margin)

@@ -22,7 +22,7 @@ from ordspan.commands.evaluate_page import label_heights, margin_plot, spread
 from ordspan.commands.queries import Query, QueryTally, SeenNames, dcg, gains
 from ordspan.commands.tally import Sample, Tally, kappa
 from ordspan.commands.train import TrainJob, train
-from ordspan.data.files import lines, parquet_file
+from ordspan.files import arrow_file, text
 
 N_ROWS, N_CLASSES = 600, 5
 TIMED = ("seconds", "rows_per_second", "files", "page")
@@ -261,7 +261,7 @@ def test_small_chunks_give_the_same_numbers_and_the_same_page(
     options = {"model": model, "group": "query" if model == "model" else None}
     monkeypatch.setattr(module, "SAMPLE_SIZE", 300)
     whole = found_in(folder, name, page=tmp_path / "whole.html", **options)
-    monkeypatch.setattr(lines, "BLOCK_BYTES", 200)
+    monkeypatch.setattr(text, "BLOCK_BYTES", 200)
     pieces = found_in(folder, name, page=tmp_path / "pieces.html", **options)
     assert pieces == whole
     assert (tmp_path / "pieces.html").read_bytes() == (tmp_path / "whole.html").read_bytes()
@@ -269,7 +269,7 @@ def test_small_chunks_give_the_same_numbers_and_the_same_page(
 
 def test_small_batches_of_parquet_give_the_same(folder, monkeypatch):
     whole = found_in(folder, "rows.parquet", group="query")
-    monkeypatch.setattr(parquet_file, "MOST_ROWS", 7)
+    monkeypatch.setattr(arrow_file, "MOST_ROWS", 7)
     assert found_in(folder, "rows.parquet", group="query") == whole
 
 
@@ -306,7 +306,7 @@ def test_a_query_that_comes_back_is_named_with_its_line(folder, frame, tmp_path,
     mixed.to_csv(tmp_path / "mixed.csv", index=False)
     words = [tmp_path / "mixed.csv", "--model", folder / "model", "--group", "query"]
     for block in (1 << 22, 100):
-        monkeypatch.setattr(lines, "BLOCK_BYTES", block)
+        monkeypatch.setattr(text, "BLOCK_BYTES", block)
         answer = ask(*words, "--html", tmp_path / "page.html")
         assert answer.exit_code == 1
         assert f"mixed.csv, line {N_ROWS + 2}: query 'q0' comes back" in answer.output
@@ -450,7 +450,7 @@ def test_a_full_disk_and_ctrl_c_leave_the_old_page(folder, tmp_path, monkeypatch
         answer = ask(*words)
         assert (answer.exit_code, page.read_text()) == (1, "before")
         assert "No space left on device" in answer.output
-    monkeypatch.setattr(module, "score_pieces", interrupted)
+    monkeypatch.setattr(module, "scored", interrupted)
     answer = ask(*words)
     assert (answer.exit_code, page.read_text()) == (130, "before")
     assert list(tmp_path.iterdir()) == [page]

@@ -7,8 +7,8 @@ import pytest
 
 from commands.tables import ask, ratings, write_table
 from ordspan.cli import app
-from ordspan.data.files.chunks import POLICIES
-from ordspan.data.files.reading import FORMATS
+from ordspan.files.batch import POLICIES
+from ordspan.files.opening import FORMATS
 from ordspan.learners.checks import VARIANTS
 
 EPILOGS = {

@@ -18,7 +18,7 @@ import ordspan
 from commands.tables import FEATURES, GRADES, ask, ratings, read_rows, trained, write_table
 from ordspan import OrdinalPA, modelfile, save
 from ordspan.commands import outputs
-from ordspan.data.files import lines
+from ordspan.files import text
 
 ADDED = ["prediction", "rank", "score", "margin"]
 NEW = ratings(n=200, seed=1).drop_columns(["grade"])
@@ -106,7 +106,7 @@ def test_standard_input_is_read_too(model, new):
 
 def test_the_answer_does_not_depend_on_how_the_file_was_cut(model, new, tmp_path, monkeypatch):
     whole = ask("predict", new, "--model", model, "--keep", "id").stdout_bytes
-    monkeypatch.setattr(lines, "BLOCK_BYTES", 500)
+    monkeypatch.setattr(text, "BLOCK_BYTES", 500)
     monkeypatch.setattr(outputs, "ROW_GROUP", 32)
     assert ask("predict", new, "--model", model, "--keep", "id").stdout_bytes == whole
     out = tmp_path / "out.parquet"
@@ -147,7 +147,7 @@ def test_lists_are_kept_where_the_format_has_them(model, tmp_path):
     path = write_table(table, tmp_path / "a.parquet")
     answer = ask("predict", path, "--model", model, "--keep", "tags", "--out", tmp_path / "o.csv")
     assert answer.exit_code == 1
-    assert "column 'tags' holds list" in answer.output
+    assert "column 'tags' holds List" in answer.output
     out = tmp_path / "o.jsonl"
     assert ask("predict", path, "--model", model, "--keep", "tags", "--out", out).exit_code == 0
     assert [json.loads(line)["tags"] for line in out.read_text().splitlines()] == [[1.5], [None]]

@@ -14,7 +14,7 @@ distributed = pytest.importorskip("distributed")
 
 from ordspan.commands import train_dask  # noqa: E402
 from ordspan.commands.train_dask import joined, train_on_dask  # noqa: E402
-from ordspan.data.files.features import Scale  # noqa: E402
+from ordspan.files.features import Scale  # noqa: E402
 
 pytestmark = pytest.mark.filterwarnings(
     "ignore::pytest.PytestUnraisableExceptionWarning", "ignore::ResourceWarning"

@@ -1,14 +1,39 @@
-"""Imported once by the process that others are forked from: all is imported and compiled."""
+"""Imported once by the process that others are forked from: all is imported and compiled.
+
+Polars is imported, but not used: it cannot be used again after a fork.
+"""
 
 import tempfile
 from pathlib import Path
 
+import numpy as np
 from files_to_train import make_rows, write_rows
 
-from ordspan.commands.train import TrainJob, train
+import ordspan.files.arrow_file
+import ordspan.files.csv_file
+import ordspan.files.json_file  # noqa: F401
+from ordspan.commands.train import Every, TrainJob, train
+from ordspan.files.features import Recipe, Scale, unusable_rows
+from ordspan.files.svmlight import SvmlightFile
+from ordspan.tabular import make_learner
 
+X, GRADES = make_rows(50)
+PARAMETERS = {"variant": "PA-I", "C": 0.1, "average": True, "balanced": True}
 with tempfile.TemporaryDirectory() as folder:
-    rows = make_rows(50)
-    for ending, label in (("csv", "grade"), ("txt", None)):
-        path = write_rows(Path(folder), ending, *rows)
-        train(TrainJob([str(path)], label=label), Path(folder) / "m")
+    path = write_rows(Path(folder), "txt", X, GRADES)
+    (sparse,) = SvmlightFile(str(path)).sparse_rows()
+for matrix in (X, sparse.X):
+    recipe = Recipe(("x0", "x1", "x2")) if matrix is X else Recipe(n_sparse=3)
+    scale, order = Scale(3), np.arange(50)
+    unusable_rows(recipe, matrix)
+    scaled = scale.learn(matrix)
+    scale.apply(matrix)
+    for rows in (None, order):
+        make_learner(PARAMETERS, 3, 4).learn_many(scaled, GRADES, GRADES, order=rows, predict=True)
+
+
+def run_job(path, out, buffer):
+    """Go on with a training of three passes."""
+    label = None if path.name.endswith(".txt") else "grade"
+    job = TrainJob([str(path)], label=label, passes=3, shuffle_buffer=buffer)
+    train(job, out, every=Every(rows=300, seconds=0), resume=True)

@@ -84,40 +84,6 @@ def test_the_compiled_reader_meets_its_plain_twin():
         assert read(text) == read(text, parsing.read_number.py_func)
 
 
-def csv(content, kinds, delimiter=","):
-    data = np.frombuffer(content, dtype=np.uint8)
-    kinds = np.array(kinds, dtype=np.int8)
-    n, texts = content.count(b"\n"), int((kinds == parsing.TEXT_COLUMN).sum())
-    matrix = np.zeros((n, int((kinds == parsing.NUMBER_COLUMN).sum())))
-    lines, words = np.zeros(n, np.int64), np.zeros((texts, len(content)), np.uint8)
-    ends = np.zeros((texts, n + 1), np.int32)
-    answers = []
-    for walk in (parsing.read_csv_lines, parsing.read_csv_lines.py_func):
-        answers.append(walk(data, ord(delimiter), kinds, matrix, lines, words, ends))
-    assert answers[0] == answers[1]
-    cells = [
-        [bytes(words[t, ends[t, i] : ends[t, i + 1]]).decode() for i in range(max(0, answers[0]))]
-        for t in range(texts)
-    ]
-    return answers[0], matrix, lines, cells
-
-
-def test_columns_go_to_the_matrix_to_the_words_or_nowhere():
-    content = "1.5,ä b,x,-2\n\n3,,y,4e1\r\n".encode()
-    n, matrix, lines, cells = csv(content, [0, 1, 2, 0])
-    assert n == 2
-    assert matrix[:2].tolist() == [[1.5, -2.0], [3.0, 40.0]]
-    assert lines[:2].tolist() == [0, 2]
-    assert cells == [["ä b", ""]]
-
-
-@pytest.mark.parametrize(
-    "content", [b"1,2,3\n", b"1\n", b"1,\n", b",1\n", b"1,x\n", b"1,2 \n", b"1,1e400\n"]
-)
-def test_a_line_that_is_not_plain_stops_the_walk(content):
-    assert csv(content, [0, 0])[0] == -1
-
-
 def svmlight(content, first=1):
     data = np.frombuffer(content, dtype=np.uint8)
     n, entries = content.count(b"\n"), content.count(b":")

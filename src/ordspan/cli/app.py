@@ -14,7 +14,15 @@ if TYPE_CHECKING:
     from rich.progress import Progress
 
 MISTAKE, INTERRUPTED = 1, 130
-EXTRAS = {"pyarrow": "cli", "onnx": "onnx", "dask": "dask", "distributed": "dask"}
+EXTRAS = {
+    "polars": "cli",
+    "pyarrow": "cli",
+    "filelock": "cli",
+    "fastexcel": "xlsx",
+    "onnx": "onnx",
+    "dask": "dask",
+    "distributed": "dask",
+}
 """Which extra brings a package that may be missing; the others come with experiments."""
 
 app = typer.Typer(

@@ -84,6 +84,8 @@ def checkpoint_words(checkpoint: dict[str, Any] | None) -> str:
     """How far a training had come that can go on."""
     if checkpoint is None:
         return ""
+    if "rounds" in checkpoint:
+        return f" of an unfinished training on Dask: {checkpoint['rounds']} rounds are done"
     return (
         f" of an unfinished training: {checkpoint['rows']:,} rows learned, in pass "
         f"{checkpoint['pass']} of {checkpoint['passes']}, file {checkpoint['file']} of "

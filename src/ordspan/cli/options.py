@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 if TYPE_CHECKING:
-    from ordspan.data.files.reading import FileOptions
+    from ordspan.files.opening import FileOptions
 
 
 def one_of(*words: str, help: str) -> Any:
@@ -28,8 +28,9 @@ Files = Annotated[
     list[str],
     typer.Argument(
         metavar="FILE...",
-        help="CSV, JSON lines, Parquet or svmlight/LETOR files, the texts also .gz or .zst; a "
-        "folder of them; or - for standard input (CSV or JSON lines).",
+        help="CSV, JSON lines, Parquet, Arrow, Excel or svmlight/LETOR files, the texts also .gz "
+        "or .zst; a folder of them, or a pattern in quotes; or - for standard input (CSV or JSON "
+        "lines).",
     ),
 ]
 Label = Annotated[
@@ -56,8 +57,10 @@ Format = Annotated[
         "csv",
         "jsonl",
         "parquet",
+        "arrow",
+        "xlsx",
         "svmlight",
-        help="csv, jsonl, parquet or svmlight; left out, the name's ending decides.",
+        help="csv, jsonl, parquet, arrow, xlsx or svmlight; left out, the name's ending decides.",
     ),
 ]
 Delimiter = Annotated[str, typer.Option(help="What separates the fields of a CSV file.")]
@@ -66,7 +69,12 @@ SameDelimiter = Annotated[
     typer.Option(help="What separates the fields of a CSV file; left out, as in training."),
 ]
 ZeroBased = Annotated[
-    bool, typer.Option("--zero-based", help="svmlight indices begin at 0, not at 1.")
+    bool | None,
+    typer.Option(
+        "--zero-based/--one-based",
+        help="Where svmlight indices begin; left out, at 0 if 0 occurs.",
+        show_default=False,
+    ),
 ]
 OnBadRow = Annotated[
     str,
@@ -88,10 +96,10 @@ def split_names(given: Sequence[str] | None) -> list[str]:
 
 
 def file_options(
-    format: str | None, delimiter: str, zero_based: bool, n_features: int = 0
+    format: str | None, delimiter: str, zero_based: bool | None, n_features: int = 0
 ) -> FileOptions:
     """How to open files, as told on the command line."""
-    from ordspan.data.files.reading import FileOptions
+    from ordspan.files.opening import FileOptions
 
     return FileOptions(format, read_delimiter(delimiter), zero_based, n_features)
 

@@ -78,7 +78,7 @@ def train(
     on_bad_row: o.OnBadRow = "raise",
     format: o.Format = None,
     delimiter: o.Delimiter = ",",
-    zero_based: o.ZeroBased = False,
+    zero_based: o.ZeroBased = None,
     n_features: Annotated[
         int, typer.Option(min=0, help="Features of svmlight rows; 0 finds them in a first pass.")
     ] = 0,
@@ -110,7 +110,7 @@ def train(
         from ordspan.commands.stopping import stoppable
         from ordspan.commands.train import Every, TrainJob
         from ordspan.commands.train import train as run
-        from ordspan.data.files.grades import read_order
+        from ordspan.files.grades import read_order
 
         job = TrainJob(
             files,

@@ -15,23 +15,18 @@ from ordspan.commands.models import KnownGrades, options_for, read_table_model
 from ordspan.commands.outputs import check_path, room_told
 from ordspan.commands.queries import QueryTally, query_names
 from ordspan.commands.tally import Tally
-from ordspan.data.files.chunks import BadRows
-from ordspan.data.files.grades import LabelColumns
-from ordspan.data.files.lines import FileError
-from ordspan.data.files.reading import (
+from ordspan.files.batch import GROUP, LABEL, BadRows, Batch, FileError
+from ordspan.files.grades import LabelColumns
+from ordspan.files.opening import (
     FileOptions,
-    Piece,
-    RowReader,
     check_columns,
     columns_told,
     expand,
+    is_sparse,
     open_file,
-    share_read,
-    sizes_of,
 )
-from ordspan.data.files.streams import is_sparse, label_columns
-from ordspan.data.files.svmlight_file import GROUP, LABEL
-from ordspan.tabular import Scored, score_pieces
+from ordspan.files.reading import RowReader, label_columns
+from ordspan.tabular import Scored, scored
 
 SAMPLE_SIZE = 20_000  # rows on a page, of all grades together
 LEAST_OF_GRADE = 50
@@ -78,7 +73,6 @@ class Evaluation:
         self.job = job
         self.model = read_table_model(job.model)
         self.files = expand(job.files)
-        self.sizes = sizes_of(self.files)
         self.bad = BadRows(job.on_bad_row)
         options = options_for(self.model, self.files, job.format, job.delimiter)
         self.columns, self.group = self._columns(is_sparse(self.files[0], options))
@@ -89,8 +83,8 @@ class Evaluation:
             self.columns,
             KnownGrades(self.model.classes_),
             self.bad,
-            [] if self.group is None else [self.group],
-            self._first_file(options),
+            self.group,
+            first=self._first_file(options),
         )
         n_classes = len(self.model.classes_)
         size = max(LEAST_OF_GRADE, SAMPLE_SIZE // (n_classes + 1)) if sampled else 0
@@ -132,41 +126,41 @@ class Evaluation:
 
     def run(self, report: Report | None = None) -> None:
         """Walk over the files once."""
-        for scored in score_pieces(self.model, self._pieces()):
-            self.tally.add(scored)
-            self._add_queries(scored)
+        for answer in scored(self.model, self._batches()):
+            self.tally.add(answer)
+            self._add_queries(answer)
             if report is not None:
-                report(self.tally, share_read(self.files, self.sizes, scored.piece.position))
+                report(self.tally, self.reader.share(answer.batch))
         if not self.tally.rows:
             raise FileError(f"{self.files[0]}: no usable row; {self.bad.told()}")
 
-    def _pieces(self) -> Iterator[Piece]:
+    def _batches(self) -> Iterator[Batch]:
         """Rows of the files; those without a query are bad where queries are asked for."""
-        for piece in self.reader.pieces():
-            if self.group is None or self.group not in piece.chunk.table.column_names:
-                yield piece
+        for batch in self.reader.batches():
+            if self.group is None or self.group not in batch.table.columns:
+                yield batch
                 continue
-            codes, names = query_names(piece, self.group)
+            codes, names = query_names(batch, self.group)
             empty = [code for code, name in enumerate(names) if not name]
             rows = np.flatnonzero(np.isin(codes, empty)).tolist()
             fault = f"column {self.group!r} is empty; fill it, leave --group out or skip such rows"
-            yield piece.without(dict.fromkeys(rows, fault), self.bad)
+            yield batch.without(dict.fromkeys(rows, fault), self.bad)
 
-    def _add_queries(self, scored: Scored) -> None:
+    def _add_queries(self, answer: Scored) -> None:
         """Rank the rows of queries; svmlight files have queries everywhere or nowhere."""
         if self.group is None:
             return
-        chunk = scored.piece.chunk
-        present = self.group in chunk.table.column_names
-        if present and self.queries is None and self.tally.rows == len(chunk):
+        batch = answer.batch
+        present = self.group in batch.table.columns
+        if present and self.queries is None and self.tally.rows == len(batch):
             self.queries = QueryTally(self.group, len(self.model.classes_))
         if present != (self.queries is not None):
             raise FileError(
-                f"{chunk.where(0)} and after: {'a' if present else 'no'} qid here, unlike before; "
+                f"{batch.where(0)} and after: {'a' if present else 'no'} qid here, unlike before; "
                 "give every line its qid, or none"
             )
         if self.queries is not None:
-            self.queries.add(scored)
+            self.queries.add(answer)
 
     def summary(self) -> dict[str, Any]:
         """All that was found, in plain values."""
@@ -183,7 +177,7 @@ class Evaluation:
             "exact_rows": tally.exact,
             "range_rows": tally.rows - tally.exact,
             "classes": classes,
-            "thresholds": self.model.estimator.thresholds_.tolist(),
+            "thresholds": self.model.learner.thresholds.tolist(),
             **tally.measures(),
             "ndcg": None if self.queries is None else self.queries.summary(),
             "by_grade": by_grade,

@@ -133,13 +133,16 @@ def describe_checkpoint(header: dict[str, Any]) -> dict[str, Any]:
     """How far the training had come."""
     if "checkpoint" not in header:
         return {"checkpoint": None}
-    progress = Progress.of(header["checkpoint"]["progress"])
+    told = header["checkpoint"]["progress"]
+    if "rounds" in told:  # on Dask
+        return {"checkpoint": {"rounds": len(told["rounds"])}}
+    progress = Progress.of(told)
     return {
         "checkpoint": {
             "rows": progress.learned,
-            "pass": progress.position.walk + 1,
+            "pass": progress.cursor.walk + 1,
             "passes": header["table"]["training"]["settings"]["passes"],
-            "file": progress.position.file + 1,
+            "file": progress.cursor.file + 1,
             "files": len(header["checkpoint"]["files"]),
             "rows_of_pass": progress.rows,
             "mae_of_pass": progress.running_mae,

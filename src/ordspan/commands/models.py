@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from ordspan.core.labels import shown
-from ordspan.data.files.grades import Grades
-from ordspan.data.files.lines import FileError
-from ordspan.data.files.reading import FileOptions, format_of
+from ordspan.files.batch import FileError
+from ordspan.files.grades import Grades
+from ordspan.files.opening import FileOptions, format_of
 from ordspan.modelfile import checked_header, from_bytes
 from ordspan.tabular import TabularModel
 

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import csv
 import errno
-import io
-import json
 import os
 import sys
 from collections.abc import Callable, Iterable, Iterator
@@ -14,10 +11,10 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Protocol
 
 from ordspan.atomic import opened_atomically
-from ordspan.data.files.lines import FileError
+from ordspan.files.batch import FileError
 
 if TYPE_CHECKING:
-    import pyarrow as pa
+    import polars as pl
 
 STDOUT = "-"
 ROW_GROUP = 1 << 16
@@ -28,7 +25,7 @@ NO_ROOM = (errno.ENOSPC, errno.EFBIG, errno.EDQUOT)
 class Output(Protocol):
     """Takes tables that all have the same columns."""
 
-    def write(self, table: pa.Table) -> None:
+    def write(self, table: pl.DataFrame) -> None:
         """Append rows."""
 
     def close(self) -> None:
@@ -38,20 +35,12 @@ class Output(Protocol):
         """Let go of the file, which will be removed."""
 
 
-class CsvOutput:
-    """Comma separated values under a header line; cells are quoted where they have to be."""
+class TextOutput:
+    """Rows that reach the file at once."""
 
     def __init__(self, file: IO[bytes]) -> None:
         self._file = file
         self._begun = False
-
-    def write(self, table: pa.Table) -> None:
-        """Append rows, the first ones under a header."""
-        if not self._begun:
-            check_cells(table.schema)
-            self._file.write(csv_line(table.column_names))
-            self._begun = True
-        self._file.write(csv_rows(table))
 
     def close(self) -> None:
         """Nothing is held back."""
@@ -60,45 +49,33 @@ class CsvOutput:
         """Nothing holds the file."""
 
 
-def check_cells(schema: pa.Schema) -> None:
-    """Refuse columns of lists or records."""
-    from pyarrow import types
+class CsvOutput(TextOutput):
+    """Comma separated values under a header line; cells are quoted where they have to be."""
 
-    for field in schema:
-        if types.is_nested(field.type):
+    def write(self, table: pl.DataFrame) -> None:
+        """Append rows, the first ones under a header."""
+        if not self._begun:
+            check_cells(table)
+        self._file.write(table.write_csv(include_header=not self._begun).encode())
+        self._begun = True
+
+
+def check_cells(table: pl.DataFrame) -> None:
+    """Refuse columns of lists or records."""
+    for column in table:
+        if column.dtype.is_nested():
             raise ValueError(
-                f"column {field.name!r} holds {field.type}, which has no place in a CSV file; "
+                f"column {column.name!r} holds {column.dtype}, which has no place in a CSV file; "
                 "leave it out, or write .parquet or .jsonl"
             )
 
 
-def csv_line(cells: Iterable[str]) -> bytes:
-    r"""One line of a CSV file.
+class JsonOutput(TextOutput):
+    """One JSON object a line; JSON knows no NaN."""
 
-    >>> csv_line(["id", "a,b"])
-    b'id,"a,b"\n'
-    """
-    text = io.StringIO()
-    csv.writer(text, lineterminator="\n").writerow(cells)
-    return text.getvalue().encode()
-
-
-def csv_rows(table: pa.Table) -> bytes:
-    """The rows of a table, quoted only if some cell asks for it: pyarrow knows all or none."""
-    import pyarrow as pa
-    from pyarrow import csv as arrow_csv
-
-    for style in ("none", "needed"):
-        buffer = pa.BufferOutputStream()
-        options = arrow_csv.WriteOptions(include_header=False, quoting_style=style)
-        try:
-            arrow_csv.write_csv(table, buffer, options)
-            break
-        except pa.ArrowInvalid:
-            if style == "needed":
-                raise
-    content: bytes = buffer.getvalue().to_pybytes()
-    return content
+    def write(self, table: pl.DataFrame) -> None:
+        """Append rows."""
+        self._file.write(table.write_ndjson().encode())
 
 
 class ParquetOutput:
@@ -107,23 +84,23 @@ class ParquetOutput:
     def __init__(self, file: IO[bytes]) -> None:
         self._file = file
         self._writer: Any = None
-        self._waiting: list[pa.Table] = []
+        self._waiting: list[pl.DataFrame] = []
 
-    def write(self, table: pa.Table) -> None:
+    def write(self, table: pl.DataFrame) -> None:
         """Append rows; they reach the file when enough of them wait."""
-        from pyarrow import parquet
-
-        if self._writer is None:
-            self._writer = parquet.ParquetWriter(self._file, table.schema)
         self._waiting.append(table)
-        if sum(part.num_rows for part in self._waiting) >= ROW_GROUP:
+        if sum(part.height for part in self._waiting) >= ROW_GROUP:
             self._flush()
 
     def _flush(self) -> None:
-        import pyarrow as pa
+        import polars as pl
+        from pyarrow import parquet
 
         if self._waiting:
-            self._writer.write_table(pa.concat_tables(self._waiting))
+            table = pl.concat(self._waiting).to_arrow(compat_level=pl.CompatLevel.oldest())
+            if self._writer is None:
+                self._writer = parquet.ParquetWriter(self._file, table.schema, store_schema=False)
+            self._writer.write_table(table)
             self._waiting = []
 
     def close(self) -> None:
@@ -138,53 +115,6 @@ class ParquetOutput:
             with suppress(Exception):
                 self._writer.close()
             self._writer.is_open = False
-
-
-class JsonOutput:
-    """One JSON object a line."""
-
-    def __init__(self, file: IO[bytes]) -> None:
-        self._file = file
-        self._encode = json.JSONEncoder(ensure_ascii=False).encode
-
-    def write(self, table: pa.Table) -> None:
-        """Append rows."""
-        names, columns = table.column_names, map(json_values, table.columns)
-        rows = (dict(zip(names, row, strict=True)) for row in zip(*columns, strict=True))
-        self._file.write("".join(f"{self._encode(row)}\n" for row in rows).encode())
-
-    def close(self) -> None:
-        """Nothing is held back."""
-
-    def abandon(self) -> None:
-        """Nothing holds the file."""
-
-
-def json_values(column: pa.ChunkedArray) -> list[Any]:
-    """The values of a column, as JSON knows them."""
-    from pyarrow import types
-
-    values: list[Any] = column.to_pylist()
-    plain = types.is_integer(column.type) or types.is_string(column.type)
-    return values if plain else [as_json(value) for value in values]
-
-
-def as_json(value: Any) -> Any:
-    """A value as JSON knows it: no NaN; dates and decimals as text, bytes as UTF-8.
-
-    >>> import datetime
-    >>> as_json({"when": datetime.date(2020, 2, 3), "size": [1.5, float("nan")]})
-    {'when': '2020-02-03', 'size': [1.5, None]}
-    """
-    if isinstance(value, dict):
-        return {name: as_json(inside) for name, inside in value.items()}
-    if isinstance(value, list | tuple):
-        return [as_json(inside) for inside in value]
-    if isinstance(value, float):
-        return value if abs(value) < float("inf") else None
-    if isinstance(value, bytes):
-        return value.decode(errors="replace")
-    return value if value is None or isinstance(value, bool | int | str) else str(value)
 
 
 OUTPUTS: dict[str, Callable[[IO[bytes]], Output]] = {

@@ -12,23 +12,16 @@ from typing import TYPE_CHECKING, Any
 from ordspan.commands.models import options_for, read_table_model
 from ordspan.commands.outputs import STDOUT, opened_output
 from ordspan.commands.stopping import Stop
-from ordspan.data.files.chunks import BadRows, Chunk
-from ordspan.data.files.features import Recipe
-from ordspan.data.files.grades import LabelColumns
-from ordspan.data.files.lines import STDIN, FileError
-from ordspan.data.files.reading import (
-    Position,
-    RowReader,
-    columns_told,
-    expand,
-    open_file,
-    share_read,
-    sizes_of,
-)
-from ordspan.tabular import Scored, TabularModel, score_pieces
+from ordspan.files.batch import BadRows, Batch, FileError
+from ordspan.files.features import Recipe
+from ordspan.files.grades import LabelColumns
+from ordspan.files.opening import columns_told, expand, open_file
+from ordspan.files.reading import RowReader
+from ordspan.files.text import STDIN
+from ordspan.tabular import Scored, TabularModel, scored
 
 if TYPE_CHECKING:
-    import pyarrow as pa
+    import polars as pl
 
 ADDED = ("prediction", "rank", "score", "margin")
 """The columns that a prediction adds."""
@@ -125,14 +118,14 @@ def predict(
     begun, stop = time.perf_counter(), stop or Stop()
     model = read_table_model(job.model)
     reader = make_reader(job, model)
-    rows, sizes = 0, sizes_of(reader.files)
+    rows = 0
     inputs = [job.model, *(name for name in reader.files if name != STDIN)]
     with opened_output(str(out), inputs) as output:
-        for table, position in stop.between(answer_tables(job, model, reader)):
+        for table, share in stop.between(answer_tables(job, model, reader)):
             output.write(table)
-            rows += table.num_rows
+            rows += table.height
             if report is not None:
-                report(rows, share_read(reader.files, sizes, position))
+                report(rows, share)
         if rows == 0:
             raise FileError(_nothing(reader))
     return {
@@ -165,7 +158,7 @@ def make_reader(job: PredictJob, model: TabularModel) -> RowReader:
         LabelColumns(),
         None,
         BadRows(job.on_bad_row),
-        extra=tuple(dict.fromkeys(job.keep)),
+        keep=tuple(dict.fromkeys(job.keep)),
         first=first,
     )
 
@@ -193,51 +186,46 @@ def _renamed(name: str, there: Sequence[str]) -> str:
 
 def answer_tables(
     job: PredictJob, model: TabularModel, reader: RowReader
-) -> Iterator[tuple[pa.Table, Position]]:
-    """The rows to write and where they come from, all with the columns of the first piece."""
-    import pyarrow as pa
+) -> Iterator[tuple[pl.DataFrame, float | None]]:
+    """The rows to write, all with the columns of the first, and how much of the files is read."""
+    import polars as pl
 
-    classes = pa.array(model.classes_.tolist())
+    classes = pl.Series(model.classes_.tolist())
     schema = None
-    for scored in score_pieces(model, reader.pieces()):
-        table = answers(job, classes, scored)
+    for answer in scored(model, reader.batches()):
+        table = answers(job, classes, answer)
         schema = schema or table.schema
-        yield as_schema(table, schema, scored.piece.chunk), scored.piece.position
+        yield as_schema(table, schema, answer.batch), reader.share(answer.batch)
 
 
-def answers(job: PredictJob, classes: Any, scored: Scored) -> pa.Table:
+def answers(job: PredictJob, classes: pl.Series, answer: Scored) -> pl.DataFrame:
     """Kept columns, then what the model says."""
-    import pyarrow as pa
+    import polars as pl
 
-    chunk = scored.piece.chunk
-    kept = {name: kept_column(chunk, name) for name in job.keep}
-    place = {}
+    batch = answer.batch
+    for name in job.keep:
+        if name not in batch.table.columns:
+            raise FileError(
+                f"{batch.where(0)}: no {name!r} in the rows from here on, so none to keep"
+            )
+    place: dict[str, Any] = {}
     if job.where:
-        place = {"file": pa.repeat(chunk.path, len(chunk)), "line": chunk.numbers}
-    said = (classes.take(pa.array(scored.rank - 1)), scored.rank, scored.score, scored.margin)
-    return pa.table(place | kept | dict(zip(ADDED, said, strict=True)))
+        place = {"file": pl.Series([batch.path]).new_from_index(0, len(batch)), "line": batch.lines}
+    said = (classes[answer.rank - 1], answer.rank, answer.score, answer.margin)
+    kept = {column.name: column for column in batch.kept}
+    return pl.DataFrame(place | kept | dict(zip(ADDED, said, strict=True)))
 
 
-def kept_column(chunk: Chunk, name: str) -> Any:
-    """A column to carry along; codes that stand for words become the words."""
-    from pyarrow import types
-
-    if name not in chunk.table.column_names:
-        raise FileError(f"{chunk.where(0)}: no {name!r} in the rows from here on, so none to keep")
-    column = chunk.table.column(name)
-    return column.cast(column.type.value_type) if types.is_dictionary(column.type) else column
-
-
-def as_schema(table: pa.Table, schema: pa.Schema, chunk: Chunk) -> pa.Table:
+def as_schema(table: pl.DataFrame, schema: pl.Schema, batch: Batch) -> pl.DataFrame:
     """The table with the types of the first one; files may differ in the type of a kept column."""
-    import pyarrow as pa
+    import polars as pl
 
-    if table.schema.equals(schema):
+    if table.schema == schema:
         return table
     try:
         return table.cast(schema)
-    except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
+    except pl.exceptions.PolarsError as error:
         raise FileError(
-            f"{chunk.path}: a kept column has another type than in the files before ({error}); "
+            f"{batch.path}: a kept column has another type than in the files before ({error}); "
             "predict the files one by one"
         ) from None

@@ -8,9 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ordspan.data.files.grades import coded
-from ordspan.data.files.lines import FileError
-from ordspan.data.files.reading import Piece
+from ordspan.files.batch import Batch, FileError
+from ordspan.files.grades import coded
 from ordspan.tabular import Scored
 
 CUTS = (1, 5, 10)
@@ -119,24 +118,24 @@ class QueryTally:
 
     def add(self, scored: Scored) -> None:
         """Take rows in; a query may go on from the rows before."""
-        piece = scored.piece
-        codes, names = query_names(piece, self.group)
-        assert piece.lower is not None
-        exact = piece.lower == piece.upper
+        batch = scored.batch
+        codes, names = query_names(batch, self.group)
+        assert batch.lower is not None
+        exact = batch.lower == batch.upper
         begins = np.concatenate([[0], np.flatnonzero(np.diff(codes)) + 1])
         for begin, end in zip(begins, [*begins[1:], codes.size], strict=True):
-            query = self._query(names[codes[begin]], piece, begin)
+            query = self._query(names[codes[begin]], batch, begin)
             rows = np.arange(begin, end)[exact[begin:end]]
-            query.add(scored.score[rows], piece.lower[rows])
+            query.add(scored.score[rows], batch.lower[rows])
 
-    def _query(self, name: str, piece: Piece, row: int) -> Query:
+    def _query(self, name: str, batch: Batch, row: int) -> Query:
         """The open query where it goes on, otherwise a new one."""
         if self._open is not None and self._open.name == name:
             return self._open
         self._close()
         if not self._seen.meet(name):
             raise FileError(
-                f"{piece.chunk.where(row)}: query {name!r} comes back after others; sort the rows "
+                f"{batch.where(row)}: query {name!r} comes back after others; sort the rows "
                 f"by {self.group}, so that each query's rows stand together"
             )
         self._open = Query(name, self._gain)
@@ -169,6 +168,6 @@ class QueryTally:
         }
 
 
-def query_names(piece: Piece, group: str) -> tuple[NDArray[np.int64], list[str]]:
+def query_names(batch: Batch, group: str) -> tuple[NDArray[np.int64], list[str]]:
     """A code for the query of every row, and the names the codes stand for; empty is no name."""
-    return coded(piece.chunk.table, group, lambda v: "" if v is None else str(v).strip())
+    return coded(batch.table, group, lambda v: "" if v is None else str(v).strip())

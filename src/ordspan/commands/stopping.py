@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from types import FrameType
 from typing import TypeVar
 
-from ordspan.data.files.lines import moment
+from ordspan.files.text import moment
 
 T = TypeVar("T")
 

@@ -41,7 +41,7 @@ class Tally:
 
     def add(self, scored: Scored) -> None:
         """Take rows in."""
-        lower, upper = scored.piece.lower, scored.piece.upper
+        lower, upper = scored.batch.lower, scored.batch.upper
         assert lower is not None
         assert upper is not None
         errors = distance(scored.rank, lower, upper)

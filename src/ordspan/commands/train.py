@@ -12,39 +12,27 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ordspan.atomic import write_atomically
+from ordspan.checkpoint import ENDING, Checkpoint, sole_writer
 from ordspan.commands.outputs import room_told
 from ordspan.commands.stopping import Stop, Stopped
 from ordspan.core.losses import distance
-from ordspan.data.files.chunks import BadRows
-from ordspan.data.files.features import DEFAULT_HASH_BITS, Scale, with_words
-from ordspan.data.files.grades import Grades, LabelColumns
-from ordspan.data.files.lines import STDIN, FileError
-from ordspan.data.files.reading import (
-    BEGINNING,
-    FileOptions,
-    Piece,
-    Position,
-    RowReader,
-    count_features,
-    expand,
-    make_recipe,
-    share_read,
-    sizes_of,
-)
-from ordspan.data.files.streams import is_sparse, known_classes, label_columns
-from ordspan.data.files.svmlight_file import LABEL
-from ordspan.estimators import OrdinalPA
-from ordspan.learners import Learner
+from ordspan.files.batch import BEGINNING, Batch, Cursor, FileError
+from ordspan.files.features import DEFAULT_HASH_BITS, Scale, prepared, stacked
+from ordspan.files.grades import LabelColumns
+from ordspan.files.opening import FileOptions, expand, identity, is_sparse
+from ordspan.files.reading import label_columns, open_rows
+from ordspan.files.text import STDIN
 from ordspan.learners.checks import DEFAULT_C
 from ordspan.learners.checks import RowError as LearnerRowError
-from ordspan.modelfile import checked_header, from_bytes, to_bytes
-from ordspan.tabular import TabularModel
+from ordspan.modelfile import to_bytes
+from ordspan.tabular import TabularModel, make_learner
 
-CHECKPOINT_ENDING = ".checkpoint"
 DEFAULT_SECONDS = 60.0
 ROWS_AT_ONCE = 1 << 13
 """Scaled and learned together: many, because each portion costs some of Python's time, and few
 enough that a stop or a checkpoint does not wait for long."""
+
+BEGIN_ANEW = "use the same settings and files, or leave --resume out to begin anew"
 
 
 @dataclass(frozen=True)
@@ -104,18 +92,25 @@ class TrainJob:
         told["order"] = None if self.order is None else [_plain(grade) for grade in self.order]
         return {k: list(v) if isinstance(v, tuple | list) else v for k, v in told.items()}
 
-    def estimator(self, classes: NDArray[Any]) -> OrdinalPA:
-        """The estimator to be, not fitted yet."""
-        return OrdinalPA(
-            self.variant,
-            self.C,
-            average=self.average,
-            balanced=self.balanced,
-            max_iter=self.passes,
-            shuffle=self.shuffle_buffer > 0,
-            classes=classes,
-            random_state=self.seed,
-        )
+    def parameters(self, classes: NDArray[Any]) -> dict[str, Any]:
+        """Parameters of the estimator to be."""
+        return {
+            "variant": self.variant,
+            "C": self.C,
+            "average": self.average,
+            "balanced": self.balanced,
+            "max_iter": self.passes,
+            "shuffle": self.shuffle_buffer > 0,
+            "classes": classes,
+            "random_state": self.seed,
+        }
+
+    def label_columns(self) -> LabelColumns:
+        """Where the labels stand."""
+        columns = label_columns(self.label, self.lower, self.upper)
+        if not columns.names() and not is_sparse(expand(self.files)[0], self.options):
+            raise ValueError("no label: give --label COLUMN, or --lower and --upper")
+        return columns
 
 
 def _plain(value: Any) -> Any:
@@ -126,22 +121,22 @@ def _plain(value: Any) -> Any:
 class Progress:
     """How far a run has come."""
 
-    position: Position = BEGINNING
+    cursor: Cursor = BEGINNING
     rows: int = 0  # of this pass
     loss: int = 0  # sum of distances of this pass, predicted before learning
     mae: list[float] = field(default_factory=list)  # of every finished pass
     learned: int = 0  # rows of all passes
-    skipped: int = 0  # bad rows before the position
+    skipped: int = 0  # bad rows before the cursor
     bad_rows: list[str] = field(default_factory=list)  # the first of them
 
     def told(self) -> dict[str, Any]:
         """As plain values."""
-        return asdict(self) | {"position": list(self.position)}
+        return asdict(self) | {"cursor": list(self.cursor)}
 
     @classmethod
     def of(cls, told: dict[str, Any]) -> Progress:
         """What `told` told."""
-        return cls(**told | {"position": Position(*told["position"])})
+        return cls(**told | {"cursor": Cursor(*told["cursor"])})
 
     @property
     def running_mae(self) -> float:
@@ -156,59 +151,40 @@ Report = Callable[[int, float, float | None], None]
 class Run:
     """One training run: reader, learner and scale, and how far they have come."""
 
-    def __init__(self, job: TrainJob, out: Path) -> None:
+    def __init__(self, job: TrainJob, out: Path, *, dask: bool = False) -> None:
         self.job = job
         self.out = out
-        self.files, columns = self.files_and_columns(job)
-        self.sizes = sizes_of(self.files)
-        options = count_features(self.files, job.options)
-        recipe, first = make_recipe(
-            self.files[0],
-            options,
-            taken=columns.names(),
+        self.reader = open_rows(
+            job.files,
+            job.options,
+            job.label_columns(),
+            order=job.order,
             features=job.features,
             drop=job.drop,
             text=job.text,
             hash_bits=job.hash_bits,
             standardise=job.standardise,
+            on_bad_row=job.on_bad_row,
         )
-        classes = known_classes(job.order, self.files, options, columns, job.on_bad_row)
-        self.bad = BadRows(job.on_bad_row)
-        self.reader = RowReader(
-            self.files, options, recipe, columns, Grades(classes), self.bad, first=first
-        )
+        assert self.reader.grades is not None
+        self.files, self.bad = self.reader.files, self.reader.bad
+        self.classes = self.reader.grades.classes
+        recipe = self.reader.recipe
         self.scale = Scale(recipe.n_scaled)
-        self.classes = classes
-        self.learner: Learner = job.estimator(classes)._make_learner(
-            recipe.n_features, classes.size
+        self.learner = make_learner(
+            job.parameters(self.classes), recipe.n_features, self.classes.size
         )
         self.progress = Progress()
-
-    @staticmethod
-    def files_and_columns(job: TrainJob) -> tuple[list[str], LabelColumns]:
-        """The files of a job, and where their labels stand."""
-        files = expand(job.files)
-        columns = label_columns(job.label, job.lower, job.upper)
-        if is_sparse(files[0], job.options):
-            columns = LabelColumns(LABEL)
-        if not columns.names():
-            raise ValueError("no label: give --label COLUMN, or --lower and --upper")
-        return files, columns
-
-    @property
-    def fingerprint(self) -> list[list[Any]]:
-        """By which a checkpoint knows the files again."""
-        return [[name, size] for name, size in zip(self.files, self.sizes, strict=True)]
-
-    @property
-    def checkpoint(self) -> Path:
-        """Where checkpoints are written."""
-        return self.out.with_name(self.out.name + CHECKPOINT_ENDING)
+        self.checkpoint = Checkpoint(
+            out.with_name(out.name + ENDING),
+            job.told() | {"dask": dask},
+            [identity(path) for path in self.files if path != STDIN],
+            BEGIN_ANEW,
+        )
+        self.share: float | None = None
 
     def model(self) -> TabularModel:
         """The model as of now."""
-        estimator = self.job.estimator(self.classes)
-        estimator.from_learner(self.learner, self.classes, n_iter=self.job.passes)
         training = {
             "settings": self.job.told(),
             "rows": self.progress.learned,
@@ -217,14 +193,20 @@ class Run:
         }
         reader = self.reader
         return TabularModel(
-            estimator, reader.recipe, self.scale, reader.columns, reader.options, training
+            self.learner,
+            self.classes,
+            self.job.parameters(self.classes),
+            reader.recipe,
+            self.scale,
+            reader.columns,
+            reader.options,
+            training,
         )
 
     def save_checkpoint(self) -> None:
-        """Write model and position, whole or not at all."""
-        note = {"progress": self.progress.told(), "files": self.fingerprint}
-        with room_told(str(self.checkpoint)):
-            write_atomically(self.checkpoint, to_bytes(self.model(), checkpoint=note))
+        """Write model and cursor, whole or not at all."""
+        with room_told(str(self.checkpoint.path)):
+            self.checkpoint.write(self.model(), self.progress.told())
 
     def resume(self) -> bool:
         """Go on from the checkpoint, if there is one."""
@@ -233,69 +215,38 @@ class Run:
                 "standard input cannot be positioned, so --resume cannot go on; "
                 "the checkpoint is a model file that can be used as it is"
             )
-        if not self.checkpoint.exists():
+        found = self.checkpoint.read()
+        if found is None:
             return False
-        name = str(self.checkpoint)
-        content = self.checkpoint.read_bytes()
-        header = checked_header(content, name)
-        if "checkpoint" not in header:
-            raise ValueError(f"{name} is a model, but not a checkpoint")
-        self._check_same(header)
-        model = from_bytes(content, name)
-        self.learner = model.estimator.learner_
-        self.scale = model.scale
-        self.progress = Progress.of(header["checkpoint"]["progress"])
+        model, progress = found
+        self.learner, self.scale = model.learner, model.scale
+        self.progress = Progress.of(progress)
         self.bad.count = self.progress.skipped
         self.bad.examples = list(self.progress.bad_rows)
         return True
 
-    def _check_same(self, header: dict[str, Any]) -> None:
-        """Refuse a checkpoint of other settings or files."""
-        before, now = header["table"]["training"]["settings"], self.job.told()
-        for name, value in now.items():
-            if before.get(name) != value:
-                raise ValueError(
-                    f"{self.checkpoint} was made with {name} = {before.get(name)!r}, not "
-                    f"{value!r}; use the same settings, or leave --resume out to begin anew"
-                )
-        then = header["checkpoint"]["files"]
-        if then != self.fingerprint:
-            changed = [name for name, size in self.fingerprint if [name, size] not in then]
-            gone = [name for name, _ in then if name not in self.files]
-            raise ValueError(
-                f"{[*changed, *gone, 'the order of the files'][0]} has changed since "
-                f"{self.checkpoint} was written; leave --resume out to begin anew"
-            )
-
-    def learn(self, pieces: Sequence[Piece], order: NDArray[np.intp] | None) -> None:
+    def learn(self, batches: Sequence[Batch], order: NDArray[np.intp] | None) -> None:
         """Learn some rows, in the given order, and take note of how far that is."""
-        X, lower, upper = self._prepared(pieces)
+        first_pass = self.progress.cursor.walk == 0
+        scale = self.scale if self.job.standardise else None
+        parts = [prepared(self.reader.recipe, scale, b, learn=first_pass) for b in batches]
+        lower = np.concatenate([b.lower for b in batches if b.lower is not None])
+        upper = np.concatenate([b.upper for b in batches if b.upper is not None])
         try:
-            predicted = self.learner.learn_many(X, lower, upper, order=order, predict=True)
+            predicted = self.learner.learn_many(
+                stacked(parts), lower, upper, order=order, predict=True
+            )
         except LearnerRowError as error:
-            first = pieces[0].chunk.where(0)
-            raise FileError(f"in the rows from {first} on, {error}") from None
+            raise FileError(f"in the rows from {batches[0].where(0)} on, {error}") from None
         assert predicted is not None
-        last, progress = pieces[-1], self.progress
+        progress = self.progress
         progress.loss += int(distance(predicted, lower, upper).sum())
         progress.rows += lower.size
         progress.learned += lower.size
-        progress.position, progress.skipped = last.after(), last.skipped
-        progress.bad_rows = self.bad.examples[: last.skipped]
-
-    def _prepared(self, pieces: Sequence[Piece]) -> tuple[Any, Any, Any]:
-        parts = []
-        for piece in pieces:
-            matrix = piece.matrix
-            if self.job.standardise:
-                first_pass = self.progress.position.walk == 0
-                matrix = self.scale.learn(matrix) if first_pass else self.scale.apply(matrix)
-            parts.append(with_words(self.reader.recipe, matrix, piece.chunk.table))
-        return (
-            stacked(parts),
-            np.concatenate([piece.lower for piece in pieces if piece.lower is not None]),
-            np.concatenate([piece.upper for piece in pieces if piece.upper is not None]),
-        )
+        progress.cursor, progress.skipped = batches[-1].after()
+        progress.bad_rows = self.bad.examples[: progress.skipped]
+        share = self.reader.share(batches[-1])
+        self.share = None if share is None else (progress.cursor.walk + share) / self.job.passes
 
     def end_pass(self) -> None:
         """Close a pass over the files."""
@@ -304,13 +255,7 @@ class Run:
         progress.rows = progress.loss = 0
         progress.skipped = self.bad.count
         progress.bad_rows = list(self.bad.examples)
-        progress.position = Position(progress.position.walk + 1)
-
-    def share(self) -> float | None:
-        """How much of the work is done; None where the sizes are not known."""
-        position = self.progress.position
-        share = share_read(self.files, self.sizes, position)
-        return None if share is None else (position.walk + share) / self.job.passes
+        progress.cursor = Cursor(progress.cursor.walk + 1)
 
     def summary(self, learned: int, resumed: bool, seconds: float) -> dict[str, Any]:
         """What was trained, in plain values."""
@@ -333,29 +278,18 @@ class Run:
         }
 
 
-def stacked(parts: list[Any]) -> Any:
-    """Dense or CSR rows, one part below the other."""
-    if len(parts) == 1:
-        return parts[0]
-    if hasattr(parts[0], "indptr"):
-        from scipy.sparse import vstack
-
-        return vstack(parts, format="csr")
-    return np.concatenate(parts)
-
-
-def portions(pieces: Iterable[Piece], size: int, *, whole: bool) -> Iterator[list[Piece]]:
-    """Cut pieces so that no portion has more than ``size`` rows.
+def portions(batches: Iterable[Batch], size: int, *, whole: bool) -> Iterator[list[Batch]]:
+    """Cut batches so that no portion has more than ``size`` rows.
 
     ``whole`` fills each portion to exactly ``size`` rows, except the last.
     """
-    waiting: list[Piece] = []
+    waiting: list[Batch] = []
     n_waiting = 0
-    for piece in pieces:
-        begin, n_rows = 0, len(piece.chunk)
+    for batch in batches:
+        begin, n_rows = 0, len(batch)
         while begin < n_rows:
             end = min(n_rows, begin + size - n_waiting)
-            waiting.append(piece.rows(begin, end))
+            waiting.append(batch.part(begin, end))
             n_waiting += end - begin
             begin = end
             if not whole or n_waiting == size:
@@ -421,14 +355,24 @@ def train(
     dict
         A summary in plain values.
     """
-    path, stop = Path(out), stop or Stop()
+    path, stop, begun = Path(out), stop or Stop(), time.perf_counter()
     check_model_path(path, expand(job.files))
-    begun = time.perf_counter()
-    run = Run(job, path)
-    resumed = run.resume() if resume else False
-    at_start = run.progress.learned
+    with sole_writer(path):
+        run = Run(job, path)
+        resumed = run.resume() if resume else False
+        at_start = run.progress.learned
+        _learn_all(run, every, stop, report)
+        with room_told(str(path)):
+            write_atomically(path, to_bytes(run.model()))
+        run.checkpoint.remove()
+    seconds = time.perf_counter() - begun
+    return run.summary(run.progress.learned - at_start, resumed, seconds)
+
+
+def _learn_all(run: Run, every: Every, stop: Stop, report: Report | None) -> None:
+    """Learn what is left of all passes; a stop leaves a checkpoint."""
     try:
-        for walk in range(run.progress.position.walk, job.passes):
+        for walk in range(run.progress.cursor.walk, run.job.passes):
             _one_pass(run, walk, every, stop, report)
             run.end_pass()
             if run.progress.learned == 0:
@@ -436,23 +380,18 @@ def train(
     except Stopped:
         run.save_checkpoint()
         raise
-    with room_told(str(path)):
-        write_atomically(path, to_bytes(run.model()))
-    run.checkpoint.unlink(missing_ok=True)
-    seconds = time.perf_counter() - begun
-    return run.summary(run.progress.learned - at_start, resumed, seconds)
 
 
 def _one_pass(run: Run, walk: int, every: Every, stop: Stop, report: Report | None) -> None:
-    """Learn from the position to the end of the files, with checkpoints."""
+    """Learn from the cursor to the end of the files, with checkpoints."""
     buffer = run.job.shuffle_buffer
     size = buffer or min(every.rows or ROWS_AT_ONCE, ROWS_AT_ONCE)
     rows_then, time_then = run.progress.learned, time.monotonic()
-    pieces = run.reader.pieces(run.progress.position)
-    for portion in stop.between(portions(pieces, size, whole=buffer > 0)):
+    batches = run.reader.batches(run.progress.cursor)
+    for portion in stop.between(portions(batches, size, whole=buffer > 0)):
         order = None
         if buffer:
-            n_rows = sum(len(piece.chunk) for piece in portion)
+            n_rows = sum(map(len, portion))
             order = np.random.default_rng([run.job.seed, walk, run.progress.rows]).permutation(
                 n_rows
             )
@@ -465,4 +404,4 @@ def _one_pass(run: Run, walk: int, every: Every, stop: Stop, report: Report | No
             run.save_checkpoint()
             rows_then, time_then = run.progress.learned, time.monotonic()
         if report is not None:
-            report(run.progress.learned, run.progress.running_mae, run.share())
+            report(run.progress.learned, run.progress.running_mae, run.share)

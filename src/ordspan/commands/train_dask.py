@@ -13,44 +13,28 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-from dask.delayed import delayed
 from distributed import Client, LocalCluster
 from distributed.comm import get_address_host_port
 from numpy.typing import NDArray
 
 from ordspan.atomic import write_atomically
+from ordspan.checkpoint import sole_writer
+from ordspan.commands.outputs import room_told
 from ordspan.commands.stopping import Stop
-from ordspan.commands.train import Report, Run, TrainJob, check_model_path, stacked
-from ordspan.data.files.chunks import BadRows
-from ordspan.data.files.features import Recipe, Scale, with_words
-from ordspan.data.files.grades import Grades, LabelColumns, classes_of
-from ordspan.data.files.lines import STDIN, FileError
-from ordspan.data.files.reading import FileOptions, RowReader, find_words
-from ordspan.data.files.streams import is_sparse
-from ordspan.data.files.svmlight_file import survey
+from ordspan.commands.train import Report, Run, TrainJob, check_model_path
 from ordspan.distributed.blocks import Blocks
 from ordspan.distributed.cluster import Cluster
+from ordspan.distributed.file_blocks import Spec, block_names, delayed_blocks, found_by_workers
 from ordspan.distributed.training import Progress, fit_blocks
+from ordspan.estimators import OrdinalPA
+from ordspan.files.batch import N_EXAMPLES, FileError
+from ordspan.files.features import Scale
+from ordspan.files.opening import expand
+from ordspan.files.text import STDIN
 from ordspan.modelfile import to_bytes
-from ordspan.tabular import TabularModel
 
 LOCAL = "local"
 TIMEOUT = 60.0
-
-
-class Spec(NamedTuple):
-    """How a worker reads a file into features and labels."""
-
-    options: FileOptions
-    recipe: Recipe
-    columns: LabelColumns
-    classes: NDArray[Any]
-    on_bad_row: str
-
-    def reader(self, path: str) -> RowReader:
-        """The reader of one file."""
-        grades, bad = Grades(self.classes), BadRows(self.on_bad_row)
-        return RowReader([path], self.options, self.recipe, self.columns, grades, bad)
 
 
 class Measured(NamedTuple):
@@ -62,40 +46,14 @@ class Measured(NamedTuple):
     examples: list[str]
 
 
-def words_of(path: str, options: FileOptions, columns: LabelColumns, policy: str) -> set[str]:
-    """The labels in a file, on a worker."""
-    return find_words([path], options, columns, BadRows(policy))
-
-
-def largest_index(path: str) -> int:
-    """The largest index of a feature in an svmlight file, on a worker."""
-    return survey(path).largest
-
-
 def measure(path: str, spec: Spec) -> Measured:
     """Mean and spread of the features of a file, and its rows, on a worker."""
     reader, scale, rows = spec.reader(path), Scale(spec.recipe.n_scaled), 0
-    for piece in reader.pieces():
-        rows += len(piece.chunk)
+    for batch in reader.batches():
+        rows += len(batch)
         if spec.recipe.standardise:
-            scale.learn(piece.matrix)
+            scale.learn(batch.X)
     return Measured(scale.state[:3], rows, reader.bad.count, reader.bad.examples)
-
-
-def read_block(path: str, spec: Spec, scale: NDArray[np.float64]) -> tuple[Any, NDArray[Any]]:
-    """Prepared features and labels of a file, on a worker."""
-    known = Scale(spec.recipe.n_scaled)
-    known.state[...] = scale
-    parts, ends = [], []
-    for piece in spec.reader(path).pieces():
-        matrix = known.apply(piece.matrix) if spec.recipe.standardise else piece.matrix
-        parts.append(with_words(spec.recipe, matrix, piece.chunk.table))
-        assert piece.lower is not None
-        assert piece.upper is not None
-        ends.append(np.column_stack([piece.lower, piece.upper]))
-    if not parts:
-        return np.empty((0, spec.recipe.n_features)), np.empty((0, 2), dtype=spec.classes.dtype)
-    return stacked(parts), spec.classes[np.concatenate(ends) - 1]
 
 
 def joined(scales: Sequence[NDArray[np.float64]]) -> NDArray[np.float64]:
@@ -184,39 +142,27 @@ def train_on_dask(
         A summary in plain values.
     """
     path, begun, stop = Path(out), time.perf_counter(), stop or Stop()
-    check_model_path(path, job.files)
-    if STDIN in job.files:
+    files = expand(job.files)
+    check_model_path(path, files)
+    if STDIN in files:
         raise ValueError("standard input has no blocks to share out; give files with --dask")
-    with connected(address) as client, stop.at_any_moment():
+    with sole_writer(path), connected(address) as client, stop.at_any_moment():
         cluster = Cluster(client, timeout=TIMEOUT, retries=0, persist=False)
         run = prepared_run(cluster, job, path)
         if not resume:
-            run.checkpoint.unlink(missing_ok=True)
-        resumed = run.checkpoint.exists()
+            run.checkpoint.remove()
+        resumed = run.checkpoint.read() is not None
         _fit(cluster, run, report)
     return run.summary(run.progress.learned, resumed, time.perf_counter() - begun)
 
 
 def prepared_run(cluster: Cluster, job: TrainJob, out: Path) -> Run:
     """The run, with grades and number of features found by the workers where they are not told."""
-    files, columns = Run.files_and_columns(job)
-    names, files = block_names(files), [os.path.abspath(path) for path in files]
-    options = job.options
-    if is_sparse(files[0], options) and not options.n_features:
-        looks = [(path,) for path in files]
-        largest = max(cluster.run(largest_index, looks, names, "ordspan-survey"))
-        options = replace(options, n_features=largest + options.zero_based)
-    order = job.order
-    if order is None:
-        labels = [(path, options, columns, job.on_bad_row) for path in files]
-        words = cluster.run(words_of, labels, names, "ordspan-grades")
-        order = classes_of(set().union(*words)).tolist()
-    return Run(replace(job, order=order, options=options), out)
-
-
-def block_names(files: Sequence[str]) -> list[str]:
-    """What the blocks are called in messages."""
-    return [f"block {number} ({path})" for number, path in enumerate(files)]
+    paths = [os.path.abspath(path) for path in expand(job.files)]
+    options, classes = found_by_workers(
+        cluster, paths, job.options, job.label_columns(), job.order, job.on_bad_row
+    )
+    return Run(replace(job, order=classes.tolist(), options=options), out, dask=True)
 
 
 def _fit(cluster: Cluster, run: Run, report: Report | None) -> None:
@@ -224,30 +170,23 @@ def _fit(cluster: Cluster, run: Run, report: Report | None) -> None:
     job, reader = run.job, run.reader
     spec = Spec(reader.options, reader.recipe, reader.columns, run.classes, job.on_bad_row)
     names = block_names(run.files)
-    paths = [os.path.abspath(path) for path in run.files]  # workers may stand in another folder
-    tasks = [(path, spec) for path in paths]
+    tasks = [(os.path.abspath(path), spec) for path in run.files]
     found = cluster.run(measure, tasks, names, "ordspan-measure")
     rows, skipped = sum(f.rows for f in found), sum(f.skipped for f in found)
     if rows == 0:
         raise FileError(f"{run.files[0]}: no usable row in any file; {skipped} skipped")
     run.scale.state[:3] = joined([f.scale for f in found])
-    read = delayed(read_block, nout=2, pure=False)
-    pairs = [
-        read(path, spec, run.scale.state, dask_key_name=f"ordspan-read-{i}-{cluster.token}")
-        for i, path in enumerate(paths)
-    ]
-    marks = [[path, size] for path, size in zip(run.files, run.sizes, strict=True)]
+    state = run.scale.state if job.standardise else None
     blocks = Blocks(
-        [X for X, _ in pairs],
-        [y for _, y in pairs],
+        *delayed_blocks(cluster, run.files, spec, state),
         names,
-        [*marks, job.told()],
+        [],
         np.zeros((1, reader.recipe.n_features)),
         run.classes,
     )
     estimator = fit_blocks(
         cluster,
-        job.estimator(run.classes),
+        OrdinalPA(**job.parameters(run.classes)),
         blocks,
         job.passes,
         shuffle=job.shuffle_buffer > 0,
@@ -257,11 +196,12 @@ def _fit(cluster: Cluster, run: Run, report: Report | None) -> None:
     run.progress.mae = [done.mae for done in estimator.rounds_]
     run.progress.learned, run.progress.skipped = rows * job.passes, skipped
     run.learner = estimator.learner_
-    model: TabularModel = run.model()
+    model = run.model()
     model.training["blocks"] = len(run.files)
-    write_atomically(run.out, to_bytes(model))
-    run.checkpoint.unlink(missing_ok=True)
-    run.bad.examples = [example for f in found for example in f.examples][:5]
+    with room_told(str(run.out)):
+        write_atomically(run.out, to_bytes(model))
+    run.checkpoint.remove()
+    run.bad.examples = [example for f in found for example in f.examples][:N_EXAMPLES]
 
 
 def _told_to(report: Report | None, rows: int) -> Any:

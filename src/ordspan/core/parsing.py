@@ -1,14 +1,14 @@
-"""Compiled: numbers out of bytes, for the common kinds of CSV and svmlight lines.
+"""Compiled: numbers out of bytes, for the common kinds of svmlight lines.
 
-Each walk reads the plain, frequent forms at the speed of the bytes and gives up (returns -1) at
-anything else: quotes, missing cells, words, very long numbers. The caller then reads the same block
-with a general parser, so the walks decide nothing but the time it takes.
+The walk reads the plain, frequent forms at the speed of the bytes and gives up (returns -1) at
+anything else: words, very long numbers, indices that do not rise. The caller then reads the same
+block line by line, so the walk decides nothing but the time it takes.
 
 A number is read as a whole number of digits and a power of ten within +-22, which a double holds
 exactly. Digits within 2**53 give the nearest double by one multiplication or division (Clinger
 1990). Longer ones, up to 18 digits, are multiplied or divided in double-double arithmetic (Dekker
 1971), whose error is far below half a unit in the last place; where even that could decide between
-two doubles, the number is left to the general parser. So every result is the nearest double.
+two doubles, the number is left to Python. So every result is the nearest double.
 """
 
 import numpy as np
@@ -26,8 +26,6 @@ NEWLINE, RETURN, SPACE, TAB = 10, 13, 32, 9
 PLUS, MINUS, POINT, COLON, HASH = 43, 45, 46, 58, 35
 ZERO, NINE, SMALL_E, LARGE_E = 48, 57, 101, 69
 LETTERS = (113, 105, 100)  # q, i, d
-
-NUMBER_COLUMN, TEXT_COLUMN, LEFT_OUT = 0, 1, 2
 
 
 @compiled
@@ -129,49 +127,9 @@ def read_power(data, at):
 
 
 @compiled
-def read_csv_lines(data, delimiter, kinds, matrix, lines, text, ends):
-    """Fill a matrix with the number columns of CSV lines, and a buffer with the text columns.
-
-    ``data`` ends with a newline. ``kinds`` says what each column is; number columns go to the
-    matrix in their order, the cells of text column t one after the other into ``text[t]``, with
-    their ends in ``ends[t]``. Returns the number of rows, or -1 for lines that are not plain.
-    """
-    at, row, line = 0, 0, 0
-    n_columns, last = kinds.size, kinds.size - 1
-    while at < data.size:
-        if data[at] == NEWLINE or data[at] == RETURN:  # a blank line, or the rest of a line's end
-            line += data[at] == NEWLINE
-            at += 1
-            continue
-        number, word = 0, 0
-        for column in range(n_columns):
-            if kinds[column] == NUMBER_COLUMN:
-                value, at, plain = read_number(data, at)
-                if not plain:
-                    return -1
-                matrix[row, number] = value
-                number += 1
-            else:
-                begun = at
-                while data[at] != delimiter and data[at] != NEWLINE and data[at] != RETURN:
-                    at += 1
-                if kinds[column] == TEXT_COLUMN:
-                    end = ends[word, row]
-                    for i in range(begun, at):
-                        text[word, end + i - begun] = data[i]
-                    ends[word, row + 1] = end + at - begun
-                    word += 1
-            if column < last:
-                if data[at] != delimiter:
-                    return -1
-                at += 1
-        if data[at] == RETURN:
-            at += 1
-        if data[at] != NEWLINE:
-            return -1
-        lines[row] = line
-        row += 1
-    return row
+def is_end(letter):
+    """Whether a word ends before a letter."""
+    return letter in (SPACE, NEWLINE, TAB, RETURN, HASH)
 
 
 @compiled
@@ -193,9 +151,10 @@ def read_svmlight_lines(data, first_index, grades, queries, starts, columns, val
             at += 1
             continue
         grade, at, plain = read_number(data, at)
-        if not plain:
+        if not (plain and is_end(data[at])):
             return -1
         before = first_index - 1
+        is_first = True
         while True:
             while data[at] == SPACE or data[at] == TAB or data[at] == RETURN:
                 at += 1
@@ -204,13 +163,22 @@ def read_svmlight_lines(data, first_index, grades, queries, starts, columns, val
             if data[at] == LETTERS[0]:
                 if data[at + 1] != LETTERS[1] or data[at + 2] != LETTERS[2]:
                     return -1
-                if data[at + 3] != COLON or before >= first_index:
+                if data[at + 3] != COLON or not is_first:
                     return -1
-                query, at, plain = read_number(data, at + 4)
-                if not plain or query != np.floor(query) or abs(query) > LARGEST_EXACT:
+                at += 4
+                negative = data[at] == MINUS
+                at += negative
+                query = np.int64(0)
+                begun = at
+                while ZERO <= data[at] <= NINE and at < begun + 18:
+                    query = query * 10 + (data[at] - ZERO)
+                    at += 1
+                if at == begun or not is_end(data[at]):
                     return -1
-                queries[row] = np.int64(query)
+                queries[row] = -query if negative else query
+                is_first = False
                 continue
+            is_first = False
             index = np.int64(0)
             begun = at
             while ZERO <= data[at] <= NINE and at < begun + 10:
@@ -220,7 +188,7 @@ def read_svmlight_lines(data, first_index, grades, queries, starts, columns, val
                 return -1
             before = index
             value, at, plain = read_number(data, at + 1)
-            if not plain:
+            if not (plain and is_end(data[at])):
                 return -1
             columns[entry] = index - first_index
             values[entry] = value

@@ -4,12 +4,13 @@ from collections.abc import Callable
 from typing import Any
 
 from ordspan.data.coarsening import coarsen
-from ordspan.data.files.streams import Batch, Stream, stream
 from ordspan.data.judgements import era, esl, lev, swd
 from ordspan.data.letor import mslr
 from ordspan.data.sets import DataDir, Dataset, Truth, abalone, california, parkinson
 from ordspan.data.sources import CorruptFile, DataUnavailable, Progress
 from ordspan.data.synthetic import synthetic
+from ordspan.files.batch import Batch
+from ordspan.files.streams import Stream, stream
 
 __all__ = [
     "NAMES",

@@ -148,6 +148,7 @@ class Found:
 
     content: bytes
     source: str
+    path: Path | None = None  # where it lies, if it is a file in a folder
 
 
 def fingerprint(content: bytes, name: str) -> str:
@@ -198,7 +199,7 @@ def look_up(name: str, data_dir: str | os.PathLike[str] | None = None) -> Found 
             content = path.read_bytes()
             if fault := wrong_sum(content, wanted):
                 raise CorruptFile(f"{path} {fault}; delete or replace it")
-            return Found(content, f"file {wanted.path} of the {where}")
+            return Found(content, f"file {wanted.path} of the {where}", path)
     return None
 
 

@@ -2,7 +2,7 @@
 
 from importlib import import_module
 
-for _part in ("dask", "distributed", "pandas", "pyarrow"):
+for _part in ("dask", "distributed", "pandas", "polars", "pyarrow"):
     try:
         import_module(_part)
     except ModuleNotFoundError:

@@ -2,19 +2,30 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import dask
 import dask.array as da
 import numpy as np
-from dask.delayed import Delayed, delayed
+from dask.delayed import Delayed
 from numpy.typing import NDArray
 
 from ordspan.core.labels import distinct, shown
-from ordspan.distributed import files
 from ordspan.distributed.cluster import Cluster
+from ordspan.distributed.file_blocks import (
+    Spec,
+    block_names,
+    delayed_blocks,
+    found_by_workers,
+    recipe_of,
+)
 from ordspan.estimators.targets import Labels, ends, find_classes, read_labels, refuse_missing
+from ordspan.files.batch import LABEL
+from ordspan.files.grades import LabelColumns
+from ordspan.files.opening import FileOptions, Identity, expand, identity, is_sparse
+from ordspan.files.reading import label_columns
 
 
 class Blocks(NamedTuple):
@@ -23,9 +34,24 @@ class Blocks(NamedTuple):
     rows: list[Any]  # delayed, or futures where they are kept on the workers
     labels: list[Any]
     names: list[str]  # for messages
-    marks: list[Any]  # by which a checkpoint knows them again: numbers of rows, names of files
+    marks: list[Any]  # by which a checkpoint knows them again: numbers of rows
     sample: Any  # one made-up row with the right number and names of columns
     classes: NDArray[Any]
+    files: tuple[Identity, ...] = ()  # by which a checkpoint knows them again
+
+
+class Columns(NamedTuple):
+    """Which columns of files are what."""
+
+    label: str | None = None
+    lower: str | None = None
+    upper: str | None = None
+    features: Sequence[str] | None = None
+    drop: Sequence[str] = ()
+
+    def labels(self) -> LabelColumns:
+        """The columns of the labels."""
+        return label_columns(self.label, self.lower, self.upper)
 
 
 def is_frame(collection: Any) -> bool:
@@ -40,10 +66,10 @@ def whole_rows(X: Any) -> Any:
     return X if X.numblocks[1] == 1 else X.rechunk({1: -1})
 
 
-def blocks_of(cluster: Cluster, X: Any, y: Any, given: Any, options: files.FileOptions) -> Blocks:
+def blocks_of(cluster: Cluster, X: Any, y: Any, given: Any, columns: Columns) -> Blocks:
     """The blocks of Dask collections or of files, with the classes of their labels."""
     if dask.is_dask_collection(X):
-        if options != files.FileOptions():
+        if columns != Columns():
             raise ValueError(
                 "label=, lower=, upper=, features= and drop= are for files; choose the columns of "
                 "a Dask collection before, and give the labels as y"
@@ -56,7 +82,7 @@ def blocks_of(cluster: Cluster, X: Any, y: Any, given: Any, options: files.FileO
         )
     if y is not None:
         raise ValueError("the labels of files are in the files: leave out y, and see label=")
-    return _from_files(cluster, files.list_files(X), given, options)
+    return _from_files(cluster, [X] if isinstance(X, str | os.PathLike) else X, given, columns)
 
 
 def _from_collections(cluster: Cluster, X: Any, y: Any, given: Any) -> Blocks:
@@ -126,30 +152,26 @@ def _named_sample(columns: list[Any]) -> Any:
     return pd.DataFrame(np.zeros((1, len(columns))), columns=columns)
 
 
-def _from_files(
-    cluster: Cluster, paths: list[str], given: Any, options: files.FileOptions
-) -> Blocks:
-    svmlight = files.is_svmlight(paths[0])
-    files.check_options(options, svmlight=svmlight)
-    names = [f"block {number} ({path})" for number, path in enumerate(paths)]
-    # of named columns the first file tells all, of svmlight files only all together
-    n_looks = len(paths) if svmlight or given is None else 1
-    seen = cluster.run(_look, [(p, options) for p in paths[:n_looks]], names, "ordspan-look")
-    classes = _union([look.labels for look in seen], names, given)
-    if svmlight:
-        zero_based = min(look.first_column for look in seen) == 0
-        width = max(look.n_columns for look in seen) - (not zero_based)
-        options = options._replace(n_features=width, zero_based=zero_based)
-        sample = np.zeros((1, width))
-    else:
-        sample = _named_sample(seen[0].columns)
-    read = delayed(files.read_file, nout=2, pure=False)
-    pairs = [
-        read(path, options, dask_key_name=f"ordspan-read-block-{number}-{cluster.token}")
-        for number, path in enumerate(paths)
-    ]
-    rows, labels = zip(*pairs, strict=True)
-    return Blocks(*_kept(cluster, rows, labels), names, paths, sample, classes)
+def _from_files(cluster: Cluster, X: Any, given: Any, columns: Columns) -> Blocks:
+    files = [os.path.abspath(path) for path in expand(X)]  # workers may stand in another folder
+    names, labels = block_names(files), columns.labels()
+    if not labels.names() and not is_sparse(files[0], FileOptions()):
+        raise ValueError(
+            "name the column of the labels with label=, or the two of interval labels with "
+            "lower= and upper="
+        )
+    options, classes = found_by_workers(cluster, files, FileOptions(), labels, given)
+    if is_sparse(files[0], options):
+        labels = LabelColumns(LABEL)
+    asked = (files[0], options, labels, columns.features, columns.drop)
+    (recipe,) = cluster.run(recipe_of, [asked], names, "ordspan-look")
+    named = not (recipe.words or recipe.n_sparse)
+    rows, answers = delayed_blocks(
+        cluster, files, Spec(options, recipe, labels, classes), None, named
+    )
+    sample = _named_sample(list(recipe.numbers)) if named else np.zeros((1, recipe.n_features))
+    identities = tuple(identity(path) for path in files)
+    return Blocks(*_kept(cluster, rows, answers), names, [], sample, classes, identities)
 
 
 class DistinctLabels(NamedTuple):
@@ -157,11 +179,6 @@ class DistinctLabels(NamedTuple):
 
     found: NDArray[Any]
     order: NDArray[Any] | None
-
-
-def _look(path: str, options: files.FileOptions) -> files.Seen:
-    seen = files.look_at_file(path, options)
-    return seen._replace(labels=_distinct_labels(seen.labels))
 
 
 def _distinct_labels(y: Any) -> DistinctLabels:

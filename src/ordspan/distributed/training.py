@@ -10,19 +10,21 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
 
+from ordspan.checkpoint import Checkpoint
 from ordspan.core.losses import distance
 from ordspan.core.memory import updates_of
-from ordspan.distributed.blocks import Blocks, blocks_of
-from ordspan.distributed.checkpoint import Checkpoint
+from ordspan.distributed.blocks import Blocks, Columns, blocks_of
 from ordspan.distributed.cluster import Cluster
-from ordspan.distributed.files import FileOptions
 from ordspan.estimators import MulticlassPA, MulticlassPerceptron, OrdinalPA, PRank
 from ordspan.estimators.targets import read_labels
 from ordspan.learners import Learner
 from ordspan.learners.mixing import mix
+from ordspan.modelfile import described
 
 LEARNS_IN_PASSES = (OrdinalPA, PRank, MulticlassPerceptron, MulticlassPA)
 WEIGHTS = ("rows", "updates")
+SAME = ("estimator", "classes", "n_features", "feature_names")
+OTHERWISE = "give another checkpoint=, or delete the file to start anew"
 MOST_BYTES = 1 << 18
 """Up to here the model goes to every block with its task, which is quicker than for the workers to
 fetch it once each."""
@@ -112,7 +114,8 @@ def fit(
         Trained from scratch, in place. Its ``max_iter`` and ``shuffle`` are those of ``fit`` on one
         machine and have no say here.
     X : dask array, dask data frame, folder, or list of paths
-        Rows. Blocks of an array may be dense or CSR. Files are Parquet or svmlight, one file a
+        Rows. Blocks of an array may be dense or CSR. Files are of any format that
+        `ordspan.data.stream` reads, one file a
         block, read by the workers. Empty blocks are skipped.
     y : dask array, series or data frame, optional
         Exact labels (n,) or intervals (n, 2) or two columns, cut into blocks like ``X``; left out
@@ -144,13 +147,13 @@ def fit(
         Seconds after which a scheduler that does not answer, or a cluster that has lost its last
         worker, is an error.
     label : str, optional
-        Name of the column of exact labels in Parquet files.
+        Name of the column of exact labels in files.
     lower, upper : str, optional
-        Names of the two columns of interval labels in Parquet files.
+        Names of the two columns of interval labels in files.
     features : sequence of str, optional
-        Columns of Parquet files to learn from; all but the labels if left out.
+        Columns of files to learn from; all but the labels if left out.
     drop : sequence of str
-        Columns of Parquet files to leave out.
+        Columns of files to leave out.
 
     Returns
     -------
@@ -181,9 +184,9 @@ def fit(
     refuse_others(estimator)
     cluster = Cluster(client, timeout=timeout, retries=retries, persist=persist)
     given = estimator.classes if classes is None else classes
-    options = FileOptions(label, lower, upper, features, tuple(drop))
+    columns = Columns(label, lower, upper, features, tuple(drop))
     try:
-        blocks = blocks_of(cluster, X, y, given, options)
+        blocks = blocks_of(cluster, X, y, given, columns)
         return fit_blocks(
             cluster, estimator, blocks, rounds, weights, shuffle, checkpoint, progress
         )
@@ -201,13 +204,23 @@ def fit_blocks(
     checkpoint: Any = None,
     progress: Callable[[Progress], object] | None = None,
 ) -> Any:
-    """`fit` on blocks that are cut and looked at already."""
+    """`fit` on blocks that are cut and looked at already; ``checkpoint`` is a path or a keeper."""
     model = clone(estimator)
     _prepare(model, blocks)
-    settings = {"weights": weights, "shuffle": shuffle, "blocks": blocks.marks}
-    keeper = Checkpoint(checkpoint, model, settings)
+    keeper = checkpoint
+    if not isinstance(checkpoint, Checkpoint):
+        settings = {"weights": weights, "shuffle": shuffle, "blocks": blocks.marks}
+        if checkpoint is not None:
+            settings |= _told(described(model))
+        keeper = Checkpoint(checkpoint, settings, blocks.files, OTHERWISE)
     _train(cluster, model, blocks, keeper, rounds, weights, shuffle, progress)
     return _hand_over(model, estimator)
+
+
+def _told(model: dict[str, Any]) -> dict[str, Any]:
+    """What a model file says of a model that must agree for training to go on."""
+    own = {f"estimator.{name}": value for name, value in model["parameters"].items()}
+    return {name: model[name] for name in SAME} | own
 
 
 def refuse_others(estimator: Any) -> None:
@@ -252,7 +265,10 @@ def _train(
     shuffle: bool,
     progress: Callable[[Progress], object] | None,
 ) -> None:
-    state = keeper.read() or {"seed": _seed(model) if shuffle else None, "rounds": []}
+    state: dict[str, Any] = {"seed": _seed(model) if shuffle else None, "rounds": []}
+    if (found := keeper.read()) is not None:
+        then, state = found
+        model.learner_.restore(then.learner_.memory)
     past = [Round(*done) for done in state["rounds"]]
     if len(past) > rounds:
         raise ValueError(
@@ -264,7 +280,7 @@ def _train(
         tell = None if progress is None else _teller(progress, number, rounds, len(blocks.rows))
         parts = _one_round(cluster, model, blocks, number, state["seed"], tell)
         past.append(_mix_into(model, parts, number, weights))
-        keeper.write(state | {"rounds": past})
+        keeper.write(model, state | {"rounds": past})
     model.rounds_ = past
 
 

@@ -11,10 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ordspan.core.labels import Ranks, check_classes, shown
-from ordspan.data.files.chunks import is_number
+from ordspan.files.batch import Faults, is_number
 
 if TYPE_CHECKING:
-    import pyarrow as pa
+    import polars as pl
 
 NUMBER = r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?"
 DASHES = "-–"
@@ -45,10 +45,11 @@ def plain_word(value: Any) -> str:
     ('3', 'mid', '3')
     """
     text = "" if value is None else str(value).strip()
-    try:
-        number = float(text)
-    except ValueError:
+    if re.fullmatch(r"[-+]?[0-9]+", text):
+        return str(int(text)) if len(text) < 4000 else text
+    if not is_number(text):
         return text
+    number = float(text)
     return str(int(number)) if number.is_integer() else repr(number) if number == number else ""
 
 
@@ -180,16 +181,16 @@ class Grades:
         """The rank of a cell that holds one end; an empty cell is an open end."""
         return open_end if plain_word(word) in OPEN else self.rank(word)
 
-    def read(self, table: pa.Table, columns: LabelColumns) -> tuple[Ranks, Ranks, dict[int, str]]:
+    def read(self, table: pl.DataFrame, columns: LabelColumns) -> tuple[Ranks, Ranks, Faults]:
         """Lower and upper ranks of every row, and the faults of the rows that have none."""
         if columns.label is not None:
             return self._read_column(table, columns.label, self.interval)
         last = len(self.classes)
-        faults: dict[int, str] = {}
+        faults = Faults()
         ends = []
         for name, open_end in ((columns.lower, 1), (columns.upper, last)):
             if name is None:
-                ends.append(np.full(table.num_rows, open_end, dtype=np.int64))
+                ends.append(np.full(table.height, open_end, dtype=np.int64))
                 continue
 
             def both(word: str, open_end: int = open_end) -> tuple[int, int]:
@@ -209,8 +210,8 @@ class Grades:
         return lower, upper, faults
 
     def _read_column(
-        self, table: pa.Table, name: str, read: Any
-    ) -> tuple[Ranks, Ranks, dict[int, str]]:
+        self, table: pl.DataFrame, name: str, read: Any
+    ) -> tuple[Ranks, Ranks, Faults]:
         """Read each different word once, then spread the answers over the rows."""
         codes, words = coded(table, name)
         ends = np.ones((len(words), 2), dtype=np.int64)
@@ -228,17 +229,18 @@ class Grades:
 
 
 def coded(
-    table: pa.Table, name: str, read: Callable[[Any], str] = plain_word
+    table: pl.DataFrame, name: str, read: Callable[[Any], str] = plain_word
 ) -> tuple[NDArray[np.int64], list[str]]:
     """A column as a code for every row and the words the codes stand for."""
-    import pyarrow as pa
+    import polars as pl
 
-    column = table.column(name).combine_chunks()
-    if hasattr(column, "dictionary_decode"):  # missing values have no code of their own in it
-        column = column.dictionary_decode()
-    try:
-        encoded = column.dictionary_encode(null_encoding="encode")
-    except pa.ArrowNotImplementedError:
-        raise ValueError(f"column {name!r} holds {column.type}, no plain values") from None
-    words = [read(value) for value in encoded.dictionary.to_pylist()]
-    return encoded.indices.to_numpy(zero_copy_only=False).astype(np.int64), words
+    column = table[name]
+    if column.dtype.is_nested():
+        raise ValueError(f"column {name!r} holds {column.dtype}, no plain values")
+    if column.dtype == pl.String and not column.null_count():
+        words = column.unique(maintain_order=True)
+        codes = column.cast(pl.Enum(words)).to_physical().to_numpy()
+        return codes.astype(np.int64), [read(word) for word in words]
+    known: dict[Any, int] = {}
+    numbered = [known.setdefault(value, len(known)) for value in column]
+    return np.array(numbered, dtype=np.int64), [read(value) for value in known]

@@ -5,6 +5,7 @@ import json
 
 import numpy as np
 import pandas as pd
+import polars as pl
 import pyarrow as pa
 import pytest
 from pyarrow import parquet
@@ -13,9 +14,9 @@ from sklearn.feature_extraction import FeatureHasher
 from sklearn.preprocessing import StandardScaler
 
 from ordspan.data import stream
-from ordspan.data.files import lines, parquet_file
-from ordspan.data.files.chunks import RowError
-from ordspan.data.files.lines import FileError
+from ordspan.files import arrow_file, text
+from ordspan.files.batch import FileError, RowError
+from ordspan.files.grades import plain_word
 
 N = 500
 rng = np.random.default_rng(1)
@@ -33,8 +34,8 @@ FRAME = pd.DataFrame(
 @pytest.fixture(autouse=True)
 def small_blocks(monkeypatch):
     """Many blocks also in small files."""
-    monkeypatch.setattr(lines, "BLOCK_BYTES", 700)
-    monkeypatch.setattr(parquet_file, "MOST_ROWS", 37)
+    monkeypatch.setattr(text, "BLOCK_BYTES", 700)
+    monkeypatch.setattr(arrow_file, "MOST_ROWS", 37)
 
 
 def write(frame, path):
@@ -81,9 +82,7 @@ def test_every_format_gives_the_same_rows(tmp_path, name):
     np.testing.assert_array_equal(
         np.concatenate([p.group for p in parts]).astype(int), FRAME["query"]
     )
-    assert pa.concat_tables([p.kept for p in parts]).column("town").to_pylist() == list(
-        FRAME["town"]
-    )
+    assert pl.concat([p.kept for p in parts])["town"].to_list() == list(FRAME["town"])
 
 
 def test_a_folder_is_the_files_in_it(tmp_path):
@@ -174,7 +173,7 @@ GOOD = "".join(f"{i},{i % 3}.5,{i % 4 + 1}\n" for i in range(200))
         (b"1,1", "2 fields, but the header has 3"),
         (b"1,1,2,3", "4 fields, but the header has 3"),
         (b"1,\xff,2", "byte 3 is not UTF-8"),
-        (b'1,"1,2', "a quote is not closed; a quoted cell must not span"),
+        (b'1,"1,2', "a quote is not closed; close it"),
         (b"1_000,1,2", "column 'a' holds '1_000', not a number"),
         (b"1,1\r,2", "cannot be read as fields"),
     ],
@@ -292,8 +291,8 @@ def damaged(tmp_path):
         "header.csv": (b"a,g\n", "no row under it"),
         "empty.txt": (b"\n# nothing\n", "the file is empty"),
         "empty.jsonl": (b"\n", "the file is empty"),
-        "twice.csv": (b"a,a\n1,2\n", "'a' more than once"),
-        "unnamed.csv": (b"g,,\n1,2,3\n", "'' more than once"),
+        "twice.csv": (b"a,a\n1,2\n", "more than one column 'a'"),
+        "unnamed.csv": (b"g,,\n1,2,3\n", "more than one column ''"),
         "words.csv": (b"\xff,g\n1,2\n", "line 1: byte 1 is not UTF-8"),
         "semicolon.csv": (b"a;g\n1;2\n", "no column 'g'; there are a;g; give --delimiter ';'"),
         "date.csv": (b"d,g\n2020-01-01,1\n", "column 'd' holds neither numbers nor words"),
@@ -343,7 +342,7 @@ def test_no_such_file_and_no_file():
 
 
 def test_a_text_without_line_ends_is_refused_in_bounded_memory(tmp_path, monkeypatch):
-    monkeypatch.setattr(lines, "LONGEST_LINE", 2000)
+    monkeypatch.setattr(text, "LONGEST_LINE", 2000)
     (tmp_path / "a.csv").write_bytes(b"a" * 5000)
     with pytest.raises(FileError, match="line 1: longer than 2000 bytes; is this a text file"):
         stream(tmp_path / "a.csv", label="g")
@@ -378,3 +377,61 @@ def test_tabs_may_separate_the_words_of_svmlight_lines(tmp_path):
     path.write_text("1\tqid:1\t1:0.5\t3:2\n2\tqid:1\t2:1\n")
     (batch,) = stream(path)
     assert batch.X.toarray().tolist() == [[0.5, 0.0, 2.0], [0.0, 1.0, 0.0]]
+
+
+@pytest.mark.parametrize(
+    "line", ["1qid:3 1:2", "1 qid:3 qid:4 1:2", "1 qid:1e2 1:1", "1 qid:1 1:1e00005:7"]
+)
+def test_an_odd_svmlight_line_is_refused_by_either_way(tmp_path, line):
+    for more in ("", "x 1:1\n"):  # which sends the block the slow way
+        (tmp_path / "a.txt").write_text(f"1 qid:1 1:1\n{line}\n{more}2 qid:1 1:1\n")
+        batches = stream(tmp_path / "a.txt", order=[1, 2], n_features=7, on_bad_row="skip")
+        assert sum(map(len, batches)) == 2
+
+
+@pytest.mark.parametrize("size", [14, 700])
+def test_the_first_line_decides_whether_there_are_queries(tmp_path, monkeypatch, size):
+    monkeypatch.setattr(text, "BLOCK_BYTES", size)
+    (tmp_path / "a.txt").write_text("1 1:1 # qid:7\n2 1:2\n1 qid:1 1:1\nx 1:1\n")
+    batches = stream(tmp_path / "a.txt", order=[1, 2], on_bad_row="skip")
+    assert sum(map(len, batches)) == 2
+    assert batches.skipped == 2
+    with pytest.raises(RowError, match="line 3: a qid after the grade, unlike the lines before"):
+        list(stream(tmp_path / "a.txt", order=[1, 2]))
+
+
+@pytest.mark.parametrize("zero", [None, False, True])
+def test_indices_begin_at_0_if_0_occurs_in_any_file(tmp_path, zero):
+    (tmp_path / "a.txt").write_text("1 1:5 3:7\n")
+    (tmp_path / "b.txt").write_text("2 0:1\n" if zero is not False else "2 1:1\n")
+    batches = stream(tmp_path, order=[1, 2], zero_based=zero)
+    X, _ = gathered(batches)
+    assert X.shape[1] == (3 if zero is False else 4)
+    assert X[0].tolist() == ([5, 0, 7] if zero is False else [0, 5, 0, 7])
+
+
+def test_json_that_is_read_slowly_gives_the_same_words(tmp_path):
+    rows = [
+        '{"w": 3.0, "g": 1}',
+        '{"w": [1, 2.50], "g": 1}',
+        '{"w": true, "g": 2}',
+        '{"w": 1e400, "g": 2}',
+        '{"w": null, "g": 2}',
+        "   ",
+        '{"w": "ü", "w": "b", "g": 1}',
+    ]
+    words = []
+    for more in ("", '{"w": "x", "g": "\\ud800"}\n'):
+        (tmp_path / "a.jsonl").write_text("\n".join(rows) + "\n" + more)
+        batches = stream(
+            tmp_path / "a.jsonl", label="g", order=[1, 2], text=["w"], keep=["w"], on_bad_row="skip"
+        )
+        words.append([word for batch in batches for word in batch.kept["w"]])
+        assert batches.skipped == bool(more)
+    assert words[0] == words[1]
+    assert words[0][-1] == "ü"
+
+
+def test_whole_numbers_are_grades_to_the_last_digit():
+    assert plain_word("9007199254740993") == "9007199254740993"
+    assert plain_word("1_0") == "1_0"

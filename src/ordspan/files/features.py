@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, Self
 
@@ -10,15 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ordspan.core import scaling
-from ordspan.data.files.chunks import LARGEST, Chunk
-from ordspan.data.files.grades import coded
+from ordspan.files.batch import LARGEST, Batch, Faults
+from ordspan.files.grades import coded
 
 if TYPE_CHECKING:
-    import pyarrow as pa
-
-TURNED = 1500
-"""Rows that are turned from columns to rows together: few enough for the cache, and no power of
-two, which would put all columns on the same places of it."""
+    import polars as pl
 
 DEFAULT_HASH_BITS = 12
 MAX_HASH_BITS = 24
@@ -125,21 +120,18 @@ class Scale:
         return type(matrix)((values, matrix.indices, matrix.indptr), shape=matrix.shape)
 
 
-def feature_rows(recipe: Recipe, chunk: Chunk) -> tuple[Any, dict[int, str]]:
-    """Raw numbers of every row (dense, or CSR for svmlight), and the faults of bad rows."""
+def unusable_rows(recipe: Recipe, X: Any) -> Faults:
+    """What is wrong with rows that hold no number, or one too large, in a feature."""
     if recipe.n_sparse:
-        return chunk.matrix, _sparse_faults(recipe, chunk.matrix)
-    matrix = chunk.matrix
-    if matrix is None:
-        matrix = _dense(chunk.table, recipe.numbers)
-    faults: dict[int, str] = {}
-    if chunk.checked or scaling.all_within(matrix, LARGEST):
-        return matrix, faults
-    bad = _unusable(matrix)
+        return _sparse_faults(recipe, X)
+    faults = Faults()
+    if scaling.all_within(X, LARGEST):
+        return faults
+    bad = _unusable(X)
     for row in np.flatnonzero(bad.any(axis=1)).tolist():
         column = int(np.argmax(bad[row]))
-        faults[row] = _value_fault(matrix[row, column], recipe.feature_name(column))
-    return matrix, faults
+        faults[row] = _value_fault(X[row, column], recipe.feature_name(column))
+    return faults
 
 
 def _unusable(values: NDArray[Any]) -> NDArray[np.bool_]:
@@ -149,27 +141,9 @@ def _unusable(values: NDArray[Any]) -> NDArray[np.bool_]:
     return ~(np.abs(values) <= LARGEST)
 
 
-def _dense(table: pa.Table, names: Sequence[str]) -> NDArray[Any]:
-    if not names:
-        return np.empty((table.num_rows, 0))
-    columns = [_floats(table.column(name)) for name in names]
-    dtype = np.result_type(*columns)
-    matrix = np.empty((table.num_rows, len(columns)), dtype=dtype)
-    for begin in range(0, table.num_rows, TURNED):
-        rows = slice(begin, begin + TURNED)
-        matrix[rows] = np.array([column[rows] for column in columns], dtype=dtype).T
-    return matrix
-
-
-def _floats(column: pa.ChunkedArray) -> NDArray[Any]:
-    """A column of numbers as floats, missing ones as NaN."""
-    values = column.to_numpy()
-    return values if values.dtype in (np.float32, np.float64) else values.astype(np.float64)
-
-
-def _sparse_faults(recipe: Recipe, matrix: Any) -> dict[int, str]:
+def _sparse_faults(recipe: Recipe, matrix: Any) -> Faults:
     bad = np.flatnonzero(_unusable(matrix.data))
-    faults: dict[int, str] = {}
+    faults = Faults()
     for entry in bad.tolist():
         row = int(np.searchsorted(matrix.indptr, entry, side="right")) - 1
         name = recipe.feature_name(int(matrix.indices[entry]))
@@ -183,7 +157,18 @@ def _value_fault(value: float, name: str) -> str:
     return f"column {name!r} holds {value}, which is too large; check it, or drop the column"
 
 
-def with_words(recipe: Recipe, matrix: Any, table: pa.Table) -> Any:
+def prepared(recipe: Recipe, scale: Scale | None, batch: Batch, *, learn: bool = False) -> Any:
+    """The features of a batch: numbers scaled, unless there is no scale, and words hashed.
+
+    With ``learn`` the scale takes the rows in, one after the other.
+    """
+    X = batch.X
+    if scale is not None:
+        X = scale.learn(X) if learn else scale.apply(X)
+    return with_words(recipe, X, batch.table)
+
+
+def with_words(recipe: Recipe, matrix: Any, table: pl.DataFrame) -> Any:
     """The matrix with the hashed words of the text columns on its right."""
     if not recipe.words:
         return matrix
@@ -196,12 +181,24 @@ def with_words(recipe: Recipe, matrix: Any, table: pa.Table) -> Any:
     return hstack([csr_array(matrix), words], format="csr", dtype=np.float64)
 
 
-def _hashed(table: pa.Table, name: str, bits: int) -> Any:
+def _hashed(table: pl.DataFrame, name: str, bits: int) -> Any:
     """One hashed feature for each row of a text column; each different word is hashed once."""
     from scipy.sparse import csr_array
     from sklearn.feature_extraction import FeatureHasher
 
-    codes, words = coded(table, name, str)  # as they stand: 01234 is not 1234
+    # as they stand: 01234 is not 1234
+    codes, words = coded(table, name, lambda word: "" if word is None else str(word))
     hasher = FeatureHasher(2**bits, input_type="string")
     each = csr_array(hasher.transform([[f"{name}={word}"] for word in words]))
     return each[codes]
+
+
+def stacked(parts: list[Any]) -> Any:
+    """Dense or CSR rows, one part below the other."""
+    if len(parts) == 1:
+        return parts[0]
+    if hasattr(parts[0], "indptr"):
+        from scipy.sparse import vstack
+
+        return vstack(parts, format="csr")
+    return np.concatenate(parts)

@@ -1,10 +1,11 @@
 """Words of label columns as intervals of ranks."""
 
 import numpy as np
+import polars as pl
 import pyarrow as pa
 import pytest
 
-from ordspan.data.files.grades import Grades, LabelColumns, classes_of, read_order
+from ordspan.files.grades import Grades, LabelColumns, classes_of, read_order
 
 FIVE = Grades(np.arange(1, 6))
 NAMED = Grades(np.array(["low", "mid-low", "mid", "high"]))
@@ -64,7 +65,7 @@ def test_what_is_no_grade_is_told(word, told):
 
 
 def test_an_empty_end_is_open_and_crossed_ends_are_faults():
-    table = pa.table({"lo": ["2", "", "5", None], "hi": ["3", "2", "4", "x"]})
+    table = pl.DataFrame({"lo": ["2", "", "5", None], "hi": ["3", "2", "4", "x"]})
     lower, upper, faults = FIVE.read(table, LabelColumns(lower="lo", upper="hi"))
     assert (lower[:2].tolist(), upper[:2].tolist()) == ([2, 1], [3, 2])
     assert "lo 5 is above hi 4" in faults[2]
@@ -75,7 +76,7 @@ def test_an_empty_end_is_open_and_crossed_ends_are_faults():
 
 @pytest.mark.parametrize("column", [[1, 2, 5], [1.0, 2.0, 5.0], ["1", "2", "5"]])
 def test_a_grade_is_the_same_in_every_type_of_column(column):
-    lower, upper, faults = FIVE.read(pa.table({"y": column}), LabelColumns("y"))
+    lower, upper, faults = FIVE.read(pl.from_arrow(pa.table({"y": column})), LabelColumns("y"))
     assert (lower.tolist(), upper.tolist(), faults) == ([1, 2, 5], [1, 2, 5], {})
 
 

@@ -1,0 +1,118 @@
+"""Where training stands: a model file that says a little more, and that no one else writes."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from reprlib import repr as short
+from typing import Any
+
+from ordspan.atomic import write_atomically
+from ordspan.files.batch import FileError
+from ordspan.files.opening import Identity
+from ordspan.modelfile import ModelFileError, checked_header, from_bytes, to_bytes
+
+ENDING = ".checkpoint"
+WORDS = ("another name", "another size", "another time of modification", "another content")
+"""What differs between two identities of a file."""
+
+
+class Checkpoint:
+    """One file that is replaced as training goes on; without a path, nothing.
+
+    Parameters
+    ----------
+    path : path-like or None
+        The file; it is an ordinary model file too.
+    settings : dict
+        Plain values that must agree for training to go on.
+    files : sequence of Identity
+        The files that are learned from, which must be the same ones.
+    way_out : str
+        What to do where something does not agree.
+    """
+
+    def __init__(
+        self, path: Any, settings: dict[str, Any], files: Sequence[Identity], way_out: str
+    ) -> None:
+        self.path = None if path is None else Path(path)
+        self.way_out = way_out
+        if self.path is None:
+            return
+        # as they will be read again, which is found out now and not when there is work to lose
+        note = {"settings": settings, "files": [list(file) for file in files]}
+        self._note: dict[str, Any] = json.loads(json.dumps(note))
+        if not self.path.parent.is_dir():
+            raise FileNotFoundError(
+                f"checkpoint={os.fspath(path)!r}: there is no folder {str(self.path.parent)!r}"
+            )
+
+    def write(self, model: Any, progress: dict[str, Any]) -> None:
+        """Keep a model as it is now, and how far it has come, whole or not at all."""
+        if self.path is not None:
+            note = self._note | {"progress": progress}
+            write_atomically(self.path, to_bytes(model, checkpoint=note))
+
+    def read(self) -> tuple[Any, dict[str, Any]] | None:
+        """The model and the progress that were written last; None if there is no file."""
+        if self.path is None or not self.path.exists():
+            return None
+        content = self.path.read_bytes()
+        header = checked_header(content, str(self.path))
+        if "checkpoint" not in header:
+            raise ModelFileError(f"{self.path} is a model file, but not a checkpoint")
+        then = header["checkpoint"]
+        self._refuse_other_settings(then["settings"], self._note["settings"])
+        self._refuse_other_files(then["files"], self._note["files"])
+        return from_bytes(content, str(self.path)), then["progress"]
+
+    def remove(self) -> None:
+        """Nothing is left to go on with."""
+        if self.path is not None:
+            self.path.unlink(missing_ok=True)
+
+    def _refuse_other_settings(self, then: dict[str, Any], now: dict[str, Any]) -> None:
+        for key in sorted(then.keys() | now.keys()):
+            if then.get(key) != now.get(key):
+                raise ValueError(
+                    f"the checkpoint {self.path} was made with {key} = {short(then.get(key))}, "
+                    f"now it is {short(now.get(key))}; {self.way_out}"
+                )
+
+    def _refuse_other_files(self, then: list[Any], now: list[Any]) -> None:
+        for old, new in zip(then, now, strict=False):
+            if old != new:
+                what = next(w for w, a, b in zip(WORDS, old, new, strict=True) if a != b)
+                raise ValueError(
+                    f"{new[0]} has changed since {self.path} was written ({what}); {self.way_out}"
+                )
+        if len(then) != len(now):
+            raise ValueError(
+                f"{self.path} was made from {len(then)} files, now there are {len(now)}; "
+                f"{self.way_out}"
+            )
+
+
+@contextmanager
+def sole_writer(path: Path) -> Iterator[None]:
+    """Refuse to go on while another process trains the model at this path.
+
+    The system lets go of the lock of a process that was killed.
+    """
+    from filelock import FileLock, Timeout
+
+    lock = FileLock(path.with_name(f".{path.name}.lock"), timeout=0)
+    try:
+        lock.acquire()
+    except Timeout:
+        raise FileError(
+            f"{path} is being trained by another process; wait for it, or choose another --model"
+        ) from None
+    try:
+        yield
+    finally:
+        Path(lock.lock_file).unlink(missing_ok=True)  # while it is ours
+        lock.release()

@@ -1,0 +1,148 @@
+"""Parquet and Arrow files by pyarrow, some rows at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pyarrow as pa
+from pyarrow import ipc, parquet
+
+from ordspan.files.batch import OTHER, TEXT, FileError
+from ordspan.files.tables import Frame, TableFile, kind_of
+from ordspan.files.text import moment
+
+BATCH_BYTES = 1 << 24
+BUFFER_BYTES = 1 << 16  # of each column
+MOST_ROWS, FEWEST_ROWS = 1 << 16, 1 << 8
+MAGIC = b"ARROW1"
+DAMAGE = (pa.ArrowException, OSError, UnicodeDecodeError)
+UNKNOWN = (pa.ArrowException, pl.exceptions.PolarsError, pl.exceptions.PanicException, ValueError)
+"""What may come of a type that Polars does not know, or of damage that pyarrow does not notice."""
+
+
+class ParquetFile(TableFile):
+    """One Parquet file; its rows are numbered from 1."""
+
+    unit = "row"
+    kind = "a Parquet file"
+
+    def _open(self) -> list[str]:
+        if not Path(self.path).is_file():
+            raise FileError(f"{self.path}: no such file")
+        try:
+            self.schema, self.n_rows = self._look()
+            names: list[str] = self.schema.names
+        except DAMAGE as error:
+            raise FileError(
+                f"{self.path}: not {self.kind}, damaged or cut short ({error}); copy it anew"
+            ) from None
+        if self.n_rows == 0:
+            raise FileError(f"{self.path}: the file has columns, but no rows")
+        return names
+
+    def _look(self) -> tuple[pa.Schema, int]:
+        """The columns, and the number of rows that the file promises."""
+        # else memory grows with the row groups, which may be as large as the file
+        self._file = parquet.ParquetFile(self.path, pre_buffer=False, buffer_size=BUFFER_BYTES)
+        metadata = self._file.metadata
+        self._sizes = [metadata.row_group(g).num_rows for g in range(metadata.num_row_groups)]
+        if sum(self._sizes) != metadata.num_rows or min(self._sizes, default=0) < 0:
+            raise pa.ArrowInvalid("the numbers of rows do not agree")
+        return self._file.schema_arrow, metadata.num_rows
+
+    def _pieces(self, columns: list[str], start: int) -> Iterator[tuple[int, pa.RecordBatch]]:
+        """Some rows at a time, with the place of the first."""
+        ends = np.cumsum(self._sizes)
+        group = int(np.searchsorted(ends, start, side="right"))
+        row = int(ends[group - 1]) if group else 0
+        for piece in self._file.iter_batches(
+            batch_rows(len(columns)),
+            row_groups=list(range(group, len(ends))),
+            columns=columns,
+            use_threads=False,
+        ):
+            yield row, piece
+            row += piece.num_rows
+
+    def kinds(self) -> dict[str, str]:
+        """What each column holds."""
+        kinds = {}
+        for field in self.schema:
+            try:
+                none = pl.Series(pa.array([], field.type))
+                kinds[field.name] = TEXT if none.dtype == pl.String else kind_of(none)
+            except UNKNOWN:
+                kinds[field.name] = OTHER
+        return kinds
+
+    def frames(self, numbers: Sequence[str], texts: Sequence[str], start: int) -> Iterator[Frame]:
+        """At least the rows from ``start`` on."""
+        columns = list(dict.fromkeys([*numbers, *texts])) or self.names[:1]
+        end = start
+        try:
+            for row, piece in self._pieces(columns, start):
+                moment.pass_by()
+                end = row + piece.num_rows
+                frame = self._as_frame(piece)
+                yield Frame(row, frame, np.arange(row, end) + 1, {}, end / self.n_rows)
+        except DAMAGE as error:
+            raise FileError(
+                f"{self.path}, after row {end}: damaged ({error}); copy it anew"
+            ) from None
+        if end < self.n_rows:
+            raise FileError(
+                f"{self.path}, after row {end}: damaged, rows are missing; copy it anew"
+            )
+
+    def _as_frame(self, piece: pa.RecordBatch) -> pl.DataFrame:
+        piece.validate(full=True)  # damaged lengths or letters would end the process in Polars
+        try:
+            frame = pl.from_arrow(piece)
+        except UNKNOWN as error:
+            raise FileError(f"{self.path}: a column cannot be read ({error})") from None
+        assert isinstance(frame, pl.DataFrame)
+        return frame
+
+
+class ArrowFile(ParquetFile):
+    """One Arrow IPC (Feather) file or stream; each record batch in it is read whole."""
+
+    kind = "an Arrow file"
+
+    def _look(self) -> tuple[pa.Schema, int]:
+        with pa.OSFile(self.path) as source:
+            reader = self._reader(source)
+            if hasattr(reader, "count_rows"):
+                return reader.schema, reader.count_rows()
+            return reader.schema, sum(batch.num_rows for batch in reader)
+
+    def _reader(self, source: pa.NativeFile) -> Any:
+        """A reader of a file, which knows its batches, or of a stream, which is read through."""
+        is_file = source.read(len(MAGIC)) == MAGIC
+        source.seek(0)
+        return ipc.open_file(source) if is_file else ipc.open_stream(source)
+
+    def _pieces(self, columns: list[str], start: int) -> Iterator[tuple[int, pa.RecordBatch]]:
+        row, size = 0, batch_rows(len(columns))
+        with pa.OSFile(self.path) as source:
+            reader = self._reader(source)
+            if hasattr(reader, "get_batch"):
+                reader = map(reader.get_batch, range(reader.num_record_batches))
+            for whole in reader:
+                for begin in range(0, whole.num_rows, size):
+                    piece = whole.slice(begin, size).select(columns)
+                    yield row, piece
+                    row += piece.num_rows
+
+
+def batch_rows(n_columns: int) -> int:
+    """How many rows to read at a time: many, because each batch costs a call for every column.
+
+    >>> batch_rows(3), batch_rows(136), batch_rows(50_000)
+    (65536, 15420, 256)
+    """
+    return min(MOST_ROWS, max(FEWEST_ROWS, BATCH_BYTES // (8 * max(1, n_columns))))

@@ -1,0 +1,260 @@
+"""Rows on their way from a file to a learner, and what happens to bad ones."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ordspan.core.labels import Ranks
+
+POLICIES = ("raise", "skip")
+LARGEST = 1e90
+"""Larger numbers are refused: the squared norm of a row would overflow."""
+
+N_EXAMPLES = 5
+JUDGED_ROWS = 500
+"""Rows at the beginning of a text that show which of its columns hold numbers, which words."""
+NUMBER, TEXT, OTHER = "number", "text", "other"
+EMPTY = ("", "NA", "N/A", "NaN", "nan", "null", "None", "#N/A", "n/a")
+"""Cells that mean a missing number."""
+
+LABEL, GROUP = "label", "qid"
+"""The columns of svmlight rows besides their features."""
+
+Faults = dict[int, str]
+"""What is wrong with the bad rows of a batch, by their place in it."""
+
+
+class FileError(ValueError):
+    """A file that cannot be read: where, why, and the way out."""
+
+
+class RowError(ValueError):
+    """A row of a file that cannot be used: file, line or row, column, value and the way out."""
+
+
+class Cursor(NamedTuple):
+    """How far a walk over files has come: this many passes, files, and rows of a file are done."""
+
+    walk: int = 0
+    file: int = 0
+    row: int = 0
+
+
+BEGINNING = Cursor()
+
+
+@dataclass(frozen=True)
+class Batch:
+    """Consecutive rows of one file.
+
+    Parameters
+    ----------
+    X : array or CSR matrix of shape (n, d)
+        Features.
+    table : polars.DataFrame
+        Columns of words, labels and what is carried along, as they stand in the file.
+    lines : array of shape (n,)
+        The line, or the row from 1, that each row is known by in messages.
+    rows : array of shape (n,)
+        The place of each row among all rows of its file, from 0; bad rows count.
+    path, unit : str
+        The file, and whether ``lines`` counts lines or rows.
+    cursor : Cursor
+        Where the batch begins; a part of a batch keeps that of the whole.
+    done : int
+        Rows of the whole batch before this part of it.
+    skipped : int
+        Bad rows that were left out before ``cursor``.
+    share : float
+        How much of the file has been read, from 0 to 1.
+    lower, upper : arrays of shape (n,), optional
+        Ranks of the labels, where there are any.
+    classes : array, optional
+        The grades that the ranks stand for.
+    group_column : str, optional
+        Column of the group (query) of each row.
+    keep : tuple of str
+        Columns to carry along.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> from ordspan.data import stream
+    >>> path = pathlib.Path(tempfile.mkdtemp()) / "a.csv"
+    >>> _ = path.write_text("id,size,grade\\n7,0.5,1\\n8,1.5,1-2\\n")
+    >>> batch = next(iter(stream(path, label="grade", drop=["id"], keep=["id"])))
+    >>> batch.X.tolist(), batch.y.tolist(), batch.kept["id"].to_list()
+    ([[0.5], [1.5]], [[1, 1], [1, 2]], ['7', '8'])
+    """
+
+    X: Any
+    table: Any
+    lines: NDArray[np.int64]
+    rows: NDArray[np.int64]
+    path: str
+    unit: str = "line"
+    cursor: Cursor = BEGINNING
+    done: int = 0
+    skipped: int = 0
+    share: float = 0.0
+    lower: Ranks | None = None
+    upper: Ranks | None = None
+    classes: NDArray[Any] | None = None
+    group_column: str | None = None
+    keep: tuple[str, ...] = ()
+
+    def __len__(self) -> int:
+        return self.rows.size
+
+    @property
+    def y(self) -> NDArray[Any] | None:
+        """Labels in the user's words, (n,) where all are exact, else (n, 2); None without any."""
+        if self.lower is None or self.upper is None or self.classes is None:
+            return None
+        if np.array_equal(self.lower, self.upper):
+            return self.classes[self.lower - 1]
+        return self.classes[np.column_stack([self.lower, self.upper]) - 1]
+
+    @property
+    def group(self) -> NDArray[Any] | None:
+        """The group (query) of each row, where there is one."""
+        if self.group_column is None or self.group_column not in self.table.columns:
+            return None
+        return self.table[self.group_column].to_numpy()
+
+    @property
+    def kept(self) -> Any:
+        """The columns to carry along, as a polars.DataFrame."""
+        return self.table.select(self.keep)
+
+    def where(self, row: int) -> str:
+        """File and line of a row, for a message.
+
+        Parameters
+        ----------
+        row : int
+            Its place in the batch.
+
+        Returns
+        -------
+        str
+            Such as "ratings.csv, line 7".
+        """
+        return f"{self.path}, {self.unit} {self.lines[row]}"
+
+    def part(self, begin: int, end: int) -> Batch:
+        """Consecutive rows of the batch.
+
+        Parameters
+        ----------
+        begin, end : int
+            From the first to before the last.
+
+        Returns
+        -------
+        Batch
+            Those rows.
+        """
+        if begin == 0 and end >= len(self):
+            return self
+        return replace(self._only(slice(begin, end)), done=self.done + begin)
+
+    def without(self, faults: Faults, bad: BadRows) -> Batch:
+        """The batch without its bad rows.
+
+        Parameters
+        ----------
+        faults : dict
+            What is wrong with each of them.
+        bad : BadRows
+            Told of each of them, in order.
+
+        Returns
+        -------
+        Batch
+            The rows that stay.
+        """
+        if not faults:
+            return self
+        for row in sorted(faults):
+            bad.meet(f"{self.where(row)}: {faults[row]}")
+        return self._only(np.setdiff1d(np.arange(len(self)), list(faults)))
+
+    def _only(self, rows: Any) -> Batch:
+        return replace(
+            self,
+            X=self.X[rows],
+            table=self.table[rows],
+            lines=self.lines[rows],
+            rows=self.rows[rows],
+            lower=None if self.lower is None else self.lower[rows],
+            upper=None if self.upper is None else self.upper[rows],
+        )
+
+    def after(self) -> tuple[Cursor, int]:
+        """Where the next row stands, and how many bad rows were left out before that.
+
+        Returns
+        -------
+        tuple
+            A cursor and a count.
+        """
+        end = int(self.rows[-1]) + 1
+        bad = end - self.cursor.row - self.done - len(self)
+        return self.cursor._replace(row=end), self.skipped + bad
+
+
+@dataclass
+class BadRows:
+    """What to do with a bad row: end with its message, or leave it out and count it."""
+
+    policy: str = "raise"
+    count: int = 0
+    examples: list[str] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        if self.policy not in POLICIES:
+            known = " or ".join(POLICIES)
+            raise ValueError(f"on_bad_row must be {known}, got {self.policy!r}")
+
+    def meet(self, message: str) -> None:
+        """A bad row was met."""
+        if self.policy == "raise":
+            raise RowError(f"{message} (--on-bad-row skip leaves such rows out)")
+        self.count += 1
+        if len(self.examples) < N_EXAMPLES:
+            self.examples.append(message)
+
+    def told(self) -> str:
+        """How many rows were left out, and why the first."""
+        first = f", the first: {self.examples[0]}" if self.examples else ""
+        return f"{self.count} skipped{first}"
+
+
+def repeated(names: Iterable[str]) -> str | None:
+    """The first name that more than one column has.
+
+    >>> repeated(["a", "b", "a"]), repeated(["a", "b"])
+    ('a', None)
+    """
+    return next((name for name, count in Counter(names).items() if count > 1), None)
+
+
+def is_number(text: Any) -> bool:
+    """Whether a cell can be read as a number.
+
+    >>> is_number("1e3"), is_number("3-5"), is_number("1_000")
+    (True, False, False)
+    """
+    try:
+        float(text)
+    except (TypeError, ValueError, OverflowError):
+        return False
+    # what only Python takes for a number: 1_000, digits of other scripts
+    return not isinstance(text, str) or (text.isascii() and "_" not in text)

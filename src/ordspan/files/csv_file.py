@@ -1,0 +1,261 @@
+"""Comma separated values by Polars; a block that it refuses is read again, cell by cell."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import chain
+from typing import Any
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from ordspan.files.batch import EMPTY, JUDGED_ROWS, TEXT, Faults, FileError
+from ordspan.files.tables import Frame, TableFile, kind_of
+from ordspan.files.text import (
+    QUOTE,
+    UTF8_MARK,
+    Block,
+    blocks,
+    plain_name,
+    record,
+    well_quoted,
+)
+
+Parsed = tuple[pl.DataFrame, NDArray[np.int64], Faults]
+"""Columns, the line of every row, and what is wrong with bad rows."""
+
+PATIENCE = 3
+"""After so many blocks with other cells than numbers in a number column, all are read as words."""
+
+
+class CsvFile(TableFile):
+    """Comma separated values under a header."""
+
+    def __init__(self, path: str, delimiter: str = ",") -> None:
+        self.delimiter = "\t" if plain_name(path).endswith(".tsv") else delimiter
+        self._refused = 0
+        super().__init__(path)
+        self._places = {name: place for place, name in enumerate(self.names)}
+
+    def _blocks(self) -> Iterator[Block]:
+        return blocks(self.path, delimiter=self.delimiter)
+
+    def _open(self) -> list[str]:
+        """The names of the columns; the blocks under them wait to be read."""
+        rest = (block for block in self._blocks() if not block.is_blank())
+        first = next(rest, None)
+        if first is None:
+            raise FileError(f"{self.path}: the file is empty")
+        lines = first.content.split(b"\n")
+        at = next(i for i, line in enumerate(lines) if line.strip(b"\r"))
+        used, names, fault = self._record(lines, at)
+        if fault:
+            raise FileError(f"{self.path}, line {first.line + at}: {fault}")
+        at += used
+        under = Block(b"\n".join(lines[at:]), first.line + at, first.share, first.odd)
+        self._begun: Iterator[Block] | None = chain([] if under.is_blank() else [under], rest)
+        return [name.strip() for name in names]
+
+    def _under_header(self) -> Iterator[Block]:
+        """Blocks of rows; standard input can be read only once."""
+        if self._begun is None:
+            self._open()
+        assert self._begun is not None
+        begun, self._begun = self._begun, None
+        return begun
+
+    def kinds(self) -> dict[str, str]:
+        """What each column holds, judged by the first rows, for which a pipe is waited for."""
+        rest = self._under_header()
+        head: list[Block] = []
+        while sum(block.n_lines for block in head) < JUDGED_ROWS and (more := next(rest, None)):
+            head.append(more)
+        if not head:
+            raise FileError(f"{self.path}: there is a header, but no row under it")
+        self._begun = chain(head, rest)
+        content = b"".join(block.content for block in head)
+        frame, lines, faults = self._slowly(
+            Block(content, head[0].line, 0), self.names, JUDGED_ROWS
+        )
+        good = frame.filter(~pl.int_range(pl.len()).is_in(list(faults)))
+        if good.is_empty():
+            raise FileError(f"{self.path}, line {lines[0]}: {faults[0]}")
+        try:  # dates are found by Polars
+            judged = pl.read_csv(
+                good.write_csv().encode(),
+                infer_schema_length=None,
+                null_values=list(EMPTY),
+                try_parse_dates=True,
+            )
+        except pl.exceptions.PolarsError:
+            judged = good
+        # true and false are words, because no later row need have them
+        kinds = [TEXT if column.dtype == pl.Boolean else kind_of(column) for column in judged]
+        return dict(zip(self.names, kinds, strict=True))
+
+    def frames(self, numbers: Sequence[str], texts: Sequence[str], start: int) -> Iterator[Frame]:
+        """At least the rows from ``start`` on."""
+        row = 0
+        for block in self._under_header():
+            if row < start and QUOTE not in block.content:
+                n_rows = len(block.numbered_lines())
+                if row + n_rows <= start:
+                    row += n_rows
+                    continue
+            frame, lines, faults = self._parsed(block, numbers, texts)
+            yield Frame(row, frame, lines, faults, block.share)
+            row += lines.size
+
+    def _parsed(self, block: Block, numbers: Sequence[str], texts: Sequence[str]) -> Parsed:
+        """The rows of a block: the quick way, or as words by Polars, or as words by Python."""
+        wanted, content = list(dict.fromkeys([*numbers, *texts])), block.content
+        odd_ends = b"\r" in content and content.count(b"\r") != content.count(b"\r\n")
+        if block.odd or odd_ends or content.startswith(UTF8_MARK):  # which Polars would leave out
+            return self._slowly(block, wanted)
+        # what is carried along stays as it is written
+        floats = [name for name in numbers if name not in texts]
+        for typed in (floats, []) if self._refused < PATIENCE else ([],):
+            try:
+                return self._read(block, wanted, typed)
+            except pl.exceptions.PolarsError:
+                self._refused += bool(typed)
+        return self._slowly(block, wanted)
+
+    def _read(self, block: Block, wanted: list[str], floats: list[str]) -> Parsed:
+        """The rows by Polars; if it may have overlooked a long row, with all columns."""
+        content, n_lines, last = block.content, block.n_lines, self.names[-1]
+        needed = [name for name in self.names if name in {*wanted, last}]
+        frame = self._frame(content, needed, floats)
+        lines = np.arange(block.line, block.line + n_lines)
+        plain = frame.height == n_lines and not frame[last].null_count()
+        if plain and len(needed) < len(self.names):  # Polars looks at the fields it needs only
+            plain = QUOTE not in content and (
+                content.count(self.delimiter.encode()) == n_lines * (len(self.names) - 1)
+            )
+        if plain:
+            return frame[wanted], lines, {}
+        return self._settled(block, self._frame(content, self.names, floats), wanted)
+
+    def _frame(self, content: bytes, needed: list[str], floats: list[str]) -> pl.DataFrame:
+        types = dict.fromkeys(self.names, pl.String()) | dict.fromkeys(floats, pl.Float64())
+        frame = pl.read_csv(
+            content,
+            has_header=False,
+            separator=self.delimiter,
+            schema={f"column_{i}": kind for i, kind in enumerate(types.values(), 1)},
+            columns=[f"column_{self._places[name] + 1}" for name in needed],
+        )
+        frame.columns = needed
+        return frame
+
+    def _settled(self, block: Block, frame: pl.DataFrame, wanted: list[str]) -> Parsed:
+        """What Polars read, without blank lines, which it takes for rows; short rows are found."""
+        starts, ends, lines = records(block)
+        if starts.size != frame.height:
+            raise pl.exceptions.ComputeError("rows and lines do not agree")
+        filled, faults = ends > starts, Faults()
+        for row in np.flatnonzero(frame[self.names[-1]].is_null().to_numpy() & filled).tolist():
+            lines_of_row = block.content[starts[row] : ends[row]].split(b"\n")
+            if fault := self._field_fault(record(lines_of_row, 0, self.delimiter)[1]):
+                faults[int(np.count_nonzero(filled[:row]))] = fault
+        return frame.filter(pl.Series(filled))[wanted], lines[filled], faults
+
+    def _slowly(self, block: Block, wanted: Sequence[str], most: int | None = None) -> Parsed:
+        """The wanted cells as words, by Python's own reader, which finds the line at fault."""
+        lines: list[int] = []
+        rows: list[list[str | None]] = []
+        faults, texts = Faults(), block.content.split(b"\n")
+        at = 0
+        while at < len(texts) and (most is None or len(rows) < most):
+            if not texts[at].strip(b"\r"):
+                at += 1
+                continue
+            used, cells, fault = self._record(texts, at)
+            fault = fault or self._field_fault(cells)
+            if fault:
+                faults[len(rows)] = fault
+            rows.append([None if fault else cells[self._places[name]] for name in wanted])
+            lines.append(block.line + at)
+            at += used
+        schema = dict.fromkeys(wanted, pl.String())
+        return pl.DataFrame(rows, schema, orient="row"), np.array(lines, dtype=np.int64), faults
+
+    def _record(self, lines: list[bytes], at: int) -> tuple[int, list[str], str]:
+        """Lines and cells of the record that begins on a line, and what is wrong with it."""
+        used, cells = record(lines, at, self.delimiter)
+        whole = b"\n".join(lines[at : at + max(1, used)])
+        try:
+            whole.decode()
+        except UnicodeDecodeError as error:
+            return max(1, used), [], f"byte {error.start + 1} is not UTF-8; save the file as UTF-8"
+        if used == 0 and lines[at].count(QUOTE) % 2:
+            return 1, [], "a quote is not closed; close it, or double a quote within quotes"
+        if QUOTE in whole and not well_quoted(whole, self.delimiter):
+            return max(1, used), [], "a quote stands inside a cell; put the whole cell in quotes"
+        if used == 0 or (b"\r" in whole.rstrip(b"\r") and QUOTE not in whole):
+            return 1, [], "cannot be read as fields: there is a carriage return inside the line"
+        return used, cells, ""
+
+    def _field_fault(self, cells: list[str]) -> str:
+        if len(cells) == len(self.names):
+            return ""
+        s = "" if len(cells) == 1 else "s"
+        return f"{len(cells)} field{s}, but the header has {len(self.names)}"
+
+
+def records(block: Block) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
+    r"""Where each record of a block begins and ends, and its line; line ends in quotes are none.
+
+    >>> starts, ends, lines = records(Block(b'1,"a\nb"\n\n2,c\r\n', line=5, share=1.0))
+    >>> starts.tolist(), ends.tolist(), lines.tolist()
+    ([0, 8, 9], [7, 8, 12], [5, 7, 8])
+    """
+    letters = np.frombuffer(block.content, dtype=np.uint8)
+    line_ends = np.flatnonzero(letters == ord("\n"))
+    if not block.content.endswith(b"\n"):
+        line_ends = np.append(line_ends, letters.size)
+    quotes = np.flatnonzero(letters == ord(QUOTE))
+    outside = np.searchsorted(quotes, line_ends) % 2 == 0
+    ends = line_ends[outside]
+    starts = np.concatenate([[0], ends + 1])[: ends.size]
+    lines = block.line + np.concatenate([[0], np.flatnonzero(outside) + 1])[: ends.size]
+    returns = letters[np.maximum(ends - 1, 0)] == ord("\r")
+    return starts, np.where(returns & (ends > starts), ends - 1, ends), lines
+
+
+class ExcelFile(TableFile):
+    """The one sheet of an Excel workbook; its cells are taken as words, lines are its rows."""
+
+    def _open(self) -> list[str]:
+        import fastexcel
+
+        try:
+            book = fastexcel.read_excel(self.path)
+        except fastexcel.FastExcelError as error:
+            raise FileError(f"{self.path}: not an Excel workbook ({error})") from None
+        if len(book.sheet_names) > 1:
+            raise FileError(
+                f"{self.path}: there are {len(book.sheet_names)} sheets, "
+                f"{', '.join(book.sheet_names)}; save the one to read as a file of its own"
+            )
+        sheet: Any = book.load_sheet(0, header_row=None, skip_rows=0, dtypes="string")
+        cells = sheet.to_polars().with_columns(pl.all().fill_null(""))
+        filled = cells.with_row_index("line", 1).filter(
+            ~pl.all_horizontal(pl.exclude("line") == "")
+        )
+        if filled.height < 2:
+            raise FileError(f"{self.path}: there is no row under a header")
+        self._lines = filled["line"].to_numpy()[1:].astype(np.int64)
+        names = [name.strip() for name in filled.row(0)[1:]]
+        self._cells = filled.drop("line")[1:]
+        return names
+
+    def kinds(self) -> dict[str, str]:
+        """What each column holds."""
+        return {n: kind_of(column) for n, column in zip(self.names, self._cells, strict=True)}
+
+    def frames(self, numbers: Sequence[str], texts: Sequence[str], start: int) -> Iterator[Frame]:
+        """All rows."""
+        table = self._cells.rename(dict(zip(self._cells.columns, self.names, strict=True)))
+        yield Frame(0, table, self._lines, {}, 1.0)

@@ -1,0 +1,168 @@
+"""`stream`: files of any size as batches for ``partial_fit``."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from numpy.typing import NDArray
+
+from ordspan.files.batch import Batch
+from ordspan.files.features import DEFAULT_HASH_BITS, Recipe, Scale, prepared
+from ordspan.files.opening import FileOptions
+from ordspan.files.reading import RowReader, label_columns, open_rows
+
+
+class Stream:
+    """Batches of files; each ``for`` loop over it is one more pass. Made by `stream`.
+
+    Parameters
+    ----------
+    reader : RowReader
+        Yields the rows.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> from ordspan.data import stream
+    >>> path = pathlib.Path(tempfile.mkdtemp()) / "a.csv"
+    >>> _ = path.write_text("size,grade\\n0.5,1\\n1.5,2\\n")
+    >>> batches = stream(path, label="grade")
+    >>> batches.classes, batches.feature_names
+    (array([1, 2]), ['size'])
+    >>> sum(len(batch.y) for batch in batches), sum(len(batch.y) for batch in batches)
+    (2, 2)
+    """
+
+    def __init__(self, reader: RowReader) -> None:
+        self._reader = reader
+        self._scale = Scale(reader.recipe.n_scaled) if reader.recipe.standardise else None
+        self._passes = 0
+
+    @property
+    def classes(self) -> NDArray[Any] | None:
+        """The grades from lowest to highest; None where the rows have no labels."""
+        return None if self._reader.grades is None else self._reader.grades.classes
+
+    @property
+    def recipe(self) -> Recipe:
+        """Which columns make the features."""
+        return self._reader.recipe
+
+    @property
+    def feature_names(self) -> list[str]:
+        """Names of the features, in the order of the columns of ``X``."""
+        return [self.recipe.feature_name(j) for j in range(self.recipe.n_features)]
+
+    @property
+    def skipped(self) -> int:
+        """Bad rows that were left out so far."""
+        return self._reader.bad.count
+
+    def __iter__(self) -> Iterator[Batch]:
+        first = not self._passes
+        if first and self._scale is not None:
+            self._scale = Scale(self.recipe.n_scaled)  # a pass that was broken off does not count
+        for batch in self._reader.batches():
+            yield replace(batch, X=prepared(self.recipe, self._scale, batch, learn=first))
+        self._passes += 1
+
+
+def stream(
+    paths: str | Path | Iterable[str | Path],
+    *,
+    label: str | None = None,
+    lower: str | None = None,
+    upper: str | None = None,
+    order: Sequence[Any] | None = None,
+    features: Sequence[str] | None = None,
+    drop: Sequence[str] = (),
+    text: Sequence[str] = (),
+    group: str | None = None,
+    keep: Sequence[str] = (),
+    hash_bits: int = DEFAULT_HASH_BITS,
+    standardise: bool = False,
+    on_bad_row: str = "raise",
+    format: str | None = None,
+    delimiter: str = ",",
+    zero_based: bool | None = None,
+    n_features: int | None = None,
+) -> Stream:
+    """Read files of any size batch by batch, in bounded memory.
+
+    Parameters
+    ----------
+    paths : path, or several
+        CSV (.csv, .tsv), JSON lines (.jsonl), Parquet (.parquet), Arrow (.arrow, .feather), Excel
+        (.xlsx) or svmlight/LETOR (.txt, .svm); the texts also packed (.gz, .zst). A folder, or a
+        pattern such as ``data/*.csv``, stands for the files of it.
+    label : str, optional
+        Column of grades or of ranges written as ``3-5``, ``>=3``, ``<=2`` or ``[3,5]``. Without
+        any label column the rows have no labels; svmlight rows always have theirs.
+    lower, upper : str, optional
+        Instead: columns of the lowest and of the highest grade; an empty cell is an open end.
+    order : sequence, optional
+        All grades from lowest to highest. Left out, numeric grades are found by one more pass
+        over the label column alone, and sorted; named grades need it.
+    features, drop : sequence of str, optional
+        Columns to learn from (left out: all but labels and group), or columns to leave out.
+    text : sequence of str
+        Columns to take as words even where they hold numbers, such as postal codes.
+    group : str, optional
+        Column with the group (query) of each row; svmlight rows have their qid.
+    keep : sequence of str
+        Columns to carry along in ``Batch.kept``.
+    hash_bits : int
+        Words are hashed one-hot into ``2 ** hash_bits`` features by scikit-learn's FeatureHasher.
+    standardise : bool
+        Centre and scale every number by running mean and spread (sparse rows: scale only). They
+        are learnt in the first pass and kept in later ones.
+    on_bad_row : {"raise", "skip"}
+        End with a message about the first bad row, or leave bad rows out and count them.
+    format : {"csv", "jsonl", "parquet", "arrow", "xlsx", "svmlight"}, optional
+        Left out, the ending of the name decides.
+    delimiter : str
+        What separates the fields of a CSV file.
+    zero_based : bool, optional
+        Whether the indices of svmlight rows begin at 0; left out, they do if 0 occurs, which is
+        found together with the number of features.
+    n_features : int, optional
+        Number of features of svmlight rows; left out, found by a quick first pass.
+
+    Returns
+    -------
+    Stream
+        An iterable of `Batch`; also has ``classes``, ``feature_names`` and ``skipped``.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> from ordspan import OrdinalPA
+    >>> from ordspan.data import stream
+    >>> path = pathlib.Path(tempfile.mkdtemp()) / "ratings.csv"
+    >>> _ = path.write_text("size,age,grade\\n1,20,low\\n5,30,mid\\n9,25,>=mid\\n")
+    >>> batches = stream(path, label="grade", order=["low", "mid", "high"], drop=["age"])
+    >>> model = OrdinalPA(classes=batches.classes)
+    >>> for batch in batches:
+    ...     model = model.partial_fit(batch.X, batch.y)
+    >>> batch.X.ravel(), batch.y.tolist()
+    (array([1., 5., 9.]), [['low', 'low'], ['mid', 'mid'], ['mid', 'high']])
+    """
+    options = FileOptions(format, delimiter, zero_based, n_features or 0)
+    reader = open_rows(
+        [paths] if isinstance(paths, str | Path) else paths,
+        options,
+        label_columns(label, lower, upper),
+        order=order,
+        features=features,
+        drop=drop,
+        text=text,
+        hash_bits=hash_bits,
+        standardise=standardise,
+        on_bad_row=on_bad_row,
+        group=group,
+        keep=tuple(keep),
+    )
+    return Stream(reader)

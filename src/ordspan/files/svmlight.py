@@ -1,0 +1,227 @@
+"""svmlight and LETOR files: a grade, perhaps qid:N, then index:value pairs on each line."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from functools import lru_cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ordspan.core import parsing
+from ordspan.files.batch import GROUP, LABEL, Batch, Faults, FileError, is_number
+from ordspan.files.text import Block, blocks
+
+if TYPE_CHECKING:
+    import polars as pl
+
+NO_QUERY = -(1 << 62)
+LARGEST_INDEX = 2**31 - 2
+PATIENCE = 3
+"""After so many blocks that were not plain, no other is tried."""
+
+
+class Extent(NamedTuple):
+    """What a first look over a file finds: its grades, its smallest and its largest index."""
+
+    grades: set[str]
+    smallest: int
+    largest: int
+
+
+def survey(path: str) -> Extent:
+    """A first look over a file; bad lines are left for later."""
+    state = Path(path).stat() if Path(path).is_file() else None
+    return _survey(path, state and (state.st_size, state.st_mtime_ns))
+
+
+@lru_cache
+def _survey(path: str, state: Any) -> Extent:
+    grades: set[str] = set()
+    smallest, largest = LARGEST_INDEX, -1
+    for found in SvmlightFile(path, zero_based=True).sparse_rows():
+        grades.update(f"{grade:.17g}" for grade in np.unique(found.grades))
+        if found.X.nnz:
+            smallest = min(smallest, int(found.X.indices.min()))
+            largest = max(largest, int(found.X.indices.max()))
+    return Extent(grades, smallest, largest)
+
+
+def index_base(extents: Sequence[Extent], told: bool | None = None) -> tuple[bool, int]:
+    """Whether indices begin at 0, which unless told they do if 0 occurs; the number of features.
+
+    >>> index_base([Extent({"1"}, 1, 7), Extent({"1"}, 2, 9)])
+    (False, 9)
+    """
+    zero_based = min(extent.smallest for extent in extents) == 0 if told is None else told
+    n_features = max(extent.largest for extent in extents) + zero_based
+    if n_features < 1:
+        raise FileError("no line has a feature, index:value")
+    return zero_based, n_features
+
+
+class SparseRows(NamedTuple):
+    """Rows of a block; a bad one is empty, and its grade is NaN."""
+
+    X: Any  # CSR
+    grades: NDArray[np.float64]
+    queries: NDArray[np.int64] | None
+    lines: NDArray[np.int64]
+    faults: Faults
+    share: float
+
+
+class SvmlightFile:
+    """Sparse rows; the grade is the column ``label``, the query the column ``qid``."""
+
+    sparse = True
+    names = (LABEL, GROUP)
+
+    def __init__(self, path: str, *, n_features: int = 0, zero_based: bool = False) -> None:
+        self.path = path
+        self.n_features = n_features
+        self.zero_based = zero_based
+        self._odd_blocks = 0
+        if not any(_words(line) for block in blocks(path) for _, line in block.numbered_lines()):
+            raise FileError(f"{path}: the file is empty")
+
+    def batches(
+        self, numbers: Sequence[str] = (), texts: Sequence[str] = (), start: int = 0
+    ) -> Iterator[tuple[Batch, Faults]]:
+        """Batches with the rows from ``start`` on, at least, and what is wrong with bad rows.
+
+        The columns of the table are always label and, where lines have it, qid.
+        """
+        import polars as pl
+
+        row = 0
+        for found in self.sparse_rows():
+            rows = np.arange(row, row + found.lines.size)
+            row += rows.size
+            frame = pl.DataFrame({LABEL: _as_words(found.grades)})
+            if found.queries is not None:
+                frame = frame.with_columns(pl.Series(GROUP, found.queries))
+            batch = Batch(found.X, frame, found.lines, rows, self.path, share=found.share)
+            yield batch, found.faults
+
+    def sparse_rows(self) -> Iterator[SparseRows]:
+        """The rows of the file, block by block."""
+        self._has_queries: bool | None = None  # as the first good line decides
+        for block in blocks(self.path):
+            found = self._plain(block) or self._slowly(block)
+            if found.lines.size:
+                yield found
+
+    def _plain(self, block: Block) -> SparseRows | None:
+        """The rows by a compiled walk, where every line of the block is plain."""
+        if self._odd_blocks >= PATIENCE:
+            return None
+        content = block.content if block.content.endswith(b"\n") else block.content + b"\n"
+        n_most, entries = content.count(b"\n"), content.count(b":")
+        grades, queries = np.empty(n_most), np.full(n_most, NO_QUERY, dtype=np.int64)
+        starts, lines = np.zeros(n_most + 1, dtype=np.int32), np.empty(n_most, dtype=np.int64)
+        columns, values = np.empty(entries, dtype=np.int32), np.empty(entries)
+        n = parsing.read_svmlight_lines(
+            np.frombuffer(content, dtype=np.uint8),
+            0 if self.zero_based else 1,
+            grades,
+            queries,
+            starts,
+            columns,
+            values,
+            lines,
+        )
+        size = int(starts[n]) if n >= 0 else 0
+        known = queries[: max(n, 0)] != NO_QUERY
+        expected = known[:1].any() if self._has_queries is None else self._has_queries
+        if n < 0 or self._too_large(columns[:size]) or (known != expected).any():
+            self._odd_blocks += 1
+            return None
+        if n:
+            self._has_queries = bool(expected)
+        X = self._matrix(columns[:size], values[:size], starts[: n + 1])
+        found = queries[:n] if expected else None
+        return SparseRows(X, grades[:n], found, lines[:n] + block.line, {}, block.share)
+
+    def _too_large(self, columns: Any) -> bool:
+        return bool(self.n_features and columns.size and columns.max() >= self.n_features)
+
+    def _matrix(self, columns: Any, values: Any, starts: Any) -> Any:
+        from scipy.sparse import csr_array
+
+        width = self.n_features or (int(columns.max()) + 1 if columns.size else 1)
+        return csr_array((values, columns, starts), shape=(starts.size - 1, width))
+
+    def _slowly(self, block: Block) -> SparseRows:
+        """The rows line by line, with what is wrong with each."""
+        faults = Faults()
+        lines: list[int] = []
+        grades: list[float] = []
+        queries: list[int] = []
+        columns: list[int] = []
+        values: list[float] = []
+        starts = [0]
+        for number, line in block.numbered_lines():
+            words = _words(line)
+            if not words:
+                continue
+            pairs, query, fault = self._pairs(words)
+            if not fault and self._has_queries is None:
+                self._has_queries = query is not None
+            if not fault and self._has_queries != (query is not None):
+                which = ("no", "as") if self._has_queries else ("a", "unlike")
+                fault = f"{which[0]} qid after the grade, {which[1]} the lines before have one"
+            if fault:
+                faults[len(lines)], pairs = fault, []
+            columns += [index for index, _ in pairs]
+            values += [value for _, value in pairs]
+            starts.append(len(columns))
+            lines.append(number)
+            grades.append(np.nan if fault else float(words[0]))
+            queries.append(NO_QUERY if query is None else query)
+        X = self._matrix(
+            np.array(columns, dtype=np.int32), np.array(values, float), np.array(starts, np.int32)
+        )
+        found = np.array(queries, dtype=np.int64) if self._has_queries else None
+        numbers = np.array(lines, dtype=np.int64)
+        return SparseRows(X, np.array(grades, float), found, numbers, faults, block.share)
+
+    def _pairs(self, words: list[str]) -> tuple[list[tuple[int, float]], int | None, str]:
+        """Columns and values of a line, its query, and what is wrong with it."""
+        grade, *cells = words
+        pairs: list[tuple[int, float]] = []
+        query = None
+        if not is_number(grade):
+            return [], None, f"the grade {grade!r} is not a number"
+        before = -1 if self.zero_based else 0
+        for place, cell in enumerate(cells):
+            index, _, value = cell.partition(":")
+            if index == "qid" and place == 0 and re.fullmatch(r"-?[0-9]{1,18}", value):
+                query = int(value)
+                continue
+            if not re.fullmatch("[0-9]{1,18}", index) or not is_number(value):
+                return [], None, f"{cell!r} is not of the form index:value"
+            if int(index) <= before:
+                zero = "; give --zero-based?" if int(index) == 0 else ""
+                return [], None, f"index {index} in {cell!r} does not rise{zero}"
+            before = int(index)
+            pairs.append((before - (not self.zero_based), float(value)))
+        if before >= LARGEST_INDEX:
+            return [], None, f"index {before} is larger than any that can be learned"
+        if self.n_features and pairs and pairs[-1][0] >= self.n_features:
+            return [], None, f"index {before}, but there are {self.n_features} features"
+        return pairs, query, ""
+
+
+def _as_words(grades: NDArray[np.float64]) -> pl.Series:
+    """Grades as they are written, whole numbers without a point."""
+    import polars as pl
+
+    return pl.Series(grades).cast(pl.String()).str.strip_suffix(".0")
+
+
+def _words(line: bytes) -> list[str]:
+    return line.partition(b"#")[0].decode(errors="replace").split()

@@ -1,0 +1,206 @@
+"""CSV against Python's own reader: the same cells and lines, however the file is cut."""
+
+import csv
+import io
+
+import numpy as np
+import polars as pl
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from ordspan.data import stream
+from ordspan.files import text
+from ordspan.files.batch import FileError
+from ordspan.files.csv_file import CsvFile
+from ordspan.files.text import blocks, end_of_records
+
+CELLS = st.text(st.sampled_from(list('ab ,;"\n\r01.5é')), max_size=6)
+
+
+def written(rows, line_end):
+    """The rows as a CSV text; the last column is never empty, so no row looks blank."""
+    lines = io.StringIO()
+    quoting = csv.QUOTE_ALL if any("\r" in cell for row in rows for cell in row) else 0
+    csv.writer(lines, lineterminator=line_end, quoting=quoting).writerows([["w", "x", "g"], *rows])
+    return lines.getvalue().encode()
+
+
+def as_csv_reads(content):
+    """Cells, and the line on which each row begins."""
+    reader = csv.reader(io.StringIO(content.decode(), newline="\n"))
+    next(reader)
+    before, rows, lines = reader.line_num, [], []
+    for cells in reader:
+        if cells:
+            rows.append(cells)
+            lines.append(before + 1)
+        before = reader.line_num
+    return rows, lines
+
+
+@settings(max_examples=150, deadline=None)
+@given(
+    rows=st.lists(st.tuples(CELLS, CELLS, st.sampled_from("1234")), min_size=1, max_size=12),
+    line_end=st.sampled_from(["\n", "\r\n"]),
+    size=st.integers(1, 60),
+)
+def test_cells_and_lines_are_those_of_pythons_reader(tmp_path_factory, rows, line_end, size):
+    path = tmp_path_factory.mktemp("csv") / "a.csv"
+    content = written(rows, line_end)
+    path.write_bytes(content)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(text, "BLOCK_BYTES", size)
+        batches = [batch for batch, faults in CsvFile(str(path)).batches((), ["w", "x", "g"])]
+    found = pl.concat([batch.table for batch in batches])
+    expected, lines = as_csv_reads(content)
+    assert [list(row) for row in found.rows()] == expected
+    assert np.concatenate([batch.lines for batch in batches]).tolist() == lines
+    assert np.concatenate([batch.rows for batch in batches]).tolist() == list(range(len(rows)))
+
+
+@given(
+    rows=st.lists(st.tuples(CELLS, CELLS, st.sampled_from("1234")), max_size=5),
+    size=st.integers(0, 100),
+)
+def test_records_end_at_the_last_line_end_outside_quotes(rows, size):
+    content = written(rows, "\n")[:size]
+    ends = [
+        i + 1
+        for i, letter in enumerate(content)
+        if letter == ord("\n") and content[:i].count(b'"') % 2 == 0
+    ]
+    assert end_of_records(content, ",")[0] == max(ends, default=0)
+
+
+@pytest.mark.parametrize("size", [1, 3, 10, 1000])
+def test_blocks_hold_whole_lines_and_all_of_the_text(tmp_path, monkeypatch, size):
+    monkeypatch.setattr(text, "BLOCK_BYTES", size)
+    content = b'a,b\n1,"x\ny"\n\n3,"4"\n5,6'
+    (tmp_path / "a.csv").write_bytes(content)
+    parts = list(blocks(str(tmp_path / "a.csv"), delimiter=","))
+    assert b"".join(part.content for part in parts) == content
+    for part in parts:
+        assert content.split(b"\n")[part.line - 1].startswith(part.content.split(b"\n")[0])
+        assert part.content.count(b'"') % 2 == 0
+
+
+def test_an_open_quote_costs_its_own_row_and_no_other(tmp_path, monkeypatch):
+    monkeypatch.setattr(text, "BLOCK_BYTES", 100)
+    monkeypatch.setattr(text, "MOST_LINES", 30)
+    good = "".join(f'{i},"town {i}",{i % 3 + 1}\n' for i in range(100))
+    (tmp_path / "a.csv").write_text("a,w,g\n" + good + '7,"open,1\n' + good)
+    batches = stream(tmp_path / "a.csv", label="g", order=[1, 2, 3], on_bad_row="skip")
+    assert sum(map(len, batches)) == 200
+    assert batches.skipped == 1
+    with pytest.raises(ValueError, match=r"line 102: a quote is not closed"):
+        list(stream(tmp_path / "a.csv", label="g", order=[1, 2, 3]))
+
+
+@pytest.mark.parametrize("quote", ["", '"'])
+@pytest.mark.parametrize("last", ["", "x"])
+def test_a_short_row_is_found_though_its_last_cell_may_be_empty(tmp_path, quote, last):
+    rows = [f"{quote}t{quote},{i},{i % 2 + 1},{last}\n" for i in range(50)]
+    rows[30] = "t,3,1\n"
+    (tmp_path / "a.csv").write_text("w,a,g,note\n" + "".join(rows))
+    with pytest.raises(ValueError, match=r"line 32: 3 fields, but the header has 4"):
+        list(stream(tmp_path / "a.csv", label="g", order=[1, 2], text=["note"]))
+    batches = stream(tmp_path / "a.csv", label="g", order=[1, 2], text=["note"], on_bad_row="skip")
+    assert sum(map(len, batches)) == 49
+
+
+def test_missing_cells_and_words_for_them_are_no_numbers(tmp_path):
+    cells = ["1.5", " 2 ", "", "NA", '"3"', "+4", "1e3", "n/a"]
+    rows = "".join(f"{cell},1\n" for cell in cells)
+    (tmp_path / "a.csv").write_text("a,g\n" + rows)
+    batches = stream(tmp_path / "a.csv", label="g", order=[1, 2], on_bad_row="skip")
+    found = np.concatenate([batch.X.ravel() for batch in batches])
+    assert found.tolist() == [1.5, 2.0, 3.0, 4.0, 1000.0]
+    assert batches.skipped == 3
+
+
+def test_a_header_may_span_lines_and_a_word_may_be_na(tmp_path):
+    (tmp_path / "a.csv").write_text('"a\nb",w,g\n1,NA,1\n2,,2\n')
+    (batch,) = stream(tmp_path / "a.csv", label="g", text=["w"], keep=["w"])
+    assert batch.kept["w"].to_list() == ["NA", ""]
+    assert batch.lines.tolist() == [3, 4]
+
+
+def test_an_excel_sheet_is_read_like_a_csv_file(tmp_path):
+    openpyxl = pytest.importorskip("openpyxl")
+    pytest.importorskip("fastexcel")
+    book = openpyxl.Workbook()
+    for row in (["size", "town", "grade"], [1.5, "Graz, A", "2-3"], [2, None, 1], ["x", "b", 3]):
+        book.active.append(row)
+    book.save(tmp_path / "a.xlsx")
+    batches = stream(tmp_path / "a.xlsx", label="grade", order=[1, 2, 3], on_bad_row="skip")
+    (batch,) = batches
+    assert batch.X.toarray()[:, 0].tolist() == [1.5, 2.0]
+    assert batch.y.tolist() == [[2, 3], [1, 1]]
+    assert batches.skipped == 1
+    with pytest.raises(ValueError, match=r"a\.xlsx, line 4: column 'size' holds 'x'"):
+        list(stream(tmp_path / "a.xlsx", label="grade", order=[1, 2, 3]))
+    book.create_sheet("more")
+    book.save(tmp_path / "a.xlsx")
+    with pytest.raises(FileError, match="there are 2 sheets, Sheet, more"):
+        stream(tmp_path / "a.xlsx", label="grade")
+    (tmp_path / "b.xlsx").write_bytes(b"no workbook")
+    with pytest.raises(FileError, match="not an Excel workbook"):
+        stream(tmp_path / "b.xlsx", label="grade")
+
+
+def test_a_pattern_is_the_files_of_it(tmp_path):
+    for name in ("b.csv", "a.csv", "c.txt", ".hidden.csv"):
+        (tmp_path / name).write_text(f"x,g\n{ord(name[0])},1\n")
+    batches = stream(tmp_path / "*.csv", label="g", order=[1, 2])
+    assert [batch.X[0, 0] for batch in batches] == [97.0, 98.0]
+    with pytest.raises(FileError, match=r"z\*: no files with an ending of"):
+        stream(tmp_path / "z*", label="g")
+
+
+@pytest.mark.parametrize(
+    ("content", "line", "told", "left"),
+    [
+        ("id,a,g\nx,10,1\ny,1,000,2\nz,30,2\n", 3, "4 fields, but", [10.0, 30.0]),
+        ("id,a,g\nx,10,1\ny,1,0,2\nz,3\n", 3, "4 fields, but", [10.0]),
+        ('id,a,g\nx,10,1\n5" disk,2,1', 3, "a quote stands inside a cell", [10.0]),
+        ('id,a,g\n5" disk,1,1\n"a\nb",2,2\nx,3,2\n', 2, "a quote stands", [2.0, 3.0]),
+        ('id,a,g\nx,1,1\n"a" b" c",2,2\n"u",3,2\n', 3, "a quote stands", [1.0, 3.0]),
+        ('id,a,g\nx,1,1\n""a"",2,2\n', 3, "a quote stands", [1.0]),
+        ("id,a,g\nx,1,1\ny,\u0663,2\n", 3, "'\u0663', not a number", [1.0]),
+        ("g,a\n1,1\n\ufeff2,2\n2,3\n", 3, "grade", [1.0, 3.0]),
+    ],
+)
+@pytest.mark.parametrize("size", [1, 9, 1 << 20])
+def test_an_odd_row_is_the_only_one_to_go(tmp_path, monkeypatch, content, line, told, left, size):
+    monkeypatch.setattr(text, "BLOCK_BYTES", size)
+    path = tmp_path / "a.csv"
+    path.write_bytes(content.encode())
+    wanted = {"label": "g", "order": [0, 1, 2], "features": ["a"]}
+    with pytest.raises(ValueError, match=rf"a\.csv, line {line}: .*{told}"):
+        list(stream(path, **wanted))
+    batches = stream(path, on_bad_row="skip", **wanted)
+    assert np.concatenate([batch.X.ravel() for batch in batches]).tolist() == left
+
+
+@pytest.mark.parametrize("size", [8, 1 << 20])
+def test_kept_numbers_stay_as_they_are_written(tmp_path, monkeypatch, size):
+    monkeypatch.setattr(text, "BLOCK_BYTES", size)
+    (tmp_path / "a.csv").write_text("a,g\n1.50,1\n 2,2\n12345678901234567890,1\n")
+    batches = list(stream(tmp_path / "a.csv", label="g", order=[1, 2], keep=["a"]))
+    kept = [word for batch in batches for word in batch.kept["a"]]
+    assert kept == ["1.50", " 2", "12345678901234567890"]
+    X = np.concatenate([batch.X.ravel() for batch in batches])
+    assert X.tolist() == [1.5, 2.0, 12345678901234567890.0]
+
+
+@pytest.mark.parametrize("size", [1, 30, 1 << 20])
+def test_columns_are_judged_by_many_rows_however_they_come(tmp_path, monkeypatch, size):
+    monkeypatch.setattr(text, "BLOCK_BYTES", size)
+    (tmp_path / "a.csv").write_text("t,x,g\n5,?,1\n" + "red,2,1\nblue,3,2\n" * 40)
+    recipe = stream(tmp_path / "a.csv", label="g", order=[1, 2]).recipe
+    assert (recipe.numbers, recipe.words) == (("x",), ("t",))
+    rows = '{"t": 5, "x": "?"}\n' + '{"t": "red", "x": 2}\n' * 40
+    (tmp_path / "a.jsonl").write_text(rows)
+    recipe = stream(tmp_path / "a.jsonl").recipe
+    assert (recipe.numbers, recipe.words) == (("x",), ("t",))
