@@ -6,12 +6,9 @@ import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated, Any
 
 import typer
-
-if TYPE_CHECKING:
-    from rich.progress import Progress
 
 MISTAKE, INTERRUPTED = 1, 130
 EXTRAS = {
@@ -89,18 +86,37 @@ def _settle_output() -> None:
         os.close(nowhere)
 
 
-def progress_bar(*, counted: bool = True) -> Progress:
-    """A bar with the time left; silent where the output is not a terminal."""
+class NoBar:
+    """Draws nothing, where nobody looks."""
+
+    disable = True
+
+    def __enter__(self) -> NoBar:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        """Nothing is left to clear."""
+
+    def add_task(self, *words: object, **more: object) -> int:
+        """The number of a task."""
+        return 0
+
+    def update(self, *words: object, **more: object) -> None:
+        """Not shown."""
+
+
+def progress_bar(*, counted: bool = True) -> Any:
+    """A bar with the time left; silent, and not even loaded, where there is no terminal."""
+    if not sys.stderr.isatty():
+        return NoBar()
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
     from rich.progress import Progress as Bar
 
-    console = Console(stderr=True)
     return Bar(
         TextColumn("{task.description:<28}"),
         BarColumn(),
         *([MofNCompleteColumn()] if counted else []),
         TimeRemainingColumn(),
-        console=console,
-        disable=not console.is_terminal,
+        console=Console(stderr=True),
     )

@@ -1,13 +1,16 @@
-"""Work done ahead in another thread, while what is there already is being used."""
+"""Work done ahead in other threads, while what is there already is being used."""
 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
 from typing import TypeVar
 
 T = TypeVar("T")
+S = TypeVar("S")
+
+THREADS = 2
 
 
 def ahead(items: Iterator[T], count: int = 1) -> Iterator[T]:
@@ -23,5 +26,27 @@ def ahead(items: Iterator[T], count: int = 1) -> Iterator[T]:
         while (item := coming.popleft().result()) is not end:
             coming.append(pool.submit(next, items, end))
             yield item  # type: ignore[misc]
+    finally:
+        pool.shutdown(cancel_futures=True)
+
+
+def side_by_side(make: Callable[[T], S], items: Iterator[T], threads: int = THREADS) -> Iterator[S]:
+    """What is made of the items, in their order, several at a time; no threads, one by one.
+
+    >>> list(side_by_side(str.upper, iter("ab")))
+    ['A', 'B']
+    """
+    if threads == 0:
+        yield from map(make, items)
+        return
+    coming: deque[Future[S]] = deque()
+    pool = ThreadPoolExecutor(threads)
+    try:
+        for item in items:
+            coming.append(pool.submit(make, item))
+            if len(coming) > threads:
+                yield coming.popleft().result()
+        while coming:
+            yield coming.popleft().result()
     finally:
         pool.shutdown(cancel_futures=True)

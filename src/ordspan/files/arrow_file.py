@@ -88,7 +88,7 @@ class ParquetFile(TableFile):
                 moment.pass_by()
                 end = row + piece.num_rows
                 frame = self._as_frame(piece)
-                yield Frame(row, frame, np.arange(row, end) + 1, {}, end / self.n_rows)
+                yield Frame(frame, np.arange(row, end) + 1, {}, end / self.n_rows, row)
         except DAMAGE as error:
             raise FileError(
                 f"{self.path}, after row {end}: damaged ({error}); copy it anew"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import partial
 from itertools import chain
 from typing import Any
 
@@ -10,10 +11,12 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from ordspan.files.ahead import THREADS, side_by_side
 from ordspan.files.batch import EMPTY, JUDGED_ROWS, TEXT, Faults, FileError
 from ordspan.files.tables import Frame, TableFile, kind_of
 from ordspan.files.text import (
     QUOTE,
+    STDIN,
     UTF8_MARK,
     Block,
     blocks,
@@ -21,9 +24,6 @@ from ordspan.files.text import (
     record,
     well_quoted,
 )
-
-Parsed = tuple[pl.DataFrame, NDArray[np.int64], Faults]
-"""Columns, the line of every row, and what is wrong with bad rows."""
 
 PATIENCE = 3
 """After so many blocks with other cells than numbers in a number column, all are read as words."""
@@ -75,12 +75,10 @@ class CsvFile(TableFile):
             raise FileError(f"{self.path}: there is a header, but no row under it")
         self._begun = chain(head, rest)
         content = b"".join(block.content for block in head)
-        frame, lines, faults = self._slowly(
-            Block(content, head[0].line, 0), self.names, JUDGED_ROWS
-        )
-        good = frame.filter(~pl.int_range(pl.len()).is_in(list(faults)))
+        found = self._slowly(Block(content, head[0].line, 0), self.names, JUDGED_ROWS)
+        good = found.table.filter(~pl.int_range(pl.len()).is_in(list(found.faults)))
         if good.is_empty():
-            raise FileError(f"{self.path}, line {lines[0]}: {faults[0]}")
+            raise FileError(f"{self.path}, line {found.lines[0]}: {found.faults[0]}")
         try:  # dates are found by Polars
             judged = pl.read_csv(
                 good.write_csv().encode(),
@@ -96,18 +94,25 @@ class CsvFile(TableFile):
 
     def frames(self, numbers: Sequence[str], texts: Sequence[str], start: int) -> Iterator[Frame]:
         """At least the rows from ``start`` on."""
-        row = 0
-        for block in self._under_header():
-            if row < start and QUOTE not in block.content:
-                n_rows = len(block.numbered_lines())
-                if row + n_rows <= start:
-                    row += n_rows
-                    continue
-            frame, lines, faults = self._parsed(block, numbers, texts)
-            yield Frame(row, frame, lines, faults, block.share)
-            row += lines.size
+        row, rest = 0, self._under_header()
+        while row < start and (block := next(rest, None)):
+            n_rows = self._n_rows(block)
+            if row + n_rows > start:
+                rest = chain([block], rest)
+                break
+            row += n_rows
+        parse = partial(self._parsed, numbers=numbers, texts=texts)
+        for found in side_by_side(parse, rest, 0 if self.path == STDIN else THREADS):
+            yield found._replace(row=row)
+            row += found.lines.size
 
-    def _parsed(self, block: Block, numbers: Sequence[str], texts: Sequence[str]) -> Parsed:
+    def _n_rows(self, block: Block) -> int:
+        """Rows of a block, which are its lines unless there are quotes."""
+        if QUOTE in block.content:
+            return self._parsed(block, (), ()).lines.size
+        return len(block.numbered_lines())
+
+    def _parsed(self, block: Block, numbers: Sequence[str], texts: Sequence[str]) -> Frame:
         """The rows of a block: the quick way, or as words by Polars, or as words by Python."""
         wanted, content = list(dict.fromkeys([*numbers, *texts])), block.content
         odd_ends = b"\r" in content and content.count(b"\r") != content.count(b"\r\n")
@@ -122,19 +127,19 @@ class CsvFile(TableFile):
                 self._refused += bool(typed)
         return self._slowly(block, wanted)
 
-    def _read(self, block: Block, wanted: list[str], floats: list[str]) -> Parsed:
+    def _read(self, block: Block, wanted: list[str], floats: list[str]) -> Frame:
         """The rows by Polars; if it may have overlooked a long row, with all columns."""
-        content, n_lines, last = block.content, block.n_lines, self.names[-1]
+        content, last = block.content, self.names[-1]
         needed = [name for name in self.names if name in {*wanted, last}]
         frame = self._frame(content, needed, floats)
-        lines = np.arange(block.line, block.line + n_lines)
-        plain = frame.height == n_lines and not frame[last].null_count()
+        # without quotes, and where the last field of no row is empty, each line is a whole row
+        plain = QUOTE not in content and not frame[last].null_count()
         if plain and len(needed) < len(self.names):  # Polars looks at the fields it needs only
-            plain = QUOTE not in content and (
-                content.count(self.delimiter.encode()) == n_lines * (len(self.names) - 1)
-            )
+            n_cuts = frame.height * (len(self.names) - 1)
+            plain = content.count(self.delimiter.encode()) == n_cuts
         if plain:
-            return frame[wanted], lines, {}
+            lines = np.arange(block.line, block.line + frame.height)
+            return Frame(frame[wanted], lines, {}, block.share)
         return self._settled(block, self._frame(content, self.names, floats), wanted)
 
     def _frame(self, content: bytes, needed: list[str], floats: list[str]) -> pl.DataFrame:
@@ -149,7 +154,7 @@ class CsvFile(TableFile):
         frame.columns = needed
         return frame
 
-    def _settled(self, block: Block, frame: pl.DataFrame, wanted: list[str]) -> Parsed:
+    def _settled(self, block: Block, frame: pl.DataFrame, wanted: list[str]) -> Frame:
         """What Polars read, without blank lines, which it takes for rows; short rows are found."""
         starts, ends, lines = records(block)
         if starts.size != frame.height:
@@ -159,9 +164,10 @@ class CsvFile(TableFile):
             lines_of_row = block.content[starts[row] : ends[row]].split(b"\n")
             if fault := self._field_fault(record(lines_of_row, 0, self.delimiter)[1]):
                 faults[int(np.count_nonzero(filled[:row]))] = fault
-        return frame.filter(pl.Series(filled))[wanted], lines[filled], faults
+        kept = frame.filter(pl.Series(filled))[wanted]
+        return Frame(kept, lines[filled], faults, block.share)
 
-    def _slowly(self, block: Block, wanted: Sequence[str], most: int | None = None) -> Parsed:
+    def _slowly(self, block: Block, wanted: Sequence[str], most: int | None = None) -> Frame:
         """The wanted cells as words, by Python's own reader, which finds the line at fault."""
         lines: list[int] = []
         rows: list[list[str | None]] = []
@@ -178,8 +184,8 @@ class CsvFile(TableFile):
             rows.append([None if fault else cells[self._places[name]] for name in wanted])
             lines.append(block.line + at)
             at += used
-        schema = dict.fromkeys(wanted, pl.String())
-        return pl.DataFrame(rows, schema, orient="row"), np.array(lines, dtype=np.int64), faults
+        frame = pl.DataFrame(rows, dict.fromkeys(wanted, pl.String()), orient="row")
+        return Frame(frame, np.array(lines, dtype=np.int64), faults, block.share)
 
     def _record(self, lines: list[bytes], at: int) -> tuple[int, list[str], str]:
         """Lines and cells of the record that begins on a line, and what is wrong with it."""
@@ -258,4 +264,4 @@ class ExcelFile(TableFile):
     def frames(self, numbers: Sequence[str], texts: Sequence[str], start: int) -> Iterator[Frame]:
         """All rows."""
         table = self._cells.rename(dict(zip(self._cells.columns, self.names, strict=True)))
-        yield Frame(0, table, self._lines, {}, 1.0)
+        yield Frame(table, self._lines, {}, 1.0)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Sequence
+from functools import partial
 from itertools import chain
 from math import isfinite
 from typing import Any
@@ -12,6 +13,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from ordspan.files.ahead import THREADS, side_by_side
 from ordspan.files.batch import (
     EMPTY,
     JUDGED_ROWS,
@@ -23,7 +25,7 @@ from ordspan.files.batch import (
     is_number,
 )
 from ordspan.files.tables import Frame, TableFile, not_a_number
-from ordspan.files.text import Block, blocks
+from ordspan.files.text import STDIN, Block, blocks
 
 HALF = re.compile(
     rb"\\u[dD][89abAB]..(?!\\u[dD][c-fC-F])|(?<!\\u[dD][89abAB]..)\\u[dD][c-fC-F]", re.DOTALL
@@ -64,34 +66,38 @@ class JsonFile(TableFile):
     def frames(self, numbers: Sequence[str], texts: Sequence[str], start: int) -> Iterator[Frame]:
         """At least the rows from ``start`` on."""
         begun, self._begun = self._begun, None
+        rest = begun or self._blocks()
         row = 0
-        for block in begun or self._blocks():
-            lines = _filled_lines(block)
-            if row + len(lines) > start:
-                table, faults = _parsed(block.content, [line for _, line in lines], numbers, texts)
-                where = np.array([number for number, _ in lines], dtype=np.int64)
-                yield Frame(row, table, where, faults, block.share)
-            row += len(lines)
+        while row < start and (block := next(rest, None)):
+            n_rows = len(_filled_lines(block))
+            if row + n_rows > start:
+                rest = chain([block], rest)
+                break
+            row += n_rows
+        parse = partial(_parsed, numbers=numbers, texts=texts)
+        for found in side_by_side(parse, rest, 0 if self.path == STDIN else THREADS):
+            yield found._replace(row=row)
+            row += found.lines.size
 
 
 def _filled_lines(block: Block) -> list[tuple[int, bytes]]:
     return [(number, line) for number, line in block.numbered_lines() if line.strip()]
 
 
-def _parsed(
-    content: bytes, lines: list[bytes], numbers: Sequence[str], texts: Sequence[str]
-) -> tuple[pl.DataFrame, Faults]:
+def _parsed(block: Block, numbers: Sequence[str], texts: Sequence[str]) -> Frame:
+    content, numbered = block.content, _filled_lines(block)
+    lines = np.array([number for number, _ in numbered], dtype=np.int64)
     words: dict[str, Any] = dict.fromkeys(texts, pl.String())  # as written, also of numbers
     floats: dict[str, Any] = dict.fromkeys([n for n in numbers if n not in texts], pl.Float64())
     try:
         if b"\\u" not in content or not HALF.search(content):
             frame = pl.read_ndjson(content, schema=words | floats)
-            if frame.height == len(lines):
-                return frame, {}
+            if frame.height == lines.size:
+                return Frame(frame, lines, {}, block.share)
     except pl.exceptions.PolarsError:
         pass
     faults, rows = Faults(), []
-    for place, line in enumerate(lines):
+    for place, (_, line) in enumerate(numbered):
         row, fault = _object(line)
         if fault := fault or _number_fault(row, numbers):
             faults[place], row = fault, {}
@@ -104,7 +110,7 @@ def _parsed(
             json.dumps({name: _word(row.get(name)) for name in words}) for row in rows
         )
         frame = frame.hstack(pl.read_ndjson(again.encode(), schema=words))
-    return frame, faults
+    return Frame(frame, lines, faults, block.share)
 
 
 def _object(line: bytes) -> tuple[dict[str, Any], str]:

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ordspan.core import parsing
+from ordspan.files.ahead import side_by_side
 from ordspan.files.batch import GROUP, LABEL, Batch, Faults, FileError, is_number
 from ordspan.files.text import Block, blocks
 
@@ -110,9 +111,12 @@ class SvmlightFile:
     def sparse_rows(self) -> Iterator[SparseRows]:
         """The rows of the file, block by block."""
         self._has_queries: bool | None = None  # as the first good line decides
-        for block in blocks(self.path):
-            found = self._plain(block) or self._slowly(block)
+        for block, plain in side_by_side(lambda b: (b, self._plain(b)), blocks(self.path)):
+            agrees = plain and self._has_queries in (None, plain.queries is not None)
+            found = plain if plain and agrees else self._slowly(block)
             if found.lines.size:
+                if plain and self._has_queries is None:
+                    self._has_queries = plain.queries is not None
                 yield found
 
     def _plain(self, block: Block) -> SparseRows | None:
@@ -136,14 +140,11 @@ class SvmlightFile:
         )
         size = int(starts[n]) if n >= 0 else 0
         known = queries[: max(n, 0)] != NO_QUERY
-        expected = known[:1].any() if self._has_queries is None else self._has_queries
-        if n < 0 or self._too_large(columns[:size]) or (known != expected).any():
+        if n < 0 or self._too_large(columns[:size]) or (known.any() and not known.all()):
             self._odd_blocks += 1
             return None
-        if n:
-            self._has_queries = bool(expected)
         X = self._matrix(columns[:size], values[:size], starts[: n + 1])
-        found = queries[:n] if expected else None
+        found = queries[:n] if known.any() else None
         return SparseRows(X, grades[:n], found, lines[:n] + block.line, {}, block.share)
 
     def _too_large(self, columns: Any) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import gzip
+import os
 import re
 import sys
 import zlib
@@ -20,6 +21,7 @@ LONGEST_LINE = 1 << 26
 STDIN = "-"
 UTF8_MARK = b"\xef\xbb\xbf"
 PACKED = (".gz", ".zst")
+LOOK_AHEAD = 1 << 15
 QUOTE = b'"'
 MOST_LINES = 10_000
 """A quoted cell that spans more lines than these is taken for a quote that is not closed."""
@@ -101,10 +103,14 @@ class Text:
         return self._raw.tell() / self.size if self.size else 0.0
 
     def read(self) -> bytes:
-        """The next bytes: a full block of a file, what there is of a pipe."""
+        """The next bytes: a block of a file, if it can be to the end of a line; some of a pipe."""
         moment.pass_by()
         if self._raw is not sys.stdin.buffer:
-            return bytes(self._file.read(BLOCK_BYTES))
+            more = 0
+            if self._file is self._raw and hasattr(os, "pread"):  # spares a copy of the block
+                ahead = os.pread(self._raw.fileno(), LOOK_AHEAD, self._raw.tell() + BLOCK_BYTES)
+                more = ahead.find(b"\n") + 1
+            return bytes(self._file.read(BLOCK_BYTES + more))
         moment.waiting = True
         try:
             return sys.stdin.buffer.read1(BLOCK_BYTES)
@@ -150,7 +156,7 @@ def _cut(path: str, text: Text, delimiter: str) -> Iterator[Block]:
                     f"{path}, line {line}: longer than {LONGEST_LINE} bytes; is this a text file?"
                 )
             continue
-        content = b"".join((rest, memoryview(got)[:cut]))
+        content = got if cut == len(got) and not rest else rest + got[:cut]
         rest = got[cut:]
         yield Block(content, line, text.share, odd)
         line += content.count(b"\n")
