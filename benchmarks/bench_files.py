@@ -27,7 +27,6 @@ from measuring import (
     command,
     graded_rows,
     in_fresh_process,
-    peak_megabytes,
     ratio,
     table,
 )
@@ -185,9 +184,10 @@ def write_big(path: str, n_bytes: int, answer: object) -> None:
 
 
 def big_memory(path: str, answer: object) -> None:
-    """Peak megabytes of a process that trains from a file."""
-    run_job(Path(path))
-    answer.put(peak_megabytes())  # type: ignore[attr-defined]
+    """Peak megabytes of the command that trains from a file."""
+    command_costs(Path(__file__).parents[1], Path(path))
+    peak = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 1024
+    answer.put(peak)  # type: ignore[attr-defined]
 
 
 def memory(ending: str, told: str, n_bytes: int) -> Row:
@@ -195,7 +195,7 @@ def memory(ending: str, told: str, n_bytes: int) -> Row:
         path = str(folder / f"big.{ending}")
         gigabytes = in_fresh_process(write_big, path, n_bytes)
         peak = in_fresh_process(big_memory, path)
-    work = f"peak memory of training from a {told} file of {gigabytes:.1f} GB, all told"
+    work = f"peak memory of ordspan train from a {told} file of {gigabytes:.1f} GB, all told"
     return Row.at_most(work, peak, 600, " MB")
 
 
@@ -304,7 +304,10 @@ Wabbit runs at its defaults (squared loss), in its own text format, numbers writ
 the CSV file. Like ours it reads in one thread and learns in another, so both clocks are shown; they
 are medians of six turns, in which the order of our trainings changes. Training against our own
 parsers of an earlier commit is the whole command in a process of its own, with its start, in turns.
-Text is read by Polars, Parquet by pyarrow.
+Text is read by Polars, Parquet by pyarrow. Our own parsers, which this replaced, were 1.8 times as
+fast as Vowpal Wabbit from CSV and 8 to 15 times from Parquet, and took 490 MB for the Parquet file:
+libraries that others keep are worth the difference. pyarrow alone takes 340 MB for the 137 open
+columns of that file, whose row groups have a million rows and dictionaries of 1 MB.
 """
 
 

@@ -435,3 +435,10 @@ def test_json_that_is_read_slowly_gives_the_same_words(tmp_path):
 def test_whole_numbers_are_grades_to_the_last_digit():
     assert plain_word("9007199254740993") == "9007199254740993"
     assert plain_word("1_0") == "1_0"
+
+
+def test_an_escaped_backslash_is_no_half_of_a_pair(tmp_path):
+    rows = '{"w": "C:\\\\ud800", "g": 1}\n{"w": "\\ud83d\\ude00", "g": 2}\n'
+    (tmp_path / "a.jsonl").write_text(rows)
+    (batch,) = stream(tmp_path / "a.jsonl", label="g", order=[1, 2], keep=["w"])
+    assert batch.kept["w"].to_list() == ["C:\\ud800", "\U0001f600"]

@@ -9,14 +9,19 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pyarrow as pa
-from pyarrow import ipc, parquet
+from numpy.typing import NDArray
+from pyarrow import ipc, parquet, types
 
+from ordspan.files.ahead import ahead
 from ordspan.files.batch import OTHER, TEXT, FileError
 from ordspan.files.tables import Frame, TableFile, kind_of
 from ordspan.files.text import moment
 
-BATCH_BYTES = 1 << 24
-BUFFER_BYTES = 1 << 16  # of each column
+BATCH_BYTES = 1 << 22
+AHEAD = 2
+"""Batches that are decoded while one is used: one may take much longer than another."""
+
+BUFFER_BYTES = 1 << 14  # of each column
 MOST_ROWS, FEWEST_ROWS = 1 << 16, 1 << 8
 MAGIC = b"ARROW1"
 DAMAGE = (pa.ArrowException, OSError, UnicodeDecodeError)
@@ -82,13 +87,15 @@ class ParquetFile(TableFile):
     def frames(self, numbers: Sequence[str], texts: Sequence[str], start: int) -> Iterator[Frame]:
         """At least the rows from ``start`` on."""
         columns = list(dict.fromkeys([*numbers, *texts])) or self.names[:1]
+        plain = numbers and all(_is_plain(self.schema.field(name).type) for name in numbers)
         end = start
         try:
-            for row, piece in self._pieces(columns, start):
+            for row, piece in ahead(self._pieces(columns, start), AHEAD):
                 moment.pass_by()
                 end = row + piece.num_rows
-                frame = self._as_frame(piece)
-                yield Frame(frame, np.arange(row, end) + 1, {}, end / self.n_rows, row)
+                X = self._matrix(piece.select(numbers)) if plain else None
+                frame = self._as_frame(piece.select(texts) if plain else piece)
+                yield Frame(frame, np.arange(row, end) + 1, {}, end / self.n_rows, row, X)
         except DAMAGE as error:
             raise FileError(
                 f"{self.path}, after row {end}: damaged ({error}); copy it anew"
@@ -98,7 +105,14 @@ class ParquetFile(TableFile):
                 f"{self.path}, after row {end}: damaged, rows are missing; copy it anew"
             )
 
+    def _matrix(self, piece: pa.RecordBatch) -> NDArray[Any]:
+        """Columns of plain numbers as rows, missing ones as NaN: half the time of another way."""
+        X: NDArray[Any] = piece.to_tensor(null_to_nan=True, row_major=True).to_numpy()
+        return X if X.dtype in (np.float32, np.float64) else X.astype(np.float64)
+
     def _as_frame(self, piece: pa.RecordBatch) -> pl.DataFrame:
+        if not piece.num_columns:
+            return pl.DataFrame()
         piece.validate(full=True)  # damaged lengths or letters would end the process in Polars
         try:
             frame = pl.from_arrow(piece)
@@ -114,35 +128,39 @@ class ArrowFile(ParquetFile):
     kind = "an Arrow file"
 
     def _look(self) -> tuple[pa.Schema, int]:
-        with pa.OSFile(self.path) as source:
-            reader = self._reader(source)
-            if hasattr(reader, "count_rows"):
-                return reader.schema, reader.count_rows()
-            return reader.schema, sum(batch.num_rows for batch in reader)
+        with pa.memory_map(self.path) as source:  # of which only the lengths are looked at
+            schema, batches = self._record_batches(source)
+            return schema, sum(batch.num_rows for batch in batches)
 
-    def _reader(self, source: pa.NativeFile) -> Any:
-        """A reader of a file, which knows its batches, or of a stream, which is read through."""
+    def _record_batches(self, source: pa.NativeFile) -> tuple[pa.Schema, Iterator[pa.RecordBatch]]:
+        """The columns and the batches of a file, or of a stream."""
         is_file = source.read(len(MAGIC)) == MAGIC
         source.seek(0)
-        return ipc.open_file(source) if is_file else ipc.open_stream(source)
+        if not is_file:
+            stream = ipc.open_stream(source)
+            return stream.schema, iter(stream)
+        file = ipc.open_file(source)
+        return file.schema, map(file.get_batch, range(file.num_record_batches))
 
     def _pieces(self, columns: list[str], start: int) -> Iterator[tuple[int, pa.RecordBatch]]:
         row, size = 0, batch_rows(len(columns))
         with pa.OSFile(self.path) as source:
-            reader = self._reader(source)
-            if hasattr(reader, "get_batch"):
-                reader = map(reader.get_batch, range(reader.num_record_batches))
-            for whole in reader:
+            for whole in self._record_batches(source)[1]:
                 for begin in range(0, whole.num_rows, size):
                     piece = whole.slice(begin, size).select(columns)
                     yield row, piece
                     row += piece.num_rows
 
 
+def _is_plain(dtype: pa.DataType) -> bool:
+    """Whether pyarrow turns such a column into rows as it is."""
+    return bool(types.is_integer(dtype) or types.is_float32(dtype) or types.is_float64(dtype))
+
+
 def batch_rows(n_columns: int) -> int:
     """How many rows to read at a time: many, because each batch costs a call for every column.
 
     >>> batch_rows(3), batch_rows(136), batch_rows(50_000)
-    (65536, 15420, 256)
+    (65536, 3855, 256)
     """
     return min(MOST_ROWS, max(FEWEST_ROWS, BATCH_BYTES // (8 * max(1, n_columns))))

@@ -190,7 +190,7 @@ class Batch:
         return replace(
             self,
             X=self.X[rows],
-            table=self.table[rows],
+            table=self.table[rows] if self.table.width else self.table,
             lines=self.lines[rows],
             rows=self.rows[rows],
             lower=None if self.lower is None else self.lower[rows],

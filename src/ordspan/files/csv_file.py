@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from functools import partial
 from itertools import chain
 from typing import Any
 
@@ -11,12 +10,10 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from ordspan.files.ahead import THREADS, side_by_side
 from ordspan.files.batch import EMPTY, JUDGED_ROWS, TEXT, Faults, FileError
-from ordspan.files.tables import Frame, TableFile, kind_of
+from ordspan.files.tables import Frame, TableFile, TextFile, kind_of
 from ordspan.files.text import (
     QUOTE,
-    STDIN,
     UTF8_MARK,
     Block,
     blocks,
@@ -29,7 +26,7 @@ PATIENCE = 3
 """After so many blocks with other cells than numbers in a number column, all are read as words."""
 
 
-class CsvFile(TableFile):
+class CsvFile(TextFile):
     """Comma separated values under a header."""
 
     def __init__(self, path: str, delimiter: str = ",") -> None:
@@ -38,12 +35,10 @@ class CsvFile(TableFile):
         super().__init__(path)
         self._places = {name: place for place, name in enumerate(self.names)}
 
-    def _blocks(self) -> Iterator[Block]:
-        return blocks(self.path, delimiter=self.delimiter)
-
     def _open(self) -> list[str]:
         """The names of the columns; the blocks under them wait to be read."""
-        rest = (block for block in self._blocks() if not block.is_blank())
+        found = blocks(self.path, delimiter=self.delimiter)
+        rest = (block for block in found if not block.is_blank())
         first = next(rest, None)
         if first is None:
             raise FileError(f"{self.path}: the file is empty")
@@ -54,26 +49,14 @@ class CsvFile(TableFile):
             raise FileError(f"{self.path}, line {first.line + at}: {fault}")
         at += used
         under = Block(b"\n".join(lines[at:]), first.line + at, first.share, first.odd)
-        self._begun: Iterator[Block] | None = chain([] if under.is_blank() else [under], rest)
+        self._begun = chain([] if under.is_blank() else [under], rest)
         return [name.strip() for name in names]
 
-    def _under_header(self) -> Iterator[Block]:
-        """Blocks of rows; standard input can be read only once."""
-        if self._begun is None:
-            self._open()
-        assert self._begun is not None
-        begun, self._begun = self._begun, None
-        return begun
-
     def kinds(self) -> dict[str, str]:
-        """What each column holds, judged by the first rows, for which a pipe is waited for."""
-        rest = self._under_header()
-        head: list[Block] = []
-        while sum(block.n_lines for block in head) < JUDGED_ROWS and (more := next(rest, None)):
-            head.append(more)
+        """What each column holds, judged by the first rows."""
+        head = self._head(JUDGED_ROWS)
         if not head:
             raise FileError(f"{self.path}: there is a header, but no row under it")
-        self._begun = chain(head, rest)
         content = b"".join(block.content for block in head)
         found = self._slowly(Block(content, head[0].line, 0), self.names, JUDGED_ROWS)
         good = found.table.filter(~pl.int_range(pl.len()).is_in(list(found.faults)))
@@ -91,20 +74,6 @@ class CsvFile(TableFile):
         # true and false are words, because no later row need have them
         kinds = [TEXT if column.dtype == pl.Boolean else kind_of(column) for column in judged]
         return dict(zip(self.names, kinds, strict=True))
-
-    def frames(self, numbers: Sequence[str], texts: Sequence[str], start: int) -> Iterator[Frame]:
-        """At least the rows from ``start`` on."""
-        row, rest = 0, self._under_header()
-        while row < start and (block := next(rest, None)):
-            n_rows = self._n_rows(block)
-            if row + n_rows > start:
-                rest = chain([block], rest)
-                break
-            row += n_rows
-        parse = partial(self._parsed, numbers=numbers, texts=texts)
-        for found in side_by_side(parse, rest, 0 if self.path == STDIN else THREADS):
-            yield found._replace(row=row)
-            row += found.lines.size
 
     def _n_rows(self, block: Block) -> int:
         """Rows of a block, which are its lines unless there are quotes."""

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Sequence
-from functools import partial
+from collections.abc import Sequence
 from itertools import chain
 from math import isfinite
 from typing import Any
@@ -13,7 +12,6 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from ordspan.files.ahead import THREADS, side_by_side
 from ordspan.files.batch import (
     EMPTY,
     JUDGED_ROWS,
@@ -24,93 +22,71 @@ from ordspan.files.batch import (
     FileError,
     is_number,
 )
-from ordspan.files.tables import Frame, TableFile, not_a_number
-from ordspan.files.text import STDIN, Block, blocks
+from ordspan.files.tables import Frame, TextFile, not_a_number
+from ordspan.files.text import Block, blocks
 
 HALF = re.compile(
     rb"\\u[dD][89abAB]..(?!\\u[dD][c-fC-F])|(?<!\\u[dD][89abAB]..)\\u[dD][c-fC-F]", re.DOTALL
 )
 """A surrogate without the other of its pair, which Polars would read as another letter."""
+SURROGATE = re.compile("[\ud800-\udfff]")
 
 
-class JsonFile(TableFile):
+class JsonFile(TextFile):
     """A file, or standard input, with one JSON object a line; its keys are the columns."""
 
     def _open(self) -> list[str]:
-        rest = self._blocks()
-        self._head = next(rest, None)
-        self._begun: Iterator[Block] | None = chain([self._head] if self._head else [], rest)
-        if self._head is None:
+        rest = (block for block in blocks(self.path) if block.content.strip())
+        head = next(rest, None)
+        if head is None:
             raise FileError(f"{self.path}: the file is empty")
-        number, line = _filled_lines(self._head)[0]
+        self._begun = chain([head], rest)
+        number, line = _filled_lines(head)[0]
         first, fault = _object(line)
         if fault:
             raise FileError(f"{self.path}, line {number}: {fault}")
         return list(first)
 
-    def _blocks(self) -> Iterator[Block]:
-        return (block for block in blocks(self.path) if block.content.strip())
-
     def kinds(self) -> dict[str, str]:
-        """What each key holds, judged by the first lines, for which a pipe is waited for."""
-        begun = self._begun or self._blocks()
-        head: list[Block] = []
-        lines: list[tuple[int, bytes]] = []
-        while len(lines) < JUDGED_ROWS and (more := next(begun, None)):
-            head.append(more)
-            lines += _filled_lines(more)
-        self._begun = chain(head, begun)
-        rows = [_object(line)[0] for _, line in lines[:JUDGED_ROWS]]
+        """What each key of the first line holds, judged by the first lines."""
+        lines = [line for block in self._head(JUDGED_ROWS) for _, line in _filled_lines(block)]
+        rows = [_object(line)[0] for line in lines[:JUDGED_ROWS]]
         return {name: _kind([row.get(name) for row in rows]) for name in self.names}
 
-    def frames(self, numbers: Sequence[str], texts: Sequence[str], start: int) -> Iterator[Frame]:
-        """At least the rows from ``start`` on."""
-        begun, self._begun = self._begun, None
-        rest = begun or self._blocks()
-        row = 0
-        while row < start and (block := next(rest, None)):
-            n_rows = len(_filled_lines(block))
-            if row + n_rows > start:
-                rest = chain([block], rest)
-                break
-            row += n_rows
-        parse = partial(_parsed, numbers=numbers, texts=texts)
-        for found in side_by_side(parse, rest, 0 if self.path == STDIN else THREADS):
-            yield found._replace(row=row)
-            row += found.lines.size
+    def _n_rows(self, block: Block) -> int:
+        return len(_filled_lines(block))
+
+    def _parsed(self, block: Block, numbers: Sequence[str], texts: Sequence[str]) -> Frame:
+        content, numbered = block.content, _filled_lines(block)
+        lines = np.array([number for number, _ in numbered], dtype=np.int64)
+        words: dict[str, Any] = dict.fromkeys(texts, pl.String())  # as written, also of numbers
+        floats: dict[str, Any] = dict.fromkeys([n for n in numbers if n not in texts], pl.Float64())
+        try:
+            if b"\\u" not in content or not HALF.search(content):
+                frame = pl.read_ndjson(content, schema=words | floats)
+                if frame.height == lines.size:
+                    return Frame(frame, lines, {}, block.share)
+        except pl.exceptions.PolarsError:
+            pass
+        faults, rows = Faults(), []
+        for place, (_, line) in enumerate(numbered):
+            row, fault = _object(line)
+            if fault := fault or _number_fault(row, numbers):
+                faults[place], row = fault, {}
+            rows.append(row)
+        frame = pl.DataFrame(
+            [[_as_float(row.get(n)) for n in floats] for row in rows], floats, orient="row"
+        )
+        if words:  # again by Polars, so that they are the same whichever way was taken
+            again = "\n".join(
+                json.dumps({name: _word(row.get(name)) for name in words}) for row in rows
+            )
+            frame = frame.hstack(pl.read_ndjson(again.encode(), schema=words))
+        return Frame(frame, lines, faults, block.share)
 
 
 def _filled_lines(block: Block) -> list[tuple[int, bytes]]:
     return [(number, line) for number, line in block.numbered_lines() if line.strip()]
-
-
-def _parsed(block: Block, numbers: Sequence[str], texts: Sequence[str]) -> Frame:
-    content, numbered = block.content, _filled_lines(block)
-    lines = np.array([number for number, _ in numbered], dtype=np.int64)
-    words: dict[str, Any] = dict.fromkeys(texts, pl.String())  # as written, also of numbers
-    floats: dict[str, Any] = dict.fromkeys([n for n in numbers if n not in texts], pl.Float64())
-    try:
-        if b"\\u" not in content or not HALF.search(content):
-            frame = pl.read_ndjson(content, schema=words | floats)
-            if frame.height == lines.size:
-                return Frame(frame, lines, {}, block.share)
-    except pl.exceptions.PolarsError:
-        pass
-    faults, rows = Faults(), []
-    for place, (_, line) in enumerate(numbered):
-        row, fault = _object(line)
-        if fault := fault or _number_fault(row, numbers):
-            faults[place], row = fault, {}
-        rows.append(row)
-    frame = pl.DataFrame(
-        [[_as_float(row.get(n)) for n in floats] for row in rows], floats, orient="row"
-    )
-    if words:  # again by Polars, so that they are the same whichever way was taken
-        again = "\n".join(
-            json.dumps({name: _word(row.get(name)) for name in words}) for row in rows
-        )
-        frame = frame.hstack(pl.read_ndjson(again.encode(), schema=words))
-    return Frame(frame, lines, faults, block.share)
 
 
 def _object(line: bytes) -> tuple[dict[str, Any], str]:
@@ -121,7 +97,7 @@ def _object(line: bytes) -> tuple[dict[str, Any], str]:
         return {}, f"byte {error.start + 1} is not UTF-8; save the file as UTF-8"
     except (ValueError, RecursionError) as error:
         return {}, f"not JSON: {error}"
-    if HALF.search(line):
+    if HALF.search(line) and SURROGATE.search(json.dumps(row, ensure_ascii=False)):
         return {}, "half of a surrogate pair such as \\ud800 is no letter; correct it"
     if not isinstance(row, dict):
         return {}, f"{line[:40].decode()!r} is not an object with a value for each column"

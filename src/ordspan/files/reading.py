@@ -10,7 +10,6 @@ from typing import Any
 from numpy.typing import NDArray
 
 from ordspan.core.labels import check_classes
-from ordspan.files.ahead import ahead
 from ordspan.files.batch import (
     BEGINNING,
     GROUP,
@@ -35,9 +34,6 @@ from ordspan.files.opening import (
 )
 from ordspan.files.svmlight import index_base, survey
 from ordspan.files.text import STDIN
-
-AHEAD = 2
-"""Batches that are read while one is used: one may take much longer than another."""
 
 
 def make_recipe(
@@ -149,7 +145,7 @@ def find_words(
             continue
         reader = open_file(path, options)
         check_columns(path, reader.names, columns.names())
-        for batch, faults in ahead(reader.batches((), columns.names()), AHEAD):
+        for batch, faults in reader.batches((), columns.names()):
             for name in columns.names():
                 words.update(coded(batch.without(faults, bad).table, name)[1])
     return words
@@ -204,8 +200,7 @@ class RowReader:
     def _of_file(self, number: int, at: Cursor) -> Iterator[Batch]:
         reader = self._open(number)
         parts = reader.batches(self.recipe.numbers, self._texts(reader), at.row)
-        # rows of a pipe are used as they come
-        for batch, faults in parts if self.files[number] == STDIN else ahead(parts, AHEAD):
+        for batch, faults in parts:
             if not len(batch) or batch.rows[-1] < at.row:
                 continue
             batch, faults = _from(at.row, batch, faults)

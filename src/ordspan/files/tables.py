@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import NamedTuple
+from functools import partial
+from itertools import chain
+from typing import Any, NamedTuple
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from ordspan.files.ahead import THREADS, side_by_side
 from ordspan.files.batch import (
     EMPTY,
     NUMBER,
@@ -20,6 +23,7 @@ from ordspan.files.batch import (
     is_number,
     repeated,
 )
+from ordspan.files.text import STDIN, Block
 
 
 class Frame(NamedTuple):
@@ -30,6 +34,7 @@ class Frame(NamedTuple):
     faults: Faults
     share: float
     row: int = 0  # place of the first among the rows of the file
+    X: NDArray[Any] | None = None  # the numbers, where they were turned to rows already
 
 
 class TableFile:
@@ -63,14 +68,58 @@ class TableFile:
 
         The columns ``numbers`` become X, ``texts`` the table.
         """
-        for frame, lines, faults, share, row in self.frames(numbers, texts, start):
+        for frame, lines, faults, share, row, X in self.frames(numbers, texts, start):
             try:
-                X = matrix_of(frame, numbers, faults)
+                X = matrix_of(frame, numbers, faults) if X is None else X
             except ValueError as error:
                 raise FileError(f"{self.path}: {error}") from None
             rows = np.arange(row, row + lines.size)
             table = words_of(frame, texts)
             yield Batch(X, table, lines, rows, self.path, self.unit, share=share), faults
+
+
+class TextFile(TableFile):
+    """A text, or standard input, which can be read only once."""
+
+    _begun: Iterator[Block] | None = None  # blocks that are still to be read
+
+    def _blocks(self) -> Iterator[Block]:
+        """The blocks with rows, after the names of the columns; each time from the beginning."""
+        self._open()
+        assert self._begun is not None
+        return self._begun
+
+    def _head(self, n_lines: int) -> list[Block]:
+        """The first blocks, with so many lines if there are; for a pipe they are waited for."""
+        rest = self._begun or self._blocks()
+        head: list[Block] = []
+        while sum(block.n_lines for block in head) < n_lines and (more := next(rest, None)):
+            head.append(more)
+        self._begun = chain(head, rest)
+        return head
+
+    def _n_rows(self, block: Block) -> int:
+        """Number of rows of a block, bad ones too."""
+        raise NotImplementedError
+
+    def _parsed(self, block: Block, numbers: Sequence[str], texts: Sequence[str]) -> Frame:
+        """The rows of a block."""
+        raise NotImplementedError
+
+    def frames(self, numbers: Sequence[str], texts: Sequence[str], start: int) -> Iterator[Frame]:
+        """At least the rows from ``start`` on; of a file several blocks are parsed at a time."""
+        rest, row = self._begun or self._blocks(), 0
+        self._begun = None
+        while row < start and (block := next(rest, None)):
+            n_rows = self._n_rows(block)
+            if row + n_rows > start:
+                rest = chain([block], rest)
+                break
+            row += n_rows
+        parse = partial(self._parsed, numbers=numbers, texts=texts)
+        for found in side_by_side(parse, rest, 0 if self.path == STDIN else THREADS):
+            yield found._replace(row=row)
+            row += found.lines.size
 
 
 def matrix_of(frame: pl.DataFrame, numbers: Sequence[str], faults: Faults) -> NDArray[np.floating]:
@@ -107,7 +156,7 @@ def not_a_number(name: str, value: object) -> str:
 
 def words_of(frame: pl.DataFrame, texts: Sequence[str]) -> pl.DataFrame:
     """Some columns; a missing word is an empty one, and codes for words become the words."""
-    table = frame[list(texts)] if texts else pl.DataFrame(height=frame.height)
+    table = frame[list(texts)] if texts else pl.DataFrame()
     for column in table:
         if isinstance(column.dtype, pl.Categorical | pl.Enum):
             table = table.with_columns(column.cast(pl.String()))
