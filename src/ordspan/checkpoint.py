@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from reprlib import repr as short
 from typing import Any
@@ -114,5 +114,6 @@ def sole_writer(path: Path) -> Iterator[None]:
     try:
         yield
     finally:
-        Path(lock.lock_file).unlink(missing_ok=True)  # while it is ours
+        with suppress(OSError):  # Windows removes no file that is open
+            Path(lock.lock_file).unlink()  # while it is ours
         lock.release()

@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pytest
-from pyarrow import ipc, parquet
+from pyarrow import feather, ipc, parquet
 
 from ordspan.files import arrow_file
 from ordspan.files.arrow_file import ArrowFile, ParquetFile
@@ -77,6 +77,22 @@ def test_other_types_become_numbers(tmp_path, column, numbers):
     parquet.write_table(pa.table({"a": column}), tmp_path / "a.parquet")
     X, _ = read(tmp_path / "a.parquet", ["a"])
     np.testing.assert_array_equal(X[:, 0], numbers)
+
+
+@pytest.mark.parametrize("other", ["i1", "i2", "f8"])
+def test_only_columns_of_small_floats_stay_small(tmp_path, other):
+    columns = {"a": np.ones(3, "f4"), "b": np.ones(3, other)}
+    parquet.write_table(pa.table(columns), tmp_path / "a.parquet")
+    assert read(tmp_path / "a.parquet", ["a"])[0].dtype == np.float32
+    assert read(tmp_path / "a.parquet", ["a", "b"])[0].dtype == np.float64
+
+
+def test_columns_of_an_arrow_file_come_in_the_order_that_is_asked_for(tmp_path):
+    path = tmp_path / "a.feather"
+    feather.write_feather(ONE.append_column("b", pa.array(np.arange(500) * 2.0)), path)
+    X, _ = read(path, ["b", "a"], ["grade"], kind=ArrowFile)
+    np.testing.assert_array_equal(X[:, 0], np.arange(500) * 2.0)
+    np.testing.assert_array_equal(X[:, 1], ONE["a"])
 
 
 def test_kinds_of_columns(tmp_path):

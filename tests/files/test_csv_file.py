@@ -1,6 +1,7 @@
 """CSV against Python's own reader: the same cells and lines, however the file is cut."""
 
 import csv
+import gzip
 import io
 
 import numpy as np
@@ -204,3 +205,37 @@ def test_columns_are_judged_by_many_rows_however_they_come(tmp_path, monkeypatch
     (tmp_path / "a.jsonl").write_text(rows)
     recipe = stream(tmp_path / "a.jsonl").recipe
     assert (recipe.numbers, recipe.words) == (("x",), ("t",))
+
+
+def test_wide_rows_with_a_misplaced_quote_cost_one_row_each(tmp_path, monkeypatch):
+    monkeypatch.setattr(text, "BLOCK_BYTES", 300)
+    monkeypatch.setattr(text, "LONGEST_LINE", 2000)
+    names = [f"x{j}" for j in range(60)]
+    rows = [",".join(["1"] * 60) + f",{i % 2 + 1}" for i in range(100)]
+    rows[20] = '"a"b,' + rows[20][2:]
+    rows[40] = '"a,' + rows[40][2:]
+    (tmp_path / "a.csv").write_text("\n".join([",".join([*names, "g"]), *rows]))
+    wanted = {"label": "g", "order": [1, 2], "features": names[1:]}
+    batches = stream(tmp_path / "a.csv", on_bad_row="skip", **wanted)
+    assert sum(map(len, batches)) == 98
+    with pytest.raises(ValueError, match="line 22: a quote stands inside a cell"):
+        list(stream(tmp_path / "a.csv", **wanted))
+
+
+@pytest.mark.parametrize("more", ["", "1,2,3,4\n"])
+def test_a_wrong_letter_is_bad_in_any_column(tmp_path, more):
+    content = b"a,w,g\n1,x,1\n2,\xe9,2\n" + more.encode()
+    (tmp_path / "a.csv").write_bytes(content)
+    wanted = {"label": "g", "order": [1, 2], "features": ["a"]}
+    with pytest.raises(ValueError, match="line 3: byte 3 is not UTF-8"):
+        list(stream(tmp_path / "a.csv", **wanted))
+    batches = stream(tmp_path / "a.csv", on_bad_row="skip", **wanted)
+    assert [batch.X.ravel().tolist() for batch in batches] == [[1.0]]
+
+
+def test_endings_may_be_upper_case(tmp_path):
+    (tmp_path / "A.TSV").write_text("a\tg\n1\t1\n2\t2\n")
+    (tmp_path / "B.CSV.GZ").write_bytes(gzip.compress(b"a,g\n1,1\n2,2\n"))
+    for name in ("A.TSV", "B.CSV.GZ"):
+        (batch,) = stream(tmp_path / name, label="g")
+        assert batch.X.ravel().tolist() == [1.0, 2.0]

@@ -442,3 +442,9 @@ def test_an_escaped_backslash_is_no_half_of_a_pair(tmp_path):
     (tmp_path / "a.jsonl").write_text(rows)
     (batch,) = stream(tmp_path / "a.jsonl", label="g", order=[1, 2], keep=["w"])
     assert batch.kept["w"].to_list() == ["C:\\ud800", "\U0001f600"]
+
+
+def test_a_very_long_number_of_json_is_kept_as_it_is(tmp_path):
+    (tmp_path / "a.jsonl").write_text('{"id": 123456789012345678901234567890, "a": 1}\n')
+    (batch,) = stream(tmp_path / "a.jsonl", features=["a"], keep=["id"])
+    assert batch.kept["id"].to_list() == ["123456789012345678901234567890"]

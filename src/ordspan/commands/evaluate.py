@@ -210,7 +210,7 @@ def evaluate(
     page : path, optional
         Where to write a web page with plots; it appears whole or not at all.
     report : callable, optional
-        Called after each chunk of rows.
+        Called after each batch of rows.
 
     Returns
     -------

@@ -143,7 +143,7 @@ def describe_checkpoint(header: dict[str, Any]) -> dict[str, Any]:
             "pass": progress.cursor.walk + 1,
             "passes": header["table"]["training"]["settings"]["passes"],
             "file": progress.cursor.file + 1,
-            "files": len(header["checkpoint"]["files"]),
+            "files": max(1, len(header["checkpoint"]["files"])),  # standard input is one
             "rows_of_pass": progress.rows,
             "mae_of_pass": progress.running_mae,
         }

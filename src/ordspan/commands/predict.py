@@ -48,7 +48,7 @@ class PredictJob:
         Also write the file and the line (the row of a Parquet file) of every row.
     on_bad_row : {"raise", "skip"}
         End with a message about the first bad row, or leave bad rows out and count them.
-    format : {"csv", "jsonl", "parquet", "svmlight"}, optional
+    format : {"csv", "jsonl", "parquet", "arrow", "xlsx", "svmlight"}, optional
         Left out, the ending of the name decides, or what the model was trained from.
     delimiter : str, optional
         What separates the fields of a CSV file; left out, as in training.
@@ -91,7 +91,7 @@ def predict(
     stop : Stop, optional
         Asks the run to end soon; then `Stopped` is raised and no file is left.
     report : callable, optional
-        Called after each piece of rows.
+        Called after each batch of rows.
 
     Returns
     -------
@@ -223,9 +223,12 @@ def as_schema(table: pl.DataFrame, schema: pl.Schema, batch: Batch) -> pl.DataFr
     if table.schema == schema:
         return table
     try:
-        return table.cast(schema)
-    except pl.exceptions.PolarsError as error:
+        cast = table.cast(schema)
+        if not cast.cast(table.schema).equals(table):
+            raise ValueError("some values do not fit into it")
+    except (pl.exceptions.PolarsError, ValueError) as error:
         raise FileError(
             f"{batch.path}: a kept column has another type than in the files before ({error}); "
             "predict the files one by one"
         ) from None
+    return cast

@@ -103,7 +103,7 @@ def kappa(confusion: NDArray[np.int64]) -> float:
 
 
 class Sample:
-    """Some rows of every grade, drawn evenly; the same ones however the rows come in chunks.
+    """Some rows of every grade, drawn evenly; the same ones however the rows come in batches.
 
     Every row draws a key, and the rows with the smallest keys of their grade stay.
     """

@@ -37,7 +37,8 @@ class Blocks(NamedTuple):
     marks: list[Any]  # by which a checkpoint knows them again: numbers of rows
     sample: Any  # one made-up row with the right number and names of columns
     classes: NDArray[Any]
-    files: tuple[Identity, ...] = ()  # by which a checkpoint knows them again
+    files: Sequence[str] = ()
+    identities: Sequence[Identity] = ()  # by which a checkpoint knows the files again
 
 
 class Columns(NamedTuple):
@@ -66,8 +67,13 @@ def whole_rows(X: Any) -> Any:
     return X if X.numblocks[1] == 1 else X.rechunk({1: -1})
 
 
-def blocks_of(cluster: Cluster, X: Any, y: Any, given: Any, columns: Columns) -> Blocks:
-    """The blocks of Dask collections or of files, with the classes of their labels."""
+def blocks_of(
+    cluster: Cluster, X: Any, y: Any, given: Any, columns: Columns, *, identified: bool = False
+) -> Blocks:
+    """The blocks of Dask collections or of files, with the classes of their labels.
+
+    ``identified`` files can be known again by a checkpoint.
+    """
     if dask.is_dask_collection(X):
         if columns != Columns():
             raise ValueError(
@@ -82,7 +88,12 @@ def blocks_of(cluster: Cluster, X: Any, y: Any, given: Any, columns: Columns) ->
         )
     if y is not None:
         raise ValueError("the labels of files are in the files: leave out y, and see label=")
-    return _from_files(cluster, [X] if isinstance(X, str | os.PathLike) else X, given, columns)
+    blocks = _from_files(cluster, [X] if isinstance(X, str | os.PathLike) else X, given, columns)
+    if not identified:
+        return blocks
+    paths = [(path,) for path in blocks.files]
+    found = cluster.run(identity, paths, blocks.names, "ordspan-identity")
+    return blocks._replace(identities=found)
 
 
 def _from_collections(cluster: Cluster, X: Any, y: Any, given: Any) -> Blocks:
@@ -170,8 +181,7 @@ def _from_files(cluster: Cluster, X: Any, given: Any, columns: Columns) -> Block
         cluster, files, Spec(options, recipe, labels, classes), None, named
     )
     sample = _named_sample(list(recipe.numbers)) if named else np.zeros((1, recipe.n_features))
-    identities = tuple(identity(path) for path in files)
-    return Blocks(*_kept(cluster, rows, answers), names, [], sample, classes, identities)
+    return Blocks(*_kept(cluster, rows, answers), names, [], sample, classes, files)
 
 
 class DistinctLabels(NamedTuple):

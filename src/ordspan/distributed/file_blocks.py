@@ -60,7 +60,7 @@ def found_by_workers(
         columns = LabelColumns(LABEL)
         if not options.n_features:
             extents = cluster.run(survey, [(path,) for path in paths], names, "ordspan-survey")
-            zero_based, n_features = index_base(extents, options.zero_based)
+            zero_based, n_features = index_base(paths[0], extents, options.zero_based)
             options = replace(options, zero_based=zero_based, n_features=n_features)
     if order is not None:
         return options, check_classes(order)

@@ -115,8 +115,8 @@ def fit(
         machine and have no say here.
     X : dask array, dask data frame, folder, or list of paths
         Rows. Blocks of an array may be dense or CSR. Files are of any format that
-        `ordspan.data.stream` reads, one file a
-        block, read by the workers. Empty blocks are skipped.
+        `ordspan.data.stream` reads, one file a block, read by the workers. Empty blocks are
+        skipped.
     y : dask array, series or data frame, optional
         Exact labels (n,) or intervals (n, 2) or two columns, cut into blocks like ``X``; left out
         for files.
@@ -136,8 +136,8 @@ def fit(
         False makes (of files: reads) them anew in each round, for data that would not fit at all.
     checkpoint : path-like, optional
         A model file that is replaced after each round. Where it exists, training goes on from its
-        round, with the same result as if it had never stopped; one of other settings or blocks is
-        refused. That the rows themselves are the same is not checked.
+        round, with the same result as if it had never stopped; one of other settings, blocks or
+        files is refused. That the rows of a collection are the same is not checked.
     progress : callable, optional
         Told a `Progress` whenever a block has arrived; ``print`` will do.
     retries : int
@@ -186,7 +186,7 @@ def fit(
     given = estimator.classes if classes is None else classes
     columns = Columns(label, lower, upper, features, tuple(drop))
     try:
-        blocks = blocks_of(cluster, X, y, given, columns)
+        blocks = blocks_of(cluster, X, y, given, columns, identified=checkpoint is not None)
         return fit_blocks(
             cluster, estimator, blocks, rounds, weights, shuffle, checkpoint, progress
         )
@@ -212,7 +212,7 @@ def fit_blocks(
         settings = {"weights": weights, "shuffle": shuffle, "blocks": blocks.marks}
         if checkpoint is not None:
             settings |= _told(described(model))
-        keeper = Checkpoint(checkpoint, settings, blocks.files, OTHERWISE)
+        keeper = Checkpoint(checkpoint, settings, blocks.identities, OTHERWISE)
     _train(cluster, model, blocks, keeper, rounds, weights, shuffle, progress)
     return _hand_over(model, estimator)
 

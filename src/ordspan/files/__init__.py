@@ -1,1 +1,1 @@
-"""Files larger than memory, read in chunks of rows: CSV, JSON lines, Parquet and svmlight."""
+"""Files of any size as batches of rows: text, Parquet, Arrow, Excel, svmlight; one cursor."""

@@ -108,7 +108,8 @@ class ParquetFile(TableFile):
     def _matrix(self, piece: pa.RecordBatch) -> NDArray[Any]:
         """Columns of plain numbers as rows, missing ones as NaN: half the time of another way."""
         X: NDArray[Any] = piece.to_tensor(null_to_nan=True, row_major=True).to_numpy()
-        return X if X.dtype in (np.float32, np.float64) else X.astype(np.float64)
+        small = all(types.is_float32(field.type) for field in piece.schema)
+        return X if small else X.astype(np.float64, copy=False)
 
     def _as_frame(self, piece: pa.RecordBatch) -> pl.DataFrame:
         if not piece.num_columns:
@@ -128,24 +129,33 @@ class ArrowFile(ParquetFile):
     kind = "an Arrow file"
 
     def _look(self) -> tuple[pa.Schema, int]:
-        with pa.memory_map(self.path) as source:  # of which only the lengths are looked at
-            schema, batches = self._record_batches(source)
-            return schema, sum(batch.num_rows for batch in batches)
+        with pa.memory_map(self.path) as source:
+            schema = self._reader(source).schema
+            lengths = (batch.num_rows for batch in self._record_batches(source, schema, [0]))
+            return schema, sum(lengths)
 
-    def _record_batches(self, source: pa.NativeFile) -> tuple[pa.Schema, Iterator[pa.RecordBatch]]:
-        """The columns and the batches of a file, or of a stream."""
+    def _reader(self, source: pa.NativeFile, columns: list[int] | None = None) -> Any:
+        """The reader of a file, or of a stream."""
+        source.seek(0)
         is_file = source.read(len(MAGIC)) == MAGIC
         source.seek(0)
-        if not is_file:
-            stream = ipc.open_stream(source)
-            return stream.schema, iter(stream)
-        file = ipc.open_file(source)
-        return file.schema, map(file.get_batch, range(file.num_record_batches))
+        options = ipc.IpcReadOptions(included_fields=columns)
+        return (ipc.open_file if is_file else ipc.open_stream)(source, options=options)
+
+    def _record_batches(
+        self, source: pa.NativeFile, schema: pa.Schema, columns: list[int]
+    ) -> Iterator[pa.RecordBatch]:
+        """The batches, of which only some columns are read."""
+        reader = self._reader(source, sorted(columns) if len(schema) else None)
+        if hasattr(reader, "get_batch"):
+            return map(reader.get_batch, range(reader.num_record_batches))
+        return iter(reader)
 
     def _pieces(self, columns: list[str], start: int) -> Iterator[tuple[int, pa.RecordBatch]]:
         row, size = 0, batch_rows(len(columns))
         with pa.OSFile(self.path) as source:
-            for whole in self._record_batches(source)[1]:
+            places = [self.schema.get_field_index(name) for name in columns]
+            for whole in self._record_batches(source, self.schema, places):
                 for begin in range(0, whole.num_rows, size):
                     piece = whole.slice(begin, size).select(columns)
                     yield row, piece

@@ -30,7 +30,7 @@ class CsvFile(TextFile):
     """Comma separated values under a header."""
 
     def __init__(self, path: str, delimiter: str = ",") -> None:
-        self.delimiter = "\t" if plain_name(path).endswith(".tsv") else delimiter
+        self.delimiter = "\t" if plain_name(path).lower().endswith(".tsv") else delimiter
         self._refused = 0
         super().__init__(path)
         self._places = {name: place for place, name in enumerate(self.names)}
@@ -85,7 +85,8 @@ class CsvFile(TextFile):
         """The rows of a block: the quick way, or as words by Polars, or as words by Python."""
         wanted, content = list(dict.fromkeys([*numbers, *texts])), block.content
         odd_ends = b"\r" in content and content.count(b"\r") != content.count(b"\r\n")
-        if block.odd or odd_ends or content.startswith(UTF8_MARK):  # which Polars would leave out
+        # a mark within the text would be left out by Polars, and wrong letters in other columns
+        if block.odd or odd_ends or content.startswith(UTF8_MARK) or not _is_utf8(content):
             return self._slowly(block, wanted)
         # what is carried along stays as it is written
         floats = [name for name in numbers if name not in texts]
@@ -177,6 +178,13 @@ class CsvFile(TextFile):
             return ""
         s = "" if len(cells) == 1 else "s"
         return f"{len(cells)} field{s}, but the header has {len(self.names)}"
+
+
+def _is_utf8(content: bytes) -> bool:
+    try:
+        return content.isascii() or bool(content.decode())
+    except UnicodeDecodeError:
+        return False
 
 
 def records(block: Block) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:

@@ -87,7 +87,7 @@ class Scale:
 
     Each row is scaled by the rows up to and including it (after the first thousand its spread is
     looked at anew every 64 rows), so the result does not depend on how the rows were cut into
-    chunks. Sparse rows are divided by the root mean square of the values present, and not centred,
+    batches. Sparse rows are divided by the root mean square of the values present, and not centred,
     because centring would fill their zeros.
     """
 

@@ -127,7 +127,9 @@ def _number_fault(row: dict[str, Any], numbers: Sequence[str]) -> str:
 
 
 def _word(value: Any) -> Any:
-    """A value that can be written as JSON again; a number too large for a double cannot."""
+    """A value that can be written as JSON again, and read by Polars; very large numbers cannot."""
+    if isinstance(value, int) and abs(value) >= 2**63:
+        return str(value)
     return str(value) if isinstance(value, float) and not isfinite(value) else value
 
 

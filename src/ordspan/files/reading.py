@@ -159,10 +159,8 @@ def count_features(files: Sequence[str], options: FileOptions) -> FileOptions:
     sparse = [path for path in files if is_sparse(path, options)]
     if options.n_features or not sparse:
         return options
-    try:
-        zero_based, n_features = index_base([survey(path) for path in sparse], options.zero_based)
-    except FileError as error:
-        raise FileError(f"{sparse[0]}: {error}") from None
+    extents = [survey(path) for path in sparse]
+    zero_based, n_features = index_base(sparse[0], extents, options.zero_based)
     return replace(options, zero_based=zero_based, n_features=n_features)
 
 

@@ -51,16 +51,16 @@ def _survey(path: str, state: Any) -> Extent:
     return Extent(grades, smallest, largest)
 
 
-def index_base(extents: Sequence[Extent], told: bool | None = None) -> tuple[bool, int]:
+def index_base(path: str, extents: Sequence[Extent], told: bool | None) -> tuple[bool, int]:
     """Whether indices begin at 0, which unless told they do if 0 occurs; the number of features.
 
-    >>> index_base([Extent({"1"}, 1, 7), Extent({"1"}, 2, 9)])
+    >>> index_base("a.txt", [Extent({"1"}, 1, 7), Extent({"1"}, 2, 9)], told=None)
     (False, 9)
     """
     zero_based = min(extent.smallest for extent in extents) == 0 if told is None else told
     n_features = max(extent.largest for extent in extents) + zero_based
     if n_features < 1:
-        raise FileError("no line has a feature, index:value")
+        raise FileError(f"{path}: no line has a feature, index:value")
     return zero_based, n_features
 
 
@@ -210,7 +210,7 @@ class SvmlightFile:
                 return [], None, f"index {index} in {cell!r} does not rise{zero}"
             before = int(index)
             pairs.append((before - (not self.zero_based), float(value)))
-        if before >= LARGEST_INDEX:
+        if before > LARGEST_INDEX:
             return [], None, f"index {before} is larger than any that can be learned"
         if self.n_features and pairs and pairs[-1][0] >= self.n_features:
             return [], None, f"index {before}, but there are {self.n_features} features"

@@ -79,19 +79,13 @@ class TableFile:
 
 
 class TextFile(TableFile):
-    """A text, or standard input, which can be read only once."""
+    """A text, or standard input; its rows can be read once."""
 
-    _begun: Iterator[Block] | None = None  # blocks that are still to be read
-
-    def _blocks(self) -> Iterator[Block]:
-        """The blocks with rows, after the names of the columns; each time from the beginning."""
-        self._open()
-        assert self._begun is not None
-        return self._begun
+    _begun: Iterator[Block]  # blocks that are still to be read
 
     def _head(self, n_lines: int) -> list[Block]:
         """The first blocks, with so many lines if there are; for a pipe they are waited for."""
-        rest = self._begun or self._blocks()
+        rest = self._begun
         head: list[Block] = []
         while sum(block.n_lines for block in head) < n_lines and (more := next(rest, None)):
             head.append(more)
@@ -108,8 +102,7 @@ class TextFile(TableFile):
 
     def frames(self, numbers: Sequence[str], texts: Sequence[str], start: int) -> Iterator[Frame]:
         """At least the rows from ``start`` on; of a file several blocks are parsed at a time."""
-        rest, row = self._begun or self._blocks(), 0
-        self._begun = None
+        rest, row = self._begun, 0
         while row < start and (block := next(rest, None)):
             n_rows = self._n_rows(block)
             if row + n_rows > start:

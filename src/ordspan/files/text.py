@@ -74,7 +74,7 @@ def plain_name(path: str) -> str:
     >>> plain_name("a.csv.gz")
     'a.csv'
     """
-    return next((path.removesuffix(end) for end in PACKED if path.endswith(end)), path)
+    return path[: -len(Path(path).suffix)] if path.lower().endswith(PACKED) else path
 
 
 class Text:
@@ -90,9 +90,9 @@ class Text:
             raise FileError(f"{path}: no such file")
         self.size = Path(path).stat().st_size
         self._file = self._raw = open(path, "rb", buffering=0)  # noqa: SIM115
-        if path.endswith(".gz"):
+        if path.lower().endswith(".gz"):
             self._file = gzip.GzipFile(fileobj=self._raw)
-        elif path.endswith(".zst"):
+        elif path.lower().endswith(".zst"):
             import pyarrow as pa
 
             self._file = pa.CompressedInputStream(pa.PythonFile(self._raw), "zstd")
@@ -130,7 +130,7 @@ def blocks(path: str, *, delimiter: str = "") -> Iterator[Block]:
     try:
         yield from _cut(path, text, delimiter)
     except (OSError, EOFError, zlib.error) as error:
-        if not path.endswith(PACKED):
+        if not path.lower().endswith(PACKED):
             raise
         raise FileError(f"{path}: damaged or cut short ({error}); copy it anew") from None
     finally:
@@ -151,11 +151,14 @@ def _cut(path: str, text: Text, delimiter: str) -> Iterator[Block]:
             cut, odd = end_of_records(got, delimiter)
         if cut == 0:
             rest += got
-            if len(rest) > LONGEST_LINE:
+            if len(rest) <= LONGEST_LINE:
+                continue
+            rest, got = b"", rest
+            cut, odd = got.find(b"\n") + 1, True  # of CSV: a line whose quote is not closed
+            if cut == 0 or not delimiter:
                 raise FileError(
                     f"{path}, line {line}: longer than {LONGEST_LINE} bytes; is this a text file?"
                 )
-            continue
         content = got if cut == len(got) and not rest else rest + got[:cut]
         rest = got[cut:]
         yield Block(content, line, text.share, odd)
@@ -182,7 +185,8 @@ def end_of_records(content: bytes, delimiter: str) -> tuple[int, bool]:
     at = end = 0
     while at < len(lines):
         used, _ = record(lines, at, delimiter)
-        if used == 0 and at + MOST_LINES >= len(lines):  # it may still be closed
+        may_be_closed = lines[at].count(QUOTE) % 2 and at + MOST_LINES >= len(lines)
+        if used == 0 and may_be_closed:
             break
         end += sum(map(len, lines[at : at + (used or 1)])) + (used or 1)
         at += used or 1
