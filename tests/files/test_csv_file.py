@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ordspan.data import stream
-from ordspan.files import text
+from ordspan.files import csv_file, text
 from ordspan.files.batch import FileError
 from ordspan.files.csv_file import CsvFile
 from ordspan.files.text import blocks, end_of_records
@@ -239,3 +239,17 @@ def test_endings_may_be_upper_case(tmp_path):
     for name in ("A.TSV", "B.CSV.GZ"):
         (batch,) = stream(tmp_path / name, label="g")
         assert batch.X.ravel().tolist() == [1.0, 2.0]
+
+
+def test_a_last_column_that_is_mostly_empty_costs_no_second_look(tmp_path, monkeypatch):
+    rows = "".join(f"{i},{i % 2 + 1},\n" for i in range(100))
+    (tmp_path / "a.csv").write_text("a,g,note\n" + rows + "\n5,1,x\n")
+    looks, parses = [], []
+    one, all_columns = csv_file.record, CsvFile._frame
+    monkeypatch.setattr(csv_file, "record", lambda *given: looks.append(1) or one(*given))
+    monkeypatch.setattr(CsvFile, "_frame", lambda *g: parses.append(1) or all_columns(*g))
+    file = CsvFile(str(tmp_path / "a.csv"))
+    looks.clear()  # of the header
+    ((batch, faults),) = file.batches(["a"], ["g", "note"])
+    assert (len(batch), faults, looks, parses) == (101, {}, [], [1])
+    assert batch.lines[-1] == 103

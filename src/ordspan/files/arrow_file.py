@@ -106,7 +106,7 @@ class ParquetFile(TableFile):
             )
 
     def _matrix(self, piece: pa.RecordBatch) -> NDArray[Any]:
-        """Columns of plain numbers as rows, missing ones as NaN: half the time of another way."""
+        """Columns of plain numbers as rows, missing ones as NaN; quicker than by way of Polars."""
         X: NDArray[Any] = piece.to_tensor(null_to_nan=True, row_major=True).to_numpy()
         small = all(types.is_float32(field.type) for field in piece.schema)
         return X if small else X.astype(np.float64, copy=False)

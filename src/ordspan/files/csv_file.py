@@ -22,6 +22,7 @@ from ordspan.files.text import (
     well_quoted,
 )
 
+SHOWN = 60  # letters of a row in a message
 PATIENCE = 3
 """After so many blocks with other cells than numbers in a number column, all are read as words."""
 
@@ -110,7 +111,9 @@ class CsvFile(TextFile):
         if plain:
             lines = np.arange(block.line, block.line + frame.height)
             return Frame(frame[wanted], lines, {}, block.share)
-        return self._settled(block, self._frame(content, self.names, floats), wanted)
+        if len(needed) < len(self.names):
+            frame = self._frame(content, self.names, floats)
+        return self._settled(block, frame, wanted)
 
     def _frame(self, content: bytes, needed: list[str], floats: list[str]) -> pl.DataFrame:
         types = dict.fromkeys(self.names, pl.String()) | dict.fromkeys(floats, pl.Float64())
@@ -130,7 +133,11 @@ class CsvFile(TextFile):
         if starts.size != frame.height:
             raise pl.exceptions.ComputeError("rows and lines do not agree")
         filled, faults = ends > starts, Faults()
-        for row in np.flatnonzero(frame[self.names[-1]].is_null().to_numpy() & filled).tolist():
+        suspect = frame[self.names[-1]].is_null().to_numpy() & filled
+        n_cuts = np.count_nonzero(filled) * (len(self.names) - 1)
+        if QUOTE not in block.content and block.content.count(self.delimiter.encode()) == n_cuts:
+            suspect[:] = False  # no row is short: the last fields are only empty
+        for row in np.flatnonzero(suspect).tolist():
             lines_of_row = block.content[starts[row] : ends[row]].split(b"\n")
             if fault := self._field_fault(record(lines_of_row, 0, self.delimiter)[1]):
                 faults[int(np.count_nonzero(filled[:row]))] = fault
@@ -162,13 +169,18 @@ class CsvFile(TextFile):
         used, cells = record(lines, at, self.delimiter)
         whole = b"\n".join(lines[at : at + max(1, used)])
         try:
-            whole.decode()
+            shown = repr(whole.decode()[:SHOWN])
         except UnicodeDecodeError as error:
             return max(1, used), [], f"byte {error.start + 1} is not UTF-8; save the file as UTF-8"
         if used == 0 and lines[at].count(QUOTE) % 2:
-            return 1, [], "a quote is not closed; close it, or double a quote within quotes"
+            return (
+                1,
+                [],
+                f"a quote is not closed; close it, or double a quote within quotes: {shown}",
+            )
         if QUOTE in whole and not well_quoted(whole, self.delimiter):
-            return max(1, used), [], "a quote stands inside a cell; put the whole cell in quotes"
+            fault = f"a quote stands inside a cell; put the whole cell in quotes: {shown}"
+            return max(1, used), [], fault
         if used == 0 or (b"\r" in whole.rstrip(b"\r") and QUOTE not in whole):
             return 1, [], "cannot be read as fields: there is a carriage return inside the line"
         return used, cells, ""

@@ -25,7 +25,7 @@ LOOK_AHEAD = 1 << 15
 QUOTE = b'"'
 MOST_LINES = 10_000
 """A quoted cell that spans more lines than these is taken for a quote that is not closed."""
-csv.field_size_limit(max(LONGEST_LINE, csv.field_size_limit()))
+csv.field_size_limit(max(LONGEST_LINE, csv.field_size_limit()))  # else cells of 128 kB end in error
 FILLED = re.compile(rb"[^\r\n]")
 
 
