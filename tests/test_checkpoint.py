@@ -79,11 +79,20 @@ def test_other_files_are_refused(tmp_path):
     other.write_bytes(path.read_bytes())
     job = TrainJob([str(tmp_path / "rows.csv"), str(other)], label="grade")
     stopped(job, tmp_path / "m")
-    folder = tmp_path / "folder"
-    folder.mkdir()
     fewer = TrainJob([str(path)], label="grade")
     with pytest.raises(ValueError, match="was made with files ="):
         train(fewer, tmp_path / "m", resume=True)
+
+
+def test_a_folder_with_one_more_file_is_refused(tmp_path):
+    folder = tmp_path / "folder"
+    folder.mkdir()
+    first = write_rows(folder, "csv", X, GRADES)
+    job = TrainJob([str(folder)], label="grade")
+    stopped(job, tmp_path / "m")
+    (folder / "zz.csv").write_bytes(first.read_bytes())
+    with pytest.raises(ValueError, match="was made from 1 files, now there are 2"):
+        train(job, tmp_path / "m", resume=True)
 
 
 def hold(path, ready):
