@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from sklearn import metrics as sk
+from sklearn.dummy import DummyClassifier, DummyRegressor
 from typer.testing import CliRunner
 
 import ordspan
@@ -20,8 +21,9 @@ from ordspan.commands import queries
 from ordspan.commands.evaluate import EvaluateJob, evaluate
 from ordspan.commands.evaluate_page import label_heights, margin_plot, spread
 from ordspan.commands.queries import Query, QueryTally, SeenNames, dcg, gains
-from ordspan.commands.tally import Sample, Tally, kappa
+from ordspan.commands.tally import LabelCounts, Sample, Tally, compared, kappa
 from ordspan.commands.train import TrainJob, train
+from ordspan.core.losses import distance
 from ordspan.files import arrow_file, text
 
 N_ROWS, N_CLASSES = 600, 5
@@ -130,6 +132,118 @@ def test_measures_of_exact_labels(folder, frame, predicted):
     assert found["ndcg"] is None
 
 
+def constants(labels, grades, measure):
+    """A measure of every constant prediction, by definition."""
+    return [measure(labels, np.full(len(labels), grade)) for grade in grades]
+
+
+@pytest.mark.parametrize("columns", [{"label": "grade"}, {"label": "range"}])
+def test_the_best_constant_is_the_best_of_all_constants(folder, frame, columns):
+    names = ["grade", "grade"] if columns["label"] == "grade" else ["low", "high"]
+    ends, grades = frame[names].to_numpy(), range(N_CLASSES)
+    exact = ends[ends[:, 0] == ends[:, 1], 0]
+    best = found_in(folder, "rows.csv", **columns)["best_constant"]
+    for name, labels, measure, choose in (
+        ("mae", ends, metrics.mean_absolute_error, np.argmin),
+        ("macro_mae", exact, metrics.macro_mean_absolute_error, np.argmin),
+        ("accuracy", exact, metrics.accuracy, np.argmax),
+        ("inside_interval", ends, metrics.inside_interval, np.argmax),
+    ):
+        values = np.round(constants(labels, grades, measure), 12)  # equals stay equal
+        assert best[name]["grade"] == choose(values)
+        assert best[name]["value"] == pytest.approx(values[choose(values)], abs=1e-12)
+    assert constants(exact, grades, metrics.quadratic_weighted_kappa) == pytest.approx([0.0] * 5)
+    assert best["quadratic_kappa"] == {"grade": None, "value": 0.0}
+
+
+def test_the_best_constants_of_exact_labels_are_those_of_scikit_learn(folder, frame):
+    true = frame["grade"].to_numpy()
+    rows = np.zeros((N_ROWS, 1))
+    best = found_in(folder, "rows.csv")["best_constant"]
+    mode = DummyClassifier(strategy="most_frequent").fit(rows, true)
+    assert best["accuracy"]["grade"] == mode.predict(rows[:1])[0]
+    assert best["accuracy"]["value"] == mode.score(rows, true)
+    median = DummyRegressor(strategy="median").fit(rows, true).predict(rows)
+    assert best["mae"]["grade"] == median[0]
+    assert best["mae"]["value"] == pytest.approx(sk.mean_absolute_error(true, median), rel=1e-14)
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_label_counts_in_parts_find_the_best_of_all_constants(seed):
+    random = np.random.default_rng(seed)
+    n_classes, n_rows = int(random.integers(2, 8)), int(random.integers(1, 40))
+    ends = np.sort(random.integers(1, n_classes + 1, size=(n_rows, 2)))
+    ends[random.random(n_rows) < 0.3, 1] = n_classes
+    parts = np.array_split(ends, 3)
+    labels, others = LabelCounts(n_classes), LabelCounts(n_classes)
+    for counts, part in zip((labels, labels, others), parts, strict=True):
+        counts.add(*part.T)
+    labels = LabelCounts.from_dict(json.loads(json.dumps(labels.to_dict())))
+    labels.merge(others)
+    assert labels.rows == n_rows
+    ranks = range(1, n_classes + 1)
+    errors = [distance(rank, *ends.T) for rank in ranks]
+    totals = [int(error.sum()) for error in errors]
+    assert labels.best_mae() == (np.argmin(totals) + 1, min(totals) / n_rows)
+    inside = [int((error == 0).sum()) for error in errors]
+    assert labels.best()["inside_interval"] == (np.argmax(inside) + 1, max(inside) / n_rows)
+    exact = ends[ends[:, 0] == ends[:, 1], 0]
+    best = labels.best()
+    if not exact.size:
+        assert best["accuracy"] is best["macro_mae"] is best["quadratic_kappa"] is None
+        return
+    assert best["accuracy"].value == max(constants(exact, ranks, metrics.accuracy))
+    macro = min(constants(exact, ranks, metrics.macro_mean_absolute_error))
+    assert best["macro_mae"].value == pytest.approx(macro, rel=1e-14)
+    kappa = max(constants(exact, ranks, metrics.quadratic_weighted_kappa))
+    assert best["quadratic_kappa"].value == pytest.approx(kappa, abs=1e-12)
+
+
+@pytest.fixture(scope="module")
+def shuffled(folder, frame, tmp_path_factory):
+    """Labels that have nothing to do with the features."""
+    path = tmp_path_factory.mktemp("shuffled") / "rows.csv"
+    grades = np.random.default_rng(0).permutation(frame["grade"])
+    frame.assign(grade=grades).to_csv(path, index=False)
+    return path
+
+
+def test_a_model_that_is_no_better_than_a_constant_is_said_to_be(folder, shuffled, tmp_path):
+    page = tmp_path / "page.html"
+    words = [shuffled, "--model", folder / "model", "--html", page]
+    found = json.loads(ask(*words, "--json").stdout)
+    best = found["best_constant"]["mae"]
+    assert found["mae"] > best["value"]
+    assert found["better_than_constant"] is False
+    sentence = f"The model is no better than always predicting {best['grade']}: MAE"
+    assert sentence in ask(*words).stdout
+    assert f'<p class="verdict bad" role="note">{sentence}' in page.read_text("utf-8")
+
+
+def test_how_much_better_than_a_constant_a_model_is(folder, tmp_path):
+    page = tmp_path / "page.html"
+    words = [folder / "rows.csv", "--model", folder / "model", "--html", page]
+    found = json.loads(ask(*words, "--json").stdout)
+    best = found["best_constant"]["mae"]
+    assert found["better_than_constant"] is True
+    percent = round(100 * (1 - found["mae"] / best["value"]))
+    sentence = (
+        f"MAE {found['mae']:.4f}, against {best['value']:.4f} by always predicting "
+        f"{best['grade']}: {percent} % less."
+    )
+    assert sentence in ask(*words).stdout.splitlines()
+    text = page.read_text("utf-8")
+    assert f'<p class="verdict good" role="note">{sentence}</p>' in text
+    constant = f"best constant: {best['value']:.3f} (always {best['grade']})"
+    assert f'<span class="constant">{constant}</span>' in text
+
+
+def test_labels_that_one_grade_satisfies_show_nothing():
+    assert compared(0.0, 0.0, 3).startswith("These rows cannot show whether the model is any good")
+    assert "hardly better" in compared(0.995, 1.0, 3)
+    assert "no better" in compared(1.0, 1.0, 3)
+
+
 def test_shares_of_every_grade(folder, frame, predicted):
     true = frame["grade"].to_numpy()
     for row in found_in(folder, "rows.csv")["by_grade"]:
@@ -172,7 +286,7 @@ def test_without_exact_labels_their_measures_are_none(folder, tmp_path, frame):
     assert found["macro_mae"] is found["accuracy"] is found["quadratic_kappa"] is None
     assert found["mae"] >= 0
     table = ask(*words, "high").stdout
-    assert re.search(r"accuracy\s*│\s*– │ 0 rows", table)
+    assert re.search(r"accuracy\s*│\s*– │ –\s*│ 0 exact labels", table)
     assert "<section hidden>\n<h2>True and predicted grades" in page.read_text("utf-8")
 
 
@@ -472,8 +586,17 @@ def test_tables_and_json_say_the_same(folder):
     words = [folder / "rows.csv", "--model", folder / "model", "--group", "query"]
     found = json.loads(ask(*words, "--json").stdout)
     output = ask(*words).stdout
-    told = dict(re.findall(r"│ ([\w@ ]+?)\s*│ (\d\.\d{4}) │", output))
-    assert told == {
+    lines = re.findall(r"│ ([\w@ ]+?)\s*│ (\d\.\d{4}) │ (\S.*?)\s*│", output)
+    best = {name: (best["grade"], best["value"]) for name, best in found["best_constant"].items()}
+    assert {name: constant for name, _, constant in lines} == {
+        "MAE": "{1:.4f} (always {0})".format(*best["mae"]),
+        "macro MAE": "{1:.4f} (always {0})".format(*best["macro_mae"]),
+        "accuracy": "{1:.4f} (always {0})".format(*best["accuracy"]),
+        "inside the interval": "{1:.4f} (always {0})".format(*best["inside_interval"]),
+        "quadratic kappa": "0.0000 (any grade)",
+        **{f"NDCG@{k}": "–" for k in (1, 5, 10)},
+    }
+    assert {name: value for name, value, _ in lines} == {
         "MAE": f"{found['mae']:.4f}",
         "macro MAE": f"{found['macro_mae']:.4f}",
         "accuracy": f"{found['accuracy']:.4f}",

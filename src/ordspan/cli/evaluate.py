@@ -17,6 +17,15 @@ if TYPE_CHECKING:
 MOST_COLUMNS = 12
 """A confusion matrix of more grades is too wide to print."""
 
+MEASURES = (
+    ("mae", "MAE", False),
+    ("macro_mae", "macro MAE", True),
+    ("accuracy", "accuracy", True),
+    ("inside_interval", "inside the interval", False),
+    ("quadratic_kappa", "quadratic kappa", True),
+)
+"""Name, title, and whether it is over the exact labels only."""
+
 
 @app.command(epilog="Example: ordspan evaluate ratings.csv --model ratings.ordspan")
 def evaluate(
@@ -42,7 +51,8 @@ def evaluate(
     Labels are taken from the columns of the training, or from those named
     here. The MAE is the mean distance in grades to the label or its range;
     macro MAE, accuracy, kappa and the confusion matrix are over the rows
-    with an exact label.
+    with an exact label. Beside each measure stands the best that predicting
+    the same grade for every row could reach.
 
     NDCG at 1, 5 and 10 is the mean over the queries with a relevant row, one
     above the lowest grade. Gains are 2^(rank-1)-1, equal scores share their
@@ -73,8 +83,10 @@ def bar_report(bar: Any) -> Report:
 
 
 def print_tables(summary: dict[str, Any]) -> None:
-    """The measures, the confusion matrix, and what was left out."""
+    """The measures, the confusion matrix, what was left out, and whether the model is any good."""
     from rich.console import Console
+
+    from ordspan.commands.evaluate import verdict
 
     console = Console()
     console.print(measures_table(summary))
@@ -86,10 +98,14 @@ def print_tables(summary: dict[str, Any]) -> None:
                 f"The confusion matrix of {len(summary['classes'])} grades is too wide to print: "
                 "see it with --html or --json."
             )
+    without = (summary["ndcg"] or {}).get("queries_without_relevant_rows")
+    if without:
+        typer.echo(f"Queries left out of NDCG, without a row above the lowest grade: {without:,}.")
     if summary["skipped"]:
         typer.echo(f"Bad rows skipped: {summary['skipped']:,}, such as:")
         for example in summary["skipped_examples"]:
             typer.echo(f"  {example}")
+    typer.echo(verdict(summary))
     if "page" in summary:
         typer.echo(f"Written to {summary['page']}; open it in a browser.")
 
@@ -101,26 +117,35 @@ def measures_table(summary: dict[str, Any]) -> Any:
 
     from ordspan.commands.evaluate import files_told
 
-    exact = f"{summary['exact_rows']:,} rows with an exact label"
-    rows = f"{summary['rows']:,} rows"
+    rows, exact = f"{summary['rows']:,} rows", f"{summary['exact_rows']:,} exact labels"
     lines = [
-        ("MAE", summary["mae"], rows),
-        ("macro MAE", summary["macro_mae"], exact),
-        ("accuracy", summary["accuracy"], exact),
-        ("inside the interval", summary["inside_interval"], rows),
-        ("quadratic kappa", summary["quadratic_kappa"], exact),
+        (title, summary[name], summary["best_constant"][name], exact if of_exact else rows)
+        for name, title, of_exact in MEASURES
     ]
     if (ndcg := summary["ndcg"]) is not None:
-        without = ndcg["queries_without_relevant_rows"]
-        over = f"{ndcg['queries'] - without:,} queries, {without:,} more without a relevant row"
-        lines += [(f"NDCG@{cut}", ndcg[f"ndcg@{cut}"], over) for cut in (1, 5, 10)]
+        over = f"{ndcg['queries'] - ndcg['queries_without_relevant_rows']:,} queries"
+        lines += [(f"NDCG@{cut}", ndcg[f"ndcg@{cut}"], None, over) for cut in (1, 5, 10)]
     table = Table(title=escape(f"{summary['model']} on {files_told(summary['files'])}"))
     table.add_column("measure")
-    table.add_column("value", justify="right")
+    table.add_column("model", justify="right")
+    table.add_column("best constant")
     table.add_column("over")
-    for name, value, over in lines:
-        table.add_row(name, "–" if value is None else f"{value:.4f}", over)
+    for title, value, constant, over in lines:
+        shown = "–" if value is None else f"{value:.4f}"
+        table.add_row(title, shown, escape(constant_text(constant)), over)
     return table
+
+
+def constant_text(constant: dict[str, Any] | None) -> str:
+    """The best constant in a few words.
+
+    >>> constant_text({"grade": 3, "value": 1.25}), constant_text({"grade": None, "value": 0.0})
+    ('1.2500 (always 3)', '0.0000 (any grade)')
+    """
+    if constant is None:
+        return "–"
+    grade = constant["grade"]
+    return f"{constant['value']:.4f} ({'any grade' if grade is None else f'always {grade}'})"
 
 
 def confusion_table(summary: dict[str, Any]) -> Any:

@@ -14,7 +14,7 @@ from ordspan.atomic import write_atomically
 from ordspan.commands.models import KnownGrades, options_for, read_table_model
 from ordspan.commands.outputs import check_path, room_told
 from ordspan.commands.queries import QueryTally, query_names
-from ordspan.commands.tally import Tally
+from ordspan.commands.tally import LabelCounts, Tally, compared
 from ordspan.files.batch import GROUP, LABEL, BadRows, Batch, FileError
 from ordspan.files.grades import LabelColumns
 from ordspan.files.opening import (
@@ -165,6 +165,7 @@ class Evaluation:
     def summary(self) -> dict[str, Any]:
         """All that was found, in plain values."""
         tally, classes = self.tally, self.model.classes_.tolist()
+        measures, constants = tally.measures(), best_constants(tally.labels, classes)
         by_grade = [
             {"grade": grade, **row} for grade, row in zip(classes, tally.by_grade(), strict=True)
         ]
@@ -178,13 +179,33 @@ class Evaluation:
             "range_rows": tally.rows - tally.exact,
             "classes": classes,
             "thresholds": self.model.learner.thresholds.tolist(),
-            **tally.measures(),
+            **measures,
+            "best_constant": constants,
+            "better_than_constant": measures["mae"] < constants["mae"]["value"],
             "ndcg": None if self.queries is None else self.queries.summary(),
             "by_grade": by_grade,
             "confusion": tally.confusion.tolist(),
             "skipped": self.bad.count,
             "skipped_examples": list(self.bad.examples),
         }
+
+
+def best_constants(labels: LabelCounts, classes: list[Any]) -> dict[str, Any]:
+    """For every measure, the grade that does best when it is always predicted, and its value."""
+    return {
+        name: found
+        and {
+            "grade": None if found.rank is None else classes[found.rank - 1],
+            "value": found.value,
+        }
+        for name, found in labels.best().items()
+    }
+
+
+def verdict(summary: dict[str, Any]) -> str:
+    """Whether the model is any good, in a sentence or two."""
+    constant = summary["best_constant"]["mae"]
+    return compared(summary["mae"], constant["value"], constant["grade"])
 
 
 def files_told(files: list[str]) -> str:
@@ -215,7 +236,8 @@ def evaluate(
     Returns
     -------
     dict
-        In plain values: rows, measures, confusion matrix (true grade by row), NDCG by query.
+        In plain values: rows, measures, the best constant for each, confusion matrix (true grade
+        by row), NDCG by query.
 
     Examples
     --------
@@ -228,6 +250,8 @@ def evaluate(
     >>> found = evaluate(EvaluateJob([str(folder / "a.csv")], folder / "model"))
     >>> found["rows"], found["accuracy"], found["confusion"]
     (300, 1.0, [[100, 0, 0], [0, 100, 0], [0, 0, 100]])
+    >>> found["better_than_constant"], found["best_constant"]["mae"]
+    (True, {'grade': 2, 'value': 0.6666666666666666})
     """
     begun = time.perf_counter()
     if page is not None:

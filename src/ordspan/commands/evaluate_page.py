@@ -5,6 +5,7 @@ Colours are Okabe and Ito's, which colour-blind readers can tell apart.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from html import escape
 from itertools import pairwise
 from pathlib import Path
@@ -35,6 +36,8 @@ LABEL_GAP = 0.045  # of the axis between the names of two thresholds, so that bo
 
 def page_text(evaluation: Evaluation, summary: dict[str, Any]) -> str:
     """The page for an evaluation that has run."""
+    from ordspan.commands.evaluate import verdict
+
     tally = evaluation.tally
     names = axis_names(summary["classes"])
     lowest = [escape(str(grade)) for grade in summary["classes"][:2]]
@@ -49,6 +52,8 @@ def page_text(evaluation: Evaluation, summary: dict[str, Any]) -> str:
     parts = {
         "title": escape(f"Evaluation of {Path(summary['model']).name}"),
         "lead": escape(lead(summary)),
+        "verdict": escape(verdict(summary)),
+        "verdict_kind": "good" if summary["better_than_constant"] else "bad",
         "cards": "".join(_card(*card) for card in cards(summary)),
         **{f"{name}_section": _hidden(name not in shown) for name in plots},
         "example": f"“{names[0]} | {names[1]}” stands between grades {' and '.join(lowest)}",
@@ -97,27 +102,27 @@ def percent(share: float | None) -> str:
     return "–" if share is None else f"{100 * share:.1f} %"
 
 
-def cards(summary: dict[str, Any]) -> list[tuple[str, str, str]]:
-    """Name, value and meaning of every measure."""
+def cards(summary: dict[str, Any]) -> list[tuple[str, str, str, str]]:
+    """Name, value, best constant and meaning of every measure."""
     exact = "" if not summary["range_rows"] else f" ({summary['exact_rows']:,} exact labels)"
-    found = [
-        ("MAE", _number(summary["mae"]), "mean distance to the label, in grades; 0 is best"),
-        (
-            "Macro MAE",
-            _number(summary["macro_mae"]),
-            f"the same, with every grade weighing alike{exact}",
-        ),
-        ("Accuracy", percent(summary["accuracy"]), f"rows with exactly the right grade{exact}"),
-        ("Inside", percent(summary["inside_interval"]), "rows whose grade lies within the label"),
-        (
+    measures = {
+        "mae": ("MAE", _number, "mean distance to the label, in grades; 0 is best"),
+        "macro_mae": ("Macro MAE", _number, f"the same, with every grade weighing alike{exact}"),
+        "accuracy": ("Accuracy", percent, f"rows with exactly the right grade{exact}"),
+        "inside_interval": ("Inside", percent, "rows whose grade lies within the label"),
+        "quadratic_kappa": (
             "Quadratic kappa",
-            _number(summary["quadratic_kappa"]),
+            _number,
             f"agreement beyond chance: 1 is perfect, 0 is chance{exact}",
         ),
+    }
+    found = [
+        (title, shown(summary[name]), _constant(summary["best_constant"][name], shown), meaning)
+        for name, (title, shown, meaning) in measures.items()
     ]
     for cut in (1, 5, 10) if summary["ndcg"] else ():
         value = _number(summary["ndcg"][f"ndcg@{cut}"])
-        found.append((f"NDCG@{cut}", value, f"first {cut} of each query; 1 is the best order"))
+        found.append((f"NDCG@{cut}", value, "–", f"first {cut} of each query; 1 is the best order"))
     return found
 
 
@@ -125,10 +130,20 @@ def _number(value: float | None) -> str:
     return "–" if value is None else f"{value:.3f}"
 
 
-def _card(name: str, value: str, meaning: str) -> str:
+def _constant(constant: dict[str, Any] | None, shown: Callable[[float], str]) -> str:
+    """The best constant as it stands on a card."""
+    if constant is None:
+        return "–"
+    grade = constant["grade"]
+    return f"{shown(constant['value'])} ({'any grade' if grade is None else f'always {grade}'})"
+
+
+def _card(name: str, value: str, constant: str, meaning: str) -> str:
     return (
         f'<div class="card"><span class="name">{escape(name)}</span>'
-        f'<span class="value">{escape(value)}</span><span>{escape(meaning)}</span></div>\n'
+        f'<span class="value">{escape(value)}</span>'
+        f'<span class="constant">best constant: {escape(constant)}</span>'
+        f"<span>{escape(meaning)}</span></div>\n"
     )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,6 +14,139 @@ RANGE = 0
 """Stands for the grade of a row in a sample where its label is a range."""
 
 SAMPLED = [("key", "f8"), ("grade", "i8"), ("score", "f8"), ("margin", "f8"), ("error", "i8")]
+
+
+class Constant(NamedTuple):
+    """The one grade that does best when it is predicted for every row, and how well it does."""
+
+    rank: int | None  # None where every grade does equally well
+    value: float
+
+
+class LabelCounts:
+    """How many labels begin at, end at, and are exactly each grade.
+
+    That is enough to find the best constant prediction for every measure. Where several grades do
+    equally well, the lowest is the best.
+
+    Parameters
+    ----------
+    n_classes : int
+        Number of grades.
+
+    Examples
+    --------
+    >>> labels = LabelCounts(4)
+    >>> labels.add(np.array([1, 2, 3, 3]), np.array([1, 4, 3, 4]))
+    >>> labels.best_mae()
+    Constant(rank=3, value=0.5)
+    """
+
+    def __init__(self, n_classes: int) -> None:
+        self.lower, self.upper, self.exact = np.zeros((3, n_classes), dtype=np.int64)
+
+    @property
+    def rows(self) -> int:
+        """Number of labels."""
+        return int(self.lower.sum())
+
+    def add(self, lower: NDArray[np.int64], upper: NDArray[np.int64]) -> None:
+        """Count the labels of some rows."""
+        size = self.lower.size
+        self.lower += np.bincount(lower - 1, minlength=size)
+        self.upper += np.bincount(upper - 1, minlength=size)
+        self.exact += np.bincount(lower[lower == upper] - 1, minlength=size)
+
+    def merge(self, other: LabelCounts) -> None:
+        """Count the labels that another one has counted."""
+        self.lower += other.lower
+        self.upper += other.upper
+        self.exact += other.exact
+
+    def to_dict(self) -> dict[str, list[int]]:
+        """The counts as plain values."""
+        return {name: counts.tolist() for name, counts in vars(self).items()}
+
+    @classmethod
+    def from_dict(cls, counts: dict[str, list[int]]) -> LabelCounts:
+        """The inverse of `to_dict`."""
+        labels = cls(len(counts["lower"]))
+        for name in vars(labels):
+            setattr(labels, name, np.array(counts[name], dtype=np.int64))
+        return labels
+
+    def best_mae(self) -> Constant:
+        """The grade with the smallest MAE; there must be at least one label."""
+        return _least(total_distances(self.lower, self.upper), self.rows)
+
+    def best(self) -> dict[str, Constant | None]:
+        """The best constant for every measure of `Tally`; None where that has no value."""
+        reached = np.cumsum(self.lower)
+        passed = np.cumsum(self.upper) - self.upper
+        found: dict[str, Constant | None] = {
+            "mae": self.best_mae(),
+            "macro_mae": None,
+            "accuracy": None,
+            "inside_interval": _most(reached - passed, self.rows),
+            "quadratic_kappa": None,
+        }
+        if self.exact.any():
+            present = (self.exact > 0).astype(np.int64)
+            n_present = int(present.sum())
+            mode = _most(self.exact, int(self.exact.sum()))
+            found["macro_mae"] = _least(total_distances(present, present), n_present)
+            found["accuracy"] = mode
+            # no constant agrees beyond chance, unless all the labels are that constant
+            found["quadratic_kappa"] = mode if n_present == 1 else Constant(None, 0.0)
+        return found
+
+
+def total_distances(lower: NDArray[np.int64], upper: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Sum of the distances from each grade to all labels, by how many begin and end at each grade.
+
+    >>> total_distances(np.array([1, 0, 2]), np.array([1, 0, 2]))  # labels 1, 3 and 3
+    array([4, 3, 2])
+    """
+    begin_above = lower.sum() - np.cumsum(lower)
+    end_below = np.cumsum(upper) - upper
+    # one grade higher is one nearer to the labels that begin above, one farther from the others
+    return np.cumsum(begin_above[::-1])[::-1] + np.cumsum(end_below)
+
+
+def _least(totals: NDArray[np.int64], count: int) -> Constant:
+    place = int(totals.argmin())
+    return Constant(place + 1, int(totals[place]) / count)
+
+
+def _most(totals: NDArray[np.int64], count: int) -> Constant:
+    place = int(totals.argmax())
+    return Constant(place + 1, int(totals[place]) / count)
+
+
+def compared(mae: float, constant: float, grade: Any) -> str:
+    """Whether a model is any good: its MAE beside that of always predicting one grade.
+
+    >>> compared(0.52, 1.2, 3)
+    'MAE 0.5200, against 1.2000 by always predicting 3: 57 % less.'
+    >>> print(compared(1.21, 1.2, "low"))
+    The model is no better than always predicting 'low': MAE 1.2100, against 1.2000. By this
+    measure it gains nothing from the features.
+    """
+    always = f"always predicting {grade!r}"
+    if constant == 0:
+        return (
+            f"These rows cannot show whether the model is any good: {always} is never wrong on "
+            f"them. The model's MAE is {mae:.4f}."
+        )
+    if mae >= constant:
+        return (
+            f"The model is no better than {always}: MAE {mae:.4f}, against {constant:.4f}. By this "
+            "measure it gains nothing from the features."
+        )
+    less = 100 * (1 - mae / constant)
+    if less < 1:
+        return f"The model is hardly better than {always}: MAE {mae:.4f}, against {constant:.4f}."
+    return f"MAE {mae:.4f}, against {constant:.4f} by {always}: {less:.0f} % less."
 
 
 class Tally:
@@ -32,6 +165,7 @@ class Tally:
         self.rows = 0
         self.loss = 0
         self.inside = 0
+        self.labels = LabelCounts(n_classes)
         self.sample = Sample(n_classes, sample_size)
 
     @property
@@ -48,6 +182,7 @@ class Tally:
         self.rows += lower.size
         self.loss += int(errors.sum())
         self.inside += int((errors == 0).sum())
+        self.labels.add(lower, upper)
         exact = lower == upper
         size = len(self.confusion)
         cells = (lower[exact] - 1) * size + scored.rank[exact] - 1
