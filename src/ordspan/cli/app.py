@@ -15,6 +15,7 @@ EXTRAS = {
     "polars": "cli",
     "pyarrow": "cli",
     "filelock": "cli",
+    "plotly": "cli",
     "fastexcel": "xlsx",
     "onnx": "onnx",
     "dask": "dask",
