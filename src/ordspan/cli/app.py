@@ -11,6 +11,7 @@ from typing import Annotated, Any
 import typer
 
 MISTAKE, INTERRUPTED = 1, 130
+COMPILING = "Compiling for this processor; only the first time."
 EXTRAS = {
     "polars": "cli",
     "pyarrow": "cli",
@@ -107,17 +108,24 @@ class NoBar:
 
 
 def progress_bar(*, counted: bool = True) -> Any:
-    """A bar with the time left; silent, and not even loaded, where there is no terminal."""
+    """A bar with the time left; silent, and not even loaded, where there is no terminal.
+
+    Long compiling is announced above it.
+    """
     if not sys.stderr.isatty():
         return NoBar()
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
     from rich.progress import Progress as Bar
 
-    return Bar(
+    from ordspan.clock import compiling
+
+    bar = Bar(
         TextColumn("{task.description:<28}"),
         BarColumn(),
         *([MofNCompleteColumn()] if counted else []),
         TimeRemainingColumn(),
         console=Console(stderr=True),
     )
+    compiling.announce(lambda: bar.console.print(COMPILING, soft_wrap=True))
+    return bar

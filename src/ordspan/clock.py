@@ -1,0 +1,80 @@
+"""Time without what Numba spends compiling, and a word to the user where that takes long."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from threading import Timer
+
+from numba.core.event import Event, Listener, register
+
+LONG = 1.0
+"""Seconds of compiling after which the user should know why nothing happens."""
+
+
+class CompileTime(Listener):
+    """Adds up the time spent compiling; code that comes from the cache takes none.
+
+    Compiling one function compiles those it calls, so events nest, and only the outermost count.
+    Numba's lock keeps threads from compiling at the same time.
+    """
+
+    def __init__(self) -> None:
+        self._spent: tuple[float, float | None] = (0.0, None)  # before, and since when it goes on
+        self._depth = 0
+        self._announce: Callable[[], None] | None = None
+        self._timer: Timer | None = None
+
+    def seconds(self) -> float:
+        """Seconds spent compiling in this process so far."""
+        before, since = self._spent  # read at once, as another thread may be compiling
+        return before if since is None else before + time.perf_counter() - since
+
+    def announce(self, say: Callable[[], None]) -> None:
+        """Call a function once, as soon as compiling has taken long; in a thread of its own."""
+        self._announce = say
+
+    def on_start(self, event: Event) -> None:
+        """Start the clock, and the timer for the announcement."""
+        self._depth += 1
+        if self._depth > 1:
+            return
+        before, _ = self._spent
+        self._spent = (before, time.perf_counter())
+        if self._announce is not None:
+            self._timer = Timer(max(0.0, LONG - before), self._say)
+            self._timer.daemon = True
+            self._timer.start()
+
+    def on_end(self, event: Event) -> None:
+        """Stop both."""
+        self._depth -= 1
+        if self._depth > 0:
+            return
+        self._spent = (self.seconds(), None)
+        if self._timer is not None:
+            self._timer.cancel()
+
+    def _say(self) -> None:
+        say, self._announce = self._announce, None
+        if say is not None:
+            say()
+
+
+compiling = CompileTime()
+register("numba:compile", compiling)
+
+
+class Clock:
+    """Counts seconds from now on, without those spent compiling."""
+
+    def __init__(self) -> None:
+        self._begun = _working_time()
+
+    def seconds(self) -> float:
+        """Seconds since the clock was made."""
+        return _working_time() - self._begun
+
+
+def _working_time() -> float:
+    return time.perf_counter() - compiling.seconds()
