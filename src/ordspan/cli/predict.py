@@ -79,13 +79,13 @@ def predict(
 
 def bar_report(bar: Any) -> Report:
     """A function that draws how many rows are done, and how fast."""
-    import time
+    from ordspan.clock import Clock
 
-    begun = time.perf_counter()
+    clock = Clock()
     task = bar.add_task("reading", total=None)
 
     def report(rows: int, share: float | None) -> None:
-        rate = rows / max(1e-9, time.perf_counter() - begun)
+        rate = rows / max(1e-9, clock.seconds())
         o.draw(bar, task, f"{rows:,} rows, {rate:,.0f}/s", share)
 
     return report

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -124,10 +123,11 @@ def run_plan(
     overwrite: bool,
 ) -> None:
     """Load, run and report, with a progress bar where somebody looks."""
+    from ordspan.clock import Clock
     from ordspan.experiments import reproduce as whole
     from ordspan.experiments import runner
 
-    start = time.perf_counter()
+    clock = Clock()
     if out.exists() and not out.is_dir():
         raise NotADirectoryError(f"{out} is a file, not a folder; choose another --out")
     with progress_bar() as bar:
@@ -137,7 +137,7 @@ def run_plan(
         if not found:
             raise LookupError("none of the data sets can be had, so there is nothing to run")
         out.mkdir(parents=True, exist_ok=True)
-        task = bar.add_task("compiling", total=None)
+        task = bar.add_task("starting", total=None)
         runner.run(
             runner.Plan(found, **plan),
             out,
@@ -149,9 +149,8 @@ def run_plan(
             ),
         )
         bar.update(task, description="drawing figures and report")
-        seconds = time.perf_counter() - start
-        results = whole.write_outputs(out, seconds)
-    finish(results, out, time.perf_counter() - start)
+        results = whole.write_outputs(out, clock.seconds())
+    finish(results, out, clock.seconds())
 
 
 def download_shower(bar: Progress) -> Callable[[str], Callable[[int, int | None], None]]:

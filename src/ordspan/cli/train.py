@@ -147,16 +147,16 @@ def train(
 
 def bar_report(bar: Any) -> Report:
     """A function that draws how far the training has come."""
-    import time
+    from ordspan.clock import Clock
 
-    begun = time.perf_counter()
+    clock = Clock()
     task = bar.add_task("reading", total=None)
     at_start: list[int] = []  # rows that a resumed run had learned before
 
     def report(learned: int, mae: float, share: float | None) -> None:
         if not at_start:
             at_start.append(learned)
-        rate = (learned - at_start[0]) / max(1e-9, time.perf_counter() - begun)
+        rate = (learned - at_start[0]) / max(1e-9, clock.seconds())
         o.draw(bar, task, f"{learned:,} rows, {rate:,.0f}/s, MAE {mae:.3f}", share)
 
     return report

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from ordspan.atomic import write_atomically
+from ordspan.clock import Clock
 from ordspan.commands.models import KnownGrades, options_for, read_table_model
 from ordspan.commands.outputs import check_path, room_told
 from ordspan.commands.queries import QueryTally, query_names
@@ -253,7 +253,7 @@ def evaluate(
     >>> found["better_than_constant"], found["best_constant"]["mae"]
     (True, {'grade': 2, 'value': 0.6666666666666666})
     """
-    begun = time.perf_counter()
+    clock = Clock()
     if page is not None:
         from plotly.offline import get_plotlyjs  # noqa: F401 - better missed now than at the end
 
@@ -261,7 +261,7 @@ def evaluate(
     evaluation = Evaluation(job, sampled=page is not None)
     evaluation.run(report)
     summary = evaluation.summary()
-    seconds = time.perf_counter() - begun
+    seconds = clock.seconds()
     summary["seconds"] = round(seconds, 3)
     summary["rows_per_second"] = round(summary["rows"] / max(seconds, 1e-9))
     if page is not None:

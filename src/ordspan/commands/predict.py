@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ordspan.clock import Clock
 from ordspan.commands.models import options_for, read_table_model
 from ordspan.commands.outputs import STDOUT, opened_output
 from ordspan.commands.stopping import Stop
@@ -115,7 +115,7 @@ def predict(
     >>> [line.split(",")[:3] for line in (folder / "out.csv").read_text().split()]
     [['id', 'prediction', 'rank'], ['x', 'high', '2'], ['y', 'low', '1']]
     """
-    begun, stop = time.perf_counter(), stop or Stop()
+    clock, stop = Clock(), stop or Stop()
     model = read_table_model(job.model)
     reader = make_reader(job, model)
     rows = 0
@@ -134,7 +134,7 @@ def predict(
         "rows": rows,
         "skipped": reader.bad.count,
         "skipped_examples": reader.bad.examples,
-        "seconds": round(time.perf_counter() - begun, 3),
+        "seconds": round(clock.seconds(), 3),
     }
 
 

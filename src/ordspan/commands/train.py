@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from ordspan.atomic import write_atomically
 from ordspan.checkpoint import ENDING, Checkpoint, sole_writer
+from ordspan.clock import Clock
 from ordspan.commands.outputs import room_told
 from ordspan.commands.stopping import Stop, Stopped
 from ordspan.core.losses import distance
@@ -355,7 +356,7 @@ def train(
     dict
         A summary in plain values.
     """
-    path, stop, begun = Path(out), stop or Stop(), time.perf_counter()
+    path, stop, clock = Path(out), stop or Stop(), Clock()
     check_model_path(path, expand(job.files))
     with sole_writer(path):
         run = Run(job, path)
@@ -365,8 +366,7 @@ def train(
         with room_told(str(path)):
             write_atomically(path, to_bytes(run.model()))
         run.checkpoint.remove()
-    seconds = time.perf_counter() - begun
-    return run.summary(run.progress.learned - at_start, resumed, seconds)
+    return run.summary(run.progress.learned - at_start, resumed, clock.seconds())
 
 
 def _learn_all(run: Run, every: Every, stop: Stop, report: Report | None) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 import os
 import socket
-import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
@@ -19,6 +18,7 @@ from numpy.typing import NDArray
 
 from ordspan.atomic import write_atomically
 from ordspan.checkpoint import sole_writer
+from ordspan.clock import Clock
 from ordspan.commands.outputs import room_told
 from ordspan.commands.stopping import Stop
 from ordspan.commands.train import Report, Run, TrainJob, check_model_path
@@ -141,7 +141,7 @@ def train_on_dask(
     dict
         A summary in plain values.
     """
-    path, begun, stop = Path(out), time.perf_counter(), stop or Stop()
+    path, clock, stop = Path(out), Clock(), stop or Stop()
     files = expand(job.files)
     check_model_path(path, files)
     if STDIN in files:
@@ -153,7 +153,7 @@ def train_on_dask(
             run.checkpoint.remove()
         resumed = run.checkpoint.read() is not None
         _fit(cluster, run, report)
-    return run.summary(run.progress.learned, resumed, time.perf_counter() - begun)
+    return run.summary(run.progress.learned, resumed, clock.seconds())
 
 
 def prepared_run(cluster: Cluster, job: TrainJob, out: Path) -> Run:
