@@ -72,7 +72,8 @@ def one_fold(method: Method, dataset: Dataset, fold: Fold, plan: Plan) -> Outcom
     predict_seconds = seconds(lambda: model.predict(fold.X_test))
     predicted = model.predict(fold.X_test)
     measures = (mean_absolute_error, macro_mean_absolute_error, quadratic_weighted_kappa)
-    scores = [score(fold.ranks_test, predicted) for score in measures]
+    grades = range(1, dataset.n_classes + 1)
+    scores = [score(fold.ranks_test, predicted, classes=grades) for score in measures]
     return Outcome(config, *scores, fit_seconds, predict_seconds)
 
 
@@ -92,12 +93,14 @@ def chosen(method: Method, dataset: Dataset, fold: Fold, plan: Plan) -> Config:
     if len(method.grid) == 1:
         return method.grid[0]
     inner = list(KFold(plan.inner).split(fold.X))  # the rows are in random order already
+    grades = range(1, dataset.n_classes + 1)
 
     def error(config: Config) -> float:
         total = 0.0
         for train, test in inner:
             model = fresh(method, dataset, config).fit(fold.X[train], fold.y[train])
-            total += mean_absolute_error(fold.y[test], model.predict(fold.X[test])) * len(test)
+            predicted = model.predict(fold.X[test])
+            total += mean_absolute_error(fold.y[test], predicted, classes=grades) * len(test)
         return total
 
     return min(method.grid, key=error)

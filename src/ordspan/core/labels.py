@@ -142,8 +142,16 @@ def is_open_value(value: Any) -> bool:
     return isinstance(value, float | np.floating) and not np.isfinite(value)
 
 
-def encode(labels: NDArray[Any], classes: NDArray[Any], *, open_rank: int | None = None) -> Ranks:
+def encode(
+    labels: NDArray[Any],
+    classes: NDArray[Any],
+    *,
+    open_rank: int | None = None,
+    what: str = "label",
+) -> Ranks:
     """Ranks 1..K of labels in the order of the classes; open ends become ``open_rank``.
+
+    ``what`` is what errors call a label.
 
     >>> encode(np.array(["mid", "low"]), np.array(["low", "mid", "high"]))
     array([2, 1])
@@ -167,7 +175,7 @@ def encode(labels: NDArray[Any], classes: NDArray[Any], *, open_rank: int | None
     if unknown.any():
         rows = np.flatnonzero(~opened)[unknown]
         raise ValueError(
-            f"row {rows[0]}: label {known[unknown].tolist()[0]!r} is not one of the classes "
+            f"row {rows[0]}: {what} {known[unknown].tolist()[0]!r} is not one of the classes "
             f"{shown(classes)}; list every class in classes=[...]"
         )
     if opened.any() and open_rank is None:
