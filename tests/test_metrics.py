@@ -148,7 +148,7 @@ def test_open_ends_reach_to_the_outer_grades(end):
     grades = ["low", "mid", "high", "top"]
     spans = np.array([["mid", end], [end, "mid"], ["low", "low"]], dtype=object)
     guesses = ["low", "top", "low"]  # 1 below "mid", 2 above it, right
-    for labels in (spans, pd.DataFrame(spans)):
+    for labels in (spans, spans.tolist(), pd.DataFrame(spans)):
         assert mean_absolute_error(labels, guesses, classes=grades) == 1.0
         assert inside_interval(labels, guesses, classes=grades) == 1 / 3
     numbers = [[2, end], [end, 2], [1, 1]]

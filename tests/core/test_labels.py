@@ -222,3 +222,14 @@ def test_labels_of_mixed_shape_are_refused_in_words():
 def test_a_missing_date_is_an_open_end():
     dates = np.array(["2024-01-01", "NaT", "2025-01-01"], dtype="datetime64[D]")
     assert labels.is_open(dates).tolist() == [False, True, False]
+
+
+@pytest.mark.parametrize("end", [None, np.nan, float("inf")])
+def test_an_open_end_in_a_list_of_words_is_not_a_word(end):
+    found = intervals(["mid", end], [end, "mid"], classes=["low", "mid", "high"])
+    assert found.tolist() == [["mid", "high"], ["low", "mid"]]
+
+
+def test_a_word_that_reads_nan_is_a_word():
+    found = intervals(["nan", "mid"], ["mid", "mid"], classes=["nan", "mid"])
+    assert found.tolist() == [["nan", "mid"], ["mid", "mid"]]

@@ -255,8 +255,13 @@ def read_column(labels: Any) -> tuple[NDArray[Any], NDArray[Any] | None]:
     if type(dtype).__name__ == "Enum":
         return labels.cast(str).to_numpy(), dtype.categories.to_numpy()
     try:
-        return np.asarray(labels), None
+        values = np.asarray(labels)
     except ValueError:
         raise ValueError(
             "labels must be plain values, or pairs [lower, upper] all of them; some rows differ"
         ) from None
+    if values.dtype.kind == "U" and dtype is None:
+        as_given = np.asarray(labels, dtype=object)  # NumPy spells NaN among words 'nan'
+        if any(map(is_open_value, as_given.flat)):
+            return as_given, None
+    return values, None
