@@ -1,10 +1,13 @@
 """Words of label columns as intervals of ranks."""
 
+import re
+
 import numpy as np
 import polars as pl
 import pyarrow as pa
 import pytest
 
+from ordspan.commands.models import KnownGrades
 from ordspan.files.grades import Grades, LabelColumns, classes_of, read_order
 
 FIVE = Grades(np.arange(1, 6))
@@ -25,6 +28,14 @@ NAMED = Grades(np.array(["low", "mid-low", "mid", "high"]))
         ("[3,5]", (3, 5)),
         ("[,2]", (1, 2)),
         ("[4, ]", (4, 5)),
+        ("(-inf, 3.0]", (1, 3)),
+        ("[ 2 ; 4 )", (2, 3)),
+        ("At\u00a0Least 4", (4, 5)),
+        ("3\u2009\u2212\u20095", (3, 5)),
+        (">4", (5, 5)),
+        ("<2.5", (1, 2)),
+        ("over 0", (1, 5)),
+        ("[2,9)", (2, 5)),
     ],
 )
 def test_numbers_and_ranges_of_numbers(word, ends):
@@ -39,14 +50,83 @@ def test_numbers_and_ranges_of_numbers(word, ends):
         ("mid-low-high", (2, 4)),
         (">=mid", (3, 4)),
         ("[low,mid]", (1, 3)),
+        ("low..mid-low", (1, 2)),
+        ("mid–low", (2, 2)),
+        ("mid-low or better", (2, 4)),
+        (">mid-low", (3, 4)),
+        ("below high", (1, 3)),
+        ("(low,high)", (2, 3)),
     ],
 )
 def test_named_grades_may_hold_the_sign_of_a_range(word, ends):
     assert NAMED.interval(word) == ends
 
 
-def test_negative_grades_can_be_ranges():
-    assert Grades(np.array([-2, -1, 0, 1])).interval("-2--1") == (1, 2)
+@pytest.mark.parametrize(
+    ("word", "ends"),
+    [("-2--1", (1, 2)), ("−2 – −1", (1, 2)), ("-1..1", (2, 4)), (">-2", (2, 4)), ("-2-1", (1, 4))],
+)
+def test_negative_grades_can_be_ranges(word, ends):
+    assert Grades(np.array([-2, -1, 0, 1])).interval(word) == ends
+
+
+@pytest.mark.parametrize("dash", "-‐‑‒–—―−")
+def test_every_dash_is_a_hyphen(dash):
+    assert FIVE.interval(f"2 {dash} 3") == (2, 3)
+    assert NAMED.interval(f"mid{dash}low") == (2, 2)
+
+
+def test_a_known_grade_is_never_a_range():
+    letters = Grades(np.array(["None", "B", "B+", "above B+", "A"]))
+    assert [letters.interval(w) for w in ("B+", "above B+", ">B+")] == [(3, 3), (4, 4), (4, 5)]
+    assert letters.interval("[B,above B+]") == (2, 4)
+    assert letters.end("None", open_end=5) == 1
+    assert Grades(np.array(["A", "NA", "B"])).interval("[A,NA]") == (1, 2)
+    with pytest.raises(ValueError, match=r"'A\+' is not among .*; did you mean 'A'\?"):
+        letters.interval("A+")
+
+
+def test_a_label_with_two_readings_is_refused():
+    with pytest.raises(ValueError, match=r"'a-b-c' may mean \[a,b-c\] or \[a-b,c\]; write one"):
+        Grades(np.array(["a", "a-b", "b-c", "c"])).interval("a-b-c")
+
+
+def test_numbers_outside_the_order_are_compared_only_where_the_order_ascends():
+    down = Grades(np.array([5, 4, 3]))
+    assert down.interval(">4") == (3, 3)
+    with pytest.raises(ValueError, match=r"3\.5' is not among"):
+        down.interval(">3.5")
+
+
+@pytest.mark.parametrize(
+    ("word", "wrong", "meant"),
+    [
+        ("Low", "Low", "low"),
+        (" mid - low", "mid - low", "mid-low"),
+        ("lwo", "lwo", "low"),
+        ("LOW to High", "LOW", "low"),
+        ("low-hgih", "hgih", "high"),
+        (">=Mid", "Mid", "mid"),
+        ("mid-lo", "mid-lo", "mid-low"),
+    ],
+)
+def test_an_unknown_name_is_an_error_that_proposes_what_was_meant(word, wrong, meant):
+    said = rf"grade '{wrong}' is not among \['low', .*\]; did you mean '{meant}'\? If not, add it"
+    with pytest.raises(ValueError, match=said):
+        NAMED.interval(word)
+
+
+def test_a_model_proposes_what_was_meant_too():
+    said = r"'Low' is not among the model's \['low', .*did you mean 'low'\? If not, correct it"
+    with pytest.raises(ValueError, match=said):
+        KnownGrades(NAMED.classes).interval("Low")
+
+
+def test_one_name_written_twice_is_proposed_before_the_order_is_asked_for():
+    with pytest.raises(ValueError, match=r"'Low' is not among \['low', 'mid'\]; .* mean 'low'\?"):
+        classes_of(["Low", "low", "mid"])
+    with pytest.raises(ValueError, match=r"'low' is not among .*; did you mean 'Low'\?"):
+        classes_of(["Low", "low", "Mid", "High"])
 
 
 @pytest.mark.parametrize(
@@ -56,7 +136,16 @@ def test_negative_grades_can_be_ranges():
         ("", "empty"),
         ("5-3", "lower end of '5-3' is above"),
         ("huge", "'huge' is not among"),
-        (">=", "not among"),
+        (">=", "'>=' is not among"),
+        ("3-7", "grade '7' is not among"),
+        ("at least 9", "grade '9' is not among"),
+        ("3;5", "'3;5' is not among"),  # two answers, or a range?
+        ("3-inf", "'3-inf' is not among"),
+        (">5", "no grade is above '5' among .*; write >=5 if it is included"),
+        ("<1", "no grade is below '1' among .*; write <=1 if it is included"),
+        (">9", "no grade is above '9' among"),
+        ("(3,4)", r"no grade of \[1, 2, 3, 4, 5\] lies inside '\(3,4\)'"),
+        ("-" * 5000, "not among"),
     ],
 )
 def test_what_is_no_grade_is_told(word, told):
@@ -89,6 +178,43 @@ def test_classes_are_all_numbers_that_labels_name():
 def test_named_grades_need_their_order():
     with pytest.raises(ValueError, match=r"--order .* of \['high', 'low'\]"):
         classes_of(["low", "high", "low-high", ">=low"])
+
+
+def test_names_that_look_like_ranges_are_pointed_out():
+    with pytest.raises(
+        ValueError, match=r"of \['average'\]; 'above average' is a range of these, u"
+    ):
+        classes_of(["below average", "average", "above average"])
+
+
+@pytest.mark.parametrize(
+    ("words", "order"),
+    [
+        (["1", "2", "4", ">3"], "1..4"),  # is 3 a grade?
+        (["1", "2", "3", ">3"], "1..4"),  # what is above 3?
+        (["1", "2", "under 1"], "0..2"),
+        (["1.5", "2.5", "(1.5,3)"], "1.5,2.5,3"),
+    ],
+)
+def test_an_end_that_is_not_included_invents_no_grade(words, order):
+    said = rf"do not show which grades '{re.escape(words[-1])}' stands for: .* --order {order}$"
+    with pytest.raises(ValueError, match=said):
+        classes_of(words)
+    classes = read_order(order)
+    assert all(Grades(classes).interval(word) for word in words)
+
+
+def test_an_end_that_is_not_included_may_be_a_grade_of_other_labels():
+    assert classes_of(["1", "2", "3-4", ">1", "<3"]).tolist() == [1, 2, 3, 4]
+
+
+def test_age_groups_are_proposed_as_an_order():
+    with pytest.raises(
+        ValueError, match=r"is a range, .* give --order '<18,18-24,25\+'; otherwise"
+    ):
+        classes_of(["25+", "18–24", "<18"])
+    with pytest.raises(ValueError, match=r"--order .* of \['18-24', '25\+', 'unknown'\]"):
+        classes_of(["25+", "18-24", "unknown"])
 
 
 def test_brackets_are_not_taken_for_ranges_of_unknown_grades():

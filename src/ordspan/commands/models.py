@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from ordspan.core.labels import shown
 from ordspan.files.batch import FileError
 from ordspan.files.grades import Grades
 from ordspan.files.opening import FileOptions, format_of
@@ -78,12 +77,5 @@ def options_for(
 class KnownGrades(Grades):
     """Ranks of labels for a model that is trained: its grades are what they are."""
 
-    def rank(self, word: str) -> int:
-        """The rank of one grade."""
-        try:
-            return super().rank(word)
-        except ValueError:
-            raise ValueError(
-                f"grade {word.strip()!r} is not among the model's {shown(self.classes)}; correct "
-                "it, leave such rows out with --on-bad-row skip, or train with it in --order"
-            ) from None
+    owner = "the model's "
+    way_out = "correct it, leave such rows out with --on-bad-row skip, or train with it in --order"

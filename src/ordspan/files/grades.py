@@ -1,29 +1,29 @@
-"""Words of a label column as intervals of ranks: ``4``, ``3-5``, ``>=3``, ``<=2``, ``[3,5]``."""
+"""Words of a label column as intervals of ranks, in the forms that forms.py lists."""
 
 from __future__ import annotations
 
 import csv
+import io
 import re
-from collections.abc import Callable, Iterable
+import shlex
+from collections import defaultdict
+from collections.abc import Callable, Collection, Iterable
+from difflib import SequenceMatcher
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ordspan.core.labels import Ranks, check_classes, shown
+from ordspan.core.labels import N_SHOWN, Ranks, check_classes, shown
 from ordspan.files.batch import Faults, is_number
+from ordspan.files.forms import OPEN, plain_word, readings, tidy
 
 if TYPE_CHECKING:
     import polars as pl
 
-NUMBER = r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?"
-DASHES = "-–"
-FROM_TO = re.compile(rf"\s*({NUMBER})\s*(?:-|–|\.\.)\s*({NUMBER})\s*")
-BRACKETS = re.compile(r"\s*\[(.*),(.*)\]\s*")
-AT_LEAST = re.compile(r"\s*>=\s*(.+)|\s*(.+?)\s*\+\s*")
-AT_MOST = re.compile(r"\s*<=\s*(.+)")
-OPEN = ("", "NA", "NaN", "nan", "null", "None", "inf", "-inf", "+inf")
-"""What stands in a lower or upper column where that end is open."""
+ALIKE = 0.6
+"""How much of two words must agree for one to be proposed in place of the other."""
 
 
 class LabelColumns(NamedTuple):
@@ -36,21 +36,6 @@ class LabelColumns(NamedTuple):
     def names(self) -> list[str]:
         """The columns it takes."""
         return [name for name in self if name is not None]
-
-
-def plain_word(value: Any) -> str:
-    """A cell as text, whole numbers without their point.
-
-    >>> plain_word(3.0), plain_word(" mid "), plain_word("3.0")
-    ('3', 'mid', '3')
-    """
-    text = "" if value is None else str(value).strip()
-    if re.fullmatch(r"[-+]?[0-9]+", text):
-        return str(int(text)) if len(text) < 4000 else text
-    if not is_number(text):
-        return text
-    number = float(text)
-    return str(int(number)) if number.is_integer() else repr(number) if number == number else ""
 
 
 def read_order(text: str) -> NDArray[Any]:
@@ -74,23 +59,24 @@ def read_order(text: str) -> NDArray[Any]:
 
 
 def classes_of(words: Iterable[str]) -> NDArray[Any]:
-    """Every grade that occurs in labels, sorted; named grades need an order given by the user."""
-    words = {plain_word(word) for word in words} - set(OPEN)
-    found = {end for word in words for end in _ends_named(word)}
-    if words and found.isdisjoint(words):
-        raise ValueError(
-            f"every label is a range, such as {min(words)!r}: if these are the names of grades, "
-            "or if some grade is no end of a range, tell them with --order lowest,...,highest"
-        )
-    numbers = sorted(filter(is_number, found))
-    if found and not numbers:
-        names = [word for word in sorted(found) if not _splits(word, found)]
-        raise ValueError(
-            f"the grades are named, so their order must be told: --order lowest,...,highest of "
-            f"{shown(np.array(names))}"
-        )
+    """Every grade that occurs in labels, sorted; named grades need an order given by the user.
+
+    The ends of a range are grades where they are included. An end that is not included is no
+    evidence for a grade, so it has to occur elsewhere, as does a grade beyond it.
+    """
+    words = {tidy(word) for word in words} - set(OPEN)
+    numbers = set(filter(is_number, words))
+    ranges = {word: ends for word in sorted(words) if (ends := _numeric_ends(word))}
+    names = words - numbers - ranges.keys()
+    if names and not numbers:
+        raise ValueError(_ask_for_names(names, words))
+    if ranges and not numbers:
+        raise ValueError(_ask_for_grades(ranges))
     # a word among numbers is a fault that the reader tells with its line
-    classes = np.sort(_typed(numbers))
+    inside = {ends[kind] for ends in ranges.values() for kind in ends if kind in ("low", "high")}
+    classes = np.sort(_typed([*(numbers | inside)]))
+    for word, ends in ranges.items():
+        _check_excluded(word, ends, classes)
     if classes.size < 2:
         raise ValueError(
             f"the labels show too few grades, {shown(classes)}; name all of them with "
@@ -99,22 +85,82 @@ def classes_of(words: Iterable[str]) -> NDArray[Any]:
     return check_classes(classes)
 
 
-def _splits(word: str, known: set[str]) -> bool:
-    """Whether a word such as low-mid is a range of other known words."""
-    cuts = (i for i, letter in enumerate(word) if letter in DASHES)
-    return any(word[:i].strip() in known and word[i + 1 :].strip() in known for i in cuts)
+def _ask_for_names(names: set[str], words: set[str]) -> str:
+    """Why named grades cannot be ordered, or which of them are one name written twice."""
+    spellings = defaultdict(list)
+    for name in sorted(names):
+        spellings[_folded(name)].append(name)
+    for same in spellings.values():
+        if len(same) > 1:
+            # the one that is capitalised as most of the names are
+            same.sort(key=lambda name: sum(name.istitle() == other.istitle() for other in names))
+            return (
+                f"grade {same[0]!r} is not among {shown(np.array(sorted(names - {same[0]})))}; "
+                f"did you mean {same[-1]!r}? If not, list both in --order lowest,...,highest"
+            )
+    ranges = {w for w in words if any(words.issuperset(e.values()) for e in readings(w))}
+    unless = f"; {min(ranges)!r} is a range of these, unless it is listed too" if ranges else ""
+    return (
+        "the grades are named, so their order must be told: --order lowest,...,highest of "
+        f"{shown(np.array(sorted(words - ranges)))}{unless}"
+    )
 
 
-def _ends_named(word: str) -> list[str]:
-    """The grades that a label names."""
-    text = plain_word(word)
-    if text in OPEN:
-        return []
-    if match := FROM_TO.fullmatch(text) or BRACKETS.fullmatch(text):
-        return [plain_word(end) for end in match.groups() if end.strip()]
-    if match := AT_LEAST.fullmatch(text) or AT_MOST.fullmatch(text):
-        return [plain_word(next(end for end in match.groups() if end))]
-    return [text]
+def _ask_for_grades(ranges: dict[str, dict[str, str]]) -> str:
+    """Why ranges alone do not show the grades, and the order that may be meant."""
+    lowest = {w: float(ends.get("low", ends.get("above", "-inf"))) for w, ends in ranges.items()}
+    return (
+        f"every label is a range, such as {min(ranges)!r}: if these are the names of the grades, "
+        f"give {_as_option(sorted(ranges, key=lowest.__getitem__))}; otherwise list every grade, "
+        "--order lowest,...,highest"
+    )
+
+
+def _check_excluded(word: str, ends: dict[str, str], classes: NDArray[Any]) -> None:
+    """Refuse an end that is not included where no label shows the grades on both sides of it."""
+    for kind, step in (("above", 1), ("below", -1)):
+        if kind not in ends:
+            continue
+        end = _typed([ends[kind]]).tolist()[0]
+        beyond = (classes - end) * step > 0
+        if end not in classes or not beyond.any():
+            wanted = {*classes.tolist(), end, end if beyond.any() else end + step}
+            raise ValueError(
+                f"the labels alone do not show which grades {word!r} stands for: list every "
+                f"grade, such as {_as_option(sorted(wanted))}"
+            )
+
+
+def _as_option(grades: Collection[Any]) -> str:
+    """Grades as the option that gives their order.
+
+    >>> _as_option([1, 2, 3]), _as_option(["<18", "18-24", "25+"])
+    ('--order 1..3', "--order '<18,18-24,25+'")
+    """
+    values = list(grades)
+    if len(values) > 2 and all(not isinstance(a, str) and b - a == 1 for a, b in pairwise(values)):
+        return f"--order {plain_word(values[0])}..{plain_word(values[-1])}"
+    line = io.StringIO()
+    csv.writer(line, lineterminator="").writerow(map(plain_word, values[:N_SHOWN]))
+    return f"--order {shlex.quote(line.getvalue())}{' ...' if len(values) > N_SHOWN else ''}"
+
+
+def _numeric_ends(text: str) -> dict[str, str] | None:
+    """The ends of a label that is a range of numbers."""
+    found = () if is_number(text) else readings(text)
+    return next((ends for ends in found if ends and all(map(is_number, ends.values()))), None)
+
+
+def _folded(word: str) -> str:
+    """What is left of a word without capitals and spaces."""
+    return "".join(word.casefold().split())
+
+
+def _likeness(a: str, b: str) -> float:
+    """How much of two words agrees, 1 if all does; 0 where it is not worth a proposal."""
+    matcher = SequenceMatcher(None, _folded(a), _folded(b))
+    ratio = matcher.ratio() if matcher.real_quick_ratio() >= ALIKE else 0.0
+    return ratio if ratio >= ALIKE else 0.0
 
 
 def _typed(words: list[str]) -> NDArray[Any]:
@@ -131,55 +177,111 @@ class Grades:
     """Turns label columns into ranks 1..K; every different word is read once.
 
     >>> grades = Grades(np.array([1, 2, 3, 4, 5]))
-    >>> [grades.interval(word) for word in ("4", "3-5", ">=3", "<=2", "[3,5]", "4+")]
-    [(4, 4), (3, 5), (3, 5), (1, 2), (3, 5), (4, 5)]
+    >>> [grades.interval(word) for word in ("4", "3-5", ">=3", "under 3", "(3,5]", "4 or more")]
+    [(4, 4), (3, 5), (3, 5), (1, 2), (4, 5), (4, 5)]
     """
+
+    owner = ""
+    way_out = "add it to the order, or write a range as 3-5, >=3, <=2 or [3,5]"
 
     def __init__(self, classes: NDArray[Any]) -> None:
         self.classes = classes
-        self._ranks = {plain_word(c): rank for rank, c in enumerate(classes.tolist(), start=1)}
+        names = [plain_word(c) for c in classes.tolist()]
+        ranks = dict(zip(names, range(1, len(names) + 1), strict=True))
+        self._ranks = {tidy(name): rank for name, rank in ranks.items()} | ranks
+        numbers = [float(name) for name in names if is_number(name)]
+        in_order = len(numbers) == len(names) and numbers == sorted(numbers)
+        self._numbers = numbers if in_order else None
 
     def rank(self, word: str) -> int:
         """The rank of one grade."""
-        rank = self._ranks.get(plain_word(word))
+        rank = self._find(word)
         if rank is None:
-            raise ValueError(
-                f"grade {word.strip()!r} is not among {shown(self.classes)}; add it to the order, "
-                "or write a range as 3-5, >=3, <=2 or [3,5]"
-            )
+            raise self._unknown(word)
         return rank
+
+    def _find(self, word: str) -> int | None:
+        return self._ranks.get(plain_word(word), self._ranks.get(tidy(word)))
+
+    def _unknown(self, word: str) -> ValueError:
+        likeness, grade = self._nearest(word)
+        meant = f"did you mean {grade!r}? If not, " if likeness else ""
+        return ValueError(
+            f"grade {word.strip()!r} is not among {self.owner}{shown(self.classes)}; "
+            f"{meant}{self.way_out}"
+        )
+
+    def _nearest(self, word: str) -> tuple[float, str]:
+        """How alike a word and the named grade nearest to it are, from 0 to 1, and that grade."""
+        names = [] if self._numbers else map(str, self.classes.tolist())
+        return max(((_likeness(word, name), name) for name in names), default=(0.0, ""))
 
     def interval(self, word: str) -> tuple[int, int]:
         """Lowest and highest rank of a label."""
-        text = plain_word(word)
-        if text in self._ranks:
-            return self._ranks[text], self._ranks[text]
+        rank = self._find(word)
+        if rank is not None:
+            return rank, rank
+        text = tidy(word)
         if text in OPEN:
             raise ValueError("the label is empty")
-        ends = self._ends(text)
-        if ends[0] > ends[1]:
-            raise ValueError(f"the lower end of {text!r} is above its upper end")
-        return ends
+        found, failed = set(), [(self._plausibility([text]), self._unknown(word))]
+        for ends in readings(text, self._ranks):
+            try:
+                found.add(self._span(text, ends))
+            except ValueError as error:
+                failed.append((self._plausibility(ends.values()), error))
+        if not found:
+            raise max(failed, key=lambda failure: failure[0])[1]
+        if len(found) > 1:
+            spans = (self.classes[np.array(span) - 1].tolist() for span in sorted(found))
+            ranges = " or ".join(f"[{low},{high}]" for low, high in spans)
+            raise ValueError(f"{text!r} may mean {ranges}; write one of these")
+        return found.pop()
 
-    def _ends(self, text: str) -> tuple[int, int]:
-        if match := FROM_TO.fullmatch(text):
-            return self.rank(match[1]), self.rank(match[2])
-        if match := BRACKETS.fullmatch(text):
-            return self.end(match[1], 1), self.end(match[2], len(self.classes))
-        if match := AT_LEAST.fullmatch(text):
-            return self.rank(match[1] or match[2]), len(self.classes)
-        if match := AT_MOST.fullmatch(text):
-            return 1, self.rank(match[1])
-        for cut in (i for i, letter in enumerate(text) if letter in DASHES):
-            low, high = plain_word(text[:cut]), plain_word(text[cut + 1 :])
-            if low in self._ranks and high in self._ranks:
-                return self._ranks[low], self._ranks[high]
-        rank = self.rank(text)
-        return rank, rank
+    def _plausibility(self, words: Iterable[str]) -> float:
+        """How well the least known of some words can be taken for a grade, from 0 to 1."""
+        known = (
+            w in self._ranks or (self._numbers is not None and is_number(w)) or self._nearest(w)[0]
+            for w in words
+        )
+        return float(min(known))
+
+    def _span(self, text: str, ends: dict[str, str]) -> tuple[int, int]:
+        """Lowest and highest rank between two ends."""
+        ranks = {kind: self._last_inside(kind, word) for kind, word in ends.items()}
+        lower = ranks.get("low", ranks.get("above", 1))
+        upper = ranks.get("high", ranks.get("below", len(self.classes)))
+        if lower > upper and ends.keys() == {"low", "high"}:
+            raise ValueError(f"the lower end of {text!r} is above its upper end; swap them?")
+        if lower > upper:
+            raise ValueError(
+                f"no grade of {shown(self.classes)} lies inside {text!r}; [ and ] include the ends"
+            )
+        return lower, upper
+
+    def _last_inside(self, kind: str, word: str) -> int:
+        """The rank of the grade at one end of a range, the last that is included."""
+        if kind in ("low", "high"):
+            return self.rank(word)
+        above, grade = kind == "above", self._find(word)
+        if grade is not None:
+            rank = grade + 1 if above else grade - 1
+        elif self._numbers is not None and is_number(word):
+            rank = int(np.searchsorted(self._numbers, float(word))) + above
+        else:
+            raise self._unknown(word)
+        if not 1 <= rank <= len(self.classes):
+            hint = f"write {'>=' if above else '<='}{word} if it is included"
+            raise ValueError(
+                f"no grade is {kind} {word!r} among {self.owner}{shown(self.classes)}; "
+                f"{self.way_out if grade is None else hint}"
+            )
+        return rank
 
     def end(self, word: str, open_end: int) -> int:
         """The rank of a cell that holds one end; an empty cell is an open end."""
-        return open_end if plain_word(word) in OPEN else self.rank(word)
+        is_open = self._find(word) is None and plain_word(word) in OPEN
+        return open_end if is_open else self.rank(word)
 
     def read(self, table: pl.DataFrame, columns: LabelColumns) -> tuple[Ranks, Ranks, Faults]:
         """Lower and upper ranks of every row, and the faults of the rows that have none."""
