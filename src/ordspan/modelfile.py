@@ -25,7 +25,7 @@ from ordspan.files.grades import LabelColumns
 from ordspan.files.opening import FileOptions
 from ordspan.tabular import TabularModel, make_learner
 
-FORMAT_VERSION = 2
+FORMAT_VERSION = 3
 DIGEST_SIZE = hashlib.sha256().digest_size
 
 
@@ -106,13 +106,13 @@ def _described_table(model: TabularModel) -> dict[str, Any]:
     """What a model file says of a model of tables, besides the numbers it learned."""
     return {
         "format": FORMAT_VERSION,
-        "estimator": "OrdinalPA",
+        "estimator": model.kind,
         "parameters": {k: _plain(k, v) for k, v in model.parameters.items()},
         "classes": _plain("classes_", model.classes_),
         "n_features": model.recipe.n_features,
         "feature_names": None,
         "n_iter": model.parameters["max_iter"],
-        "fitted": {},
+        "fitted": model.fitted,
         "table": {
             "recipe": model.recipe.to_json(),
             "labels": model.columns._asdict(),
@@ -130,7 +130,8 @@ def _table_model(header: dict[str, Any], tensors: dict[str, NDArray[Any]]) -> Ta
     scale.state[...] = tensors["scale"]
     parameters = {k: _unplain(v) for k, v in header["parameters"].items()}
     classes = _unplain(header["classes"])
-    learner = make_learner(parameters, recipe.n_features, classes.size)
+    kind = header["estimator"]
+    learner = make_learner(kind, parameters, recipe.n_features, classes.size)
     learner.take_over(tensors["memory"])
     return TabularModel(
         learner,
@@ -141,6 +142,8 @@ def _table_model(header: dict[str, Any], tensors: dict[str, NDArray[Any]]) -> Ta
         LabelColumns(**table["labels"]),
         FileOptions(**table["options"]),
         table["training"],
+        kind,
+        header["fitted"],
     )
 
 

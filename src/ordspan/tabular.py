@@ -2,33 +2,75 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ordspan.core.labels import encode_interval
+from ordspan.core.losses import distance
 from ordspan.files.batch import BadRows, Batch, Faults, FileError
-from ordspan.files.features import Recipe, Scale, prepared, unusable_rows
-from ordspan.files.grades import LabelColumns
+from ordspan.files.features import Recipe, Scale, Unseen, prepared, unusable_rows
+from ordspan.files.grades import Grades, LabelColumns
 from ordspan.files.opening import FileOptions
-from ordspan.learners import Learner, LinearLearner
-from ordspan.learners.checks import RowError
+from ordspan.learners import KernelLearner, Learner, LinearLearner
+from ordspan.learners.checks import DEFAULT_C, RowError
 
 if TYPE_CHECKING:
     import polars as pl
 
-    from ordspan.estimators import OrdinalPA
+PA, KERNEL, SVM = "pa", "kernel", "svm"
+DEFAULT_BUDGET = 500
+ESTIMATORS = {PA: "OrdinalPA", KERNEL: "KernelOrdinalPA", SVM: "OrdinalSVM"}
+"""The learners of the command line, and the estimators that they belong to."""
+DEFAULTS: dict[str, dict[str, Any]] = {
+    PA: {"variant": "PA-I", "C": DEFAULT_C, "average": True, "balanced": True},
+    KERNEL: {
+        "variant": "PA-I",
+        "C": 1.0,
+        "average": True,
+        "kernel": "rbf",
+        "gamma": "distance",
+        "degree": 3.0,
+        "coef0": 0.0,
+        "budget": DEFAULT_BUDGET,
+        "budget_strategy": "nearest",
+    },
+    SVM: {"C": 0.1, "loss": "squared_hinge", "tol": 1e-3, "max_iter": 1000},
+}
+"""Parameters of each learner, as those of its estimator; a kernel has a budget."""
 
-OF_LEARNER = ("variant", "C", "average", "balanced")
-"""Parameters of `OrdinalPA` that its learner has too."""
+
+def learner_parameters(learner: str, given: Mapping[str, Any]) -> dict[str, Any]:
+    """The parameters of a learner, those that are given instead of the defaults.
+
+    >>> learner_parameters("svm", {"C": 2.0})["C"]
+    2.0
+    """
+    if learner not in DEFAULTS:
+        raise ValueError(f"unknown learner {learner!r}; choose from {', '.join(DEFAULTS)}")
+    defaults = DEFAULTS[learner]
+    for name in given:
+        if name not in defaults:
+            raise ValueError(
+                f"the learner {learner} has no parameter {name}; it has {', '.join(defaults)}"
+            )
+    return defaults | dict(given)
 
 
-def make_learner(parameters: dict[str, Any], n_features: int, n_classes: int) -> Learner:
-    """The learner of an `OrdinalPA`; scikit-learn is not needed to train one from files."""
-    own = {name: parameters[name] for name in OF_LEARNER}
-    return LinearLearner(n_features, n_classes, **own)
+def make_learner(
+    estimator: str, parameters: Mapping[str, Any], n_features: int, n_classes: int
+) -> Learner:
+    """The learner of an estimator; scikit-learn is not needed to train one from files."""
+    if estimator == ESTIMATORS[SVM]:
+        return LinearLearner(n_features, n_classes, "PA")
+    own = {
+        name: parameters[name] for name in DEFAULTS[PA if estimator == ESTIMATORS[PA] else KERNEL]
+    }
+    kind = LinearLearner if estimator == ESTIMATORS[PA] else KernelLearner
+    return kind(n_features, n_classes, **own)
 
 
 class TabularModel:
@@ -44,17 +86,21 @@ class TabularModel:
     classes : array
         The grades from lowest to highest.
     parameters : dict
-        Those of the `OrdinalPA` that the learner belongs to.
+        Those of the estimator that the learner belongs to.
     recipe : Recipe
         Which columns make the features, and how.
     scale : Scale
-        Running mean and spread of the features, where they are standardised.
+        Mean and spread of the numbers.
     columns : LabelColumns
         Where the labels stood.
     options : FileOptions
         How the files were opened.
     training : dict
         How it was trained, in plain values.
+    kind : str
+        The estimator that the learner belongs to.
+    fitted : dict, optional
+        What the estimator found besides, such as a duality gap.
 
     Examples
     --------
@@ -81,6 +127,8 @@ class TabularModel:
         columns: LabelColumns,
         options: FileOptions,
         training: dict[str, Any],
+        kind: str = ESTIMATORS[PA],
+        fitted: Mapping[str, float] | None = None,
     ) -> None:
         self.learner = learner
         self.classes_ = classes
@@ -90,18 +138,24 @@ class TabularModel:
         self.columns = columns
         self.options = options
         self.training = training
+        self.kind = kind
+        self.fitted = dict(fitted or {})
+        self.unseen = Unseen()  # words that were not known in predictions
 
     def __repr__(self) -> str:
-        columns = [*self.recipe.numbers, *self.recipe.words][:4]
+        columns = list(self.recipe.columns[:4])
         return f"TabularModel({self.estimator!r}, {self.recipe.n_features} features: {columns}...)"
 
     @cached_property
-    def estimator(self) -> OrdinalPA:
+    def estimator(self) -> Any:
         """The ranker as an estimator of scikit-learn, on prepared features."""
-        from ordspan.estimators import OrdinalPA
+        from ordspan import estimators
 
-        passes = self.parameters["max_iter"]
-        return OrdinalPA(**self.parameters).from_learner(self.learner, self.classes_, n_iter=passes)
+        estimator = getattr(estimators, self.kind)(**self.parameters)
+        passes = self.training.get("sweeps") or self.parameters["max_iter"]
+        return estimator.from_learner(
+            self.learner, self.classes_, n_iter=passes, fitted=self.fitted
+        )
 
     def centre_and_factor(self) -> tuple[NDArray[np.float64], NDArray[np.float64]] | None:
         """Every number becomes (value - centre) * factor; None where they stay as they are.
@@ -127,9 +181,9 @@ class TabularModel:
         Returns
         -------
         array or CSR matrix of shape (n, d)
-            Standardised numbers and hashed words.
+            Standardised numbers and words.
         """
-        return prepared(self.recipe, self.scale if self.recipe.standardise else None, batch)
+        return prepared(self.recipe, self.scale, batch, unseen=self.unseen)
 
     def latent(self, table: Any) -> NDArray[np.float64]:
         """Score of every row of a table, on the scale of the thresholds.
@@ -161,6 +215,67 @@ class TabularModel:
         """
         return self.estimator.predict(self._features(table))
 
+    def partial_fit(self, table: Any, y: Any = None) -> Self:
+        """Go on learning from the rows of a table, once and in their order.
+
+        Columns, grades and scaling stay as they are; a row that does not fit in is refused, and
+        the model stays as it was.
+
+        Parameters
+        ----------
+        table : pandas, polars or pyarrow table, or CSR matrix
+            Rows with the columns the model was trained on (svmlight: a matrix of its features).
+        y : array-like of shape (n,) or (n, 2), optional
+            Labels; left out, the label columns of the table, in every form that files take.
+
+        Returns
+        -------
+        TabularModel
+            The model itself.
+        """
+        if self.kind == ESTIMATORS[SVM]:
+            raise ValueError("an OrdinalSVM is fitted at once and cannot go on; train it anew")
+        X = self._features(table)
+        self.learner.learn_many(X, *self._ends(table, y))
+        self.training["rows"] += X.shape[0]
+        return self
+
+    def score(self, table: Any, y: Any = None) -> float:
+        """Minus the mean distance in ranks from the prediction to the label or its range.
+
+        Parameters
+        ----------
+        table : pandas, polars or pyarrow table, or CSR matrix
+            Rows with the columns the model was trained on (svmlight: a matrix of its features).
+        y : array-like of shape (n,) or (n, 2), optional
+            Labels; left out, the label columns of the table, in every form that files take.
+
+        Returns
+        -------
+        float
+            0 is perfect; larger is better.
+        """
+        ranks = self.learner.predict_many(self._features(table))
+        return -float(distance(ranks, *self._ends(table, y)).mean())
+
+    def _ends(self, table: Any, y: Any) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Lower and upper ranks of labels."""
+        if y is not None:
+            from ordspan.estimators.targets import read_labels
+
+            labels = read_labels(y)
+            return encode_interval(labels.lower, labels.upper, self.classes_)
+        if self.recipe.n_sparse:
+            raise ValueError("a matrix has no labels in it; give them as y")
+        from ordspan.files.tables import words_of
+
+        frame = words_of(_frame(table, self.columns.names()), self.columns.names())
+        lower, upper, faults = Grades(self.classes_).read(frame, self.columns)
+        if faults:
+            row = min(faults)
+            raise ValueError(f"the table, row {row}: {faults[row]}")
+        return lower, upper
+
     def _features(self, table: Any) -> Any:
         """Features of a pandas, polars or pyarrow table, or of an svmlight matrix."""
         batch, faults = as_batch(table, self.recipe)
@@ -182,17 +297,17 @@ def as_batch(table: Any, recipe: Recipe) -> tuple[Batch, Faults]:
         return Batch(matrix, None, rows, rows, "the matrix", "row"), {}
     from ordspan.files.tables import matrix_of, words_of
 
-    frame, faults = _frame(table, recipe), Faults()
-    X, words = matrix_of(frame, recipe.numbers, faults), words_of(frame, recipe.words)
+    frame, faults = _frame(table, recipe.columns), Faults()
+    X = matrix_of(frame, recipe.numbers, faults, dict(recipe.dressed))
     rows = np.arange(frame.height)
-    return Batch(X, words, rows, rows, "the table", "row"), faults
+    return Batch(X, words_of(frame, recipe.texts), rows, rows, "the table", "row"), faults
 
 
-def _frame(table: Any, recipe: Recipe) -> pl.DataFrame:
-    """The columns of a model in a pandas, polars or pyarrow table."""
+def _frame(table: Any, columns: Sequence[str]) -> pl.DataFrame:
+    """Some columns of a pandas, polars or pyarrow table."""
     import polars as pl
 
-    names = [*recipe.numbers, *recipe.words]
+    names = list(columns)
     if not hasattr(table, "columns") or not hasattr(table, "shape"):
         raise TypeError(
             f"a {type(table).__name__} has no named columns; give a pandas, polars or pyarrow "

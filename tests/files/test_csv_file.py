@@ -115,9 +115,17 @@ def test_missing_cells_and_words_for_them_are_no_numbers(tmp_path):
     rows = "".join(f"{cell},1\n" for cell in cells)
     (tmp_path / "a.csv").write_text("a,g\n" + rows)
     batches = stream(tmp_path / "a.csv", label="g", order=[1, 2], on_bad_row="skip")
-    found = np.concatenate([batch.X.ravel() for batch in batches])
-    assert found.tolist() == [1.5, 2.0, 3.0, 4.0, 1000.0]
-    assert batches.skipped == 3
+    found = np.concatenate([batch.X for batch in batches])
+    known = [1.5, 2.0, 3.0, 4.0, 1000.0]
+    mean = np.mean(known)
+    np.testing.assert_allclose(found[:, 0], [1.5, 2.0, mean, mean, 3.0, 4.0, 1000.0, mean])
+    assert found[:, 1].tolist() == [0, 0, 1, 1, 0, 0, 0, 1]
+    assert batches.feature_names == ["a", "a is missing"]
+    refusing = stream(
+        tmp_path / "a.csv", label="g", order=[1, 2], on_bad_row="skip", missing="error"
+    )
+    assert np.concatenate([batch.X.ravel() for batch in refusing]).tolist() == known
+    assert refusing.skipped == 3
 
 
 def test_a_header_may_span_lines_and_a_word_may_be_na(tmp_path):
@@ -136,7 +144,7 @@ def test_an_excel_sheet_is_read_like_a_csv_file(tmp_path):
     book.save(tmp_path / "a.xlsx")
     batches = stream(tmp_path / "a.xlsx", label="grade", order=[1, 2, 3], on_bad_row="skip")
     (batch,) = batches
-    assert batch.X.toarray()[:, 0].tolist() == [1.5, 2.0]
+    assert batch.X[:, 0].tolist() == [1.5, 2.0]
     assert batch.y.tolist() == [[2, 3], [1, 1]]
     assert batches.skipped == 1
     with pytest.raises(ValueError, match=r"a\.xlsx, line 4: column 'size' holds 'x'"):
@@ -198,13 +206,13 @@ def test_kept_numbers_stay_as_they_are_written(tmp_path, monkeypatch, size):
 @pytest.mark.parametrize("size", [1, 30, 1 << 20])
 def test_columns_are_judged_by_many_rows_however_they_come(tmp_path, monkeypatch, size):
     monkeypatch.setattr(text, "BLOCK_BYTES", size)
-    (tmp_path / "a.csv").write_text("t,x,g\n5,?,1\n" + "red,2,1\nblue,3,2\n" * 40)
+    (tmp_path / "a.csv").write_text("t,x,g\n5,a,1\n" + "red,2,1\nblue,3,2\n" * 40)
     recipe = stream(tmp_path / "a.csv", label="g", order=[1, 2]).recipe
-    assert (recipe.numbers, recipe.words) == (("x",), ("t",))
-    rows = '{"t": 5, "x": "?"}\n' + '{"t": "red", "x": 2}\n' * 40
+    assert (recipe.numbers, recipe.texts) == (("x",), ("t",))
+    rows = '{"t": 5, "x": "a"}\n' + '{"t": "red", "x": 2}\n' * 40
     (tmp_path / "a.jsonl").write_text(rows)
     recipe = stream(tmp_path / "a.jsonl").recipe
-    assert (recipe.numbers, recipe.words) == (("x",), ("t",))
+    assert (recipe.numbers, recipe.texts) == (("x",), ("t",))
 
 
 def test_wide_rows_with_a_misplaced_quote_cost_one_row_each(tmp_path, monkeypatch):
@@ -224,7 +232,7 @@ def test_wide_rows_with_a_misplaced_quote_cost_one_row_each(tmp_path, monkeypatc
 
 @pytest.mark.parametrize("more", ["", "1,2,3,4\n"])
 def test_a_wrong_letter_is_bad_in_any_column(tmp_path, more):
-    content = b"a,w,g\n1,x,1\n2,\xe9,2\n" + more.encode()
+    content = "a,w,g\n1,é,1\n".encode() + b"2,\xe9,2\n" + more.encode()
     (tmp_path / "a.csv").write_bytes(content)
     wanted = {"label": "g", "order": [1, 2], "features": ["a"]}
     with pytest.raises(ValueError, match="line 3: byte 3 is not UTF-8"):

@@ -42,8 +42,11 @@ def evaluate(
         Path | None, typer.Option(metavar="PAGE.html", help="Also write a web page with plots.")
     ] = None,
     on_bad_row: o.OnBadRow = "raise",
+    allow_skipped: o.AllowSkipped = 0.2,
     format: o.Format = None,
-    delimiter: o.SameDelimiter = None,
+    delimiter: o.Delimiter = None,
+    decimal: o.Decimal = None,
+    encoding: o.Encoding = None,
     json: o.AsJson = False,
 ) -> None:
     """Measure how well a model grades the rows of files, in bounded memory.
@@ -64,8 +67,10 @@ def evaluate(
         from ordspan.commands.evaluate import evaluate as run
         from ordspan.commands.stopping import stoppable
 
-        separator = None if delimiter is None else o.read_delimiter(delimiter)
-        job = EvaluateJob(files, model, label, lower, upper, group, on_bad_row, format, separator)
+        options = o.file_options(format, delimiter, decimal, encoding)
+        job = EvaluateJob(
+            files, model, label, lower, upper, group, on_bad_row, allow_skipped, options
+        )
         with progress_bar(counted=False) as bar, stoppable():
             summary = run(job, page=html, report=bar_report(bar))
         o.print_json(summary) if json else print_tables(summary)
@@ -101,10 +106,8 @@ def print_tables(summary: dict[str, Any]) -> None:
     without = (summary["ndcg"] or {}).get("queries_without_relevant_rows")
     if without:
         typer.echo(f"Queries left out of NDCG, without a row above the lowest grade: {without:,}.")
-    if summary["skipped"]:
-        typer.echo(f"Bad rows skipped: {summary['skipped']:,}, such as:")
-        for example in summary["skipped_examples"]:
-            typer.echo(f"  {example}")
+    o.print_skipped(summary)
+    o.print_notes(summary["notes"])
     typer.echo(verdict(summary))
     if "page" in summary:
         typer.echo(f"Written to {summary['page']}; open it in a browser.")

@@ -88,9 +88,8 @@ def checkpoint_words(checkpoint: dict[str, Any] | None) -> str:
         return f" of an unfinished training on Dask: {checkpoint['rounds']} rounds are done"
     return (
         f" of an unfinished training: {checkpoint['rows']:,} rows learned, in pass "
-        f"{checkpoint['pass']} of {checkpoint['passes']}, file {checkpoint['file']} of "
-        f"{checkpoint['files']}, MAE of this pass {checkpoint['mae_of_pass']:.4f}; go on with "
-        "ordspan train --resume"
+        f"{checkpoint['pass']} of {checkpoint['passes']}, MAE of this pass "
+        f"{checkpoint['mae_of_pass']:.4f}; go on with ordspan train --resume"
     )
 
 
@@ -101,8 +100,12 @@ def columns_words(columns: dict[str, Any] | None) -> str:
     if columns["svmlight_features"]:
         return " of svmlight rows"
     parts = [f"{len(columns['numbers']):,} columns of numbers"]
-    if columns["words"]:
-        words = ", ".join(columns["words"])
+    if columns["gaps"]:
+        parts.append(f"marks of missing numbers in {', '.join(columns['gaps'])}")
+    for name, words in columns["words"].items():
+        parts.append(f"{len(words)} words of {name}")
+    if columns["hashed"]:
+        words = ", ".join(columns["hashed"])
         parts.append(f"words of {words} hashed into {2 ** columns['hash_bits']:,}")
     return f": {', '.join(parts)}"
 
@@ -113,14 +116,20 @@ def training_pairs(told: dict[str, Any]) -> list[tuple[str, str]]:
     if training is None:
         return []
     mae = ", ".join(f"{value:.4f}" for value in training["mae"])
-    standardised = "yes, by running mean and spread" if told["columns"]["standardised"] else "no"
-    return [
+    standardised = "yes, by mean and spread" if told["columns"]["standardised"] else "no"
+    left_out = ", ".join(f"{name} ({why})" for name, why in training["left_out"].items())
+    constant = training["constant"]
+    pairs = [
         ("trained from", ", ".join(training["settings"]["files"])),
+        ("going on from", training.get("from") or ""),
         ("label", ", ".join(told["columns"]["label"])),
         ("rows learned", f"{training['rows']:,} ({training['skipped']:,} bad rows skipped)"),
         ("MAE of each pass", mae and f"{mae} (each row predicted before it was learned)"),
+        ("best constant", constant and f"{constant['mae']:.4f} (always {constant['grade']})"),
+        ("columns left out", left_out),
         ("standardised", standardised),
     ]
+    return [(name, value) for name, value in pairs if value]
 
 
 def new_table(title: str = "", **more: Any) -> Any:

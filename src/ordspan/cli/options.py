@@ -13,6 +13,10 @@ if TYPE_CHECKING:
     from ordspan.files.opening import FileOptions
 
 
+FEW = 0.01
+"""Where a larger share of the rows was skipped, that is told."""
+
+
 def one_of(*words: str, help: str) -> Any:
     """An option that takes one of some words; another one is wrong usage."""
 
@@ -63,10 +67,23 @@ Format = Annotated[
         help="csv, jsonl, parquet, arrow, xlsx or svmlight; left out, the name's ending decides.",
     ),
 ]
-Delimiter = Annotated[str, typer.Option(help="What separates the fields of a CSV file.")]
-SameDelimiter = Annotated[
+Delimiter = Annotated[
     str | None,
-    typer.Option(help="What separates the fields of a CSV file; left out, as in training."),
+    typer.Option(help="What separates the fields of a CSV file; left out, a look at it decides."),
+]
+Decimal = Annotated[
+    str | None,
+    one_of(".", ",", help="Decimal sign, . or , in texts; left out, a look at the file decides."),
+]
+Encoding = Annotated[
+    str | None,
+    typer.Option(help="Of texts, such as utf-8 or cp1252; left out, a look at the file decides."),
+]
+AllowSkipped = Annotated[
+    float,
+    typer.Option(
+        min=0, max=1, help="With --on-bad-row skip: the share of bad rows that may be left out."
+    ),
 ]
 ZeroBased = Annotated[
     bool | None,
@@ -96,12 +113,18 @@ def split_names(given: Sequence[str] | None) -> list[str]:
 
 
 def file_options(
-    format: str | None, delimiter: str, zero_based: bool | None, n_features: int = 0
+    format: str | None,
+    delimiter: str | None,
+    decimal: str | None,
+    encoding: str | None,
+    zero_based: bool | None = None,
+    n_features: int = 0,
 ) -> FileOptions:
     """How to open files, as told on the command line."""
     from ordspan.files.opening import FileOptions
 
-    return FileOptions(format, read_delimiter(delimiter), zero_based, n_features)
+    separator = None if delimiter is None else read_delimiter(delimiter)
+    return FileOptions(format, separator, zero_based, n_features, encoding, decimal)
 
 
 def read_delimiter(text: str) -> str:
@@ -141,6 +164,27 @@ def checked_interval(given: str) -> str:
 def draw(bar: Any, task: Any, told: str, share: float | None) -> None:
     """How far a walk over files has come; without an end where its size is not known."""
     bar.update(task, description=told, completed=share or 0, total=share and 1)
+
+
+def print_notes(notes: Sequence[str], *, err: bool = False) -> None:
+    """What a user may not expect, a line each."""
+    for note in notes:
+        typer.echo(f"Note: {note}.", err=err)
+
+
+def print_skipped(summary: dict[str, Any]) -> None:
+    """How many bad rows were left out, the share where it is more than a few, and some of them."""
+    skipped = summary["skipped"]
+    if not skipped:
+        return
+    share = skipped / (skipped + summary["rows"])
+    told = f" of {skipped + summary['rows']:,} ({share:.1%})" if share > FEW else ""
+    typer.secho(
+        f"{skipped:,}{told} bad rows were skipped, such as:",
+        fg=typer.colors.YELLOW if share > FEW else None,
+    )
+    for example in summary["skipped_examples"]:
+        typer.echo(f"  {example}")
 
 
 def print_json(summary: dict[str, Any]) -> None:

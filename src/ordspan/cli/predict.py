@@ -41,17 +41,26 @@ def predict(
         bool,
         typer.Option("--where", help="Also write file and line (row of Parquet) of every row."),
     ] = False,
-    on_bad_row: o.OnBadRow = "raise",
+    on_bad_row: Annotated[
+        str,
+        o.one_of(
+            "empty",
+            "raise",
+            help="empty: bad rows get no grade, but the reason; raise: end with a message.",
+        ),
+    ] = "empty",
     format: o.Format = None,
-    delimiter: o.SameDelimiter = None,
+    delimiter: o.Delimiter = None,
+    decimal: o.Decimal = None,
+    encoding: o.Encoding = None,
     json: o.AsJson = False,
 ) -> None:
     """Predict the grade of every row, in order and in bounded memory.
 
     Written are the kept columns and then prediction (the grade), rank (1 is the lowest), score
     (the latent score) and margin (its distance to the nearest threshold: how sure the grade is).
-    The columns of the model are found by name; others do no harm. With --on-bad-row skip the bad
-    rows are missing from the output: relate it to the files by --keep id or --where.
+    The columns of the model are found by name; others do no harm. There is one row for every row
+    that was read: one that cannot be predicted is empty, and the column reason says why.
     """
     if json and out == STDOUT:
         raise typer.BadParameter("--json writes to standard output, so give --out a file")
@@ -66,8 +75,7 @@ def predict(
             o.split_names(keep),
             where,
             on_bad_row,
-            format,
-            None if delimiter is None else o.read_delimiter(delimiter),
+            o.file_options(format, delimiter, decimal, encoding),
         )
         bar = progress_bar(counted=False)
         if out == STDOUT and sys.stdout.isatty():
@@ -92,11 +100,13 @@ def bar_report(bar: Any) -> Report:
 
 
 def print_summary(summary: dict[str, Any]) -> None:
-    """What was left out and what was written, on standard error."""
-    if summary["skipped"]:
-        typer.echo(f"{summary['skipped']} bad rows were skipped, such as:", err=True)
-        for example in summary["skipped_examples"]:
+    """What could not be predicted and what was written, on standard error."""
+    if summary["empty"]:
+        told = f"{summary['empty']:,} of {summary['rows']:,} rows could not be predicted"
+        typer.echo(f"{told}; the column reason says why, such as:", err=True)
+        for example in summary["empty_examples"]:
             typer.echo(f"  {example}", err=True)
+    o.print_notes(summary["notes"], err=True)
     if summary["out"] != STDOUT:
         told = f"{summary['rows']:,} rows in {summary['seconds']:.1f} s"
         typer.echo(f"{told}, written to {summary['out']}.", err=True)

@@ -14,8 +14,17 @@ if TYPE_CHECKING:
     from ordspan.commands.train import Report
 
 
+OF_MODEL = (
+    *("order", "features", "text", "hash_columns", "hash_bits", "standardise", "missing"),
+    *("learner", "variant", "c", "average", "balanced", "kernel", "gamma", "degree", "coef0"),
+    *("budget", "loss", "tol", "zero_based", "n_features"),
+)
+"""Options that a finished model decides, so that they cannot be given with --from."""
+
+
 @app.command(epilog="Example: ordspan train ratings.csv --label grade --model ratings.ordspan")
 def train(
+    context: typer.Context,
     files: o.Files,
     model: Annotated[Path, typer.Option(help="Where to write the model.")],
     label: o.Label = None,
@@ -24,47 +33,132 @@ def train(
     order: Annotated[
         str | None,
         typer.Option(
-            help="All grades from lowest to highest: low,mid,high or 0..4. Left out, numeric "
-            "grades are found by one more pass over the label column."
+            help="All grades from lowest to highest: low,mid,high or 0..4. Left out, they are "
+            "numbers, which are found in the label column, or an ordered type of Parquet tells."
         ),
     ] = None,
+    start: Annotated[
+        Path | None,
+        typer.Option(
+            "--from",
+            metavar="MODEL",
+            help="Go on learning from a finished model: same columns, grades and scaling.",
+        ),
+    ] = None,
+    overwrite: Annotated[
+        bool, typer.Option("--overwrite", help="Replace a model that is there already.")
+    ] = False,
+    hold_out: Annotated[
+        float,
+        typer.Option(
+            min=0, max=0.9, help="Share of the rows to keep from learning and evaluate at the end."
+        ),
+    ] = 0.0,
     features: Annotated[
         list[str] | None,
         typer.Option(
             help="Columns to learn from, comma separated (quote a name with a comma); left out, "
-            "all others."
+            "all others but ids and empty ones."
         ),
     ] = None,
-    drop: Annotated[
-        list[str] | None, typer.Option(help="Columns to leave out, such as id.")
-    ] = None,
+    drop: Annotated[list[str] | None, typer.Option(help="Columns to leave out.")] = None,
     text: Annotated[
         list[str] | None,
         typer.Option(help="Columns to take as words though they look like numbers."),
+    ] = None,
+    hash_columns: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--hash", help="Columns of words to hash; left out, those with very many words."
+        ),
     ] = None,
     hash_bits: Annotated[
         int, typer.Option(min=1, max=24, help="Words are hashed into 2^this many features.")
     ] = 12,
     standardise: Annotated[
-        bool, typer.Option(help="Centre and scale numbers by running mean and spread.")
+        bool, typer.Option(help="Centre and scale numbers by mean and spread.")
     ] = True,
-    variant: Annotated[str, o.one_of("PA", "PA-I", "PA-II", help="PA, PA-I or PA-II.")] = "PA-I",
-    c: Annotated[float, typer.Option("--C", "-C", help="Aggressiveness of PA-I and PA-II.")] = 0.1,
-    average: Annotated[
-        bool, typer.Option(help="Predict with the average of all iterates, or with the last.")
-    ] = True,
-    balanced: Annotated[
-        bool,
-        typer.Option(
-            help="Let thresholds move as far as scores do, or as the paper has it, which is slow "
-            "to learn from many features."
+    missing: Annotated[
+        str,
+        o.one_of(
+            "mean",
+            "error",
+            help="mean: fill a missing number by its column's mean, and mark it; error: a bad row.",
         ),
-    ] = True,
-    passes: Annotated[int, typer.Option(min=1, help="How often to walk over the files.")] = 1,
+    ] = "mean",
+    learner: Annotated[
+        str,
+        o.one_of(
+            "pa",
+            "kernel",
+            "svm",
+            help="pa: linear, any size; kernel: curved, on a budget of support vectors; svm: the "
+            "linear optimum, for rows that fit in memory.",
+        ),
+    ] = "pa",
+    variant: Annotated[
+        str | None,
+        o.one_of(
+            "PA", "PA-I", "PA-II", help="PA, PA-I or PA-II, of pa and kernel; PA-I if left out."
+        ),
+    ] = None,
+    c: Annotated[
+        float | None,
+        typer.Option(
+            "--C", "-C", help="How far a row may move the model; 0.1 if left out, of kernel 1."
+        ),
+    ] = None,
+    average: Annotated[
+        bool | None,
+        typer.Option(
+            "--average/--no-average",
+            help="Predict with the average of all iterates (default) or the last; pa, kernel.",
+            show_default=False,
+        ),
+    ] = None,
+    balanced: Annotated[
+        bool | None,
+        typer.Option(
+            "--balanced/--no-balanced",
+            help="Let thresholds move as far as scores do (default), or as the paper has it, which "
+            "is slow to learn from many features; pa.",
+            show_default=False,
+        ),
+    ] = None,
+    kernel: Annotated[
+        str | None,
+        o.one_of("rbf", "linear", "poly", "sigmoid", help="rbf, linear, poly or sigmoid; kernel."),
+    ] = None,
+    gamma: Annotated[
+        str | None,
+        typer.Option(help="distance (default), scale, auto or a number; kernel."),
+    ] = None,
+    degree: Annotated[float | None, typer.Option(help="Degree of poly, 3; kernel.")] = None,
+    coef0: Annotated[
+        float | None, typer.Option(help="Constant of poly and sigmoid, 0; kernel.")
+    ] = None,
+    budget: Annotated[
+        int | None, typer.Option(min=1, help="Most support vectors, 500; kernel.")
+    ] = None,
+    loss: Annotated[
+        str | None,
+        o.one_of("hinge", "squared_hinge", help="hinge or squared_hinge (default); svm."),
+    ] = None,
+    tol: Annotated[float | None, typer.Option(help="Relative duality gap, 0.001; svm.")] = None,
+    passes: Annotated[
+        int, typer.Option(min=1, help="How often to walk over the files; pa, kernel.")
+    ] = 1,
     shuffle_buffer: Annotated[
-        int, typer.Option(min=0, help="Shuffle rows within windows of this many; 0 keeps order.")
+        int | None,
+        typer.Option(
+            min=0,
+            help="Read parts of the files in random order and shuffle windows of this many rows; 0 "
+            "keeps the order. Left out, rows that come sorted are shuffled.",
+        ),
+    ] = None,
+    seed: Annotated[
+        int, typer.Option(min=0, help="Seed of the shuffling and of what is held out.")
     ] = 0,
-    seed: Annotated[int, typer.Option(min=0, help="Seed of the shuffling.")] = 0,
     checkpoint_every: Annotated[
         str,
         typer.Option(
@@ -73,11 +167,14 @@ def train(
         ),
     ] = "60s",
     resume: Annotated[
-        bool, typer.Option("--resume", help="Go on from the last checkpoint of this model.")
+        bool, typer.Option("--resume", help="Go on from the checkpoint of this model.")
     ] = False,
     on_bad_row: o.OnBadRow = "raise",
+    allow_skipped: o.AllowSkipped = 0.2,
     format: o.Format = None,
-    delimiter: o.Delimiter = ",",
+    delimiter: o.Delimiter = None,
+    decimal: o.Decimal = None,
+    encoding: o.Encoding = None,
     zero_based: o.ZeroBased = None,
     n_features: Annotated[
         int, typer.Option(min=0, help="Features of svmlight rows; 0 finds them in a first pass.")
@@ -95,8 +192,9 @@ def train(
     """Train a ranker from files of any size, in bounded memory.
 
     The label is one column (--label) of grades or ranges, or two (--lower,
-    --upper). Everything else is a feature: numbers are standardised online,
-    words are hashed.
+    --upper). Everything else is a feature: numbers are standardised, each
+    word of a column with few words is a feature, and gaps are filled. A look
+    at the files before learning decides, and what it did is told.
 
     A checkpoint beside the model keeps the work safe: after a kill, Ctrl-C or
     SIGTERM, the same command with --resume goes on and ends with the same
@@ -112,6 +210,21 @@ def train(
         from ordspan.commands.train import train as run
         from ordspan.files.grades import read_order
 
+        refuse_with(context, start is not None, OF_MODEL, "--from, because the model decides it")
+        refuse_with(context, learner == "svm", ("passes",), "--learner svm")
+        given = {
+            "variant": variant,
+            "C": c,
+            "average": average,
+            "balanced": balanced,
+            "kernel": kernel,
+            "gamma": None if gamma is None else read_gamma(gamma),
+            "degree": degree,
+            "coef0": coef0,
+            "budget": budget,
+            "loss": loss,
+            "tol": tol,
+        }
         job = TrainJob(
             files,
             label=label,
@@ -121,28 +234,54 @@ def train(
             features=None if features is None else o.split_names(features),
             drop=o.split_names(drop),
             text=o.split_names(text),
+            hashed=o.split_names(hash_columns),
             hash_bits=hash_bits,
             standardise=standardise,
+            missing=missing,
             on_bad_row=on_bad_row,
-            options=o.file_options(format, delimiter, zero_based, n_features),
-            variant=variant,
-            C=c,
-            average=average,
-            balanced=balanced,
+            options=o.file_options(format, delimiter, decimal, encoding, zero_based, n_features),
+            learner=learner,
+            parameters={name: value for name, value in given.items() if value is not None},
             passes=passes,
             shuffle_buffer=shuffle_buffer,
             seed=seed,
+            hold_out=hold_out,
+            allow_skipped=allow_skipped,
+            start=None if start is None else str(start),
         )
         every = Every(*o.read_interval(checkpoint_every))
+        more: dict[str, Any] = {"resume": resume, "overwrite": overwrite}
         with progress_bar(counted=False) as bar, stoppable() as stop:
             report = bar_report(bar)
             if dask is None:
-                summary = run(job, model, every=every, resume=resume, stop=stop, report=report)
+                summary = run(job, model, every=every, stop=stop, report=report, **more)
             else:
                 from ordspan.commands.train_dask import train_on_dask
 
-                summary = train_on_dask(job, model, dask, resume=resume, stop=stop, report=report)
+                summary = train_on_dask(job, model, dask, stop=stop, report=report, **more)
     o.print_json(summary) if json else print_summary(summary)
+
+
+def refuse_with(context: typer.Context, so: bool, names: tuple[str, ...], what: str) -> None:
+    """Refuse options that would do nothing."""
+    for parameter in context.command.params if so else ():
+        source = context.get_parameter_source(parameter.name or "")
+        if parameter.name in names and source is not None and source.name == "COMMANDLINE":
+            raise ValueError(f"{parameter.opts[0]} cannot be given with {what}")
+
+
+def read_gamma(text: str) -> str | float:
+    """A rule by name, or a number.
+
+    >>> read_gamma("scale"), read_gamma("0.5")
+    ('scale', 0.5)
+    """
+    if text in ("distance", "scale", "auto"):
+        return text
+    try:
+        return float(text)
+    except ValueError:
+        raise ValueError(f"--gamma takes distance, scale, auto or a number, got {text!r}") from None
 
 
 def bar_report(bar: Any) -> Report:
@@ -163,18 +302,26 @@ def bar_report(bar: Any) -> Report:
 
 
 def print_summary(summary: dict[str, Any]) -> None:
-    """What was trained, in a few lines."""
-    mae = ", ".join(f"{value:.4f}" for value in summary["mae"])
+    """What was trained, in a few lines, and whether it is any good."""
+    from ordspan.commands.tally import compared
+
     typer.echo(
         f"{summary['rows']:,} rows in {summary['seconds']:.1f} s "
         f"({summary['rows_per_second']:,} a second), {summary['features']} features, "
         f"{len(summary['classes'])} grades."
     )
-    typer.echo(f"MAE, each row predicted before it was learned: {mae}.")
-    if summary["words"]:
-        typer.echo(f"Taken as words, and hashed: {', '.join(summary['words'])}.")
-    if summary["skipped"]:
-        typer.echo(f"{summary['skipped']} bad rows were skipped, such as:")
-        for example in summary["skipped_examples"]:
-            typer.echo(f"  {example}")
+    o.print_notes(summary["notes"])
+    o.print_skipped(summary)
+    mae = ", ".join(f"{value:.4f}" for value in summary["mae"])
+    if mae:
+        typer.echo(f"MAE, each row predicted before it was learned: {mae}.")
+    held_out, constant = summary["held_out"], summary["constant"]
+    if held_out is not None:
+        best = held_out["best_constant"]["mae"]
+        typer.echo(f"On {held_out['rows']:,} rows that were held out:")
+        typer.echo("  " + compared(held_out["mae"], best["value"], best["grade"]))
+    elif summary["mae"] and constant:
+        typer.echo(compared(summary["mae"][-1], constant["mae"], constant["grade"]))
+    if summary["fitted_mae"] is not None:
+        typer.echo(f"MAE on the rows it was fitted to: {summary['fitted_mae']:.4f}.")
     typer.echo(f"Written to {summary['model']}.")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -14,8 +14,8 @@ from ordspan.clock import Clock
 from ordspan.commands.models import KnownGrades, options_for, read_table_model
 from ordspan.commands.outputs import check_path, room_told
 from ordspan.commands.queries import QueryTally, query_names
-from ordspan.commands.tally import LabelCounts, Tally, compared
-from ordspan.files.batch import GROUP, LABEL, BadRows, Batch, FileError
+from ordspan.commands.tally import Tally, compared
+from ordspan.files.batch import GROUP, LABEL, SKIPPED_SHARE, BadRows, Batch, FileError
 from ordspan.files.grades import LabelColumns
 from ordspan.files.opening import (
     FileOptions,
@@ -51,8 +51,10 @@ class EvaluateJob:
         Column with the query of each row; svmlight rows have their qid.
     on_bad_row : {"raise", "skip"}
         End with a message about the first bad row, or leave bad rows out and count them.
-    format, delimiter : str, optional
-        As in `ordspan.data.stream`; left out, the name's ending decides, then the training.
+    allow_skipped : float
+        Largest share of bad rows, where they are skipped, with which there is a result.
+    options : FileOptions
+        How to open the files; what is not told is found, or as in training.
     """
 
     files: Sequence[str]
@@ -62,8 +64,8 @@ class EvaluateJob:
     upper: str | None = None
     group: str | None = None
     on_bad_row: str = "raise"
-    format: str | None = None
-    delimiter: str | None = None
+    allow_skipped: float = SKIPPED_SHARE
+    options: FileOptions = field(default_factory=FileOptions)
 
 
 class Evaluation:
@@ -74,7 +76,7 @@ class Evaluation:
         self.model = read_table_model(job.model)
         self.files = expand(job.files)
         self.bad = BadRows(job.on_bad_row)
-        options = options_for(self.model, self.files, job.format, job.delimiter)
+        options = options_for(self.model, self.files, job.options)
         self.columns, self.group = self._columns(is_sparse(self.files[0], options))
         self.reader = RowReader(
             self.files,
@@ -110,7 +112,7 @@ class Evaluation:
         if is_sparse(path, options) and not recipe.n_sparse:
             raise FileError(
                 f"{path}: svmlight rows have no named columns, but the model was trained on "
-                f"columns such as {[*recipe.numbers, *recipe.words][0]!r}"
+                f"columns such as {recipe.columns[0]!r}"
             )
         if recipe.n_sparse:
             return reader
@@ -133,6 +135,7 @@ class Evaluation:
                 report(self.tally, self.reader.share(answer.batch))
         if not self.tally.rows:
             raise FileError(f"{self.files[0]}: no usable row; {self.bad.told()}")
+        self.bad.check(self.tally.rows, self.job.allow_skipped)
 
     def _batches(self) -> Iterator[Batch]:
         """Rows of the files; those without a query are bad where queries are asked for."""
@@ -165,7 +168,6 @@ class Evaluation:
     def summary(self) -> dict[str, Any]:
         """All that was found, in plain values."""
         tally, classes = self.tally, self.model.classes_.tolist()
-        measures, constants = tally.measures(), best_constants(tally.labels, classes)
         by_grade = [
             {"grade": grade, **row} for grade, row in zip(classes, tally.by_grade(), strict=True)
         ]
@@ -179,27 +181,14 @@ class Evaluation:
             "range_rows": tally.rows - tally.exact,
             "classes": classes,
             "thresholds": self.model.learner.thresholds.tolist(),
-            **measures,
-            "best_constant": constants,
-            "better_than_constant": measures["mae"] < constants["mae"]["value"],
+            **tally.compared(classes),
             "ndcg": None if self.queries is None else self.queries.summary(),
             "by_grade": by_grade,
             "confusion": tally.confusion.tolist(),
+            "notes": self.model.unseen.told(),
             "skipped": self.bad.count,
             "skipped_examples": list(self.bad.examples),
         }
-
-
-def best_constants(labels: LabelCounts, classes: list[Any]) -> dict[str, Any]:
-    """For every measure, the grade that does best when it is always predicted, and its value."""
-    return {
-        name: found
-        and {
-            "grade": None if found.rank is None else classes[found.rank - 1],
-            "value": found.value,
-        }
-        for name, found in labels.best().items()
-    }
 
 
 def verdict(summary: dict[str, Any]) -> str:

@@ -14,18 +14,22 @@ import ordspan
 from ordspan.atomic import write_atomically
 from ordspan.commands.models import ModelFile, read_model
 from ordspan.commands.outputs import check_path, room_told
+from ordspan.core import scaling as scaling_parts
 from ordspan.tabular import TabularModel
 
 ENDING = ".onnx"
 OPSET, IR_VERSION = 13, 7
+ML, ML_OPSET = "ai.onnx.ml", 2
 """As old as the operators allow, so that runtimes since 2020 (onnxruntime 1.6) load the graph."""
 DTYPES = ("float32", "float64")
 ABOUT = (
     "X holds the features in the order of the property ordspan.features; where "
     "ordspan.standardised is true they are raw, and standardised in the graph. rank is 1 + the "
     "number of thresholds that the score reaches (without thresholds: the class with the highest "
-    "score), prediction is the grade of that rank. All is computed in float64. Unlike ordspan, "
-    "the graph does not refuse NaN."
+    "score), prediction is the grade of that rank. All is computed in float64. A missing number of "
+    "a table is NaN in X, and becomes the mean; words holds the columns of the property "
+    "ordspan.words, as text, a missing word as an empty one; a word that is not listed there adds "
+    "nothing. Unlike ordspan, the graph does not refuse NaN where it is not filled."
 )
 
 Floats = NDArray[np.float64]
@@ -45,8 +49,14 @@ class Exported:
         The grades from lowest to highest.
     features : sequence of str, optional
         Names of the columns of X, where they have names.
-    centre, factor : array of shape (d,), optional
+    centre, factor : array of shape (n_numbers,), optional
         A number becomes (value - centre) * factor; None where they stay as they are.
+    fill : array of shape (n_numbers,), optional
+        What a missing number becomes first; None where NaN stays as it is.
+    gaps : tuple of int
+        Columns of X that have a feature of their own for a missing number.
+    words : tuple of (str, tuple of str)
+        Columns of the input ``words``, and the words that each of them may hold.
     """
 
     weights: Floats
@@ -55,6 +65,15 @@ class Exported:
     features: list[str] | None = None
     centre: Floats | None = None
     factor: Floats | None = None
+    fill: Floats | None = None
+    gaps: tuple[int, ...] = ()
+    words: tuple[tuple[str, tuple[str, ...]], ...] = ()
+
+    @property
+    def n_numbers(self) -> int:
+        """Number of columns of X."""
+        n_words = sum(len(words) for _, words in self.words)
+        return int(self.weights.shape[-1]) - len(self.gaps) - n_words
 
 
 def export(model: str | Path, out: str | Path, *, dtype: str = "float32") -> dict[str, Any]:
@@ -87,6 +106,7 @@ def export(model: str | Path, out: str | Path, *, dtype: str = "float32") -> dic
         "model": str(model),
         "dtype": dtype,
         "features": int(numbers.weights.shape[-1]),
+        "inputs": ["X"] * bool(numbers.n_numbers) + ["words"] * bool(numbers.words),
         "classes": numbers.classes.tolist(),
         "opset": OPSET,
         "bytes": len(content),
@@ -108,19 +128,34 @@ def exported(file: ModelFile) -> Exported:
     thresholds = getattr(estimator, "thresholds_", None)
     if not isinstance(model, TabularModel):
         return Exported(weights, thresholds, estimator.classes_, features)
-    if model.recipe.words:
-        columns = ", ".join(model.recipe.words)
+    recipe = model.recipe
+    if recipe.hashed:
+        columns = ", ".join(recipe.hashed)
         raise ValueError(
             f"{file.path} hashes the words of {columns}, which no standard ONNX operator does; "
-            "train without these columns (--drop), or predict with ordspan itself"
+            "train without these columns, or predict with ordspan itself"
         )
-    features = [model.recipe.feature_name(j) for j in range(model.recipe.n_features)]
-    scaling = model.centre_and_factor() or (None, None)
-    return Exported(weights, thresholds, estimator.classes_, features, *scaling)
+    features = list(recipe.numbers) or [recipe.feature_name(j) for j in range(recipe.n_sparse)]
+    fill = None
+    if recipe.numbers and recipe.missing == "mean":
+        fill = model.scale.state[scaling_parts.MEAN].copy()
+    gaps = tuple(recipe.numbers.index(name) for name in recipe.gaps)
+    centre, factor = model.centre_and_factor() or (None, None)
+    return Exported(
+        weights,
+        thresholds,
+        estimator.classes_,
+        features,
+        centre,
+        factor,
+        fill,
+        gaps,
+        recipe.words,
+    )
 
 
 def to_onnx(numbers: Exported, dtype: str) -> Any:
-    """The graph, checked: X (n, d) to rank (n,), prediction (n,) and score.
+    """The graph, checked: X (n, d) and perhaps words, to rank (n,), prediction (n,) and score.
 
     The score is (n,), or (n, K) for a model with one weight vector per class.
     """
@@ -129,7 +164,10 @@ def to_onnx(numbers: Exported, dtype: str) -> Any:
 
     model = helper.make_model(
         _body(numbers, helper.np_dtype_to_tensor_dtype(np.dtype(dtype))),
-        opset_imports=[helper.make_opsetid("", OPSET)],
+        opset_imports=[
+            helper.make_opsetid("", OPSET),
+            *([helper.make_opsetid(ML, ML_OPSET)] if numbers.words else []),
+        ],
         ir_version=IR_VERSION,
         producer_name="ordspan",
         producer_version=ordspan.__version__,
@@ -154,14 +192,19 @@ def _body(numbers: Exported, element: int) -> Any:
         info("prediction", grades, ["n"]),
         info("score", element, ["n", *each]),
     ]
-    inputs = [info("X", element, ["n", numbers.weights.shape[-1]])]
+    inputs = [info("X", element, ["n", numbers.n_numbers])] if numbers.n_numbers else []
+    if numbers.words:
+        inputs.append(info("words", TensorProto.STRING, ["n", len(numbers.words)]))
     return helper.make_graph(graph.nodes, "ordspan", inputs, outputs, graph.constants)
 
 
 def _compute(graph: _Graph, numbers: Exported, element: int) -> None:
     """From X to rank, prediction and score."""
     weights = np.ascontiguousarray(np.atleast_2d(numbers.weights).T)  # a column for each score
-    score = graph.add("MatMul", _prepared(graph, numbers), graph.constant("weights", weights))
+    terms = _terms(graph, numbers, weights)
+    score = terms[0]
+    for term in terms[1:]:
+        score = graph.add("Add", score, term)
     if numbers.thresholds is None:
         index = graph.add("ArgMax", score, axis=1, keepdims=0)
     else:
@@ -173,6 +216,40 @@ def _compute(graph: _Graph, numbers: Exported, element: int) -> None:
     graph.add("Cast", score, to=element, result="score")
 
 
+def _terms(graph: _Graph, numbers: Exported, weights: Floats) -> list[str]:
+    """What numbers, gaps and words add to the score, each (n, 1)."""
+    from onnx import TensorProto
+
+    terms, at = [], numbers.n_numbers
+    if at:
+        own = graph.constant("weights", weights[:at])
+        terms.append(graph.add("MatMul", _prepared(graph, numbers), own))
+    if numbers.gaps:
+        missing = graph.add("Cast", graph.add("IsNaN", "X"), to=TensorProto.DOUBLE)
+        places = graph.constant("gaps", np.array(numbers.gaps, dtype=np.int64))
+        marks = graph.add("Gather", missing, places, axis=1)
+        own = graph.constant("gap_weights", weights[at : at + len(numbers.gaps)])
+        terms.append(graph.add("MatMul", marks, own))
+        at += len(numbers.gaps)
+    for place, (_, words) in enumerate(numbers.words):
+        column = graph.add(
+            "Gather", "words", graph.constant(f"column{place}", np.array([place])), axis=1
+        )
+        index = graph.add(
+            "LabelEncoder",
+            column,
+            domain=ML,
+            keys_strings=list(words),
+            values_int64s=list(range(len(words))),
+            default_int64=len(words),
+        )
+        # an unknown word adds nothing
+        worth = graph.constant(f"words{place}", np.append(weights[at : at + len(words), 0], 0.0))
+        terms.append(graph.add("Gather", worth, index))
+        at += len(words)
+    return terms
+
+
 def properties(numbers: Exported) -> dict[str, str]:
     """What the file says of itself, as JSON texts."""
     thresholds = None if numbers.thresholds is None else numbers.thresholds.tolist()
@@ -182,6 +259,7 @@ def properties(numbers: Exported) -> dict[str, str]:
         "classes": numbers.classes.tolist(),
         "thresholds": thresholds,
         "standardised": numbers.centre is not None,
+        "words": [[name, list(words)] for name, words in numbers.words],
     }
     return {f"ordspan.{name}": json.dumps(value) for name, value in told.items()}
 
@@ -218,6 +296,9 @@ def _prepared(graph: _Graph, numbers: Exported) -> str:
     from onnx import TensorProto
 
     value = graph.add("Cast", "X", to=TensorProto.DOUBLE)
+    if numbers.fill is not None:
+        missing = graph.add("IsNaN", "X")
+        value = graph.add("Where", missing, graph.constant("fill", numbers.fill), value)
     if numbers.centre is None or numbers.factor is None:
         return value
     if numbers.centre.any():

@@ -88,7 +88,8 @@ def largest_weights(file: ModelFile, top: int) -> list[dict[str, Any]] | None:
         return None
     size = np.abs(np.atleast_2d(weights)).max(axis=0)
     order = np.argsort(-size, kind="stable")[: None if top == ALL else top]
-    told = [{"feature": feature_name(file, j), "weight": weights[..., j].tolist()} for j in order]
+    names = feature_names(file, weights.shape[-1])
+    told = [{"feature": names[j], "weight": weights[..., j].tolist()} for j in order]
     scaling = file.model.centre_and_factor() if isinstance(file.model, TabularModel) else None
     if scaling is not None:
         for j, row in zip(order, told, strict=True):
@@ -105,12 +106,12 @@ def _scale_of(
     return {"mean": float(centre[j]), "spread": float(1 / factor[j]) if factor[j] > 0 else 0.0}
 
 
-def feature_name(file: ModelFile, j: int) -> str:
-    """What a feature is called: by its column, or by its number from 0 as in Python."""
+def feature_names(file: ModelFile, n_features: int) -> list[str]:
+    """What the features are called: by column and word, or by their number from 0 as in Python."""
     if isinstance(file.model, TabularModel):
-        return file.model.recipe.feature_name(int(j))
+        return file.model.recipe.feature_names()
     names = getattr(file.model, "feature_names_in_", None)
-    return f"column {j}" if names is None else str(names[j])
+    return [f"column {j}" for j in range(n_features)] if names is None else list(map(str, names))
 
 
 def describe_table(model: Any) -> dict[str, Any]:
@@ -121,8 +122,10 @@ def describe_table(model: Any) -> dict[str, Any]:
     columns = {
         "label": model.columns.names(),
         "numbers": list(recipe.numbers),
-        "words": list(recipe.words),
-        "hash_bits": recipe.hash_bits if recipe.words else None,
+        "gaps": list(recipe.gaps),
+        "words": {name: list(words) for name, words in recipe.words},
+        "hashed": list(recipe.hashed),
+        "hash_bits": recipe.hash_bits if recipe.hashed else None,
         "svmlight_features": recipe.n_sparse or None,
         "standardised": recipe.standardise,
     }
@@ -142,8 +145,6 @@ def describe_checkpoint(header: dict[str, Any]) -> dict[str, Any]:
             "rows": progress.learned,
             "pass": progress.cursor.walk + 1,
             "passes": header["table"]["training"]["settings"]["passes"],
-            "file": progress.cursor.file + 1,
-            "files": max(1, len(header["checkpoint"]["files"])),  # standard input is one
             "rows_of_pass": progress.rows,
             "mae_of_pass": progress.running_mae,
         }

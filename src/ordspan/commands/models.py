@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -57,20 +58,22 @@ def read_table_model(path: str | Path) -> TabularModel:
     return file.model
 
 
-def options_for(
-    model: TabularModel, files: Sequence[str], format: str | None, delimiter: str | None
-) -> FileOptions:
+def options_for(model: TabularModel, files: Sequence[str], told: FileOptions) -> FileOptions:
     """How to open files for a model: as told, or as their names tell, or as in training."""
+    format = told.format
     if format is None:
         try:
             [format_of(path, FileOptions()) for path in files]
         except FileError:
             format = model.options.format  # still None where that was not told either
-    return FileOptions(
-        format,
-        model.options.delimiter if delimiter is None else delimiter,
-        model.recipe.zero_based,
-        model.recipe.n_sparse,
+    return replace(
+        told,
+        format=format,
+        delimiter=told.delimiter or model.options.delimiter,
+        encoding=told.encoding or model.options.encoding,
+        decimal=told.decimal or model.options.decimal,
+        zero_based=model.recipe.zero_based,
+        n_features=model.recipe.n_sparse,
     )
 
 

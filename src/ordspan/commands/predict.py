@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,7 +15,7 @@ from ordspan.commands.stopping import Stop
 from ordspan.files.batch import BadRows, Batch, FileError
 from ordspan.files.features import Recipe
 from ordspan.files.grades import LabelColumns
-from ordspan.files.opening import columns_told, expand, open_file
+from ordspan.files.opening import FileOptions, columns_told, expand, open_file
 from ordspan.files.reading import RowReader
 from ordspan.files.text import STDIN
 from ordspan.tabular import Scored, TabularModel, scored
@@ -23,8 +23,9 @@ from ordspan.tabular import Scored, TabularModel, scored
 if TYPE_CHECKING:
     import polars as pl
 
-ADDED = ("prediction", "rank", "score", "margin")
+ADDED = ("prediction", "rank", "score", "margin", "reason")
 """The columns that a prediction adds."""
+EMPTY, RAISE = "empty", "raise"
 PLACE = ("file", "line")
 """The columns that tell where a row stood."""
 
@@ -46,23 +47,23 @@ class PredictJob:
         Columns to carry along; svmlight rows have ``label`` and perhaps ``qid``.
     where : bool
         Also write the file and the line (the row of a Parquet file) of every row.
-    on_bad_row : {"raise", "skip"}
-        End with a message about the first bad row, or leave bad rows out and count them.
-    format : {"csv", "jsonl", "parquet", "arrow", "xlsx", "svmlight"}, optional
-        Left out, the ending of the name decides, or what the model was trained from.
-    delimiter : str, optional
-        What separates the fields of a CSV file; left out, as in training.
+    on_bad_row : {"empty", "raise"}
+        What to do with a row that cannot be predicted: write it without a grade and with the
+        reason, or end with a message about the first one.
+    options : FileOptions
+        How to open the files; what is not told is found, or as in training.
     """
 
     files: Sequence[str]
     model: str
     keep: Sequence[str] = ()
     where: bool = False
-    on_bad_row: str = "raise"
-    format: str | None = None
-    delimiter: str | None = None
+    on_bad_row: str = EMPTY
+    options: FileOptions = field(default_factory=FileOptions)
 
     def __post_init__(self) -> None:
+        if self.on_bad_row not in (EMPTY, RAISE):
+            raise ValueError(f"on_bad_row must be {EMPTY} or {RAISE}, got {self.on_bad_row!r}")
         own = (*(PLACE if self.where else ()), *ADDED)
         for name in self.keep:
             if name in own:
@@ -80,6 +81,8 @@ def predict(
     report: Report | None = None,
 ) -> dict[str, Any]:
     """Write a grade, a rank, a score and a margin for every row, in the order of the rows.
+
+    A row that cannot be predicted is empty there, and the column ``reason`` says why.
 
     Parameters
     ----------
@@ -127,28 +130,26 @@ def predict(
             if report is not None:
                 report(rows, share)
         if rows == 0:
-            raise FileError(_nothing(reader))
+            raise FileError(f"{reader.files[0]}: no row to predict; is there only a header?")
+        if rows == reader.bad.count:
+            raise FileError(
+                f"{reader.files[0]}: no row can be predicted; the first: {reader.bad.examples[0]}"
+            )
     return {
         "out": str(out),
         "model": job.model,
         "rows": rows,
-        "skipped": reader.bad.count,
-        "skipped_examples": reader.bad.examples,
+        "empty": reader.bad.count,
+        "empty_examples": reader.bad.examples,
+        "notes": model.unseen.told(),
         "seconds": round(clock.seconds(), 3),
     }
-
-
-def _nothing(reader: RowReader) -> str:
-    """Why there was no row to predict."""
-    if not reader.bad.count:
-        return f"{reader.files[0]}: no row to predict; is there only a header?"
-    return f"{reader.files[0]}: no usable row; {reader.bad.told()}"
 
 
 def make_reader(job: PredictJob, model: TabularModel) -> RowReader:
     """A reader of the rows to predict, as the model's recipe wants them."""
     files = expand(job.files)
-    options = options_for(model, files, job.format, job.delimiter)
+    options = options_for(model, files, job.options)
     first = open_file(files[0], options)
     check_needed(first, model.recipe, job)
     return RowReader(
@@ -157,7 +158,7 @@ def make_reader(job: PredictJob, model: TabularModel) -> RowReader:
         model.recipe,
         LabelColumns(),
         None,
-        BadRows(job.on_bad_row),
+        BadRows("raise" if job.on_bad_row == RAISE else "keep"),
         keep=tuple(dict.fromkeys(job.keep)),
         first=first,
     )
@@ -165,7 +166,7 @@ def make_reader(job: PredictJob, model: TabularModel) -> RowReader:
 
 def check_needed(reader: Any, recipe: Recipe, job: PredictJob) -> None:
     """Refuse a file without the columns of the model, or those to keep."""
-    needed = () if recipe.n_sparse else (*recipe.numbers, *recipe.words)
+    needed = () if recipe.n_sparse else recipe.columns
     for names, who in ((needed, f"the model {job.model} needs"), (job.keep, "--keep asks for")):
         missing = [name for name in names if name not in reader.names]
         if missing:
@@ -211,9 +212,14 @@ def answers(job: PredictJob, classes: pl.Series, answer: Scored) -> pl.DataFrame
     place: dict[str, Any] = {}
     if job.where:
         place = {"file": pl.Series([batch.path]).new_from_index(0, len(batch)), "line": batch.lines}
-    said = (classes[answer.rank - 1], answer.rank, answer.score, answer.margin)
+    reasons = pl.Series([batch.faults.get(row) for row in range(len(batch))], dtype=pl.String())
+    said = (classes[answer.rank - 1], answer.rank, answer.score, answer.margin, reasons)
     kept = {column.name: column for column in batch.kept}
-    return pl.DataFrame(place | kept | dict(zip(ADDED, said, strict=True)))
+    table = pl.DataFrame(place | kept | dict(zip(ADDED, said, strict=True)))
+    if not batch.faults:
+        return table
+    good = pl.col("reason").is_null()
+    return table.with_columns(pl.when(good).then(pl.col(name)).alias(name) for name in ADDED[:-1])
 
 
 def as_schema(table: pl.DataFrame, schema: pl.Schema, batch: Batch) -> pl.DataFrame:

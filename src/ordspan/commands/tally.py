@@ -205,6 +205,20 @@ class Tally:
             measures["quadratic_kappa"] = kappa(self.confusion)
         return measures
 
+    def compared(self, classes: list[Any]) -> dict[str, Any]:
+        """Every measure, and beside it the best that one grade for every row could reach."""
+        measures = self.measures()
+        best = {
+            name: found
+            and {
+                "grade": None if found.rank is None else classes[found.rank - 1],
+                "value": found.value,
+            }
+            for name, found in self.labels.best().items()
+        }
+        better = measures["mae"] < best["mae"]["value"]  # type: ignore[operator, index]
+        return {**measures, "best_constant": best, "better_than_constant": better}
+
     def by_grade(self) -> list[dict[str, Any]]:
         """For every true grade: rows, mean error, and shares too low, right and too high."""
         size = len(self.confusion)

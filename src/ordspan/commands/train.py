@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -14,26 +15,49 @@ from numpy.typing import NDArray
 from ordspan.atomic import write_atomically
 from ordspan.checkpoint import ENDING, Checkpoint, sole_writer
 from ordspan.clock import Clock
+from ordspan.commands.models import KnownGrades, options_for, read_table_model
 from ordspan.commands.outputs import room_told
 from ordspan.commands.stopping import Stop, Stopped
+from ordspan.commands.tally import LabelCounts, Tally
 from ordspan.core.losses import distance
-from ordspan.files.batch import BEGINNING, Batch, Cursor, FileError
-from ordspan.files.features import DEFAULT_HASH_BITS, Scale, prepared, stacked
+from ordspan.files.batch import (
+    BEGINNING,
+    GROUP,
+    SKIPPED_SHARE,
+    BadRows,
+    Batch,
+    Cursor,
+    FileError,
+)
+from ordspan.files.features import DEFAULT_HASH_BITS, Scale, Unseen, prepared, stacked
 from ordspan.files.grades import LabelColumns
-from ordspan.files.opening import FileOptions, expand, identity, is_sparse
-from ordspan.files.reading import label_columns, open_rows
+from ordspan.files.look import RUN_SHARE, Choice
+from ordspan.files.opening import FileOptions, expand, identity, is_sparse, open_file
+from ordspan.files.reading import RowReader, label_columns, open_rows, order_in_files
 from ordspan.files.text import STDIN
-from ordspan.learners.checks import DEFAULT_C
+from ordspan.learners import Learner
 from ordspan.learners.checks import RowError as LearnerRowError
 from ordspan.modelfile import to_bytes
-from ordspan.tabular import TabularModel, make_learner
+from ordspan.tabular import (
+    ESTIMATORS,
+    KERNEL,
+    PA,
+    SVM,
+    TabularModel,
+    learner_parameters,
+    make_learner,
+    scored,
+)
 
 DEFAULT_SECONDS = 60.0
 ROWS_AT_ONCE = 1 << 13
 """Scaled and learned together: many, because each portion costs some of Python's time, and few
 enough that a stop or a checkpoint does not wait for long."""
 
-BEGIN_ANEW = "use the same settings and files, or leave --resume out to begin anew"
+BUFFER_BYTES = 1 << 26
+"""Rows that are shuffled together, where a shuffle is needed and its size is not told."""
+BEGIN_ANEW = "use the same settings and files, or begin anew with --overwrite and without --resume"
+JUDGED_PORTION = 10_000
 
 
 @dataclass(frozen=True)
@@ -44,20 +68,30 @@ class TrainJob:
     ----------
     files : sequence of str
         Files and folders, or "-" for standard input.
-    label, lower, upper, features, drop, text, hash_bits, standardise, on_bad_row :
+    label, lower, upper, features, drop, text, hashed, hash_bits, standardise, missing, on_bad_row :
         As in `ordspan.data.stream`.
     order : sequence, optional
         All grades from lowest to highest.
     options : FileOptions
         How to open the files.
-    variant, C, average, balanced :
-        Parameters of `ordspan.OrdinalPA`.
+    learner : {"pa", "kernel", "svm"}
+        Which estimator to train: `ordspan.OrdinalPA`, `ordspan.KernelOrdinalPA` with a budget of
+        500 support vectors, or `ordspan.OrdinalSVM`, which needs all rows in memory.
+    parameters : dict
+        Parameters of that estimator, such as ``{"C": 1.0}``.
     passes : int
         How often to walk over the files.
-    shuffle_buffer : int
-        Shuffle the rows within windows of this many; 0 keeps their order.
+    shuffle_buffer : int, optional
+        Read the parts of the files in random order and shuffle the rows in windows of this many; 0
+        keeps the order of the rows. Left out, they are shuffled if they come sorted.
     seed : int
-        Seed of the shuffling.
+        Seed of the shuffling, and of what is held out.
+    hold_out : float
+        Share of the rows that are not learned, but predicted at the end.
+    allow_skipped : float
+        Largest share of bad rows, where they are skipped, with which a model is written.
+    start : str, optional
+        A model file to go on from: its columns, grades, scaling, learner and parameters are taken.
     """
 
     files: Sequence[str]
@@ -68,24 +102,40 @@ class TrainJob:
     features: Sequence[str] | None = None
     drop: Sequence[str] = ()
     text: Sequence[str] = ()
+    hashed: Sequence[str] = ()
     hash_bits: int = DEFAULT_HASH_BITS
     standardise: bool = True
+    missing: str = "mean"
     on_bad_row: str = "raise"
     options: FileOptions = field(default_factory=FileOptions)
-    variant: str = "PA-I"
-    C: float = DEFAULT_C
-    average: bool = True
-    balanced: bool = True
+    learner: str = PA
+    parameters: Mapping[str, Any] = field(default_factory=dict)
     passes: int = 1
-    shuffle_buffer: int = 0
+    shuffle_buffer: int | None = None
     seed: int = 0
+    hold_out: float = 0.0
+    allow_skipped: float = SKIPPED_SHARE
+    start: str | None = None
 
     def __post_init__(self) -> None:
         for name, least in (("passes", 1), ("shuffle_buffer", 0), ("seed", 0)):
-            if getattr(self, name) < least:
-                raise ValueError(f"{name} must be at least {least}, got {getattr(self, name)}")
-        if self.passes > 1 and STDIN in self.files:
-            raise ValueError("standard input can be read only once: passes must be 1")
+            value = getattr(self, name)
+            if value is not None and value < least:
+                raise ValueError(f"{name} must be at least {least}, got {value}")
+        for name, most in (("hold_out", 0.9), ("allow_skipped", 1.0)):
+            if not 0 <= getattr(self, name) <= most:
+                raise ValueError(f"{name} must be from 0 to {most}, got {getattr(self, name)}")
+        learner_parameters(self.learner, self.parameters)
+        if self.is_pipe:
+            if self.passes > 1:
+                raise ValueError("standard input can be read only once: passes must be 1")
+            if self.hold_out:
+                raise ValueError("standard input can be read only once: no rows can be held out")
+
+    @property
+    def is_pipe(self) -> bool:
+        """Whether the rows come from standard input."""
+        return STDIN in self.files
 
     def told(self) -> dict[str, Any]:
         """All settings as plain values, for the model file."""
@@ -93,18 +143,17 @@ class TrainJob:
         told["order"] = None if self.order is None else [_plain(grade) for grade in self.order]
         return {k: list(v) if isinstance(v, tuple | list) else v for k, v in told.items()}
 
-    def parameters(self, classes: NDArray[Any]) -> dict[str, Any]:
-        """Parameters of the estimator to be."""
-        return {
-            "variant": self.variant,
-            "C": self.C,
-            "average": self.average,
-            "balanced": self.balanced,
-            "max_iter": self.passes,
-            "shuffle": self.shuffle_buffer > 0,
-            "classes": classes,
-            "random_state": self.seed,
-        }
+    def choice(self) -> Choice:
+        """What is said of the columns to learn from."""
+        return Choice(
+            self.features,
+            self.drop,
+            self.text,
+            self.hashed,
+            self.hash_bits,
+            self.standardise,
+            self.missing,
+        )
 
     def label_columns(self) -> LabelColumns:
         """Where the labels stand."""
@@ -129,6 +178,7 @@ class Progress:
     learned: int = 0  # rows of all passes
     skipped: int = 0  # bad rows before the cursor
     bad_rows: list[str] = field(default_factory=list)  # the first of them
+    labels: dict[str, list[int]] = field(default_factory=dict)  # counts of grades
 
     def told(self) -> dict[str, Any]:
         """As plain values."""
@@ -152,102 +202,219 @@ Report = Callable[[int, float, float | None], None]
 class Run:
     """One training run: reader, learner and scale, and how far they have come."""
 
-    def __init__(self, job: TrainJob, out: Path, *, dask: bool = False) -> None:
-        self.job = job
-        self.out = out
-        self.reader = open_rows(
-            job.files,
-            job.options,
-            job.label_columns(),
-            order=job.order,
-            features=job.features,
-            drop=job.drop,
-            text=job.text,
-            hash_bits=job.hash_bits,
-            standardise=job.standardise,
-            on_bad_row=job.on_bad_row,
+    def __init__(
+        self,
+        job: TrainJob,
+        out: Path,
+        *,
+        dask: bool = False,
+        look: Any = None,
+        words: set[str] | None = None,
+    ) -> None:
+        self.job, self.out = job, out
+        self.base = None if job.start is None else read_table_model(job.start)
+        if self.base is None:
+            self.reader = open_rows(
+                job.files,
+                job.options,
+                job.label_columns(),
+                job.choice(),
+                order=job.order,
+                on_bad_row=job.on_bad_row,
+                look=look,
+                words=words,
+            )
+        else:
+            self.reader = reader_for(self.base, job)
+        reader = self.reader
+        assert reader.grades is not None
+        self.files, self.bad = reader.files, reader.bad
+        self.classes, self.scale = (
+            reader.grades.classes,
+            reader.scale or Scale(reader.recipe.n_scaled),
         )
-        assert self.reader.grades is not None
-        self.files, self.bad = self.reader.files, self.reader.bad
-        self.classes = self.reader.grades.classes
-        recipe = self.reader.recipe
-        self.scale = Scale(recipe.n_scaled)
-        self.learner = make_learner(
-            job.parameters(self.classes), recipe.n_features, self.classes.size
-        )
-        self.progress = Progress()
+        self.unseen, self.runs = Unseen(), Runs(self.classes.size)
+        self.progress, self.labels = Progress(), LabelCounts(self.classes.size)
+        self._choose_order(dask)
+        self.kind, self.parameters, self.learner = self._make_learner()
+        self.fitted: dict[str, float] = {}
+        self.training: dict[str, Any] = {}
+        if self.kind == ESTIMATORS[KERNEL]:
+            self.fitted["gamma_"] = float(self.parameters["gamma"])
+        identities = [identity(path) for path in self.files if path != STDIN]
+        identities += [identity(job.start)] if job.start is not None else []
         self.checkpoint = Checkpoint(
-            out.with_name(out.name + ENDING),
-            job.told() | {"dask": dask},
-            [identity(path) for path in self.files if path != STDIN],
-            BEGIN_ANEW,
+            out.with_name(out.name + ENDING), job.told() | {"dask": dask}, identities, BEGIN_ANEW
         )
         self.share: float | None = None
 
+    def _choose_order(self, dask: bool) -> None:
+        """Decide whether rows are shuffled: as told, or if they come sorted."""
+        job, reader = self.job, self.reader
+        self.buffer, self.notes = job.shuffle_buffer or 0, list(reader.notes)
+        what = reader.sorted_by
+        if what and job.shuffle_buffer == 0:
+            self.notes.append(f"the rows are sorted by {what}, and learned in that order, as told")
+        if what and job.shuffle_buffer is None:
+            width = max(8, min(512, reader.recipe.n_features), len(reader.recipe.columns))
+            self.buffer = BUFFER_BYTES // (8 * width)
+            self.notes.append(f"the rows are sorted by {what}: they are learned in random order")
+        if self.buffer and not job.is_pipe and not dask:
+            reader.cut()
+
+    def _make_learner(self) -> tuple[str, dict[str, Any], Learner]:
+        """The estimator to be, its parameters, and its learner before it has learned anything."""
+        job, n_features = self.job, self.reader.recipe.n_features
+        if self.base is not None:
+            return self.base.kind, self.base.parameters, self.base.learner
+        parameters = learner_parameters(job.learner, job.parameters)
+        if job.learner == KERNEL and parameters["gamma"] in ("distance", "scale", "auto"):
+            parameters["gamma"] = self._gamma(parameters["gamma"], n_features)
+        parameters |= {"classes": self.classes, "random_state": job.seed}
+        if job.learner != SVM:
+            parameters |= {"max_iter": job.passes, "shuffle": self.buffer > 0}
+        kind = ESTIMATORS[job.learner]
+        return kind, parameters, make_learner(kind, parameters, n_features, self.classes.size)
+
+    def _gamma(self, rule: str, n_features: int) -> float:
+        """The kernel's constant by a rule, from the first rows; of a pipe as if standardised."""
+        from ordspan.estimators.kernel import KernelOrdinalPA
+
+        rows = np.zeros((1, n_features))
+        if not self.job.is_pipe:
+            self._turn(0)
+            policy, self.reader.bad = self.reader.bad, BadRows("skip")
+            first = next(portions(self.reader.batches(), ROWS_AT_ONCE, whole=True), None)
+            self.reader.bad = policy
+            if first is not None:
+                parts = [prepared(self.reader.recipe, self.scale, batch) for batch in first]
+                rows = stacked(parts)
+        return KernelOrdinalPA(gamma=rule)._find_gamma(rows)
+
+    def _turn(self, walk: int) -> None:
+        """Put the parts of the files in the order of a pass."""
+        if self.buffer:
+            n_pieces = len(self.reader.pieces)
+            turn = np.random.default_rng([self.job.seed, walk, n_pieces]).permutation(n_pieces)
+            self.reader.turn = turn.tolist()
+
+    def batches(self, walk: int) -> Iterator[Batch]:
+        """The rows of a pass, from the cursor on."""
+        self._turn(walk)
+        return self.reader.batches(self.progress.cursor)
+
     def model(self) -> TabularModel:
         """The model as of now."""
-        training = {
+        reader, before = self.reader, {}
+        if self.base is not None:
+            before = {"rows": self.base.training["rows"], "from": self.job.start}
+        training = self.training | {
             "settings": self.job.told(),
-            "rows": self.progress.learned,
+            "rows": self.progress.learned + before.get("rows", 0),
             "skipped": self.progress.skipped,
             "mae": self.progress.mae,
+            "constant": self.constant(),
+            "left_out": reader.left_out,
+            "notes": self.notes,
         }
-        reader = self.reader
+        if before:
+            training["from"] = before["from"]
         return TabularModel(
             self.learner,
             self.classes,
-            self.job.parameters(self.classes),
+            self.parameters,
             reader.recipe,
             self.scale,
             reader.columns,
             reader.options,
             training,
+            self.kind,
+            self.fitted,
         )
+
+    def constant(self) -> dict[str, Any] | None:
+        """The grade that would have been best for every row, and its MAE."""
+        if not self.labels.rows:
+            return None
+        best = self.labels.best_mae()
+        assert best.rank is not None
+        return {"grade": _plain(self.classes[best.rank - 1]), "mae": best.value}
 
     def save_checkpoint(self) -> None:
         """Write model and cursor, whole or not at all."""
+        self.progress.labels = self.labels.to_dict()
         with room_told(str(self.checkpoint.path)):
             self.checkpoint.write(self.model(), self.progress.told())
 
-    def resume(self) -> bool:
-        """Go on from the checkpoint, if there is one."""
-        if STDIN in self.files:
+    def resume(self) -> None:
+        """Go on from the checkpoint."""
+        if self.job.is_pipe:
             raise ValueError(
                 "standard input cannot be positioned, so --resume cannot go on; "
                 "the checkpoint is a model file that can be used as it is"
             )
         found = self.checkpoint.read()
         if found is None:
-            return False
+            raise FileError(nothing_to_resume(self.out, self.checkpoint.path))
         model, progress = found
-        self.learner, self.scale = model.learner, model.scale
+        self.learner, self.parameters = model.learner, model.parameters
+        if not self.reader.scale:
+            self.scale = model.scale
         self.progress = Progress.of(progress)
+        self.labels = LabelCounts.from_dict(self.progress.labels)
         self.bad.count = self.progress.skipped
         self.bad.examples = list(self.progress.bad_rows)
-        return True
 
-    def learn(self, batches: Sequence[Batch], order: NDArray[np.intp] | None) -> None:
-        """Learn some rows, in the given order, and take note of how far that is."""
-        first_pass = self.progress.cursor.walk == 0
-        scale = self.scale if self.job.standardise else None
-        parts = [prepared(self.reader.recipe, scale, b, learn=first_pass) for b in batches]
-        lower = np.concatenate([b.lower for b in batches if b.lower is not None])
-        upper = np.concatenate([b.upper for b in batches if b.upper is not None])
-        try:
-            predicted = self.learner.learn_many(
-                stacked(parts), lower, upper, order=order, predict=True
-            )
-        except LearnerRowError as error:
-            raise FileError(f"in the rows from {batches[0].where(0)} on, {error}") from None
-        assert predicted is not None
+    def learn(self, batches: Sequence[Batch]) -> None:
+        """Learn some rows, and take note of how far that is."""
         progress = self.progress
-        progress.loss += int(distance(predicted, lower, upper).sum())
-        progress.rows += lower.size
-        progress.learned += lower.size
-        progress.cursor, progress.skipped = batches[-1].after()
+        kept = [batch.only(~self.is_held_out(batch)) for batch in batches]
+        kept = [batch for batch in kept if len(batch)]
+        if kept:
+            lower, upper = ends_of(kept)
+            n_rows = lower.size
+            order = None
+            if self.buffer:
+                seed = [self.job.seed, progress.cursor.walk, progress.rows]
+                order = np.random.default_rng(seed).permutation(n_rows)
+            rows = stacked([self.features(batch) for batch in kept])
+            try:
+                predicted = self.learner.learn_many(rows, lower, upper, order=order, predict=True)
+            except LearnerRowError as error:
+                raise FileError(f"in the rows from {batches[0].where(0)} on, {error}") from None
+            assert predicted is not None
+            progress.loss += int(distance(predicted, lower, upper).sum())
+            progress.rows += n_rows
+            progress.learned += n_rows
+            self.runs.add(lower, upper)
+            self.labels.add(lower, upper)
+        self.note_progress(batches[-1])
+
+    def features(self, batch: Batch) -> Any:
+        """The features of rows, as the learner wants them."""
+        on_the_way = self.reader.scale is None  # a pipe
+        return prepared(self.reader.recipe, self.scale, batch, learn=on_the_way, unseen=self.unseen)
+
+    def note_progress(self, last: Batch) -> None:
+        """Take note of how far the reading has come."""
+        progress = self.progress
+        progress.cursor, progress.skipped = last.after()
         progress.bad_rows = self.bad.examples[: progress.skipped]
-        share = self.reader.share(batches[-1])
+        share = self.reader.share(last)
         self.share = None if share is None else (progress.cursor.walk + share) / self.job.passes
+        if progress.learned + progress.skipped >= JUDGED_PORTION:
+            self.check_skipped()
+
+    def check_skipped(self) -> None:
+        """Refuse to make a model of what is left where too many rows are bad."""
+        self.bad.check(self.progress.learned, self.job.allow_skipped)
+
+    def is_held_out(self, batch: Batch) -> NDArray[np.bool_]:
+        """Whether rows are held out, drawn by where they stand and the seed."""
+        if not self.job.hold_out:
+            return np.zeros(len(batch), dtype=bool)
+        piece = self.reader.turn[batch.cursor.piece]
+        return drawn(batch.rows, piece, self.job.seed) < self.job.hold_out
 
     def end_pass(self) -> None:
         """Close a pass over the files."""
@@ -258,25 +425,160 @@ class Run:
         progress.bad_rows = list(self.bad.examples)
         progress.cursor = Cursor(progress.cursor.walk + 1)
 
+    def held_out(self) -> dict[str, Any] | None:
+        """How well the model grades the rows that were held out."""
+        if not self.job.hold_out:
+            return None
+        self.reader.turn = range(len(self.reader.pieces))
+        policy, self.reader.bad = self.reader.bad, BadRows("skip")
+        batches = (batch.only(self.is_held_out(batch)) for batch in self.reader.batches())
+        tally = Tally(self.classes.size)
+        for answer in scored(self.model(), batches):
+            tally.add(answer)
+        self.reader.bad = policy
+        if not tally.rows:
+            raise FileError(
+                f"{self.files[0]}: --hold-out {self.job.hold_out} leaves no row to evaluate; "
+                "give a larger share, or more rows"
+            )
+        return {"rows": tally.rows} | tally.compared(self.classes.tolist())
+
+    def all_notes(self) -> list[str]:
+        """What a user may not expect."""
+        notes = [*self.notes, *self.unseen.told()]
+        if self.job.is_pipe and self.runs.are_long():
+            notes.append(
+                "the labels came in long runs of one grade: a model that learns as rows come "
+                "forgets the grades before; mix the rows, or give a file instead of a pipe"
+            )
+        few = self.buffer and len(self.reader.pieces) == len(self.files)
+        if few and self.reader.sorted_by and self.progress.learned > 2 * self.buffer:
+            notes.append(
+                f"the rows could be shuffled only in windows of {self.buffer:,}, because the file "
+                "is packed or in one piece: unpack it, or shuffle it before"
+            )
+        return notes
+
     def summary(self, learned: int, resumed: bool, seconds: float) -> dict[str, Any]:
         """What was trained, in plain values."""
         recipe = self.reader.recipe
         return {
             "model": str(self.out),
+            "estimator": self.kind,
             "rows": self.progress.learned,
             "passes": self.job.passes,
             "features": recipe.n_features,
-            "words": list(recipe.words),
+            "words": list(recipe.texts),
             "classes": self.classes.tolist(),
             "thresholds": self.learner.thresholds.tolist(),
             "updates": self.learner.n_updates,
             "mae": self.progress.mae,
+            "constant": self.constant(),
+            "held_out": self.training.get("held_out"),
+            "fitted_mae": self.training.get("fitted_mae"),
+            "shuffled": self.buffer > 0,
+            "left_out": self.reader.left_out,
+            "notes": self.all_notes(),
             "skipped": self.progress.skipped,
             "skipped_examples": self.bad.examples,
             "resumed": resumed,
             "seconds": round(seconds, 3),
             "rows_per_second": round(learned / max(seconds, 1e-9)),
         }
+
+
+class Runs:
+    """Counts how often a label is that of the row before it."""
+
+    def __init__(self, n_classes: int) -> None:
+        self._counts = np.zeros(n_classes, dtype=np.int64)
+        self._same = 0
+        self._last = 0
+
+    def add(self, lower: NDArray[np.int64], upper: NDArray[np.int64]) -> None:
+        """Take rows in, in their order."""
+        middle = (lower + upper) // 2
+        self._same += int((np.diff(middle, prepend=self._last) == 0).sum())
+        self._counts += np.bincount(middle - 1, minlength=self._counts.size)
+        self._last = int(middle[-1])
+
+    def are_long(self) -> bool:
+        """Whether neighbours are alike much more often than by chance."""
+        n_rows = max(1, int(self._counts.sum()))
+        by_chance = float(np.square(self._counts / n_rows).sum())
+        alike = self._same / n_rows
+        return n_rows >= 50 and by_chance < 1 and (alike - by_chance) / (1 - by_chance) > RUN_SHARE
+
+
+def ends_of(batches: Sequence[Batch]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Lower and upper ranks of the labels of batches."""
+    lower = np.concatenate([b.lower for b in batches if b.lower is not None])
+    upper = np.concatenate([b.upper for b in batches if b.upper is not None])
+    return lower, upper
+
+
+def drawn(rows: NDArray[np.int64], piece: int, seed: int) -> NDArray[np.float64]:
+    """A number from 0 to 1 for every row, by its place alone (the mixing of splitmix64).
+
+    >>> bool(0.49 < drawn(np.arange(100_000), 0, 0).mean() < 0.51)
+    True
+    """
+    with np.errstate(over="ignore"):
+        start = np.uint64((seed + 1) * 0x9E3779B97F4A7C15 + piece * 0xD1B54A32D192ED03 & 2**64 - 1)
+        x = start + (rows.astype(np.uint64) + np.uint64(1)) * np.uint64(0x9E3779B97F4A7C15)
+        x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+        x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return (x ^ (x >> np.uint64(31))) / 2.0**64
+
+
+def nothing_to_resume(out: Path, checkpoint: Path | None) -> str:
+    """What to do where --resume finds no checkpoint."""
+    if out.exists():
+        return (
+            f"there is no checkpoint {checkpoint}: {out} is finished. To go on learning from it "
+            f"give --from {out} and another --model; to train it anew leave --resume out and give "
+            "--overwrite"
+        )
+    return (
+        f"there is no checkpoint {checkpoint}, so nothing to resume; leave --resume out to "
+        "begin, or go on from a finished model with --from MODEL"
+    )
+
+
+def reader_for(base: TabularModel, job: TrainJob) -> RowReader:
+    """Reads files as a finished model wants them; what it does not know is refused by name."""
+    files = expand(job.files)
+    options = options_for(base, files, job.options)
+    first = open_file(files[0], options)
+    told = label_columns(job.label, job.lower, job.upper)
+    columns = told if told.names() else base.columns
+    if not base.recipe.n_sparse and not first.sparse:
+        settings = base.training["settings"]
+        known = {*base.recipe.columns, *columns.names(), *base.columns.names(), *job.drop}
+        known |= {*base.training["left_out"], *settings["drop"]}
+        chosen = settings["features"] is not None
+        new = [name for name in first.names if name not in known and not chosen]
+        if new:
+            raise FileError(
+                f"{files[0]}: {job.start} does not know the column{'s' if len(new) > 1 else ''} "
+                f"{', '.join(map(repr, new[:8]))}; leave out with --drop {','.join(new)}, or "
+                "train a new model"
+            )
+    reader = RowReader(
+        files,
+        options,
+        base.recipe,
+        columns,
+        KnownGrades(base.classes_),
+        BadRows(job.on_bad_row),
+        GROUP if base.recipe.n_sparse else None,
+        first=first if job.is_pipe else None,
+        scale=base.scale,
+    )
+    reader.left_out = base.training["left_out"]
+    if not job.is_pipe:
+        reader.sorted_by = order_in_files(reader)
+    return reader
 
 
 def portions(batches: Iterable[Batch], size: int, *, whole: bool) -> Iterator[list[Batch]]:
@@ -311,7 +613,9 @@ class Every:
 EVERY_MINUTE = Every()
 
 
-def check_model_path(path: Path, inputs: Iterable[str] = ()) -> None:
+def check_model_path(
+    path: Path, inputs: Iterable[str] = (), *, overwrite: bool = False, resume: bool = False
+) -> None:
     """Refuse a place where no model can be written, or where something else would be lost."""
     if not path.resolve().parent.is_dir():
         raise FileError(f"{path.parent}: no such folder; make it first, or choose another --model")
@@ -322,6 +626,19 @@ def check_model_path(path: Path, inputs: Iterable[str] = ()) -> None:
     for name in inputs:
         if name != STDIN and path.exists() and Path(name).exists() and path.samefile(name):
             raise FileError(f"--model {path} would overwrite the input {name}; choose another name")
+    checkpoint = path.with_name(path.name + ENDING)
+    if overwrite or resume:
+        return
+    if checkpoint.exists():
+        raise FileError(
+            f"{checkpoint} is there from a training that was interrupted: --resume goes on with "
+            "it, --overwrite begins anew"
+        )
+    if path.exists():
+        raise FileError(
+            f"{path} exists already: --overwrite replaces it, --from {path} with another --model "
+            "goes on learning from it"
+        )
 
 
 def train(
@@ -330,6 +647,7 @@ def train(
     *,
     every: Every = EVERY_MINUTE,
     resume: bool = False,
+    overwrite: bool = False,
     stop: Stop | None = None,
     report: Report | None = None,
 ) -> dict[str, Any]:
@@ -344,8 +662,10 @@ def train(
     every : Every
         How often to write a checkpoint, ``out`` with the ending .checkpoint.
     resume : bool
-        Go on from the checkpoint, if there is one; the model is the same to the byte as without
-        the interruption.
+        Go on from the checkpoint, which must be there; the model is the same to the byte as
+        without the interruption.
+    overwrite : bool
+        Replace a model that is there already.
     stop : Stop, optional
         Asks the run to end soon.
     report : callable, optional
@@ -357,16 +677,27 @@ def train(
         A summary in plain values.
     """
     path, stop, clock = Path(out), stop or Stop(), Clock()
-    check_model_path(path, expand(job.files))
+    check_model_path(path, expand(job.files), overwrite=overwrite, resume=resume)
+    if resume and job.learner == SVM:
+        raise ValueError("the svm is fitted at once and has no checkpoints; leave --resume out")
     with sole_writer(path):
         run = Run(job, path)
-        resumed = run.resume() if resume else False
+        if resume:
+            run.resume()
+        else:
+            run.checkpoint.remove()
         at_start = run.progress.learned
-        _learn_all(run, every, stop, report)
+        if run.kind == ESTIMATORS[SVM]:
+            fit_at_once(run, stop, report)
+        else:
+            _learn_all(run, every, stop, report)
+        run.check_skipped()
+        if (held_out := run.held_out()) is not None:
+            run.training["held_out"] = held_out
         with room_told(str(path)):
             write_atomically(path, to_bytes(run.model()))
         run.checkpoint.remove()
-    return run.summary(run.progress.learned - at_start, resumed, clock.seconds())
+    return run.summary(run.progress.learned - at_start, resume, clock.seconds())
 
 
 def _learn_all(run: Run, every: Every, stop: Stop, report: Report | None) -> None:
@@ -384,18 +715,10 @@ def _learn_all(run: Run, every: Every, stop: Stop, report: Report | None) -> Non
 
 def _one_pass(run: Run, walk: int, every: Every, stop: Stop, report: Report | None) -> None:
     """Learn from the cursor to the end of the files, with checkpoints."""
-    buffer = run.job.shuffle_buffer
-    size = buffer or min(every.rows or ROWS_AT_ONCE, ROWS_AT_ONCE)
+    size = run.buffer or min(every.rows or ROWS_AT_ONCE, ROWS_AT_ONCE)
     rows_then, time_then = run.progress.learned, time.monotonic()
-    batches = run.reader.batches(run.progress.cursor)
-    for portion in stop.between(portions(batches, size, whole=buffer > 0)):
-        order = None
-        if buffer:
-            n_rows = sum(map(len, portion))
-            order = np.random.default_rng([run.job.seed, walk, run.progress.rows]).permutation(
-                n_rows
-            )
-        run.learn(portion, order)
+    for portion in stop.between(portions(run.batches(walk), size, whole=run.buffer > 0)):
+        run.learn(portion)
         stop.check()
         since = run.progress.learned - rows_then
         if (every.rows and since >= every.rows) or (
@@ -405,3 +728,50 @@ def _one_pass(run: Run, walk: int, every: Every, stop: Stop, report: Report | No
             rows_then, time_then = run.progress.learned, time.monotonic()
         if report is not None:
             report(run.progress.learned, run.progress.running_mae, run.share)
+
+
+def fit_at_once(run: Run, stop: Stop, report: Report | None) -> None:
+    """Read all rows into memory, where they fit, and find the optimum."""
+    from ordspan.estimators import OrdinalSVM
+
+    parts, ends, n_bytes, limit = [], [], 0, memory_limit()
+    for batch in stop.between(run.batches(0)):
+        kept = batch.only(~run.is_held_out(batch))
+        if len(kept):
+            parts.append(run.features(kept))
+            ends.append(ends_of([kept]))
+            run.progress.learned += len(kept)
+            dense = isinstance(parts[-1], np.ndarray)
+            n_bytes += parts[-1].nbytes if dense else 12 * parts[-1].nnz
+        run.note_progress(batch)
+        needed = n_bytes / max(run.share or 1.0, 1e-9)
+        if needed > limit:
+            raise FileError(
+                f"the svm needs all rows in memory, about {needed / 1e9:.1f} GB, and may take "
+                f"{limit / 1e9:.1f} GB, half of what this machine has; use --learner pa, or fewer "
+                "rows"
+            )
+        if report is not None:
+            report(run.progress.learned, float("nan"), run.share)
+    if not parts:
+        raise FileError(f"{run.files[0]}: no usable row; {run.bad.told()}")
+    X, (lower, upper) = stacked(parts), (np.concatenate(side) for side in zip(*ends, strict=True))
+    stop.check()
+    model = OrdinalSVM(**run.parameters).fit(X, run.classes[np.column_stack([lower, upper]) - 1])
+    run.learner = model.learner_
+    run.fitted = {name: getattr(model, name) for name in OrdinalSVM._fitted_numbers}
+    run.labels.add(lower, upper)
+    run.training |= {
+        "sweeps": int(model.n_iter_),
+        "bytes": n_bytes,
+        "fitted_mae": float(distance(run.learner.predict_many(X), lower, upper).mean()),
+    }
+    run.progress.skipped = run.bad.count
+
+
+def memory_limit() -> float:
+    """Bytes that rows may take: half of what the machine has, where it tells."""
+    try:
+        return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") / 2
+    except (AttributeError, ValueError, OSError):  # Windows
+        return 4e9

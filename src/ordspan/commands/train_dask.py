@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import os
 import socket
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -14,66 +14,51 @@ from typing import Any, NamedTuple
 import numpy as np
 from distributed import Client, LocalCluster
 from distributed.comm import get_address_host_port
-from numpy.typing import NDArray
 
 from ordspan.atomic import write_atomically
 from ordspan.checkpoint import sole_writer
 from ordspan.clock import Clock
 from ordspan.commands.outputs import room_told
 from ordspan.commands.stopping import Stop
-from ordspan.commands.train import Report, Run, TrainJob, check_model_path
+from ordspan.commands.tally import LabelCounts
+from ordspan.commands.train import (
+    Report,
+    Run,
+    TrainJob,
+    check_model_path,
+    ends_of,
+    nothing_to_resume,
+)
 from ordspan.distributed.blocks import Blocks
 from ordspan.distributed.cluster import Cluster
-from ordspan.distributed.file_blocks import Spec, block_names, delayed_blocks, found_by_workers
+from ordspan.distributed.file_blocks import Spec, block_names, delayed_blocks, looked_at_by_workers
 from ordspan.distributed.training import Progress, fit_blocks
 from ordspan.estimators import OrdinalPA
 from ordspan.files.batch import N_EXAMPLES, FileError
-from ordspan.files.features import Scale
 from ordspan.files.opening import expand
 from ordspan.files.text import STDIN
 from ordspan.modelfile import to_bytes
+from ordspan.tabular import PA
 
 LOCAL = "local"
 TIMEOUT = 60.0
 
 
-class Measured(NamedTuple):
-    """What the first walk over a file finds."""
+class Counted(NamedTuple):
+    """What a walk over a file finds."""
 
-    scale: NDArray[np.float64]
     rows: int
     skipped: int
     examples: list[str]
+    labels: dict[str, list[int]]
 
 
-def measure(path: str, spec: Spec) -> Measured:
-    """Mean and spread of the features of a file, and its rows, on a worker."""
-    reader, scale, rows = spec.reader(path), Scale(spec.recipe.n_scaled), 0
+def count(path: str, spec: Spec) -> Counted:
+    """The rows and the grades of a file, on a worker."""
+    reader, labels = spec.reader(path), LabelCounts(len(spec.classes))
     for batch in reader.batches():
-        rows += len(batch)
-        if spec.recipe.standardise:
-            scale.learn(batch.X)
-    return Measured(scale.state[:3], rows, reader.bad.count, reader.bad.examples)
-
-
-def joined(scales: Sequence[NDArray[np.float64]]) -> NDArray[np.float64]:
-    """Counts, means and sums of squared deviations of all rows, from those of the blocks.
-
-    The parts are joined in their order by the formula of Chan, Golub and LeVeque (1983).
-
-    >>> one, two = np.array([[1.0], [2.0], [0.0]]), np.array([[1.0], [4.0], [0.0]])
-    >>> joined([one, two]).ravel()
-    array([2., 3., 2.])
-    """
-    count, mean, spread = (row.copy() for row in scales[0])
-    for more, their_mean, their_spread in scales[1:]:
-        total = count + more
-        share = np.divide(more, total, out=np.zeros_like(total), where=total > 0)
-        step = their_mean - mean
-        spread += their_spread + step * step * count * share
-        mean += step * share
-        count = total
-    return np.array([count, mean, spread])
+        labels.add(*ends_of([batch]))
+    return Counted(labels.rows, reader.bad.count, reader.bad.examples, labels.to_dict())
 
 
 @contextmanager
@@ -112,25 +97,28 @@ def train_on_dask(
     address: str,
     *,
     resume: bool = False,
+    overwrite: bool = False,
     stop: Stop | None = None,
     report: Report | None = None,
 ) -> dict[str, Any]:
     """Train on a Dask cluster by iterative parameter mixing, and write the model.
 
-    Every file is a block; a pass over the files is a round, with a checkpoint after it. Mean and
-    spread of the features are found by a walk of their own before the first round. The workers
-    must see the files under the same names.
+    Every file is a block; a pass over the files is a round, with a checkpoint after it. The
+    workers look at the files before the first round, and must see them under the same names.
 
     Parameters
     ----------
     job : TrainJob
-        What to train; a ``shuffle_buffer`` shuffles the rows of each file in each round.
+        What to train; a ``shuffle_buffer``, and rows that come sorted, shuffle the rows of each
+        file in each round. Only the learner "pa" can be trained so.
     out : path
         Where to write the model.
     address : str
         Of the scheduler, or "local" for a cluster on this machine.
     resume : bool
-        Go on from the checkpoint, if there is one, with the same result.
+        Go on from the checkpoint, which must be there, with the same result.
+    overwrite : bool
+        Replace a model that is there already.
     stop : Stop, optional
         Asks the run to end.
     report : callable, optional
@@ -143,42 +131,49 @@ def train_on_dask(
     """
     path, clock, stop = Path(out), Clock(), stop or Stop()
     files = expand(job.files)
-    check_model_path(path, files)
+    check_model_path(path, files, overwrite=overwrite, resume=resume)
     if STDIN in files:
         raise ValueError("standard input has no blocks to share out; give files with --dask")
+    if job.learner != PA or job.start is not None or job.hold_out:
+        raise ValueError("--dask trains --learner pa from the beginning, and holds out no rows")
     with sole_writer(path), connected(address) as client, stop.at_any_moment():
         cluster = Cluster(client, timeout=TIMEOUT, retries=0, persist=False)
         run = prepared_run(cluster, job, path)
         if not resume:
             run.checkpoint.remove()
-        resumed = run.checkpoint.read() is not None
+        elif run.checkpoint.read() is None:
+            raise FileError(nothing_to_resume(path, run.checkpoint.path))
         _fit(cluster, run, report)
-    return run.summary(run.progress.learned, resumed, clock.seconds())
+    return run.summary(run.progress.learned, resume, clock.seconds())
 
 
 def prepared_run(cluster: Cluster, job: TrainJob, out: Path) -> Run:
     """The run, with grades and number of features found by the workers where they are not told."""
     paths = [os.path.abspath(path) for path in expand(job.files)]
-    options, classes = found_by_workers(
+    looked = looked_at_by_workers(
         cluster, paths, job.options, job.label_columns(), job.order, job.on_bad_row
     )
-    return Run(replace(job, order=classes.tolist(), options=options), out, dask=True)
+    job = replace(job, options=looked.options)
+    return Run(job, out, dask=True, look=looked.look, words=looked.words)
 
 
 def _fit(cluster: Cluster, run: Run, report: Report | None) -> None:
-    """Measure, mix and write."""
+    """Count, mix and write."""
     job, reader = run.job, run.reader
     spec = Spec(reader.options, reader.recipe, reader.columns, run.classes, job.on_bad_row)
     names = block_names(run.files)
     tasks = [(os.path.abspath(path), spec) for path in run.files]
-    found = cluster.run(measure, tasks, names, "ordspan-measure")
+    found = cluster.run(count, tasks, names, "ordspan-count")
     rows, skipped = sum(f.rows for f in found), sum(f.skipped for f in found)
+    run.bad.count = skipped
+    run.bad.examples = [example for f in found for example in f.examples][:N_EXAMPLES]
     if rows == 0:
         raise FileError(f"{run.files[0]}: no usable row in any file; {skipped} skipped")
-    run.scale.state[:3] = joined([f.scale for f in found])
-    state = run.scale.state if job.standardise else None
+    run.bad.check(rows, job.allow_skipped)
+    for part in found:
+        run.labels.merge(LabelCounts.from_dict(part.labels))
     blocks = Blocks(
-        *delayed_blocks(cluster, run.files, spec, state),
+        *delayed_blocks(cluster, run.files, spec, run.scale.state),
         names,
         [],
         np.zeros((1, reader.recipe.n_features)),
@@ -186,10 +181,10 @@ def _fit(cluster: Cluster, run: Run, report: Report | None) -> None:
     )
     estimator = fit_blocks(
         cluster,
-        OrdinalPA(**job.parameters(run.classes)),
+        OrdinalPA(**run.parameters),
         blocks,
         job.passes,
-        shuffle=job.shuffle_buffer > 0,
+        shuffle=run.buffer > 0,
         checkpoint=run.checkpoint,
         progress=_told_to(report, rows),
     )
@@ -201,7 +196,6 @@ def _fit(cluster: Cluster, run: Run, report: Report | None) -> None:
     with room_told(str(run.out)):
         write_atomically(run.out, to_bytes(model))
     run.checkpoint.remove()
-    run.bad.examples = [example for f in found for example in f.examples][:N_EXAMPLES]
 
 
 def _told_to(report: Report | None, rows: int) -> Any:

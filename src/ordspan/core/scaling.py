@@ -34,6 +34,8 @@ def learn_dense(state, rows):
         if n <= EVERY_ROW or n % SELDOM == 0.0:
             for j in range(n_features):
                 value = np.float64(rows[i, j])
+                if value != value:  # missing: the mean of the rows before
+                    value = mean[j]
                 step = value - mean[j]
                 mean[j] += step * share
                 spread[j] += step * (value - mean[j])
@@ -42,6 +44,8 @@ def learn_dense(state, rows):
         else:
             for j in range(n_features):
                 value = np.float64(rows[i, j])
+                if value != value:  # missing: the mean of the rows before
+                    value = mean[j]
                 step = value - mean[j]
                 mean[j] += step * share
                 spread[j] += step * (value - mean[j])
@@ -53,7 +57,7 @@ def learn_dense(state, rows):
 
 @compiled(fastmath=FAST)
 def scale_dense(state, rows, out):
-    """Centre and scale rows by what is known."""
+    """Centre and scale rows by what is known; a missing number becomes 0."""
     n_rows, n_features = rows.shape
     scale = np.zeros(n_features)
     for j in range(n_features):
@@ -61,7 +65,9 @@ def scale_dense(state, rows, out):
             scale[j] = sqrt(state[COUNT, j] / state[SPREAD, j])
     for i in range(n_rows):
         for j in range(n_features):
-            out[i, j] = (np.float64(rows[i, j]) - state[MEAN, j]) * scale[j]
+            value = np.float64(rows[i, j])
+            value = value if value == value else state[MEAN, j]  # missing: the mean
+            out[i, j] = (value - state[MEAN, j]) * scale[j]
 
 
 @compiled
@@ -77,13 +83,15 @@ def scale_sparse(state, values, columns, learn):
 
 
 @compiled
-def all_within(rows, largest):
-    """Whether no value is larger than this in size, or not a number."""
+def all_within(rows, largest, gaps):
+    """Whether no value is larger than this in size, or not a number unless there may be gaps."""
     n_rows, n_features = rows.shape
     for i in range(n_rows):
-        n_within = 0
+        n_within = n_larger = 0
         for j in range(n_features):  # no early exit, so the loop vectorises
-            n_within += abs(np.float64(rows[i, j])) <= largest
-        if n_within < n_features:
+            size = abs(np.float64(rows[i, j]))
+            n_within += size <= largest
+            n_larger += size > largest
+        if n_larger or (n_within < n_features and not gaps):
             return False
     return True

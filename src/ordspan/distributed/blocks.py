@@ -18,14 +18,13 @@ from ordspan.distributed.file_blocks import (
     Spec,
     block_names,
     delayed_blocks,
-    found_by_workers,
-    recipe_of,
+    looked_at_by_workers,
 )
 from ordspan.estimators.targets import Labels, ends, find_classes, read_labels, refuse_missing
-from ordspan.files.batch import LABEL
 from ordspan.files.grades import LabelColumns
+from ordspan.files.look import Choice
 from ordspan.files.opening import FileOptions, Identity, expand, identity, is_sparse
-from ordspan.files.reading import label_columns
+from ordspan.files.reading import label_columns, open_rows
 
 
 class Blocks(NamedTuple):
@@ -171,16 +170,30 @@ def _from_files(cluster: Cluster, X: Any, given: Any, columns: Columns) -> Block
             "name the column of the labels with label=, or the two of interval labels with "
             "lower= and upper="
         )
-    options, classes = found_by_workers(cluster, files, FileOptions(), labels, given)
-    if is_sparse(files[0], options):
-        labels = LabelColumns(LABEL)
-    asked = (files[0], options, labels, columns.features, columns.drop)
-    (recipe,) = cluster.run(recipe_of, [asked], names, "ordspan-look")
-    named = not (recipe.words or recipe.n_sparse)
-    rows, answers = delayed_blocks(
-        cluster, files, Spec(options, recipe, labels, classes), None, named
+    looked = looked_at_by_workers(cluster, files, FileOptions(), labels, given)
+    reader = open_rows(
+        files,
+        looked.options,
+        labels,
+        Choice(columns.features, columns.drop, standardise=False),
+        order=given,
+        on_bad_row="raise",
+        look=looked.look,
+        words=looked.words,
     )
-    sample = _named_sample(list(recipe.numbers)) if named else np.zeros((1, recipe.n_features))
+    assert reader.grades is not None
+    assert reader.scale is not None
+    recipe, classes = reader.recipe, reader.grades.classes
+    rows, answers = delayed_blocks(
+        cluster,
+        files,
+        Spec(looked.options, recipe, reader.columns, classes),
+        reader.scale.state,
+        recipe.dense,
+    )
+    sample = np.zeros((1, recipe.n_features))
+    if recipe.dense:
+        sample = _named_sample(recipe.feature_names())
     return Blocks(*_kept(cluster, rows, answers), names, [], sample, classes, files)
 
 

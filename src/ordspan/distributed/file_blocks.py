@@ -11,13 +11,13 @@ import numpy as np
 from dask.delayed import delayed
 from numpy.typing import NDArray
 
-from ordspan.core.labels import check_classes
 from ordspan.distributed.cluster import Cluster
 from ordspan.files.batch import LABEL, BadRows
-from ordspan.files.features import DEFAULT_HASH_BITS, Recipe, Scale, prepared, stacked
-from ordspan.files.grades import Grades, LabelColumns, classes_of
+from ordspan.files.features import Recipe, Scale, prepared, stacked
+from ordspan.files.grades import Grades, LabelColumns
+from ordspan.files.look import LOOK_BYTES, look_at, look_at_sparse, merged, merged_sparse
 from ordspan.files.opening import FileOptions, is_sparse
-from ordspan.files.reading import RowReader, find_words, make_recipe
+from ordspan.files.reading import RowReader, find_words
 from ordspan.files.svmlight import index_base, survey
 
 
@@ -46,56 +46,48 @@ def words_of(path: str, options: FileOptions, columns: LabelColumns, policy: str
     return find_words([path], options, columns, BadRows(policy))
 
 
-def found_by_workers(
+class Looked(NamedTuple):
+    """What the workers found in the files: how to open them, a look at them, words of labels."""
+
+    options: FileOptions
+    look: Any
+    words: set[str] | None
+
+
+def looked_at_by_workers(
     cluster: Cluster,
     paths: Sequence[str],
     options: FileOptions,
     columns: LabelColumns,
     order: Any,
     on_bad_row: str = "raise",
-) -> tuple[FileOptions, NDArray[Any]]:
-    """What was not told: where svmlight indices begin, the number of features, the grades."""
+) -> Looked:
+    """A look at files which only the workers read; the labels too, where the order is not told."""
     names = block_names(paths)
-    if is_sparse(paths[0], options):
+    sparse = is_sparse(paths[0], options)
+    if sparse:
         columns = LabelColumns(LABEL)
         if not options.n_features:
             extents = cluster.run(survey, [(path,) for path in paths], names, "ordspan-survey")
             zero_based, n_features = index_base(paths[0], extents, options.zero_based)
             options = replace(options, zero_based=zero_based, n_features=n_features)
-    if order is not None:
-        return options, check_classes(order)
-    labels = [(path, options, columns, on_bad_row) for path in paths]
-    words = cluster.run(words_of, labels, names, "ordspan-grades")
-    return options, classes_of(set().union(*words))
-
-
-def recipe_of(
-    path: str,
-    options: FileOptions,
-    columns: LabelColumns,
-    features: Sequence[str] | None,
-    drop: Sequence[str],
-) -> Recipe:
-    """The features of a file, on a worker; numbers are not standardised."""
-    return make_recipe(
-        path,
-        options,
-        taken=columns.names(),
-        features=features,
-        drop=drop,
-        hash_bits=DEFAULT_HASH_BITS,
-        standardise=False,
-    )[0]
+    size = max(1, LOOK_BYTES // len(paths))
+    asked = [([path], options, size) for path in paths]
+    looks = cluster.run(look_at_sparse if sparse else look_at, asked, names, "ordspan-look")
+    look = merged_sparse(looks) if sparse else merged(looks)
+    words = None
+    if order is None:
+        labels = [(path, options, columns, on_bad_row) for path in paths]
+        words = set().union(*cluster.run(words_of, labels, names, "ordspan-grades"))
+    return Looked(options, look, words)
 
 
 def read_block(
-    path: str, spec: Spec, state: NDArray[np.float64] | None = None, named: bool = False
+    path: str, spec: Spec, state: NDArray[np.float64], named: bool = False
 ) -> tuple[Any, NDArray[Any]]:
-    """Features and labels of a file, on a worker; scaled by the state of a scale, if given."""
-    scale = None
-    if state is not None:
-        scale = Scale(spec.recipe.n_scaled)
-        scale.state[...] = state
+    """Features and labels of a file, on a worker, by the state of a scale."""
+    scale = Scale(spec.recipe.n_scaled)
+    scale.state[...] = state
     parts, ends = [], []
     for batch in spec.reader(path).batches():
         parts.append(prepared(spec.recipe, scale, batch))
@@ -108,7 +100,7 @@ def read_block(
     if named:
         import pandas as pd
 
-        X = pd.DataFrame(X, columns=list(spec.recipe.numbers))
+        X = pd.DataFrame(X, columns=spec.recipe.feature_names())
     return X, spec.classes[np.concatenate(ends) - 1]
 
 

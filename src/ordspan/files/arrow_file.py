@@ -13,9 +13,9 @@ from numpy.typing import NDArray
 from pyarrow import ipc, parquet, types
 
 from ordspan.files.ahead import ahead
-from ordspan.files.batch import OTHER, TEXT, FileError
+from ordspan.files.batch import JUDGED_ROWS, OTHER, FileError
 from ordspan.files.tables import Frame, TableFile, kind_of
-from ordspan.files.text import moment
+from ordspan.files.text import N_SPANS, moment
 
 BATCH_BYTES = 1 << 22
 AHEAD = 2
@@ -59,19 +59,56 @@ class ParquetFile(TableFile):
             raise pa.ArrowInvalid("the numbers of rows do not agree")
         return self._file.schema_arrow, metadata.num_rows
 
-    def _pieces(self, columns: list[str], start: int) -> Iterator[tuple[int, pa.RecordBatch]]:
-        """Some rows at a time, with the place of the first."""
+    def _pieces(
+        self, columns: list[str], start: int, part: int | None = None
+    ) -> Iterator[tuple[int, pa.RecordBatch]]:
+        """Some rows at a time, of all row groups or of one, with the place of the first."""
         ends = np.cumsum(self._sizes)
         group = int(np.searchsorted(ends, start, side="right"))
-        row = int(ends[group - 1]) if group else 0
+        row = int(ends[group - 1]) if group and part is None else 0
         for piece in self._file.iter_batches(
             batch_rows(len(columns)),
-            row_groups=list(range(group, len(ends))),
+            row_groups=list(range(group, len(ends))) if part is None else [part],
             columns=columns,
             use_threads=False,
         ):
             yield row, piece
             row += piece.num_rows
+
+    def parts(self) -> list[Any]:
+        """The row groups."""
+        return list(range(len(self._sizes)))
+
+    def head(self) -> pl.DataFrame:
+        """The first rows."""
+        _, piece = next(self._pieces(self._known(), 0))
+        return self._as_frame(piece.slice(0, JUDGED_ROWS))
+
+    def sample(self, size: int) -> tuple[pl.DataFrame, bool]:
+        """Rows spread over the file, about ``size`` bytes of them; whether these are all."""
+        names = self._known()
+        most = max(JUDGED_ROWS, size // (8 * max(1, len(names))))
+        parts = self.parts()
+        chosen = parts[:: max(1, len(parts) // N_SPANS)]
+        every = 1 if len(chosen) > 1 else -(-self.n_rows // most)  # one group: spread over it
+        kept = []
+        try:
+            for part in [None] if self.n_rows <= most else chosen:
+                left = self.n_rows if part is None else most // len(chosen)
+                for _, piece in self._pieces(names, 0, part):
+                    moment.pass_by()
+                    piece = piece.slice(0, -(-piece.num_rows // every))
+                    kept.append(self._as_frame(piece.slice(0, left)))
+                    left -= piece.num_rows
+                    if left <= 0:
+                        break
+        except DAMAGE as error:
+            raise FileError(f"{self.path}: damaged ({error}); copy it anew") from None
+        return pl.concat(kept, how="vertical_relaxed"), self.n_rows <= most
+
+    def _known(self) -> list[str]:
+        """The columns of numbers and words."""
+        return [name for name, kind in self.kinds().items() if kind != OTHER]
 
     def kinds(self) -> dict[str, str]:
         """What each column holds."""
@@ -79,31 +116,54 @@ class ParquetFile(TableFile):
         for field in self.schema:
             try:
                 none = pl.Series(pa.array([], field.type))
-                kinds[field.name] = TEXT if none.dtype == pl.String else kind_of(none)
+                kinds[field.name] = kind_of(none)
             except UNKNOWN:
                 kinds[field.name] = OTHER
         return kinds
 
-    def frames(self, numbers: Sequence[str], texts: Sequence[str], start: int) -> Iterator[Frame]:
+    def order_of(self, name: str) -> list[Any] | None:
+        """The values of a column from lowest to highest, where its type tells them."""
+        dtype = self.schema.field(name).type
+        if not (types.is_dictionary(dtype) and dtype.ordered):
+            return None
+        _, piece = next(self._pieces([name], 0))
+        column = self._as_frame(piece)[name]
+        if isinstance(column.dtype, pl.Enum):
+            return column.dtype.categories.to_list()
+        known: list[Any] = piece.column(name).dictionary.to_pylist()
+        return known
+
+    def frames(
+        self, numbers: Sequence[str], texts: Sequence[str], start: int, part: Any = None
+    ) -> Iterator[Frame]:
         """At least the rows from ``start`` on."""
         columns = list(dict.fromkeys([*numbers, *texts])) or self.names[:1]
         plain = numbers and all(_is_plain(self.schema.field(name).type) for name in numbers)
         end = start
+        n_rows = self.n_rows if part is None else self._rows_of(part)
         try:
-            for row, piece in ahead(self._pieces(columns, start), AHEAD):
+            for row, piece in ahead(self._pieces(columns, start, part), AHEAD):
                 moment.pass_by()
                 end = row + piece.num_rows
                 X = self._matrix(piece.select(numbers)) if plain else None
                 frame = self._as_frame(piece.select(texts) if plain else piece)
-                yield Frame(frame, np.arange(row, end) + 1, {}, end / self.n_rows, row, X)
+                yield Frame(frame, self._numbers(row, end, part), {}, end / n_rows, row, X)
         except DAMAGE as error:
             raise FileError(
                 f"{self.path}, after row {end}: damaged ({error}); copy it anew"
             ) from None
-        if end < self.n_rows:
+        if end < n_rows:
             raise FileError(
                 f"{self.path}, after row {end}: damaged, rows are missing; copy it anew"
             )
+
+    def _rows_of(self, part: int) -> int:
+        return self._sizes[part]
+
+    def _numbers(self, row: int, end: int, part: int | None) -> NDArray[np.int64]:
+        """What rows are called in messages: their number in the file, from 1."""
+        before = 0 if part is None else sum(self._sizes[:part])
+        return np.arange(row, end) + before + 1
 
     def _matrix(self, piece: pa.RecordBatch) -> NDArray[Any]:
         """Columns of plain numbers as rows, missing ones as NaN; quicker than by way of Polars."""
@@ -130,9 +190,15 @@ class ArrowFile(ParquetFile):
 
     def _look(self) -> tuple[pa.Schema, int]:
         with pa.memory_map(self.path) as source:
-            schema = self._reader(source).schema
+            reader = self._reader(source)
+            schema, self._in_any_order = reader.schema, hasattr(reader, "get_batch")
             lengths = (batch.num_rows for batch in self._record_batches(source, schema, [0]))
-            return schema, sum(lengths)
+            self._sizes = list(lengths)
+            return schema, sum(self._sizes)
+
+    def parts(self) -> list[Any]:
+        """The record batches of a file; a stream can be read only in its order."""
+        return [i for i, n in enumerate(self._sizes) if n] if self._in_any_order else [None]
 
     def _reader(self, source: pa.NativeFile, columns: list[int] | None = None) -> Any:
         """The reader of a file, or of a stream."""
@@ -143,19 +209,23 @@ class ArrowFile(ParquetFile):
         return (ipc.open_file if is_file else ipc.open_stream)(source, options=options)
 
     def _record_batches(
-        self, source: pa.NativeFile, schema: pa.Schema, columns: list[int]
+        self, source: pa.NativeFile, schema: pa.Schema, columns: list[int], part: int | None = None
     ) -> Iterator[pa.RecordBatch]:
-        """The batches, of which only some columns are read."""
+        """The batches, or one of them, of which only some columns are read."""
         reader = self._reader(source, sorted(columns) if len(schema) else None)
+        if part is not None:
+            return iter([reader.get_batch(part)])
         if hasattr(reader, "get_batch"):
             return map(reader.get_batch, range(reader.num_record_batches))
         return iter(reader)
 
-    def _pieces(self, columns: list[str], start: int) -> Iterator[tuple[int, pa.RecordBatch]]:
+    def _pieces(
+        self, columns: list[str], start: int, part: int | None = None
+    ) -> Iterator[tuple[int, pa.RecordBatch]]:
         row, size = 0, batch_rows(len(columns))
         with pa.OSFile(self.path) as source:
             places = [self.schema.get_field_index(name) for name in columns]
-            for whole in self._record_batches(source, self.schema, places):
+            for whole in self._record_batches(source, self.schema, places, part):
                 for begin in range(0, whole.num_rows, size):
                     piece = whole.slice(begin, size).select(columns)
                     yield row, piece

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
+from math import ceil
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -12,15 +13,21 @@ from numpy.typing import NDArray
 
 from ordspan.core.labels import Ranks
 
-POLICIES = ("raise", "skip")
+POLICIES = ("raise", "skip", "keep")
+KEEP = POLICIES[2]
 LARGEST = 1e90
 """Larger numbers are refused: the squared norm of a row would overflow."""
 
 N_EXAMPLES = 5
+SKIPPED_SHARE = 0.2
+"""Where more than these of the rows are bad, there is no result unless that is allowed."""
 JUDGED_ROWS = 500
 """Rows at the beginning of a text that show which of its columns hold numbers, which words."""
-NUMBER, TEXT, OTHER = "number", "text", "other"
-EMPTY = ("", "NA", "N/A", "NaN", "nan", "null", "None", "#N/A", "n/a")
+NUMBER, TEXT, OTHER, UNTYPED = "number", "text", "other", "untyped"
+EMPTY = (
+    *("", "NA", "N/A", "n/a", "n.a.", "NaN", "nan", "null", "NULL", "None", "none", "<NA>"),
+    *("?", "-", "–", ".", "#N/A", "#NV", "#NULL!", "#DIV/0!", "#VALUE!", "#WERT!", "#REF!", "NaT"),
+)
 """Cells that mean a missing number."""
 
 LABEL, GROUP = "label", "qid"
@@ -39,10 +46,13 @@ class RowError(ValueError):
 
 
 class Cursor(NamedTuple):
-    """How far a walk over files has come: this many passes, files, and rows of a file are done."""
+    """How far a walk over files has come: this many passes, pieces, and rows of a piece are done.
+
+    A piece is a file, or a part of one where the parts are read in random order.
+    """
 
     walk: int = 0
-    file: int = 0
+    piece: int = 0
     row: int = 0
 
 
@@ -81,6 +91,8 @@ class Batch:
         Column of the group (query) of each row.
     keep : tuple of str
         Columns to carry along.
+    faults : dict
+        What is wrong with bad rows, where they are kept.
 
     Examples
     --------
@@ -108,6 +120,7 @@ class Batch:
     classes: NDArray[Any] | None = None
     group_column: str | None = None
     keep: tuple[str, ...] = ()
+    faults: Faults = field(default_factory=dict)
 
     def __len__(self) -> int:
         return self.rows.size
@@ -163,7 +176,7 @@ class Batch:
         """
         if begin == 0 and end >= len(self):
             return self
-        return replace(self._only(slice(begin, end)), done=self.done + begin)
+        return replace(self.only(slice(begin, end)), done=self.done + begin)
 
     def without(self, faults: Faults, bad: BadRows) -> Batch:
         """The batch without its bad rows.
@@ -184,9 +197,32 @@ class Batch:
             return self
         for row in sorted(faults):
             bad.meet(f"{self.where(row)}: {faults[row]}")
-        return self._only(np.setdiff1d(np.arange(len(self)), list(faults)))
+        if bad.policy == KEEP:
+            blank = self.X.copy()
+            if hasattr(blank, "indptr"):
+                blank.data[~np.isfinite(blank.data)] = 0.0
+            else:
+                blank[sorted(faults)] = 0.0
+            return replace(self, X=blank, faults=faults)
+        return self.only(np.setdiff1d(np.arange(len(self)), list(faults)))
 
-    def _only(self, rows: Any) -> Batch:
+    def only(self, rows: Any) -> Batch:
+        """Some rows of the batch.
+
+        Parameters
+        ----------
+        rows : slice, indices or mask
+            Which of them.
+
+        Returns
+        -------
+        Batch
+            Those rows.
+        """
+        if getattr(rows, "dtype", None) == bool:
+            if rows.all():
+                return self
+            rows = np.flatnonzero(rows)
         return replace(
             self,
             X=self.X[rows],
@@ -212,7 +248,7 @@ class Batch:
 
 @dataclass
 class BadRows:
-    """What to do with a bad row: end with its message, or leave it out and count it."""
+    """What to do with a bad row: end with its message, leave it out, or keep it, and count it."""
 
     policy: str = "raise"
     count: int = 0
@@ -220,7 +256,7 @@ class BadRows:
 
     def __post_init__(self) -> None:
         if self.policy not in POLICIES:
-            known = " or ".join(POLICIES)
+            known = " or ".join(POLICIES[:2])
             raise ValueError(f"on_bad_row must be {known}, got {self.policy!r}")
 
     def meet(self, message: str) -> None:
@@ -230,6 +266,17 @@ class BadRows:
         self.count += 1
         if len(self.examples) < N_EXAMPLES:
             self.examples.append(message)
+
+    def check(self, used: int, allowed: float) -> None:
+        """Refuse to go on where more than a share of the rows was left out."""
+        total = self.count + used
+        if total and self.count > allowed * total:
+            share = self.count / total
+            raise FileError(
+                f"{self.count:,} of {total:,} rows ({share:.1%}) cannot be used, so nothing was "
+                f"written; the first: {self.examples[0]}. Mend the rows, or accept it with "
+                f"--allow-skipped {min(1.0, ceil(share * 100) / 100):g}"
+            )
 
     def told(self) -> str:
         """How many rows were left out, and why the first."""

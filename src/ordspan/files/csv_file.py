@@ -10,13 +10,17 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from ordspan.files.batch import EMPTY, JUDGED_ROWS, TEXT, Faults, FileError
-from ordspan.files.tables import Frame, TableFile, TextFile, kind_of
+from ordspan.files.batch import JUDGED_ROWS, Faults, FileError, repeated
+from ordspan.files.dialect import find_delimiter, sep_line
+from ordspan.files.tables import Frame, TableFile, TextFile
 from ordspan.files.text import (
     QUOTE,
+    SAVE_AS_UTF8,
     UTF8_MARK,
+    WESTERN,
     Block,
     blocks,
+    opened_text,
     plain_name,
     record,
     well_quoted,
@@ -30,51 +34,52 @@ PATIENCE = 3
 class CsvFile(TextFile):
     """Comma separated values under a header."""
 
-    def __init__(self, path: str, delimiter: str = ",") -> None:
-        self.delimiter = "\t" if plain_name(path).lower().endswith(".tsv") else delimiter
+    def __init__(
+        self, path: str, delimiter: str | None = None, encoding: str | None = None
+    ) -> None:
+        self._told, self.encoding = delimiter, encoding
         self._refused = 0
         super().__init__(path)
         self._places = {name: place for place, name in enumerate(self.names)}
 
     def _open(self) -> list[str]:
         """The names of the columns; the blocks under them wait to be read."""
-        found = blocks(self.path, delimiter=self.delimiter)
+        text = opened_text(self.path, self.encoding)
+        if self.encoding is None and text.encoding == WESTERN:
+            self.notes.append("read as Windows-1252 (Latin-1), because it is not UTF-8")
+        self._choose_delimiter(text.head)
+        found = blocks(self.path, delimiter=self.delimiter, text=text)
         rest = (block for block in found if not block.is_blank())
         first = next(rest, None)
         if first is None:
             raise FileError(f"{self.path}: the file is empty")
-        lines = first.content.split(b"\n")
-        at = next(i for i, line in enumerate(lines) if line.strip(b"\r"))
+        self.plain = text.plain and first.line == 1
+        skipped = sep_line(first.content)
+        lines = first.content[len(skipped) :].split(b"\n")
+        at = next((i for i, line in enumerate(lines) if line.strip(b"\r")), None)
+        if at is None:
+            raise FileError(f"{self.path}: there is no header")
         used, names, fault = self._record(lines, at)
+        self.line = first.line + bool(skipped) + at
         if fault:
-            raise FileError(f"{self.path}, line {first.line + at}: {fault}")
-        at += used
-        under = Block(b"\n".join(lines[at:]), first.line + at, first.share, first.odd)
+            raise FileError(f"{self.path}, line {self.line}: {fault}")
+        at, self.line = at + used, self.line + used
+        content = b"\n".join(lines[at:])
+        self.begin = text.begin + len(first.content) - len(content)
+        under = Block(content, self.line, first.share, first.odd)
         self._begun = chain([] if under.is_blank() else [under], rest)
-        return [name.strip() for name in names]
+        return _named(names)
 
-    def kinds(self) -> dict[str, str]:
-        """What each column holds, judged by the first rows."""
-        head = self._head(JUDGED_ROWS)
-        if not head:
-            raise FileError(f"{self.path}: there is a header, but no row under it")
-        content = b"".join(block.content for block in head)
-        found = self._slowly(Block(content, head[0].line, 0), self.names, JUDGED_ROWS)
-        good = found.table.filter(~pl.int_range(pl.len()).is_in(list(found.faults)))
-        if good.is_empty():
-            raise FileError(f"{self.path}, line {found.lines[0]}: {found.faults[0]}")
-        try:  # dates are found by Polars
-            judged = pl.read_csv(
-                good.write_csv().encode(),
-                infer_schema_length=None,
-                null_values=list(EMPTY),
-                try_parse_dates=True,
-            )
-        except pl.exceptions.PolarsError:
-            judged = good
-        # true and false are words, because no later row need have them
-        kinds = [TEXT if column.dtype == pl.Boolean else kind_of(column) for column in judged]
-        return dict(zip(self.names, kinds, strict=True))
+    def _choose_delimiter(self, head: bytes) -> None:
+        if self._told is not None:
+            self.delimiter = self._told
+        elif plain_name(self.path).lower().endswith(".tsv") and not sep_line(head):
+            self.delimiter = "\t"
+        else:
+            self.delimiter = find_delimiter(head)
+            if self.delimiter != ",":
+                shown = "tabs" if self.delimiter == "\t" else repr(self.delimiter)
+                self.notes.append(f"fields are separated by {shown}")
 
     def _n_rows(self, block: Block) -> int:
         """Rows of a block, which are its lines unless there are quotes."""
@@ -171,7 +176,7 @@ class CsvFile(TextFile):
         try:
             shown = repr(whole.decode()[:SHOWN])
         except UnicodeDecodeError as error:
-            return max(1, used), [], f"byte {error.start + 1} is not UTF-8; save the file as UTF-8"
+            return max(1, used), [], f"byte {error.start + 1} is not UTF-8; {SAVE_AS_UTF8}"
         if used == 0 and lines[at].count(QUOTE) % 2:
             return (
                 1,
@@ -190,6 +195,15 @@ class CsvFile(TextFile):
             return ""
         s = "" if len(cells) == 1 else "s"
         return f"{len(cells)} field{s}, but the header has {len(self.names)}"
+
+
+def _named(names: Sequence[str]) -> list[str]:
+    """The names in a header; a column without one is called by its place.
+
+    >>> _named(["", "age ", ""])
+    ['column 1', 'age', 'column 3']
+    """
+    return [name.strip() or f"column {place}" for place, name in enumerate(names, start=1)]
 
 
 def _is_utf8(content: bytes) -> bool:
@@ -242,15 +256,21 @@ class ExcelFile(TableFile):
         if filled.height < 2:
             raise FileError(f"{self.path}: there is no row under a header")
         self._lines = filled["line"].to_numpy()[1:].astype(np.int64)
-        names = [name.strip() for name in filled.row(0)[1:]]
         self._cells = filled.drop("line")[1:]
+        names = _named(filled.row(0)[1:])
+        self._cells.columns = names if repeated(names) is None else self._cells.columns
         return names
 
-    def kinds(self) -> dict[str, str]:
-        """What each column holds."""
-        return {n: kind_of(column) for n, column in zip(self.names, self._cells, strict=True)}
+    def head(self) -> pl.DataFrame:
+        """The first rows."""
+        return self._cells[:JUDGED_ROWS]
 
-    def frames(self, numbers: Sequence[str], texts: Sequence[str], start: int) -> Iterator[Frame]:
+    def sample(self, size: int) -> tuple[pl.DataFrame, bool]:
+        """All rows: they are in memory."""
+        return self._cells, True
+
+    def frames(
+        self, numbers: Sequence[str], texts: Sequence[str], start: int, part: Any = None
+    ) -> Iterator[Frame]:
         """All rows."""
-        table = self._cells.rename(dict(zip(self._cells.columns, self.names, strict=True)))
-        yield Frame(table, self._lines, {}, 1.0)
+        yield Frame(self._cells, self._lines, {}, 1.0)

@@ -1,8 +1,8 @@
-"""Columns as a matrix: numbers as they are or standardised online, words hashed one-hot."""
+"""Columns as a matrix: numbers as they are or standardised, words one feature each or hashed."""
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
@@ -17,18 +17,30 @@ if TYPE_CHECKING:
 
 DEFAULT_HASH_BITS = 12
 MAX_HASH_BITS = 24
+MOST_DENSE = 256
+"""Rows of more features than this are sparse where some of them are words."""
+MISSING = ("mean", "error")
+MOST_UNSEEN = 1000
 
 
 @dataclass(frozen=True)
 class Recipe:
     """Which columns make the features, and how; a model file keeps it.
 
+    The features are in this order: numbers, marks of missing numbers, words of their own, hashed
+    words.
+
     Parameters
     ----------
     numbers : tuple of str
-        Numeric columns, in the order of the weights.
-    words : tuple of str
-        Text columns, hashed together into ``2 ** hash_bits`` features after the numbers.
+        Numeric columns, in the order of the weights. A missing number becomes the column's mean.
+    gaps : tuple of str
+        Those of them that had gaps in training: each has one more feature, 1 where it is missing.
+    words : tuple of (str, tuple of str)
+        Text columns with few different words, and these words: each word is a feature. The empty
+        word is a missing one.
+    hashed : tuple of str
+        Other text columns, hashed together into ``2 ** hash_bits`` features.
     hash_bits : int
         Size of the hash table.
     n_sparse : int
@@ -37,18 +49,38 @@ class Recipe:
         Whether the indices of svmlight rows begin at 0.
     standardise : bool
         Whether numbers are centred and scaled; sparse ones are only scaled.
+    missing : {"mean", "error"}
+        Whether a missing number is filled in, or makes a row bad.
+    dressed : tuple of (str, str)
+        Decimal signs of numeric columns that were written as words, such as ``1.234,5``.
     """
 
     numbers: tuple[str, ...] = ()
-    words: tuple[str, ...] = ()
+    gaps: tuple[str, ...] = ()
+    words: tuple[tuple[str, tuple[str, ...]], ...] = ()
+    hashed: tuple[str, ...] = ()
     hash_bits: int = DEFAULT_HASH_BITS
     n_sparse: int = 0
     zero_based: bool = False
     standardise: bool = True
+    missing: str = "mean"
+    dressed: tuple[tuple[str, str], ...] = ()
 
     def __post_init__(self) -> None:
         if not 1 <= self.hash_bits <= MAX_HASH_BITS:
             raise ValueError(f"hash_bits must be in 1..{MAX_HASH_BITS}, got {self.hash_bits}")
+        if self.missing not in MISSING:
+            raise ValueError(f"missing must be {' or '.join(MISSING)}, got {self.missing!r}")
+
+    @property
+    def texts(self) -> tuple[str, ...]:
+        """All columns of words."""
+        return (*(name for name, _ in self.words), *self.hashed)
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """All columns that make features."""
+        return (*self.numbers, *self.texts)
 
     @property
     def n_scaled(self) -> int:
@@ -56,21 +88,39 @@ class Recipe:
         return self.n_sparse or len(self.numbers)
 
     @property
+    def n_plain(self) -> int:
+        """Number of features before the hashed ones."""
+        return self.n_scaled + len(self.gaps) + sum(len(words) for _, words in self.words)
+
+    @property
     def n_features(self) -> int:
         """Number of features."""
-        return self.n_scaled + (2**self.hash_bits if self.words else 0)
+        return self.n_plain + (2**self.hash_bits if self.hashed else 0)
 
-    def feature_name(self, index: int) -> str:
-        """What a feature is called in messages and tables.
+    @property
+    def dense(self) -> bool:
+        """Whether prepared rows are dense; otherwise they are sparse."""
+        return not self.n_sparse and not self.hashed and self.n_features <= MOST_DENSE
 
-        >>> Recipe(("age",), ("town", "job"), 4).feature_name(3)
-        'hash 2 of town, job'
+    def feature_names(self) -> list[str]:
+        """What the features are called in messages and tables.
+
+        >>> Recipe(("age",), ("age",), (("job", ("", "cook")),)).feature_names()
+        ['age', 'age is missing', 'job is missing', 'job = cook']
         """
         if self.n_sparse:
+            return [f"feature {index + (not self.zero_based)}" for index in range(self.n_sparse)]
+        names = [*self.numbers, *(f"{name} is missing" for name in self.gaps)]
+        for name, words in self.words:
+            names += [f"{name} = {word}" if word else f"{name} is missing" for word in words]
+        hashed = ", ".join(self.hashed)
+        return names + [f"hash {i} of {hashed}" for i in range(self.n_features - len(names))]
+
+    def feature_name(self, index: int) -> str:
+        """What one feature is called."""
+        if self.n_sparse:
             return f"feature {index + (not self.zero_based)}"
-        if index < len(self.numbers):
-            return self.numbers[index]
-        return f"hash {index - len(self.numbers)} of {', '.join(self.words)}"
+        return self.feature_names()[index]
 
     def to_json(self) -> dict[str, Any]:
         """As plain values."""
@@ -79,16 +129,19 @@ class Recipe:
     @classmethod
     def from_json(cls, given: dict[str, Any]) -> Self:
         """The recipe that `to_json` told."""
-        return cls(**given | {name: tuple(given[name]) for name in ("numbers", "words")})
+        flat = {name: tuple(given[name]) for name in ("numbers", "gaps", "hashed")}
+        words = tuple((name, tuple(words)) for name, words in given["words"])
+        dressed = tuple((name, sign) for name, sign in given["dressed"])
+        return cls(**given | flat | {"words": words, "dressed": dressed})
 
 
 class Scale:
-    """Running mean and spread of every feature, updated row by row.
+    """Mean and spread of every feature, found before learning, or row by row on the way.
 
-    Each row is scaled by the rows up to and including it (after the first thousand its spread is
-    looked at anew every 64 rows), so the result does not depend on how the rows were cut into
-    batches. Sparse rows are divided by the root mean square of the values present, and not centred,
-    because centring would fill their zeros.
+    Learned on the way, each row is scaled by the rows up to and including it (after the first
+    thousand its spread is looked at anew every 64 rows), so the result does not depend on how the
+    rows were cut into batches. Sparse rows are divided by the root mean square of the values
+    present, and not centred, because centring would fill their zeros.
     """
 
     def __init__(self, n_features: int) -> None:
@@ -105,14 +158,21 @@ class Scale:
             scaling.learn_dense(self.state, matrix)
         return matrix
 
-    def apply(self, matrix: Any) -> Any:
-        """Scale rows by what is known."""
+    def apply(self, matrix: Any, out: NDArray[np.float64] | None = None) -> Any:
+        """Scale rows by what is known; a missing number becomes 0, the mean."""
         if hasattr(matrix, "indptr"):
             return self._scaled_values(matrix, learn=False)
-        scaled = np.empty(matrix.shape)
+        scaled = np.empty(matrix.shape) if out is None else out
         if matrix.shape[1]:
             scaling.scale_dense(self.state, matrix, scaled)
         return scaled
+
+    def fill(self, matrix: NDArray[Any]) -> NDArray[Any]:
+        """Rows as they are, missing numbers replaced by the mean that is known."""
+        holes = np.isnan(matrix)
+        if not holes.any():
+            return matrix
+        return np.where(holes, self.state[scaling.MEAN], matrix)
 
     def _scaled_values(self, matrix: Any, learn: bool) -> Any:
         values = matrix.data.astype(np.float64)
@@ -121,33 +181,20 @@ class Scale:
 
 
 def unusable_rows(recipe: Recipe, X: Any) -> Faults:
-    """What is wrong with rows that hold no number, or one too large, in a feature."""
-    if recipe.n_sparse:
-        return _sparse_faults(recipe, X)
+    """What is wrong with rows that have too large a number, or none where that is not allowed."""
+    sparse = recipe.n_sparse > 0
+    values = X.data.reshape(-1, 1) if sparse else X
+    allowed = recipe.missing == "mean" and not sparse
+    if scaling.all_within(values, LARGEST, allowed):
+        return Faults()
+    bad = ~(np.abs(values) <= LARGEST)
+    if allowed:
+        bad &= ~np.isnan(values)
     faults = Faults()
-    if scaling.all_within(X, LARGEST):
-        return faults
-    bad = _unusable(X)
-    for row in np.flatnonzero(bad.any(axis=1)).tolist():
-        column = int(np.argmax(bad[row]))
-        faults[row] = _value_fault(X[row, column], recipe.feature_name(column))
-    return faults
-
-
-def _unusable(values: NDArray[Any]) -> NDArray[np.bool_]:
-    """True for NaN, infinities and what would overflow."""
-    if values.dtype == np.float32:
-        return ~np.isfinite(values)  # none of them is as large as LARGEST
-    return ~(np.abs(values) <= LARGEST)
-
-
-def _sparse_faults(recipe: Recipe, matrix: Any) -> Faults:
-    bad = np.flatnonzero(_unusable(matrix.data))
-    faults = Faults()
-    for entry in bad.tolist():
-        row = int(np.searchsorted(matrix.indptr, entry, side="right")) - 1
-        name = recipe.feature_name(int(matrix.indices[entry]))
-        faults.setdefault(row, _value_fault(matrix.data[entry], name))
+    for place, column in zip(*np.nonzero(bad), strict=True):
+        row = int(np.searchsorted(X.indptr, place, side="right")) - 1 if sparse else int(place)
+        name = recipe.feature_name(int(X.indices[place] if sparse else column))
+        faults.setdefault(row, _value_fault(values[place, column], name))
     return faults
 
 
@@ -157,28 +204,100 @@ def _value_fault(value: float, name: str) -> str:
     return f"column {name!r} holds {value}, which is too large; check it, or drop the column"
 
 
-def prepared(recipe: Recipe, scale: Scale | None, batch: Batch, *, learn: bool = False) -> Any:
-    """The features of a batch: numbers scaled, unless there is no scale, and words hashed.
+@dataclass
+class Unseen:
+    """Words that a model does not know: they say nothing in a prediction, which is told."""
+
+    counts: dict[tuple[str, str], int] = field(default_factory=dict)
+
+    def add(self, name: str, words: list[str], counts: NDArray[np.int64]) -> None:
+        """Some rows had such words."""
+        for word, count in zip(words, counts.tolist(), strict=True):
+            key = (name, word if len(self.counts) < MOST_UNSEEN else "...")
+            self.counts[key] = self.counts.get(key, 0) + count
+
+    def told(self) -> list[str]:
+        """The most frequent of them, in words."""
+        found = sorted(self.counts.items(), key=lambda item: -item[1])
+        rows = [f"{name} = {word!r} ({count:,} rows)" for (name, word), count in found[:5]]
+        return [f"words that the model has not seen before: {', '.join(rows)}"] if rows else []
+
+
+def prepared(
+    recipe: Recipe,
+    scale: Scale,
+    batch: Batch,
+    *,
+    learn: bool = False,
+    unseen: Unseen | None = None,
+) -> Any:
+    """The features of a batch: numbers scaled, gaps marked, words looked up or hashed.
 
     With ``learn`` the scale takes the rows in, one after the other.
     """
-    X = batch.X
-    if scale is not None:
-        X = scale.learn(X) if learn else scale.apply(X)
-    return with_words(recipe, X, batch.table)
+    X, table = batch.X, batch.table
+    if recipe.n_sparse:
+        if not recipe.standardise:
+            return X
+        return scale.learn(X) if learn else scale.apply(X)
+    holes = [np.isnan(X[:, recipe.numbers.index(name)]) for name in recipe.gaps]
+    n_numbers = len(recipe.numbers)
+    if recipe.dense and recipe.standardise and not learn:
+        rows = np.zeros((len(batch), recipe.n_features))
+        scale.apply(X, rows[:, :n_numbers])
+    else:
+        scaled = scale.learn if learn else scale.apply
+        X = scaled(X) if recipe.standardise else scale.fill(X)
+        if recipe.n_features == n_numbers:
+            return X
+        if not recipe.dense:
+            return _sparse_rows(recipe, X, holes, table, unseen)
+        rows = np.zeros((len(batch), recipe.n_features))
+        rows[:, :n_numbers] = X
+    rows[:, n_numbers : n_numbers + len(holes)] = np.array(holes).T if holes else 0.0
+    at, places = n_numbers + len(holes), np.arange(len(batch))
+    for name, words in recipe.words:
+        codes = word_codes(table, name, words, unseen)
+        known = codes >= 0
+        rows[places[known], at + codes[known]] = 1.0
+        at += len(words)
+    return rows
 
 
-def with_words(recipe: Recipe, matrix: Any, table: pl.DataFrame) -> Any:
-    """The matrix with the hashed words of the text columns on its right."""
-    if not recipe.words:
-        return matrix
+def _sparse_rows(
+    recipe: Recipe, X: NDArray[Any], holes: list[Any], table: pl.DataFrame, unseen: Unseen | None
+) -> Any:
+    """Rows of many features, of which few are not 0."""
     from scipy.sparse import csr_array, hstack
 
-    hashed = [_hashed(table, name, recipe.hash_bits) for name in recipe.words]
-    words = hashed[0]
-    for more in hashed[1:]:
-        words = words + more
-    return hstack([csr_array(matrix), words], format="csr", dtype=np.float64)
+    parts = [csr_array(X)] + [csr_array(hole[:, None].astype(float)) for hole in holes]
+    for name, words in recipe.words:
+        codes = word_codes(table, name, words, unseen)
+        known = np.flatnonzero(codes >= 0)
+        shape = (codes.size, len(words))
+        parts.append(csr_array((np.ones(known.size), (known, codes[known])), shape=shape))
+    if recipe.hashed:
+        hashed = [_hashed(table, name, recipe.hash_bits) for name in recipe.hashed]
+        parts.append(sum(hashed[1:], hashed[0]))
+    return hstack(parts, format="csr", dtype=np.float64)
+
+
+def word_codes(
+    table: pl.DataFrame, name: str, words: tuple[str, ...], unseen: Unseen | None = None
+) -> NDArray[np.int64]:
+    """The place of every row's word among the known ones; -1 where it is none of them."""
+    codes, found = coded(table, name, _as_word)
+    places = {word: place for place, word in enumerate(words)}
+    each = np.array([places.get(word, -1) for word in found], dtype=np.int64)
+    if unseen is not None and (each < 0).any():
+        new = np.flatnonzero(each < 0)
+        counts = np.bincount(codes, minlength=len(found))[new]
+        unseen.add(name, [found[i] for i in new], counts)
+    return each[codes] if each.size else codes
+
+
+def _as_word(word: Any) -> str:
+    return "" if word is None else str(word)  # as they stand: 01234 is not 1234
 
 
 def _hashed(table: pl.DataFrame, name: str, bits: int) -> Any:
@@ -186,8 +305,7 @@ def _hashed(table: pl.DataFrame, name: str, bits: int) -> Any:
     from scipy.sparse import csr_array
     from sklearn.feature_extraction import FeatureHasher
 
-    # as they stand: 01234 is not 1234
-    codes, words = coded(table, name, lambda word: "" if word is None else str(word))
+    codes, words = coded(table, name, _as_word)
     hasher = FeatureHasher(2**bits, input_type="string")
     each = csr_array(hasher.transform([[f"{name}={word}"] for word in words]))
     return each[codes]

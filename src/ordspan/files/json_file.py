@@ -23,7 +23,7 @@ from ordspan.files.batch import (
     is_number,
 )
 from ordspan.files.tables import Frame, TextFile, not_a_number
-from ordspan.files.text import Block, blocks
+from ordspan.files.text import SAVE_AS_UTF8, Block, blocks, opened_text
 
 HALF = re.compile(
     rb"\\u[dD][89abAB]..(?!\\u[dD][c-fC-F])|(?<!\\u[dD][89abAB]..)\\u[dD][c-fC-F]", re.DOTALL
@@ -35,8 +35,14 @@ SURROGATE = re.compile("[\ud800-\udfff]")
 class JsonFile(TextFile):
     """A file, or standard input, with one JSON object a line; its keys are the columns."""
 
+    def __init__(self, path: str, encoding: str | None = None) -> None:
+        self.encoding = encoding
+        super().__init__(path)
+
     def _open(self) -> list[str]:
-        rest = (block for block in blocks(self.path) if block.content.strip())
+        text = opened_text(self.path, self.encoding)
+        self.plain, self.begin = text.plain, text.begin
+        rest = (block for block in blocks(self.path, text=text) if block.content.strip())
         head = next(rest, None)
         if head is None:
             raise FileError(f"{self.path}: the file is empty")
@@ -48,7 +54,7 @@ class JsonFile(TextFile):
         return list(first)
 
     def kinds(self) -> dict[str, str]:
-        """What each key of the first line holds, judged by the first lines."""
+        """What each key of the first line holds, as JSON tells it of the first lines."""
         lines = [line for block in self._head(JUDGED_ROWS) for _, line in _filled_lines(block)]
         rows = [_object(line)[0] for line in lines[:JUDGED_ROWS]]
         return {name: _kind([row.get(name) for row in rows]) for name in self.names}
@@ -94,7 +100,7 @@ def _object(line: bytes) -> tuple[dict[str, Any], str]:
     try:
         row = json.loads(line, object_pairs_hook=_first_of_each, parse_constant=str)
     except UnicodeDecodeError as error:
-        return {}, f"byte {error.start + 1} is not UTF-8; save the file as UTF-8"
+        return {}, f"byte {error.start + 1} is not UTF-8; {SAVE_AS_UTF8}"
     except (ValueError, RecursionError) as error:
         return {}, f"not JSON: {error}"
     if HALF.search(line) and SURROGATE.search(json.dumps(row, ensure_ascii=False)):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import sys
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -34,24 +35,41 @@ class FileOptions:
     format : str, optional
         "csv", "jsonl", "parquet", "arrow", "xlsx" or "svmlight"; left out, the ending of the name
         decides.
-    delimiter : str
-        What separates the fields of a CSV file.
+    delimiter : str, optional
+        What separates the fields of a CSV file; left out, it is found by a look at the file.
     zero_based : bool, optional
         Whether the indices of svmlight files begin at 0; left out, they do if 0 occurs.
     n_features : int
         Number of features of svmlight files; 0 where it is not known yet.
+    encoding : str, optional
+        Of texts; left out, it is found by a look at the file.
+    decimal : {".", ","}, optional
+        Decimal sign of numbers in texts; left out, it is found by a look at the columns.
     """
 
     format: str | None = None
-    delimiter: str = ","
+    delimiter: str | None = None
     zero_based: bool | None = None
     n_features: int = 0
+    encoding: str | None = None
+    decimal: str | None = None
 
     def __post_init__(self) -> None:
         if self.format is not None and self.format not in FORMATS:
             raise ValueError(f"unknown format {self.format!r}; choose from {', '.join(FORMATS)}")
-        if len(self.delimiter) != 1 or not self.delimiter.isascii():
+        if self.delimiter is not None and (
+            len(self.delimiter) != 1 or not self.delimiter.isascii()
+        ):
             raise ValueError(f"the delimiter must be one ASCII character, got {self.delimiter!r}")
+        if self.decimal not in (None, ".", ","):
+            raise ValueError(f"the decimal sign must be . or , but is {self.decimal!r}")
+        if self.encoding is not None:
+            try:
+                codecs.lookup(self.encoding)
+            except LookupError:
+                raise ValueError(
+                    f"unknown encoding {self.encoding!r}; utf-8, utf-16 and cp1252 are common"
+                ) from None
 
 
 def expand(paths: Iterable[str | Path]) -> list[str]:
@@ -118,7 +136,10 @@ def format_of(path: str, options: FileOptions) -> str:
     for name, endings in FORMATS.items():
         if ending in endings:
             return name
-    raise FileError(f"{path}: the ending {ending!r} tells no format; give --format")
+    raise FileError(
+        f"{path}: the ending {ending!r} tells no format. Files ending with {', '.join(ENDINGS)} "
+        f"can be read; for another name give --format {', '.join(FORMATS)}"
+    )
 
 
 def _format_of_stdin() -> str:
@@ -149,10 +170,12 @@ def open_file(path: str, options: FileOptions) -> Any:
     if name == "jsonl":
         from ordspan.files.json_file import JsonFile
 
-        return JsonFile(path)
+        return JsonFile(path, options.encoding)
     from ordspan.files.csv_file import CsvFile, ExcelFile
 
-    return CsvFile(path, options.delimiter) if name == "csv" else ExcelFile(path)
+    if name == "xlsx":
+        return ExcelFile(path)
+    return CsvFile(path, options.delimiter, options.encoding)
 
 
 def check_columns(path: str, there: Iterable[str], wanted: Iterable[str]) -> None:
@@ -165,7 +188,4 @@ def check_columns(path: str, there: Iterable[str], wanted: Iterable[str]) -> Non
 
 def columns_told(there: Sequence[str]) -> str:
     """The columns of a file, and what to try where they look like one long name."""
-    shown = ", ".join(there[:20]) + (", ..." if len(there) > 20 else "")
-    other = next((d for d in ";\t|" if len(there) == 1 and d in there[0]), None)
-    hint = "" if other is None else f"; give --delimiter {other!r}?"
-    return f"there are {shown}{hint}"
+    return "there are " + ", ".join(there[:20]) + (", ..." if len(there) > 20 else "")

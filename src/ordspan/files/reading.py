@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
+import numpy as np
 from numpy.typing import NDArray
 
 from ordspan.core.labels import check_classes
@@ -14,102 +15,141 @@ from ordspan.files.batch import (
     BEGINNING,
     GROUP,
     LABEL,
-    NUMBER,
-    TEXT,
     BadRows,
     Batch,
     Cursor,
     Faults,
     FileError,
 )
-from ordspan.files.features import Recipe, unusable_rows
+from ordspan.files.features import Recipe, Scale, unusable_rows, word_codes
 from ordspan.files.grades import Grades, LabelColumns, classes_of, coded
+from ordspan.files.look import (
+    Choice,
+    Look,
+    SparseLook,
+    comes_sorted,
+    look_at,
+    look_at_sparse,
+    make_recipe,
+)
 from ordspan.files.opening import (
     FileOptions,
     check_columns,
     expand,
+    format_of,
     is_sparse,
     open_file,
     sizes_of,
 )
 from ordspan.files.svmlight import index_base, survey
+from ordspan.files.tables import matrix_of, words_of
 from ordspan.files.text import STDIN
-
-
-def make_recipe(
-    path: str,
-    options: FileOptions,
-    *,
-    taken: Sequence[str] = (),
-    features: Sequence[str] | None = None,
-    drop: Sequence[str] = (),
-    text: Sequence[str] = (),
-    hash_bits: int,
-    standardise: bool,
-) -> tuple[Recipe, Any]:
-    """Which columns of a file are features, judged by its beginning; and its reader, to go on.
-
-    Columns in ``taken`` (labels, groups) and ``drop`` are not; those in ``text`` are words.
-    """
-    reader = open_file(path, options)
-    if reader.sparse:
-        if features is not None or drop or text:
-            raise ValueError(f"{path}: svmlight rows have no named columns to choose from")
-        zero_based = bool(options.zero_based)
-        return Recipe((), (), hash_bits, options.n_features, zero_based, standardise), reader
-    kinds = reader.kinds()
-    check_columns(path, reader.names, [*taken, *(features or ()), *drop, *text])
-    outside = {*taken, *drop}
-    chosen = [n for n in (features or reader.names) if n not in outside]
-    if not chosen:
-        raise ValueError(f"{path}: no column is left to learn from")
-    for name in chosen:
-        if name not in text and kinds[name] not in (NUMBER, TEXT):
-            raise ValueError(
-                f"{path}: column {name!r} holds neither numbers nor words; leave it out with "
-                f"--drop {name}, or take it as words with --text {name}"
-            )
-    words = tuple(n for n in chosen if n in text or kinds[n] == TEXT)
-    numbers = tuple(n for n in chosen if n not in words)
-    return Recipe(numbers, words, hash_bits, 0, False, standardise), reader
 
 
 def open_rows(
     paths: Iterable[str | Path],
     options: FileOptions,
     columns: LabelColumns,
+    choice: Choice,
     *,
     order: Sequence[Any] | None,
-    features: Sequence[str] | None,
-    drop: Sequence[str],
-    text: Sequence[str],
-    hash_bits: int,
-    standardise: bool,
     on_bad_row: str,
     group: str | None = None,
     keep: Sequence[str] = (),
+    look: Any = None,
+    words: set[str] | None = None,
 ) -> RowReader:
-    """The rows of files that are to be learned: columns, grades and features found and checked."""
+    """The rows of files that are to be learned: columns, grades and features found and checked.
+
+    A ``look`` at the files and the ``words`` of their labels may be there already.
+    """
     files = expand(paths)
     sizes_of(files)
     options = count_features(files, options)
     bad = BadRows(on_bad_row)
     if is_sparse(files[0], options):
-        columns, group = LabelColumns(LABEL), GROUP
-    recipe, first = make_recipe(
-        files[0],
-        options,
-        taken=[*columns.names(), *([group] if group else [])],
-        features=features,
-        drop=drop,
-        text=text,
-        hash_bits=hash_bits,
-        standardise=standardise,
-    )
+        return _open_sparse(files, options, choice, order, bad, keep, look, words)
+    look = look or look_at(files, options)
+    taken = [*columns.names(), *([group] if group else [])]
+    found = make_recipe(look, taken, choice, options.decimal)
     grades = None
     if columns.names():
-        grades = Grades(known_classes(order, files, options, columns, on_bad_row))
-    return RowReader(files, options, recipe, columns, grades, bad, group, keep, first)
+        told = order if order is not None else order_of(files[0], options, columns)
+        if look.whole and told is None:
+            words = label_words(look, columns)
+        grades = Grades(known_classes(told, files, options, columns, on_bad_row, words))
+    reader = RowReader(
+        files, options, found.recipe, columns, grades, bad, group, keep, first=look.reader
+    )
+    reader.notes, reader.left_out = found.notes, found.left_out
+    if look.reader is None:
+        reader.scale = found.scale
+        reader.sorted_by = sorted_by(look, found.recipe, grades, columns)
+    return reader
+
+
+def sorted_by(look: Look, recipe: Recipe, grades: Grades | None, columns: LabelColumns) -> str:
+    """By what the rows that were looked at are sorted, if they are."""
+    if grades is None:
+        return ""
+    lower, upper, faults = grades.read(words_of(look.table, columns.names()), columns)
+    good = np.setdiff1d(np.arange(lower.size), list(faults))
+    X = matrix_of(look.table, recipe.numbers, Faults(), dict(recipe.dressed))
+    values = [(repr(name), X[good, j]) for j, name in enumerate(recipe.numbers)]
+    for name, words in recipe.words:
+        values.append((repr(name), word_codes(words_of(look.table, [name]), name, words)[good]))
+    return comes_sorted(values, lower[good], upper[good])
+
+
+def order_in_files(reader: RowReader) -> str:
+    """By what the rows of files are sorted that a recipe is known for, if they are."""
+    if reader.recipe.n_sparse:
+        grades = look_at_sparse(reader.files, reader.options).grades
+        return comes_sorted([], grades, grades)
+    look = look_at(reader.files, reader.options)
+    return sorted_by(look, reader.recipe, reader.grades, reader.columns)
+
+
+def label_words(look: Look, columns: LabelColumns) -> set[str]:
+    """All different words in the label columns of a table that was looked at as a whole."""
+    table = words_of(look.table, columns.names())
+    return {word for name in columns.names() for word in coded(table, name)[1]}
+
+
+def order_of(path: str, options: FileOptions, columns: LabelColumns) -> list[Any] | None:
+    """The grades from lowest to highest, where the type of a label column tells them."""
+    if format_of(path, options) not in ("parquet", "arrow") or columns.label is None:
+        return None
+    told: list[Any] | None = open_file(path, options).order_of(columns.label)
+    return told
+
+
+def _open_sparse(
+    files: Sequence[str],
+    options: FileOptions,
+    choice: Choice,
+    order: Sequence[Any] | None,
+    bad: BadRows,
+    keep: Sequence[str],
+    look: SparseLook | None,
+    words: set[str] | None,
+) -> RowReader:
+    """The rows of svmlight files, whose label and query stand at known places."""
+    if choice.features is not None or choice.drop or choice.text or choice.hashed:
+        raise ValueError(f"{files[0]}: svmlight rows have no named columns to choose from")
+    columns = LabelColumns(LABEL)
+    recipe = Recipe(
+        n_sparse=options.n_features,
+        zero_based=bool(options.zero_based),
+        standardise=choice.standardise,
+    )
+    grades = Grades(known_classes(order, files, options, columns, bad.policy, words))
+    reader = RowReader(files, options, recipe, columns, grades, bad, GROUP, keep)
+    look = look or look_at_sparse(files, options)
+    reader.scale = Scale(options.n_features)
+    reader.scale.state[...] = look.state
+    reader.sorted_by = comes_sorted([], look.grades, look.grades)
+    return reader
 
 
 def label_columns(label: str | None, lower: str | None, upper: str | None) -> LabelColumns:
@@ -125,11 +165,17 @@ def known_classes(
     options: FileOptions,
     columns: LabelColumns,
     on_bad_row: str,
+    words: set[str] | None = None,
 ) -> NDArray[Any]:
-    """The grades in the order that was given, or found by one pass over the label columns."""
+    """The grades in the order that was given, or found in the label columns.
+
+    Without their ``words`` that takes a pass over these columns.
+    """
     if order is not None:
         return check_classes(order)
-    return classes_of(find_words(files, options, columns, BadRows(on_bad_row)))
+    if words is None:
+        words = find_words(files, options, columns, BadRows(on_bad_row))
+    return classes_of(words)
 
 
 def find_words(
@@ -164,6 +210,13 @@ def count_features(files: Sequence[str], options: FileOptions) -> FileOptions:
     return replace(options, zero_based=zero_based, n_features=n_features)
 
 
+class Piece(NamedTuple):
+    """A file, or a part of one that can be read in any order."""
+
+    file: int
+    part: Any = None
+
+
 @dataclass
 class RowReader:
     """Walks over files and yields their rows, checked, as a recipe and label columns want them."""
@@ -177,32 +230,52 @@ class RowReader:
     group: str | None = None  # column of groups
     keep: Sequence[str] = ()  # columns to carry along
     first: Any = None  # the reader of the first file, where it is open already
+    scale: Scale | None = None  # of the numbers, where a look has found it
+    sorted_by: str = ""  # by what the rows are sorted, where they are
+    notes: list[str] = field(default_factory=list)  # what a look did that may not be expected
+    left_out: dict[str, str] = field(default_factory=dict)  # columns, and why
 
     def __post_init__(self) -> None:
         self._sizes = sizes_of(self.files)
+        self.pieces = [Piece(number) for number in range(len(self.files))]
+        self.turn: Sequence[int] = range(len(self.pieces))  # their order
+        self._readers: dict[int, Any] = {}  # of files that are read in parts
+
+    def cut(self) -> None:
+        """Cut the files into parts that can be read in any order, where they have such parts."""
+        self.pieces = [
+            Piece(number, part)
+            for number in range(len(self.files))
+            for part in self._open(number).parts()
+        ]
+        self.turn = range(len(self.pieces))
 
     def batches(self, begin: Cursor = BEGINNING) -> Iterator[Batch]:
         """Rows from a cursor on, to the end of the files."""
-        for number in range(begin.file, len(self.files)):
-            at = begin if number == begin.file else Cursor(begin.walk, number)
-            yield from self._of_file(number, at)
+        for place in range(begin.piece, len(self.pieces)):
+            at = begin if place == begin.piece else Cursor(begin.walk, place)
+            yield from self._of_piece(self.pieces[self.turn[place]], at)
 
     def share(self, batch: Batch) -> float | None:
         """How much of the files has been read with a batch; None where that cannot be known."""
         if STDIN in self.files:
             return None
-        file = batch.cursor.file
-        done = sum(self._sizes[:file]) + batch.share * self._sizes[file]
+        place = batch.cursor.piece
+        if len(self.pieces) > len(self.files):
+            return (place + 1) / len(self.pieces)
+        done = sum(self._sizes[:place]) + batch.share * self._sizes[place]
         return done / max(1, sum(self._sizes))
 
-    def _of_file(self, number: int, at: Cursor) -> Iterator[Batch]:
-        reader = self._open(number)
-        parts = reader.batches(self.recipe.numbers, self._texts(reader), at.row)
+    def _of_piece(self, piece: Piece, at: Cursor) -> Iterator[Batch]:
+        reader = self._readers.get(piece.file) or self._open(piece.file)
+        if piece.part is not None:
+            self._readers[piece.file] = reader
+        parts = reader.batches(self.recipe.numbers, self._texts(reader), at.row, piece.part)
         for batch, faults in parts:
             if not len(batch) or batch.rows[-1] < at.row:
                 continue
             batch, faults = _from(at.row, batch, faults)
-            cursor = Cursor(at.walk, number, int(batch.rows[0]))
+            cursor = at._replace(row=int(batch.rows[0]))
             batch = replace(batch, cursor=cursor, skipped=self.bad.count)
             batch = self._checked(batch, faults)
             if len(batch):
@@ -218,6 +291,7 @@ class RowReader:
         if self.recipe.n_sparse:
             return reader
         check_columns(reader.path, reader.names, [*self.recipe.numbers, *self._texts(reader)])
+        reader.undress(self.recipe.numbers, dict(self.recipe.dressed), self.options.decimal)
         return reader
 
     def _texts(self, reader: Any) -> list[str]:
@@ -225,7 +299,7 @@ class RowReader:
         if reader.sparse:
             return [LABEL, GROUP]
         group = [] if self.group is None else [self.group]
-        return [*dict.fromkeys([*self.recipe.words, *self.columns.names(), *group, *self.keep])]
+        return [*dict.fromkeys([*self.recipe.texts, *self.columns.names(), *group, *self.keep])]
 
     def _checked(self, batch: Batch, faults: Faults) -> Batch:
         """The batch with the ranks of its labels, and without its bad rows."""

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from ordspan.files.batch import Batch
 from ordspan.files.features import DEFAULT_HASH_BITS, Recipe, Scale, prepared
+from ordspan.files.look import Choice
 from ordspan.files.opening import FileOptions
 from ordspan.files.reading import RowReader, label_columns, open_rows
 
@@ -38,8 +39,7 @@ class Stream:
 
     def __init__(self, reader: RowReader) -> None:
         self._reader = reader
-        self._scale = Scale(reader.recipe.n_scaled) if reader.recipe.standardise else None
-        self._passes = 0
+        self._scale = reader.scale or Scale(reader.recipe.n_scaled)
 
     @property
     def classes(self) -> NDArray[Any] | None:
@@ -54,7 +54,7 @@ class Stream:
     @property
     def feature_names(self) -> list[str]:
         """Names of the features, in the order of the columns of ``X``."""
-        return [self.recipe.feature_name(j) for j in range(self.recipe.n_features)]
+        return self.recipe.feature_names()
 
     @property
     def skipped(self) -> int:
@@ -62,12 +62,14 @@ class Stream:
         return self._reader.bad.count
 
     def __iter__(self) -> Iterator[Batch]:
-        first = not self._passes
-        if first and self._scale is not None:
-            self._scale = Scale(self.recipe.n_scaled)  # a pass that was broken off does not count
+        on_the_way = self._reader.scale is None  # standard input, which has no second pass
         for batch in self._reader.batches():
-            yield replace(batch, X=prepared(self.recipe, self._scale, batch, learn=first))
-        self._passes += 1
+            yield replace(batch, X=prepared(self.recipe, self._scale, batch, learn=on_the_way))
+
+    @property
+    def notes(self) -> list[str]:
+        """What a look at the files did that may not be expected, in words."""
+        return self._reader.notes
 
 
 def stream(
@@ -80,15 +82,19 @@ def stream(
     features: Sequence[str] | None = None,
     drop: Sequence[str] = (),
     text: Sequence[str] = (),
+    hashed: Sequence[str] = (),
     group: str | None = None,
     keep: Sequence[str] = (),
     hash_bits: int = DEFAULT_HASH_BITS,
     standardise: bool = False,
+    missing: str = "mean",
     on_bad_row: str = "raise",
     format: str | None = None,
-    delimiter: str = ",",
+    delimiter: str | None = None,
     zero_based: bool | None = None,
     n_features: int | None = None,
+    encoding: str | None = None,
+    decimal: str | None = None,
 ) -> Stream:
     """Read files of any size batch by batch, in bounded memory.
 
@@ -114,22 +120,33 @@ def stream(
         Column with the group (query) of each row; svmlight rows have their qid.
     keep : sequence of str
         Columns to carry along in ``Batch.kept``.
+    hashed : sequence of str
+        Columns of words to hash although they have few different words.
     hash_bits : int
-        Words are hashed one-hot into ``2 ** hash_bits`` features by scikit-learn's FeatureHasher.
+        Columns with more than 256 different words, and all words of standard input, are hashed
+        into ``2 ** hash_bits`` features by scikit-learn's FeatureHasher. Of other columns each
+        word is a feature.
     standardise : bool
-        Centre and scale every number by running mean and spread (sparse rows: scale only). They
-        are learnt in the first pass and kept in later ones.
+        Centre and scale every number by mean and spread (sparse rows: scale only), which are found
+        by a look at the files first; of standard input they are those of the rows up to each one.
+    missing : {"mean", "error"}
+        A missing number becomes the mean of its column, with one more feature that is 1 there; or
+        makes a row bad. A missing word is a word of its own.
     on_bad_row : {"raise", "skip"}
         End with a message about the first bad row, or leave bad rows out and count them.
     format : {"csv", "jsonl", "parquet", "arrow", "xlsx", "svmlight"}, optional
         Left out, the ending of the name decides.
-    delimiter : str
-        What separates the fields of a CSV file.
+    delimiter : str, optional
+        What separates the fields of a CSV file; left out, a look at the file finds it.
     zero_based : bool, optional
         Whether the indices of svmlight rows begin at 0; left out, they do if 0 occurs, which is
         found together with the number of features.
     n_features : int, optional
         Number of features of svmlight rows; left out, found by a quick first pass.
+    encoding : str, optional
+        Of texts, such as "utf-8" or "cp1252"; left out, a look at the file finds it.
+    decimal : {".", ","}, optional
+        Decimal sign of numbers in texts; left out, a look at the columns finds it.
 
     Returns
     -------
@@ -150,17 +167,13 @@ def stream(
     >>> batch.X.ravel(), batch.y.tolist()
     (array([1., 5., 9.]), [['low', 'low'], ['mid', 'mid'], ['mid', 'high']])
     """
-    options = FileOptions(format, delimiter, zero_based, n_features or 0)
+    options = FileOptions(format, delimiter, zero_based, n_features or 0, encoding, decimal)
     reader = open_rows(
         [paths] if isinstance(paths, str | Path) else paths,
         options,
         label_columns(label, lower, upper),
+        Choice(features, drop, text, hashed, hash_bits, standardise, missing),
         order=order,
-        features=features,
-        drop=drop,
-        text=text,
-        hash_bits=hash_bits,
-        standardise=standardise,
         on_bad_row=on_bad_row,
         group=group,
         keep=tuple(keep),

@@ -14,7 +14,16 @@ from numpy.typing import NDArray
 from ordspan.core import parsing
 from ordspan.files.ahead import side_by_side
 from ordspan.files.batch import GROUP, LABEL, Batch, Faults, FileError, is_number
-from ordspan.files.text import Block, blocks
+from ordspan.files.text import (
+    N_SPANS,
+    PART_BYTES,
+    Block,
+    Part,
+    blocks,
+    opened_text,
+    parts_of,
+    spread_parts,
+)
 
 if TYPE_CHECKING:
     import polars as pl
@@ -86,11 +95,18 @@ class SvmlightFile:
         self.n_features = n_features
         self.zero_based = zero_based
         self._odd_blocks = 0
-        if not any(_words(line) for block in blocks(path) for _, line in block.numbered_lines()):
+        text = opened_text(path)
+        self.plain = text.plain and not text.begin
+        lines = (line for b in blocks(path, text=text) for _, line in b.numbered_lines())
+        if not any(_words(line) for line in lines):
             raise FileError(f"{path}: the file is empty")
 
     def batches(
-        self, numbers: Sequence[str] = (), texts: Sequence[str] = (), start: int = 0
+        self,
+        numbers: Sequence[str] = (),
+        texts: Sequence[str] = (),
+        start: int = 0,
+        part: Part | None = None,
     ) -> Iterator[tuple[Batch, Faults]]:
         """Batches with the rows from ``start`` on, at least, and what is wrong with bad rows.
 
@@ -99,7 +115,7 @@ class SvmlightFile:
         import polars as pl
 
         row = 0
-        for found in self.sparse_rows():
+        for found in self.sparse_rows(part):
             rows = np.arange(row, row + found.lines.size)
             row += rows.size
             frame = pl.DataFrame({LABEL: _as_words(found.grades)})
@@ -108,10 +124,27 @@ class SvmlightFile:
             batch = Batch(found.X, frame, found.lines, rows, self.path, share=found.share)
             yield batch, found.faults
 
-    def sparse_rows(self) -> Iterator[SparseRows]:
-        """The rows of the file, block by block."""
+    def sample(self, size: int) -> Iterator[SparseRows]:
+        """About ``size`` bytes of rows spread over the file; of a packed one, its beginning."""
+        if not self.plain or Path(self.path).stat().st_size <= size:
+            for found in self.sparse_rows():
+                yield found
+                size -= found.X.data.nbytes
+                if size < 0:
+                    break
+            return
+        for part in spread_parts(self.path, 0, N_SPANS, size // N_SPANS):
+            yield from self.sparse_rows(part)
+
+    def parts(self) -> list[Any]:
+        """Parts of the file that can be read in any order; None is the whole file."""
+        return parts_of(self.path, 0, 1, size=PART_BYTES) if self.plain else [None]
+
+    def sparse_rows(self, part: Part | None = None) -> Iterator[SparseRows]:
+        """The rows of the file, or of a part of it, block by block."""
         self._has_queries: bool | None = None  # as the first good line decides
-        for block, plain in side_by_side(lambda b: (b, self._plain(b)), blocks(self.path)):
+        found_blocks = blocks(self.path, part=part)
+        for block, plain in side_by_side(lambda b: (b, self._plain(b)), found_blocks):
             agrees = plain and self._has_queries in (None, plain.queries is not None)
             found = plain if plain and agrees else self._slowly(block)
             if found.lines.size:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from itertools import chain
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -13,17 +14,29 @@ from numpy.typing import NDArray
 
 from ordspan.files.ahead import THREADS, side_by_side
 from ordspan.files.batch import (
-    EMPTY,
+    JUDGED_ROWS,
     NUMBER,
     OTHER,
     TEXT,
+    UNTYPED,
     Batch,
     Faults,
     FileError,
-    is_number,
     repeated,
 )
-from ordspan.files.text import STDIN, Block
+from ordspan.files.dialect import as_numbers, decimal_signs, is_empty
+from ordspan.files.text import (
+    BLOCK_BYTES,
+    N_SPANS,
+    PART_BYTES,
+    STDIN,
+    Block,
+    Part,
+    beginning,
+    blocks,
+    parts_of,
+    spread_parts,
+)
 
 
 class Frame(NamedTuple):
@@ -45,6 +58,8 @@ class TableFile:
 
     def __init__(self, path: str) -> None:
         self.path = path
+        self.dressed: dict[str, str] = {}  # decimal signs of numbers that are written as words
+        self.notes: list[str] = []  # how the file was read, where that is not as it stands
         self.names = self._open()
         if (twice := repeated(self.names)) is not None:
             raise FileError(f"{path}: there is more than one column {twice!r}; rename one of them")
@@ -54,23 +69,64 @@ class TableFile:
         raise NotImplementedError
 
     def kinds(self) -> dict[str, str]:
-        """What each column holds: numbers, words or something else."""
+        """What each column holds, as far as the format tells: numbers, words or something else."""
+        return dict.fromkeys(self.names, UNTYPED)
+
+    def sample(self, size: int) -> tuple[pl.DataFrame, bool]:
+        """About ``size`` bytes of rows spread over the file, without bad ones; whether it is all.
+
+        The reader cannot be used for anything else after it.
+        """
         raise NotImplementedError
 
-    def frames(self, numbers: Sequence[str], texts: Sequence[str], start: int) -> Iterator[Frame]:
+    def head(self) -> pl.DataFrame:
+        """The first rows, which can be read again."""
+        raise NotImplementedError
+
+    def parts(self) -> list[Any]:
+        """Parts of the file that can be read in any order; None is the whole file."""
+        return [None]
+
+    def frames(
+        self, numbers: Sequence[str], texts: Sequence[str], start: int, part: Any = None
+    ) -> Iterator[Frame]:
         """At least the rows from ``start`` on, of which some columns should be numbers."""
         raise NotImplementedError
 
+    def undress(self, numbers: Sequence[str], known: Mapping[str, str], told: str | None) -> None:
+        """Find out which columns of numbers are written as words, and their decimal signs.
+
+        What the first rows do not show is as in ``known``, which an earlier look has found.
+        """
+        kinds = self.kinds()
+        worded = [name for name in numbers if kinds.get(name) in (TEXT, UNTYPED)]
+        if not worded:
+            return
+        head = self.head()
+        columns = [head[name] for name in worded if head[name].dtype == pl.String]
+        signs = decimal_signs(columns, told, ".", known)
+        for column in columns:
+            sign = signs[column.name]
+            cells = column.str.strip_chars()
+            odd = cells.cast(pl.Float64(), strict=False).is_null() & ~is_empty(cells)
+            if sign != "." or odd.any() or kinds[column.name] == TEXT:
+                self.dressed[column.name] = sign
+
     def batches(
-        self, numbers: Sequence[str], texts: Sequence[str], start: int = 0
+        self, numbers: Sequence[str], texts: Sequence[str], start: int = 0, part: Any = None
     ) -> Iterator[tuple[Batch, Faults]]:
         """At least the rows from ``start`` on, and what is wrong with bad ones.
 
         The columns ``numbers`` become X, ``texts`` the table.
         """
-        for frame, lines, faults, share, row, X in self.frames(numbers, texts, start):
+        plain = [name for name in numbers if name not in self.dressed]
+        worded = [*texts, *(n for n in numbers if n in self.dressed and n not in texts)]
+        for frame, lines, faults, share, row, X in self.frames(plain, worded, start, part):
             try:
-                X = matrix_of(frame, numbers, faults) if X is None else X
+                if X is None or len(plain) < len(numbers):
+                    if X is not None:
+                        frame = frame.hstack([pl.Series(n, X[:, j]) for j, n in enumerate(plain)])
+                    X = matrix_of(frame, numbers, faults, self.dressed)
             except ValueError as error:
                 raise FileError(f"{self.path}: {error}") from None
             rows = np.arange(row, row + lines.size)
@@ -81,6 +137,10 @@ class TableFile:
 class TextFile(TableFile):
     """A text, or standard input; its rows can be read once."""
 
+    delimiter = ""
+    encoding: str | None = None
+    plain = False  # whether its parts can be read in any order
+    begin, line = 0, 1  # the byte and the line where the first row stands
     _begun: Iterator[Block]  # blocks that are still to be read
 
     def _head(self, n_lines: int) -> list[Block]:
@@ -92,6 +152,61 @@ class TextFile(TableFile):
         self._begun = chain(head, rest)
         return head
 
+    def head(self) -> pl.DataFrame:
+        """The first rows, bad ones left out; they can be read again."""
+        head = self._head(JUDGED_ROWS)
+        if not head:
+            raise FileError(f"{self.path}: there is a header, but no row under it")
+        content = b"".join(block.content for block in head)
+        ends = np.flatnonzero(np.frombuffer(content, dtype=np.uint8) == ord("\n"))
+        size = int(ends[JUDGED_ROWS - 1]) + 1 if ends.size >= JUDGED_ROWS else len(content)
+        return self._good([beginning(head[0]._replace(content=content), size, self.delimiter)])
+
+    def sample(self, size: int) -> tuple[pl.DataFrame, bool]:
+        """About ``size`` bytes of good rows spread over the file; whether these are all."""
+        if self.plain and Path(self.path).stat().st_size - self.begin > size:
+            parts = spread_parts(self.path, self.begin, N_SPANS, size // N_SPANS)
+            found = [block for part in parts for block in self._blocks(part)]
+            return self._good(found), False
+        found, each = [], BLOCK_BYTES
+        for block in self._begun:
+            found.append(block if each == BLOCK_BYTES else beginning(block, each, self.delimiter))
+            if sum(len(one.content) for one in found) > size:
+                each //= 2
+                found = [beginning(one, each, self.delimiter) for one in found]
+        if not found:
+            raise FileError(f"{self.path}: there is a header, but no row under it")
+        return self._good(found), each == BLOCK_BYTES
+
+    def _good(self, found: list[Block]) -> pl.DataFrame:
+        """The rows of blocks, all columns as words, without bad rows."""
+        frames, first = [], ""
+        for block in found:
+            if block.is_blank():
+                continue
+            frame = self._parsed(block, (), self.names)
+            faulty = list(frame.faults)
+            if faulty and not first:
+                first = f"{self.path}, line {frame.lines[faulty[0]]}: {frame.faults[faulty[0]]}"
+            frames.append(frame.table.filter(~pl.int_range(pl.len()).is_in(faulty)))
+        table = pl.concat(frames, how="vertical_relaxed") if frames else pl.DataFrame()
+        if table.is_empty():
+            raise FileError(first or f"{self.path}: there is no row")
+        return table
+
+    def parts(self) -> list[Any]:
+        """Whole records, about PART_BYTES in each."""
+        if not self.plain:
+            return [None]
+        return parts_of(
+            self.path, self.begin, self.line, delimiter=self.delimiter, size=PART_BYTES
+        ) or [None]
+
+    def _blocks(self, part: Part | None) -> Iterator[Block]:
+        if part is None:
+            return self._begun
+        return blocks(self.path, delimiter=self.delimiter, part=part)
+
     def _n_rows(self, block: Block) -> int:
         """Number of rows of a block, bad ones too."""
         raise NotImplementedError
@@ -100,9 +215,11 @@ class TextFile(TableFile):
         """The rows of a block."""
         raise NotImplementedError
 
-    def frames(self, numbers: Sequence[str], texts: Sequence[str], start: int) -> Iterator[Frame]:
+    def frames(
+        self, numbers: Sequence[str], texts: Sequence[str], start: int, part: Any = None
+    ) -> Iterator[Frame]:
         """At least the rows from ``start`` on; of a file several blocks are parsed at a time."""
-        rest, row = self._begun, 0
+        rest, row = self._blocks(part), 0
         while row < start and (block := next(rest, None)):
             n_rows = self._n_rows(block)
             if row + n_rows > start:
@@ -110,22 +227,30 @@ class TextFile(TableFile):
                 break
             row += n_rows
         parse = partial(self._parsed, numbers=numbers, texts=texts)
-        for found in side_by_side(parse, rest, 0 if self.path == STDIN else THREADS):
+        alone = self.path == STDIN or part is not None
+        for found in side_by_side(parse, rest, 0 if alone else THREADS):
             yield found._replace(row=row)
             row += found.lines.size
 
 
-def matrix_of(frame: pl.DataFrame, numbers: Sequence[str], faults: Faults) -> NDArray[np.floating]:
-    """Columns as rows of numbers, missing ones NaN; words among them are faults of their row."""
+def matrix_of(
+    frame: pl.DataFrame, numbers: Sequence[str], faults: Faults, dressed: Mapping[str, str]
+) -> NDArray[np.floating]:
+    """Columns as rows of numbers, missing ones NaN; words among them are faults of their row.
+
+    ``dressed`` has the decimal signs of columns that are not written with a point.
+    """
     if not numbers:
         return np.empty((frame.height, 0))
     table = frame[list(numbers)]
     if not all(dtype in (pl.Float32, pl.Float64) for dtype in table.dtypes):
-        table = pl.DataFrame([_as_floats(column, faults) for column in table])
+        table = pl.DataFrame(
+            [_as_floats(column, faults, dressed.get(column.name, ".")) for column in table]
+        )
     return np.array(table.to_numpy(order="fortran"), order="C")  # a seventh quicker than order="c"
 
 
-def _as_floats(column: pl.Series, faults: Faults) -> pl.Series:
+def _as_floats(column: pl.Series, faults: Faults, decimal: str) -> pl.Series:
     name = column.name
     if column.dtype != pl.String:
         try:
@@ -135,9 +260,8 @@ def _as_floats(column: pl.Series, faults: Faults) -> pl.Series:
                 f"column {name!r} holds {column.dtype}, not numbers; leave it out with "
                 f"--drop {name}"
             ) from None
-    cells = column.str.strip_chars()
-    values = cells.cast(pl.Float64(), strict=False)
-    for row in (values.is_null() & ~cells.fill_null("").is_in(EMPTY)).arg_true():
+    values = as_numbers(column, decimal)
+    for row in (values.is_null() & ~is_empty(column.str.strip_chars())).arg_true():
         faults.setdefault(row, not_a_number(name, column[row]))
     return values
 
@@ -159,15 +283,8 @@ def words_of(frame: pl.DataFrame, texts: Sequence[str]) -> pl.DataFrame:
 
 
 def kind_of(column: pl.Series) -> str:
-    """What a column holds.
-
-    Words are numbers where at least half of the filled cells are: so a stray word among numbers is
-    found and told, instead of turning the column into words.
-    """
+    """What a column of some type holds."""
     dtype = column.dtype
-    if isinstance(dtype, pl.Categorical | pl.Enum):
+    if dtype == pl.String or isinstance(dtype, pl.Categorical | pl.Enum):
         return TEXT
-    if dtype == pl.String:
-        known = [cell for cell in column.drop_nulls() if cell.strip() not in EMPTY]
-        return NUMBER if 2 * sum(map(is_number, known)) >= len(known) else TEXT
     return NUMBER if dtype.is_numeric() or dtype in (pl.Boolean, pl.Null) else OTHER
