@@ -88,12 +88,14 @@ class ParquetFile(TableFile):
         """Rows spread over the file, about ``size`` bytes of them; whether these are all."""
         names = self._known()
         most = max(JUDGED_ROWS, size // (8 * max(1, len(names))))
+        whole = self.n_rows <= most
+        most = most if whole else most // 2
         parts = self.parts()
         chosen = parts[:: max(1, len(parts) // N_SPANS)]
         every = 1 if len(chosen) > 1 else -(-self.n_rows // most)  # one group: spread over it
         kept = []
         try:
-            for part in [None] if self.n_rows <= most else chosen:
+            for part in [None] if whole else chosen:
                 left = self.n_rows if part is None else most // len(chosen)
                 for _, piece in self._pieces(names, 0, part):
                     moment.pass_by()
@@ -104,7 +106,7 @@ class ParquetFile(TableFile):
                         break
         except DAMAGE as error:
             raise FileError(f"{self.path}: damaged ({error}); copy it anew") from None
-        return pl.concat(kept, how="vertical_relaxed"), self.n_rows <= most
+        return pl.concat(kept, how="vertical_relaxed"), whole
 
     def _known(self) -> list[str]:
         """The columns of numbers and words."""

@@ -219,7 +219,7 @@ class Batch:
         Batch
             Those rows.
         """
-        if getattr(rows, "dtype", None) == bool:
+        if isinstance(rows, np.ndarray) and rows.dtype.kind == "b":
             if rows.all():
                 return self
             rows = np.flatnonzero(rows)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
 import polars as pl
 
@@ -121,25 +121,43 @@ def evidence(column: pl.Series) -> int:
     (2, -1)
     """
     words = bare(column)
-    if not words.str.contains("[.,]").any():
-        return 0
     commas, points = (words.str.contains(p).sum() for p in (COMMA_DECIMAL, POINT_DECIMAL))
     return int(commas) - int(points)
 
 
+def plain_numbers(table: pl.DataFrame, names: Sequence[str]) -> tuple[pl.DataFrame, int]:
+    """Those columns of words that are numbers with a point, or whole; how many show a point.
+
+    A column in which every point stands before three digits is left out: they may be thousands.
+    """
+    cells = {name: pl.col(name).str.strip_chars() for name in names}
+    empty = {name: cell.is_null() | cell.is_in(EMPTY) for name, cell in cells.items()}
+    numbers = {name: cell.cast(pl.Float64(), strict=False) for name, cell in cells.items()}
+    odd = table.select((numbers[n].is_null() & ~empty[n]).any().alias(n) for n in names)
+    names = [name for name in names if not odd[name][0]]
+    pointed = table.select(cells[n].str.contains(".", literal=True).any() for n in names)
+    shown = table.select(cells[n].str.contains(POINT_DECIMAL).any() for n in names if pointed[n][0])
+    sure = [n for n in names if not pointed[n][0] or shown[n][0]]
+    return table.select(numbers[n] for n in sure), sum(shown.row(0)) if shown.width else 0
+
+
 def decimal_signs(
-    columns: Iterable[pl.Series], told: str | None, fallback: str, known: Mapping[str, str]
+    columns: Iterable[pl.Series],
+    told: str | None,
+    fallback: str,
+    known: Mapping[str, str],
+    n_points: int = 0,
 ) -> dict[str, str]:
     """The decimal sign of every column of words: told, or seen, or known from before.
 
     Where a column does not show it, the columns together do; where they do not, it is that of
-    ``known``, and last ``fallback``.
+    ``known``, and last ``fallback``; ``n_points`` other columns have a point.
     """
     columns = list(columns)
     if told is not None:
         return {column.name: told for column in columns}
     seen = {column.name: evidence(column) for column in columns}
-    total = sum((found > 0) - (found < 0) for found in seen.values())
+    total = sum((found > 0) - (found < 0) for found in seen.values()) - n_points
     together = "," if total > 0 else "." if total < 0 else ""
     return {
         name: "," if found > 0 else "." if found < 0 else together or known.get(name, fallback)

@@ -187,7 +187,7 @@ def unusable_rows(recipe: Recipe, X: Any) -> Faults:
     allowed = recipe.missing == "mean" and not sparse
     if scaling.all_within(values, LARGEST, allowed):
         return Faults()
-    bad = ~(np.abs(values) <= LARGEST)
+    bad = ~np.isfinite(values) | (np.abs(values.astype(np.float64)) > LARGEST)
     if allowed:
         bad &= ~np.isnan(values)
     faults = Faults()

@@ -50,12 +50,14 @@ LONGEST = 1000
 
 
 def plain_word(value: Any) -> str:
-    """A cell as text, whole numbers without their point.
+    """A cell as text, whole numbers without their point, others with one.
 
-    >>> plain_word(3.0), plain_word(" mid "), plain_word("3.0")
-    ('3', 'mid', '3')
+    >>> plain_word(3.0), plain_word(" mid "), plain_word("3.0"), plain_word("1,7")
+    ('3', 'mid', '3', '1.7')
     """
     text = "" if value is None else str(value).strip()
+    if re.fullmatch(r"[-+]?[0-9]+,[0-9]{1,2}", text):
+        text = text.replace(",", ".")
     if re.fullmatch(r"[-+]?[0-9]+", text):
         return str(int(text)) if len(text) < 4000 else text
     if not is_number(text):

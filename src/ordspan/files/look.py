@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from ordspan.core.scaling import COUNT, MEAN, SPREAD
 from ordspan.files.batch import LARGEST, NUMBER, OTHER, TEXT, UNTYPED, Faults, FileError
-from ordspan.files.dialect import as_numbers, decimal_signs, is_empty
+from ordspan.files.dialect import as_numbers, decimal_signs, is_empty, plain_numbers
 from ordspan.files.features import DEFAULT_HASH_BITS, Recipe, Scale
 from ordspan.files.opening import FileOptions, check_columns, open_file
 from ordspan.files.tables import matrix_of, words_of
@@ -147,6 +147,7 @@ class Found(NamedTuple):
 
     recipe: Recipe
     scale: Scale
+    X: NDArray[np.floating]  # the numbers of all rows that were looked at
     left_out: dict[str, str]  # columns, and why
     notes: list[str]
 
@@ -175,8 +176,8 @@ def make_recipe(look: Look, taken: Sequence[str], choice: Choice, told: str | No
     numbers = tuple(name for name in chosen if kinds[name] == NUMBER)
     dressed = {name: signs[name] for name in numbers if name in signs}
     faults = Faults()
-    X = matrix_of(look.table, numbers, faults, dressed)
-    X = np.delete(X, list(faults), axis=0)
+    whole = matrix_of(look.table, numbers, faults, dressed)
+    X = np.delete(whole, list(faults), axis=0).astype(np.float64)
     gaps = tuple(n for j, n in enumerate(numbers) if np.isnan(X[:, j]).any())
     X[~(np.abs(X) <= LARGEST)] = np.nan
     words, hashed = _vocabularies(look, [n for n in chosen if kinds[n] == TEXT], choice)
@@ -193,38 +194,40 @@ def make_recipe(look: Look, taken: Sequence[str], choice: Choice, told: str | No
         dressed=tuple(dressed.items()),
     )
     notes = [*look.notes, *_notes(look, recipe, left_out, dressed, X)]
-    return Found(recipe, scale_of(X), left_out, notes)
+    return Found(recipe, scale_of(X), whole, left_out, notes)
 
 
 def _kinds(
     look: Look, chosen: Sequence[str], choice: Choice, told: str | None
 ) -> tuple[dict[str, str], dict[str, str]]:
     """What each column holds, and the decimal signs of those written as words."""
-    kinds = {
-        name: TEXT if name in (*choice.text, *choice.hashed) else look.kinds[name]
-        for name in chosen
-    }
-    asked = [
-        n for n in chosen if kinds[n] in (TEXT, UNTYPED) and n not in (*choice.text, *choice.hashed)
-    ]
-    columns = [look.table[n] for n in asked if look.table[n].dtype == pl.String]
-    signs = decimal_signs(columns, told, "," if look.delimiter == ";" else ".", {})
+    words = {*choice.text, *choice.hashed}
+    kinds = {name: TEXT if name in words else look.kinds[name] for name in chosen}
+    asked = [n for n in chosen if n not in words and look.table.schema.get(n) == pl.String()]
+    untyped = [name for name in asked if kinds[name] == UNTYPED]
+    plain, n_points = plain_numbers(look.table, untyped if told != "," else [])
+    look.table = look.table.with_columns(plain)
+    kinds |= dict.fromkeys(plain.columns, NUMBER)
+    columns = [look.table[name] for name in asked if name not in plain.columns]
+    signs = decimal_signs(columns, told, "," if look.delimiter == ";" else ".", {}, n_points)
     for column in columns:
-        name, cells = column.name, column.str.strip_chars()
+        name, sign, is_untyped = column.name, signs[column.name], column.name in untyped
+        cells = column.str.strip_chars()
         filled = ~is_empty(cells)
         n_filled = int(filled.sum())
-        numbers = as_numbers(column, signs[name]).is_not_null() & filled
-        odd = numbers & cells.cast(pl.Float64(), strict=False).is_null()
-        n_odd = int(odd.sum()) if signs[name] == "." else int(cells.str.contains("[^0-9]").sum())
+        as_is = cells.cast(pl.Float64(), strict=False).is_not_null()
+        numbers = as_numbers(column, sign).is_not_null() & filled
+        odd = numbers & ~as_is if sign == "." else cells.str.contains("[^0-9]")
+        n_odd = int(odd.sum())
         # a stray word among numbers is found and told, instead of turning the column into words
         mostly = 2 * int(numbers.sum()) >= n_filled
-        if kinds[name] == UNTYPED:
+        if is_untyped:
             kinds[name] = NUMBER if mostly else TEXT
         elif n_filled and mostly and n_odd >= DRESSED_SHARE * n_filled:
             kinds[name] = NUMBER
-        if kinds[name] == TEXT and look.kinds[name] == UNTYPED and _are_dates(cells.filter(filled)):
+        if kinds[name] == TEXT and is_untyped and _are_dates(cells.filter(filled)):
             kinds[name] = DATE
-        if kinds[name] != NUMBER or (not n_odd and look.kinds[name] == UNTYPED):
+        if kinds[name] != NUMBER or (not n_odd and is_untyped):
             del signs[name]
     for name, kind in kinds.items():
         if kind in (OTHER, DATE):
@@ -286,19 +289,18 @@ def _vocabularies(
     return tuple(words), tuple(hashed)
 
 
-def scale_of(X: NDArray[np.floating]) -> Scale:
+def scale_of(X: NDArray[np.float64]) -> Scale:
     """Mean and spread of columns of numbers, gaps left out."""
     scale = Scale(X.shape[1])
     if not X.size:
         return scale
-    values = X.astype(np.float64, copy=False)
-    known = ~np.isnan(values)
+    known = ~np.isnan(X)
     count = known.sum(axis=0)
     least = np.maximum(count, 1)
-    mean = np.where(known, values, 0.0).sum(axis=0) / least
-    spread = (np.where(known, values - mean, 0.0) ** 2).sum(axis=0)
-    highest = np.where(known, values, -np.inf).max(axis=0)
-    constant = highest == np.where(known, values, np.inf).min(axis=0)
+    mean = np.where(known, X, 0.0).sum(axis=0) / least
+    spread = (np.where(known, X - mean, 0.0) ** 2).sum(axis=0)
+    highest = np.where(known, X, -np.inf).max(axis=0)
+    constant = highest == np.where(known, X, np.inf).min(axis=0)
     scale.state[COUNT] = count
     scale.state[MEAN] = np.where(constant, highest, mean)
     scale.state[SPREAD] = np.where(constant, 0.0, spread)

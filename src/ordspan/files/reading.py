@@ -84,17 +84,22 @@ def open_rows(
     reader.notes, reader.left_out = found.notes, found.left_out
     if look.reader is None:
         reader.scale = found.scale
-        reader.sorted_by = sorted_by(look, found.recipe, grades, columns)
+        reader.sorted_by = sorted_by(look, found.X, found.recipe, grades, columns)
     return reader
 
 
-def sorted_by(look: Look, recipe: Recipe, grades: Grades | None, columns: LabelColumns) -> str:
+def sorted_by(
+    look: Look,
+    X: NDArray[np.floating],
+    recipe: Recipe,
+    grades: Grades | None,
+    columns: LabelColumns,
+) -> str:
     """By what the rows that were looked at are sorted, if they are."""
     if grades is None:
         return ""
     lower, upper, faults = grades.read(words_of(look.table, columns.names()), columns)
     good = np.setdiff1d(np.arange(lower.size), list(faults))
-    X = matrix_of(look.table, recipe.numbers, Faults(), dict(recipe.dressed))
     values = [(repr(name), X[good, j]) for j, name in enumerate(recipe.numbers)]
     for name, words in recipe.words:
         values.append((repr(name), word_codes(words_of(look.table, [name]), name, words)[good]))
@@ -107,7 +112,8 @@ def order_in_files(reader: RowReader) -> str:
         grades = look_at_sparse(reader.files, reader.options).grades
         return comes_sorted([], grades, grades)
     look = look_at(reader.files, reader.options)
-    return sorted_by(look, reader.recipe, reader.grades, reader.columns)
+    X = matrix_of(look.table, reader.recipe.numbers, Faults(), dict(reader.recipe.dressed))
+    return sorted_by(look, X, reader.recipe, reader.grades, reader.columns)
 
 
 def label_words(look: Look, columns: LabelColumns) -> set[str]:

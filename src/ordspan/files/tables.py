@@ -165,7 +165,7 @@ class TextFile(TableFile):
     def sample(self, size: int) -> tuple[pl.DataFrame, bool]:
         """About ``size`` bytes of good rows spread over the file; whether these are all."""
         if self.plain and Path(self.path).stat().st_size - self.begin > size:
-            parts = spread_parts(self.path, self.begin, N_SPANS, size // N_SPANS)
+            parts = spread_parts(self.path, self.begin, N_SPANS, size // (2 * N_SPANS))
             found = [block for part in parts for block in self._blocks(part)]
             return self._good(found), False
         found, each = [], BLOCK_BYTES
