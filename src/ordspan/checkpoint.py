@@ -109,7 +109,7 @@ def sole_writer(path: Path) -> Iterator[None]:
         lock.acquire()
     except Timeout:
         raise FileError(
-            f"{path} is being trained by another process; wait for it, or choose another --model"
+            f"{path} is being trained by another process; wait for it, or choose another path"
         ) from None
     try:
         yield

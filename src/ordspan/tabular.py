@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from ordspan.core.labels import encode_interval
 from ordspan.core.losses import distance
-from ordspan.files.batch import BadRows, Batch, Faults, FileError
+from ordspan.files.batch import REFUSE, BadRows, Batch, Faults, FileError
 from ordspan.files.features import Recipe, Scale, Unseen, prepared, unusable_rows
 from ordspan.files.grades import Grades, LabelColumns
 from ordspan.files.opening import FileOptions
@@ -279,7 +279,7 @@ class TabularModel:
     def _features(self, table: Any) -> Any:
         """Features of a pandas, polars or pyarrow table, or of an svmlight matrix."""
         batch, faults = as_batch(table, self.recipe)
-        batch.without(unusable_rows(self.recipe, batch.X) | faults, BadRows())
+        batch.without(unusable_rows(self.recipe, batch.X) | faults, BadRows(REFUSE))
         return self.prepared(batch)
 
 

@@ -201,7 +201,7 @@ def test_a_bad_line_is_named_or_skipped(tmp_path, line, told):
         (b"x 1:1", "the grade 'x' is not a number"),
         (b"1 1:z", "'1:z' is not of the form index:value"),
         (b"1 2:1 1:1", "index 1 in '1:1' does not rise"),
-        (b"1 0:1", "index 0 in '0:1' does not rise; give --zero-based"),
+        (b"1 0:1", "index 0 in '0:1' does not rise; give zero_based=True"),
         (b"1 qid:1 1:nan", "'feature 1' is empty or NaN"),
         (b"9 qid:1 1:1", "grade '9' is not among"),
         (b"1 9:1", "index 9, but there are 3 features"),
@@ -296,7 +296,7 @@ def damaged(tmp_path):
         "empty.jsonl": (b"\n", "the file is empty"),
         "twice.csv": (b"a,a\n1,2\n", "more than one column 'a'"),
         "words.csv": (b"\xff\xc3\xbc,g\n1,2\n", "line 1: byte 1 is not UTF-8"),
-        "date.csv": (b"d,g\n2020-01-01,1\n", "column 'd' holds dates; leave it out with --drop"),
+        "date.csv": (b"d,g\n2020-01-01,1\n", "column 'd' holds dates; leave it out with drop="),
         "unknown.xyz": (b"1", "ending '.xyz' tells no format"),
     }
 

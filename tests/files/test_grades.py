@@ -9,6 +9,15 @@ import pytest
 
 from ordspan.commands.models import KnownGrades
 from ordspan.files.grades import Grades, LabelColumns, classes_of, read_order
+from ordspan.wording import in_a_shell
+
+
+@pytest.fixture(autouse=True)
+def shell():
+    """Messages as the command line has them."""
+    with in_a_shell(["--order", "--on-bad-row"]):
+        yield
+
 
 FIVE = Grades(np.arange(1, 6))
 NAMED = Grades(np.array(["low", "mid-low", "mid", "high"]))

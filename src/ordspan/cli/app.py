@@ -51,13 +51,17 @@ def ordspan_command(
 
 
 @contextmanager
-def told_plainly(go_on: str = "") -> Iterator[None]:
+def told_plainly(context: typer.Context, go_on: str = "") -> Iterator[None]:
     """A user's mistake, a missing extra or a full disk gets a message, not a traceback.
 
     A reader of the output that has seen enough (``| head``) is no mistake: that ends quietly.
     """
+    from ordspan.wording import in_a_shell
+
+    options = [name for parameter in context.command.params for name in parameter.opts]
     try:
-        yield
+        with in_a_shell(options):
+            yield
     except KeyboardInterrupt:
         typer.secho(f"\nstopped. {go_on}".rstrip(), err=True)
         raise typer.Exit(INTERRUPTED) from None

@@ -29,6 +29,7 @@ MEASURES = (
 
 @app.command(epilog="Example: ordspan evaluate ratings.csv --model ratings.ordspan")
 def evaluate(
+    context: typer.Context,
     files: o.Files,
     model: Annotated[Path, typer.Option(help="A model that ordspan train wrote.")],
     label: o.Label = None,
@@ -62,7 +63,7 @@ def evaluate(
     places, and rows labelled by a range are left out. The rows of a query
     must stand together.
     """
-    with told_plainly():
+    with told_plainly(context):
         from ordspan.commands.evaluate import EvaluateJob
         from ordspan.commands.evaluate import evaluate as run
         from ordspan.commands.stopping import stoppable

@@ -13,6 +13,7 @@ from ordspan.cli.app import app, told_plainly
 
 @app.command(epilog="Example: ordspan export ratings.ordspan ratings.onnx")
 def export(
+    context: typer.Context,
     model: Annotated[Path, typer.Argument(help="A model file.")],
     out: Annotated[Path, typer.Argument(metavar="OUT.onnx", help="The graph to write.")],
     dtype: Annotated[
@@ -31,7 +32,7 @@ def export(
     the same values, unless a score is within rounding of a threshold. NaN is not refused by the
     graph. Hashed words and kernels cannot be exported.
     """
-    with told_plainly():
+    with told_plainly(context):
         from ordspan.commands.export import export as run
 
         summary = run(model, out, dtype=dtype)

@@ -18,6 +18,7 @@ MOST_CLASSES = 8
 
 @app.command(epilog="Example: ordspan info ratings.ordspan --top 10")
 def info(
+    context: typer.Context,
     model: Annotated[Path, typer.Argument(help="A model file, or a checkpoint of ordspan train.")],
     top: Annotated[
         int, typer.Option(min=0, help="How many of the largest weights to show; 0 shows all.")
@@ -25,7 +26,7 @@ def info(
     json: o.AsJson = False,
 ) -> None:
     """Tell what a model is, its grades and thresholds, its largest weights, and its training."""
-    with told_plainly():
+    with told_plainly(context):
         from ordspan.commands.info import describe
 
         told = describe(model, top)

@@ -21,6 +21,7 @@ STDOUT = "-"
     epilog="Example: ordspan predict new.csv --model ratings.ordspan --keep id --out graded.csv"
 )
 def predict(
+    context: typer.Context,
     files: o.Files,
     model: Annotated[Path, typer.Option(help="A model that ordspan train wrote.")],
     out: Annotated[
@@ -64,7 +65,7 @@ def predict(
     """
     if json and out == STDOUT:
         raise typer.BadParameter("--json writes to standard output, so give --out a file")
-    with told_plainly("No file was written." if out != STDOUT else ""):
+    with told_plainly(context, "No file was written." if out != STDOUT else ""):
         from ordspan.commands.predict import PredictJob
         from ordspan.commands.predict import predict as run
         from ordspan.commands.stopping import stoppable

@@ -46,6 +46,7 @@ def percentages(text: str) -> tuple[int, ...]:
 
 @app.command(epilog="Example: ordspan reproduce --datasets abalone --runs 10 --out quick")
 def reproduce(
+    context: typer.Context,
     datasets: Annotated[
         str | None,
         typer.Option(
@@ -91,7 +92,7 @@ def reproduce(
     Interrupted, the same command goes on where it stopped. The same settings give the same bytes
     in results.parquet, whatever --jobs is.
     """
-    with told_plainly("The same command goes on where it stopped."):
+    with told_plainly(context, "The same command goes on where it stopped."):
         if report_only is not None:
             from ordspan.experiments.reproduce import write_outputs
 

@@ -201,9 +201,10 @@ def train(
     model, to the byte.
     """
     with told_plainly(
+        context,
         f"What was learned is in {model}.checkpoint; standard input cannot be gone on with."
         if files == ["-"]
-        else "The same command with --resume goes on from there."
+        else "The same command with --resume goes on from there.",
     ):
         from ordspan.commands.stopping import stoppable
         from ordspan.commands.train import Every, TrainJob

@@ -27,6 +27,7 @@ from ordspan.files.opening import (
 )
 from ordspan.files.reading import RowReader, label_columns
 from ordspan.tabular import Scored, scored
+from ordspan.wording import option
 
 SAMPLE_SIZE = 20_000  # rows on a page, of all grades together
 LEAST_OF_GRADE = 50
@@ -100,8 +101,8 @@ class Evaluation:
             return (told if told.names() else self.model.columns), self.job.group
         if told.names() not in ([], [LABEL]) or self.job.group not in (None, GROUP):
             raise ValueError(
-                f"{self.files[0]}: svmlight rows have their grade and qid at fixed places; leave "
-                "--label, --lower, --upper and --group out"
+                f"{self.files[0]}: svmlight rows have their grade and qid at fixed places; name "
+                "no columns for labels and queries"
             )
         return LabelColumns(LABEL), GROUP
 
@@ -121,7 +122,8 @@ class Evaluation:
                 raise FileError(
                     f"{path}: no column {name!r}, the label of the training; "
                     f"{columns_told(reader.names)}. "
-                    "Name the labels here with --label, or --lower and --upper"
+                    f"Name the labels here with {option('--label COLUMN', 'label=')}, or the "
+                    "two columns of their ends"
                 )
         check_columns(path, reader.names, [self.group] if self.group else [])
         return reader
@@ -146,7 +148,7 @@ class Evaluation:
             codes, names = query_names(batch, self.group)
             empty = [code for code, name in enumerate(names) if not name]
             rows = np.flatnonzero(np.isin(codes, empty)).tolist()
-            fault = f"column {self.group!r} is empty; fill it, leave --group out or skip such rows"
+            fault = f"column {self.group!r} is empty; fill it, or name no column of queries"
             yield batch.without(dict.fromkeys(rows, fault), self.bad)
 
     def _add_queries(self, answer: Scored) -> None:

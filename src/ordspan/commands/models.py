@@ -12,6 +12,9 @@ from ordspan.files.grades import Grades
 from ordspan.files.opening import FileOptions, format_of
 from ordspan.modelfile import checked_header, from_bytes
 from ordspan.tabular import TabularModel
+from ordspan.wording import by, either, option
+
+RETRAIN = "train a model that knows it"
 
 
 class ModelFile(NamedTuple):
@@ -81,4 +84,9 @@ class KnownGrades(Grades):
     """Ranks of labels for a model that is trained: its grades are what they are."""
 
     owner = "the model's "
-    way_out = "correct it, leave such rows out with --on-bad-row skip, or train with it in --order"
+
+    @property
+    def way_out(self) -> str:
+        """What to do about a grade that is none of them."""
+        skip = option("--on-bad-row skip", "on_bad_row='skip'")
+        return either("correct it", by("leave such rows out with", skip), RETRAIN, start="")

@@ -19,6 +19,7 @@ from ordspan.files.opening import FileOptions, columns_told, expand, open_file
 from ordspan.files.reading import RowReader
 from ordspan.files.text import STDIN
 from ordspan.tabular import Scored, TabularModel, scored
+from ordspan.wording import option
 
 if TYPE_CHECKING:
     import polars as pl
@@ -167,7 +168,8 @@ def make_reader(job: PredictJob, model: TabularModel) -> RowReader:
 def check_needed(reader: Any, recipe: Recipe, job: PredictJob) -> None:
     """Refuse a file without the columns of the model, or those to keep."""
     needed = () if recipe.n_sparse else recipe.columns
-    for names, who in ((needed, f"the model {job.model} needs"), (job.keep, "--keep asks for")):
+    keep = option("--keep", "keep=")
+    for names, who in ((needed, f"the model {job.model} needs"), (job.keep, f"{keep} asks for")):
         missing = [name for name in names if name not in reader.names]
         if missing:
             more = f" and {len(missing) - 1} more" if len(missing) > 1 else ""

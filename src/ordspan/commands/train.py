@@ -48,6 +48,7 @@ from ordspan.tabular import (
     make_learner,
     scored,
 )
+from ordspan.wording import columns_option, option
 
 DEFAULT_SECONDS = 60.0
 ROWS_AT_ONCE = 1 << 13
@@ -56,7 +57,6 @@ enough that a stop or a checkpoint does not wait for long."""
 
 BUFFER_BYTES = 1 << 26
 """Rows that are shuffled together, where a shuffle is needed and its size is not told."""
-BEGIN_ANEW = "use the same settings and files, or begin anew with --overwrite and without --resume"
 JUDGED_PORTION = 10_000
 
 
@@ -159,7 +159,8 @@ class TrainJob:
         """Where the labels stand."""
         columns = label_columns(self.label, self.lower, self.upper)
         if not columns.names() and not is_sparse(expand(self.files)[0], self.options):
-            raise ValueError("no label: give --label COLUMN, or --lower and --upper")
+            ends = option("--lower and --upper", "lower= and upper=")
+            raise ValueError(f"no label: give {option('--label COLUMN', 'label=')}, or {ends}")
         return columns
 
 
@@ -244,7 +245,7 @@ class Run:
         identities = [identity(path) for path in self.files if path != STDIN]
         identities += [identity(job.start)] if job.start is not None else []
         self.checkpoint = Checkpoint(
-            out.with_name(out.name + ENDING), job.told() | {"dask": dask}, identities, BEGIN_ANEW
+            out.with_name(out.name + ENDING), job.told() | {"dask": dask}, identities, begin_anew()
         )
         self.share: float | None = None
 
@@ -350,8 +351,8 @@ class Run:
         """Go on from the checkpoint."""
         if self.job.is_pipe:
             raise ValueError(
-                "standard input cannot be positioned, so --resume cannot go on; "
-                "the checkpoint is a model file that can be used as it is"
+                "standard input cannot be positioned, so training cannot be resumed; the "
+                "checkpoint is a model file that can be used as it is"
             )
         found = self.checkpoint.read()
         if found is None:
@@ -438,8 +439,8 @@ class Run:
         self.reader.bad = policy
         if not tally.rows:
             raise FileError(
-                f"{self.files[0]}: --hold-out {self.job.hold_out} leaves no row to evaluate; "
-                "give a larger share, or more rows"
+                f"{self.files[0]}: holding out {self.job.hold_out:g} of the rows leaves none to "
+                "evaluate; hold out a larger share, or give more rows"
             )
         return {"rows": tally.rows} | tally.compared(self.classes.tolist())
 
@@ -532,17 +533,24 @@ def drawn(rows: NDArray[np.int64], piece: int, seed: int) -> NDArray[np.float64]
 
 
 def nothing_to_resume(out: Path, checkpoint: Path | None) -> str:
-    """What to do where --resume finds no checkpoint."""
+    """What to do where there is no checkpoint to go on from."""
+    resume, start = option("--resume", "resume"), option("--from", "start=")
     if out.exists():
         return (
             f"there is no checkpoint {checkpoint}: {out} is finished. To go on learning from it "
-            f"give --from {out} and another --model; to train it anew leave --resume out and give "
-            "--overwrite"
+            f"give {start} {out} and another model to write; to train it anew leave {resume} out "
+            f"and give {option('--overwrite', 'overwrite=True')}"
         )
     return (
-        f"there is no checkpoint {checkpoint}, so nothing to resume; leave --resume out to "
-        "begin, or go on from a finished model with --from MODEL"
+        f"there is no checkpoint {checkpoint}, so nothing to resume; leave {resume} out to "
+        f"begin, or go on from a finished model with {start}"
     )
+
+
+def begin_anew() -> str:
+    """What to do where a checkpoint is of another training."""
+    overwrite, resume = option("--overwrite", "overwrite=True"), option("--resume", "resume")
+    return f"use the same settings and files, or begin anew with {overwrite} and without {resume}"
 
 
 def reader_for(base: TabularModel, job: TrainJob) -> RowReader:
@@ -561,8 +569,8 @@ def reader_for(base: TabularModel, job: TrainJob) -> RowReader:
         if new:
             raise FileError(
                 f"{files[0]}: {job.start} does not know the column{'s' if len(new) > 1 else ''} "
-                f"{', '.join(map(repr, new[:8]))}; leave out with --drop {','.join(new)}, or "
-                "train a new model"
+                f"{', '.join(map(repr, new[:8]))}; leave out with {columns_option('drop', *new)}, "
+                "or train a new model"
             )
     reader = RowReader(
         files,
@@ -618,26 +626,27 @@ def check_model_path(
 ) -> None:
     """Refuse a place where no model can be written, or where something else would be lost."""
     if not path.resolve().parent.is_dir():
-        raise FileError(f"{path.parent}: no such folder; make it first, or choose another --model")
+        raise FileError(f"{path.parent}: no such folder; make it first, or choose another")
     if path.is_dir():
         raise FileError(f"{path} is a folder; give the name of a file")
     if path.exists() and not path.is_file():
         raise FileError(f"{path} is no ordinary file; give the name of a file")
     for name in inputs:
         if name != STDIN and path.exists() and Path(name).exists() and path.samefile(name):
-            raise FileError(f"--model {path} would overwrite the input {name}; choose another name")
+            raise FileError(f"{path} would overwrite the input of that name; choose another")
     checkpoint = path.with_name(path.name + ENDING)
     if overwrite or resume:
         return
+    anew, start = option("--overwrite", "overwrite=True"), option(f"--from {path}", f"start={path}")
     if checkpoint.exists():
         raise FileError(
-            f"{checkpoint} is there from a training that was interrupted: --resume goes on with "
-            "it, --overwrite begins anew"
+            f"{checkpoint} is there from a training that was interrupted: "
+            f"{option('--resume', 'resume=True')} goes on with it, {anew} begins anew"
         )
     if path.exists():
         raise FileError(
-            f"{path} exists already: --overwrite replaces it, --from {path} with another --model "
-            "goes on learning from it"
+            f"{path} exists already: {anew} replaces it, {start} and another model to write goes "
+            "on learning from it"
         )
 
 
@@ -679,7 +688,7 @@ def train(
     path, stop, clock = Path(out), stop or Stop(), Clock()
     check_model_path(path, expand(job.files), overwrite=overwrite, resume=resume)
     if resume and job.learner == SVM:
-        raise ValueError("the svm is fitted at once and has no checkpoints; leave --resume out")
+        raise ValueError("the svm is fitted at once and has no checkpoints to resume")
     with sole_writer(path):
         run = Run(job, path)
         if resume:
@@ -748,8 +757,8 @@ def fit_at_once(run: Run, stop: Stop, report: Report | None) -> None:
         if needed > limit:
             raise FileError(
                 f"the svm needs all rows in memory, about {needed / 1e9:.1f} GB, and may take "
-                f"{limit / 1e9:.1f} GB, half of what this machine has; use --learner pa, or fewer "
-                "rows"
+                f"{limit / 1e9:.1f} GB, half of what this machine has; use the learner pa, or "
+                "fewer rows"
             )
         if report is not None:
             report(run.progress.learned, float("nan"), run.share)

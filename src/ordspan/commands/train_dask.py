@@ -133,9 +133,9 @@ def train_on_dask(
     files = expand(job.files)
     check_model_path(path, files, overwrite=overwrite, resume=resume)
     if STDIN in files:
-        raise ValueError("standard input has no blocks to share out; give files with --dask")
+        raise ValueError("standard input has no blocks to share out; give files")
     if job.learner != PA or job.start is not None or job.hold_out:
-        raise ValueError("--dask trains --learner pa from the beginning, and holds out no rows")
+        raise ValueError("on Dask only the learner pa can be trained, anew and on all rows")
     with sole_writer(path), connected(address) as client, stop.at_any_moment():
         cluster = Cluster(client, timeout=TIMEOUT, retries=0, persist=False)
         run = prepared_run(cluster, job, path)

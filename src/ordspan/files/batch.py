@@ -12,9 +12,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ordspan.core.labels import Ranks
+from ordspan.wording import by, either, option
 
-POLICIES = ("raise", "skip", "keep")
-KEEP = POLICIES[2]
+POLICIES = ("raise", "skip", "keep", "refuse")
+KEEP, REFUSE = POLICIES[2:]
 LARGEST = 1e90
 """Larger numbers are refused: the squared norm of a row would overflow."""
 
@@ -262,7 +263,10 @@ class BadRows:
     def meet(self, message: str) -> None:
         """A bad row was met."""
         if self.policy == "raise":
-            raise RowError(f"{message} (--on-bad-row skip leaves such rows out)")
+            skip = option("--on-bad-row skip", "on_bad_row='skip'")
+            raise RowError(message + (skip and f" ({skip} leaves such rows out)"))
+        if self.policy == REFUSE:
+            raise RowError(message)
         self.count += 1
         if len(self.examples) < N_EXAMPLES:
             self.examples.append(message)
@@ -272,10 +276,12 @@ class BadRows:
         total = self.count + used
         if total and self.count > allowed * total:
             share = self.count / total
+            told = f"{min(1.0, ceil(share * 100) / 100):g}"
+            allow = option(f"--allow-skipped {told}", f"allow_skipped={told}")
             raise FileError(
                 f"{self.count:,} of {total:,} rows ({share:.1%}) cannot be used, so nothing was "
-                f"written; the first: {self.examples[0]}. Mend the rows, or accept it with "
-                f"--allow-skipped {min(1.0, ceil(share * 100) / 100):g}"
+                f"written; the first: {self.examples[0]}. "
+                + either("Mend the rows", by("accept it with", allow), start="")
             )
 
     def told(self) -> str:

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from ordspan.core.labels import N_SHOWN, Ranks, check_classes, shown
 from ordspan.files.batch import Faults, is_number
 from ordspan.files.forms import OPEN, plain_word, readings, tidy
+from ordspan.wording import by, either, option
 
 if TYPE_CHECKING:
     import polars as pl
@@ -79,8 +80,8 @@ def classes_of(words: Iterable[str]) -> NDArray[Any]:
         _check_excluded(word, ends, classes)
     if classes.size < 2:
         raise ValueError(
-            f"the labels show too few grades, {shown(classes)}; name all of them with "
-            "--order lowest,...,highest"
+            f"the labels show too few grades, {shown(classes)}"
+            + either(by("name all of them with", _any_order()))
         )
     return check_classes(classes)
 
@@ -96,12 +97,12 @@ def _ask_for_names(names: set[str], words: set[str]) -> str:
             same.sort(key=lambda name: sum(name.istitle() == other.istitle() for other in names))
             return (
                 f"grade {same[0]!r} is not among {shown(np.array(sorted(names - {same[0]})))}; "
-                f"did you mean {same[-1]!r}? If not, list both in --order lowest,...,highest"
+                f"did you mean {same[-1]!r}? If not, list both in {_any_order()}"
             )
     ranges = {w for w in words if any(words.issuperset(e.values()) for e in readings(w))}
     unless = f"; {min(ranges)!r} is a range of these, unless it is listed too" if ranges else ""
     return (
-        "the grades are named, so their order must be told: --order lowest,...,highest of "
+        f"the grades are named, so their order must be told: {_any_order()} of "
         f"{shown(np.array(sorted(words - ranges)))}{unless}"
     )
 
@@ -112,7 +113,7 @@ def _ask_for_grades(ranges: dict[str, dict[str, str]]) -> str:
     return (
         f"every label is a range, such as {min(ranges)!r}: if these are the names of the grades, "
         f"give {_as_option(sorted(ranges, key=lowest.__getitem__))}; otherwise list every grade, "
-        "--order lowest,...,highest"
+        + _any_order()
     )
 
 
@@ -131,13 +132,23 @@ def _check_excluded(word: str, ends: dict[str, str], classes: NDArray[Any]) -> N
             )
 
 
+def _any_order() -> str:
+    return option("--order lowest,...,highest", "order=[lowest, ..., highest]")
+
+
 def _as_option(grades: Collection[Any]) -> str:
     """Grades as the option that gives their order.
 
-    >>> _as_option([1, 2, 3]), _as_option(["<18", "18-24", "25+"])
+    >>> _as_option([1, 2, 3])
+    'order=[1, 2, 3]'
+    >>> from ordspan.wording import in_a_shell
+    >>> with in_a_shell(["--order"]):
+    ...     _as_option([1, 2, 3]), _as_option(["<18", "18-24", "25+"])
     ('--order 1..3', "--order '<18,18-24,25+'")
     """
     values = list(grades)
+    if (told := option("--order", f"order={shown(np.array(values))}")) != "--order":
+        return told
     if len(values) > 2 and all(not isinstance(a, str) and b - a == 1 for a, b in pairwise(values)):
         return f"--order {plain_word(values[0])}..{plain_word(values[-1])}"
     line = io.StringIO()
@@ -182,7 +193,11 @@ class Grades:
     """
 
     owner = ""
-    way_out = "add it to the order, or write a range as 3-5, >=3, <=2 or [3,5]"
+
+    @property
+    def way_out(self) -> str:
+        """What to do about a grade that is none of them."""
+        return "add it to the order, or write a range as 3-5, >=3, <=2 or [3,5]"
 
     def __init__(self, classes: NDArray[Any]) -> None:
         self.classes = classes

@@ -18,6 +18,7 @@ from ordspan.files.features import DEFAULT_HASH_BITS, Recipe, Scale
 from ordspan.files.opening import FileOptions, check_columns, open_file
 from ordspan.files.tables import matrix_of, words_of
 from ordspan.files.text import STDIN
+from ordspan.wording import by, columns_option, either, option
 
 LOOK_BYTES = 1 << 25
 """Larger files are not looked at as a whole, but at places spread over them."""
@@ -171,8 +172,9 @@ def make_recipe(look: Look, taken: Sequence[str], choice: Choice, told: str | No
     chosen = [name for name in chosen if name not in left_out]
     if not chosen:
         why = "; ".join(f"{name}: {reason}" for name, reason in left_out.items())
-        way_out = f" ({why}); to learn from one all the same give --features NAME" if why else ""
-        raise ValueError(f"{look.path}: no column is left to learn from{way_out}")
+        told = by("to learn from one all the same give", option("--features NAME", "features="))
+        why = f" ({why}){either(told)}" if why else ""
+        raise ValueError(f"{look.path}: no column is left to learn from{why}")
     numbers = tuple(name for name in chosen if kinds[name] == NUMBER)
     dressed = {name: signs[name] for name in numbers if name in signs}
     faults = Faults()
@@ -233,8 +235,11 @@ def _kinds(
         if kind in (OTHER, DATE):
             what = "dates" if kind == DATE else "neither numbers nor words"
             raise ValueError(
-                f"{look.path}: column {name!r} holds {what}; leave it out with "
-                f"--drop {name}, or take it as words with --text {name}"
+                f"{look.path}: column {name!r} holds {what}"
+                + either(
+                    by("leave it out with", columns_option("drop", name)),
+                    by("take it as words with", columns_option("text", name)),
+                )
             )
     return kinds, signs
 

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 from ordspan.files.batch import FileError
 from ordspan.files.text import STDIN, plain_name
+from ordspan.wording import by, either, option
 
 FORMATS = {
     "csv": (".csv", ".tsv"),
@@ -138,7 +139,8 @@ def format_of(path: str, options: FileOptions) -> str:
             return name
     raise FileError(
         f"{path}: the ending {ending!r} tells no format. Files ending with {', '.join(ENDINGS)} "
-        f"can be read; for another name give --format {', '.join(FORMATS)}"
+        "can be read"
+        + either(by("for another name give", option(f"--format {'|'.join(FORMATS)}", "format=")))
     )
 
 

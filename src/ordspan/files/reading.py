@@ -44,6 +44,7 @@ from ordspan.files.opening import (
 from ordspan.files.svmlight import index_base, survey
 from ordspan.files.tables import matrix_of, words_of
 from ordspan.files.text import STDIN
+from ordspan.wording import option
 
 
 def open_rows(
@@ -191,7 +192,8 @@ def find_words(
     words: set[str] = set()
     for path in files:
         if path == STDIN:
-            raise ValueError("standard input can be read only once: give the grades with --order")
+            order = option("--order lowest,...,highest", "order=[lowest, ..., highest]")
+            raise ValueError(f"standard input can be read only once: give the grades with {order}")
         if is_sparse(path, options):
             words |= survey(path).grades
             continue

@@ -24,6 +24,7 @@ from ordspan.files.text import (
     parts_of,
     spread_parts,
 )
+from ordspan.wording import option
 
 if TYPE_CHECKING:
     import polars as pl
@@ -239,7 +240,8 @@ class SvmlightFile:
             if not re.fullmatch("[0-9]{1,18}", index) or not is_number(value):
                 return [], None, f"{cell!r} is not of the form index:value"
             if int(index) <= before:
-                zero = "; give --zero-based?" if int(index) == 0 else ""
+                told = option("--zero-based", "zero_based=True") if int(index) == 0 else ""
+                zero = told and f"; give {told}?"
                 return [], None, f"index {index} in {cell!r} does not rise{zero}"
             before = int(index)
             pairs.append((before - (not self.zero_based), float(value)))

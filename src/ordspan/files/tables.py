@@ -37,6 +37,7 @@ from ordspan.files.text import (
     parts_of,
     spread_parts,
 )
+from ordspan.wording import by, columns_option, either
 
 
 class Frame(NamedTuple):
@@ -257,8 +258,8 @@ def _as_floats(column: pl.Series, faults: Faults, decimal: str) -> pl.Series:
             return column if column.dtype == pl.Float32 else column.cast(pl.Float64())
         except pl.exceptions.PolarsError:
             raise ValueError(
-                f"column {name!r} holds {column.dtype}, not numbers; leave it out with "
-                f"--drop {name}"
+                f"column {name!r} holds {column.dtype}, not numbers"
+                + either(by("leave it out with", columns_option("drop", name)))
             ) from None
     values = as_numbers(column, decimal)
     for row in (values.is_null() & ~is_empty(column.str.strip_chars())).arg_true():
@@ -268,7 +269,8 @@ def _as_floats(column: pl.Series, faults: Faults, decimal: str) -> pl.Series:
 
 def not_a_number(name: str, value: object) -> str:
     """The fault of a cell with words in a column of numbers."""
-    return f"column {name!r} holds {value!r}, not a number; correct it, or give --text {name}"
+    words = by("take the column as words with", columns_option("text", name))
+    return f"column {name!r} holds {value!r}, not a number" + either("correct it", words)
 
 
 def words_of(frame: pl.DataFrame, texts: Sequence[str]) -> pl.DataFrame:

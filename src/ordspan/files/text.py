@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ordspan.files.batch import FileError
+from ordspan.wording import by, either, option
 
 BLOCK_BYTES = 1 << 23
 LONGEST_LINE = 1 << 26
@@ -39,6 +40,7 @@ WIDEST = ("utf-32-le", "utf-32-be")
 WESTERN = "cp1252"
 """Windows-1252, of which Latin-1 is a part: for a text that is not UTF-8 in any letter."""
 SAVE_AS_UTF8 = "save it as UTF-8"
+UTF16 = "encoding='utf-16-le'"
 SAMPLE_BYTES = 1 << 12
 PACKED = (".gz", ".zst")
 LOOK_AHEAD = 1 << 15
@@ -175,9 +177,10 @@ class Text:
         if not found and b"\0" in head[:SAMPLE_BYTES]:
             raise FileError(
                 f"{self.path}: there are zero bytes in it: it is no text, or UTF-16 without a "
-                f"byte-order mark; {SAVE_AS_UTF8}, or give --encoding utf-16-le"
+                "byte-order mark"
+                + either(SAVE_AS_UTF8, by("give", option("--encoding utf-16-le", UTF16)))
             )
-        return found or ("utf-8" if _looks_like_utf8(head) else WESTERN)
+        return found or ("utf-8" if _looks_like_utf8(head, len(head) >= self._size) else WESTERN)
 
     @property
     def head(self) -> bytes:
@@ -238,8 +241,10 @@ class Text:
             self._raw.close()
 
 
-def _looks_like_utf8(head: bytes) -> bool:
+def _looks_like_utf8(head: bytes, cut: bool = False) -> bool:
     """Whether bytes are UTF-8, perhaps damaged here and there, and not one byte a letter.
+
+    The last letter may be ``cut``.
 
     >>> _looks_like_utf8("Ü".encode()), _looks_like_utf8("Ü".encode("cp1252"))
     (True, False)
@@ -247,7 +252,7 @@ def _looks_like_utf8(head: bytes) -> bool:
     if head.isascii():
         return True
     try:
-        codecs.getincrementaldecoder("utf-8")().decode(head)  # the last letter may be cut
+        codecs.getincrementaldecoder("utf-8")().decode(head, final=not cut)
     except UnicodeDecodeError:
         return not head.decode(errors="ignore").isascii()  # some letter is right
     return True

@@ -1,0 +1,67 @@
+"""How messages name a way out: as an argument in Python, as an option in a shell."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Collection, Iterator
+from contextlib import contextmanager
+
+_options: Collection[str] | None = None  # of the command that runs; None in Python
+
+
+@contextmanager
+def in_a_shell(options: Collection[str]) -> Iterator[None]:
+    """Within the block, messages propose the options of a command, and no others.
+
+    >>> with in_a_shell(["--drop"]):
+    ...     option("--drop age", "drop=['age']"), option("--text age", "text=['age']")
+    ('--drop age', '')
+    """
+    global _options
+    before, _options = _options, options
+    try:
+        yield
+    finally:
+        _options = before
+
+
+def option(shell: str, python: str) -> str:
+    """An option with its value, or the argument in Python; nothing where the command has it not.
+
+    >>> option("--drop age", "drop=['age']")
+    "drop=['age']"
+    """
+    if _options is None:
+        return python
+    return shell if shell.split()[0] in _options else ""
+
+
+def columns_option(name: str, *columns: str, python: str = "") -> str:
+    """An option that takes columns.
+
+    >>> columns_option("drop", "my age"), columns_option("hash", "town", python="hashed")
+    ("drop=['my age']", "hashed=['town']")
+    """
+    given = shlex.quote(",".join(f'"{c}"' if "," in c else c for c in columns))
+    return option(f"--{name} {given}", f"{python or name}={list(columns)!r}")
+
+
+def either(*ways: str, start: str = "; ") -> str:
+    """The ways out that there are, as the end of a message.
+
+    >>> either("correct it", "", "drop the column")
+    '; correct it, or drop the column'
+    """
+    there = [way for way in ways if way.strip()]
+    if len(there) > 1:
+        there = [", ".join(there[:-1]), there[-1]]
+    return start + ", or ".join(there) if there else ""
+
+
+def by(verb: str, how: str) -> str:
+    """What can be done by an option; nothing where the command does not have it.
+
+    >>> by("leave it out with", "--drop age"), by("leave it out with", "")
+    ('leave it out with --drop age', '')
+    """
+    return f"{verb} {how}" if how else ""
