@@ -117,8 +117,9 @@ class ParquetFile(TableFile):
         kinds = {}
         for field in self.schema:
             try:
-                none = pl.Series(pa.array([], field.type))
-                kinds[field.name] = kind_of(none)
+                none = pl.from_arrow(pa.schema([field]).empty_table())
+                assert isinstance(none, pl.DataFrame)
+                kinds[field.name] = kind_of(none.to_series())
             except UNKNOWN:
                 kinds[field.name] = OTHER
         return kinds
