@@ -261,8 +261,8 @@ def test_categories_of_parquet_are_words(tmp_path):
 def test_a_bad_parquet_row_is_named(tmp_path):
     frame = FRAME.copy()
     frame.loc[123, "size"] = np.nan
+    path = write(frame, tmp_path / "a.parquet")
     with pytest.raises(RowError, match=r"a\.parquet, row 124: column 'size' is empty or NaN"):
-        path = write(frame, tmp_path / "a.parquet")
         list(stream(path, label="grade", missing="error"))
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -34,6 +35,10 @@ RUN_SHARE = 0.2
 """Labels come in runs where a row has its neighbour's label by so much more than by chance."""
 DRESSED_SHARE = 0.1
 DATE = "date"
+ID_NAME = re.compile(
+    r"(?i:^(id|index|nr|no|row.?(names?|id)?|unnamed.*)$|[_ .-](id|nr|no)$)|[a-z]I[dD]$"
+)
+"""Names of columns that count or name rows, where all their values are different."""
 
 
 class Choice(NamedTuple):
@@ -269,9 +274,7 @@ def _useless(column: pl.Series, kind: str, name: str) -> str:
     steps = values.cast(pl.Float64()).diff().drop_nulls()
     if (steps == 1).sum() >= 0.99 * len(steps):
         return "it counts the rows"
-    word = name.casefold().replace(" ", "_")
-    named = word in ("id", "index", "nr", "no", "row") or word.endswith(("_id", "_nr", "_no"))
-    if named and values.n_unique() == n_rows:
+    if ID_NAME.search(name) and values.n_unique() == n_rows:
         return "every value is different, as of an id"
     return ""
 
