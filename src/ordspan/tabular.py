@@ -157,6 +157,11 @@ class TabularModel:
             self.learner, self.classes_, n_iter=passes, fitted=self.fitted
         )
 
+    @property
+    def coef(self) -> dict[str, float]:
+        """The weight of every feature, by its name, such as ``job = retired``; not of a kernel."""
+        return dict(zip(self.recipe.feature_names(), self.estimator.coef_.tolist(), strict=True))
+
     def centre_and_factor(self) -> tuple[NDArray[np.float64], NDArray[np.float64]] | None:
         """Every number becomes (value - centre) * factor; None where they stay as they are.
 

@@ -99,13 +99,17 @@ class ParquetFile(TableFile):
                 left = self.n_rows if part is None else most // len(chosen)
                 for _, piece in self._pieces(names, 0, part):
                     moment.pass_by()
-                    piece = piece.slice(0, -(-piece.num_rows // every))
-                    kept.append(self._as_frame(piece.slice(0, left)))
-                    left -= piece.num_rows
+                    n_rows = min(left, -(-piece.num_rows // every))
+                    if n_rows < piece.num_rows:  # copied: a slice would hold on to all rows
+                        piece = piece.take(pa.array(range(n_rows)))
+                    kept.append(self._as_frame(piece))
+                    left -= n_rows
                     if left <= 0:
                         break
         except DAMAGE as error:
             raise FileError(f"{self.path}: damaged ({error}); copy it anew") from None
+        del piece
+        pa.default_memory_pool().release_unused()  # the pages of every column, once more
         return pl.concat(kept, how="vertical_relaxed"), whole
 
     def _known(self) -> list[str]:

@@ -125,10 +125,11 @@ def label_words(look: Look, columns: LabelColumns) -> set[str]:
 
 def order_of(path: str, options: FileOptions, columns: LabelColumns) -> list[Any] | None:
     """The grades from lowest to highest, where the type of a label column tells them."""
-    if format_of(path, options) not in ("parquet", "arrow") or columns.label is None:
+    if path == STDIN or format_of(path, options) not in ("parquet", "arrow"):
         return None
-    told: list[Any] | None = open_file(path, options).order_of(columns.label)
-    return told
+    reader = open_file(path, options)
+    orders = [reader.order_of(name) for name in columns.names()]
+    return next((order for order in orders if order is not None), None)
 
 
 def _open_sparse(
