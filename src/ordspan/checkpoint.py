@@ -18,6 +18,8 @@ from ordspan.modelfile import ModelFileError, checked_header, from_bytes, to_byt
 ENDING = ".checkpoint"
 WORDS = ("another name", "another size", "another time of modification", "another content")
 """What differs between two identities of a file."""
+GROUPS = ("parameters", "options")
+"""Settings that hold others, which are named instead of them."""
 
 
 class Checkpoint:
@@ -76,10 +78,13 @@ class Checkpoint:
 
     def _refuse_other_settings(self, then: dict[str, Any], now: dict[str, Any]) -> None:
         for key in sorted(then.keys() | now.keys()):
-            if then.get(key) != now.get(key):
+            old, new = then.get(key), now.get(key)
+            if key in GROUPS and old and new:
+                self._refuse_other_settings(old, new)
+            elif old != new:
                 raise ValueError(
-                    f"the checkpoint {self.path} was made with {key} = {short(then.get(key))}, "
-                    f"now it is {short(now.get(key))}; {self.way_out}"
+                    f"the checkpoint {self.path} was made with {key} = {short(old)}, "
+                    f"now it is {short(new)}; {self.way_out}"
                 )
 
     def _refuse_other_files(self, then: list[Any], now: list[Any]) -> None:

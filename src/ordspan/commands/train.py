@@ -148,6 +148,8 @@ class TrainJob:
         """All settings as plain values, for the model file."""
         told = asdict(self)
         told["order"] = None if self.order is None else [_plain(grade) for grade in self.order]
+        if self.start is None:
+            told["parameters"] = learner_parameters(self.learner, self.parameters)
         return {k: list(v) if isinstance(v, tuple | list) else v for k, v in told.items()}
 
     def choice(self) -> Choice:
