@@ -65,6 +65,7 @@ class Look:
     delimiter: str = ""
     notes: list[str] = field(default_factory=list)
     reader: Any = None  # of standard input, which can be read only once
+    fault: str = ""  # of the first bad row
 
 
 def look_at(files: Sequence[str], options: FileOptions, size: int = LOOK_BYTES) -> Look:
@@ -73,6 +74,7 @@ def look_at(files: Sequence[str], options: FileOptions, size: int = LOOK_BYTES) 
         reader = open_file(STDIN, options)
         look = _look(reader)
         look.table, look.whole, look.reader = reader.head(), False, reader
+        look.fault = reader.fault
         return look
     sizes = [Path(path).stat().st_size for path in files]
     looks = []
@@ -81,6 +83,7 @@ def look_at(files: Sequence[str], options: FileOptions, size: int = LOOK_BYTES) 
         looks.append(_look(reader))
         share = max(size // 64, round(size * bytes_of_file / max(1, sum(sizes))))
         looks[-1].table, looks[-1].whole = reader.sample(share)
+        looks[-1].fault = reader.fault
     return merged(looks)
 
 
@@ -97,11 +100,13 @@ def merged(looks: Sequence[Look]) -> Look:
     for look in looks[1:]:
         check_columns(look.path, look.names, first.names)
         first.whole &= look.whole
+        first.fault = first.fault or look.fault
         for name, kind in first.kinds.items():
             other = look.kinds[name]
             if other != kind:
                 first.kinds[name] = OTHER if OTHER in (kind, other) else UNTYPED
-    first.table = joined([look.table for look in looks])
+    filled = [look.table for look in looks if not look.table.is_empty()]
+    first.table = joined(filled or [first.table])
     return first
 
 
@@ -168,6 +173,8 @@ def make_recipe(look: Look, taken: Sequence[str], choice: Choice, told: str | No
         look.names,
         [*taken, *(choice.features or ()), *choice.drop, *choice.text, *choice.hashed],
     )
+    if look.table.is_empty():
+        raise FileError(look.fault or f"{look.path}: there is a header, but no row under it")
     outside = {*taken, *choice.drop}
     chosen = [n for n in (choice.features or look.names) if n not in outside]
     kinds, signs = _kinds(look, chosen, choice, told)

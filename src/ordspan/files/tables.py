@@ -61,6 +61,7 @@ class TableFile:
         self.path = path
         self.dressed: dict[str, str] = {}  # decimal signs of numbers that are written as words
         self.notes: list[str] = []  # how the file was read, where that is not as it stands
+        self.fault = ""  # of the first bad row in a look
         self.names = self._open()
         if (twice := repeated(self.names)) is not None:
             raise FileError(f"{path}: there is more than one column {twice!r}; rename one of them")
@@ -157,7 +158,7 @@ class TextFile(TableFile):
         """The first rows, bad ones left out; they can be read again."""
         head = self._head(JUDGED_ROWS)
         if not head:
-            raise FileError(f"{self.path}: there is a header, but no row under it")
+            return self._good([])
         content = b"".join(block.content for block in head)
         ends = np.flatnonzero(np.frombuffer(content, dtype=np.uint8) == ord("\n"))
         size = int(ends[JUDGED_ROWS - 1]) + 1 if ends.size >= JUDGED_ROWS else len(content)
@@ -175,25 +176,22 @@ class TextFile(TableFile):
             if sum(len(one.content) for one in found) > size:
                 each //= 2
                 found = [beginning(one, each, self.delimiter) for one in found]
-        if not found:
-            raise FileError(f"{self.path}: there is a header, but no row under it")
         return self._good(found), each == BLOCK_BYTES
 
     def _good(self, found: list[Block]) -> pl.DataFrame:
         """The rows of blocks, all columns as words, without bad rows."""
-        frames, first = [], ""
+        frames = [pl.DataFrame(schema=dict.fromkeys(self.names, pl.String()))]
         for block in found:
             if block.is_blank():
                 continue
             frame = self._parsed(block, (), self.names)
             faulty = list(frame.faults)
-            if faulty and not first:
-                first = f"{self.path}, line {frame.lines[faulty[0]]}: {frame.faults[faulty[0]]}"
+            if faulty and not self.fault:
+                self.fault = (
+                    f"{self.path}, line {frame.lines[faulty[0]]}: {frame.faults[faulty[0]]}"
+                )
             frames.append(frame.table.filter(~pl.int_range(pl.len()).is_in(faulty)))
-        table = pl.concat(frames, how="vertical_relaxed") if frames else pl.DataFrame()
-        if table.is_empty():
-            raise FileError(first or f"{self.path}: there is no row")
-        return table
+        return pl.concat(frames, how="vertical_relaxed")
 
     def parts(self) -> list[Any]:
         """Whole records, about PART_BYTES in each."""
