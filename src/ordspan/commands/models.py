@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 from ordspan.files.batch import FileError
 from ordspan.files.grades import Grades
 from ordspan.files.opening import FileOptions, format_of
+from ordspan.files.text import plain_name
 from ordspan.modelfile import checked_header, from_bytes
 from ordspan.tabular import TabularModel
 from ordspan.wording import by, either, option
@@ -69,10 +70,11 @@ def options_for(model: TabularModel, files: Sequence[str], told: FileOptions) ->
             [format_of(path, FileOptions()) for path in files]
         except FileError:
             format = model.options.format  # still None where that was not told either
+    tabs = any(plain_name(path).lower().endswith(".tsv") for path in files)
     return replace(
         told,
         format=format,
-        delimiter=told.delimiter or model.options.delimiter,
+        delimiter=told.delimiter or (None if tabs else model.options.delimiter),
         encoding=told.encoding or model.options.encoding,
         decimal=told.decimal or model.options.decimal,
         zero_based=model.recipe.zero_based,
