@@ -16,7 +16,7 @@ from ordspan.wording import by, either, option
 
 POLICIES = ("raise", "skip", "keep", "refuse")
 KEEP, REFUSE = POLICIES[2:]
-LARGEST = 1e90
+LARGEST = np.float64(1e90)
 """Larger numbers are refused: the squared norm of a row would overflow."""
 
 N_EXAMPLES = 5
