@@ -179,8 +179,9 @@ def print_skipped(summary: dict[str, Any]) -> None:
         return
     share = skipped / (skipped + summary["rows"])
     told = f" of {skipped + summary['rows']:,} ({share:.1%})" if share > FEW else ""
+    rows = "bad row was" if skipped == 1 and not told else "bad rows were"
     typer.secho(
-        f"{skipped:,}{told} bad rows were skipped, such as:",
+        f"{skipped:,}{told} {rows} skipped, such as:",
         fg=typer.colors.YELLOW if share > FEW else None,
     )
     for example in summary["skipped_examples"]:
