@@ -43,7 +43,8 @@ OWN_PARSERS = "aba9bb0"
 
 def run_job(path: Path, **choices: object) -> None:
     label = None if path.suffix == ".txt" else "grade"
-    train(TrainJob([str(path)], label=label, order=GRADES, **choices), path.with_name("model"))
+    job = TrainJob([str(path)], label=label, order=GRADES, **choices)
+    train(job, path.with_name("model"), overwrite=True)
 
 
 def as_table(X: np.ndarray, grades: np.ndarray) -> pa.Table:
@@ -201,7 +202,9 @@ def memory(ending: str, told: str, n_bytes: int) -> Row:
 
 def command_costs(source: Path, path: Path) -> np.ndarray:
     """Wall clock and processor time of ``ordspan train`` in a process of its own."""
-    words = ["train", str(path), "--order", "1..5", "--model", str(path.with_name("model"))]
+    model = path.with_name("model")
+    model.unlink(missing_ok=True)  # the earlier commit has no --overwrite
+    words = ["train", str(path), "--order", "1..5", "--model", str(model)]
     words += ["--n-features", str(D)] if path.suffix == ".txt" else ["--label", "grade"]
     environment = os.environ | {"PYTHONPATH": str(source / "src")}
     before, start = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter()

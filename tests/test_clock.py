@@ -149,7 +149,7 @@ def test_only_the_first_run_is_told_that_it_compiles_and_no_time_counts_it(tmp_p
     assert shown.count(COMPILING) == 1
     assert summary["seconds"] + compiled <= wall + 0.001  # rounded to milliseconds
     assert summary["rows_per_second"] >= 300 / (wall - compiled) - 1
-    shown, summary, wall, compiled = on_a_terminal(tmp_path, *words)
+    shown, summary, wall, compiled = on_a_terminal(tmp_path, *words, "--overwrite")
     assert compiled == 0
     assert COMPILING not in shown
     assert "MAE" in shown  # so it is a terminal

@@ -602,9 +602,10 @@ def test_blocks_must_have_the_same_columns(client, tmp_path):
     frame = pd.DataFrame(X, columns=list("wxyz")).assign(grade=Y)
     frame.to_parquet(tmp_path / "0.parquet")
     frame.drop(columns="x").to_parquet(tmp_path / "1.parquet")
-    with pytest.raises(ValueError, match=r"^block 1 \(.*1.parquet\): .*no column 'x'"):
+    with pytest.raises(ValueError, match=r"1\.parquet: no column 'x'; there are w, y, z"):
         fit(client, OrdinalPA(), tmp_path, rounds=1, label="grade")
-    with pytest.raises(ValueError, match=r"no column 'grad'; there are w, (x, )?y, z, grade"):
+    frame.to_parquet(tmp_path / "1.parquet")
+    with pytest.raises(ValueError, match=r"no column 'grad'; there are w, x, y, z, grade"):
         fit(client, OrdinalPA(), tmp_path, rounds=1, label="grad")
     with pytest.raises(ValueError, match="name the column of the labels with label="):
         fit(client, OrdinalPA(), tmp_path, rounds=1)

@@ -102,7 +102,7 @@ def test_an_older_format_says_how_to_go_on(tmp_path, monkeypatch):
     monkeypatch.setattr(modelfile, "FORMAT_VERSION", 1)
     save(model, tmp_path / "model")
     monkeypatch.undo()
-    message = "model format 1 of an earlier ordspan, this one reads 2; train the model anew"
+    message = "model format 1 of an earlier ordspan, this one reads 3; train the model anew"
     with pytest.raises(modelfile.ModelFileError, match=message):
         load(tmp_path / "model")
 

@@ -78,6 +78,8 @@ def folder(frame, tmp_path_factory):
     (folder / "rows.txt").write_text("\n".join(sparse) + "\n")
     files = [str(folder / "rows.csv")]
     train(TrainJob(files, label="grade", features=FEATURES), folder / "model")
+    strict = TrainJob(files, label="grade", features=FEATURES, missing="error")
+    train(strict, folder / "strict")
     train(TrainJob([str(folder / "rows.txt")]), folder / "sparse")
     return folder
 
@@ -134,7 +136,7 @@ def test_measures_of_exact_labels(folder, frame, predicted):
 
 def constants(labels, grades, measure):
     """A measure of every constant prediction, by definition."""
-    return [measure(labels, np.full(len(labels), grade)) for grade in grades]
+    return [measure(labels, np.full(len(labels), grade), classes=grades) for grade in grades]
 
 
 @pytest.mark.parametrize("columns", [{"label": "grade"}, {"label": "range"}])
@@ -454,14 +456,14 @@ def spoil(frame, column, value, row=3):
         ),
         ("grade", "", "line 5: column 'grade' holds '': the label is empty"),
         ("size", "tall", "line 5: column 'size' holds 'tall', not a number"),
-        ("size", "", "line 5: column 'size' is empty or NaN"),
+        ("age", "", "line 5: column 'age' is empty or NaN"),
         ("query", " ", "line 5: column 'query' is empty; fill it"),
     ],
 )
 def test_a_bad_row_is_named_or_skipped_and_counted(folder, frame, tmp_path, column, value, message):
     spoil(frame, column, value).to_csv(tmp_path / "bad.csv", index=False)
     page = tmp_path / "page.html"
-    words = [tmp_path / "bad.csv", "--model", folder / "model", "--group", "query", "--html", page]
+    words = [tmp_path / "bad.csv", "--model", folder / "strict", "--group", "query", "--html", page]
     answer = ask(*words)
     assert answer.exit_code == 1
     assert re.search(rf"error: .*bad\.csv, {message}", answer.output)
@@ -471,11 +473,33 @@ def test_a_bad_row_is_named_or_skipped_and_counted(folder, frame, tmp_path, colu
     assert (found["skipped"], found["rows"]) == (1, N_ROWS - 1)
     assert re.search(message, found["skipped_examples"][0])
     frame.drop(index=3).to_csv(tmp_path / "good.csv", index=False)
-    good = evaluate(EvaluateJob([str(tmp_path / "good.csv")], folder / "model", group="query"))
+    good = evaluate(EvaluateJob([str(tmp_path / "good.csv")], folder / "strict", group="query"))
     for name in ("mae", "confusion", "ndcg", "quadratic_kappa"):
         assert found[name] == good[name]
-    assert "Bad rows skipped: 1, such as:" in ask(*words, "--on-bad-row", "skip").stdout
+    assert "1 bad row was skipped, such as:" in ask(*words, "--on-bad-row", "skip").stdout
     assert "Rows skipped</dt><dd>1, such as" in page.read_text("utf-8")
+
+
+def test_a_missing_number_counts_as_its_mean(folder, frame, tmp_path):
+    spoil(frame, "age", "").to_csv(tmp_path / "gap.csv", index=False)
+    spoil(frame, "age", frame["age"].mean()).to_csv(tmp_path / "mean.csv", index=False)
+    gap, mean = (
+        found_in(tmp_path, name, model=folder / "model") for name in ("gap.csv", "mean.csv")
+    )
+    assert (gap["rows"], gap["skipped"]) == (N_ROWS, 0)
+    assert gap["confusion"] == mean["confusion"]
+
+
+def test_many_bad_rows_are_an_error_unless_they_are_allowed(folder, frame, tmp_path):
+    bad = frame.assign(grade=frame["grade"].where(np.arange(N_ROWS) % 3 > 0, 77))
+    bad.to_csv(tmp_path / "bad.csv", index=False)
+    words = [tmp_path / "bad.csv", "--model", folder / "model", "--on-bad-row", "skip"]
+    answer = ask(*words)
+    assert answer.exit_code == 1
+    assert f"of {N_ROWS} rows (33.3%) cannot be used" in answer.output
+    assert "--allow-skipped 0.34" in answer.output
+    answer = ask(*words, "--allow-skipped", "0.34", "--json")
+    assert json.loads(answer.stdout)["skipped"] == -(-N_ROWS // 3)
 
 
 def test_nothing_but_bad_rows_is_an_error(folder, frame, tmp_path):
@@ -498,7 +522,7 @@ def test_models_that_cannot_grade_files_are_refused(folder, tmp_path, monkeypatc
         "python": "holds an estimator (OrdinalPA) that was saved from Python, without the columns",
         "damaged": "damaged is damaged: its checksum does not agree",
         "short": "short is not an ordspan model file, or it is damaged or cut short",
-        "newer": "newer has model format 99, this ordspan reads up to 2; upgrade ordspan",
+        "newer": "newer has model format 99, this ordspan reads up to 3; upgrade ordspan",
         "missing": "missing: no such model file; ordspan train writes one",
     }.items():
         answer = ask(folder / "rows.csv", "--model", tmp_path / name)

@@ -223,7 +223,7 @@ class Kernel:
 
 
 def test_what_cannot_be_exported_is_refused(folder, tmp_path):
-    model = trained(folder, name="words")
+    model = trained(folder, "--hash", "town", name="hashed")
     answer = ask("export", model, tmp_path / "m.onnx")
     assert answer.exit_code == 1
     assert "hashes the words of town, which no standard ONNX operator does" in answer.output

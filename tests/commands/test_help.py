@@ -7,9 +7,10 @@ import pytest
 
 from commands.tables import ask, ratings, write_table
 from ordspan.cli import app
-from ordspan.files.batch import POLICIES
+from ordspan.files.features import MISSING
 from ordspan.files.opening import FORMATS
 from ordspan.learners.checks import VARIANTS
+from ordspan.tabular import ESTIMATORS
 
 EPILOGS = {
     command.name or command.callback.__name__: command.epilog for command in app.registered_commands
@@ -62,7 +63,9 @@ def test_shells_can_complete():
     [
         ("--variant", VARIANTS),
         ("--format", FORMATS),
-        ("--on-bad-row", POLICIES),
+        ("--on-bad-row", ["raise", "skip"]),
+        ("--learner", ESTIMATORS),
+        ("--missing", MISSING),
         ("--checkpoint-every", ["100000", "30s", "5m"]),
     ],
 )

@@ -24,19 +24,26 @@ def folder(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def model(folder):
-    return trained(folder, "--passes", "2", "--hash-bits", "5")
+    return trained(folder, "--passes", "2")
+
+
+@pytest.fixture(scope="module")
+def hashed(folder):
+    return trained(folder, "--hash", "town", "--hash-bits", "5", name="hashed")
 
 
 def test_json_tells_all_of_a_model_of_files(model, folder):
     told = json.loads(ask("info", model, "--json", "--top", "0").stdout)
     loaded = ordspan.load(model)
-    assert (told["kind"], told["estimator"], told["format"]) == ("model", "OrdinalPA", 2)
+    assert (told["kind"], told["estimator"], told["format"]) == ("model", "OrdinalPA", 3)
     assert told["bytes"] == model.stat().st_size
     assert told["parameters"]["C"] == 0.1
     assert told["classes"] == GRADES
     assert told["thresholds"] == loaded.estimator.thresholds_.tolist()
-    assert told["features"] == 2 + 2**5
-    assert told["columns"]["words"] == ["town"]
+    assert told["features"] == 2 + 3
+    towns = sorted(set(ratings()["town"].to_pylist()))
+    assert told["columns"]["words"] == {"town": towns}
+    assert (told["columns"]["gaps"], told["columns"]["hashed"]) == ([], [])
     assert told["training"]["rows"] == 600
     assert told["training"]["settings"]["files"] == [str(folder / "model-train.csv")]
     assert len(told["training"]["mae"]) == told["passes"] == 2
@@ -52,6 +59,14 @@ def test_weights_stand_beside_the_mean_and_spread_of_their_feature(model):
         assert rows[name]["weight"] == ordspan.load(model).estimator.coef_[j]
         assert rows[name]["mean"] == pytest.approx(seen[name].mean(), rel=1e-12)
         assert rows[name]["spread"] == pytest.approx(seen[name].std(ddof=0), rel=1e-12)
+    assert rows["town = Ulm"]["spread"] is None
+
+
+def test_hashed_words_are_named_by_their_place(hashed):
+    told = describe(hashed, top=0)
+    assert told["features"] == 2 + 2**5
+    assert (told["columns"]["words"], told["columns"]["hashed"]) == ({}, ["town"])
+    rows = {row["feature"]: row for row in told["weights"]}
     assert rows["hash 3 of town"]["spread"] is None
 
 
@@ -59,9 +74,9 @@ def test_tables_show_it_to_people_also_in_a_pipe(model):
     output = ask("info", model, "--top", "1").output
     for words in ("OrdinalPA", "variant='PA-I'", "600 (0 bad rows skipped)", "MAE of each pass"):
         assert words in output
-    assert "1 of 34 features; in standardised units" in output
+    assert "1 of 5 features; in standardised units" in output
     assert "size" in output
-    assert "hash" not in output.split("Largest weights")[1]
+    assert "Ulm" not in output.split("Largest weights")[1]
     threshold = ordspan.load(model).estimator.thresholds_[0]
     assert output.count(f"{threshold:.6g}") == 2  # where one grade ends and the next begins
 

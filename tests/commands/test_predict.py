@@ -20,7 +20,7 @@ from ordspan import OrdinalPA, modelfile, save
 from ordspan.commands import outputs
 from ordspan.files import text
 
-ADDED = ["prediction", "rank", "score", "margin"]
+ADDED = ["prediction", "rank", "score", "margin", "reason"]
 NEW = ratings(n=200, seed=1).drop_columns(["grade"])
 
 
@@ -33,6 +33,12 @@ def folder(tmp_path_factory):
 def model(folder):
     """A model of the two numbers alone."""
     return trained(folder, "--drop", "town")
+
+
+@pytest.fixture(scope="module")
+def strict(folder):
+    """The same model, which fills no missing number."""
+    return trained(folder, "--drop", "town", "--missing", "error", name="strict")
 
 
 @pytest.fixture(scope="module")
@@ -203,7 +209,7 @@ def test_svmlight_rows_keep_their_label_and_query(sparse, tmp_path):
 def test_an_unknown_feature_is_named_with_its_line(sparse, model, new, tmp_path):
     path = tmp_path / "a.svm"
     path.write_text("3 1:3\n1 1:0.5 7:1\n")
-    answer = ask("predict", path, "--model", sparse)
+    answer = ask("predict", path, "--model", sparse, "--on-bad-row", "raise")
     assert answer.exit_code == 1
     assert "a.svm, line 2: index 7, but there are 3 features" in answer.output
     crossed = ask("predict", path, "--model", model)
@@ -219,18 +225,23 @@ BAD_FILES = {
     "nan": ("size,age\n1,2\n1,\n", "line 3: column 'age' is empty or NaN"),
     "short": ("size,age\n1,2\n1\n", "line 3: 1 field, but the header has 2"),
     "long": ("size,age\n1,2,3\n", "line 2: 3 fields, but the header has 2"),
-    "latin": (b"size,age\n1,\xe9\n", "line 2: byte 3 is not UTF-8"),
+    "damaged": (
+        "size,age,town\n1,2,Köln\n".encode() + b"1,2,\xff\n",
+        "line 3: byte 5 is not UTF-8",
+    ),
+    "latin": (b"size,age\n1,2\n1,\xe9\n", "line 3: column 'age' holds 'é', not a number"),
     "empty": ("", "the file is empty"),
     "header": ("size,age\n", "no row to predict; is there only a header?"),
 }
 
 
 @pytest.mark.parametrize("kind", BAD_FILES)
-def test_a_bad_file_is_told_with_its_place_and_writes_nothing(model, tmp_path, kind):
+def test_a_bad_file_is_told_with_its_place_and_writes_nothing(strict, tmp_path, kind):
     content, *messages = BAD_FILES[kind]
     path = tmp_path / "bad.csv"
     path.write_bytes(content if isinstance(content, bytes) else content.encode())
-    answer = ask("predict", path, "--model", model, "--out", tmp_path / "out.csv")
+    words = ["--on-bad-row", "raise", "--out", tmp_path / "out.csv"]
+    answer = ask("predict", path, "--model", strict, *words)
     assert answer.exit_code == 1
     for message in (f"error: {path}", *messages):
         assert message in answer.output
@@ -260,7 +271,7 @@ def test_a_truncated_file_is_told_and_writes_nothing(model, tmp_path, name):
         (["--model", "none"], "none: no such model file; ordspan train writes one"),
         (["--model", "folder.csv"], "folder.csv is a folder; give the name of a model file"),
         (["--model", "new.csv"], "new.csv is not an ordspan model file"),
-        (["--model", "newer"], "newer has model format 99, this ordspan reads up to 2; upgrade"),
+        (["--model", "newer"], "newer has model format 99, this ordspan reads up to 3; upgrade"),
         (["--model", "plain"], "plain holds an estimator (OrdinalPA) that was saved from Python"),
     ],
 )
@@ -279,22 +290,56 @@ def test_a_mistake_is_told_in_one_line(model, tmp_path, monkeypatch, words, mess
     assert sorted(tmp_path.iterdir()) == before
 
 
-def test_bad_rows_can_be_skipped_and_are_counted(model, tmp_path):
+def test_every_row_is_answered_and_a_bad_one_has_a_reason(strict, tmp_path):
     path, out = tmp_path / "bad.csv", tmp_path / "out.csv"
     path.write_text("id,size,age\na,1,2\nb,big,2\nc,3,\nd,3\ne,5,6\n")
-    words = ["--on-bad-row", "skip", "--keep", "id", "--where", "--out", out]
-    answer = ask("predict", path, "--model", model, *words)
+    words = ["--keep", "id", "--where", "--out", out]
+    answer = ask("predict", path, "--model", strict, *words)
     assert answer.exit_code == 0
-    assert "3 bad rows were skipped, such as:" in answer.stderr
+    assert "3 of 5 rows could not be predicted; the column reason says why" in answer.stderr
     assert f"{path}, line 3: column 'size' holds 'big'" in answer.stderr
-    assert [(row["id"], row["line"]) for row in read_rows(out)] == [("a", "2"), ("e", "6")]
-    told = json.loads(ask("predict", path, "--model", model, *words, "--json").stdout)
-    assert (told["rows"], told["skipped"], len(told["skipped_examples"])) == (2, 3, 3)
+    rows = read_rows(out)
+    assert [row["line"] for row in rows] == ["2", "3", "4", "5", "6"]
+    assert [row["id"] for row in rows][:3] == ["a", "b", "c"]
+    good, bad = [rows[0], rows[4]], rows[1:4]
+    assert all(row[name] for row in good for name in ADDED[:-1])
+    assert [row["reason"] for row in good] == ["", ""]
+    assert not any(row[name] for row in bad for name in ADDED[:-1])
+    for row, reason in zip(bad, ("'size' holds 'big'", "'age' is empty", "2 fields"), strict=True):
+        assert reason in row["reason"]
+    told = json.loads(ask("predict", path, "--model", strict, *words, "--json").stdout)
+    assert (told["rows"], told["empty"], len(told["empty_examples"])) == (5, 3, 3)
     path.write_text("id,size,age\na,x,2\n")
-    answer = ask("predict", path, "--model", model, *words)
+    answer = ask("predict", path, "--model", strict, *words)
     assert answer.exit_code == 1
-    assert "no usable row; 1 skipped, the first: " in answer.output
-    assert len(read_rows(out)) == 2
+    assert "no row can be predicted; the first: " in answer.output
+    assert len(read_rows(out)) == 5
+
+
+def test_a_missing_number_is_its_mean_unless_that_is_an_error(model, tmp_path):
+    means = ratings().select(FEATURES).to_pandas().mean()
+    (tmp_path / "gap.csv").write_text("size,age\n5100,\n")
+    (tmp_path / "mean.csv").write_text(f"size,age\n5100,{float(means['age'])!r}\n")
+    gap, mean = (
+        pd.read_csv(io.BytesIO(ask("predict", tmp_path / name, "--model", model).stdout_bytes))
+        for name in ("gap.csv", "mean.csv")
+    )
+    assert gap["score"][0] == pytest.approx(mean["score"][0], rel=1e-12)
+
+
+def test_a_word_that_training_has_not_seen_is_told(folder, tmp_path):
+    model = trained(folder, name="towns")
+    path = write_table(NEW.set_column(3, "town", pa.array(["Bern"] * 200)), tmp_path / "a.csv")
+    answer = ask("predict", path, "--model", model, "--out", tmp_path / "out.csv")
+    assert answer.exit_code == 0
+    assert "words that the model has not seen before: town = 'Bern' (200 rows)" in answer.stderr
+
+
+def test_a_part_without_rows_changes_nothing(model, new, tmp_path):
+    (tmp_path / "none.csv").write_text("size,age\n")
+    whole = ask("predict", new, "--model", model).stdout_bytes
+    for files in ([tmp_path / "none.csv", new], [new, tmp_path / "none.csv"]):
+        assert ask("predict", *files, "--model", model).stdout_bytes == whole
 
 
 def test_two_things_on_standard_output_are_refused(model, new):

@@ -11,6 +11,7 @@ import sys
 import time
 from contextlib import suppress
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import polars as pl
@@ -25,6 +26,7 @@ from ordspan.commands.train import Every, TrainJob, portions, train
 from ordspan.data import stream
 from ordspan.files import arrow_file, text
 from ordspan.files.batch import Batch, FileError
+from ordspan.files.features import Scale
 
 POSIX = pytest.mark.skipif(os.name != "posix", reason="needs the signals of POSIX")
 X, GRADES = make_rows(4000)
@@ -45,7 +47,9 @@ def small_blocks(monkeypatch):
 @pytest.mark.parametrize("variant", ["PA", "PA-I", "PA-II"])
 def test_training_from_a_file_is_partial_fit_on_its_rows(tmp_path, ending, variant, small_blocks):
     path = write_rows(tmp_path, ending, X, GRADES)
-    summary = train(job(path, variant=variant, C=0.5, standardise=False), tmp_path / "m")
+    summary = train(
+        job(path, parameters={"variant": variant, "C": 0.5}, standardise=False), tmp_path / "m"
+    )
     expected = OrdinalPA(variant, 0.5, classes=[1, 2, 3, 4]).partial_fit(X, GRADES)
     model = ordspan.load(tmp_path / "m").estimator
     np.testing.assert_array_equal(model.thresholds_, expected.thresholds_)
@@ -57,8 +61,9 @@ def test_training_from_a_file_is_partial_fit_on_its_rows(tmp_path, ending, varia
 @pytest.mark.parametrize("balanced", [False, True])
 def test_standardised_training_is_partial_fit_on_a_standardised_stream(tmp_path, balanced):
     path = write_rows(tmp_path, "csv", X, GRADES)
-    train(job(path, balanced=balanced, average=False), tmp_path / "m")
-    model = OrdinalPA(balanced=balanced, average=False, classes=[1, 2, 3, 4])
+    parameters = {"balanced": balanced, "average": False}
+    train(job(path, parameters=parameters), tmp_path / "m")
+    model = OrdinalPA(**parameters, classes=[1, 2, 3, 4])
     for batch in stream(path, label="grade", standardise=True):
         model.partial_fit(batch.X, batch.y)
     trained = ordspan.load(tmp_path / "m")
@@ -104,6 +109,7 @@ def test_skipped_rows_are_counted_once_however_often_a_run_is_stopped(tmp_path, 
     work = job(path, on_bad_row="skip", order=[1, 2, 3, 4])
     whole = train(work, tmp_path / "whole")
     assert whole["skipped"] == 39
+    checkpoint = tmp_path / "m.checkpoint"
     for _ in range(20):
         stop = Stop()
         seen = []
@@ -114,7 +120,12 @@ def test_skipped_rows_are_counted_once_however_often_a_run_is_stopped(tmp_path, 
 
         try:
             summary = train(
-                work, tmp_path / "m", every=Every(rows=130), resume=True, stop=stop, report=report
+                work,
+                tmp_path / "m",
+                every=Every(rows=130),
+                resume=checkpoint.exists(),
+                stop=stop,
+                report=report,
             )
             break
         except Stopped:
@@ -126,10 +137,11 @@ def test_skipped_rows_are_counted_once_however_often_a_run_is_stopped(tmp_path, 
 
 @POSIX
 @pytest.mark.parametrize("ending", FORMATS)
-@pytest.mark.parametrize("buffer", [0, 700])
-def test_two_hundred_kills_lose_nothing(tmp_path, monkeypatch, ending, buffer):
-    """Twenty kills in each of the five formats, with and without shuffling."""
-    path = write_rows(tmp_path, ending, X, GRADES)
+@pytest.mark.parametrize("buffer", [0, 700, None])
+def test_three_hundred_kills_lose_nothing(tmp_path, monkeypatch, ending, buffer):
+    """Twenty kills in each format: in order, shuffled, and with rows that come sorted."""
+    order = np.argsort(GRADES, kind="stable") if buffer is None else np.arange(len(X))
+    path = write_rows(tmp_path, ending, X[order], GRADES[order])
     out = tmp_path / "m"
     monkeypatch.setenv("PYTHONPATH", os.pathsep.join(sys.path))  # of the server, to preload from
     context = multiprocessing.get_context("forkserver")
@@ -162,8 +174,11 @@ def test_two_hundred_kills_lose_nothing(tmp_path, monkeypatch, ending, buffer):
         elif (tmp_path / "m.checkpoint").exists():
             ordspan.load(tmp_path / "m.checkpoint")
         assert process.exitcode in (0, -signal.SIGKILL)
-    run_job(path, out, buffer)
+    summary = run_job(path, out, buffer)
     assert out.read_bytes() == whole
+    assert summary["shuffled"] == (buffer != 0)
+    note = "the rows are sorted by labels: they are learned in random order"
+    assert (note in summary["notes"]) == (buffer is None)
 
 
 def start(folder, *words, **how):
@@ -215,17 +230,19 @@ def test_a_signal_writes_a_checkpoint_and_exits_within_a_second(tmp_path, number
 @POSIX
 def test_standard_input_is_learned_and_interrupted_while_waiting(tmp_path):
     write_rows(tmp_path, "csv", X, GRADES)
-    words = ["-", "--label", "grade", "--order", "1..4", "--model", "m"]
+    words = ["-", "--label", "grade", "--order", "1..4", "--no-standardise", "--model", "m"]
     rows = (tmp_path / "rows.csv").read_bytes()
     process = start(tmp_path, *words, "--json", stdin=subprocess.PIPE)
     told, errors = process.communicate(rows, timeout=120)
     assert process.returncode == 0, errors
     assert json.loads(told)["rows"] == 4000
-    train(job(tmp_path / "rows.csv", order=[1, 2, 3, 4]), tmp_path / "from-file")
+    from_file = job(tmp_path / "rows.csv", order=[1, 2, 3, 4], standardise=False)
+    train(from_file, tmp_path / "from-file")
     ours, theirs = (ordspan.load(tmp_path / name).estimator for name in ("m", "from-file"))
     np.testing.assert_array_equal(ours.coef_, theirs.coef_)
 
-    process = start(tmp_path, *words, "--checkpoint-every", "1000", stdin=subprocess.PIPE)
+    words += ["--overwrite", "--checkpoint-every", "1000"]
+    process = start(tmp_path, *words, stdin=subprocess.PIPE)
     process.stdin.write(rows)
     process.stdin.flush()
     wait_for(tmp_path / "m.checkpoint", process)
@@ -234,6 +251,17 @@ def test_standard_input_is_learned_and_interrupted_while_waiting(tmp_path):
     process.communicate(timeout=60)
     assert process.returncode == 130
     assert ordspan.load(tmp_path / "m.checkpoint").training["rows"] == 4000
+
+
+def test_standard_input_is_standardised_by_the_rows_up_to_each_one(tmp_path, monkeypatch):
+    path = write_rows(tmp_path, "csv", X, GRADES)
+    with path.open("rb") as pipe:
+        monkeypatch.setattr(sys, "stdin", SimpleNamespace(buffer=pipe))
+        train(TrainJob(["-"], label="grade", order=[1, 2, 3, 4]), tmp_path / "m")
+    rows = Scale(3).learn(X.copy())
+    expected = OrdinalPA(classes=[1, 2, 3, 4]).partial_fit(rows, GRADES)
+    trained = ordspan.load(tmp_path / "m").estimator
+    np.testing.assert_array_equal(trained.coef_, expected.coef_)
 
 
 def test_standard_input_cannot_be_resumed(tmp_path):
@@ -258,11 +286,11 @@ def test_a_checkpoint_of_other_settings_or_files_is_refused(tmp_path):
     with pytest.raises(Stopped):
         train(job(path), tmp_path / "m", stop=stop, report=report)
     with pytest.raises(ValueError, match=r"was made with C = 0\.1, now it is 0\.2; use"):
-        train(job(path, C=0.2), tmp_path / "m", resume=True)
+        train(job(path, parameters={"C": 0.2}), tmp_path / "m", resume=True)
     path.write_text(path.read_text() + "1,1,1,1\n")
     with pytest.raises(ValueError, match=r"rows\.csv has changed since"):
         train(job(path), tmp_path / "m", resume=True)
-    train(job(path), tmp_path / "m")
+    train(job(path), tmp_path / "m", overwrite=True)
     (tmp_path / "m.checkpoint").write_bytes((tmp_path / "m").read_bytes())
     with pytest.raises(ValueError, match="is a model file, but not a checkpoint"):
         train(job(path), tmp_path / "m", resume=True)
@@ -273,7 +301,7 @@ def test_shuffled_windows_hold_each_row_once_and_depend_on_the_seed(tmp_path, sm
     models = {}
     for seed in (0, 1):
         work = job(path, shuffle_buffer=600, seed=seed, standardise=False)
-        assert train(work, tmp_path / "m")["rows"] == 4000
+        assert train(work, tmp_path / "m", overwrite=True)["rows"] == 4000
         models[seed] = ordspan.load(tmp_path / "m").estimator.coef_
     assert not np.array_equal(models[0], models[1])
     model = OrdinalPA(classes=[1, 2, 3, 4])
@@ -313,7 +341,7 @@ def test_signals_are_as_before_after_the_work():
         ({"label": None}, "no label: give --label"),
         ({"label": "x9"}, "no column 'x9'"),
         ({"order": [1, 2]}, "line .*grade .* is not among"),
-        ({"C": -1.0}, "C must be a finite number above 0"),
+        ({"parameters": {"C": -1.0}}, "C must be a finite number above 0"),
         ({"features": ["x0", "none"]}, "no column 'none'"),
     ],
 )
@@ -337,7 +365,7 @@ def test_blocks_of_bad_rows_alone_are_counted_once(tmp_path, small_blocks):
     text = path.read_text().splitlines(keepends=True)
     text[1000:3000] = ["x,1,1,1\n"] * 2000
     path.write_text("".join(text))
-    work = job(path, on_bad_row="skip", order=[1, 2, 3, 4])
+    work = job(path, on_bad_row="skip", order=[1, 2, 3, 4], allow_skipped=0.5)
     whole = train(work, tmp_path / "whole", every=Every(rows=100))
     stop = Stop()
 
@@ -359,10 +387,20 @@ def test_a_model_never_replaces_its_input(tmp_path):
 
 def test_only_bad_rows_are_no_model(tmp_path):
     path = tmp_path / "a.csv"
-    path.write_text("a,grade\nnan,1\nnan,2\n")
+    path.write_text("a,b,grade\nnan,1,1\n2,nan,2\n")
     with pytest.raises(FileError, match=r"no usable row; 2 skipped, the first: .*line 2"):
+        train(job(path, on_bad_row="skip", missing="error"), tmp_path / "m")
+    assert not (tmp_path / "m").exists()
+
+
+def test_many_bad_rows_are_no_model_unless_they_are_allowed(tmp_path):
+    path = tmp_path / "a.csv"
+    path.write_text("a,grade\n" + "1,1\n2,2\nx,2\n" * 30)
+    with pytest.raises(FileError, match=r"30 of 90 rows \(33\.3%\) cannot be used.*skipped 0\.34"):
         train(job(path, on_bad_row="skip"), tmp_path / "m")
     assert not (tmp_path / "m").exists()
+    allowed = job(path, on_bad_row="skip", allow_skipped=0.34)
+    assert train(allowed, tmp_path / "m")["skipped"] == 30
 
 
 @pytest.fixture
@@ -381,7 +419,17 @@ def test_a_full_disk_is_told_and_leaves_the_old_model_as_it_was(tmp_path, small_
     path = write_rows(tmp_path, "csv", X, GRADES)
     train(job(path), small_disk / "m")
     before = (small_disk / "m").read_bytes()
-    process = start(tmp_path, path, "--label", "grade", "--text", "x0", "--model", small_disk / "m")
+    process = start(
+        tmp_path,
+        path,
+        "--label",
+        "grade",
+        "--text",
+        "x0",
+        "--model",
+        small_disk / "m",
+        "--overwrite",
+    )
     _, told = process.communicate(timeout=120)
     assert process.returncode == 1
     assert b"No space left on device" in told

@@ -13,8 +13,7 @@ from ordspan.commands.train import TrainJob, train
 distributed = pytest.importorskip("distributed")
 
 from ordspan.commands import train_dask  # noqa: E402
-from ordspan.commands.train_dask import joined, train_on_dask  # noqa: E402
-from ordspan.files.features import Scale  # noqa: E402
+from ordspan.commands.train_dask import train_on_dask  # noqa: E402
 
 pytestmark = pytest.mark.filterwarnings(
     "ignore::pytest.PytestUnraisableExceptionWarning", "ignore::ResourceWarning"
@@ -71,20 +70,23 @@ def test_all_rows_decide_the_scale_and_the_order_of_files_the_mixture(tmp_path, 
     assert first["mae"][1] < 0.5
 
 
-@pytest.mark.parametrize("sparse", [False, True])
-def test_joined_scales_are_the_scale_of_all_rows(sparse):
-    from scipy.sparse import csr_array
+@pytest.mark.parametrize("ending", ["csv", "txt"])
+def test_looks_at_the_files_one_by_one_find_the_scale_of_all_rows(tmp_path, ending, address):
+    paths = parts_in(tmp_path, ending, 7)
+    job = TrainJob(paths, **label_of(ending))
+    train(job, tmp_path / "plain")
+    train_on_dask(job, tmp_path / "dask", address)
+    plain, mixed = (ordspan.load(tmp_path / name).scale.state for name in ("plain", "dask"))
+    np.testing.assert_allclose(mixed[:3], plain[:3], rtol=1e-12)
+    assert (mixed[0] > 0).all()
 
-    rows = np.where(X > 0, X, 0.0) if sparse else X
-    cast = csr_array if sparse else np.array  # a copy, which is scaled where it stands
-    parts = []
-    for cut in np.array_split(rows, 7):
-        scale = Scale(3)
-        scale.learn(cast(cut))
-        parts.append(scale.state[:3])
-    whole = Scale(3)
-    whole.learn(cast(rows))
-    np.testing.assert_allclose(joined(parts), whole.state[:3], rtol=1e-9)
+
+def test_sorted_rows_are_shuffled_in_each_file(tmp_path, address):
+    order = np.argsort(GRADES, kind="stable")
+    path = write_rows(tmp_path, "csv", X[order], GRADES[order])
+    summary = train_on_dask(TrainJob([str(path)], label="grade"), tmp_path / "m", address)
+    assert summary["shuffled"]
+    assert summary["mae"][0] < 0.5
 
 
 def test_an_interrupted_run_goes_on_after_its_last_round(tmp_path, address, monkeypatch):
@@ -126,8 +128,14 @@ def test_what_cannot_be_shared_out_is_told(tmp_path, address, monkeypatch):
     with pytest.raises(ValueError, match="standard input has no blocks"):
         train_on_dask(TrainJob(["-"], label="g", order=[1, 2]), tmp_path / "m", address)
     monkeypatch.setattr(train_dask, "TIMEOUT", 2.0)
+    paths = parts_in(tmp_path)
     with pytest.raises(ValueError, match="no Dask scheduler answers at"):
-        train_on_dask(TrainJob(parts_in(tmp_path), label="grade"), tmp_path / "m", "127.0.0.1:9")
+        train_on_dask(TrainJob(paths, label="grade"), tmp_path / "m", "127.0.0.1:9")
+    for choices in ({"learner": "svm"}, {"hold_out": 0.1}, {"start": str(tmp_path / "n")}):
+        with pytest.raises(ValueError, match="--dask trains --learner pa from the beginning"):
+            train_on_dask(TrainJob(paths, label="grade", **choices), tmp_path / "m", address)
+    with pytest.raises(ValueError, match="so nothing to resume"):
+        train_on_dask(TrainJob(paths, label="grade"), tmp_path / "m", address, resume=True)
 
 
 def test_the_command_trains_on_the_processors_of_this_machine(tmp_path):

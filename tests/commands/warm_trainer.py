@@ -7,12 +7,16 @@ import tempfile
 from pathlib import Path
 
 import numpy as np
+import pytest
 from files_to_train import make_rows, write_rows
 
 import ordspan.files.arrow_file
 import ordspan.files.csv_file
 import ordspan.files.json_file  # noqa: F401
+from ordspan.checkpoint import ENDING
+from ordspan.commands import train as commands_train
 from ordspan.commands.train import Every, TrainJob, train
+from ordspan.files import svmlight, tables
 from ordspan.files.features import Recipe, Scale, unusable_rows
 from ordspan.files.svmlight import SvmlightFile
 from ordspan.tabular import make_learner
@@ -29,11 +33,18 @@ for matrix in (X, sparse.X):
     scaled = scale.learn(matrix)
     scale.apply(matrix)
     for rows in (None, order):
-        make_learner(PARAMETERS, 3, 4).learn_many(scaled, GRADES, GRADES, order=rows, predict=True)
+        learner = make_learner("OrdinalPA", PARAMETERS, 3, 4)
+        learner.learn_many(scaled, GRADES, GRADES, order=rows, predict=True)
 
 
 def run_job(path, out, buffer):
-    """Go on with a training of three passes."""
+    """Begin a training of three passes, or go on with it; its parts and windows are small."""
     label = None if path.name.endswith(".txt") else "grade"
     job = TrainJob([str(path)], label=label, passes=3, shuffle_buffer=buffer)
-    train(job, out, every=Every(rows=300, seconds=0), resume=True)
+    resume = out.with_name(out.name + ENDING).exists()
+    with pytest.MonkeyPatch.context() as patch:
+        for module in (svmlight, tables):
+            patch.setattr(module, "PART_BYTES", 8_000)
+        patch.setattr(commands_train, "BUFFER_BYTES", 64 * 700)
+        every = Every(rows=300, seconds=0)
+        return train(job, out, every=every, resume=resume, overwrite=True)
