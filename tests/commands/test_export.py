@@ -21,17 +21,22 @@ NEW = ratings(n=1000, seed=1)
 WORDS = np.array(["poor", "fair", "good", "best"])
 
 
+def as_inputs(rows):
+    """Numbers alone are X; with words they are a dict."""
+    return rows if isinstance(rows, dict) else {"X": rows}
+
+
 def in_onnxruntime(content, rows):
     session = runtime.InferenceSession(content, providers=["CPUExecutionProvider"])
     names = [output.name for output in session.get_outputs()]
-    return dict(zip(names, session.run(None, {"X": rows}), strict=True))
+    return dict(zip(names, session.run(None, as_inputs(rows)), strict=True))
 
 
 def in_reference(content, rows):
     from onnx.reference import ReferenceEvaluator
 
     graph = ReferenceEvaluator(onnx.load_from_string(content))
-    return dict(zip(graph.output_names, graph.run(None, {"X": rows}), strict=True))
+    return dict(zip(graph.output_names, graph.run(None, as_inputs(rows)), strict=True))
 
 
 RUNTIMES = [in_onnxruntime, in_reference]
@@ -255,3 +260,32 @@ def test_a_missing_onnx_is_told_with_what_to_install(model, tmp_path, monkeypatc
     assert answer.exit_code == 1
     assert "this needs onnx: pip install 'ordspan[onnx]'" in answer.output
     assert list(tmp_path.iterdir()) == []
+
+
+def with_gaps(table):
+    """The table with every seventh age missing."""
+    age = [None if row % 7 == 3 else value for row, value in enumerate(table["age"].to_pylist())]
+    return table.set_column(table.column_names.index("age"), "age", [age])
+
+
+@pytest.mark.parametrize("run", RUNTIMES)
+@pytest.mark.parametrize("words", [[], ["--drop", "town"], ["--features", "town"]])
+def test_words_and_missing_numbers_are_in_the_graph(folder, tmp_path, words, run):
+    data = write_table(with_gaps(ratings()), tmp_path / "gaps.csv")
+    model, path = tmp_path / "model", tmp_path / "model.onnx"
+    order = ["--label", "grade", "--order", ",".join(GRADES)]
+    assert ask("train", data, *order, *words, "--model", model).exit_code == 0
+    assert ask("export", model, path, "--dtype", "float64").exit_code == 0
+    new = with_gaps(NEW)
+    town = ["Bern" if row % 5 == 1 else word for row, word in enumerate(new["town"].to_pylist())]
+    new = new.set_column(new.column_names.index("town"), "town", [town])  # one that is not known
+    score, rank, margin = predicted(model, new, tmp_path)
+    recipe = ordspan.load(model).recipe
+    inputs = {}
+    if recipe.numbers:
+        inputs["X"] = new.select(recipe.numbers).to_pandas().to_numpy(dtype=float)
+        assert np.isnan(inputs["X"]).any()
+    if recipe.words:
+        inputs["words"] = np.array([town], dtype=object).T
+    got = run(path.read_bytes(), inputs)
+    check_same(got, score, rank, margin, np.full(len(score), 1e-9))
