@@ -222,7 +222,7 @@ class Run:
         words: set[str] | None = None,
     ) -> None:
         self.job, self.out = job, out
-        self.base = None if job.start is None else read_table_model(job.start)
+        self.base = None if job.start is None else model_to_go_on_from(job.start)
         if self.base is None:
             self.reader = open_rows(
                 job.files,
