@@ -32,14 +32,7 @@ from ordspan.files.batch import (
 from ordspan.files.features import DEFAULT_HASH_BITS, Scale, Unseen, prepared, stacked
 from ordspan.files.grades import LabelColumns
 from ordspan.files.look import RUN_SHARE, Choice
-from ordspan.files.opening import (
-    FileOptions,
-    check_columns,
-    expand,
-    identity,
-    is_sparse,
-    open_file,
-)
+from ordspan.files.opening import FileOptions, expand, identity, is_sparse, open_file
 from ordspan.files.reading import RowReader, label_columns, open_rows, order_in_files
 from ordspan.files.text import STDIN
 from ordspan.learners import Learner
@@ -570,7 +563,6 @@ def reader_for(base: TabularModel, job: TrainJob) -> RowReader:
     told = label_columns(job.label, job.lower, job.upper)
     columns = told if told.names() else base.columns
     if not base.recipe.n_sparse and not first.sparse:
-        check_columns(files[0], first.names, [*base.recipe.columns, *columns.names()])
         settings = base.training["settings"]
         known = {*base.recipe.columns, *columns.names(), *base.columns.names(), *job.drop}
         known |= {*base.training["left_out"], *settings["drop"]}

@@ -66,6 +66,12 @@ class Look:
     notes: list[str] = field(default_factory=list)
     reader: Any = None  # of standard input, which can be read only once
     fault: str = ""  # of the first bad row
+    files: list[Look] = field(default_factory=list)  # the others, where there are several
+
+    def check(self, needed: Sequence[str]) -> None:
+        """Refuse files in which a needed column is missing."""
+        for look in (self, *self.files):
+            check_columns(look.path, look.names, needed)
 
 
 def look_at(files: Sequence[str], options: FileOptions, size: int = LOOK_BYTES) -> Look:
@@ -95,18 +101,21 @@ def _look(reader: Any) -> Look:
 
 
 def merged(looks: Sequence[Look]) -> Look:
-    """Looks at several files as one, with the columns of the first."""
+    """Looks at several files as one, with the columns of the first that all of them have."""
     first = looks[0]
-    for look in looks[1:]:
-        check_columns(look.path, look.names, first.names)
+    first.files = list(looks[1:])
+    for look in first.files:
         first.whole &= look.whole
         first.fault = first.fault or look.fault
         for name, kind in first.kinds.items():
-            other = look.kinds[name]
+            other = look.kinds.get(name, kind)
             if other != kind:
                 first.kinds[name] = OTHER if OTHER in (kind, other) else UNTYPED
-    filled = [look.table for look in looks if not look.table.is_empty()]
-    first.table = joined(filled or [first.table])
+    filled = [look.table for look in looks if not look.table.is_empty()] or [first.table]
+    shared = [n for n in first.table.columns if all(n in table.columns for table in filled)]
+    first.table = joined([table.select(shared) for table in filled])
+    for look in first.files:
+        look.table = first.table[:0]  # no longer needed
     return first
 
 
@@ -177,6 +186,7 @@ def make_recipe(look: Look, taken: Sequence[str], choice: Choice, told: str | No
         raise FileError(look.fault or f"{look.path}: there is a header, but no row under it")
     outside = {*taken, *choice.drop}
     chosen = [n for n in (choice.features or look.names) if n not in outside]
+    look.check([*taken, *chosen])
     kinds, signs = _kinds(look, chosen, choice, told)
     left_out: dict[str, str] = {}
     if choice.features is None:
