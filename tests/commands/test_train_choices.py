@@ -147,6 +147,30 @@ def test_going_on_refuses_what_the_model_decides_or_does_not_know(tmp_path):
     assert ask("train", tmp_path / "wide.csv", *start, "--drop", "x3").exit_code == 0
 
 
+def test_an_svm_cannot_go_on(tmp_path):
+    path = write_rows(tmp_path, "csv", X, GRADES)
+    train(job(path, learner="svm"), tmp_path / "m")
+    with pytest.raises(FileError, match="m holds an OrdinalSVM, which is fitted at once and canno"):
+        train(job(path, start=str(tmp_path / "m")), tmp_path / "n")
+    with pytest.raises(ValueError, match="fitted at once and cannot go on"):
+        ordspan.load(tmp_path / "m").partial_fit(pd.DataFrame(X, columns=NAMES), GRADES)
+
+
+def test_only_columns_that_are_needed_must_be_in_every_file(tmp_path):
+    table = pd.DataFrame(X, columns=NAMES).assign(grade=GRADES)
+    table.to_csv(tmp_path / "a.csv", index=False)
+    table.drop(columns="x1").to_csv(tmp_path / "b.csv", index=False)
+    files = [str(tmp_path / name) for name in ("a.csv", "b.csv")]
+    with pytest.raises(FileError, match=r"b\.csv: no column 'x1'; there are x0, x2, grade"):
+        train(TrainJob(files, label="grade"), tmp_path / "m")
+    for number, choices in enumerate(({"drop": ["x1"]}, {"features": ["x0", "x2"]})):
+        summary = train(TrainJob(files, label="grade", **choices), tmp_path / f"m{number}")
+        assert summary["rows"] == 8000
+    train(TrainJob(files[:1], label="grade"), tmp_path / "m")
+    with pytest.raises(FileError, match=r"b\.csv: no column 'x1'"):
+        train(TrainJob(files, label="grade", start=str(tmp_path / "m")), tmp_path / "n")
+
+
 @pytest.mark.parametrize("buffer", [0, 700])
 def test_rows_that_are_held_out_are_not_learned(tmp_path, buffer, small_parts):
     path = write_rows(tmp_path, "csv", X, GRADES)
