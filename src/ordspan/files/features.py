@@ -206,20 +206,29 @@ def _value_fault(value: float, name: str) -> str:
 
 @dataclass
 class Unseen:
-    """Words that a model does not know: they say nothing in a prediction, which is told."""
+    """Words that a model does not know: they say nothing in a prediction, which is told.
 
+    Those of bad rows, which get no prediction, are not counted.
+    """
+
+    bad: list[int] = field(default_factory=list)  # of the batch at hand
     counts: dict[tuple[str, str], int] = field(default_factory=dict)
 
     def add(self, name: str, words: list[str], counts: NDArray[np.int64]) -> None:
         """Some rows had such words."""
         for word, count in zip(words, counts.tolist(), strict=True):
+            if not count:
+                continue
             key = (name, word if len(self.counts) < MOST_UNSEEN else "...")
             self.counts[key] = self.counts.get(key, 0) + count
 
     def told(self) -> list[str]:
         """The most frequent of them, in words."""
         found = sorted(self.counts.items(), key=lambda item: -item[1])
-        rows = [f"{name} = {word!r} ({count:,} rows)" for (name, word), count in found[:5]]
+        rows = [
+            f"{name} = {word!r} ({count:,} row{'s' * (count > 1)})"
+            for (name, word), count in found[:5]
+        ]
         return [f"words that the model has not seen before: {', '.join(rows)}"] if rows else []
 
 
@@ -236,6 +245,8 @@ def prepared(
     With ``learn`` the scale takes the rows in, one after the other.
     """
     X, table = batch.X, batch.table
+    if unseen is not None:
+        unseen.bad = list(batch.faults)
     if recipe.n_sparse:
         if not recipe.standardise:
             return X
@@ -291,7 +302,7 @@ def word_codes(
     each = np.array([places.get(word, -1) for word in found], dtype=np.int64)
     if unseen is not None and (each < 0).any():
         new = np.flatnonzero(each < 0)
-        counts = np.bincount(codes, minlength=len(found))[new]
+        counts = np.bincount(np.delete(codes, unseen.bad), minlength=len(found))[new]
         unseen.add(name, [found[i] for i in new], counts)
     return each[codes] if each.size else codes
 
