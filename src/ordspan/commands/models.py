@@ -10,11 +10,12 @@ from typing import Any, NamedTuple
 from ordspan.files.batch import FileError
 from ordspan.files.grades import Grades
 from ordspan.files.opening import FileOptions, format_of
-from ordspan.files.text import plain_name
 from ordspan.modelfile import checked_header, from_bytes
 from ordspan.tabular import TabularModel
 from ordspan.wording import by, either, option
 
+FOUND = (*",;\t|", "utf-8", "utf-16", "utf-16-le", "utf-16-be", "cp1252", "latin-1", None)
+"""Delimiters and encodings that a look at a file finds."""
 RETRAIN = "train a model that knows it"
 
 
@@ -70,13 +71,13 @@ def options_for(model: TabularModel, files: Sequence[str], told: FileOptions) ->
             [format_of(path, FileOptions()) for path in files]
         except FileError:
             format = model.options.format  # still None where that was not told either
-    tabs = any(plain_name(path).lower().endswith(".tsv") for path in files)
+    then = model.options
     return replace(
         told,
         format=format,
-        delimiter=told.delimiter or (None if tabs else model.options.delimiter),
-        encoding=told.encoding or model.options.encoding,
-        decimal=told.decimal or model.options.decimal,
+        # what a look finds is found in each file anew
+        delimiter=told.delimiter or (None if then.delimiter in FOUND else then.delimiter),
+        encoding=told.encoding or (None if then.encoding in FOUND else then.encoding),
         zero_based=model.recipe.zero_based,
         n_features=model.recipe.n_sparse,
     )

@@ -29,10 +29,11 @@ from ordspan.files.batch import (
     Cursor,
     FileError,
 )
+from ordspan.files.columns import Choice
 from ordspan.files.features import DEFAULT_HASH_BITS, Scale, Unseen, prepared, stacked
 from ordspan.files.grades import LabelColumns
-from ordspan.files.look import RUN_SHARE, Choice
 from ordspan.files.opening import FileOptions, expand, identity, is_sparse, open_file
+from ordspan.files.ordering import are_runs
 from ordspan.files.reading import RowReader, label_columns, open_rows, order_in_files
 from ordspan.files.text import STDIN
 from ordspan.learners import Learner
@@ -58,6 +59,7 @@ enough that a stop or a checkpoint does not wait for long."""
 BUFFER_BYTES = 1 << 26
 """Rows that are shuffled together, where a shuffle is needed and its size is not told."""
 JUDGED_PORTION = 10_000
+FEW_ROWS = 50
 
 
 @dataclass(frozen=True)
@@ -507,10 +509,7 @@ class Runs:
 
     def are_long(self) -> bool:
         """Whether neighbours are alike much more often than by chance."""
-        n_rows = max(1, int(self._counts.sum()))
-        by_chance = float(np.square(self._counts / n_rows).sum())
-        alike = self._same / n_rows
-        return n_rows >= 50 and by_chance < 1 and (alike - by_chance) / (1 - by_chance) > RUN_SHARE
+        return int(self._counts.sum()) >= FEW_ROWS and are_runs(self._counts, self._same)
 
 
 def ends_of(batches: Sequence[Batch]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
@@ -553,6 +552,17 @@ def begin_anew() -> str:
     """What to do where a checkpoint is of another training."""
     overwrite, resume = option("--overwrite", "overwrite=True"), option("--resume", "resume")
     return f"use the same settings and files, or begin anew with {overwrite} and without {resume}"
+
+
+def model_to_go_on_from(path: str) -> TabularModel:
+    """The model in a file; one that is fitted at once is refused, because it would forget."""
+    model = read_table_model(path)
+    if model.kind == ESTIMATORS[SVM]:
+        raise FileError(
+            f"{path} holds an OrdinalSVM, which is fitted at once and cannot go on; train it anew "
+            "from all rows, or begin with the learner pa"
+        )
+    return model
 
 
 def reader_for(base: TabularModel, job: TrainJob) -> RowReader:

@@ -21,8 +21,8 @@ from ordspan.distributed.file_blocks import (
     looked_at_by_workers,
 )
 from ordspan.estimators.targets import Labels, ends, find_classes, read_labels, refuse_missing
+from ordspan.files.columns import Choice
 from ordspan.files.grades import LabelColumns
-from ordspan.files.look import Choice
 from ordspan.files.opening import FileOptions, Identity, expand, identity, is_sparse
 from ordspan.files.reading import label_columns, open_rows
 

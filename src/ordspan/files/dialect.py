@@ -4,26 +4,43 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
 
 import polars as pl
 
-from ordspan.files.batch import EMPTY
+from ordspan.files.batch import EMPTY, FileError
 from ordspan.files.text import record
+from ordspan.wording import by, either, option
 
 DELIMITERS = ",;\t|"
 JUDGED_LINES = 200
 SEP_LINE = re.compile(rb'"?sep=(.)"?\r?\n', re.IGNORECASE)
 """By which Excel is told the delimiter, above the header."""
 
-GAP = r"[ '’\x{a0}\x{202f}\x{2009}]"
+GAPS = r" '’\x{a0}\x{202f}\x{2009}"
 """What stands between groups of three digits besides point or comma."""
-BODY = rf"[0-9.,]|[0-9]{GAP}[0-9]|[eE][-+]?[0-9]"
+BODY = rf"[0-9.,]|[0-9][{GAPS}][0-9]|[eE][-+]?[0-9]"
 BARE = rf"^([-+−]?)\s*\p{{Sc}}?\s*([-+−]?(?:{BODY})+)\s*[%‰]?\s*\p{{Sc}}?$"
 """A number with a currency before or after it, or a per cent sign."""
-COMMA_DECIMAL = r"^[-+]?(?:[0-9]*,(?:[0-9]{1,2}|[0-9]{4,})|0,[0-9]+|[0-9]{4,},[0-9]+|[0-9]{1,3}(?:[. '’\x{a0}\x{202f}\x{2009}][0-9]{3})+,[0-9]+)$"  # noqa: E501
-"""A comma that can only be the decimal sign: no three digits after it, or points before it."""
-POINT_DECIMAL = r"^[-+]?(?:[0-9]*\.(?:[0-9]{1,2}|[0-9]{4,})|0\.[0-9]+|[0-9]{4,}\.[0-9]+|[0-9]{1,3}(?:[, '’\x{a0}\x{202f}\x{2009}][0-9]{3})+\.[0-9]+)$"  # noqa: E501
+
+
+def _decimal(sign: str, group: str) -> str:
+    """Numbers in which a sign can only be the decimal one: other than three digits follow it, a
+    zero or more than three digits stand before it, or the other sign groups digits."""
+    return (
+        rf"^[-+]?(?:[0-9]*{sign}(?:[0-9]{{1,2}}|[0-9]{{4,}})|0{sign}[0-9]+|[0-9]{{4,}}{sign}[0-9]+"
+        rf"|[0-9]{{1,3}}(?:(?:{group}|[{GAPS}])[0-9]{{3}})+{sign}[0-9]+"
+        rf"|[0-9]{{1,3}}(?:{group}[0-9]{{3}}){{2,}})$"
+    )
+
+
+COMMA_DECIMAL, POINT_DECIMAL = _decimal(",", r"\."), _decimal(r"\.", ",")
+EITHER = r"^[-+]?[0-9]{1,3}([.,])[0-9]{3}$"
+"""A number with a decimal sign, or with thousands set apart: nobody can tell."""
+NATURAL = {(",", "."): ".", (",", ","): ".", ("\t", "."): ".", ("|", "."): ".", (";", ","): ","}
+"""Decimal sign that a delimiter and a sign among digits suggest where no cell shows it."""
+MIXED = 0.05
 EXPONENT = r"(?:[eE][-+]?[0-9]+)?$"
 
 
@@ -94,12 +111,12 @@ def as_numbers(column: pl.Series, decimal: str = ".") -> pl.Series:
     if decimal == "." and not (plain.is_null() & ~is_empty(cells)).any():
         return plain
     group = "," if decimal == "." else "."
-    apart = rf"(?:{re.escape(group)}|{GAP})"
+    apart = rf"(?:{re.escape(group)}|[{GAPS}])"
     whole = rf"(?:[0-9]{{1,3}}(?:{apart}[0-9]{{3}})+|[0-9]+)"
     shape = rf"^[-+]?(?:{whole}(?:{re.escape(decimal)}[0-9]*)?|{re.escape(decimal)}[0-9]+)"
     words = bare(column)
     right = words.str.contains(shape + EXPONENT)
-    tidy = words.str.replace_all(rf"[{re.escape(group)} '’\x{{a0}}\x{{202f}}\x{{2009}}]", "")
+    tidy = words.str.replace_all(rf"[{re.escape(group)}{GAPS}]", "")
     values = tidy.str.replace(decimal, ".", literal=True).cast(pl.Float64(), strict=False)
     values = pl.select(pl.when(right).then(values)).to_series()
     if decimal == ".":
@@ -141,25 +158,62 @@ def plain_numbers(table: pl.DataFrame, names: Sequence[str]) -> tuple[pl.DataFra
     return table.select(numbers[n] for n in sure), sum(shown.row(0)) if shown.width else 0
 
 
-def decimal_signs(
-    columns: Iterable[pl.Series],
-    told: str | None,
-    fallback: str,
-    known: Mapping[str, str],
-    n_points: int = 0,
-) -> dict[str, str]:
-    """The decimal sign of every column of words: told, or seen, or known from before.
+class Signs(NamedTuple):
+    """How the columns of words of a file are numbers."""
 
-    Where a column does not show it, the columns together do; where they do not, it is that of
-    ``known``, and last ``fallback``; ``n_points`` other columns have a point.
+    plain: pl.DataFrame  # numbers as Polars has them, or whole ones
+    dressed: dict[str, str]  # decimal signs of the other columns
+
+
+def find_signs(
+    path: str,
+    table: pl.DataFrame,
+    names: Sequence[str],
+    *,
+    delimiter: str = "",
+    told: str | None = None,
+    known: Mapping[str, str] | None = None,
+) -> Signs:
+    """The decimal sign of columns of words: told, or seen in them, or in the others.
+
+    Where no cell of the file shows it, it is that of an earlier file (``known``), or what goes
+    with the delimiter; and where that leaves two readings the column is refused.
     """
-    columns = list(columns)
+    names = [name for name in names if table.schema.get(name) == pl.String()]
+    plain, n_points = plain_numbers(table, names) if told != "," else (table.select(), 0)
+    rest = [table[name] for name in names if name not in plain.columns]
     if told is not None:
-        return {column.name: told for column in columns}
-    seen = {column.name: evidence(column) for column in columns}
+        return Signs(plain, {column.name: told for column in rest})
+    seen = {column.name: evidence(column) for column in rest}
     total = sum((found > 0) - (found < 0) for found in seen.values()) - n_points
     together = "," if total > 0 else "." if total < 0 else ""
-    return {
-        name: "," if found > 0 else "." if found < 0 else together or known.get(name, fallback)
-        for name, found in seen.items()
-    }
+    signs = {}
+    for column in rest:
+        found, name = seen[column.name], column.name
+        if found:
+            signs[name] = "," if found > 0 else "."
+        else:
+            signs[name] = _guessed(path, column, together, delimiter, (known or {}).get(name, ""))
+    return Signs(plain, signs)
+
+
+def _guessed(path: str, column: pl.Series, together: str, delimiter: str, known: str) -> str:
+    """The decimal sign of a column that does not show it; two readings are refused."""
+    words = bare(column)
+    unclear = words.filter(words.str.contains(EITHER)).drop_nulls()
+    whole = int(words.str.contains(r"^[-+]?[0-9]{1,3}$").sum())
+    marks = unclear.str.extract(EITHER).unique().to_list()
+    if len(marks) != 1 or 2 * (len(unclear) + whole) < int((~is_empty(words)).sum()):
+        return together or known or "."
+    (mark,) = marks
+    grouped = whole >= MIXED * len(unclear)  # 999 and 1.050, but no 1.05
+    sign = together or (known if known == mark else NATURAL.get((delimiter, mark), ""))
+    if sign and not (grouped and sign == mark):
+        return sign
+    cell = unclear[0]
+    small, large = cell.replace(",", "."), cell.replace(mark, "")
+    ways = [option(f"--decimal {s}", f"decimal={s!r}") for s in (mark, "," if mark == "." else ".")]
+    raise FileError(
+        f"{path}: column {column.name!r} holds numbers such as {cell!r}, which may mean {small} or "
+        f"{large}" + either(by("for the first give", ways[0]), by("for the second", ways[1]))
+    )

@@ -18,6 +18,7 @@ from ordspan.files.batch import (
     NUMBER,
     OTHER,
     TEXT,
+    UNTYPED,
     Faults,
     FileError,
     is_number,
@@ -37,6 +38,7 @@ class JsonFile(TextFile):
 
     def __init__(self, path: str, encoding: str | None = None) -> None:
         self.encoding = encoding
+        self._kinds: dict[str, str] = {}
         super().__init__(path)
 
     def _open(self) -> list[str]:
@@ -47,17 +49,24 @@ class JsonFile(TextFile):
         if head is None:
             raise FileError(f"{self.path}: the file is empty")
         self._begun = chain([head], rest)
-        number, line = _filled_lines(head)[0]
-        first, fault = _object(line)
-        if fault:
-            raise FileError(f"{self.path}, line {number}: {fault}")
-        return list(first)
+        lines = _filled_lines(head)[:JUDGED_ROWS]
+        rows = [_object(line) for _, line in lines]
+        if all(fault for _, fault in rows):
+            raise FileError(f"{self.path}, line {lines[0][0]}: {rows[0][1]}")
+        return list(dict.fromkeys(name for row, _ in rows for name in row))
 
     def kinds(self) -> dict[str, str]:
-        """What each key of the first line holds, as JSON tells it of the first lines."""
-        lines = [line for block in self._head(JUDGED_ROWS) for _, line in _filled_lines(block)]
-        rows = [_object(line)[0] for line in lines[:JUDGED_ROWS]]
-        return {name: _kind([row.get(name) for row in rows]) for name in self.names}
+        """What each key holds, as JSON tells it of the first lines."""
+        if not self._kinds:
+            blocks = self._head(JUDGED_ROWS)
+            lines = [line for block in blocks for _, line in _filled_lines(block)]
+            rows = [_object(line)[0] for line in lines[:JUDGED_ROWS]]
+            self._kinds = {name: _kind([row.get(name) for row in rows]) for name in self.names}
+        return self._kinds
+
+    def typed_numbers(self) -> list[str]:
+        """Columns of numbers, true and false."""
+        return [name for name, kind in self.kinds().items() if kind == NUMBER]
 
     def _n_rows(self, block: Block) -> int:
         return len(_filled_lines(block))
@@ -120,6 +129,8 @@ def _kind(values: list[Any]) -> str:
         return OTHER
     known = [v for v in values if v is not None]
     n_words = sum(isinstance(v, str) for v in known)
+    if not known:
+        return UNTYPED
     return TEXT if 2 * n_words > len(known) else NUMBER
 
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+import polars as pl
 from numpy.typing import NDArray
 
 from ordspan.core.labels import check_classes
@@ -20,18 +21,13 @@ from ordspan.files.batch import (
     Cursor,
     Faults,
     FileError,
+    RowError,
 )
-from ordspan.files.features import Recipe, Scale, unusable_rows, word_codes
+from ordspan.files.columns import Choice, make_recipe
+from ordspan.files.dialect import as_numbers
+from ordspan.files.features import Recipe, Scale, unusable_rows
 from ordspan.files.grades import Grades, LabelColumns, classes_of, coded
-from ordspan.files.look import (
-    Choice,
-    Look,
-    SparseLook,
-    comes_sorted,
-    look_at,
-    look_at_sparse,
-    make_recipe,
-)
+from ordspan.files.look import Look, SparseLook, look_at, look_at_sparse
 from ordspan.files.opening import (
     FileOptions,
     check_columns,
@@ -41,8 +37,9 @@ from ordspan.files.opening import (
     open_file,
     sizes_of,
 )
+from ordspan.files.ordering import comes_sorted
 from ordspan.files.svmlight import index_base, survey
-from ordspan.files.tables import matrix_of, words_of
+from ordspan.files.tables import words_of
 from ordspan.files.text import STDIN
 from ordspan.wording import option
 
@@ -75,14 +72,20 @@ def open_rows(
     found = make_recipe(look, taken, choice, options.decimal)
     grades = None
     if columns.names():
-        told = order if order is not None else order_of(files[0], options, columns)
-        if look.whole and told is None:
+        order = order if order is not None else order_of(files, options, columns)
+        if look.whole and order is None:
             words = label_words(look, columns)
-        grades = Grades(known_classes(told, files, options, columns, on_bad_row, words))
+        try:
+            grades = Grades(known_classes(order, files, options, columns, on_bad_row, words))
+        except ValueError as error:
+            if look.fault and on_bad_row == "raise":  # the cause, perhaps, and to be told anyway
+                raise RowError(look.fault) from error
+            raise
     reader = RowReader(
         files, options, found.recipe, columns, grades, bad, group, keep, first=look.reader
     )
     reader.notes, reader.left_out = found.notes, found.left_out
+    reader.signs = {file.path: file.dressed for file in look.files}
     if look.reader is None:
         reader.scale = found.scale
         reader.sorted_by = sorted_by(look, found.X, found.recipe, grades, columns)
@@ -91,7 +94,7 @@ def open_rows(
 
 def sorted_by(
     look: Look,
-    X: NDArray[np.floating],
+    X: NDArray[np.float64],
     recipe: Recipe,
     grades: Grades | None,
     columns: LabelColumns,
@@ -99,37 +102,73 @@ def sorted_by(
     """By what the rows that were looked at are sorted, if they are."""
     if grades is None:
         return ""
-    lower, upper, faults = grades.read(words_of(look.table, columns.names()), columns)
+    lower, upper, faults = grades.read(labels_of(look, columns), columns)
     good = np.setdiff1d(np.arange(lower.size), list(faults))
-    values = [(repr(name), X[good, j]) for j, name in enumerate(recipe.numbers)]
-    for name, words in recipe.words:
-        values.append((repr(name), word_codes(words_of(look.table, [name]), name, words)[good]))
-    return comes_sorted(values, lower[good], upper[good])
+    numbers = [(repr(name), X[good, j]) for j, name in enumerate(recipe.numbers)]
+    words = look.words(recipe.texts)
+    codes = [(repr(name), words[name].rank("dense").to_numpy()[good]) for name in recipe.texts]
+    return comes_sorted((lower + upper)[good] / 2, numbers, codes)
 
 
 def order_in_files(reader: RowReader) -> str:
     """By what the rows of files are sorted that a recipe is known for, if they are."""
-    if reader.recipe.n_sparse:
-        grades = look_at_sparse(reader.files, reader.options).grades
-        return comes_sorted([], grades, grades)
+    recipe, columns = reader.recipe, reader.columns
+    if recipe.n_sparse:
+        return look_at_sparse(reader.files, reader.options).sorted_by
     look = look_at(reader.files, reader.options)
-    X = matrix_of(look.table, reader.recipe.numbers, Faults(), dict(reader.recipe.dressed))
-    return sorted_by(look, X, reader.recipe, reader.grades, reader.columns)
+    look.check([*recipe.columns, *columns.names()])
+    names, decimal = [*recipe.numbers, *columns.names()], reader.options.decimal
+    for file in look.files:
+        file.settle(names, decimal, dict(recipe.dressed))
+    X = np.empty((0, 0))
+    if recipe.numbers:
+        X = np.column_stack([look.numbers(name).to_numpy() for name in recipe.numbers])
+    return sorted_by(look, X, recipe, reader.grades, columns)
+
+
+def labels_of(look: Look, columns: LabelColumns) -> pl.DataFrame:
+    """The label columns of the rows that were looked at."""
+    tables = [f.table.select(columns.names()) for f in look.files if f.table.height]
+    signs = [f.dressed for f in look.files if f.table.height]
+    tables = [plain_labels(t, columns, s) for t, s in zip(tables, signs, strict=True)]
+    return pl.concat([words_of(t, t.columns).cast(pl.String()) for t in tables])
 
 
 def label_words(look: Look, columns: LabelColumns) -> set[str]:
     """All different words in the label columns of a table that was looked at as a whole."""
-    table = words_of(look.table, columns.names())
+    table = labels_of(look, columns)
     return {word for name in columns.names() for word in coded(table, name)[1]}
 
 
-def order_of(path: str, options: FileOptions, columns: LabelColumns) -> list[Any] | None:
+def plain_labels(
+    table: pl.DataFrame, columns: LabelColumns, signs: Mapping[str, str]
+) -> pl.DataFrame:
+    """Label columns in which numbers in other dress are written plainly; ranges stay."""
+    for name in columns.names():
+        if name in signs and table[name].dtype == pl.String:
+            values = as_numbers(table[name], signs[name])
+            plain = pl.select(pl.coalesce(values.cast(pl.String()), table[name])).to_series()
+            table = table.with_columns(plain.alias(name))
+    return table
+
+
+def order_of(files: Sequence[str], options: FileOptions, columns: LabelColumns) -> list[Any] | None:
     """The grades from lowest to highest, where the type of a label column tells them."""
-    if path == STDIN or format_of(path, options) not in ("parquet", "arrow"):
-        return None
-    reader = open_file(path, options)
-    orders = [reader.order_of(name) for name in columns.names()]
-    return next((order for order in orders if order is not None), None)
+    orders = {}
+    for path in files:
+        if path != STDIN and format_of(path, options) in ("parquet", "arrow"):
+            reader = open_file(path, options)
+            for name in columns.names():
+                if (order := reader.order_of(name)) is not None:
+                    orders[tuple(order)] = path
+    if len(orders) > 1:
+        (one, first), (other, second) = list(orders.items())[:2]
+        raise FileError(
+            f"{first} and {second} have different orders of the grades, {list(one)} and "
+            f"{list(other)}; give the one that is meant with "
+            + option("--order lowest,...,highest", "order=[lowest, ..., highest]")
+        )
+    return list(next(iter(orders))) if orders else None
 
 
 def _open_sparse(
@@ -156,7 +195,7 @@ def _open_sparse(
     look = look or look_at_sparse(files, options)
     reader.scale = Scale(options.n_features)
     reader.scale.state[...] = look.state
-    reader.sorted_by = comes_sorted([], look.grades, look.grades)
+    reader.sorted_by = look.sorted_by
     return reader
 
 
@@ -200,9 +239,11 @@ def find_words(
             continue
         reader = open_file(path, options)
         check_columns(path, reader.names, columns.names())
+        reader.undress(columns.names(), {}, options.decimal)
         for batch, faults in reader.batches((), columns.names()):
+            table = plain_labels(batch.without(faults, bad).table, columns, reader.dressed)
             for name in columns.names():
-                words.update(coded(batch.without(faults, bad).table, name)[1])
+                words.update(coded(table, name)[1])
     return words
 
 
@@ -241,6 +282,7 @@ class RowReader:
     first: Any = None  # the reader of the first file, where it is open already
     scale: Scale | None = None  # of the numbers, where a look has found it
     sorted_by: str = ""  # by what the rows are sorted, where they are
+    signs: dict[str, dict[str, str]] = field(default_factory=dict)  # decimal ones, of each file
     notes: list[str] = field(default_factory=list)  # what a look did that may not be expected
     left_out: dict[str, str] = field(default_factory=dict)  # columns, and why
 
@@ -286,7 +328,7 @@ class RowReader:
             batch, faults = _from(at.row, batch, faults)
             cursor = at._replace(row=int(batch.rows[0]))
             batch = replace(batch, cursor=cursor, skipped=self.bad.count)
-            batch = self._checked(batch, faults)
+            batch = self._checked(batch, faults, reader)
             if len(batch):
                 yield batch
 
@@ -300,7 +342,11 @@ class RowReader:
         if self.recipe.n_sparse:
             return reader
         check_columns(reader.path, reader.names, [*self.recipe.numbers, *self._texts(reader)])
-        reader.undress(self.recipe.numbers, dict(self.recipe.dressed), self.options.decimal)
+        if reader.path in self.signs:
+            reader.dressed = self.signs[reader.path]
+        else:
+            names = [*self.recipe.numbers, *self.columns.names()]
+            reader.undress(names, dict(self.recipe.dressed), self.options.decimal)
         return reader
 
     def _texts(self, reader: Any) -> list[str]:
@@ -310,11 +356,14 @@ class RowReader:
         group = [] if self.group is None else [self.group]
         return [*dict.fromkeys([*self.recipe.texts, *self.columns.names(), *group, *self.keep])]
 
-    def _checked(self, batch: Batch, faults: Faults) -> Batch:
+    def _checked(self, batch: Batch, faults: Faults, reader: Any) -> Batch:
         """The batch with the ranks of its labels, and without its bad rows."""
         faults = unusable_rows(self.recipe, batch.X) | faults
         if self.grades is not None:
-            lower, upper, wrong = self.grades.read(batch.table, self.columns)
+            labels = batch.table
+            if not reader.sparse:
+                labels = plain_labels(labels, self.columns, reader.dressed)
+            lower, upper, wrong = self.grades.read(labels, self.columns)
             faults = wrong | faults
             batch = replace(batch, lower=lower, upper=upper, classes=self.grades.classes)
         batch = replace(batch, keep=tuple(self.keep), group_column=self.group)

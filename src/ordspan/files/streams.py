@@ -10,8 +10,8 @@ from typing import Any
 from numpy.typing import NDArray
 
 from ordspan.files.batch import Batch
+from ordspan.files.columns import Choice
 from ordspan.files.features import DEFAULT_HASH_BITS, Recipe, Scale, prepared
-from ordspan.files.look import Choice
 from ordspan.files.opening import FileOptions
 from ordspan.files.reading import RowReader, label_columns, open_rows
 

@@ -24,7 +24,7 @@ from ordspan.files.batch import (
     FileError,
     repeated,
 )
-from ordspan.files.dialect import as_numbers, decimal_signs, is_empty
+from ordspan.files.dialect import as_numbers, find_signs, is_empty
 from ordspan.files.text import (
     BLOCK_BYTES,
     N_SPANS,
@@ -56,6 +56,7 @@ class TableFile:
 
     sparse = False
     unit = "line"
+    delimiter = ""
 
     def __init__(self, path: str) -> None:
         self.path = path
@@ -95,24 +96,20 @@ class TableFile:
         """At least the rows from ``start`` on, of which some columns should be numbers."""
         raise NotImplementedError
 
-    def undress(self, numbers: Sequence[str], known: Mapping[str, str], told: str | None) -> None:
+    def undress(self, names: Sequence[str], known: Mapping[str, str], told: str | None) -> None:
         """Find out which columns of numbers are written as words, and their decimal signs.
 
         What the first rows do not show is as in ``known``, which an earlier look has found.
         """
         kinds = self.kinds()
-        worded = [name for name in numbers if kinds.get(name) in (TEXT, UNTYPED)]
+        worded = [name for name in names if kinds.get(name) in (TEXT, UNTYPED)]
         if not worded:
             return
-        head = self.head()
-        columns = [head[name] for name in worded if head[name].dtype == pl.String]
-        signs = decimal_signs(columns, told, ".", known)
-        for column in columns:
-            sign = signs[column.name]
-            cells = column.str.strip_chars()
-            odd = cells.cast(pl.Float64(), strict=False).is_null() & ~is_empty(cells)
-            if sign != "." or odd.any() or kinds[column.name] == TEXT:
-                self.dressed[column.name] = sign
+        plain, signs = find_signs(
+            self.path, self.head(), worded, delimiter=self.delimiter, told=told, known=known
+        )
+        # a type that says words is overruled by the recipe, which says numbers
+        self.dressed = dict.fromkeys((n for n in plain.columns if kinds[n] == TEXT), ".") | signs
 
     def batches(
         self, numbers: Sequence[str], texts: Sequence[str], start: int = 0, part: Any = None
@@ -139,7 +136,6 @@ class TableFile:
 class TextFile(TableFile):
     """A text, or standard input; its rows can be read once."""
 
-    delimiter = ""
     encoding: str | None = None
     plain = False  # whether its parts can be read in any order
     begin, line = 0, 1  # the byte and the line where the first row stands
@@ -178,19 +174,26 @@ class TextFile(TableFile):
                 found = [beginning(one, each, self.delimiter) for one in found]
         return self._good(found), each == BLOCK_BYTES
 
+    def typed_numbers(self) -> list[str]:
+        """Columns that the format itself calls numbers."""
+        return []
+
     def _good(self, found: list[Block]) -> pl.DataFrame:
-        """The rows of blocks, all columns as words, without bad rows."""
-        frames = [pl.DataFrame(schema=dict.fromkeys(self.names, pl.String()))]
+        """The rows of blocks, columns as words unless the format knows better, without bad rows."""
+        typed = self.typed_numbers()
+        schema = {name: pl.Float64() if name in typed else pl.String() for name in self.names}
+        frames = [pl.DataFrame(schema=schema)]
         for block in found:
             if block.is_blank():
                 continue
-            frame = self._parsed(block, (), self.names)
+            frame = self._parsed(block, typed, [n for n in self.names if n not in typed])
             faulty = list(frame.faults)
             if faulty and not self.fault:
                 self.fault = (
                     f"{self.path}, line {frame.lines[faulty[0]]}: {frame.faults[faulty[0]]}"
                 )
-            frames.append(frame.table.filter(~pl.int_range(pl.len()).is_in(faulty)))
+            table = frame.table.select(self.names)
+            frames.append(table.filter(~pl.int_range(pl.len()).is_in(faulty)))
         return pl.concat(frames, how="vertical_relaxed")
 
     def parts(self) -> list[Any]:

@@ -1,0 +1,114 @@
+"""Whether rows come sorted or in runs, judged by neighbours: then they have to be shuffled."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+N_CHUNKS, CHUNK_ROWS = 32, 10
+SORTED_SHARE = 0.03
+"""Rows are sorted where chunks of neighbours explain so much of the variance of some column."""
+CHANCE = 5 * np.sqrt(2 * N_CHUNKS)
+RUN_SHARE = 0.2
+"""Values come in runs where a row has its neighbour's by so much more than by chance."""
+MOST_SPARSE = 20_000
+"""Of more features than these svmlight rows are not looked at for their order."""
+
+
+def comes_sorted(
+    labels: NDArray[Any],
+    numbers: Sequence[tuple[str, NDArray[Any]]] = (),
+    words: Sequence[tuple[str, NDArray[Any]]] = (),
+) -> str:
+    """By what rows are sorted or in runs; nothing where they are mixed.
+
+    Parameters
+    ----------
+    labels : array of shape (n,)
+        Middles of the labels.
+    numbers, words : sequences of (name, values of shape (n,))
+        Columns of numbers, and of codes for words.
+
+    Examples
+    --------
+    >>> comes_sorted(np.repeat([1, 2, 3], 50)), comes_sorted(np.tile([1, 2, 3], 50))
+    ('labels', '')
+    """
+    n_rows = labels.size
+    if n_rows < 2 * CHUNK_ROWS:
+        return ""
+    if in_runs(labels) or (labels == labels[0]).all():
+        return "labels"
+    least = max(SORTED_SHARE, CHANCE / n_rows)  # small files show more by chance
+    for name, values in [("labels", labels), *numbers, *words]:
+        if explained(np.asarray(values, dtype=np.float64)) > least:
+            return name
+    return next((name for name, values in words if in_runs(values)), "")
+
+
+def in_runs(values: NDArray[Any]) -> bool:
+    """Whether neighbours are alike much more often than by chance."""
+    return are_runs(
+        np.unique(values, return_counts=True)[1], int((values[1:] == values[:-1]).sum())
+    )
+
+
+def are_runs(counts: NDArray[np.int64], n_alike: int) -> bool:
+    """The same of counts of the values, and of neighbours that are alike."""
+    n_rows = max(1, int(counts.sum()))
+    by_chance = float(np.square(counts / n_rows).sum())
+    return by_chance < 1 and (n_alike / n_rows - by_chance) / (1 - by_chance) > RUN_SHARE
+
+
+def explained(values: NDArray[np.float64]) -> float:
+    """Share of the variance of a column that chunks of neighbours explain, less that by chance.
+
+    >>> round(explained(np.arange(1000.0)), 2)
+    1.0
+    """
+    values = values[np.isfinite(values)]
+    n = values.size
+    n_chunks = min(N_CHUNKS, n // CHUNK_ROWS)
+    if n_chunks < 2 or values.max() == values.min():
+        return 0.0
+    values = (values - values.mean()) / max(np.abs(values).max(), np.finfo(float).tiny)
+    total = np.square(values).sum()
+    starts = np.linspace(0, n, n_chunks + 1).astype(int)[:-1]
+    between = (np.square(np.add.reduceat(values, starts)) / np.diff([*starts, n])).sum()
+    return float(_beyond_chance(between, total, n, n_chunks))
+
+
+def _beyond_chance(between: Any, total: Any, n: int, n_chunks: int) -> Any:
+    """Omega squared of an analysis of variance: the share explained, less that by chance."""
+    within = np.maximum(total - between, 0.0) / (n - n_chunks)
+    return (between - (n_chunks - 1) * within) / np.maximum(total + within, np.finfo(float).tiny)
+
+
+def sparse_order(rows: Sequence[tuple[Any, NDArray[np.float64]]]) -> str:
+    """By what svmlight rows are sorted, if they are."""
+    from scipy.sparse import csr_array, vstack
+
+    if not rows:
+        return ""
+    grades = np.concatenate([grades for _, grades in rows])
+    if found := comes_sorted(grades):
+        return found
+    n, n_chunks = grades.size, min(N_CHUNKS, grades.size // CHUNK_ROWS)
+    if n_chunks < 2 or rows[0][0].shape[1] > MOST_SPARSE:
+        return ""
+    X = vstack([matrix for matrix, _ in rows], format="csr")
+    chunk = np.arange(n) * n_chunks // n
+    sums = csr_array((np.ones(n), (chunk, np.arange(n))), shape=(n_chunks, n)) @ X
+    mean = np.asarray(X.mean(axis=0)).ravel()
+    total = np.asarray(X.multiply(X).sum(axis=0)).ravel() - n * mean**2
+    sizes = np.bincount(chunk)[:, None]
+    between = np.square(sums.toarray() - sizes * mean).__truediv__(sizes).sum(axis=0)
+    share = _beyond_chance(between, total, n, n_chunks)
+    # a sum of squares that is only rounding says nothing
+    share[total <= 1e-9 * n * mean**2] = 0.0
+    if (share > max(SORTED_SHARE, CHANCE / n)).any():
+        return f"feature {int(share.argmax()) + 1}"
+    return ""
