@@ -188,7 +188,10 @@ class TabularModel:
         array or CSR matrix of shape (n, d)
             Standardised numbers and words.
         """
-        return prepared(self.recipe, self.scale, batch, unseen=self.unseen)
+        features = prepared(self.recipe, self.scale, batch, unseen=self.unseen)
+        if self.recipe.numbers:
+            self.unseen.add_gaps(self.recipe, batch.X)
+        return features
 
     def latent(self, table: Any) -> NDArray[np.float64]:
         """Score of every row of a table, on the scale of the thresholds.

@@ -545,7 +545,7 @@ def test_models_that_cannot_grade_files_are_refused(folder, tmp_path, monkeypatc
         (["no.csv", "--model", "model"], "no.csv: no such file"),
         (["rows.csv", "--model", "sparse"], "rows.csv: svmlight rows are needed here"),
         (["rows.txt", "--model", "model"], "svmlight rows have no named columns, but the model"),
-        (["rows.txt", "--model", "sparse", "--group", "size"], "leave --label, --lower"),
+        (["rows.txt", "--model", "sparse", "--group", "size"], "name no columns for labels"),
         (["header.csv", "--model", "model"], "header.csv: no usable row; 0 skipped"),
         (["empty.csv", "--model", "model"], "empty.csv: the file is empty"),
         (["part.csv.gz", "--model", "model"], "part.csv.gz: damaged or cut short"),

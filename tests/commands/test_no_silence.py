@@ -151,7 +151,7 @@ def small(monkeypatch):
     monkeypatch.setattr(look.look_at, "__defaults__", (40_000,))
     for module in (text, tables):
         monkeypatch.setattr(module, "PART_BYTES", 600)
-    monkeypatch.setattr(training, "BUFFER_BYTES", 500 * 8 * 8)
+    monkeypatch.setattr(training, "BUFFER_BYTES", 500 * 112)  # bytes of a row
 
 
 def test_a_sorted_file_larger_than_the_buffer_is_shuffled_by_parts(tmp_path, small):
@@ -268,7 +268,7 @@ def test_predict_writes_a_row_for_every_row_and_says_why_one_is_empty(tmp_path):
     assert "2 fields, but the header has 5" in found[2]["reason"]
     assert "column 'x0' holds inf" in found[4]["reason"]
     assert "3 of 5 rows could not be predicted" in told
-    assert "place = 'mars' (1 rows)" in told
+    assert "place = 'mars' (1 row)" in told
     assert "--text" not in told  # which predict does not have
     asked(*words, "--on-bad-row", "raise", code=1)
 

@@ -205,7 +205,20 @@ def test_decimal_signs_and_separators_can_be_told(tmp_path):
 REFUSED = {
     "UTF-32": (written(CLEAN).encode("utf-32"), "is in UTF-32"),
     "UTF-16 without a mark": (written(CLEAN).encode("utf-16-le"), "UTF-16 without a byte-order"),
-    "no text": (b"PK\x03\x04" + bytes(100), "there are zero bytes in it"),
+    "no text": (b"%PDF-1.7" + bytes(100), "there are zero bytes in it"),
+    "a workbook named .csv": (b"PK\x03\x04" + bytes(100), "this is an Excel workbook (.xlsx)"),
+    "Parquet named .csv": (b"PAR1" + bytes(100), "this is a Parquet file (.parquet)"),
+    "thousands or decimals": (
+        written(CLEAN, age=lambda v: f"{1000 + v:.0f}"[:1] + "." + f"{1000 + v:.0f}"[1:])
+        .replace("grade\n", "grade\n7,1,Ulm,1\n" * 20, 1)
+        .replace("7,1,", "700,1,")
+        .encode(),
+        "which may mean 1.",
+    ),
+    "units that differ": (
+        written(CLEAN, income=lambda v: f"${v}" if v > 5000 else f"€{v}").encode(),
+        "column 'income' mixes units",
+    ),
     "damaged UTF-8": (
         written(CLEAN).encode().replace(b"\n", b"\xff\n", 60)[:-1],
         "is not UTF-8; save it as UTF-8",

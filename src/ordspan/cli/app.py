@@ -73,6 +73,9 @@ def told_plainly(context: typer.Context, go_on: str = "") -> Iterator[None]:
         needed = f"this needs {missing.name}: pip install 'ordspan[{extra}]'"
         typer.secho(needed, err=True, fg=typer.colors.RED)
         raise typer.Exit(MISTAKE) from None
+    except MemoryError as error:
+        typer.secho(f"error: not enough memory ({error})", err=True, fg=typer.colors.RED)
+        raise typer.Exit(MISTAKE) from None
     except (ValueError, OSError, LookupError) as error:
         typer.secho(f"error: {error}", err=True, fg=typer.colors.RED)
         _settle_output()

@@ -25,7 +25,7 @@ from ordspan.files.opening import (
     is_sparse,
     open_file,
 )
-from ordspan.files.reading import RowReader, label_columns
+from ordspan.files.reading import RowReader, check_index_base, label_columns
 from ordspan.tabular import Scored, scored
 from ordspan.wording import option
 
@@ -78,6 +78,7 @@ class Evaluation:
         self.files = expand(job.files)
         self.bad = BadRows(job.on_bad_row)
         options = options_for(self.model, self.files, job.options)
+        check_index_base(self.files, self.model.recipe, options)
         self.columns, self.group = self._columns(is_sparse(self.files[0], options))
         self.reader = RowReader(
             self.files,

@@ -12,11 +12,11 @@ from ordspan.clock import Clock
 from ordspan.commands.models import options_for, read_table_model
 from ordspan.commands.outputs import STDOUT, opened_output
 from ordspan.commands.stopping import Stop
-from ordspan.files.batch import BadRows, Batch, FileError
+from ordspan.files.batch import KEEP, REFUSE, BadRows, Batch, FileError
 from ordspan.files.features import Recipe
 from ordspan.files.grades import LabelColumns
 from ordspan.files.opening import FileOptions, columns_told, expand, open_file
-from ordspan.files.reading import RowReader
+from ordspan.files.reading import RowReader, check_index_base
 from ordspan.files.text import STDIN
 from ordspan.tabular import Scored, TabularModel, scored
 from ordspan.wording import option
@@ -151,6 +151,7 @@ def make_reader(job: PredictJob, model: TabularModel) -> RowReader:
     """A reader of the rows to predict, as the model's recipe wants them."""
     files = expand(job.files)
     options = options_for(model, files, job.options)
+    check_index_base(files, model.recipe, options)
     first = open_file(files[0], options)
     check_needed(first, model.recipe, job)
     return RowReader(
@@ -159,7 +160,7 @@ def make_reader(job: PredictJob, model: TabularModel) -> RowReader:
         model.recipe,
         LabelColumns(),
         None,
-        BadRows("raise" if job.on_bad_row == RAISE else "keep"),
+        BadRows(REFUSE if job.on_bad_row == RAISE else KEEP),
         keep=tuple(dict.fromkeys(job.keep)),
         first=first,
     )

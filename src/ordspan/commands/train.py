@@ -23,6 +23,7 @@ from ordspan.core.losses import distance
 from ordspan.files.batch import (
     BEGINNING,
     GROUP,
+    LABEL,
     SKIPPED_SHARE,
     BadRows,
     Batch,
@@ -32,9 +33,22 @@ from ordspan.files.batch import (
 from ordspan.files.columns import Choice
 from ordspan.files.features import DEFAULT_HASH_BITS, Scale, Unseen, prepared, stacked
 from ordspan.files.grades import LabelColumns
-from ordspan.files.opening import FileOptions, expand, identity, is_sparse, open_file
+from ordspan.files.opening import (
+    FileOptions,
+    columns_told,
+    expand,
+    identity,
+    is_sparse,
+    open_file,
+)
 from ordspan.files.ordering import are_runs
-from ordspan.files.reading import RowReader, label_columns, open_rows, order_in_files
+from ordspan.files.reading import (
+    RowReader,
+    check_index_base,
+    label_columns,
+    open_rows,
+    order_in_files,
+)
 from ordspan.files.text import STDIN
 from ordspan.learners import Learner
 from ordspan.learners.checks import RowError as LearnerRowError
@@ -60,6 +74,8 @@ BUFFER_BYTES = 1 << 26
 """Rows that are shuffled together, where a shuffle is needed and its size is not told."""
 JUDGED_PORTION = 10_000
 FEW_ROWS = 50
+ENOUGH_PIECES = 8
+"""Pieces of a sorted file that a window has to hold for its rows to be mixed."""
 
 
 @dataclass(frozen=True)
@@ -162,7 +178,13 @@ class TrainJob:
     def label_columns(self) -> LabelColumns:
         """Where the labels stand."""
         columns = label_columns(self.label, self.lower, self.upper)
-        if not columns.names() and not is_sparse(expand(self.files)[0], self.options):
+        sparse = is_sparse(expand(self.files)[0], self.options)
+        if sparse and columns.names() not in ([], [LABEL]):
+            raise ValueError(
+                f"{self.files[0]}: svmlight rows have their grade at the beginning of each line; "
+                "name no column for it"
+            )
+        if not columns.names() and not sparse:
             ends = option("--lower and --upper", "lower= and upper=")
             raise ValueError(f"no label: give {option('--label COLUMN', 'label=')}, or {ends}")
         return columns
@@ -261,8 +283,7 @@ class Run:
         if what and job.shuffle_buffer == 0:
             self.notes.append(f"the rows are sorted by {what}, and learned in that order, as told")
         if what and job.shuffle_buffer is None:
-            width = max(8, min(512, reader.recipe.n_features), len(reader.recipe.columns))
-            self.buffer = BUFFER_BYTES // (8 * width)
+            self.buffer = BUFFER_BYTES // reader.recipe.row_bytes
             self.notes.append(f"the rows are sorted by {what}: they are learned in random order")
         if self.buffer and not job.is_pipe and not dask:
             reader.cut()
@@ -456,12 +477,14 @@ class Run:
                 "the labels came in long runs of one grade: a model that learns as rows come "
                 "forgets the grades before; mix the rows, or give a file instead of a pipe"
             )
-        few = self.buffer and len(self.reader.pieces) == len(self.files)
-        if few and self.reader.sorted_by and self.progress.learned > 2 * self.buffer:
-            notes.append(
-                f"the rows could be shuffled only in windows of {self.buffer:,}, because the file "
-                "is packed or in one piece: unpack it, or shuffle it before"
-            )
+        n_rows = self.progress.learned / max(1, len(self.progress.mae))
+        if self.reader.sorted_by and 0 < self.buffer < n_rows:
+            at_once = len(self.reader.pieces) * self.buffer / n_rows
+            if at_once < ENOUGH_PIECES:
+                notes.append(
+                    f"the rows could be shuffled only in windows of {self.buffer:,}, because the "
+                    "file is packed or in few pieces: unpack it, or shuffle it before"
+                )
         return notes
 
     def summary(self, learned: int, resumed: bool, seconds: float) -> dict[str, Any]:
@@ -554,6 +577,12 @@ def begin_anew() -> str:
     return f"use the same settings and files, or begin anew with {overwrite} and without {resume}"
 
 
+def open_names(path: str, options: FileOptions, first: Any) -> Sequence[str]:
+    """The columns of a file; one that is open already cannot be opened again if it is a pipe."""
+    names: Sequence[str] = (first if path == first.path else open_file(path, options)).names
+    return names
+
+
 def model_to_go_on_from(path: str) -> TabularModel:
     """The model in a file; one that is fitted at once is refused, because it would forget."""
     model = read_table_model(path)
@@ -572,12 +601,25 @@ def reader_for(base: TabularModel, job: TrainJob) -> RowReader:
     first = open_file(files[0], options)
     told = label_columns(job.label, job.lower, job.upper)
     columns = told if told.names() else base.columns
+    check_index_base(files, base.recipe, options)
+    if used := [name for name in job.drop if name in base.recipe.columns]:
+        raise ValueError(
+            f"column {used[0]!r} is a feature of {job.start}, so it cannot be left out; train a "
+            "new model"
+        )
     if not base.recipe.n_sparse and not first.sparse:
         settings = base.training["settings"]
         known = {*base.recipe.columns, *columns.names(), *base.columns.names(), *job.drop}
         known |= {*base.training["left_out"], *settings["drop"]}
         chosen = settings["features"] is not None
-        new = [name for name in first.names if name not in known and not chosen]
+        there = [name for path in files for name in open_names(path, options, first)]
+        new = [n for n in dict.fromkeys(there) if n not in known and not chosen]
+        for name in columns.names():
+            if name not in first.names:
+                raise FileError(
+                    f"{files[0]}: no column {name!r}, the label of the model; name it with "
+                    f"{option('--label COLUMN', 'label=')}. {columns_told(first.names)}"
+                )
         if new:
             raise FileError(
                 f"{files[0]}: {job.start} does not know the column{'s' if len(new) > 1 else ''} "
@@ -633,9 +675,7 @@ class Every:
 EVERY_MINUTE = Every()
 
 
-def check_model_path(
-    path: Path, inputs: Iterable[str] = (), *, overwrite: bool = False, resume: bool = False
-) -> None:
+def check_model_path(path: Path, inputs: Iterable[str] = ()) -> None:
     """Refuse a place where no model can be written, or where something else would be lost."""
     if not path.resolve().parent.is_dir():
         raise FileError(f"{path.parent}: no such folder; make it first, or choose another")
@@ -646,9 +686,11 @@ def check_model_path(
     for name in inputs:
         if name != STDIN and path.exists() and Path(name).exists() and path.samefile(name):
             raise FileError(f"{path} would overwrite the input of that name; choose another")
+
+
+def refuse_to_overwrite(path: Path) -> None:
+    """Refuse a place where there is a model, or a checkpoint of one."""
     checkpoint = path.with_name(path.name + ENDING)
-    if overwrite or resume:
-        return
     anew, start = option("--overwrite", "overwrite=True"), option(f"--from {path}", f"start={path}")
     if checkpoint.exists():
         raise FileError(
@@ -698,10 +740,12 @@ def train(
         A summary in plain values.
     """
     path, stop, clock = Path(out), stop or Stop(), Clock()
-    check_model_path(path, expand(job.files), overwrite=overwrite, resume=resume)
+    check_model_path(path, expand(job.files))
     if resume and job.learner == SVM:
         raise ValueError("the svm is fitted at once and has no checkpoints to resume")
     with sole_writer(path):
+        if not (overwrite or resume):
+            refuse_to_overwrite(path)
         run = Run(job, path)
         if resume:
             run.resume()

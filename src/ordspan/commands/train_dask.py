@@ -28,6 +28,7 @@ from ordspan.commands.train import (
     check_model_path,
     ends_of,
     nothing_to_resume,
+    refuse_to_overwrite,
 )
 from ordspan.distributed.blocks import Blocks
 from ordspan.distributed.cluster import Cluster
@@ -131,19 +132,22 @@ def train_on_dask(
     """
     path, clock, stop = Path(out), Clock(), stop or Stop()
     files = expand(job.files)
-    check_model_path(path, files, overwrite=overwrite, resume=resume)
+    check_model_path(path, files)
     if STDIN in files:
         raise ValueError("standard input has no blocks to share out; give files")
     if job.learner != PA or job.start is not None or job.hold_out:
         raise ValueError("on Dask only the learner pa can be trained, anew and on all rows")
-    with sole_writer(path), connected(address) as client, stop.at_any_moment():
-        cluster = Cluster(client, timeout=TIMEOUT, retries=0, persist=False)
-        run = prepared_run(cluster, job, path)
-        if not resume:
-            run.checkpoint.remove()
-        elif run.checkpoint.read() is None:
-            raise FileError(nothing_to_resume(path, run.checkpoint.path))
-        _fit(cluster, run, report)
+    with sole_writer(path):
+        if not (overwrite or resume):
+            refuse_to_overwrite(path)
+        with connected(address) as client, stop.at_any_moment():
+            cluster = Cluster(client, timeout=TIMEOUT, retries=0, persist=False)
+            run = prepared_run(cluster, job, path)
+            if not resume:
+                run.checkpoint.remove()
+            elif run.checkpoint.read() is None:
+                raise FileError(nothing_to_resume(path, run.checkpoint.path))
+            _fit(cluster, run, report)
     return run.summary(run.progress.learned, resume, clock.seconds())
 
 

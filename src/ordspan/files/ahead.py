@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import suppress
 from typing import TypeVar
 
 T = TypeVar("T")
@@ -27,6 +28,12 @@ def ahead(items: Iterator[T], count: int = 1) -> Iterator[T]:
             coming.append(pool.submit(next, items, end))
             yield item  # type: ignore[misc]
     finally:
+        _end(pool)
+
+
+def _end(pool: ThreadPoolExecutor) -> None:
+    """Let go of a pool; a thread of its own, in which garbage was collected, cannot wait for it."""
+    with suppress(RuntimeError):
         pool.shutdown(cancel_futures=True)
 
 
@@ -49,4 +56,4 @@ def side_by_side(make: Callable[[T], S], items: Iterator[T], threads: int = THRE
         while coming:
             yield coming.popleft().result()
     finally:
-        pool.shutdown(cancel_futures=True)
+        _end(pool)

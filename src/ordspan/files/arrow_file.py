@@ -113,8 +113,8 @@ class ParquetFile(TableFile):
         return pl.concat(kept, how="vertical_relaxed"), whole
 
     def _known(self) -> list[str]:
-        """The columns of numbers and words."""
-        return [name for name, kind in self.kinds().items() if kind != OTHER]
+        """The columns of plain values."""
+        return [field.name for field in self.schema if not types.is_nested(field.type)]
 
     def kinds(self) -> dict[str, str]:
         """What each column holds."""

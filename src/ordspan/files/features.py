@@ -102,6 +102,14 @@ class Recipe:
         """Whether prepared rows are dense; otherwise they are sparse."""
         return not self.n_sparse and not self.hashed and self.n_features <= MOST_DENSE
 
+    @property
+    def row_bytes(self) -> int:
+        """About how much memory a row takes, read and prepared."""
+        read = 8 * len(self.numbers) + 40 * len(self.texts)
+        if self.n_sparse:
+            return 24 * min(self.n_sparse, 300)
+        return max(64, read + (8 * self.n_features if self.dense else 24 * len(self.columns)))
+
     def feature_names(self) -> list[str]:
         """What the features are called in messages and tables.
 
@@ -212,6 +220,7 @@ class Unseen:
     """
 
     bad: list[int] = field(default_factory=list)  # of the batch at hand
+    gaps: dict[str, int] = field(default_factory=dict)  # columns without gaps in training
     counts: dict[tuple[str, str], int] = field(default_factory=dict)
 
     def add(self, name: str, words: list[str], counts: NDArray[np.int64]) -> None:
@@ -229,7 +238,21 @@ class Unseen:
             f"{name} = {word!r} ({count:,} row{'s' * (count > 1)})"
             for (name, word), count in found[:5]
         ]
-        return [f"words that the model has not seen before: {', '.join(rows)}"] if rows else []
+        told = [f"words that the model has not seen before: {', '.join(rows)}"] if rows else []
+        if self.gaps:
+            rows = [
+                f"{name} ({count:,} row{'s' * (count > 1)})" for name, count in self.gaps.items()
+            ]
+            shown = ", ".join(rows[:8]) + (", ..." if len(rows) > 8 else "")
+            told.append(f"numbers are missing that never were in training, and filled: {shown}")
+        return told
+
+    def add_gaps(self, recipe: Recipe, X: NDArray[Any]) -> None:
+        """Count missing numbers of columns that had none in training."""
+        counts = np.isnan(np.delete(X, self.bad, axis=0)).sum(axis=0)
+        for name, count in zip(recipe.numbers, counts.tolist(), strict=True):
+            if count and name not in recipe.gaps:
+                self.gaps[name] = self.gaps.get(name, 0) + count
 
 
 def prepared(

@@ -49,7 +49,9 @@ def read_order(text: str) -> NDArray[Any]:
     """
     whole = re.fullmatch(r"\s*([-+]?\d+)\.\.([-+]?\d+)\s*", text)
     if whole:
-        return check_classes(np.arange(int(whole[1]), int(whole[2]) + 1))
+        first, last = int(whole[1]), int(whole[2])
+        step = 1 if last >= first else -1
+        return check_classes(np.arange(first, last + step, step))
     words = [word.strip() for word in next(csv.reader([text], skipinitialspace=True), [])]
     if "" in words or len(words) < 2:
         raise ValueError(
@@ -147,13 +149,12 @@ def _as_option(grades: Collection[Any]) -> str:
     ('--order 1..3', "--order '<18,18-24,25+'")
     """
     values = list(grades)
-    if (told := option("--order", f"order={shown(np.array(values))}")) != "--order":
-        return told
-    if len(values) > 2 and all(not isinstance(a, str) and b - a == 1 for a, b in pairwise(values)):
-        return f"--order {plain_word(values[0])}..{plain_word(values[-1])}"
     line = io.StringIO()
     csv.writer(line, lineterminator="").writerow(map(plain_word, values[:N_SHOWN]))
-    return f"--order {shlex.quote(line.getvalue())}{' ...' if len(values) > N_SHOWN else ''}"
+    text = shlex.quote(line.getvalue()) + (" ..." if len(values) > N_SHOWN else "")
+    if len(values) > 2 and all(not isinstance(a, str) and b - a == 1 for a, b in pairwise(values)):
+        text = f"{plain_word(values[0])}..{plain_word(values[-1])}"
+    return option(f"--order {text}", f"order={shown(np.array(values))}")
 
 
 def _numeric_ends(text: str) -> dict[str, str] | None:

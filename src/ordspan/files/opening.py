@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from ordspan.files.batch import FileError
-from ordspan.files.text import STDIN, plain_name
+from ordspan.files.text import STDIN, UTF8_MARK, plain_name
 from ordspan.wording import by, either, option
 
 FORMATS = {
@@ -147,7 +147,10 @@ def format_of(path: str, options: FileOptions) -> str:
 def _format_of_stdin() -> str:
     """JSON lines begin with a brace; a peek leaves the bytes for the reader."""
     standard_input: Any = sys.stdin.buffer
-    return "jsonl" if standard_input.peek(1)[:1] == b"{" else "csv"
+    first = standard_input.peek(1).removeprefix(UTF8_MARK).lstrip()[:2]
+    if first in (b"[{", b"[\n"):
+        raise FileError("standard input is a JSON array; give one object a line instead")
+    return "jsonl" if first[:1] == b"{" else "csv"
 
 
 def is_sparse(path: str, options: FileOptions) -> bool:
@@ -190,4 +193,8 @@ def check_columns(path: str, there: Iterable[str], wanted: Iterable[str]) -> Non
 
 def columns_told(there: Sequence[str]) -> str:
     """The columns of a file, and what to try where they look like one long name."""
-    return "there are " + ", ".join(there[:20]) + (", ..." if len(there) > 20 else "")
+    told = "there are " + ", ".join(there[:20]) + (", ..." if len(there) > 20 else "")
+    if len(there) > 1 or " " not in there[0].strip():
+        return told
+    spaces = option("--delimiter ' '", "delimiter=' '")
+    return told + either(by("are fields separated by spaces? Give", spaces))

@@ -247,6 +247,19 @@ def find_words(
     return words
 
 
+def check_index_base(files: Sequence[str], recipe: Recipe, options: FileOptions) -> None:
+    """Refuse svmlight files whose indices begin elsewhere than in training."""
+    for path in files if recipe.n_sparse else ():
+        if not is_sparse(path, options):
+            continue
+        extent = survey(path)
+        there = 0 if extent.smallest == 0 else 1
+        if there == 0 and not recipe.zero_based:
+            raise FileError(f"{path}: indices begin at 0 here, but at 1 in training")
+        if there == 1 and recipe.zero_based and extent.largest == recipe.n_sparse:
+            raise FileError(f"{path}: indices begin at 1 here, but at 0 in training")
+
+
 def count_features(files: Sequence[str], options: FileOptions) -> FileOptions:
     """The options with where indices of svmlight files begin, and the number of their features.
 

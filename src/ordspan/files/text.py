@@ -35,6 +35,14 @@ MARKS = {
     codecs.BOM_UTF16_BE: "utf-16",
 }
 """Byte-order marks, by which a text tells its encoding."""
+MAGIC = {
+    b"PAR1": "a Parquet file (.parquet)",
+    b"ARROW1": "an Arrow file (.arrow)",
+    b"\x1f\x8b": "packed by gzip (.gz)",
+    b"\x28\xb5\x2f\xfd": "packed by zstd (.zst)",
+    b"PK\x03\x04": "an Excel workbook (.xlsx), or another zip file",
+}
+"""First bytes of files that are sometimes named as texts."""
 LONGEST_MARK = max(map(len, MARKS))
 WIDEST = ("utf-32-le", "utf-32-be")
 WESTERN = "cp1252"
@@ -174,6 +182,9 @@ class Text:
             self._head, self.begin = head[len(mark) :], len(mark)
         if told is not None:
             return told
+        for magic, what in MAGIC.items():
+            if head.startswith(magic):
+                raise FileError(f"{self.path}: this is {what}, not a text; name it accordingly")
         if not found and b"\0" in head[:SAMPLE_BYTES]:
             raise FileError(
                 f"{self.path}: there are zero bytes in it: it is no text, or UTF-16 without a "
