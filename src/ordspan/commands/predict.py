@@ -153,6 +153,7 @@ def make_reader(job: PredictJob, model: TabularModel) -> RowReader:
     options = options_for(model, files, job.options)
     check_index_base(files, model.recipe, options)
     first = open_file(files[0], options)
+    first.patient = False  # rows of a pipe are predicted as they come
     check_needed(first, model.recipe, job)
     return RowReader(
         files,

@@ -24,7 +24,7 @@ from ordspan.files.batch import (
     is_number,
 )
 from ordspan.files.tables import Frame, TextFile, not_a_number
-from ordspan.files.text import SAVE_AS_UTF8, Block, blocks, opened_text
+from ordspan.files.text import SAVE_AS_UTF8, STDIN, Block, blocks, opened_text
 
 HALF = re.compile(
     rb"\\u[dD][89abAB]..(?!\\u[dD][c-fC-F])|(?<!\\u[dD][89abAB]..)\\u[dD][c-fC-F]", re.DOTALL
@@ -50,17 +50,21 @@ class JsonFile(TextFile):
             raise FileError(f"{self.path}: the file is empty")
         self._begun = chain([head], rest)
         lines = _filled_lines(head)[:JUDGED_ROWS]
-        rows = [_object(line) for _, line in lines]
-        if all(fault for _, fault in rows):
-            raise FileError(f"{self.path}, line {lines[0][0]}: {rows[0][1]}")
-        return list(dict.fromkeys(name for row, _ in rows for name in row))
+        if self.path != STDIN:
+            lines = self._first_lines()
+        found = [_object(line) for _, line in lines]
+        if all(fault for _, fault in found):
+            raise FileError(f"{self.path}, line {lines[0][0]}: {found[0][1]}")
+        return list(dict.fromkeys(name for row, _ in found for name in row))
+
+    def _first_lines(self) -> list[tuple[int, bytes]]:
+        blocks = self._head(JUDGED_ROWS)
+        return [line for block in blocks for line in _filled_lines(block)][:JUDGED_ROWS]
 
     def kinds(self) -> dict[str, str]:
         """What each key holds, as JSON tells it of the first lines."""
         if not self._kinds:
-            blocks = self._head(JUDGED_ROWS)
-            lines = [line for block in blocks for _, line in _filled_lines(block)]
-            rows = [_object(line)[0] for line in lines[:JUDGED_ROWS]]
+            rows = [_object(line)[0] for _, line in self._first_lines()]
             self._kinds = {name: _kind([row.get(name) for row in rows]) for name in self.names}
         return self._kinds
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -16,7 +17,7 @@ from ordspan.files.dialect import as_numbers, find_signs, is_empty
 from ordspan.files.features import Scale
 from ordspan.files.opening import FileOptions, check_columns, open_file
 from ordspan.files.ordering import sparse_order
-from ordspan.files.tables import words_of
+from ordspan.files.tables import worded, words_of
 from ordspan.files.text import STDIN
 
 LOOK_BYTES = 1 << 25
@@ -41,9 +42,10 @@ class FileLook:
     def settle(self, names: Sequence[str], told: str | None, known: Mapping[str, str]) -> None:
         """Read columns of words as numbers, as far as they are; a word among them becomes NaN."""
         asked = [name for name in names if self.kinds.get(name) in (TEXT, UNTYPED)]
-        plain, self.dressed = find_signs(
+        plain, signs = find_signs(
             self.path, self.table, asked, delimiter=self.delimiter, told=told, known=known
         )
+        self.dressed = worded(plain.columns, self.kinds) | signs
         typed = [self.table[n] for n in names if self.kinds.get(n) == NUMBER]
         self.numbers = {column.name: column for column in (*typed, *plain)}
         for name, sign in self.dressed.items():
@@ -100,18 +102,19 @@ def look_at(files: Sequence[str], options: FileOptions, size: int = LOOK_BYTES) 
     """Look at tables; of standard input at its first rows."""
     if files[0] == STDIN:
         reader = open_file(STDIN, options)
-        return Look([_file_look(reader, reader.head(), False)], reader)
+        return Look([_file_look(reader, lambda: (reader.head(), False))], reader)
     sizes = [Path(path).stat().st_size for path in files]
     looks = []
     for path, n_bytes in zip(files, sizes, strict=True):
         reader = open_file(path, options)
         share = max(size // 64, round(size * n_bytes / max(1, sum(sizes))))
-        looks.append(_file_look(reader, *reader.sample(share)))
+        looks.append(_file_look(reader, partial(reader.sample, share)))
     return Look(looks)
 
 
-def _file_look(reader: Any, table: pl.DataFrame, whole: bool) -> FileLook:
-    kinds = reader.kinds()
+def _file_look(reader: Any, sample: Callable[[], tuple[pl.DataFrame, bool]]) -> FileLook:
+    kinds = reader.kinds()  # before the rows are read
+    table, whole = sample()
     return FileLook(
         *(reader.path, reader.names, kinds, table, whole),
         *(reader.delimiter, reader.notes, reader.fault),

@@ -102,14 +102,12 @@ class TableFile:
         What the first rows do not show is as in ``known``, which an earlier look has found.
         """
         kinds = self.kinds()
-        worded = [name for name in names if kinds.get(name) in (TEXT, UNTYPED)]
-        if not worded:
-            return
-        plain, signs = find_signs(
-            self.path, self.head(), worded, delimiter=self.delimiter, told=told, known=known
-        )
-        # a type that says words is overruled by the recipe, which says numbers
-        self.dressed = dict.fromkeys((n for n in plain.columns if kinds[n] == TEXT), ".") | signs
+        asked = [name for name in names if kinds.get(name) in (TEXT, UNTYPED)]
+        if asked:
+            plain, signs = find_signs(
+                self.path, self.head(), asked, delimiter=self.delimiter, told=told, known=known
+            )
+            self.dressed = worded(plain.columns, kinds) | signs
 
     def batches(
         self, numbers: Sequence[str], texts: Sequence[str], start: int = 0, part: Any = None
@@ -137,13 +135,14 @@ class TextFile(TableFile):
     """A text, or standard input; its rows can be read once."""
 
     encoding: str | None = None
+    patient = True  # whether to wait until a pipe has shown many lines
     plain = False  # whether its parts can be read in any order
     begin, line = 0, 1  # the byte and the line where the first row stands
     _begun: Iterator[Block]  # blocks that are still to be read
 
     def _head(self, n_lines: int) -> list[Block]:
-        """The first blocks, with so many lines if there are; for a pipe they are waited for."""
-        rest = self._begun
+        """The first blocks, with so many lines if there are; for a pipe they may be waited for."""
+        rest, n_lines = self._begun, n_lines if self.patient else 1
         head: list[Block] = []
         while sum(block.n_lines for block in head) < n_lines and (more := next(rest, None)):
             head.append(more)
@@ -233,6 +232,11 @@ class TextFile(TableFile):
         for found in side_by_side(parse, rest, 0 if alone else THREADS):
             yield found._replace(row=row)
             row += found.lines.size
+
+
+def worded(plain: Sequence[str], kinds: Mapping[str, str]) -> dict[str, str]:
+    """Plain numbers whose type says that they are words, and so have to be read as such."""
+    return {name: "." for name in plain if kinds[name] == TEXT}
 
 
 def matrix_of(
