@@ -72,12 +72,13 @@ def make_recipe(look: Look, taken: Sequence[str], choice: Choice, told: str | No
     chosen = list(dict.fromkeys(n for n in choice.features or look.shared() if n not in outside))
     left_out = {}
     if choice.features is None:
-        partly = [n for n in there if n not in look.shared() and n not in choice.drop]
-        left_out = dict.fromkeys(partly, "not every file has it")
+        partly = there.keys() - {*look.shared(), *choice.drop}
+        left_out = dict.fromkeys(sorted(partly), "not every file has it")
+    words = {*choice.text, *choice.hashed}
+    # labels too, whose numbers may be written in the same way
+    asked = [name for name in (*chosen, *taken) if name not in words]
     for file in look.files:
-        # labels too, whose numbers may be written in the same way
-        words = {*choice.text, *choice.hashed}
-        file.settle([n for n in (*chosen, *taken) if n not in words], told, {})
+        file.settle(asked, told, {})
     kinds = {name: _kind(look, name, choice) for name in chosen}
     if choice.features is None:
         left_out |= {n: why for n in chosen if (why := _useless(look, n, kinds[n]))}

@@ -147,15 +147,25 @@ def plain_numbers(table: pl.DataFrame, names: Sequence[str]) -> tuple[pl.DataFra
 
     A column in which every point stands before three digits is left out: they may be thousands.
     """
+    if not names:
+        return table.select(), 0
     cells = {name: pl.col(name).str.strip_chars() for name in names}
     empty = {name: cell.is_null() | cell.is_in(EMPTY) for name, cell in cells.items()}
     numbers = {name: cell.cast(pl.Float64(), strict=False) for name, cell in cells.items()}
     odd = table.select((numbers[n].is_null() & ~empty[n]).any().alias(n) for n in names)
-    names = [name for name in names if not odd[name][0]]
-    pointed = table.select(cells[n].str.contains(".", literal=True).any() for n in names)
-    shown = table.select(cells[n].str.contains(POINT_DECIMAL).any() for n in names if pointed[n][0])
-    sure = [n for n in names if not pointed[n][0] or shown[n][0]]
-    return table.select(numbers[n] for n in sure), sum(shown.row(0)) if shown.width else 0
+    wrong = set(_where(odd))
+    right = [name for name in names if name not in wrong]
+    points = table.select(cells[n].str.contains(".", literal=True).any() for n in right)
+    pointed = _where(points)
+    shown = table.select(cells[n].str.contains(POINT_DECIMAL).any() for n in pointed)
+    unclear = set(pointed).difference(_where(shown))
+    plain = table.select(numbers[name] for name in right if name not in unclear)
+    return plain, len(pointed) - len(unclear)
+
+
+def _where(answers: pl.DataFrame) -> list[str]:
+    """The columns of a table of one row that are true."""
+    return [column.name for column in answers if column[0]]
 
 
 class Signs(NamedTuple):
@@ -179,9 +189,11 @@ def find_signs(
     Where no cell of the file shows it, it is that of an earlier file (``known``), or what goes
     with the delimiter; and where that leaves two readings the column is refused.
     """
-    names = [name for name in names if table.schema.get(name) == pl.String()]
+    schema = table.schema
+    names = [name for name in names if schema.get(name) == pl.String()]
     plain, n_points = plain_numbers(table, names) if told != "," else (table.select(), 0)
-    rest = [table[name] for name in names if name not in plain.columns]
+    settled = set(plain.columns)
+    rest = [table[name] for name in names if name not in settled]
     if told is not None:
         return Signs(plain, {column.name: told for column in rest})
     seen = {column.name: evidence(column) for column in rest}

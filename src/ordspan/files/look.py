@@ -79,7 +79,9 @@ class Look:
 
     def shared(self) -> list[str]:
         """The columns that every file has, in the order of the first."""
-        return [n for n in self.files[0].names if all(n in file.names for file in self.files)]
+        first, *others = self.files
+        everywhere = set(first.names).intersection(*(file.names for file in others))
+        return [name for name in first.names if name in everywhere]
 
     def check(self, needed: Sequence[str]) -> None:
         """Refuse files in which a needed column is missing."""
