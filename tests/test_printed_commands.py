@@ -1,0 +1,55 @@
+"""Every command that the README and the page on files print is run as printed."""
+
+import os
+import re
+import shlex
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from tables import ask
+
+ROOT = Path(__file__).parent.parent
+PAGES = ("README.md", "docs/streaming.md")
+INSTALLED = ("pip", "make")  # by whoever runs these tests
+
+
+def printed(page):
+    """The commands in the blocks of a page that are not Python, one list for each block."""
+    fenced = r"^```(\w*)\n(.*?)^```$"
+    found = re.findall(fenced, (ROOT / page).read_text(), re.MULTILINE | re.DOTALL)
+    blocks = [text.splitlines() for language, text in found if not language]
+    return [[line for line in b if line.split()[0] not in INSTALLED] for b in blocks]
+
+
+def reviews(n=400, seed=0):
+    """Rows with an id, numbers, a word and stars."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, 2)).round(3)
+    stars = np.digitize(X.sum(axis=1) + rng.normal(0, 0.3, n), [-1, -0.3, 0.3, 1]) + 1
+    town = rng.choice(["Ulm", "Graz"], n)
+    ids = [f"r{seed}-{i}" for i in range(n)]
+    return pd.DataFrame({"id": ids, "size": X[:, 0], "age": X[:, 1], "town": town, "stars": stars})
+
+
+BLOCKS = [(page, i) for page in PAGES for i, block in enumerate(printed(page)) if block]
+
+
+def test_the_pages_do_print_commands():
+    text = "\n".join(line for page in PAGES for block in printed(page) for line in block)
+    for command in ("train", "evaluate", "predict", "reproduce"):
+        assert f"ordspan {command} " in text
+
+
+@pytest.mark.parametrize(("page", "number"), BLOCKS)
+def test_commands_run_as_printed(tmp_path, monkeypatch, page, number):
+    monkeypatch.chdir(tmp_path)
+    for seed, name in enumerate(["ratings", "held-out", "new", "october", "november"]):
+        reviews(seed=seed).to_csv(f"{name}.csv", index=False)
+    Path("DATA").symlink_to(os.environ.get("ORDSPAN_DATA", tmp_path))
+    for line in printed(page)[number]:
+        program, *words = shlex.split(line, comments=True)
+        assert program == "ordspan", line
+        answer = ask(*words)
+        assert answer.exit_code == 0, f"{line}\n{answer.output}"
