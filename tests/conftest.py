@@ -2,6 +2,10 @@ import os
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
+
+settings.register_profile("patient", deadline=None)  # machines are busy, and say nothing by it
+settings.load_profile("patient")
 
 
 @pytest.fixture(scope="session")

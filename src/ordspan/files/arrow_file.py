@@ -128,15 +128,19 @@ class ParquetFile(TableFile):
                 kinds[field.name] = OTHER
         return kinds
 
-    def order_of(self, name: str) -> list[Any] | None:
-        """The values of a column from lowest to highest, where its type tells them."""
-        dtype = self.schema.field(name).type
-        if not (types.is_dictionary(dtype) and dtype.ordered):
-            return None
+    def orders(self) -> dict[str, list[Any]]:
+        """The values from lowest to highest of ordered categories."""
+        return {
+            field.name: self._order(field.name)
+            for field in self.schema
+            if types.is_dictionary(field.type) and field.type.ordered
+        }
+
+    def _order(self, name: str) -> list[Any]:
         _, piece = next(self._pieces([name], 0))
-        column = self._as_frame(piece)[name]
-        if isinstance(column.dtype, pl.Enum):
-            return column.dtype.categories.to_list()
+        dtype = self._as_frame(piece)[name].dtype
+        if isinstance(dtype, pl.Enum):
+            return dtype.categories.to_list()
         known: list[Any] = piece.column(name).dictionary.to_pylist()
         return known
 

@@ -37,6 +37,7 @@ class FileLook:
     notes: list[str] = field(default_factory=list)
     fault: str = ""  # of the first bad row
     dressed: dict[str, str] = field(default_factory=dict)  # decimal signs of numbers in words
+    orders: dict[str, list[Any]] = field(default_factory=dict)  # of ordered types
     numbers: dict[str, pl.Series] = field(default_factory=dict)  # columns that were settled
 
     def settle(self, names: Sequence[str], told: str | None, known: Mapping[str, str]) -> None:
@@ -120,6 +121,7 @@ def _file_look(reader: Any, sample: Callable[[], tuple[pl.DataFrame, bool]]) -> 
     return FileLook(
         *(reader.path, reader.names, kinds, table, whole),
         *(reader.delimiter, reader.notes, reader.fault),
+        orders=reader.orders(),
     )
 
 

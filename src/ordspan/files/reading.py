@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -32,7 +33,6 @@ from ordspan.files.opening import (
     FileOptions,
     check_columns,
     expand,
-    format_of,
     is_sparse,
     open_file,
     sizes_of,
@@ -62,7 +62,8 @@ def open_rows(
     A ``look`` at the files and the ``words`` of their labels may be there already.
     """
     files = expand(paths)
-    sizes_of(files)
+    if look is None:
+        sizes_of(files)  # a missing one is refused
     options = count_features(files, options)
     bad = BadRows(on_bad_row)
     if is_sparse(files[0], options):
@@ -72,7 +73,7 @@ def open_rows(
     found = make_recipe(look, taken, choice, options.decimal)
     grades = None
     if columns.names():
-        order = order if order is not None else order_of(files, options, columns)
+        order = order if order is not None else order_of(look, columns)
         if look.whole and order is None:
             words = label_words(look, columns)
         try:
@@ -152,15 +153,14 @@ def plain_labels(
     return table
 
 
-def order_of(files: Sequence[str], options: FileOptions, columns: LabelColumns) -> list[Any] | None:
+def order_of(look: Look, columns: LabelColumns) -> list[Any] | None:
     """The grades from lowest to highest, where the type of a label column tells them."""
-    orders = {}
-    for path in files:
-        if path != STDIN and format_of(path, options) in ("parquet", "arrow"):
-            reader = open_file(path, options)
-            for name in columns.names():
-                if (order := reader.order_of(name)) is not None:
-                    orders[tuple(order)] = path
+    orders = {
+        tuple(file.orders[name]): file.path
+        for file in look.files
+        for name in columns.names()
+        if name in file.orders
+    }
     if len(orders) > 1:
         (one, first), (other, second) = list(orders.items())[:2]
         raise FileError(
@@ -300,10 +300,13 @@ class RowReader:
     left_out: dict[str, str] = field(default_factory=dict)  # columns, and why
 
     def __post_init__(self) -> None:
-        self._sizes = sizes_of(self.files)
         self.pieces = [Piece(number) for number in range(len(self.files))]
         self.turn: Sequence[int] = range(len(self.pieces))  # their order
         self._readers: dict[int, Any] = {}  # of files that are read in parts
+
+    @cached_property
+    def _sizes(self) -> list[int]:
+        return sizes_of(self.files)
 
     def cut(self) -> None:
         """Cut the files into parts that can be read in any order, where they have such parts."""

@@ -82,6 +82,10 @@ class TableFile:
         """
         raise NotImplementedError
 
+    def orders(self) -> dict[str, list[Any]]:
+        """The values from lowest to highest of columns whose type tells them."""
+        return {}
+
     def head(self) -> pl.DataFrame:
         """The first rows, which can be read again."""
         raise NotImplementedError
