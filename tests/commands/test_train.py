@@ -338,7 +338,7 @@ def test_signals_are_as_before_after_the_work():
     ("choices", "told"),
     [
         ({"passes": 0}, "passes must be at least 1"),
-        ({"label": None}, "no label: give --label"),
+        ({"label": None}, "no label: give label="),
         ({"label": "x9"}, "no column 'x9'"),
         ({"order": [1, 2]}, "line .*grade .* is not among"),
         ({"parameters": {"C": -1.0}}, "C must be a finite number above 0"),
@@ -396,7 +396,7 @@ def test_only_bad_rows_are_no_model(tmp_path):
 def test_many_bad_rows_are_no_model_unless_they_are_allowed(tmp_path):
     path = tmp_path / "a.csv"
     path.write_text("a,grade\n" + "1,1\n2,2\nx,2\n" * 30)
-    with pytest.raises(FileError, match=r"30 of 90 rows \(33\.3%\) cannot be used.*skipped 0\.34"):
+    with pytest.raises(FileError, match=r"30 of 90 rows \(33\.3%\) cannot be used.*skipped=0\.34"):
         train(job(path, on_bad_row="skip"), tmp_path / "m")
     assert not (tmp_path / "m").exists()
     allowed = job(path, on_bad_row="skip", allow_skipped=0.34)

@@ -40,6 +40,7 @@ from ordspan.files.opening import (
     identity,
     is_sparse,
     open_file,
+    sizes_of,
 )
 from ordspan.files.ordering import are_runs
 from ordspan.files.reading import (
@@ -178,7 +179,9 @@ class TrainJob:
     def label_columns(self) -> LabelColumns:
         """Where the labels stand."""
         columns = label_columns(self.label, self.lower, self.upper)
-        sparse = is_sparse(expand(self.files)[0], self.options)
+        files = expand(self.files)
+        sizes_of(files)  # a missing file is refused first
+        sparse = is_sparse(files[0], self.options)
         if sparse and columns.names() not in ([], [LABEL]):
             raise ValueError(
                 f"{self.files[0]}: svmlight rows have their grade at the beginning of each line; "
@@ -558,16 +561,17 @@ def drawn(rows: NDArray[np.int64], piece: int, seed: int) -> NDArray[np.float64]
 
 def nothing_to_resume(out: Path, checkpoint: Path | None) -> str:
     """What to do where there is no checkpoint to go on from."""
-    resume, start = option("--resume", "resume"), option("--from", "start=")
+    resume = option("--resume", "resume")
+    start = option(f"--from {out}", f"start={str(out)!r}")
     if out.exists():
         return (
             f"there is no checkpoint {checkpoint}: {out} is finished. To go on learning from it "
-            f"give {start} {out} and another model to write; to train it anew leave {resume} out "
+            f"give {start} and another model to write; to train it anew leave {resume} out "
             f"and give {option('--overwrite', 'overwrite=True')}"
         )
     return (
         f"there is no checkpoint {checkpoint}, so nothing to resume; leave {resume} out to "
-        f"begin, or go on from a finished model with {start}"
+        f"begin, or go on from a finished model with {option('--from MODEL', 'start=')}"
     )
 
 
@@ -691,7 +695,10 @@ def check_model_path(path: Path, inputs: Iterable[str] = ()) -> None:
 def refuse_to_overwrite(path: Path) -> None:
     """Refuse a place where there is a model, or a checkpoint of one."""
     checkpoint = path.with_name(path.name + ENDING)
-    anew, start = option("--overwrite", "overwrite=True"), option(f"--from {path}", f"start={path}")
+    anew, start = (
+        option("--overwrite", "overwrite=True"),
+        option(f"--from {path}", f"start={str(path)!r}"),
+    )
     if checkpoint.exists():
         raise FileError(
             f"{checkpoint} is there from a training that was interrupted: "

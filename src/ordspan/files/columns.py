@@ -23,6 +23,7 @@ MOST_WORDS = 256
 ENOUGH_ROWS = 20
 """Fewer rows do not show that a column is an id."""
 ODD_SHARE = 0.1
+PARTLY = "not every file has it"
 DATE = "date"
 DATES = [
     *("%Y-%m-%d", "%d.%m.%Y", "%d/%m/%Y", "%m/%d/%Y", "%Y/%m/%d", "%d %b %Y", "%d-%b-%Y"),
@@ -73,7 +74,7 @@ def make_recipe(look: Look, taken: Sequence[str], choice: Choice, told: str | No
     left_out = {}
     if choice.features is None:
         partly = there.keys() - {*look.shared(), *choice.drop}
-        left_out = dict.fromkeys(sorted(partly), "not every file has it")
+        left_out = dict.fromkeys(sorted(partly), PARTLY)
     words = {*choice.text, *choice.hashed}
     # labels too, whose numbers may be written in the same way
     asked = [name for name in (*chosen, *taken) if name not in words]

@@ -5,15 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from numpy.typing import NDArray
 
 from ordspan.files.batch import Batch
-from ordspan.files.columns import Choice
 from ordspan.files.features import DEFAULT_HASH_BITS, Recipe, Scale, prepared
 from ordspan.files.opening import FileOptions
-from ordspan.files.reading import RowReader, label_columns, open_rows
+
+if TYPE_CHECKING:
+    from ordspan.files.reading import RowReader
 
 
 class Stream:
@@ -167,6 +168,10 @@ def stream(
     >>> batch.X.ravel(), batch.y.tolist()
     (array([1., 5., 9.]), [['low', 'low'], ['mid', 'mid'], ['mid', 'high']])
     """
+    # they need Polars, which comes with the extra cli
+    from ordspan.files.columns import Choice
+    from ordspan.files.reading import label_columns, open_rows
+
     options = FileOptions(format, delimiter, zero_based, n_features or 0, encoding, decimal)
     reader = open_rows(
         [paths] if isinstance(paths, str | Path) else paths,
