@@ -117,12 +117,12 @@ def stream(
         Columns to learn from (left out: all but labels and group), or columns to leave out.
     text : sequence of str
         Columns to take as words even where they hold numbers, such as postal codes.
+    hashed : sequence of str
+        Columns of words to hash although they have few different words.
     group : str, optional
         Column with the group (query) of each row; svmlight rows have their qid.
     keep : sequence of str
         Columns to carry along in ``Batch.kept``.
-    hashed : sequence of str
-        Columns of words to hash although they have few different words.
     hash_bits : int
         Columns with more than 256 different words, and all words of standard input, are hashed
         into ``2 ** hash_bits`` features by scikit-learn's FeatureHasher. Of other columns each
