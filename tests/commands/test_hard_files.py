@@ -239,7 +239,7 @@ def test_gaps_that_are_new_at_prediction_are_told(tmp_path):
     model, _ = clean(tmp_path)
     path = written(FRAME.assign(a=""), tmp_path / "new.csv")
     told = asked("predict", path, "--model", model, "--out", tmp_path / "out.csv")
-    assert "numbers are missing that never were in training, and filled: a (400 rows)" in told
+    assert "missing values, which training never had, were filled: a (400 rows)" in told
 
 
 @pytest.mark.parametrize("form", ["%Y-%m-%d", "%d.%m.%Y", "%m/%d/%Y", "%d %b %Y", "%Y-%m-%d %H:%M"])

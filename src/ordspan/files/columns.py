@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from ordspan.core.scaling import COUNT, MEAN, SPREAD
 from ordspan.files.batch import LARGEST, NUMBER, OTHER, TEXT
-from ordspan.files.dialect import is_empty
+from ordspan.files.dialect import CURRENCY, is_empty, is_truth
 from ordspan.files.features import DEFAULT_HASH_BITS, Recipe, Scale
 from ordspan.files.look import FileLook, Look, raise_fault
 from ordspan.files.opening import check_columns
@@ -34,7 +34,7 @@ ID_NAME = re.compile(
     r"|[_ .-](id|nr|no)$)|[a-z]I[dD]$"
 )
 """Names of columns that count or name rows, where all their values are different."""
-UNITS = r"[\p{Sc}%‰]"
+UNITS = rf"({CURRENCY}|[%‰])"
 
 
 class Choice(NamedTuple):
@@ -120,6 +120,8 @@ def _kind(look: Look, name: str, choice: Choice) -> str:
         return TEXT  # a type for words
     values = look.numbers(name)
     n_numbers = int(values.is_not_nan().sum())
+    if values.is_nan().any() and is_truth(look.words([name])[name].str.strip_chars()).any():
+        return TEXT  # true, false and something else
     n_filled = len(values) - values.null_count()
     # a stray word among numbers is found and told, instead of turning the column into words
     if 2 * n_numbers < n_filled or (n_filled == 0 and kinds == {TEXT}):
@@ -195,10 +197,10 @@ def _refuse_units(look: Look, name: str) -> None:
             continue
         cells = file.table[name].drop_nulls()
         cells = cells.filter(~is_empty(cells.str.strip_chars()))
-        units = cells.str.extract(f"({UNITS})").unique().to_list()
+        units = cells.str.extract(UNITS).unique().to_list()
         real = [unit for unit in units if unit]
         if len(real) > 1 or (real and real[0] in "%‰" and None in units):
-            kinds = [cells.filter(cells.str.extract(f"({UNITS})").eq_missing(u))[0] for u in units]
+            kinds = [cells.filter(cells.str.extract(UNITS).eq_missing(u))[0] for u in units]
             raise ValueError(
                 f"{file.path}: column {name!r} mixes units, such as {kinds[0]!r} and {kinds[1]!r}"
                 + either(

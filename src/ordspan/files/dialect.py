@@ -21,7 +21,11 @@ SEP_LINE = re.compile(rb'"?sep=(.)"?\r?\n', re.IGNORECASE)
 GAPS = r" '’\x{a0}\x{202f}\x{2009}"
 """What stands between groups of three digits besides point or comma."""
 BODY = rf"[0-9.,]|[0-9][{GAPS}][0-9]|[eE][-+]?[0-9]"
-BARE = rf"^([-+−]?)\s*\p{{Sc}}?\s*([-+−]?(?:{BODY})+)\s*[%‰]?\s*\p{{Sc}}?$"
+CURRENCY = (
+    r"(?:US\$|\p{Sc}|USD|EUR|GBP|CHF|JPY|CNY|INR|AUD|CAD|NZD|SEK|NOK|DKK|PLN|CZK|HUF|BRL|MXN|ZAR"
+    r"|KRW|TRY|SGD|HKD|kr|zł|Kč)"
+)
+BARE = rf"^([-+−]?)\s*{CURRENCY}?\s*([-+−]?(?:{BODY})+)\s*[%‰]?\s*{CURRENCY}?$"
 """A number with a currency before or after it, or a per cent sign."""
 
 
@@ -108,6 +112,10 @@ def as_numbers(column: pl.Series, decimal: str = ".") -> pl.Series:
     """
     cells = column.str.strip_chars()
     plain = cells.cast(pl.Float64(), strict=False)
+    truth = is_truth(cells)
+    if truth.any():  # 1 and 0, as in formats that have such a type
+        ones = cells.str.to_lowercase().eq("true").cast(pl.Float64())
+        plain = pl.select(pl.when(truth).then(ones).otherwise(plain)).to_series()
     if decimal == "." and not (plain.is_null() & ~is_empty(cells)).any():
         return plain
     group = "," if decimal == "." else "."
@@ -122,8 +130,14 @@ def as_numbers(column: pl.Series, decimal: str = ".") -> pl.Series:
     if decimal == ".":
         values = plain.fill_null(values)
     else:  # inf is a number too, which the reader refuses by name
-        values = values.fill_null(pl.select(pl.when(plain.is_infinite()).then(plain)).to_series())
+        kept = plain.is_infinite() | truth
+        values = values.fill_null(pl.select(pl.when(kept).then(plain)).to_series())
     return values.alias(column.name)
+
+
+def is_truth(cells: pl.Series) -> pl.Series:
+    """Whether a cell says true or false."""
+    return cells.str.contains("^(?i:true|false)$").fill_null(value=False)
 
 
 def is_empty(cells: pl.Series) -> pl.Series:
@@ -191,7 +205,10 @@ def find_signs(
     """
     schema = table.schema
     names = [name for name in names if schema.get(name) == pl.String()]
-    plain, n_points = plain_numbers(table, names) if told != "," else (table.select(), 0)
+    # a column that is known to have commas, and shows none here, may still have them later on
+    commas = [name for name, sign in (known or {}).items() if sign == ","]
+    sure = [name for name in names if name not in commas]
+    plain, n_points = plain_numbers(table, sure) if told != "," else (table.select(), 0)
     settled = set(plain.columns)
     rest = [table[name] for name in names if name not in settled]
     if told is not None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any, Self
 
@@ -208,8 +209,8 @@ def unusable_rows(recipe: Recipe, X: Any) -> Faults:
 
 def _value_fault(value: float, name: str) -> str:
     if np.isnan(value):
-        return f"column {name!r} is empty or NaN; fill it, drop the column or skip such rows"
-    return f"column {name!r} holds {value}, which is too large; check it, or drop the column"
+        return f"column {name!r} is empty or NaN; fill it"
+    return f"column {name!r} holds {value}, which is too large; check it"
 
 
 @dataclass
@@ -244,7 +245,7 @@ class Unseen:
                 f"{name} ({count:,} row{'s' * (count > 1)})" for name, count in self.gaps.items()
             ]
             shown = ", ".join(rows[:8]) + (", ..." if len(rows) > 8 else "")
-            told.append(f"numbers are missing that never were in training, and filled: {shown}")
+            told.append(f"missing values, which training never had, were filled: {shown}")
         return told
 
     def add_gaps(self, recipe: Recipe, X: NDArray[Any]) -> None:
@@ -320,7 +321,7 @@ def word_codes(
     table: pl.DataFrame, name: str, words: tuple[str, ...], unseen: Unseen | None = None
 ) -> NDArray[np.int64]:
     """The place of every row's word among the known ones; -1 where it is none of them."""
-    codes, found = coded(table, name, _as_word)
+    codes, found = coded(as_words(table, [name]), name, str)
     places = {word: place for place, word in enumerate(words)}
     each = np.array([places.get(word, -1) for word in found], dtype=np.int64)
     if unseen is not None and (each < 0).any():
@@ -330,8 +331,13 @@ def word_codes(
     return each[codes] if each.size else codes
 
 
-def _as_word(word: Any) -> str:
-    return "" if word is None else str(word)  # as they stand: 01234 is not 1234
+def as_words(table: pl.DataFrame, names: Sequence[str]) -> pl.DataFrame:
+    """Columns as words, without blanks around them: 01234 is not 1234, and nothing is a word."""
+    import polars as pl
+
+    return table.select(
+        pl.col(name).cast(pl.String()).fill_null("").str.strip_chars() for name in names
+    )
 
 
 def _hashed(table: pl.DataFrame, name: str, bits: int) -> Any:
@@ -339,7 +345,7 @@ def _hashed(table: pl.DataFrame, name: str, bits: int) -> Any:
     from scipy.sparse import csr_array
     from sklearn.feature_extraction import FeatureHasher
 
-    codes, words = coded(table, name, _as_word)
+    codes, words = coded(as_words(table, [name]), name, str)
     hasher = FeatureHasher(2**bits, input_type="string")
     each = csr_array(hasher.transform([[f"{name}={word}"] for word in words]))
     return each[codes]

@@ -14,10 +14,10 @@ from numpy.typing import NDArray
 
 from ordspan.files.batch import LARGEST, NUMBER, TEXT, UNTYPED, FileError
 from ordspan.files.dialect import as_numbers, find_signs, is_empty
-from ordspan.files.features import Scale
+from ordspan.files.features import Scale, as_words
 from ordspan.files.opening import FileOptions, check_columns, open_file
 from ordspan.files.ordering import sparse_order
-from ordspan.files.tables import worded, words_of
+from ordspan.files.tables import worded
 from ordspan.files.text import STDIN
 
 LOOK_BYTES = 1 << 25
@@ -38,6 +38,7 @@ class FileLook:
     fault: str = ""  # of the first bad row
     dressed: dict[str, str] = field(default_factory=dict)  # decimal signs of numbers in words
     orders: dict[str, list[Any]] = field(default_factory=dict)  # of ordered types
+    typed: dict[str, pl.Series] = field(default_factory=dict)  # numbers, where table has words
     numbers: dict[str, pl.Series] = field(default_factory=dict)  # columns that were settled
 
     def settle(self, names: Sequence[str], told: str | None, known: Mapping[str, str]) -> None:
@@ -47,7 +48,7 @@ class FileLook:
             self.path, self.table, asked, delimiter=self.delimiter, told=told, known=known
         )
         self.dressed = worded(plain.columns, self.kinds) | signs
-        typed = [self.table[n] for n in names if self.kinds.get(n) == NUMBER]
+        typed = [self.typed.get(n, self.table[n]) for n in names if self.kinds.get(n) == NUMBER]
         self.numbers = {column.name: column for column in (*typed, *plain)}
         for name, sign in self.dressed.items():
             values, cells = as_numbers(self.table[name], sign), self.table[name].str.strip_chars()
@@ -91,9 +92,7 @@ class Look:
 
     def words(self, names: Sequence[str]) -> pl.DataFrame:
         """Some columns of all files as words."""
-        tables = [words_of(f.table, names).cast(pl.String()) for f in self.files if f.table.height]
-        tables = [table.with_columns(pl.all().fill_null("")) for table in tables]
-        return pl.concat(tables) if tables else words_of(self.files[0].table, names)
+        return pl.concat([as_words(file.table, names) for file in self.files])
 
     def numbers(self, name: str) -> pl.Series:
         """A column of all files as numbers: null where it is missing, NaN where it is a word."""
@@ -122,6 +121,7 @@ def _file_look(reader: Any, sample: Callable[[], tuple[pl.DataFrame, bool]]) -> 
         *(reader.path, reader.names, kinds, table, whole),
         *(reader.delimiter, reader.notes, reader.fault),
         orders=reader.orders(),
+        typed=reader.typed,
     )
 
 

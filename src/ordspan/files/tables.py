@@ -39,6 +39,8 @@ from ordspan.files.text import (
 )
 from ordspan.wording import by, columns_option, either
 
+GLIMPSE_BYTES = 1 << 20
+
 
 class Frame(NamedTuple):
     """Consecutive rows of a file as columns, and what is wrong with bad ones."""
@@ -63,6 +65,7 @@ class TableFile:
         self.dressed: dict[str, str] = {}  # decimal signs of numbers that are written as words
         self.notes: list[str] = []  # how the file was read, where that is not as it stands
         self.fault = ""  # of the first bad row in a look
+        self.typed: dict[str, pl.Series] = {}  # numbers of a look, where it has words
         self.names = self._open()
         if (twice := repeated(self.names)) is not None:
             raise FileError(f"{path}: there is more than one column {twice!r}; rename one of them")
@@ -81,6 +84,10 @@ class TableFile:
         The reader cannot be used for anything else after it.
         """
         raise NotImplementedError
+
+    def glimpse(self) -> pl.DataFrame:
+        """The first rows, and perhaps some more, as they stand; they can be read again."""
+        return self.head()
 
     def orders(self) -> dict[str, list[Any]]:
         """The values from lowest to highest of columns whose type tells them."""
@@ -109,7 +116,7 @@ class TableFile:
         asked = [name for name in names if kinds.get(name) in (TEXT, UNTYPED)]
         if asked:
             plain, signs = find_signs(
-                self.path, self.head(), asked, delimiter=self.delimiter, told=told, known=known
+                self.path, self.glimpse(), asked, delimiter=self.delimiter, told=told, known=known
             )
             self.dressed = worded(plain.columns, kinds) | signs
 
@@ -163,6 +170,15 @@ class TextFile(TableFile):
         size = int(ends[JUDGED_ROWS - 1]) + 1 if ends.size >= JUDGED_ROWS else len(content)
         return self._good([beginning(head[0]._replace(content=content), size, self.delimiter)])
 
+    def glimpse(self) -> pl.DataFrame:
+        """The first rows, and of a large file some from places spread over it."""
+        head = self.head()
+        if not self.plain or Path(self.path).stat().st_size < GLIMPSE_BYTES:
+            return head
+        parts = spread_parts(self.path, self.begin, N_SPANS, GLIMPSE_BYTES // N_SPANS)
+        more = self._good([block for part in parts for block in self._blocks(part)])
+        return pl.concat([head, more], how="vertical_relaxed")
+
     def sample(self, size: int) -> tuple[pl.DataFrame, bool]:
         """About ``size`` bytes of good rows spread over the file; whether these are all."""
         if self.plain and Path(self.path).stat().st_size - self.begin > size:
@@ -184,19 +200,25 @@ class TextFile(TableFile):
     def _good(self, found: list[Block]) -> pl.DataFrame:
         """The rows of blocks, columns as words unless the format knows better, without bad rows."""
         typed = self.typed_numbers()
-        schema = {name: pl.Float64() if name in typed else pl.String() for name in self.names}
-        frames = [pl.DataFrame(schema=schema)]
+        frames = [pl.DataFrame(schema=dict.fromkeys(self.names, pl.String()))]
+        numbers = [pl.DataFrame(schema=dict.fromkeys(typed, pl.Float64()))]
         for block in found:
             if block.is_blank():
                 continue
-            frame = self._parsed(block, typed, [n for n in self.names if n not in typed])
-            faulty = list(frame.faults)
+            frame = self._parsed(block, (), self.names)
+            if typed:  # once more, as the format has them
+                as_numbers = self._parsed(block, typed, ())
+                frame.faults.update(as_numbers.faults)
+            faulty = sorted(frame.faults)
             if faulty and not self.fault:
                 self.fault = (
                     f"{self.path}, line {frame.lines[faulty[0]]}: {frame.faults[faulty[0]]}"
                 )
-            table = frame.table.select(self.names)
-            frames.append(table.filter(~pl.int_range(pl.len()).is_in(faulty)))
+            good = ~pl.int_range(pl.len()).is_in(faulty)
+            frames.append(frame.table.select(self.names).filter(good))
+            if typed:
+                numbers.append(as_numbers.table.select(typed).filter(good))
+        self.typed = {c.name: c for c in pl.concat(numbers)} if typed else {}
         return pl.concat(frames, how="vertical_relaxed")
 
     def parts(self) -> list[Any]:
