@@ -645,7 +645,7 @@ def test_what_cannot_be_mixed_is_refused(client, tmp_path):
     (tmp_path / "rows.csv").write_text("a,b\n")
     with pytest.raises(ValueError, match=r"no column 'y'; there are a, b"):
         fit(client, OrdinalPA(), tmp_path, rounds=1, label="y")
-    with pytest.raises(ValueError, match="nowhere: the ending '' tells no format"):
+    with pytest.raises(ValueError, match="nowhere: the ending '' does not tell the format"):
         fit(client, OrdinalPA(), tmp_path / "nowhere", rounds=1, label="y")
     model = OrdinalPA(random_state=np.random.RandomState(0))
     with pytest.raises(ValueError, match="shuffle=True needs random_state"):

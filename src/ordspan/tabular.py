@@ -264,7 +264,10 @@ class TabularModel:
             0 is perfect; larger is better.
         """
         ranks = self.learner.predict_many(self._features(table))
-        return -float(distance(ranks, *self._ends(table, y)).mean())
+        lower, upper = self._ends(table, y)
+        if lower.size != ranks.size:
+            raise ValueError(f"the table has {ranks.size} rows, but y has {lower.size} labels")
+        return -float(distance(ranks, lower, upper).mean())
 
     def _ends(self, table: Any, y: Any) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Lower and upper ranks of labels."""
@@ -324,7 +327,7 @@ def _frame(table: Any, columns: Sequence[str]) -> pl.DataFrame:
     there = getattr(table, "column_names", table.columns)
     missing = [name for name in names if name not in list(there)]
     if len(table) == 0:
-        raise ValueError("the table has no rows (0 samples), so there is nothing to predict")
+        raise ValueError("the table has no rows (0 samples)")
     if missing:
         raise ValueError(f"the table has no column {missing[0]!r}, which the model needs")
     if isinstance(table, pl.DataFrame):
@@ -333,7 +336,10 @@ def _frame(table: Any, columns: Sequence[str]) -> pl.DataFrame:
         frame = pl.from_arrow(table.select(names))
         assert isinstance(frame, pl.DataFrame)
         return frame
-    return pl.from_pandas(table[names])
+    try:
+        return pl.from_pandas(table[names])
+    except (TypeError, ValueError) as error:  # a column of several types
+        raise ValueError(f"a column of the table holds values of several types: {error}") from None
 
 
 class Scored(NamedTuple):

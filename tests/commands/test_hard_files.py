@@ -9,7 +9,12 @@ import pytest
 from sklearn.datasets import dump_svmlight_file
 from tables import ask
 
+import ordspan
 from ordspan.checkpoint import sole_writer
+from ordspan.commands import train as training
+from ordspan.commands.train import TrainJob
+from ordspan.data import stream
+from ordspan.files import arrow_file
 
 
 def table(n=400, seed=0):
@@ -282,3 +287,159 @@ def test_a_column_named_twice_is_used_once(tmp_path):
 def test_a_falling_order_is_an_order(tmp_path):
     path = written(FRAME, tmp_path / "a.csv")
     assert trained(path, "--order", "4..1")[1]["classes"] == [4, 3, 2, 1]
+
+
+def test_signs_that_show_late_in_a_file_are_known_to_every_command(tmp_path):
+    rng = np.random.default_rng(0)
+    income = np.concatenate([rng.integers(100, 999, 700), rng.integers(100, 5000, 2300)])
+    cells = [f"{v:,}".replace(",", ".") for v in income]
+    rate = [f"{i % 9}" if i < 700 else f"{i % 9},25" for i in range(3000)]
+    frame = pd.DataFrame({"income": cells, "rate": rate})
+    frame["grade"] = np.digitize(income, [500, 1000, 3000]) + 1
+    path = written(frame, tmp_path / "a.csv", sep=";")
+    model, _ = trained(path)
+    assert info(model)["income"][0] == pytest.approx(income.mean())
+    found = json.loads(asked("evaluate", path, "--model", model, "--json"))
+    assert found["mae"] < 0.5 * found["best_constant"]["mae"]["value"]
+    asked("train", path, "--from", model, "--model", tmp_path / "more")
+    asked("predict", path, "--model", model, "--out", tmp_path / "out.csv", "--on-bad-row", "raise")
+
+
+@pytest.mark.parametrize("write", ["to_parquet", "to_json", "to_csv"])
+def test_columns_taken_as_words_are_the_same_words_in_learning(tmp_path, write):
+    columns = {
+        "when": pd.date_range("2020-01-01", periods=4).repeat(100),
+        "yes": FRAME.a > 5,
+        "small": np.tile(np.array([0.1, 1e-7], dtype=np.float32), 200),
+    }
+    path = tmp_path / f"a.{ {'to_parquet': 'parquet', 'to_json': 'jsonl', 'to_csv': 'csv'}[write] }"
+    more = {"orient": "records", "lines": True} if write == "to_json" else {}
+    more = {"index": False} if write == "to_csv" else more
+    getattr(FRAME.assign(**columns), write)(path, **more)
+    model, summary = trained(path, "--text", "when,yes,small")
+    assert not any("not seen before" in note for note in summary["notes"])
+    told = json.loads(asked("info", model, "--json"))
+    words = [row for row in told["weights"] if " = " in row["feature"]]
+    assert len(words) == 8
+    assert all(row["weight"] for row in words)
+
+
+def test_blanks_around_words_make_no_other_words(tmp_path):
+    words = np.where(FRAME.a > 5, "red", np.where(FRAME.b > 5, "red ", " blue"))
+    model, _ = trained(written(FRAME.assign(colour=words), tmp_path / "a.csv"))
+    assert {"colour = red", "colour = blue"} <= set(info(model))
+    assert len(info(model)) == 5
+
+
+def test_sorted_parquet_of_few_row_groups_is_mixed(tmp_path, monkeypatch):
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(12_000, 2))
+    grade = np.digitize(x @ [1, 1] + rng.normal(0, 0.7, 12_000), [-1, 0, 1]) + 1
+    frame = pd.DataFrame(x, columns=["x", "y"]).assign(grade=grade)
+    test = written(frame[:3000], tmp_path / "test.csv")
+    maes = []
+    for order in (frame[3000:], frame[3000:].sort_values("grade")):
+        monkeypatch.setattr(training, "BUFFER_BYTES", 64 * 3000)
+        monkeypatch.setattr(arrow_file, "batch_rows", lambda n_columns: 100)
+        order.to_parquet(tmp_path / "a.parquet", row_group_size=3000)
+        model, summary = trained(tmp_path / "a.parquet")
+        maes.append(json.loads(asked("evaluate", test, "--model", model, "--json"))["mae"])
+    assert summary["shuffled"]
+    assert maes[1] <= 1.03 * maes[0]
+
+
+def test_a_key_that_first_occurs_late_is_a_column(tmp_path):
+    records = [dict(row) for row in FRAME.to_dict("records") * 5]
+    for row in records[:700]:
+        del row["c"]
+    path = tmp_path / "a.jsonl"
+    path.write_text("".join(json.dumps(row) + "\n" for row in records))
+    model, _ = trained(path)
+    assert "c" in info(model)
+    found = json.loads(asked("evaluate", path, "--model", model, "--json"))
+    assert found["better_than_constant"]
+
+
+def test_scores_need_a_label_for_every_row(tmp_path):
+    model, _ = clean(tmp_path)
+    with pytest.raises(ValueError, match="the table has 400 rows, but y has 1 labels"):
+        ordspan.load(model).score(FRAME, [3])
+
+
+def test_a_kernel_learns_words_from_a_pipe(tmp_path):
+    towns = np.random.default_rng(0).choice(["Ulm", "Graz"], 400)
+    content = FRAME.assign(town=towns).to_csv(index=False)
+    words = ["--label", "grade", "--order", "1..4", "--format", "csv", "--learner", "kernel"]
+    answer = ask("train", "-", *words, "--model", tmp_path / "m", "--json", input=content)
+    summary = json.loads(answer.output)
+    assert summary["mae"][0] < 0.7 * summary["constant"]["mae"]
+
+
+def test_streams_say_that_rows_come_sorted(tmp_path):
+    path = written(FRAME.sort_values("grade"), tmp_path / "a.csv")
+    assert any("sorted by labels" in note for note in stream(path, label="grade").notes)
+
+
+def test_what_a_model_decides_cannot_be_told_in_python_either(tmp_path):
+    model, _ = clean(tmp_path)
+    with pytest.raises(ValueError, match="learner cannot be given with start"):
+        TrainJob([str(tmp_path / "clean.csv")], start=str(model), learner="kernel")
+
+
+def test_true_and_false_are_the_same_in_every_format(tmp_path):
+    frame = FRAME.assign(flag=FRAME.a > 5)
+    frame.to_parquet(tmp_path / "a.parquet")
+    model, _ = trained(tmp_path / "a.parquet")
+    maes = []
+    for cells in (frame.flag, frame.flag.map(str).str.upper(), frame.flag.map(str).str.lower()):
+        path = written(frame.assign(flag=cells), tmp_path / "a.csv")
+        maes.append(json.loads(asked("evaluate", path, "--model", model, "--json"))["mae"])
+        assert set(info(trained(path)[0])) == {*"abc", "flag"}
+    assert len(set(maes)) == 1
+    mixed = frame.assign(flag=np.where(frame.b > 9, "unknown", frame.flag.map(str)))
+    assert "flag = unknown" in info(trained(written(mixed, tmp_path / "b.csv"))[0])
+
+
+def test_going_on_can_be_repeated(tmp_path):
+    path = written(FRAME, tmp_path / "a.csv")
+    for number, words in enumerate((["--drop", "c"], ["--features", "a,b"])):
+        first, _ = trained(path, *words)
+        for step in range(3):
+            model = tmp_path / f"{number}{step}"
+            asked("train", path, "--from", first, "--model", model)
+            first = model
+
+
+def test_the_share_of_bad_rows_is_that_of_the_file(tmp_path):
+    cells = np.where(np.arange(400) % 25 == 0, "bad", FRAME.a.map(str))
+    path = written(FRAME.assign(a=cells), tmp_path / "a.csv")
+    skip = ["--on-bad-row", "skip"]
+    for words in (["--hold-out", "0.9"], ["--passes", "3"], ["--learner", "svm"]):
+        model = tmp_path / "m"
+        told = asked(
+            "train", path, "--label", "grade", "--model", model, "--overwrite", *skip, *words
+        )
+        assert "16 of 400 rows (4.0%) were bad and were skipped" in told
+
+
+def test_money_may_be_written_with_its_code(tmp_path):
+    for number, form in enumerate(("{} EUR", "CHF {}", "US${}", "{:.2f} kr")):
+        path = written(POSITIVE.assign(a=POSITIVE.a.map(form.format)), tmp_path / f"{number}.csv")
+        assert info(trained(path)[0])["a"][0] == pytest.approx(POSITIVE.a.mean())
+
+
+def test_rows_that_are_all_bad_are_written_and_told(tmp_path):
+    model, _ = clean(tmp_path)
+    path, out = tmp_path / "new.csv", tmp_path / "out.csv"
+    path.write_text("a,b,c\nx,1,2\n")
+    told = asked("predict", path, "--model", model, "--out", out)
+    assert "1 of 1 rows could not be predicted" in told
+    assert "not a number" in pl.read_csv(out)["reason"][0]
+
+
+def test_files_with_a_grade_each_are_refused_on_dask(tmp_path):
+    for grade, part in FRAME.groupby("grade"):
+        part.to_csv(tmp_path / f"{grade}.csv", index=False)
+    words = ["train", tmp_path, "--label", "grade", "--model", tmp_path / "m", "--dask", "local"]
+    assert "the grades differ from file to file" in asked(*words, code=1)
+    assert not (tmp_path / "m").exists()

@@ -97,7 +97,7 @@ def test_a_loaded_model_scores_tables_as_evaluate_does(halves):
     ("change", "told"),
     [
         ({"grade": "9"}, "grade '9' is not among the model's"),
-        ({"height": "1"}, "does not know the column 'height'; leave out with --drop height"),
+        ({"height": "1"}, "does not know the column 'height'; leave it out with --drop height"),
         ({"x1": None}, "no column 'x1'"),
     ],
 )
@@ -242,10 +242,10 @@ def test_skipping_many_rows_is_said_and_skipping_most_is_an_error(tmp_path):
 
     start = ["train", tmp_path / "a.csv", "--model", tmp_path / "m", "--overwrite"]
     assert "10 bad rows were skipped, such as" in asked(*start, *wanted(0.01))
-    assert "150 of 1,000 (15.0%) bad rows were skipped" in asked(*start, *wanted(0.15))
+    assert "150 of 1,000 rows (15.0%) were bad and were skipped" in asked(*start, *wanted(0.15))
     before = (tmp_path / "m").read_bytes()
     answer = asked(*start, *wanted(0.4), code=1)
-    assert "400 of 1,000 rows (40.0%) cannot be used, so nothing was written" in answer
+    assert "400 of 1,000 rows (40.0%) cannot be used" in answer
     assert "--allow-skipped 0.4" in answer
     assert (tmp_path / "m").read_bytes() == before
     assert "(40.0%)" in asked(*start, *wanted(0.4), "--allow-skipped", "0.4")

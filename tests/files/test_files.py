@@ -297,7 +297,7 @@ def damaged(tmp_path):
         "twice.csv": (b"a,a\n1,2\n", "more than one column 'a'"),
         "words.csv": (b"\xff\xc3\xbc,g\n1,2\n", "line 1: byte 1 is not UTF-8"),
         "date.csv": (b"d,g\n2020-01-01,1\n", "column 'd' holds dates; leave it out with drop="),
-        "unknown.xyz": (b"1", "ending '.xyz' tells no format"),
+        "unknown.xyz": (b"1", "ending '.xyz' does not tell the format"),
     }
 
 

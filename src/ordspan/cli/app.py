@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Annotated, Any
 
@@ -51,7 +51,7 @@ def ordspan_command(
 
 
 @contextmanager
-def told_plainly(context: typer.Context, go_on: str = "") -> Iterator[None]:
+def told_plainly(context: typer.Context, go_on: str | Callable[[], str] = "") -> Iterator[None]:
     """A user's mistake, a missing extra or a full disk gets a message, not a traceback.
 
     A reader of the output that has seen enough (``| head``) is no mistake: that ends quietly.
@@ -63,7 +63,8 @@ def told_plainly(context: typer.Context, go_on: str = "") -> Iterator[None]:
         with in_a_shell(options):
             yield
     except KeyboardInterrupt:
-        typer.secho(f"\nstopped. {go_on}".rstrip(), err=True)
+        told = go_on if isinstance(go_on, str) else go_on()
+        typer.secho(f"\nstopped. {told}".rstrip(), err=True)
         raise typer.Exit(INTERRUPTED) from None
     except BrokenPipeError:
         _settle_output()

@@ -177,13 +177,13 @@ def print_skipped(summary: dict[str, Any]) -> None:
     skipped = summary["skipped"]
     if not skipped:
         return
-    share = skipped / (skipped + summary["rows"])
-    told = f" of {skipped + summary['rows']:,} ({share:.1%})" if share > FEW else ""
-    rows = "bad row was" if skipped == 1 and not told else "bad rows were"
-    typer.secho(
-        f"{skipped:,}{told} {rows} skipped, such as:",
-        fg=typer.colors.YELLOW if share > FEW else None,
-    )
+    read = skipped + summary.get("read", summary["rows"])
+    share = skipped / read
+    if share > FEW:
+        told = f"{skipped:,} of {read:,} rows ({share:.1%}) were bad and were skipped"
+    else:
+        told = f"{skipped:,} bad row{' was' if skipped == 1 else 's were'} skipped"
+    typer.secho(f"{told}, such as:", fg=typer.colors.YELLOW if share > FEW else None)
     for example in summary["skipped_examples"]:
         typer.echo(f"  {example}")
 

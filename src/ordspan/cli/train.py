@@ -33,8 +33,8 @@ def train(
     order: Annotated[
         str | None,
         typer.Option(
-            help="All grades from lowest to highest: low,mid,high or 0..4. Left out, they are "
-            "numbers, which are found in the label column, or an ordered type of Parquet tells."
+            help="All grades from lowest to highest: low,mid,high or 0..4. Left out, they are the "
+            "numbers in the label column, or come from an ordered categorical in Parquet or Arrow."
         ),
     ] = None,
     start: Annotated[
@@ -98,21 +98,19 @@ def train(
     ] = "pa",
     variant: Annotated[
         str | None,
-        o.one_of(
-            "PA", "PA-I", "PA-II", help="PA, PA-I or PA-II, of pa and kernel; PA-I if left out."
-        ),
+        o.one_of("PA", "PA-I", "PA-II", help="(pa, kernel) PA, PA-I or PA-II; default PA-I."),
     ] = None,
     c: Annotated[
         float | None,
         typer.Option(
-            "--C", "-C", help="How far a row may move the model; 0.1 if left out, of kernel 1."
+            "--C", "-C", help="How far a row may move the model; default 0.1, for kernel 1."
         ),
     ] = None,
     average: Annotated[
         bool | None,
         typer.Option(
             "--average/--no-average",
-            help="Predict with the average of all iterates (default) or the last; pa, kernel.",
+            help="(pa, kernel) Predict with the average of all iterates (default) or the last.",
             show_default=False,
         ),
     ] = None,
@@ -120,33 +118,44 @@ def train(
         bool | None,
         typer.Option(
             "--balanced/--no-balanced",
-            help="Let thresholds move as far as scores do (default), or as the paper has it, which "
-            "is slow to learn from many features; pa.",
+            help="(pa) Let thresholds move as far as scores do (default), or as in the paper, "
+            "which is slow to learn from many features.",
             show_default=False,
         ),
     ] = None,
     kernel: Annotated[
         str | None,
-        o.one_of("rbf", "linear", "poly", "sigmoid", help="rbf, linear, poly or sigmoid; kernel."),
+        o.one_of(
+            "rbf",
+            "linear",
+            "poly",
+            "sigmoid",
+            help="(kernel) rbf (default), linear, poly or sigmoid.",
+        ),
     ] = None,
     gamma: Annotated[
         str | None,
-        typer.Option(help="distance (default), scale, auto or a number; kernel."),
+        typer.Option(help="(kernel) distance (default), scale, auto or a number."),
     ] = None,
-    degree: Annotated[float | None, typer.Option(help="Degree of poly, 3; kernel.")] = None,
+    degree: Annotated[
+        float | None, typer.Option(help="(kernel) Degree of poly; default 3.")
+    ] = None,
     coef0: Annotated[
-        float | None, typer.Option(help="Constant of poly and sigmoid, 0; kernel.")
+        float | None, typer.Option(help="(kernel) Constant of poly and sigmoid; default 0.")
     ] = None,
     budget: Annotated[
-        int | None, typer.Option(min=1, help="Most support vectors, 500; kernel.")
+        int | None,
+        typer.Option(min=1, help="(kernel) Maximum number of support vectors; default 500."),
     ] = None,
     loss: Annotated[
         str | None,
-        o.one_of("hinge", "squared_hinge", help="hinge or squared_hinge (default); svm."),
+        o.one_of("hinge", "squared_hinge", help="(svm) hinge or squared_hinge (default)."),
     ] = None,
-    tol: Annotated[float | None, typer.Option(help="Relative duality gap, 0.001; svm.")] = None,
+    tol: Annotated[
+        float | None, typer.Option(help="(svm) Relative duality gap; default 0.001.")
+    ] = None,
     passes: Annotated[
-        int, typer.Option(min=1, help="How often to walk over the files; pa, kernel.")
+        int, typer.Option(min=1, help="(pa, kernel) How many passes to make over the files.")
     ] = 1,
     shuffle_buffer: Annotated[
         int | None,
@@ -183,7 +192,7 @@ def train(
         str | None,
         typer.Option(
             metavar="ADDRESS",
-            help="Train on a Dask cluster, or with local on one of this machine's processors: each "
+            help="Train on a Dask cluster, or, with local, on all processors of this machine: each "
             "file is a block, each pass a round, with a checkpoint after it.",
         ),
     ] = None,
@@ -193,19 +202,14 @@ def train(
 
     The label is one column (--label) of grades or ranges, or two (--lower,
     --upper). Everything else is a feature: numbers are standardised, each
-    word of a column with few words is a feature, and gaps are filled. A look
-    at the files before learning decides, and what it did is told.
+    word of a column with few words is a feature, and gaps are filled. The
+    files are inspected first, and the command prints what it decided.
 
     A checkpoint beside the model keeps the work safe: after a kill, Ctrl-C or
     SIGTERM, the same command with --resume goes on and ends with the same
     model, to the byte.
     """
-    with told_plainly(
-        context,
-        f"What was learned is in {model}.checkpoint; standard input cannot be gone on with."
-        if files == ["-"]
-        else "The same command with --resume goes on from there.",
-    ):
+    with told_plainly(context, lambda: how_to_go_on(model, is_pipe=files == ["-"])):
         from ordspan.commands.stopping import stoppable
         from ordspan.commands.train import Every, TrainJob
         from ordspan.commands.train import train as run
@@ -263,6 +267,16 @@ def train(
     o.print_json(summary) if json else print_summary(summary)
 
 
+def how_to_go_on(model: Path, *, is_pipe: bool) -> str:
+    """What an interrupted user can do, if something was learned already."""
+    checkpoint = model.with_name(f"{model.name}.checkpoint")
+    if not checkpoint.exists():
+        return "Nothing was learned yet."
+    if is_pipe:
+        return f"{checkpoint} has what was learned; training from a pipe cannot be resumed."
+    return "The same command with --resume goes on from there."
+
+
 def refuse_with(context: typer.Context, so: bool, names: tuple[str, ...], what: str) -> None:
     """Refuse options that would do nothing."""
     for parameter in context.command.params if so else ():
@@ -308,7 +322,8 @@ def print_summary(summary: dict[str, Any]) -> None:
 
     typer.echo(
         f"{summary['rows']:,} rows in {summary['seconds']:.1f} s "
-        f"({summary['rows_per_second']:,} a second), {summary['features']} features, "
+        f"({summary['rows_per_second']:,} a second), {summary['features']} "
+        f"feature{'s' * (summary['features'] != 1)}, "
         f"{len(summary['classes'])} grades."
     )
     o.print_notes(summary["notes"])
@@ -321,8 +336,9 @@ def print_summary(summary: dict[str, Any]) -> None:
         best = held_out["best_constant"]["mae"]
         typer.echo(f"On {held_out['rows']:,} rows that were held out:")
         typer.echo("  " + compared(held_out["mae"], best["value"], best["grade"]))
-    elif summary["mae"] and constant:
-        typer.echo(compared(summary["mae"][-1], constant["mae"], constant["grade"]))
-    if summary["fitted_mae"] is not None:
-        typer.echo(f"MAE on the rows it was fitted to: {summary['fitted_mae']:.4f}.")
+    elif summary["mae"] and constant:  # of the first pass: later ones have seen the rows
+        typer.echo(compared(summary["mae"][0], constant["mae"], constant["grade"]))
+    if (fitted := summary["fitted_mae"]) is not None:
+        typer.echo("On the rows that it was fitted to:")
+        typer.echo("  " + compared(fitted, constant["mae"], constant["grade"]))
     typer.echo(f"Written to {summary['model']}.")

@@ -118,6 +118,7 @@ class Evaluation:
             )
         if recipe.n_sparse:
             return reader
+        reader.find([*self.columns.names(), *([self.group] if self.group else [])])
         for name in self.columns.names():
             if name not in reader.names and self.columns == self.model.columns:
                 raise FileError(

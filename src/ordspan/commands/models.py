@@ -12,7 +12,6 @@ from ordspan.files.grades import Grades
 from ordspan.files.opening import FileOptions, format_of
 from ordspan.modelfile import checked_header, from_bytes
 from ordspan.tabular import TabularModel
-from ordspan.wording import by, either, option
 
 FOUND = (*",;\t|", "utf-8", "utf-16", "utf-16-le", "utf-16-be", "cp1252", "latin-1", None)
 """Delimiters and encodings that a look at a file finds."""
@@ -91,5 +90,4 @@ class KnownGrades(Grades):
     @property
     def way_out(self) -> str:
         """What to do about a grade that is none of them."""
-        skip = option("--on-bad-row skip", "on_bad_row='skip'")
-        return either("correct it", by("leave such rows out with", skip), RETRAIN, start="")
+        return f"correct it, or {RETRAIN}"

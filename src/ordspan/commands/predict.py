@@ -132,10 +132,6 @@ def predict(
                 report(rows, share)
         if rows == 0:
             raise FileError(f"{reader.files[0]}: no row to predict; is there only a header?")
-        if rows == reader.bad.count:
-            raise FileError(
-                f"{reader.files[0]}: no row can be predicted; the first: {reader.bad.examples[0]}"
-            )
     return {
         "out": str(out),
         "model": job.model,
@@ -170,6 +166,8 @@ def make_reader(job: PredictJob, model: TabularModel) -> RowReader:
 def check_needed(reader: Any, recipe: Recipe, job: PredictJob) -> None:
     """Refuse a file without the columns of the model, or those to keep."""
     needed = () if recipe.n_sparse else recipe.columns
+    if not recipe.n_sparse and not reader.sparse:
+        reader.find([*needed, *job.keep])
     keep = option("--keep", "keep=")
     for names, who in ((needed, f"the model {job.model} needs"), (job.keep, f"{keep} asks for")):
         missing = [name for name in names if name not in reader.names]

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import os
 import time
+import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -30,7 +32,7 @@ from ordspan.files.batch import (
     Cursor,
     FileError,
 )
-from ordspan.files.columns import Choice
+from ordspan.files.columns import AS_TOLD, Choice
 from ordspan.files.features import DEFAULT_HASH_BITS, Scale, Unseen, prepared, stacked
 from ordspan.files.grades import LabelColumns
 from ordspan.files.opening import (
@@ -73,6 +75,11 @@ enough that a stop or a checkpoint does not wait for long."""
 
 BUFFER_BYTES = 1 << 26
 """Rows that are shuffled together, where a shuffle is needed and its size is not told."""
+OF_MODEL = (
+    *("order", "features", "text", "hashed", "hash_bits", "standardise", "missing", "learner"),
+    "parameters",
+)
+"""Settings that a finished model decides, where training goes on from one."""
 JUDGED_PORTION = 10_000
 FEW_ROWS = 50
 ENOUGH_PIECES = 8
@@ -145,6 +152,13 @@ class TrainJob:
             if not 0 <= getattr(self, name) <= most:
                 raise ValueError(f"{name} must be from 0 to {most}, got {getattr(self, name)}")
         learner_parameters(self.learner, self.parameters)
+        if self.start is not None:
+            plain = TrainJob(self.files)
+            for name in OF_MODEL:
+                if (getattr(self, name) or None) != (getattr(plain, name) or None):  # [] is ()
+                    raise ValueError(
+                        f"{name} cannot be given with start, because the model decides it"
+                    )
         if self.is_pipe:
             if self.passes > 1:
                 raise ValueError("standard input can be read only once: passes must be 1")
@@ -206,6 +220,7 @@ class Progress:
     loss: int = 0  # sum of distances of this pass, predicted before learning
     mae: list[float] = field(default_factory=list)  # of every finished pass
     learned: int = 0  # rows of all passes
+    good: int = 0  # rows of the first pass, held-out ones too
     skipped: int = 0  # bad rows before the cursor
     bad_rows: list[str] = field(default_factory=list)  # the first of them
     labels: dict[str, list[int]] = field(default_factory=dict)  # counts of grades
@@ -287,7 +302,10 @@ class Run:
             self.notes.append(f"the rows are sorted by {what}, and learned in that order, as told")
         if what and job.shuffle_buffer is None:
             self.buffer = BUFFER_BYTES // reader.recipe.row_bytes
-            self.notes.append(f"the rows are sorted by {what}: they are learned in random order")
+            where = ", within each file" if dask else ""
+            self.notes.append(
+                f"the rows are sorted by {what}: they are learned in random order{where}"
+            )
         if self.buffer and not job.is_pipe and not dask:
             reader.cut()
 
@@ -309,7 +327,9 @@ class Run:
         """The kernel's constant by a rule, from the first rows; of a pipe as if standardised."""
         from ordspan.estimators.kernel import KernelOrdinalPA
 
-        rows = np.zeros((1, n_features))
+        recipe = self.reader.recipe
+        # each column counts as one, however many places its words are hashed to
+        rows = np.zeros((1, recipe.n_sparse or len(recipe.columns) + len(recipe.gaps)))
         if not self.job.is_pipe:
             self._turn(0)
             policy, self.reader.bad = self.reader.bad, BadRows("skip")
@@ -397,6 +417,8 @@ class Run:
     def learn(self, batches: Sequence[Batch]) -> None:
         """Learn some rows, and take note of how far that is."""
         progress = self.progress
+        if progress.cursor.walk == 0:
+            progress.good += sum(map(len, batches))
         kept = [batch.only(~self.is_held_out(batch)) for batch in batches]
         kept = [batch for batch in kept if len(batch)]
         if kept:
@@ -427,16 +449,20 @@ class Run:
     def note_progress(self, last: Batch) -> None:
         """Take note of how far the reading has come."""
         progress = self.progress
-        progress.cursor, progress.skipped = last.after()
-        progress.bad_rows = self.bad.examples[: progress.skipped]
+        progress.cursor, skipped = last.after()
+        if progress.cursor.walk == 0:  # later passes meet the same bad rows again
+            progress.skipped = skipped
+            progress.bad_rows = self.bad.examples[:skipped]
         share = self.reader.share(last)
         self.share = None if share is None else (progress.cursor.walk + share) / self.job.passes
-        if progress.learned + progress.skipped >= JUDGED_PORTION:
+        if progress.cursor.walk == 0 and progress.good + progress.skipped >= JUDGED_PORTION:
             self.check_skipped()
 
     def check_skipped(self) -> None:
         """Refuse to make a model of what is left where too many rows are bad."""
-        self.bad.check(self.progress.learned, self.job.allow_skipped)
+        if self.progress.good:
+            self.bad.count = self.progress.skipped
+            self.bad.check(self.progress.good, self.job.allow_skipped)
 
     def is_held_out(self, batch: Batch) -> NDArray[np.bool_]:
         """Whether rows are held out, drawn by where they stand and the seed."""
@@ -450,8 +476,9 @@ class Run:
         progress = self.progress
         progress.mae = [*progress.mae, progress.running_mae]
         progress.rows = progress.loss = 0
-        progress.skipped = self.bad.count
-        progress.bad_rows = list(self.bad.examples)
+        if progress.cursor.walk == 0:
+            progress.skipped = self.bad.count
+            progress.bad_rows = list(self.bad.examples)
         progress.cursor = Cursor(progress.cursor.walk + 1)
 
     def held_out(self) -> dict[str, Any] | None:
@@ -477,16 +504,19 @@ class Run:
         notes = [*self.notes, *self.unseen.told()]
         if self.job.is_pipe and self.runs.are_long():
             notes.append(
-                "the labels came in long runs of one grade: a model that learns as rows come "
-                "forgets the grades before; mix the rows, or give a file instead of a pipe"
+                "the labels came in long runs of one grade: a model that learns row by row "
+                "forgets earlier grades; mix the rows, or give a file instead of a pipe"
             )
         n_rows = self.progress.learned / max(1, len(self.progress.mae))
         if self.reader.sorted_by and 0 < self.buffer < n_rows:
             at_once = len(self.reader.pieces) * self.buffer / n_rows
             if at_once < ENOUGH_PIECES:
+                told = "shuffle the file first, or store it unpacked and in many pieces"
+                if self.job.shuffle_buffer:
+                    told = f"leave {option('--shuffle-buffer', 'shuffle_buffer')} out"
                 notes.append(
-                    f"the rows could be shuffled only in windows of {self.buffer:,}, because the "
-                    "file is packed or in few pieces: unpack it, or shuffle it before"
+                    f"the rows are sorted by {self.reader.sorted_by}, and windows of "
+                    f"{self.buffer:,} rows are too small to mix them; {told}"
                 )
         return notes
 
@@ -510,6 +540,7 @@ class Run:
             "shuffled": self.buffer > 0,
             "left_out": self.reader.left_out,
             "notes": self.all_notes(),
+            "read": self.progress.good,
             "skipped": self.progress.skipped,
             "skipped_examples": self.bad.examples,
             "resumed": resumed,
@@ -612,24 +643,22 @@ def reader_for(base: TabularModel, job: TrainJob) -> RowReader:
             "new model"
         )
     if not base.recipe.n_sparse and not first.sparse:
-        settings = base.training["settings"]
         known = {*base.recipe.columns, *columns.names(), *base.columns.names(), *job.drop}
-        known |= {*base.training["left_out"], *settings["drop"]}
-        chosen = settings["features"] is not None
-        there = [name for path in files for name in open_names(path, options, first)]
-        new = [n for n in dict.fromkeys(there) if n not in known and not chosen]
+        known |= base.training["left_out"].keys()
         for name in columns.names():
             if name not in first.names:
                 raise FileError(
                     f"{files[0]}: no column {name!r}, the label of the model; name it with "
                     f"{option('--label COLUMN', 'label=')}. {columns_told(first.names)}"
                 )
-        if new:
-            raise FileError(
-                f"{files[0]}: {job.start} does not know the column{'s' if len(new) > 1 else ''} "
-                f"{', '.join(map(repr, new[:8]))}; leave out with {columns_option('drop', *new)}, "
-                "or train a new model"
-            )
+        for path in files:
+            new = [n for n in open_names(path, options, first) if n not in known]
+            if new:
+                raise FileError(
+                    f"{path}: {job.start} does not know the column{'s' if len(new) > 1 else ''} "
+                    f"{', '.join(map(repr, new[:8]))}; leave it out with "
+                    f"{columns_option('drop', *new)}, or train a new model"
+                )
     reader = RowReader(
         files,
         options,
@@ -641,7 +670,7 @@ def reader_for(base: TabularModel, job: TrainJob) -> RowReader:
         first=first if job.is_pipe else None,
         scale=base.scale,
     )
-    reader.left_out = base.training["left_out"]
+    reader.left_out = base.training["left_out"] | dict.fromkeys(job.drop, AS_TOLD)
     if not job.is_pipe:
         reader.sorted_by = order_in_files(reader)
     return reader
@@ -809,6 +838,7 @@ def fit_at_once(run: Run, stop: Stop, report: Report | None) -> None:
     parts, ends, n_bytes, limit = [], [], 0, memory_limit()
     for batch in stop.between(run.batches(0)):
         kept = batch.only(~run.is_held_out(batch))
+        run.progress.good += len(batch)
         if len(kept):
             parts.append(run.features(kept))
             ends.append(ends_of([kept]))
@@ -816,11 +846,11 @@ def fit_at_once(run: Run, stop: Stop, report: Report | None) -> None:
             dense = isinstance(parts[-1], np.ndarray)
             n_bytes += parts[-1].nbytes if dense else 12 * parts[-1].nnz
         run.note_progress(batch)
-        needed = n_bytes / max(run.share or 1.0, 1e-9)
+        needed = 2 * n_bytes / max(run.share or 1.0, 1e-9)  # once in parts, once together
         if needed > limit:
             raise FileError(
                 f"the svm needs all rows in memory, about {needed / 1e9:.1f} GB, and may take "
-                f"{limit / 1e9:.1f} GB, half of what this machine has; use the learner pa, or "
+                f"{limit / 1e9:.1f} GB, half of what there is; use the learner pa, or "
                 "fewer rows"
             )
         if report is not None:
@@ -829,7 +859,11 @@ def fit_at_once(run: Run, stop: Stop, report: Report | None) -> None:
         raise FileError(f"{run.files[0]}: no usable row; {run.bad.told()}")
     X, (lower, upper) = stacked(parts), (np.concatenate(side) for side in zip(*ends, strict=True))
     stop.check()
-    model = OrdinalSVM(**run.parameters).fit(X, run.classes[np.column_stack([lower, upper]) - 1])
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        model = OrdinalSVM(**run.parameters)
+        model.fit(X, run.classes[np.column_stack([lower, upper]) - 1])
+    run.notes += [str(warning.message) for warning in caught]
     run.learner = model.learner_
     run.fitted = {name: getattr(model, name) for name in OrdinalSVM._fitted_numbers}
     run.labels.add(lower, upper)
@@ -842,8 +876,11 @@ def fit_at_once(run: Run, stop: Stop, report: Report | None) -> None:
 
 
 def memory_limit() -> float:
-    """Bytes that rows may take: half of what the machine has, where it tells."""
+    """Bytes that rows may take: half of what the machine, or its container, has."""
     try:
-        return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") / 2
+        memory = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     except (AttributeError, ValueError, OSError):  # Windows
-        return 4e9
+        memory = 8 << 30
+    with suppress(OSError, ValueError):  # no container, or no limit
+        memory = min(memory, int(Path("/sys/fs/cgroup/memory.max").read_text()))
+    return memory / 2

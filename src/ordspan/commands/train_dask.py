@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import os
 import socket
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -43,6 +43,8 @@ from ordspan.tabular import PA
 
 LOCAL = "local"
 TIMEOUT = 60.0
+MOST_BETWEEN = 0.3
+"""Share of the variance of labels that may lie between files."""
 
 
 class Counted(NamedTuple):
@@ -164,7 +166,10 @@ def prepared_run(cluster: Cluster, job: TrainJob, out: Path) -> Run:
 def _fit(cluster: Cluster, run: Run, report: Report | None) -> None:
     """Count, mix and write."""
     job, reader = run.job, run.reader
-    spec = Spec(reader.options, reader.recipe, reader.columns, run.classes, job.on_bad_row)
+    spec = Spec(
+        *(reader.options, reader.recipe, reader.columns, run.classes, job.on_bad_row),
+        reader.signs,
+    )
     names = block_names(run.files)
     tasks = [(os.path.abspath(path), spec) for path in run.files]
     found = cluster.run(count, tasks, names, "ordspan-count")
@@ -174,6 +179,8 @@ def _fit(cluster: Cluster, run: Run, report: Report | None) -> None:
     if rows == 0:
         raise FileError(f"{run.files[0]}: no usable row in any file; {skipped} skipped")
     run.bad.check(rows, job.allow_skipped)
+    refuse_separate_grades(run.files, [LabelCounts.from_dict(part.labels) for part in found])
+    run.progress.good = rows
     for part in found:
         run.labels.merge(LabelCounts.from_dict(part.labels))
     blocks = Blocks(
@@ -200,6 +207,23 @@ def _fit(cluster: Cluster, run: Run, report: Report | None) -> None:
     with room_told(str(run.out)):
         write_atomically(run.out, to_bytes(model))
     run.checkpoint.remove()
+
+
+def refuse_separate_grades(files: Sequence[str], counts: Sequence[LabelCounts]) -> None:
+    """Refuse files that have their grades each for itself: every block would learn only its own."""
+    rows = np.array([count.rows for count in counts])
+    grades = np.arange(1, counts[0].lower.size + 1)
+    sums = np.array([(c.lower + c.upper) @ grades / 2 for c in counts])
+    squares = sum(((c.lower + c.upper) @ grades**2) / 2 for c in counts)
+    mean = sums.sum() / rows.sum()
+    total = squares - rows.sum() * mean**2
+    between = (np.square(sums) / np.maximum(rows, 1)).sum() - rows.sum() * mean**2
+    if len(files) > 1 and between > MOST_BETWEEN * total > 0:
+        raise FileError(
+            "each file is a block that learns by itself, but the grades differ from file to file "
+            f"({between / total:.0%} of their variance lies between the files, such as "
+            f"{files[0]}); mix the rows of the files first, or train without Dask"
+        )
 
 
 def _told_to(report: Report | None, rows: int) -> Any:

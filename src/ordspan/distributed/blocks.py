@@ -22,7 +22,7 @@ from ordspan.distributed.file_blocks import (
     looked_at_by_workers,
 )
 from ordspan.estimators.targets import Labels, ends, find_classes, read_labels, refuse_missing
-from ordspan.files.columns import PARTLY, Choice
+from ordspan.files.columns import AS_TOLD, PARTLY, Choice
 from ordspan.files.grades import LabelColumns
 from ordspan.files.opening import FileOptions, Identity, expand, identity, is_sparse
 from ordspan.files.reading import label_columns, open_rows
@@ -185,14 +185,15 @@ def _from_files(cluster: Cluster, X: Any, given: Any, columns: Columns) -> Block
     for name, why in reader.left_out.items():
         if why == PARTLY:
             looked.look.check([name])
-        warnings.warn(f"left out {name!r}: {why}", UserWarning, stacklevel=4)
+        if why != AS_TOLD:
+            warnings.warn(f"left out {name!r}: {why}", UserWarning, stacklevel=4)
     assert reader.grades is not None
     assert reader.scale is not None
     recipe, classes = reader.recipe, reader.grades.classes
     rows, answers = delayed_blocks(
         cluster,
         files,
-        Spec(looked.options, recipe, reader.columns, classes),
+        Spec(looked.options, recipe, reader.columns, classes, signs=reader.signs),
         reader.scale.state,
         recipe.dense,
     )

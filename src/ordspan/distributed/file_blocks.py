@@ -29,11 +29,14 @@ class Spec(NamedTuple):
     columns: LabelColumns
     classes: NDArray[Any]
     on_bad_row: str = "raise"
+    signs: dict[str, dict[str, str]] | None = None  # decimal ones, of each file
 
     def reader(self, path: str) -> RowReader:
         """The reader of one file."""
         grades, bad = Grades(self.classes), BadRows(self.on_bad_row)
-        return RowReader([path], self.options, self.recipe, self.columns, grades, bad)
+        reader = RowReader([path], self.options, self.recipe, self.columns, grades, bad)
+        reader.signs = self.signs or {}
+        return reader
 
 
 def block_names(files: Sequence[str]) -> list[str]:

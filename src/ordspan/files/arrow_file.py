@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import polars as pl
@@ -24,9 +24,19 @@ AHEAD = 2
 BUFFER_BYTES = 1 << 14  # of each column
 MOST_ROWS, FEWEST_ROWS = 1 << 16, 1 << 8
 MAGIC = b"ARROW1"
+ENOUGH_PARTS, MOST_PHASES = 32, 8
+"""Parts to read in random order, and into how many a row group may be cut for that."""
 DAMAGE = (pa.ArrowException, OSError, UnicodeDecodeError)
 UNKNOWN = (pa.ArrowException, pl.exceptions.PolarsError, pl.exceptions.PanicException, ValueError)
 """What may come of a type that Polars does not know, or of damage that pyarrow does not notice."""
+
+
+class GroupPart(NamedTuple):
+    """Some batches of a row group: those of a phase out of so many."""
+
+    group: int
+    phase: int = 0
+    of: int = 1
 
 
 class ParquetFile(TableFile):
@@ -60,24 +70,28 @@ class ParquetFile(TableFile):
         return self._file.schema_arrow, metadata.num_rows
 
     def _pieces(
-        self, columns: list[str], start: int, part: int | None = None
+        self, columns: list[str], start: int, part: GroupPart | None = None
     ) -> Iterator[tuple[int, pa.RecordBatch]]:
-        """Some rows at a time, of all row groups or of one, with the place of the first."""
+        """Some rows at a time, of all row groups or of a part, with the place of the first."""
         ends = np.cumsum(self._sizes)
-        group = int(np.searchsorted(ends, start, side="right"))
-        row = int(ends[group - 1]) if group and part is None else 0
-        for piece in self._file.iter_batches(
-            batch_rows(len(columns)),
-            row_groups=list(range(group, len(ends))) if part is None else [part],
-            columns=columns,
-            use_threads=False,
-        ):
-            yield row, piece
+        group = int(np.searchsorted(ends, start, side="right")) if part is None else part.group
+        row = int(ends[group - 1]) if group else 0
+        groups, size = list(range(group, len(ends))), batch_rows(len(columns))
+        if part is not None:  # each of its phases has a batch
+            groups, size = [group], min(size, -(-self._sizes[group] // part.of))
+        found = self._file.iter_batches(size, row_groups=groups, columns=columns, use_threads=False)
+        for number, piece in enumerate(found):
+            if part is None or number % part.of == part.phase:
+                yield row, piece
             row += piece.num_rows
 
     def parts(self) -> list[Any]:
-        """The row groups."""
-        return list(range(len(self._sizes)))
+        """The row groups; where they are few, every so many batches of each are a part.
+
+        To read such a part its whole row group is decoded.
+        """
+        of = min(MOST_PHASES, -(-ENOUGH_PARTS // max(1, len(self._sizes))))
+        return [GroupPart(g, p, of) for g, n in enumerate(self._sizes) if n for p in range(of)]
 
     def head(self) -> pl.DataFrame:
         """The first rows."""
@@ -91,6 +105,8 @@ class ParquetFile(TableFile):
         whole = self.n_rows <= most
         most = most if whole else most // 2
         parts = self.parts()
+        parts = [part for part in parts if part is None or part.phase == 0]
+        parts = [part and part._replace(of=1) for part in parts]
         chosen = parts[:: max(1, len(parts) // N_SPANS)]
         every = 1 if len(chosen) > 1 else -(-self.n_rows // most)  # one group: spread over it
         kept = []
@@ -150,31 +166,24 @@ class ParquetFile(TableFile):
         """At least the rows from ``start`` on."""
         columns = list(dict.fromkeys([*numbers, *texts])) or self.names[:1]
         plain = numbers and all(_is_plain(self.schema.field(name).type) for name in numbers)
-        end = start
-        n_rows = self.n_rows if part is None else self._rows_of(part)
+        row, end = start if part is None else 0, 0
         try:
-            for row, piece in ahead(self._pieces(columns, start, part), AHEAD):
+            for first, piece in ahead(self._pieces(columns, start, part), AHEAD):
                 moment.pass_by()
-                end = row + piece.num_rows
+                row, end = first if part is None else row, first + piece.num_rows
                 X = self._matrix(piece.select(numbers)) if plain else None
                 frame = self._as_frame(piece.select(texts) if plain else piece)
-                yield Frame(frame, self._numbers(row, end, part), {}, end / n_rows, row, X)
+                lines = np.arange(first, end) + 1
+                yield Frame(frame, lines, {}, end / self.n_rows, row, X)
+                row += piece.num_rows
         except DAMAGE as error:
             raise FileError(
                 f"{self.path}, after row {end}: damaged ({error}); copy it anew"
             ) from None
-        if end < n_rows:
+        if part is None and row < self.n_rows:
             raise FileError(
-                f"{self.path}, after row {end}: damaged, rows are missing; copy it anew"
+                f"{self.path}, after row {row}: damaged, rows are missing; copy it anew"
             )
-
-    def _rows_of(self, part: int) -> int:
-        return self._sizes[part]
-
-    def _numbers(self, row: int, end: int, part: int | None) -> NDArray[np.int64]:
-        """What rows are called in messages: their number in the file, from 1."""
-        before = 0 if part is None else sum(self._sizes[:part])
-        return np.arange(row, end) + before + 1
 
     def _matrix(self, piece: pa.RecordBatch) -> NDArray[Any]:
         """Columns of plain numbers as rows, missing ones as NaN; quicker than by way of Polars."""
@@ -209,7 +218,9 @@ class ArrowFile(ParquetFile):
 
     def parts(self) -> list[Any]:
         """The record batches of a file; a stream can be read only in its order."""
-        return [i for i, n in enumerate(self._sizes) if n] if self._in_any_order else [None]
+        if not self._in_any_order:
+            return [None]
+        return [GroupPart(number) for number, n_rows in enumerate(self._sizes) if n_rows]
 
     def _reader(self, source: pa.NativeFile, columns: list[int] | None = None) -> Any:
         """The reader of a file, or of a stream."""
@@ -220,20 +231,26 @@ class ArrowFile(ParquetFile):
         return (ipc.open_file if is_file else ipc.open_stream)(source, options=options)
 
     def _record_batches(
-        self, source: pa.NativeFile, schema: pa.Schema, columns: list[int], part: int | None = None
+        self,
+        source: pa.NativeFile,
+        schema: pa.Schema,
+        columns: list[int],
+        part: GroupPart | None = None,
     ) -> Iterator[pa.RecordBatch]:
         """The batches, or one of them, of which only some columns are read."""
         reader = self._reader(source, sorted(columns) if len(schema) else None)
         if part is not None:
-            return iter([reader.get_batch(part)])
+            return iter([reader.get_batch(part.group)])
         if hasattr(reader, "get_batch"):
             return map(reader.get_batch, range(reader.num_record_batches))
         return iter(reader)
 
     def _pieces(
-        self, columns: list[str], start: int, part: int | None = None
+        self, columns: list[str], start: int, part: GroupPart | None = None
     ) -> Iterator[tuple[int, pa.RecordBatch]]:
         row, size = 0, batch_rows(len(columns))
+        if part is not None:
+            row = sum(self._sizes[: part.group])
         with pa.OSFile(self.path) as source:
             places = [self.schema.get_field_index(name) for name in columns]
             for whole in self._record_batches(source, self.schema, places, part):

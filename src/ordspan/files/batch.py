@@ -279,9 +279,9 @@ class BadRows:
             told = f"{min(1.0, ceil(share * 100) / 100):g}"
             allow = option(f"--allow-skipped {told}", f"allow_skipped={told}")
             raise FileError(
-                f"{self.count:,} of {total:,} rows ({share:.1%}) cannot be used, so nothing was "
-                f"written; the first: {self.examples[0]}. "
-                + either("Mend the rows", by("accept it with", allow), start="")
+                f"{self.count:,} of {total:,} rows ({share:.1%}) cannot be used; the first: "
+                f"{self.examples[0]}. "
+                + either("Fix the rows", by("accept it with", allow), start="")
             )
 
     def told(self) -> str:

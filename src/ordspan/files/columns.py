@@ -23,7 +23,7 @@ MOST_WORDS = 256
 ENOUGH_ROWS = 20
 """Fewer rows do not show that a column is an id."""
 ODD_SHARE = 0.1
-PARTLY = "not every file has it"
+PARTLY, AS_TOLD = "not every file has it", "as told"
 DATE = "date"
 DATES = [
     *("%Y-%m-%d", "%d.%m.%Y", "%d/%m/%Y", "%m/%d/%Y", "%Y/%m/%d", "%d %b %Y", "%d-%b-%Y"),

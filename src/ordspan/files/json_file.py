@@ -39,6 +39,7 @@ class JsonFile(TextFile):
     def __init__(self, path: str, encoding: str | None = None) -> None:
         self.encoding = encoding
         self._kinds: dict[str, str] = {}
+        self._searching = False
         super().__init__(path)
 
     def _open(self) -> list[str]:
@@ -67,6 +68,41 @@ class JsonFile(TextFile):
             rows = [_object(line)[0] for _, line in self._first_lines()]
             self._kinds = {name: _kind([row.get(name) for row in rows]) for name in self.names}
         return self._kinds
+
+    def sample(self, size: int) -> tuple[pl.DataFrame, bool]:
+        """Rows spread over the file; keys that the first lines do not have are found in them."""
+        self._searching = True
+        return super().sample(size)
+
+    def _good(self, found: list[Block]) -> pl.DataFrame:
+        if self._searching:
+            for block in found:
+                self._take_names(block)
+        return super()._good(found)
+
+    def _take_names(self, block: Block) -> None:
+        try:
+            keys = pl.read_ndjson(block.content, infer_schema_length=None).columns
+        except pl.exceptions.PolarsError:
+            rows = (_object(line)[0] for _, line in _filled_lines(block))
+            keys = list(dict.fromkeys(name for row in rows for name in row))
+        for name in keys:
+            if name not in self.names:
+                self.names.append(name)
+                self._kinds[name] = UNTYPED
+
+    def find(self, wanted: Sequence[str]) -> None:
+        """Look for keys that the first lines do not have in the rest of a file."""
+        missing = (
+            {name for name in wanted if name not in self.names} if self.path != STDIN else set()
+        )
+        for block in blocks(self.path, encoding=self.encoding) if missing else ():
+            for name in list(missing):
+                if json.dumps(name, ensure_ascii=False).encode() in block.content:
+                    self.names.append(name)
+                    missing.discard(name)
+            if not missing:
+                break
 
     def typed_numbers(self) -> list[str]:
         """Columns of numbers, true and false."""
@@ -114,6 +150,8 @@ def _object(line: bytes) -> tuple[dict[str, Any], str]:
         row = json.loads(line, object_pairs_hook=_first_of_each, parse_constant=str)
     except UnicodeDecodeError as error:
         return {}, f"byte {error.start + 1} is not UTF-8; {SAVE_AS_UTF8}"
+    except json.JSONDecodeError as error:
+        return {}, f"not JSON: {error.msg}, at column {error.colno}"
     except (ValueError, RecursionError) as error:
         return {}, f"not JSON: {error}"
     if HALF.search(line) and SURROGATE.search(json.dumps(row, ensure_ascii=False)):

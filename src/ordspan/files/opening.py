@@ -138,8 +138,8 @@ def format_of(path: str, options: FileOptions) -> str:
         if ending in endings:
             return name
     raise FileError(
-        f"{path}: the ending {ending!r} tells no format. Files ending with {', '.join(ENDINGS)} "
-        "can be read"
+        f"{path}: the ending {ending!r} does not tell the format. Files ending with "
+        f"{', '.join(ENDINGS)} can be read"
         + either(by("for another name give", option(f"--format {'|'.join(FORMATS)}", "format=")))
     )
 

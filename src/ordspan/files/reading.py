@@ -24,7 +24,7 @@ from ordspan.files.batch import (
     FileError,
     RowError,
 )
-from ordspan.files.columns import Choice, make_recipe
+from ordspan.files.columns import AS_TOLD, Choice, make_recipe
 from ordspan.files.dialect import as_numbers
 from ordspan.files.features import Recipe, Scale, unusable_rows
 from ordspan.files.grades import Grades, LabelColumns, classes_of, coded
@@ -85,7 +85,9 @@ def open_rows(
     reader = RowReader(
         files, options, found.recipe, columns, grades, bad, group, keep, first=look.reader
     )
-    reader.notes, reader.left_out = found.notes, found.left_out
+    told = [] if choice.features is None else [n for n in look.files[0].names if n not in taken]
+    told = [name for name in (*told, *choice.drop) if name not in found.recipe.columns]
+    reader.notes, reader.left_out = found.notes, found.left_out | dict.fromkeys(told, AS_TOLD)
     reader.signs = {file.path: file.dressed for file in look.files}
     if look.reader is None:
         reader.scale = found.scale
@@ -121,6 +123,7 @@ def order_in_files(reader: RowReader) -> str:
     names, decimal = [*recipe.numbers, *columns.names()], reader.options.decimal
     for file in look.files:
         file.settle(names, decimal, dict(recipe.dressed))
+        reader.signs[file.path] = file.dressed
     X = np.empty((0, 0))
     if recipe.numbers:
         X = np.column_stack([look.numbers(name).to_numpy() for name in recipe.numbers])
@@ -357,6 +360,7 @@ class RowReader:
             raise FileError(f"{reader.path}: svmlight rows are needed here")
         if self.recipe.n_sparse:
             return reader
+        reader.find([*self.recipe.numbers, *self._texts(reader)])
         check_columns(reader.path, reader.names, [*self.recipe.numbers, *self._texts(reader)])
         if reader.path in self.signs:
             reader.dressed = self.signs[reader.path]

@@ -70,7 +70,11 @@ class Stream:
     @property
     def notes(self) -> list[str]:
         """What a look at the files did that may not be expected, in words."""
-        return self._reader.notes
+        what = self._reader.sorted_by
+        told = (
+            f"the rows are sorted by {what}, and come in that order: shuffle them before learning"
+        )
+        return [*self._reader.notes, *([told] if what else [])]
 
 
 def stream(

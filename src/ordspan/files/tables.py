@@ -85,6 +85,9 @@ class TableFile:
         """
         raise NotImplementedError
 
+    def find(self, wanted: Sequence[str]) -> None:
+        """Look for columns that may show only later in the file; most formats have none."""
+
     def glimpse(self) -> pl.DataFrame:
         """The first rows, and perhaps some more, as they stand; they can be read again."""
         return self.head()

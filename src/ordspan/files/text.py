@@ -187,7 +187,7 @@ class Text:
                 raise FileError(f"{self.path}: this is {what}, not a text; name it accordingly")
         if not found and b"\0" in head[:SAMPLE_BYTES]:
             raise FileError(
-                f"{self.path}: there are zero bytes in it: it is no text, or UTF-16 without a "
+                f"{self.path}: it contains null bytes, so it is not a text, or UTF-16 without a "
                 "byte-order mark"
                 + either(SAVE_AS_UTF8, by("give", option("--encoding utf-16-le", UTF16)))
             )
