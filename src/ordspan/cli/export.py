@@ -26,11 +26,12 @@ def export(
 ) -> None:
     """Write a model as one ONNX graph of standard operators, for other runtimes.
 
-    Input: X, the raw features, one row an example. Outputs: rank (1 is the lowest), prediction
-    (the grade) and score. Names and order of the features, grades and thresholds are told in the
-    file's properties. Both types compute in float64, so the ranks are those of ordspan predict for
-    the same values, unless a score is within rounding of a threshold. NaN is not refused by the
-    graph. Hashed words and kernels cannot be exported.
+    Inputs: X, the raw numbers, one example per row, NaN where one is missing; and, if the model
+    has columns of words, words, as strings. Outputs: rank (1 is the lowest), prediction (the
+    grade) and score. Names and order of the columns, grades and thresholds are in the file's
+    metadata. Both types compute in float64, so the ranks are those of ordspan predict for the same
+    values, unless a score is within rounding of a threshold. Hashed words and kernels cannot be
+    exported.
     """
     with told_plainly(context):
         from ordspan.commands.export import export as run

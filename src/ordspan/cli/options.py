@@ -39,7 +39,7 @@ Files = Annotated[
 ]
 Label = Annotated[
     str | None,
-    typer.Option(help="Column of grades, or of ranges written 3-5, >=3, 3+, <=2, [3,5]."),
+    typer.Option(help="Column of grades, or of ranges such as 3-5, >=3, at least 3, [3,5]."),
 ]
 Lower = Annotated[
     str | None,

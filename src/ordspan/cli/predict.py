@@ -34,8 +34,8 @@ def predict(
     keep: Annotated[
         list[str] | None,
         typer.Option(
-            help="Columns to carry along, such as id; of svmlight rows label and qid. Those that "
-            "are no features of the model are carried as text from CSV and JSON lines."
+            help="Columns to carry along, such as id; of svmlight rows label and qid. Columns "
+            "that are not features of the model are copied as text from CSV and JSON lines."
         ),
     ] = None,
     where: Annotated[

@@ -1,4 +1,4 @@
-"""A model as an ONNX graph of standard operators: standardisation, score and thresholds in one."""
+"""A model as an ONNX graph of standard operators, from raw numbers and words to the grade."""
 
 from __future__ import annotations
 
