@@ -11,7 +11,7 @@ from tables import ask
 
 import ordspan
 from ordspan.checkpoint import sole_writer
-from ordspan.commands import train as training
+from ordspan.commands import train_run
 from ordspan.commands.train import TrainJob
 from ordspan.data import stream
 from ordspan.files import arrow_file
@@ -339,7 +339,7 @@ def test_sorted_parquet_of_few_row_groups_is_mixed(tmp_path, monkeypatch):
     test = written(frame[:3000], tmp_path / "test.csv")
     maes = []
     for order in (frame[3000:], frame[3000:].sort_values("grade")):
-        monkeypatch.setattr(training, "BUFFER_BYTES", 64 * 3000)
+        monkeypatch.setattr(train_run, "BUFFER_BYTES", 64 * 3000)
         monkeypatch.setattr(arrow_file, "batch_rows", lambda n_columns: 100)
         order.to_parquet(tmp_path / "a.parquet", row_group_size=3000)
         model, summary = trained(tmp_path / "a.parquet")

@@ -15,8 +15,9 @@ from tables import ask, read_rows
 
 from ordspan import OrdinalPA, OrdinalSVM, load
 from ordspan.commands import train as training
+from ordspan.commands import train_run
 from ordspan.files import look, tables, text
-from ordspan.tabular import as_batch
+from ordspan.tabular import as_batch, make_learner
 
 N = 6000
 
@@ -151,7 +152,7 @@ def small(monkeypatch):
     monkeypatch.setattr(look.look_at, "__defaults__", (40_000,))
     for module in (text, tables):
         monkeypatch.setattr(module, "PART_BYTES", 600)
-    monkeypatch.setattr(training, "BUFFER_BYTES", 500 * 112)  # bytes of a row
+    monkeypatch.setattr(train_run, "BUFFER_BYTES", 500 * 112)  # bytes of a row
 
 
 def test_a_sorted_file_larger_than_the_buffer_is_shuffled_by_parts(tmp_path, small):
@@ -164,7 +165,9 @@ def test_a_sorted_file_larger_than_the_buffer_is_shuffled_by_parts(tmp_path, sma
     mae, summary = held_out_mae(tmp_path, rest.sort("grade"), tmp_path / "test.csv", "b.csv")
     assert summary["shuffled"]
     assert mae <= 1.03 * mixed
-    rows = training.Run(training.TrainJob([str(tmp_path / "b.csv")], label="grade"), tmp_path / "x")
+    rows = train_run.Run(
+        training.TrainJob([str(tmp_path / "b.csv")], label="grade"), tmp_path / "x"
+    )
     assert rows.buffer == 500
     assert len(rows.reader.pieces) > 10
     learned = np.concatenate([batch.X for batch in rows.batches(0)])
@@ -322,7 +325,7 @@ def test_train_says_when_a_model_is_no_better_than_a_constant(tmp_path):
 def test_rows_held_out_are_not_learned_and_are_evaluated(tmp_path):
     frame = log(2000)
     model, summary = trained_on(tmp_path, frame, "--hold-out", "0.25", "--shuffle-buffer", "0")
-    held = training.drawn(np.arange(2000), 0, 0) < 0.25
+    held = train_run.drawn(np.arange(2000), 0, 0) < 0.25
     assert summary["rows"] == 2000 - held.sum()
     assert summary["held_out"]["rows"] == held.sum()
     assert load(model).training["held_out"] == summary["held_out"]
@@ -330,7 +333,7 @@ def test_rows_held_out_are_not_learned_and_are_evaluated(tmp_path):
     assert -load(model).score(kept) == pytest.approx(summary["held_out"]["mae"])
     base = load(model)
     fresh = load(model)
-    fresh.learner = training.make_learner(base.kind, base.parameters, base.recipe.n_features, 4)
+    fresh.learner = make_learner(base.kind, base.parameters, base.recipe.n_features, 4)
     fresh.partial_fit(rest)
     assert (fresh.learner.memory == base.learner.memory).all()
 

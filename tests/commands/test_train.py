@@ -22,7 +22,8 @@ from warm_trainer import run_job
 import ordspan
 from ordspan import OrdinalPA
 from ordspan.commands.stopping import Stop, Stopped, stoppable
-from ordspan.commands.train import Every, TrainJob, portions, train
+from ordspan.commands.train import Every, TrainJob, train
+from ordspan.commands.train_run import portions
 from ordspan.data import stream
 from ordspan.files import arrow_file, text
 from ordspan.files.batch import Batch, FileError

@@ -14,7 +14,7 @@ import ordspan.files.arrow_file
 import ordspan.files.csv_file
 import ordspan.files.json_file  # noqa: F401
 from ordspan.checkpoint import ENDING
-from ordspan.commands import train as commands_train
+from ordspan.commands import train_run
 from ordspan.commands.train import Every, TrainJob, train
 from ordspan.files import svmlight, tables
 from ordspan.files.features import Recipe, Scale, unusable_rows
@@ -45,6 +45,6 @@ def run_job(path, out, buffer):
     with pytest.MonkeyPatch.context() as patch:
         for module in (svmlight, tables):
             patch.setattr(module, "PART_BYTES", 8_000)
-        patch.setattr(commands_train, "BUFFER_BYTES", 64 * 700)
+        patch.setattr(train_run, "BUFFER_BYTES", 64 * 700)
         every = Every(rows=300, seconds=0)
         return train(job, out, every=every, resume=resume, overwrite=True)

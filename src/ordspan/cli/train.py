@@ -11,7 +11,7 @@ from ordspan.cli import options as o
 from ordspan.cli.app import app, progress_bar, told_plainly
 
 if TYPE_CHECKING:
-    from ordspan.commands.train import Report
+    from ordspan.commands.train_run import Report
 
 
 OF_MODEL = (

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ordspan.commands.models import ModelFile, read_model
-from ordspan.commands.train import Progress
+from ordspan.commands.train_run import Progress
 from ordspan.tabular import TabularModel
 
 DEFAULT_TOP = 20

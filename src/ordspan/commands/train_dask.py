@@ -18,18 +18,12 @@ from distributed.comm import get_address_host_port
 from ordspan.atomic import write_atomically
 from ordspan.checkpoint import sole_writer
 from ordspan.clock import Clock
+from ordspan.commands.model_path import check_model_path, nothing_to_resume, refuse_to_overwrite
 from ordspan.commands.outputs import room_told
 from ordspan.commands.stopping import Stop
 from ordspan.commands.tally import LabelCounts
-from ordspan.commands.train import (
-    Report,
-    Run,
-    TrainJob,
-    check_model_path,
-    ends_of,
-    nothing_to_resume,
-    refuse_to_overwrite,
-)
+from ordspan.commands.train_job import TrainJob
+from ordspan.commands.train_run import Report, Run, ends_of
 from ordspan.distributed.blocks import Blocks
 from ordspan.distributed.cluster import Cluster
 from ordspan.distributed.file_blocks import Spec, block_names, delayed_blocks, looked_at_by_workers

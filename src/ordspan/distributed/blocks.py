@@ -15,12 +15,7 @@ from numpy.typing import NDArray
 
 from ordspan.core.labels import distinct, shown
 from ordspan.distributed.cluster import Cluster
-from ordspan.distributed.file_blocks import (
-    Spec,
-    block_names,
-    delayed_blocks,
-    looked_at_by_workers,
-)
+from ordspan.distributed.file_blocks import Spec, block_names, delayed_blocks, looked_at_by_workers
 from ordspan.estimators.targets import Labels, ends, find_classes, read_labels, refuse_missing
 from ordspan.files.columns import AS_TOLD, PARTLY, Choice
 from ordspan.files.grades import LabelColumns

@@ -29,14 +29,7 @@ from ordspan.files.dialect import as_numbers
 from ordspan.files.features import Recipe, Scale, unusable_rows
 from ordspan.files.grades import Grades, LabelColumns, classes_of, coded
 from ordspan.files.look import Look, SparseLook, look_at, look_at_sparse
-from ordspan.files.opening import (
-    FileOptions,
-    check_columns,
-    expand,
-    is_sparse,
-    open_file,
-    sizes_of,
-)
+from ordspan.files.opening import FileOptions, check_columns, expand, is_sparse, open_file, sizes_of
 from ordspan.files.ordering import comes_sorted
 from ordspan.files.svmlight import index_base, survey
 from ordspan.files.tables import words_of

@@ -1,0 +1,93 @@
+"""Files for a model that is finished, and goes on learning."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from ordspan.commands.models import KnownGrades, options_for, read_table_model
+from ordspan.commands.train_job import TrainJob
+from ordspan.files.batch import GROUP, BadRows, FileError
+from ordspan.files.columns import AS_TOLD
+from ordspan.files.grades import LabelColumns
+from ordspan.files.opening import FileOptions, columns_told, expand, open_file
+from ordspan.files.reading import RowReader, check_index_base, label_columns, order_in_files
+from ordspan.tabular import ESTIMATORS, SVM, TabularModel
+from ordspan.wording import columns_option, option
+
+
+def model_to_go_on_from(path: str) -> TabularModel:
+    """The model in a file; one that is fitted at once is refused, because it would forget."""
+    model = read_table_model(path)
+    if model.kind == ESTIMATORS[SVM]:
+        raise FileError(
+            f"{path} holds an OrdinalSVM, which is fitted at once and cannot go on; train it anew "
+            "from all rows, or begin with the learner pa"
+        )
+    return model
+
+
+def reader_for(base: TabularModel, job: TrainJob) -> RowReader:
+    """Reads files as a finished model wants them; what it does not know is refused by name."""
+    files = expand(job.files)
+    options = options_for(base, files, job.options)
+    first = open_file(files[0], options)
+    told = label_columns(job.label, job.lower, job.upper)
+    columns = told if told.names() else base.columns
+    check_index_base(files, base.recipe, options)
+    _refuse_unknown(base, job, columns, files, options, first)
+    reader = RowReader(
+        files,
+        options,
+        base.recipe,
+        columns,
+        KnownGrades(base.classes_),
+        BadRows(job.on_bad_row),
+        GROUP if base.recipe.n_sparse else None,
+        first=first if job.is_pipe else None,
+        scale=base.scale,
+    )
+    reader.left_out = base.training["left_out"] | dict.fromkeys(job.drop, AS_TOLD)
+    if not job.is_pipe:
+        reader.sorted_by = order_in_files(reader)
+    return reader
+
+
+def _refuse_unknown(
+    base: TabularModel,
+    job: TrainJob,
+    columns: LabelColumns,
+    files: Sequence[str],
+    options: FileOptions,
+    first: Any,
+) -> None:
+    """Refuse columns that the model does not know, or cannot do without."""
+    if used := [name for name in job.drop if name in base.recipe.columns]:
+        raise ValueError(
+            f"column {used[0]!r} is a feature of {job.start}, so it cannot be left out; train a "
+            "new model"
+        )
+    if base.recipe.n_sparse or first.sparse:
+        return
+    if missing := [name for name in columns.names() if name not in first.names]:
+        raise FileError(
+            f"{files[0]}: no column {missing[0]!r}, the label of the model; "
+            f"{columns_told(first.names)}. Name the label with "
+            + option("--label COLUMN", "label=")
+        )
+    known = {*base.recipe.columns, *columns.names(), *base.columns.names(), *job.drop}
+    known |= base.training["left_out"].keys()
+    for path in files:
+        new = [name for name in open_names(path, options, first) if name not in known]
+        if new:
+            raise FileError(
+                f"{path}: {job.start} does not know the column{'s' if len(new) > 1 else ''} "
+                f"{', '.join(map(repr, new[:8]))}; leave it out with "
+                f"{columns_option('drop', *new)}, or train a new model"
+            )
+
+
+def open_names(path: str, options: FileOptions, first: Any) -> Sequence[str]:
+    """The columns of a file; one that is open already cannot be opened again if it is a pipe."""
+    names: Sequence[str] = (first if path == first.path else open_file(path, options)).names
+    return names

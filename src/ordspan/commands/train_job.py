@@ -1,0 +1,149 @@
+"""What to train, from which files."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from ordspan.files.batch import LABEL, SKIPPED_SHARE
+from ordspan.files.columns import Choice
+from ordspan.files.features import DEFAULT_HASH_BITS
+from ordspan.files.grades import LabelColumns
+from ordspan.files.opening import FileOptions, expand, is_sparse, sizes_of
+from ordspan.files.reading import label_columns
+from ordspan.files.text import STDIN
+from ordspan.tabular import PA, learner_parameters
+from ordspan.wording import option
+
+OF_MODEL = (
+    *("order", "features", "text", "hashed", "hash_bits", "standardise", "missing", "learner"),
+    "parameters",
+)
+"""Settings that a finished model decides, where training goes on from one."""
+
+
+@dataclass(frozen=True)
+class TrainJob:
+    """What to train, from which files: all that the resulting model depends on.
+
+    Parameters
+    ----------
+    files : sequence of str
+        Files and folders, or "-" for standard input.
+    label, lower, upper, features, drop, text, hashed, hash_bits, standardise, missing, on_bad_row :
+        As in `ordspan.data.stream`.
+    order : sequence, optional
+        All grades from lowest to highest.
+    options : FileOptions
+        How to open the files.
+    learner : {"pa", "kernel", "svm"}
+        Which estimator to train: `ordspan.OrdinalPA`, `ordspan.KernelOrdinalPA` with a budget of
+        500 support vectors, or `ordspan.OrdinalSVM`, which needs all rows in memory.
+    parameters : dict
+        Parameters of that estimator, such as ``{"C": 1.0}``.
+    passes : int
+        How often to walk over the files.
+    shuffle_buffer : int, optional
+        Read the parts of the files in random order and shuffle the rows in windows of this many; 0
+        keeps the order of the rows. Left out, they are shuffled if they come sorted.
+    seed : int
+        Seed of the shuffling, and of what is held out.
+    hold_out : float
+        Share of the rows that are not learned, but predicted at the end.
+    allow_skipped : float
+        Largest share of bad rows, where they are skipped, with which a model is written.
+    start : str, optional
+        A model file to go on from: its columns, grades, scaling, learner and parameters are taken.
+    """
+
+    files: Sequence[str]
+    label: str | None = None
+    lower: str | None = None
+    upper: str | None = None
+    order: Sequence[Any] | None = None
+    features: Sequence[str] | None = None
+    drop: Sequence[str] = ()
+    text: Sequence[str] = ()
+    hashed: Sequence[str] = ()
+    hash_bits: int = DEFAULT_HASH_BITS
+    standardise: bool = True
+    missing: str = "mean"
+    on_bad_row: str = "raise"
+    options: FileOptions = field(default_factory=FileOptions)
+    learner: str = PA
+    parameters: Mapping[str, Any] = field(default_factory=dict)
+    passes: int = 1
+    shuffle_buffer: int | None = None
+    seed: int = 0
+    hold_out: float = 0.0
+    allow_skipped: float = SKIPPED_SHARE
+    start: str | None = None
+
+    def __post_init__(self) -> None:
+        for name, least in (("passes", 1), ("shuffle_buffer", 0), ("seed", 0)):
+            value = getattr(self, name)
+            if value is not None and value < least:
+                raise ValueError(f"{name} must be at least {least}, got {value}")
+        for name, most in (("hold_out", 0.9), ("allow_skipped", 1.0)):
+            if not 0 <= getattr(self, name) <= most:
+                raise ValueError(f"{name} must be from 0 to {most}, got {getattr(self, name)}")
+        learner_parameters(self.learner, self.parameters)
+        if self.start is not None:
+            plain = TrainJob(self.files)
+            for name in OF_MODEL:
+                if (getattr(self, name) or None) != (getattr(plain, name) or None):  # [] is ()
+                    raise ValueError(
+                        f"{name} cannot be given with start, because the model decides it"
+                    )
+        if self.is_pipe:
+            if self.passes > 1:
+                raise ValueError("standard input can be read only once: passes must be 1")
+            if self.hold_out:
+                raise ValueError("standard input can be read only once: no rows can be held out")
+
+    @property
+    def is_pipe(self) -> bool:
+        """Whether the rows come from standard input."""
+        return STDIN in self.files
+
+    def told(self) -> dict[str, Any]:
+        """All settings as plain values, for the model file."""
+        told = asdict(self)
+        told["order"] = None if self.order is None else [plain_value(grade) for grade in self.order]
+        if self.start is None:
+            told["parameters"] = learner_parameters(self.learner, self.parameters)
+        return {k: list(v) if isinstance(v, tuple | list) else v for k, v in told.items()}
+
+    def choice(self) -> Choice:
+        """What is said of the columns to learn from."""
+        return Choice(
+            self.features,
+            self.drop,
+            self.text,
+            self.hashed,
+            self.hash_bits,
+            self.standardise,
+            self.missing,
+        )
+
+    def label_columns(self) -> LabelColumns:
+        """Where the labels stand."""
+        columns = label_columns(self.label, self.lower, self.upper)
+        files = expand(self.files)
+        sizes_of(files)  # a missing file is refused first
+        sparse = is_sparse(files[0], self.options)
+        if sparse and columns.names() not in ([], [LABEL]):
+            raise ValueError(
+                f"{self.files[0]}: svmlight rows have their grade at the beginning of each line; "
+                "name no column for it"
+            )
+        if not columns.names() and not sparse:
+            ends = option("--lower and --upper", "lower= and upper=")
+            raise ValueError(f"no label: give {option('--label COLUMN', 'label=')}, or {ends}")
+        return columns
+
+
+def plain_value(value: Any) -> Any:
+    """A number or word of NumPy as one of Python."""
+    return value.item() if hasattr(value, "item") else value

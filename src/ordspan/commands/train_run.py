@@ -1,0 +1,447 @@
+"""One training run: rows in, a model and its progress out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ordspan.checkpoint import ENDING, Checkpoint
+from ordspan.commands.going_on import model_to_go_on_from, reader_for
+from ordspan.commands.model_path import begin_anew, nothing_to_resume
+from ordspan.commands.outputs import room_told
+from ordspan.commands.tally import LabelCounts, Tally
+from ordspan.commands.train_job import TrainJob, plain_value
+from ordspan.core.losses import distance
+from ordspan.files.batch import BEGINNING, BadRows, Batch, Cursor, FileError
+from ordspan.files.features import Scale, Unseen, prepared, stacked
+from ordspan.files.opening import identity
+from ordspan.files.ordering import are_runs
+from ordspan.files.reading import open_rows
+from ordspan.files.text import STDIN
+from ordspan.learners import Learner
+from ordspan.learners.checks import RowError as LearnerRowError
+from ordspan.tabular import (
+    ESTIMATORS,
+    KERNEL,
+    SVM,
+    TabularModel,
+    learner_parameters,
+    make_learner,
+    scored,
+)
+from ordspan.wording import option
+
+ROWS_AT_ONCE = 1 << 13
+"""Scaled and learned together: many, because each portion costs some of Python's time, and few
+enough that a stop or a checkpoint does not wait for long."""
+BUFFER_BYTES = 1 << 26
+"""Rows that are shuffled together, where a shuffle is needed and its size is not told."""
+JUDGED_PORTION = 10_000
+FEW_ROWS = 50
+ENOUGH_PIECES = 8
+"""Pieces of a sorted file that a window has to hold for its rows to be mixed."""
+
+
+@dataclass
+class Progress:
+    """How far a run has come."""
+
+    cursor: Cursor = BEGINNING
+    rows: int = 0  # of this pass
+    loss: int = 0  # sum of distances of this pass, predicted before learning
+    mae: list[float] = field(default_factory=list)  # of every finished pass
+    learned: int = 0  # rows of all passes
+    good: int = 0  # rows of the first pass, held-out ones too
+    skipped: int = 0  # bad rows before the cursor
+    bad_rows: list[str] = field(default_factory=list)  # the first of them
+    labels: dict[str, list[int]] = field(default_factory=dict)  # counts of grades
+
+    def told(self) -> dict[str, Any]:
+        """As plain values."""
+        return asdict(self) | {"cursor": list(self.cursor)}
+
+    @classmethod
+    def of(cls, told: dict[str, Any]) -> Progress:
+        """What `told` told."""
+        return cls(**told | {"cursor": Cursor(*told["cursor"])})
+
+    @property
+    def running_mae(self) -> float:
+        """Mean distance of this pass so far."""
+        return self.loss / max(1, self.rows)
+
+
+Report = Callable[[int, float, float | None], None]
+"""Called with the rows learned, the MAE of this pass, and the share of the work, if known."""
+
+
+class Run:
+    """One training run: reader, learner and scale, and how far they have come."""
+
+    def __init__(
+        self,
+        job: TrainJob,
+        out: Path,
+        *,
+        dask: bool = False,
+        look: Any = None,
+        words: set[str] | None = None,
+    ) -> None:
+        self.job, self.out = job, out
+        self.base = None if job.start is None else model_to_go_on_from(job.start)
+        if self.base is None:
+            self.reader = open_rows(
+                job.files,
+                job.options,
+                job.label_columns(),
+                job.choice(),
+                order=job.order,
+                on_bad_row=job.on_bad_row,
+                look=look,
+                words=words,
+            )
+        else:
+            self.reader = reader_for(self.base, job)
+        reader = self.reader
+        assert reader.grades is not None
+        self.files, self.bad = reader.files, reader.bad
+        self.classes, self.scale = (
+            reader.grades.classes,
+            reader.scale or Scale(reader.recipe.n_scaled),
+        )
+        self.unseen, self.runs = Unseen(), Runs(self.classes.size)
+        self.progress, self.labels = Progress(), LabelCounts(self.classes.size)
+        self._choose_order(dask)
+        self.kind, self.parameters, self.learner = self._make_learner()
+        self.fitted: dict[str, float] = {}
+        self.training: dict[str, Any] = {}
+        if self.kind == ESTIMATORS[KERNEL]:
+            self.fitted["gamma_"] = float(self.parameters["gamma"])
+        identities = [identity(path) for path in self.files if path != STDIN]
+        identities += [identity(job.start)] if job.start is not None else []
+        self.checkpoint = Checkpoint(
+            out.with_name(out.name + ENDING), job.told() | {"dask": dask}, identities, begin_anew()
+        )
+        self.share: float | None = None
+
+    def _choose_order(self, dask: bool) -> None:
+        """Decide whether rows are shuffled: as told, or if they come sorted."""
+        job, reader = self.job, self.reader
+        self.buffer, self.notes = job.shuffle_buffer or 0, list(reader.notes)
+        what = reader.sorted_by
+        if what and job.shuffle_buffer == 0:
+            self.notes.append(f"the rows are sorted by {what}, and learned in that order, as told")
+        if what and job.shuffle_buffer is None:
+            self.buffer = BUFFER_BYTES // reader.recipe.row_bytes
+            where = ", within each file" if dask else ""
+            self.notes.append(
+                f"the rows are sorted by {what}: they are learned in random order{where}"
+            )
+        if self.buffer and not job.is_pipe and not dask:
+            reader.cut()
+
+    def _make_learner(self) -> tuple[str, dict[str, Any], Learner]:
+        """The estimator to be, its parameters, and its learner before it has learned anything."""
+        job, n_features = self.job, self.reader.recipe.n_features
+        if self.base is not None:
+            return self.base.kind, self.base.parameters, self.base.learner
+        parameters = learner_parameters(job.learner, job.parameters)
+        if job.learner == KERNEL and parameters["gamma"] in ("distance", "scale", "auto"):
+            parameters["gamma"] = self._gamma(parameters["gamma"], n_features)
+        parameters |= {"classes": self.classes, "random_state": job.seed}
+        if job.learner != SVM:
+            parameters |= {"max_iter": job.passes, "shuffle": self.buffer > 0}
+        kind = ESTIMATORS[job.learner]
+        return kind, parameters, make_learner(kind, parameters, n_features, self.classes.size)
+
+    def _gamma(self, rule: str, n_features: int) -> float:
+        """The kernel's constant by a rule, from the first rows; of a pipe as if standardised."""
+        from ordspan.estimators.kernel import KernelOrdinalPA
+
+        recipe = self.reader.recipe
+        # each column counts as one, however many places its words are hashed to
+        rows = np.zeros((1, recipe.n_sparse or len(recipe.columns) + len(recipe.gaps)))
+        if not self.job.is_pipe:
+            self._turn(0)
+            policy, self.reader.bad = self.reader.bad, BadRows("skip")
+            first = next(portions(self.reader.batches(), ROWS_AT_ONCE, whole=True), None)
+            self.reader.bad = policy
+            if first is not None:
+                parts = [prepared(self.reader.recipe, self.scale, batch) for batch in first]
+                rows = stacked(parts)
+        return KernelOrdinalPA(gamma=rule)._find_gamma(rows)
+
+    def _turn(self, walk: int) -> None:
+        """Put the parts of the files in the order of a pass."""
+        if self.buffer:
+            n_pieces = len(self.reader.pieces)
+            turn = np.random.default_rng([self.job.seed, walk, n_pieces]).permutation(n_pieces)
+            self.reader.turn = turn.tolist()
+
+    def batches(self, walk: int) -> Iterator[Batch]:
+        """The rows of a pass, from the cursor on."""
+        self._turn(walk)
+        return self.reader.batches(self.progress.cursor)
+
+    def model(self) -> TabularModel:
+        """The model as of now."""
+        reader, before = self.reader, {}
+        if self.base is not None:
+            before = {"rows": self.base.training["rows"], "from": self.job.start}
+        training = self.training | {
+            "settings": self.job.told(),
+            "rows": self.progress.learned + before.get("rows", 0),
+            "skipped": self.progress.skipped,
+            "mae": self.progress.mae,
+            "constant": self.constant(),
+            "left_out": reader.left_out,
+            "notes": self.notes,
+        }
+        if before:
+            training["from"] = before["from"]
+        return TabularModel(
+            self.learner,
+            self.classes,
+            self.parameters,
+            reader.recipe,
+            self.scale,
+            reader.columns,
+            reader.options,
+            training,
+            self.kind,
+            self.fitted,
+        )
+
+    def constant(self) -> dict[str, Any] | None:
+        """The grade that would have been best for every row, and its MAE."""
+        if not self.labels.rows:
+            return None
+        best = self.labels.best_mae()
+        assert best.rank is not None
+        return {"grade": plain_value(self.classes[best.rank - 1]), "mae": best.value}
+
+    def save_checkpoint(self) -> None:
+        """Write model and cursor, whole or not at all."""
+        self.progress.labels = self.labels.to_dict()
+        with room_told(str(self.checkpoint.path)):
+            self.checkpoint.write(self.model(), self.progress.told())
+
+    def resume(self) -> None:
+        """Go on from the checkpoint."""
+        if self.job.is_pipe:
+            raise ValueError(
+                "standard input cannot be positioned, so training cannot be resumed; the "
+                "checkpoint is a model file that can be used as it is"
+            )
+        found = self.checkpoint.read()
+        if found is None:
+            raise FileError(nothing_to_resume(self.out, self.checkpoint.path))
+        model, progress = found
+        self.learner, self.parameters = model.learner, model.parameters
+        if not self.reader.scale:
+            self.scale = model.scale
+        self.progress = Progress.of(progress)
+        self.labels = LabelCounts.from_dict(self.progress.labels)
+        self.bad.count = self.progress.skipped
+        self.bad.examples = list(self.progress.bad_rows)
+
+    def learn(self, batches: Sequence[Batch]) -> None:
+        """Learn some rows, and take note of how far that is."""
+        progress = self.progress
+        if progress.cursor.walk == 0:
+            progress.good += sum(map(len, batches))
+        kept = [batch.only(~self.is_held_out(batch)) for batch in batches]
+        kept = [batch for batch in kept if len(batch)]
+        if kept:
+            lower, upper = ends_of(kept)
+            n_rows = lower.size
+            order = None
+            if self.buffer:
+                seed = [self.job.seed, progress.cursor.walk, progress.rows]
+                order = np.random.default_rng(seed).permutation(n_rows)
+            rows = stacked([self.features(batch) for batch in kept])
+            try:
+                predicted = self.learner.learn_many(rows, lower, upper, order=order, predict=True)
+            except LearnerRowError as error:
+                raise FileError(f"in the rows from {batches[0].where(0)} on, {error}") from None
+            assert predicted is not None
+            progress.loss += int(distance(predicted, lower, upper).sum())
+            progress.rows += n_rows
+            progress.learned += n_rows
+            self.runs.add(lower, upper)
+            self.labels.add(lower, upper)
+        self.note_progress(batches[-1])
+
+    def features(self, batch: Batch) -> Any:
+        """The features of rows, as the learner wants them."""
+        on_the_way = self.reader.scale is None  # a pipe
+        return prepared(self.reader.recipe, self.scale, batch, learn=on_the_way, unseen=self.unseen)
+
+    def note_progress(self, last: Batch) -> None:
+        """Take note of how far the reading has come."""
+        progress = self.progress
+        progress.cursor, skipped = last.after()
+        if progress.cursor.walk == 0:  # later passes meet the same bad rows again
+            progress.skipped = skipped
+            progress.bad_rows = self.bad.examples[:skipped]
+        share = self.reader.share(last)
+        self.share = None if share is None else (progress.cursor.walk + share) / self.job.passes
+        if progress.cursor.walk == 0 and progress.good + progress.skipped >= JUDGED_PORTION:
+            self.check_skipped()
+
+    def check_skipped(self) -> None:
+        """Refuse to make a model of what is left where too many rows are bad."""
+        if self.progress.good:
+            self.bad.count = self.progress.skipped
+            self.bad.check(self.progress.good, self.job.allow_skipped)
+
+    def is_held_out(self, batch: Batch) -> NDArray[np.bool_]:
+        """Whether rows are held out, drawn by where they stand and the seed."""
+        if not self.job.hold_out:
+            return np.zeros(len(batch), dtype=bool)
+        piece = self.reader.turn[batch.cursor.piece]
+        return drawn(batch.rows, piece, self.job.seed) < self.job.hold_out
+
+    def end_pass(self) -> None:
+        """Close a pass over the files."""
+        progress = self.progress
+        progress.mae = [*progress.mae, progress.running_mae]
+        progress.rows = progress.loss = 0
+        if progress.cursor.walk == 0:
+            progress.skipped = self.bad.count
+            progress.bad_rows = list(self.bad.examples)
+        progress.cursor = Cursor(progress.cursor.walk + 1)
+
+    def held_out(self) -> dict[str, Any] | None:
+        """How well the model grades the rows that were held out."""
+        if not self.job.hold_out:
+            return None
+        self.reader.turn = range(len(self.reader.pieces))
+        policy, self.reader.bad = self.reader.bad, BadRows("skip")
+        batches = (batch.only(self.is_held_out(batch)) for batch in self.reader.batches())
+        tally = Tally(self.classes.size)
+        for answer in scored(self.model(), batches):
+            tally.add(answer)
+        self.reader.bad = policy
+        if not tally.rows:
+            raise FileError(
+                f"{self.files[0]}: holding out {self.job.hold_out:g} of the rows leaves none to "
+                "evaluate; hold out a larger share, or give more rows"
+            )
+        return {"rows": tally.rows} | tally.compared(self.classes.tolist())
+
+    def all_notes(self) -> list[str]:
+        """What a user may not expect."""
+        notes = [*self.notes, *self.unseen.told()]
+        if self.job.is_pipe and self.runs.are_long():
+            notes.append(
+                "the labels came in long runs of one grade: a model that learns row by row "
+                "forgets earlier grades; mix the rows, or give a file instead of a pipe"
+            )
+        n_rows = self.progress.learned / max(1, len(self.progress.mae))
+        if self.reader.sorted_by and 0 < self.buffer < n_rows:
+            at_once = len(self.reader.pieces) * self.buffer / n_rows
+            if at_once < ENOUGH_PIECES:
+                told = "shuffle the file first, or store it unpacked and in many pieces"
+                if self.job.shuffle_buffer:
+                    told = f"leave {option('--shuffle-buffer', 'shuffle_buffer')} out"
+                notes.append(
+                    f"the rows are sorted by {self.reader.sorted_by}, and windows of "
+                    f"{self.buffer:,} rows are too small to mix them; {told}"
+                )
+        return notes
+
+    def summary(self, learned: int, resumed: bool, seconds: float) -> dict[str, Any]:
+        """What was trained, in plain values."""
+        recipe = self.reader.recipe
+        return {
+            "model": str(self.out),
+            "estimator": self.kind,
+            "rows": self.progress.learned,
+            "passes": self.job.passes,
+            "features": recipe.n_features,
+            "words": list(recipe.texts),
+            "classes": self.classes.tolist(),
+            "thresholds": self.learner.thresholds.tolist(),
+            "updates": self.learner.n_updates,
+            "mae": self.progress.mae,
+            "constant": self.constant(),
+            "held_out": self.training.get("held_out"),
+            "fitted_mae": self.training.get("fitted_mae"),
+            "shuffled": self.buffer > 0,
+            "left_out": self.reader.left_out,
+            "notes": self.all_notes(),
+            "read": self.progress.good,
+            "skipped": self.progress.skipped,
+            "skipped_examples": self.bad.examples,
+            "resumed": resumed,
+            "seconds": round(seconds, 3),
+            "rows_per_second": round(learned / max(seconds, 1e-9)),
+        }
+
+
+class Runs:
+    """Counts how often a label is that of the row before it."""
+
+    def __init__(self, n_classes: int) -> None:
+        self._counts = np.zeros(n_classes, dtype=np.int64)
+        self._same = 0
+        self._last = 0
+
+    def add(self, lower: NDArray[np.int64], upper: NDArray[np.int64]) -> None:
+        """Take rows in, in their order."""
+        middle = (lower + upper) // 2
+        self._same += int((np.diff(middle, prepend=self._last) == 0).sum())
+        self._counts += np.bincount(middle - 1, minlength=self._counts.size)
+        self._last = int(middle[-1])
+
+    def are_long(self) -> bool:
+        """Whether neighbours are alike much more often than by chance."""
+        return int(self._counts.sum()) >= FEW_ROWS and are_runs(self._counts, self._same)
+
+
+def ends_of(batches: Sequence[Batch]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Lower and upper ranks of the labels of batches."""
+    lower = np.concatenate([b.lower for b in batches if b.lower is not None])
+    upper = np.concatenate([b.upper for b in batches if b.upper is not None])
+    return lower, upper
+
+
+def drawn(rows: NDArray[np.int64], piece: int, seed: int) -> NDArray[np.float64]:
+    """A number from 0 to 1 for every row, by its place alone (the mixing of splitmix64).
+
+    >>> bool(0.49 < drawn(np.arange(100_000), 0, 0).mean() < 0.51)
+    True
+    """
+    with np.errstate(over="ignore"):
+        start = np.uint64((seed + 1) * 0x9E3779B97F4A7C15 + piece * 0xD1B54A32D192ED03 & 2**64 - 1)
+        x = start + (rows.astype(np.uint64) + np.uint64(1)) * np.uint64(0x9E3779B97F4A7C15)
+        x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+        x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return (x ^ (x >> np.uint64(31))) / 2.0**64
+
+
+def portions(batches: Iterable[Batch], size: int, *, whole: bool) -> Iterator[list[Batch]]:
+    """Cut batches so that no portion has more than ``size`` rows.
+
+    ``whole`` fills each portion to exactly ``size`` rows, except the last.
+    """
+    waiting: list[Batch] = []
+    n_waiting = 0
+    for batch in batches:
+        begin, n_rows = 0, len(batch)
+        while begin < n_rows:
+            end = min(n_rows, begin + size - n_waiting)
+            waiting.append(batch.part(begin, end))
+            n_waiting += end - begin
+            begin = end
+            if not whole or n_waiting == size:
+                yield waiting
+                waiting, n_waiting = [], 0
+    if waiting:
+        yield waiting
