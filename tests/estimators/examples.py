@@ -19,6 +19,16 @@ ESTIMATORS = [
     KernelOrdinalPA(kernel="poly", coef0=1.0, budget=20, random_state=0),
     KernelOrdinalPA(budget=20, budget_strategy="simple", average=False, random_state=0),
 ]
+CHECKED = [
+    OrdinalPA(random_state=0),
+    OrdinalPA(solver="sca", balanced=False, random_state=0),
+    PRank(random_state=0),
+    MulticlassPerceptron(random_state=0),
+    MulticlassPA(random_state=0),
+    KernelOrdinalPA(random_state=0),
+    KernelOrdinalPA(budget=20, budget_strategy="simple", average=False, random_state=0),
+]
+"""One of each class, and of each option that takes another way through an estimator."""
 KINDS = [OrdinalPA, PRank, MulticlassPerceptron, MulticlassPA, KernelOrdinalPA]
 
 

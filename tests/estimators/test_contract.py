@@ -8,7 +8,7 @@ import pandas as pd
 import polars as pl
 import pytest
 import scipy.sparse as sp
-from examples import ESTIMATORS, KINDS, graded
+from examples import CHECKED, ESTIMATORS, KINDS, graded
 from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.pipeline import make_pipeline
@@ -41,7 +41,7 @@ def expected_failures(estimator):
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.SkipTestWarning")
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 @pytest.mark.filterwarnings("ignore:the model gives every row it was fitted to:UserWarning")
-@parametrize_with_checks([*ESTIMATORS, *SVMS], expected_failed_checks=expected_failures)
+@parametrize_with_checks([*CHECKED, *SVMS], expected_failed_checks=expected_failures)
 def test_scikit_learns_own_checks(estimator, check):
     check(estimator)
 
