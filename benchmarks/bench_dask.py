@@ -196,7 +196,7 @@ def timed(client: Client, n: int, repeats: int) -> tuple[float, tuple[float, flo
 def measure(n: int, repeats: int) -> Figures:
     test = make_rows(N_BLOCKS, max(200, n // 20))
     errors, ones, twos = {}, [], []
-    for _ in range(TURNS):
+    for _ in range(TURNS if repeats > 1 else 1):
         with cluster_of(1) as client:
             ones.append(timed(client, n, repeats))
         with cluster_of(2) as client:

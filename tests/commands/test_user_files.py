@@ -205,7 +205,7 @@ def test_decimal_signs_and_separators_can_be_told(tmp_path):
 REFUSED = {
     "UTF-32": (written(CLEAN).encode("utf-32"), "is in UTF-32"),
     "UTF-16 without a mark": (written(CLEAN).encode("utf-16-le"), "UTF-16 without a byte-order"),
-    "no text": (b"%PDF-1.7" + bytes(100), "there are zero bytes in it"),
+    "no text": (b"%PDF-1.7" + bytes(100), "it contains null bytes"),
     "a workbook named .csv": (b"PK\x03\x04" + bytes(100), "this is an Excel workbook (.xlsx)"),
     "Parquet named .csv": (b"PAR1" + bytes(100), "this is a Parquet file (.parquet)"),
     "thousands or decimals": (
