@@ -3,6 +3,8 @@
 import os
 import re
 import shlex
+import sys
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -10,6 +12,7 @@ import pandas as pd
 import pytest
 from tables import ask
 
+reproduce = sys.modules["ordspan.cli.reproduce"]  # the module, which its function hides
 ROOT = Path(__file__).parent.parent
 PAGES = ("README.md", "docs/streaming.md")
 INSTALLED = ("pip", "make")  # by whoever runs these tests
@@ -33,6 +36,12 @@ def reviews(n=400, seed=0):
     return pd.DataFrame({"id": ids, "size": X[:, 0], "age": X[:, 1], "town": town, "stars": stars})
 
 
+def few_runs(run_plan, plan, *more):
+    """Run a plan that is as asked for, only smaller."""
+    assert (plan["runs"], plan["trials"]) == (100, 7000)
+    run_plan(plan | {"runs": 2, "trials": 100}, *more)
+
+
 BLOCKS = [(page, i) for page in PAGES for i, block in enumerate(printed(page)) if block]
 
 
@@ -48,6 +57,8 @@ def test_commands_run_as_printed(tmp_path, monkeypatch, page, number):
     for seed, name in enumerate(["ratings", "held-out", "new", "october", "november"]):
         reviews(seed=seed).to_csv(f"{name}.csv", index=False)
     Path("DATA").symlink_to(os.environ.get("ORDSPAN_DATA", tmp_path))
+    # the whole way, but with few runs: a hundred of 7,000 trials take half a minute
+    monkeypatch.setattr(reproduce, "run_plan", partial(few_runs, reproduce.run_plan))
     for line in printed(page)[number]:
         program, *words = shlex.split(line, comments=True)
         assert program == "ordspan", line

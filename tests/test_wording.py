@@ -1,6 +1,7 @@
 """Messages propose what their reader has: options of this command, or arguments in Python."""
 
 import ast
+import pickle
 import re
 from pathlib import Path
 
@@ -9,7 +10,7 @@ import typer
 
 import ordspan
 from ordspan.cli import app
-from ordspan.wording import by, columns_option, either, in_a_shell, option
+from ordspan.wording import by, columns_option, either, in_a_shell, option, spoken_here
 
 SOURCE = Path(ordspan.__file__).parent
 OPTION = re.compile(r"(?<![\w-])--[a-z][a-z0-9-]+")
@@ -81,6 +82,14 @@ def test_every_option_that_messages_may_show_exists_in_some_command():
                     if isinstance(part, ast.Constant) and isinstance(part.value, str)
                 )
                 assert set(OPTION.findall(text)) <= known, (path, text)
+
+
+def test_a_function_speaks_on_a_worker_as_it_would_here():
+    assert spoken_here(option) is option
+    with in_a_shell(["--text"]):
+        sent = pickle.loads(pickle.dumps(spoken_here(option)))
+    assert sent("--text x", "text=['x']") == "--text x"
+    assert option("--text x", "text=['x']") == "text=['x']"
 
 
 def test_a_way_out_that_the_command_lacks_is_not_named():

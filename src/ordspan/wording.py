@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
 
 _options: Collection[str] | None = None  # of the command that runs; None in Python
 
@@ -23,6 +25,24 @@ def in_a_shell(options: Collection[str]) -> Iterator[None]:
         yield
     finally:
         _options = before
+
+
+@dataclass(frozen=True)
+class SpokenHere:
+    """A function that speaks on a worker as it would in this process."""
+
+    function: Callable[..., Any]
+    options: Collection[str]
+
+    def __call__(self, *arguments: Any) -> Any:
+        """Call the function."""
+        with in_a_shell(self.options):
+            return self.function(*arguments)
+
+
+def spoken_here(function: Callable[..., Any]) -> Callable[..., Any]:
+    """A function to be sent to workers, whose messages are for the user of this process."""
+    return function if _options is None else SpokenHere(function, _options)
 
 
 def option(shell: str, python: str) -> str:

@@ -11,6 +11,8 @@ from typing import Any
 from dask.delayed import Delayed, delayed
 from distributed import Client, KilledWorker, as_completed, wait
 
+from ordspan.wording import spoken_here
+
 FIRST_WORKER_SECONDS = 5.0
 """How long a cluster may take to show its first worker."""
 
@@ -117,7 +119,7 @@ class Cluster:
         if not blocks:
             return []
         keys = [f"{label}-block-{number}-{self.token}" for number in range(len(blocks))]
-        futures = self._tasks(function, blocks, keys)
+        futures = self._tasks(spoken_here(function), blocks, keys)
         if not self.persist:
             futures = self.client.compute(futures, retries=self.retries)
         called = {future.key: name for future, name in zip(futures, names, strict=False)}
