@@ -443,3 +443,13 @@ def test_files_with_a_grade_each_are_refused_on_dask(tmp_path):
     words = ["train", tmp_path, "--label", "grade", "--model", tmp_path / "m", "--dask", "local"]
     assert "the grades differ from file to file" in asked(*words, code=1)
     assert not (tmp_path / "m").exists()
+
+
+@pytest.mark.parametrize("words", [("false", "true"), ("False", "True"), ("no", "yes")])
+def test_grades_that_say_true_and_false_are_words(tmp_path, words):
+    grades = np.array(words)[(FRAME.grade > 2).astype(int)]
+    path = written(FRAME.assign(grade=grades), tmp_path / "a.csv")
+    assert "--order" in asked("train", path, "--label", "grade", "--model", tmp_path / "m", code=1)
+    model, summary = trained(path, "--order", ",".join(words))
+    assert summary["classes"] == list(words)
+    assert json.loads(asked("evaluate", path, "--model", model, "--json"))["mae"] < 0.2

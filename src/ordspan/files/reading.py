@@ -25,7 +25,7 @@ from ordspan.files.batch import (
     RowError,
 )
 from ordspan.files.columns import AS_TOLD, Choice, make_recipe
-from ordspan.files.dialect import as_numbers
+from ordspan.files.dialect import as_numbers, is_truth
 from ordspan.files.features import Recipe, Scale, unusable_rows
 from ordspan.files.grades import Grades, LabelColumns, classes_of, coded
 from ordspan.files.look import Look, SparseLook, look_at, look_at_sparse
@@ -143,8 +143,10 @@ def plain_labels(
     """Label columns in which numbers in other dress are written plainly; ranges stay."""
     for name in columns.names():
         if name in signs and table[name].dtype == pl.String:
-            values = as_numbers(table[name], signs[name])
-            plain = pl.select(pl.coalesce(values.cast(pl.String()), table[name])).to_series()
+            cells = table[name]
+            values = as_numbers(cells, signs[name]).cast(pl.String())
+            named = values.is_null() | is_truth(cells.str.strip_chars())  # true is a grade's name
+            plain = pl.select(pl.when(named).then(cells).otherwise(values)).to_series()
             table = table.with_columns(plain.alias(name))
     return table
 
