@@ -94,7 +94,7 @@ def test_a_function_speaks_on_a_worker_as_it_would_here():
 
 def test_a_way_out_that_the_command_lacks_is_not_named():
     message = "a fault" + either("mend it", by("leave it out with", columns_option("drop", "a b")))
-    assert message == "a fault"[:7] + "; mend it, or leave it out with drop=['a b']"
+    assert message == "a fault; mend it, or leave it out with drop=['a b']"
     with in_a_shell(["--text"]):
         assert option("--text x", "text=['x']") == "--text x"
         assert (

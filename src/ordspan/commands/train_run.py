@@ -190,20 +190,18 @@ class Run:
 
     def model(self) -> TabularModel:
         """The model as of now."""
-        reader, before = self.reader, {}
-        if self.base is not None:
-            before = {"rows": self.base.training["rows"], "from": self.job.start}
+        reader = self.reader
+        rows_before = 0 if self.base is None else self.base.training["rows"]
         training = self.training | {
             "settings": self.job.told(),
-            "rows": self.progress.learned + before.get("rows", 0),
+            "from": self.job.start,
+            "rows": self.progress.learned + rows_before,
             "skipped": self.progress.skipped,
             "mae": self.progress.mae,
             "constant": self.constant(),
             "left_out": reader.left_out,
             "notes": self.notes,
         }
-        if before:
-            training["from"] = before["from"]
         return TabularModel(
             self.learner,
             self.classes,
