@@ -16,10 +16,11 @@ if TYPE_CHECKING:
         OrdinalSVM,
         PRank,
     )
-    from ordspan.modelfile import load, save
+    from ordspan.modelfile import ModelFileError, load, save
 
 _HOMES = {
     "KernelOrdinalPA": "ordspan.estimators",
+    "ModelFileError": "ordspan.modelfile",
     "MulticlassPA": "ordspan.estimators",
     "MulticlassPerceptron": "ordspan.estimators",
     "OrdinalPA": "ordspan.estimators",
@@ -34,6 +35,7 @@ _ROOMS = ("bounds", "data", "learners", "metrics")
 
 __all__ = [
     "KernelOrdinalPA",
+    "ModelFileError",
     "MulticlassPA",
     "MulticlassPerceptron",
     "OrdinalPA",

@@ -8,18 +8,39 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from reprlib import repr as short
-from typing import Any
+from typing import Any, TypeVar
+
+import msgspec
 
 from ordspan.atomic import write_atomically
-from ordspan.files.batch import FileError
+from ordspan.files.batch import Count, FileError
 from ordspan.files.opening import Identity
-from ordspan.modelfile import ModelFileError, checked_header, from_bytes, to_bytes
+from ordspan.modelfile import ModelFileError, Note, checked_header, model_of, to_bytes
+
+P = TypeVar("P")
 
 ENDING = ".checkpoint"
 WORDS = ("another name", "another size", "another time of modification", "another content")
 """What differs between two identities of a file."""
 GROUPS = ("parameters", "options")
 """Settings that hold others, which are named instead of them."""
+
+
+class Rounds(msgspec.Struct):
+    """How far a training on Dask has come."""
+
+    seed: Count | None
+    rounds: list[tuple[Count, Count, Count, float]]
+
+
+def progress_in(note: Note, kind: type[P], name: str) -> P:
+    """How far a training had come that was written to a file."""
+    try:
+        return msgspec.convert(note.progress, kind)
+    except msgspec.ValidationError as error:
+        raise ModelFileError(
+            f"{name} does not say how far it has come ({error}); start anew"
+        ) from None
 
 
 class Checkpoint:
@@ -52,24 +73,27 @@ class Checkpoint:
                 f"checkpoint={os.fspath(path)!r}: there is no folder {str(self.path.parent)!r}"
             )
 
-    def write(self, model: Any, progress: dict[str, Any]) -> None:
+    def write(self, model: Any, progress: Any) -> None:
         """Keep a model as it is now, and how far it has come, whole or not at all."""
         if self.path is not None:
-            note = self._note | {"progress": progress}
+            note = self._note | {"progress": msgspec.to_builtins(progress)}
             write_atomically(self.path, to_bytes(model, checkpoint=note))
 
-    def read(self) -> tuple[Any, dict[str, Any]] | None:
+    def read(self, kind: type, progress: type[P]) -> tuple[Any, P] | None:
         """The model and the progress that were written last; None if there is no file."""
         if self.path is None or not self.path.exists():
             return None
         content = self.path.read_bytes()
         header = checked_header(content, str(self.path))
-        if "checkpoint" not in header:
+        note = header.checkpoint
+        if note is None:
             raise ModelFileError(f"{self.path} is a model file, but not a checkpoint")
-        then = header["checkpoint"]
-        self._refuse_other_settings(then["settings"], self._note["settings"])
-        self._refuse_other_files(then["files"], self._note["files"])
-        return from_bytes(content, str(self.path)), then["progress"]
+        self._refuse_other_settings(note.settings, self._note["settings"])
+        self._refuse_other_files(note.files, self._note["files"])
+        model = model_of(content, header, str(self.path))
+        if type(model) is not kind:
+            raise ModelFileError(f"{self.path} is a checkpoint of another training; {self.way_out}")
+        return model, progress_in(note, progress, str(self.path))
 
     def remove(self) -> None:
         """Nothing is left to go on with."""
@@ -79,7 +103,7 @@ class Checkpoint:
     def _refuse_other_settings(self, then: dict[str, Any], now: dict[str, Any]) -> None:
         for key in sorted(then.keys() | now.keys()):
             old, new = then.get(key), now.get(key)
-            if key in GROUPS and old and new:
+            if key in GROUPS and isinstance(old, dict) and isinstance(new, dict):
                 self._refuse_other_settings(old, new)
             elif old != new:
                 raise ValueError(
@@ -87,8 +111,8 @@ class Checkpoint:
                     f"now it is {short(new)}; {self.way_out}"
                 )
 
-    def _refuse_other_files(self, then: list[Any], now: list[Any]) -> None:
-        for old, new in zip(then, now, strict=False):
+    def _refuse_other_files(self, then: Sequence[Identity], now: list[Any]) -> None:
+        for old, new in zip(map(list, then), now, strict=False):
             if old != new:
                 what = next(w for w, a, b in zip(WORDS, old, new, strict=True) if a != b)
                 raise ValueError(

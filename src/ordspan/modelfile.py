@@ -10,27 +10,81 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+from collections.abc import Callable
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
+import msgspec
 import numpy as np
 from numpy.typing import NDArray
+from safetensors import SafetensorError
 from safetensors.numpy import load as load_tensors
 from safetensors.numpy import save as save_tensors
 
 from ordspan.atomic import write_atomically
+from ordspan.core.labels import check_classes
+from ordspan.files.batch import Count
 from ordspan.files.features import Recipe, Scale
 from ordspan.files.grades import LabelColumns
-from ordspan.files.opening import FileOptions
-from ordspan.tabular import TabularModel, make_learner
+from ordspan.files.opening import FileOptions, Identity
+from ordspan.learners import Learner
+from ordspan.tabular import TabularModel, Training, make_learner
 
 FORMAT_VERSION = 3
 DIGEST_SIZE = hashlib.sha256().digest_size
+MALFORMED = (ValueError, TypeError, LookupError, ArithmeticError, RecursionError)
+"""What Python raises over a header that makes no sense."""
+ROOM, ROOM_PER_BYTE = 1 << 24, 16
+"""Memory that the arrays of a header may take: so much, and so much for each byte of the file."""
+
+Scalar = bool | int | float | str
 
 
 class ModelFileError(ValueError):
     """A file that is not a whole, unchanged ordspan model."""
+
+
+class PlainArray(msgspec.Struct):
+    """An array or a NumPy scalar as JSON."""
+
+    dtype: Annotated[str, msgspec.Meta(pattern="^[<>|=]?[biufU][0-9]{1,9}$")]
+    values: Scalar | list[Scalar]
+
+
+class Note(msgspec.Struct):
+    """What a checkpoint says besides: what it was made with and from, and how far it has come."""
+
+    settings: dict[str, Any]
+    files: list[Identity]
+    progress: dict[str, Any]
+
+
+class Table(msgspec.Struct):
+    """What a model that was trained from files says besides."""
+
+    recipe: Recipe
+    labels: dict[str, str | None]
+    options: FileOptions
+    training: dict[str, Any]
+
+    def __post_init__(self) -> None:
+        msgspec.convert(self.training, Training)
+
+
+class Header(msgspec.Struct):
+    """The JSON text of a model file."""
+
+    format: int
+    estimator: str
+    parameters: dict[str, Any]
+    classes: PlainArray
+    n_features: Annotated[int, msgspec.Meta(ge=1)]
+    n_iter: Count
+    fitted: dict[str, float]
+    feature_names: list[str] | None = None
+    table: Table | None = None
+    checkpoint: Note | None = None
 
 
 def save(model: Any, path: str | os.PathLike[str]) -> None:
@@ -114,7 +168,7 @@ def _described_table(model: TabularModel) -> dict[str, Any]:
         "n_iter": model.parameters["max_iter"],
         "fitted": model.fitted,
         "table": {
-            "recipe": model.recipe.to_json(),
+            "recipe": asdict(model.recipe),
             "labels": model.columns._asdict(),
             "options": asdict(model.options),
             "training": model.training,
@@ -122,29 +176,42 @@ def _described_table(model: TabularModel) -> dict[str, Any]:
     }
 
 
-def _table_model(header: dict[str, Any], tensors: dict[str, NDArray[Any]]) -> TabularModel:
+def _table_model(
+    header: Header, table: Table, tensors: dict[str, NDArray[Any]], room: int
+) -> TabularModel:
     """The model of tables that a header and tensors describe."""
-    table = header["table"]
-    recipe = Recipe.from_json(table["recipe"])
-    scale = Scale(recipe.n_scaled)
-    scale.state[...] = tensors["scale"]
-    parameters = {k: _unplain(v) for k, v in header["parameters"].items()}
-    classes = _unplain(header["classes"])
-    kind = header["estimator"]
-    learner = make_learner(kind, parameters, recipe.n_features, classes.size)
-    learner.take_over(tensors["memory"])
+    parameters = {k: _unplain(v, room) for k, v in header.parameters.items()}
+    classes = check_classes(_array(header.classes, room))
+    if header.n_features != table.recipe.n_features:
+        raise ValueError(f"its columns do not make {header.n_features} features")
+    learner = _learner(
+        lambda *shape: make_learner(header.estimator, parameters, *shape),
+        *(header.n_features, classes.size, tensors["memory"]),
+    )
     return TabularModel(
         learner,
         classes,
         parameters,
-        recipe,
-        scale,
-        LabelColumns(**table["labels"]),
-        FileOptions(**table["options"]),
-        table["training"],
-        kind,
-        header["fitted"],
+        table.recipe,
+        Scale(table.recipe.n_scaled, tensors["scale"]),
+        LabelColumns(**table.labels),
+        table.options,
+        table.training,
+        header.estimator,
+        header.fitted,
     )
+
+
+def _learner(
+    make: Callable[[int, int], Learner], n_features: int, n_classes: int, memory: NDArray[Any]
+) -> Learner:
+    """A learner with a memory from a file, looked at before anything of its size is made."""
+    if fault := make(1, 2).fault_in(memory, n_features, n_classes):
+        raise ValueError(f"its state {fault}")
+    learner = make(n_features, n_classes)
+    # taken over whole: parameters may have been set anew since the model last learned
+    learner.take_over(memory)
+    return learner
 
 
 def _estimators() -> dict[str, Any]:
@@ -186,37 +253,53 @@ def described(model: Any) -> dict[str, Any]:
 
 def from_bytes(content: bytes, name: str) -> Any:
     """The model that a file holds."""
-    header = checked_header(content, name)
-    tensors = load_tensors(content)
-    if "table" in header:
-        return _table_model(header, tensors)
-    return _estimator(header, tensors["memory"], name)
+    return model_of(content, checked_header(content, name), name)
 
 
-def _estimator(header: dict[str, Any], memory: NDArray[Any], name: str) -> Any:
-    """The estimator that a header and a memory describe."""
-    known = _estimators()
-    if header["estimator"] not in known:
-        raise ModelFileError(f"{name} holds an unknown estimator {header['estimator']!r}")
-    parameters = {k: _unplain(v) for k, v in header["parameters"].items()}
-    model = known[header["estimator"]](**parameters)
-    classes = _unplain(header["classes"])
-    fitted = {name: header["fitted"][name] for name in model._fitted_numbers}
-    vars(model).update(fitted)  # a learner may need them
-    learner = model._make_learner(header["n_features"], classes.size)
-    # taken over whole: parameters may have been set anew since the model last learned
-    learner.take_over(memory)
-    return model.from_learner(
-        learner, classes, n_iter=header["n_iter"], feature_names=header["feature_names"]
+def model_of(content: bytes, header: Header, name: str) -> Any:
+    """The model that a file holds, if it is one that ordspan can have written."""
+    room = ROOM + ROOM_PER_BYTE * len(content)
+    try:
+        tensors = load_tensors(content)
+        if tensors.keys() != {"digest", "memory"} | ({"scale"} if header.table else set()):
+            raise ValueError(f"it holds {', '.join(tensors)}")
+        if header.table is None:
+            return _estimator(header, tensors["memory"], room)
+        return _table_model(header, header.table, tensors, room)
+    except (*MALFORMED, SafetensorError) as error:
+        raise _foreign(name, error) from None
+
+
+def _foreign(name: str, error: Exception) -> ModelFileError:
+    return ModelFileError(
+        f"{name} is not a model that ordspan has written ({error}); write it anew with "
+        "ordspan.save or ordspan train"
     )
 
 
-def checked_header(content: bytes, name: str) -> dict[str, Any]:
-    """The JSON text of a file of a known format whose digest agrees with every other byte."""
+def _estimator(header: Header, memory: NDArray[Any], room: int) -> Any:
+    """The estimator that a header and a memory describe."""
+    known = _estimators()
+    if header.estimator not in known:
+        raise ValueError(f"unknown estimator {header.estimator!r}")
+    parameters = {k: _unplain(v, room) for k, v in header.parameters.items()}
+    model = known[header.estimator](**parameters)
+    classes = check_classes(_array(header.classes, room))
+    names = header.feature_names
+    if names is not None and len(names) != header.n_features:
+        raise ValueError(f"{len(names)} names for {header.n_features} features")
+    fitted = {name: header.fitted[name] for name in model._fitted_numbers}
+    vars(model).update(fitted)  # a learner may need them
+    learner = _learner(model._make_learner, header.n_features, classes.size, memory)
+    return model.from_learner(learner, classes, n_iter=header.n_iter, feature_names=names)
+
+
+def checked_header(content: bytes, name: str) -> Header:
+    """The header of a file of a known format whose digest agrees with every other byte."""
     try:
         start = _digest_start(content)
         text = _raw_header(content)["__metadata__"]["ordspan"]
-    except (KeyError, TypeError, ValueError, IndexError, RecursionError):
+    except MALFORMED:
         raise ModelFileError(
             f"{name} is not an ordspan model file, or it is damaged or cut short; "
             "write it anew with ordspan.save or ordspan train"
@@ -225,15 +308,20 @@ def checked_header(content: bytes, name: str) -> dict[str, Any]:
     blank[start : start + DIGEST_SIZE] = bytes(DIGEST_SIZE)
     if content[start : start + DIGEST_SIZE] != hashlib.sha256(blank).digest():
         raise ModelFileError(f"{name} is damaged: its checksum does not agree with its content")
-    header: dict[str, Any] = json.loads(text)
-    if header["format"] > FORMAT_VERSION:
+    try:
+        told = json.loads(text)
+        version = msgspec.convert(told["format"], int)
+        header = msgspec.convert(told, Header) if version == FORMAT_VERSION else None
+    except MALFORMED as error:
+        raise _foreign(name, error) from None
+    if version > FORMAT_VERSION:
         raise ModelFileError(
-            f"{name} has model format {header['format']}, this ordspan reads up to "
+            f"{name} has model format {version}, this ordspan reads up to "
             f"{FORMAT_VERSION}; upgrade ordspan"
         )
-    if header["format"] < FORMAT_VERSION:
+    if header is None:
         raise ModelFileError(
-            f"{name} has model format {header['format']} of an earlier ordspan, this one reads "
+            f"{name} has model format {version} of an earlier ordspan, this one reads "
             f"{FORMAT_VERSION}; train the model anew, or go on with the ordspan that wrote it"
         )
     return header
@@ -264,7 +352,7 @@ def _plain(name: str, value: Any) -> Any:
         return [_plain(name, v) for v in value]
     if hasattr(value, "__array__"):
         array: NDArray[Any] = np.asarray(value)
-        if array.dtype.kind in "biufU":
+        if array.dtype.kind in "biufU" and array.ndim < 2:
             return {"dtype": array.dtype.str, "values": array.tolist()}
     if callable(value):
         raise TypeError(
@@ -276,8 +364,20 @@ def _plain(name: str, value: Any) -> Any:
     )
 
 
-def _unplain(value: Any) -> Any:
-    if isinstance(value, dict):
-        array = np.array(value["values"], dtype=value["dtype"])
-        return array if array.ndim else array[()]
-    return value
+def _unplain(value: Any, room: int) -> Any:
+    """A parameter as it was before `_plain`; an array takes no more than ``room`` bytes."""
+    if isinstance(value, list):
+        return [_unplain(v, room) for v in value]
+    if not isinstance(value, dict):
+        return value
+    return _array(msgspec.convert(value, PlainArray), room)
+
+
+def _array(told: PlainArray, room: int) -> Any:
+    """An array, or a NumPy scalar, of no more than ``room`` bytes."""
+    dtype = np.dtype(told.dtype)
+    size = dtype.itemsize * (len(told.values) if isinstance(told.values, list) else 1)
+    if size > room:
+        raise ValueError(f"an array of {size:,} bytes in so small a file")
+    array = np.array(told.values, dtype=dtype)
+    return array if array.ndim else array[()]

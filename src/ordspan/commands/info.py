@@ -8,8 +8,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ordspan.checkpoint import Rounds, progress_in
 from ordspan.commands.models import ModelFile, read_model
 from ordspan.commands.train_run import Progress
+from ordspan.modelfile import Header
 from ordspan.tabular import TabularModel
 
 DEFAULT_TOP = 20
@@ -40,24 +42,24 @@ def describe(path: str | Path, top: int = DEFAULT_TOP) -> dict[str, Any]:
         raise ValueError(f"top must be a whole number >= 0, got {top}")
     file = read_model(path)
     header = file.header
-    told = {
+    told: dict[str, Any] = {
         "model": file.path,
-        "kind": "checkpoint" if "checkpoint" in header else "model",
+        "kind": "model" if header.checkpoint is None else "checkpoint",
         "bytes": file.size,
-        "format": header["format"],
-        "estimator": header["estimator"],
+        "format": header.format,
+        "estimator": header.estimator,
         "parameters": parameters(header),
     }
-    told |= describe_estimator(file.estimator, header.get("fitted", {}))
+    told |= describe_estimator(file.estimator, header.fitted)
     told |= {"weights": largest_weights(file, top)}
-    return told | describe_table(file.model) | describe_checkpoint(header)
+    return told | describe_table(file.model) | describe_checkpoint(file)
 
 
-def parameters(header: dict[str, Any]) -> dict[str, Any]:
+def parameters(header: Header) -> dict[str, Any]:
     """The parameters of the estimator; the grades are told elsewhere."""
     return {
         name: value["values"] if isinstance(value, dict) else value
-        for name, value in header["parameters"].items()
+        for name, value in header.parameters.items()
         if name != "classes"
     }
 
@@ -132,19 +134,19 @@ def describe_table(model: Any) -> dict[str, Any]:
     return {"columns": columns, "training": model.training}
 
 
-def describe_checkpoint(header: dict[str, Any]) -> dict[str, Any]:
+def describe_checkpoint(file: ModelFile) -> dict[str, Any]:
     """How far the training had come."""
-    if "checkpoint" not in header:
+    note = file.header.checkpoint
+    if note is None:
         return {"checkpoint": None}
-    told = header["checkpoint"]["progress"]
-    if "rounds" in told:  # on Dask
-        return {"checkpoint": {"rounds": len(told["rounds"])}}
-    progress = Progress.of(told)
+    if not isinstance(file.model, TabularModel):  # on Dask
+        return {"checkpoint": {"rounds": len(progress_in(note, Rounds, file.path).rounds)}}
+    progress = progress_in(note, Progress, file.path)
     return {
         "checkpoint": {
             "rows": progress.learned,
             "pass": progress.cursor.walk + 1,
-            "passes": header["table"]["training"]["settings"]["passes"],
+            "passes": file.model.training["settings"]["passes"],
             "rows_of_pass": progress.rows,
             "mae_of_pass": progress.running_mae,
         }

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from ordspan.files.batch import FileError
 from ordspan.files.grades import Grades
 from ordspan.files.opening import FileOptions, format_of
-from ordspan.modelfile import checked_header, from_bytes
+from ordspan.modelfile import Header, checked_header, model_of
 from ordspan.tabular import TabularModel
 
 FOUND = (*",;\t|", "utf-8", "utf-16", "utf-16-le", "utf-16-be", "cp1252", "latin-1", None)
@@ -23,7 +23,7 @@ class ModelFile(NamedTuple):
 
     path: str
     model: Any  # a TabularModel, or an estimator that was saved from Python
-    header: dict[str, Any]
+    header: Header
     size: int  # bytes
 
     @property
@@ -47,7 +47,7 @@ def read_model(path: str | Path) -> ModelFile:
         raise FileError(f"{name}: no such model file; ordspan train writes one")
     content = Path(path).read_bytes()
     header = checked_header(content, name)
-    return ModelFile(name, from_bytes(content, name), header, len(content))
+    return ModelFile(name, model_of(content, header, name), header, len(content))
 
 
 def read_table_model(path: str | Path) -> TabularModel:

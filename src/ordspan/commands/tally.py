@@ -33,6 +33,8 @@ class LabelCounts:
     ----------
     n_classes : int
         Number of grades.
+    told : list of lists, optional
+        What `told` returned, to go on from.
 
     Examples
     --------
@@ -42,8 +44,13 @@ class LabelCounts:
     Constant(rank=3, value=0.5)
     """
 
-    def __init__(self, n_classes: int) -> None:
-        self.lower, self.upper, self.exact = np.zeros((3, n_classes), dtype=np.int64)
+    def __init__(self, n_classes: int, told: list[list[int]] | None = None) -> None:
+        counts = np.zeros((3, n_classes), dtype=np.int64)
+        if told is not None:
+            if [len(part) for part in told] != [n_classes] * 3:
+                raise ValueError(f"counts of labels that are not 3 of {n_classes} grades")
+            counts[:] = told
+        self.lower, self.upper, self.exact = counts
 
     @property
     def rows(self) -> int:
@@ -63,17 +70,9 @@ class LabelCounts:
         self.upper += other.upper
         self.exact += other.exact
 
-    def to_dict(self) -> dict[str, list[int]]:
+    def told(self) -> list[list[int]]:
         """The counts as plain values."""
-        return {name: counts.tolist() for name, counts in vars(self).items()}
-
-    @classmethod
-    def from_dict(cls, counts: dict[str, list[int]]) -> LabelCounts:
-        """The inverse of `to_dict`."""
-        labels = cls(len(counts["lower"]))
-        for name in vars(labels):
-            setattr(labels, name, np.array(counts[name], dtype=np.int64))
-        return labels
+        return [counts.tolist() for counts in vars(self).values()]
 
     def best_mae(self) -> Constant:
         """The grade with the smallest MAE; there must be at least one label."""

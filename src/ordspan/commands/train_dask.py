@@ -16,7 +16,7 @@ from distributed import Client, LocalCluster
 from distributed.comm import get_address_host_port
 
 from ordspan.atomic import write_atomically
-from ordspan.checkpoint import sole_writer
+from ordspan.checkpoint import Rounds, sole_writer
 from ordspan.clock import Clock
 from ordspan.commands.model_path import check_model_path, nothing_to_resume, refuse_to_overwrite
 from ordspan.commands.outputs import room_told
@@ -47,7 +47,7 @@ class Counted(NamedTuple):
     rows: int
     skipped: int
     examples: list[str]
-    labels: dict[str, list[int]]
+    labels: LabelCounts
 
 
 def count(path: str, spec: Spec) -> Counted:
@@ -55,7 +55,7 @@ def count(path: str, spec: Spec) -> Counted:
     reader, labels = spec.reader(path), LabelCounts(len(spec.classes))
     for batch in reader.batches():
         labels.add(*ends_of([batch]))
-    return Counted(labels.rows, reader.bad.count, reader.bad.examples, labels.to_dict())
+    return Counted(labels.rows, reader.bad.count, reader.bad.examples, labels)
 
 
 @contextmanager
@@ -141,7 +141,7 @@ def train_on_dask(
             run = prepared_run(cluster, job, path)
             if not resume:
                 run.checkpoint.remove()
-            elif run.checkpoint.read() is None:
+            elif run.checkpoint.read(OrdinalPA, Rounds) is None:
                 raise FileError(nothing_to_resume(path, run.checkpoint.path))
             _fit(cluster, run, report)
     return run.summary(run.progress.learned, resume, clock.seconds())
@@ -173,10 +173,10 @@ def _fit(cluster: Cluster, run: Run, report: Report | None) -> None:
     if rows == 0:
         raise FileError(f"{run.files[0]}: no usable row in any file; {skipped} skipped")
     run.bad.check(rows, job.allow_skipped)
-    refuse_separate_grades(run.files, [LabelCounts.from_dict(part.labels) for part in found])
+    refuse_separate_grades(run.files, [part.labels for part in found])
     run.progress.good = rows
     for part in found:
-        run.labels.merge(LabelCounts.from_dict(part.labels))
+        run.labels.merge(part.labels)
     blocks = Blocks(
         *delayed_blocks(cluster, run.files, spec, run.scale.state),
         names,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +17,7 @@ from ordspan.commands.outputs import room_told
 from ordspan.commands.tally import LabelCounts, Tally
 from ordspan.commands.train_job import TrainJob, plain_value
 from ordspan.core.losses import distance
-from ordspan.files.batch import BEGINNING, BadRows, Batch, Cursor, FileError
+from ordspan.files.batch import BEGINNING, BadRows, Batch, Count, Cursor, FileError
 from ordspan.files.features import Scale, Unseen, prepared, stacked
 from ordspan.files.opening import identity
 from ordspan.files.ordering import are_runs
@@ -25,6 +25,7 @@ from ordspan.files.reading import open_rows
 from ordspan.files.text import STDIN
 from ordspan.learners import Learner
 from ordspan.learners.checks import RowError as LearnerRowError
+from ordspan.modelfile import ModelFileError
 from ordspan.tabular import (
     ESTIMATORS,
     KERNEL,
@@ -52,23 +53,14 @@ class Progress:
     """How far a run has come."""
 
     cursor: Cursor = BEGINNING
-    rows: int = 0  # of this pass
-    loss: int = 0  # sum of distances of this pass, predicted before learning
+    rows: Count = 0  # of this pass
+    loss: Count = 0  # sum of distances of this pass, predicted before learning
     mae: list[float] = field(default_factory=list)  # of every finished pass
-    learned: int = 0  # rows of all passes
-    good: int = 0  # rows of the first pass, held-out ones too
-    skipped: int = 0  # bad rows before the cursor
+    learned: Count = 0  # rows of all passes
+    good: Count = 0  # rows of the first pass, held-out ones too
+    skipped: Count = 0  # bad rows before the cursor
     bad_rows: list[str] = field(default_factory=list)  # the first of them
-    labels: dict[str, list[int]] = field(default_factory=dict)  # counts of grades
-
-    def told(self) -> dict[str, Any]:
-        """As plain values."""
-        return asdict(self) | {"cursor": list(self.cursor)}
-
-    @classmethod
-    def of(cls, told: dict[str, Any]) -> Progress:
-        """What `told` told."""
-        return cls(**told | {"cursor": Cursor(*told["cursor"])})
+    labels: list[list[Count]] = field(default_factory=list)  # as `LabelCounts` tells them
 
     @property
     def running_mae(self) -> float:
@@ -225,9 +217,9 @@ class Run:
 
     def save_checkpoint(self) -> None:
         """Write model and cursor, whole or not at all."""
-        self.progress.labels = self.labels.to_dict()
+        self.progress.labels = self.labels.told()
         with room_told(str(self.checkpoint.path)):
-            self.checkpoint.write(self.model(), self.progress.told())
+            self.checkpoint.write(self.model(), self.progress)
 
     def resume(self) -> None:
         """Go on from the checkpoint."""
@@ -236,15 +228,19 @@ class Run:
                 "standard input cannot be positioned, so training cannot be resumed; the "
                 "checkpoint is a model file that can be used as it is"
             )
-        found = self.checkpoint.read()
+        found = self.checkpoint.read(TabularModel, Progress)
         if found is None:
             raise FileError(nothing_to_resume(self.out, self.checkpoint.path))
-        model, progress = found
+        model, self.progress = found
+        if (model.recipe, model.classes_.tolist()) != (self.reader.recipe, self.classes.tolist()):
+            raise ModelFileError(
+                f"{self.checkpoint.path} has other columns or grades than these files; "
+                + begin_anew()
+            )
+        self.labels = LabelCounts(self.classes.size, self.progress.labels)
         self.learner, self.parameters = model.learner, model.parameters
         if not self.reader.scale:
             self.scale = model.scale
-        self.progress = Progress.of(progress)
-        self.labels = LabelCounts.from_dict(self.progress.labels)
         self.bad.count = self.progress.skipped
         self.bad.examples = list(self.progress.bad_rows)
 

@@ -8,7 +8,8 @@ and a copy of it is all it takes to go back.
 i = 1..K-1, ``edges[0]`` is minus infinity and ``edges[K]`` plus infinity. Ranks are 1..K.
 """
 
-from math import exp, inf
+from collections.abc import Collection
+from math import exp, inf, log
 from typing import NamedTuple
 
 import numpy as np
@@ -31,6 +32,11 @@ TRIALS, UPDATES, LOG_SUM, LOG_COUNT, SCALE = range(N_COUNTERS)
 balancing gathers, and the exponential of their mean."""
 
 HEADER = BALANCED + 1 + N_COUNTERS
+MOST_TRIALS = 2.0**53
+"""Beyond, a counter would not notice one more."""
+TINY, MOST_LOG, CLOSE_LOG = 5e-324, 700.0, 1e-6
+"""Logarithms of squared norms lie between those of the smallest and the largest that are learned
+from; how far that of the scale may be from their mean, by rounding."""
 
 Floats = NDArray[np.float64]
 
@@ -52,13 +58,17 @@ def new_memory(
     rule: int, C: float, n_features: int, n_classes: int, average: bool, balanced: bool = False
 ) -> Floats:
     """The memory of a learner that has seen nothing."""
-    n_vectors = n_classes if has_vectors.py_func(rule) else 1
-    edges, weights = n_classes + 1, n_features * n_vectors
-    memory = np.zeros(HEADER + edges + weights + (edges + weights) * average)
+    memory = np.zeros(memory_size(rule, n_features, n_classes, average))
     memory[SETTINGS] = rule, C, n_classes, average, balanced
     memory[HEADER - N_COUNTERS + SCALE] = 1.0
     memory[HEADER], memory[HEADER + n_classes] = -inf, inf
     return memory
+
+
+def memory_size(rule: int, n_features: int, n_classes: int, average: bool) -> int:
+    """How many numbers a learner keeps."""
+    n_vectors = n_classes if has_vectors.py_func(rule) else 1
+    return HEADER + (n_classes + 1 + n_features * n_vectors) * (1 + average)
 
 
 @compiled(inline="always")
@@ -108,7 +118,50 @@ def model_of(memory: Floats) -> Model:
 
 def head_size(memory: Floats) -> int:
     """Size of a memory without weights, as a learner in dual form keeps it."""
-    return HEADER + (int(memory[N_CLASSES]) + 1) * (1 + int(memory[AVERAGING]))
+    return memory_size(0, 0, int(memory[N_CLASSES]), bool(memory[AVERAGING]))
+
+
+def fault_in(
+    memory: Floats, like: Floats, rules: Collection[int], n_features: int, n_classes: int
+) -> str | None:
+    """Why a memory cannot be that of a learner, or None.
+
+    Compiled code reads and writes where a memory says, so one from elsewhere has to be looked at
+    before it is used. ``like`` is the memory of any learner with the same settings, ``rules`` are
+    those that the learner can follow.
+
+    >>> memory = new_memory(HARD, 1.0, n_features=2, n_classes=3, average=False)
+    >>> fault_in(memory, memory, [HARD], n_features=5, n_classes=3)
+    'has 16 numbers, but 5 features and 3 classes need 19'
+    """
+    average = bool(like[AVERAGING])
+    size = memory_size(int(like[RULE]), n_features, n_classes, average)
+    if memory.shape != (size,):
+        return (
+            f"has {memory.size} numbers, but {n_features} features and {n_classes} classes need "
+            f"{size}"
+        )
+    if not (memory[SHAPE] == [n_classes, average, like[BALANCED]]).all():
+        return "disagrees with the parameters of the model"
+    if memory[RULE] not in rules:
+        return f"follows an unknown rule {memory[RULE]:g}"
+    if not 0.0 < memory[C] < inf:
+        return f"has C = {memory[C]:g}"
+    model = model_of(memory)
+    thresholds, counts = model.edges[1:-1], model.counters[[TRIALS, UPDATES, LOG_COUNT]]
+    if not (model.edges[0] == -inf and model.edges[-1] == inf):
+        return "lacks the sentinels of its thresholds"
+    if not np.isfinite(thresholds).all() or (thresholds[1:] < thresholds[:-1]).any():
+        return "has thresholds that are not finite or not sorted"
+    if not ((counts >= 0.0) & (counts <= MOST_TRIALS) & (counts == np.floor(counts))).all():
+        return "has counters that count nothing"
+    log_sum, log_count, scale = model.counters[[LOG_SUM, LOG_COUNT, SCALE]]
+    mean_log = log_sum / max(1.0, log_count)
+    if not (abs(mean_log) < MOST_LOG and abs(log(max(scale, TINY)) - mean_log) < CLOSE_LOG):
+        return "has a scale that is not the mean of what it was found from"
+    if not np.isfinite(memory[HEADER + n_classes + 1 :]).all():
+        return "has weights that are not finite"
+    return None
 
 
 def same_settings(memory: Floats, other: Floats, *, rule_too: bool = True) -> bool:

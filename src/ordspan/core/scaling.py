@@ -1,8 +1,10 @@
 """Compiled: running mean and spread of features, and rows scaled by them."""
 
 from math import sqrt
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ordspan.core.compiling import FAST, compiled
 
@@ -14,6 +16,21 @@ next rows are multiplied by."""
 EVERY_ROW, SELDOM = 1024, 64
 """The factor is made anew with each of the first rows, and with one row in so many after them: a
 root and a division for every value would take longer than to learn it."""
+
+
+def fault_in(state: NDArray[Any], n_features: int) -> str | None:
+    """Why an array from elsewhere cannot be the state of so many features, or None.
+
+    >>> fault_in(np.zeros((4, 2)), 3)
+    'has shape (4, 2)'
+    """
+    if state.shape != (N_PARTS, n_features):
+        return f"has shape {state.shape}"
+    if state.dtype != np.float64 or not state.dtype.isnative:
+        return f"is of {state.dtype.str}, not of this machine's float64"
+    if not np.isfinite(state).all() or (state[[COUNT, SPREAD, SCALE]] < 0.0).any():
+        return "has numbers that are not finite, or below 0"
+    return None
 
 
 @compiled(fastmath=FAST)

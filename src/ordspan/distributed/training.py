@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
 
-from ordspan.checkpoint import Checkpoint
+from ordspan.checkpoint import Checkpoint, Rounds
 from ordspan.core.losses import distance
 from ordspan.core.memory import updates_of
 from ordspan.distributed.blocks import Blocks, Columns, blocks_of
@@ -265,11 +265,11 @@ def _train(
     shuffle: bool,
     progress: Callable[[Progress], object] | None,
 ) -> None:
-    state: dict[str, Any] = {"seed": _seed(model) if shuffle else None, "rounds": []}
-    if (found := keeper.read()) is not None:
+    state = Rounds(_seed(model) if shuffle else None, [])
+    if (found := keeper.read(type(model), Rounds)) is not None:
         then, state = found
         model.learner_.restore(then.learner_.memory)
-    past = [Round(*done) for done in state["rounds"]]
+    past = [Round(*done) for done in state.rounds]
     if len(past) > rounds:
         raise ValueError(
             f"the checkpoint {keeper.path} has {len(past)} rounds already, more than "
@@ -278,9 +278,9 @@ def _train(
     model.n_iter_ = len(past)
     for number in range(len(past) + 1, rounds + 1):
         tell = None if progress is None else _teller(progress, number, rounds, len(blocks.rows))
-        parts = _one_round(cluster, model, blocks, number, state["seed"], tell)
+        parts = _one_round(cluster, model, blocks, number, state.seed, tell)
         past.append(_mix_into(model, parts, number, weights))
-        keeper.write(model, state | {"rounds": past})
+        keeper.write(model, Rounds(state.seed, [*past]))
     model.rounds_ = past
 
 

@@ -6,8 +6,9 @@ from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from math import ceil
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
+import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
@@ -34,6 +35,9 @@ EMPTY = (
 LABEL, GROUP = "label", "qid"
 """The columns of svmlight rows besides their features."""
 
+Count = Annotated[int, msgspec.Meta(ge=0, le=2**63 - 1)]
+"""A number that is kept in a file, and may be read from one that was tampered with."""
+
 Faults = dict[int, str]
 """What is wrong with the bad rows of a batch, by their place in it."""
 
@@ -52,9 +56,9 @@ class Cursor(NamedTuple):
     A piece is a file, or a part of one where the parts are read in random order.
     """
 
-    walk: int = 0
-    piece: int = 0
-    row: int = 0
+    walk: Count = 0
+    piece: Count = 0
+    row: Count = 0
 
 
 BEGINNING = Cursor()

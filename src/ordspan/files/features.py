@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, field
-from typing import TYPE_CHECKING, Any, Self
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -72,6 +72,11 @@ class Recipe:
             raise ValueError(f"hash_bits must be in 1..{MAX_HASH_BITS}, got {self.hash_bits}")
         if self.missing not in MISSING:
             raise ValueError(f"missing must be {' or '.join(MISSING)}, got {self.missing!r}")
+        named = [*self.columns, *self.gaps, *(name for name, _ in self.dressed)]
+        if len(set(self.columns)) < len(self.columns) or set(named) > set(self.columns):
+            raise ValueError("a recipe names each column once")
+        if self.n_sparse < 0 or (self.n_sparse and self.columns):
+            raise ValueError(f"{self.n_sparse} sparse features beside columns")
 
     @property
     def texts(self) -> tuple[str, ...]:
@@ -117,31 +122,22 @@ class Recipe:
         >>> Recipe(("age",), ("age",), (("job", ("", "cook")),)).feature_names()
         ['age', 'age is missing', 'job is missing', 'job = cook']
         """
-        if self.n_sparse:
-            return [f"feature {index + (not self.zero_based)}" for index in range(self.n_sparse)]
-        names = [*self.numbers, *(f"{name} is missing" for name in self.gaps)]
-        for name, words in self.words:
-            names += [f"{name} = {word}" if word else f"{name} is missing" for word in words]
-        hashed = ", ".join(self.hashed)
-        return names + [f"hash {i} of {hashed}" for i in range(self.n_features - len(names))]
+        plain = [] if self.n_sparse else self._plain_names()
+        return plain + [self.feature_name(j) for j in range(len(plain), self.n_features)]
 
     def feature_name(self, index: int) -> str:
         """What one feature is called."""
         if self.n_sparse:
             return f"feature {index + (not self.zero_based)}"
-        return self.feature_names()[index]
+        if index >= self.n_plain:
+            return f"hash {index - self.n_plain} of {', '.join(self.hashed)}"
+        return self._plain_names()[index]
 
-    def to_json(self) -> dict[str, Any]:
-        """As plain values."""
-        return asdict(self)
-
-    @classmethod
-    def from_json(cls, given: dict[str, Any]) -> Self:
-        """The recipe that `to_json` told."""
-        flat = {name: tuple(given[name]) for name in ("numbers", "gaps", "hashed")}
-        words = tuple((name, tuple(words)) for name, words in given["words"])
-        dressed = tuple((name, sign) for name, sign in given["dressed"])
-        return cls(**given | flat | {"words": words, "dressed": dressed})
+    def _plain_names(self) -> list[str]:
+        names = [*self.numbers, *(f"{name} is missing" for name in self.gaps)]
+        for name, words in self.words:
+            names += [f"{name} = {word}" if word else f"{name} is missing" for word in words]
+        return names
 
 
 class Scale:
@@ -153,8 +149,12 @@ class Scale:
     present, and not centred, because centring would fill their zeros.
     """
 
-    def __init__(self, n_features: int) -> None:
-        self.state = np.zeros((scaling.N_PARTS, n_features))
+    def __init__(self, n_features: int, state: NDArray[Any] | None = None) -> None:
+        if state is None:
+            state = np.zeros((scaling.N_PARTS, n_features))
+        elif fault := scaling.fault_in(state, n_features):
+            raise ValueError(f"the scale of {n_features} numbers {fault}")
+        self.state: NDArray[np.float64] = state
 
     def learn(self, matrix: Any) -> Any:
         """Take the rows in, one after the other, and scale each by what is known then.

@@ -11,10 +11,10 @@ from ordspan.core import memory as layout
 from ordspan.core.dual_walks import Rows, support_scores, walk_support
 from ordspan.core.kernels import Kernel, kernel_norm
 from ordspan.core.rows import BAD_WIDTH, MAX_SQ_NORM, row_fits
-from ordspan.core.vectors import COEF, CORRECTION, N_PARTS
+from ordspan.core.vectors import COEF, CORRECTION, INVERSE, N_PARTS, NORM
 from ordspan.learners import python_walks
 from ordspan.learners.base import NO_ORDER, WalkingLearner
-from ordspan.learners.checks import DEFAULT_C, Floats, RowError, check_rule
+from ordspan.learners.checks import DEFAULT_C, VARIANTS, Floats, RowError, check_rule
 from ordspan.learners.kernel_values import (
     DEFAULT_STRATEGY,
     KERNELS,
@@ -67,6 +67,7 @@ class KernelLearner(WalkingLearner):
     array([-0.5, -0. ])
     """
 
+    rules = VARIANTS.values()
     can_grow = False
     fixed = "average, kernel, gamma, degree and coef0"
 
@@ -115,6 +116,28 @@ class KernelLearner(WalkingLearner):
         n_known = N_PARTS * (rest.size // (N_PARTS + width))
         self._head = memory[:size].copy()
         self.support.fill(rest[:n_known].reshape(N_PARTS, -1), rest[n_known:].reshape(-1, width))
+
+    def _fault_in(self, memory: Floats, n_features: int, n_classes: int) -> str | None:
+        if memory.ndim != 1:
+            return f"has {memory.ndim} dimensions"
+        size = layout.memory_size(layout.HARD, 0, n_classes, bool(self._head[layout.AVERAGING]))
+        head, rest = memory[:size], memory[size:]
+        fault = layout.fault_in(head, self._head, self.rules, 0, n_classes)
+        if fault is not None:
+            return fault
+        width = 1 if self.kernel == PRECOMPUTED else n_features
+        n_support, left = divmod(rest.size, N_PARTS + width)
+        if left:
+            return f"has {rest.size} numbers for support vectors of {N_PARTS + width} each"
+        known, rows = rest[: N_PARTS * n_support].reshape(N_PARTS, -1), rest[N_PARTS * n_support :]
+        if not np.isfinite(rest).all() or (known[[NORM, INVERSE]] <= 0.0).any():
+            return "has support vectors that are not finite, or of no length"
+        if self.kernel == PRECOMPUTED:
+            numbers = np.unique(rows)
+            inside = (numbers >= 1.0) & (numbers <= n_features) & (numbers == np.floor(numbers))
+            if not inside.all() or numbers.size < n_support:
+                return f"has support vectors that are no {n_support} of {n_features} rows"
+        return None
 
     @property
     def model(self) -> layout.Model:

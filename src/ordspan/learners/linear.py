@@ -40,6 +40,8 @@ class LinearLearner(Learner):
     (array([-0.5]), array([0.5]))
     """
 
+    rules = range(memory.PRANK)
+
     def __init__(
         self,
         n_features: int,
@@ -82,6 +84,8 @@ class PRankLearner(Learner):
     >>> learner.weights, learner.thresholds
     (array([-2.]), array([1., 1.]))
     """
+
+    rules = (memory.PRANK,)
 
     def __init__(self, n_features: int, n_classes: int) -> None:
         super().__init__(n_features, n_classes, rule=memory.PRANK, C=1.0, average=False)

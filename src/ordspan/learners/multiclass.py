@@ -49,6 +49,8 @@ class PerceptronLearner(VectorLearner):
     array([-1.,  1.,  0.])
     """
 
+    rules = (memory.PERCEPTRON,)
+
     def __init__(self, n_features: int, n_classes: int) -> None:
         super().__init__(n_features, n_classes, rule=memory.PERCEPTRON, C=1.0, average=False)
 
@@ -87,6 +89,8 @@ class MulticlassPALearner(VectorLearner):
     >>> learner.weights.ravel().round(3)  # the class is now ahead of both others by 1
     array([-0.333,  0.667, -0.333])
     """
+
+    rules = range(memory.CLASSES_HARD, memory.CLASSES_SOFT + 1)
 
     def __init__(
         self, n_features: int, n_classes: int, variant: str = "PA-I", C: float = DEFAULT_C

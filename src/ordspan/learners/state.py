@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from copy import copy
 from typing import Any, Self
@@ -18,6 +18,7 @@ class State:
     """What an online ranker on ranks 1..K knows; the parameters are those of `Learner`."""
 
     walks: Walks  # compiled for the rule
+    rules: Collection[int]  # that it can follow
     can_grow = True  # whether features and ranks can be added
     fixed = "average and balanced"  # what cannot change while learning goes on
 
@@ -39,7 +40,8 @@ class State:
         self.n_features = n_features
         self.n_classes = n_classes
         n_weights = n_features if n_weights is None else n_weights
-        self.take_over(layout.new_memory(rule, C, n_weights, n_classes, average, balanced))
+        settings = (bool(average), bool(balanced))
+        self.take_over(layout.new_memory(rule, C, n_weights, n_classes, *settings))
 
     def take_over(self, memory: Floats) -> None:
         """Go on from a memory as it is, its rule included; it is not copied.
@@ -51,6 +53,36 @@ class State:
         """
         self.memory = memory
         self.walks = walks_for(self.model.rule)
+
+    def fault_in(self, memory: Any, n_features: int, n_classes: int) -> str | None:
+        """Why a learner with these settings, but another shape, cannot have a memory.
+
+        Parameters
+        ----------
+        memory : ndarray
+            A memory from elsewhere, of which nothing is known.
+        n_features, n_classes : int
+            The shape of the learner that is to take it over.
+
+        Returns
+        -------
+        str or None
+            The reason, after the words "its state"; None if it is one that can be learned.
+
+        Examples
+        --------
+        >>> from ordspan.learners import LinearLearner
+        >>> learner = LinearLearner(n_features=1, n_classes=2)
+        >>> learner.memory[0] = 99
+        >>> LinearLearner(n_features=1, n_classes=2).fault_in(learner.memory, 1, 2)
+        'follows an unknown rule 99'
+        """
+        if memory.dtype != np.float64 or not memory.dtype.isnative:
+            return f"is of {memory.dtype.str}, not of this machine's float64"
+        return self._fault_in(memory, n_features, n_classes)
+
+    def _fault_in(self, memory: Floats, n_features: int, n_classes: int) -> str | None:
+        return layout.fault_in(memory, self.memory, self.rules, n_features, n_classes)
 
     @property
     def model(self) -> layout.Model:
