@@ -9,6 +9,7 @@ if TYPE_CHECKING:
     from ordspan.core.labels import intervals
     from ordspan.data.coarsening import coarsen
     from ordspan.estimators import (
+        CalibratedOrdinal,
         KernelOrdinalPA,
         MulticlassPA,
         MulticlassPerceptron,
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from ordspan.modelfile import ModelFileError, load, save
 
 _HOMES = {
+    "CalibratedOrdinal": "ordspan.estimators",
     "KernelOrdinalPA": "ordspan.estimators",
     "ModelFileError": "ordspan.modelfile",
     "MulticlassPA": "ordspan.estimators",
@@ -34,6 +36,7 @@ _HOMES = {
 _ROOMS = ("bounds", "data", "learners", "metrics")
 
 __all__ = [
+    "CalibratedOrdinal",
     "KernelOrdinalPA",
     "ModelFileError",
     "MulticlassPA",

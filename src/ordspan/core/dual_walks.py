@@ -13,7 +13,7 @@ from ordspan.core.compiling import compiled, without_refcount
 from ordspan.core.exact import exact_step, limits
 from ordspan.core.kernels import kernel_norm, kernel_values, read_row
 from ordspan.core.memory import TRIALS, UPDATES, view
-from ordspan.core.ranking import rank_by_average, rank_near
+from ordspan.core.ranking import rank_score
 from ordspan.core.rbf import LANES
 from ordspan.core.rows import MAX_SQ_NORM, row_at
 from ordspan.core.vectors import COEF, CORRECTION, add_vector, weighted_sum
@@ -22,7 +22,8 @@ from ordspan.core.vectors import COEF, CORRECTION, add_vector, weighted_sum
 class Rows(NamedTuple):
     """Rows to learn: their values, the CSR arrays or None, and their labels.
 
-    The last three may be empty: unit weights, rows as they come, no predictions wanted.
+    The last four may be empty: unit weights, rows as they come, no predictions wanted, or not the
+    scores that rows were predicted by.
     """
 
     data: Any
@@ -33,6 +34,7 @@ class Rows(NamedTuple):
     sample_weight: Any
     order: Any
     predicted: Any
+    seen: Any
 
 
 @compiled(inline="always")
@@ -65,13 +67,12 @@ def support_step(model, vectors, dual, n_support, row, square, values, norm, C, 
 
 @compiled(inline="always")
 def rank_support(model, dual, n_support, values, guess):
-    """Rank of a row whose kernel values are known, by the average if there is one."""
-    edges, correction, trials = model.edges, model.edge_correction, model.counters[TRIALS]
+    """Rank and score of a row whose kernel values are known, by the average if there is one."""
+    trials = model.counters[TRIALS]
     score = weighted_sum(dual[COEF], values, n_support)
-    if correction.size == 0 or trials == 0.0:
-        return rank_near(edges, score, guess)
-    score -= weighted_sum(dual[CORRECTION], values, n_support) / trials
-    return rank_by_average(edges, correction, trials, score, guess)
+    if model.edge_correction.size > 0 and trials > 0.0:
+        score -= weighted_sum(dual[CORRECTION], values, n_support) / trials
+    return rank_score(model, score, guess), score
 
 
 @compiled
@@ -83,7 +84,7 @@ def walk_support(memory, vectors, dual, scratch, n_support, kernel, budget, rows
     """
     memory, scratch = without_refcount(memory), without_refcount(scratch)
     vectors, dual = without_refcount(vectors), without_refcount(dual)
-    data, columns, starts, lower, upper, sample_weight, order, predicted = rows
+    data, columns, starts, lower, upper, sample_weight, order, predicted, seen = rows
     data, columns = without_refcount(data), without_refcount(columns)
     model = view(memory)
     width, room = vectors.shape[1], dual.shape[1]
@@ -100,7 +101,10 @@ def walk_support(memory, vectors, dual, scratch, n_support, kernel, budget, rows
         norm = kernel_norm(kernel, square)
         kernel_values(kernel, vectors, n_support, row, values)
         if predicted.size > 0:
-            predicted[i] = rank_support(model, dual, n_support, values, lower[i])
+            rank, score = rank_support(model, dual, n_support, values, lower[i])
+            predicted[i] = rank
+            if seen.size > 0:
+                seen[i] = score
         after = support_step(
             model, vectors, dual, n_support, row, square, values, norm, C, lower[i], upper[i]
         )

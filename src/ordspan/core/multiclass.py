@@ -4,7 +4,7 @@ The highest score wins. On an interval the best class inside has to win, and onl
 outside are its rivals.
 """
 
-from math import inf
+from math import inf, nan
 
 import numpy as np
 
@@ -149,22 +149,25 @@ def step(model, C, scores, best, rival, sq_norm, lower, upper, pulls):
 
 @compiled(inline="always")
 def learn_row(model, scratch, C, values, columns, lower, upper, want_rank):
-    """One trial; returns the rank predicted before it, or BAD_ROW with nothing changed."""
+    """One trial; returns the rank predicted before it, or BAD_ROW with nothing changed.
+
+    There is no one score that it was predicted by: NaN stands in its place.
+    """
     n_classes = scratch.size // 2
     scores, pulls = scratch[:n_classes], scratch[n_classes:]
     best, rival, sq_norm = score_classes(model, scores, values, columns, lower, upper)
     if not sq_norm < MAX_SQ_NORM:
-        return BAD_ROW
+        return BAD_ROW, nan
     rank = best
     if rival > 0:
         ahead = scores[rival - 1] - scores[best - 1]
         rank = rival if ahead > 0.0 or (ahead == 0.0 and rival < best) else best
     if C <= 0.0:
-        return rank
+        return rank, nan
     if rival > 0:
         moved, finite = step(model, C, scores, best, rival, sq_norm, lower, upper, pulls)
         if not finite:
-            return BAD_ROW
+            return BAD_ROW, nan
         if moved:
             width = model.weights.size // n_classes
             for k in range(n_classes):
@@ -173,7 +176,7 @@ def learn_row(model, scratch, C, values, columns, lower, upper, want_rank):
                     add_scaled(vector, pulls[k], values, columns)
             model.counters[UPDATES] += 1.0
     model.counters[TRIALS] += 1.0
-    return rank
+    return rank, nan
 
 
 @compiled(inline="always")
@@ -181,4 +184,4 @@ def rank_of(model, values, columns):
     """Rank of one row, or BAD_ROW."""
     n_classes = model.edges.size - 1
     scratch = room_for(model)
-    return learn_row(model, scratch, 0.0, values, columns, 1, n_classes, True)
+    return learn_row(model, scratch, 0.0, values, columns, 1, n_classes, True)[0]

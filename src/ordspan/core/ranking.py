@@ -28,10 +28,18 @@ def rank_by_average(edges, correction, trials, score, guess):
 
 
 @compiled(inline="always")
-def rank_row(model, score, values, columns, guess):
-    """Rank of a row whose score by the last iterate is known, by the average if there is one."""
+def score_row(model, score, values, columns):
+    """Score that a row is predicted by, given that of the last iterate: the average's, if any."""
+    trials = model.counters[TRIALS]
+    if model.edge_correction.size == 0 or trials == 0.0:
+        return score
+    return score - dot(model.weight_correction, values, columns) / trials
+
+
+@compiled(inline="always")
+def rank_score(model, score, guess):
+    """Rank of the score that a row is predicted by."""
     edges, correction, trials = model.edges, model.edge_correction, model.counters[TRIALS]
     if correction.size == 0 or trials == 0.0:
         return rank_near(edges, score, guess)
-    score -= dot(model.weight_correction, values, columns) / trials
     return rank_by_average(edges, correction, trials, score, guess)

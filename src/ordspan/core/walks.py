@@ -13,7 +13,7 @@ from ordspan.core import baselines, exact, multiclass, sca
 from ordspan.core import memory as memory_of
 from ordspan.core.compiling import compiled, specialised, without_refcount
 from ordspan.core.memory import TRIALS, UPDATES, has_vectors, row_width, view
-from ordspan.core.ranking import rank_row
+from ordspan.core.ranking import rank_score, score_row
 from ordspan.core.rows import (
     BAD_LABEL,
     BAD_ROW,
@@ -39,27 +39,31 @@ room_for = no_room
 
 
 def learn_row(model, scratch, C, values, columns, lower, upper, want_rank):
-    """One trial; returns the rank predicted before it, or BAD_ROW with nothing changed.
+    """One trial; returns the rank predicted before it, or BAD_ROW with nothing changed, and the
+    score that it was predicted by.
 
-    If the rank is not wanted, it need not be right.
+    If the rank is not wanted, neither need be right.
     """
     score, sq_norm = score_and_norm(model.weights, values, columns)
     if not (sq_norm < MAX_SQ_NORM and abs(score) < inf):
-        return BAD_ROW
-    rank = rank_row(model, score, values, columns, lower) if want_rank else lower
+        return BAD_ROW, score
+    rank, seen = lower, score
+    if want_rank:
+        seen = score_row(model, score, values, columns)
+        rank = rank_score(model, seen, lower)
     if C <= 0.0:
-        return rank
+        return rank, seen
     age = model.counters[TRIALS] if model.edge_correction.size > 0 else 0.0
     pull, moved, finite = step(model, age, C, score, sq_norm, lower, upper)
     if not finite:
-        return BAD_ROW
+        return BAD_ROW, seen
     if pull != 0.0:
         add_scaled(model.weights, pull, values, columns)
         if age > 0.0:
             add_scaled(model.weight_correction, age * pull, values, columns)
     model.counters[TRIALS] += 1.0
     model.counters[UPDATES] += moved
-    return rank
+    return rank, seen
 
 
 @compiled(inline="always")
@@ -68,14 +72,14 @@ def rank_of(model, values, columns):
     score, sq_norm = score_and_norm(model.weights, values, columns)
     if not (sq_norm < MAX_SQ_NORM and abs(score) < inf):
         return BAD_ROW
-    return rank_row(model, score, values, columns, 1)
+    return rank_score(model, score_row(model, score, values, columns), 1)
 
 
-def walk(memory, data, columns, starts, lower, upper, sample_weight, order, predicted):
+def walk(memory, data, columns, starts, lower, upper, sample_weight, order, predicted, seen):
     """Learn rows one by one; returns the first row that was refused, or -1.
 
-    ``sample_weight``, ``order`` and ``predicted`` may be empty: unit weights, rows as they come,
-    no predictions wanted.
+    ``sample_weight``, ``order``, ``predicted`` and ``seen`` (the scores that rows were predicted
+    by) may be empty: unit weights, rows as they come, no predictions wanted, or no scores.
     """
     memory, data = without_refcount(memory), without_refcount(data)
     columns = without_refcount(columns)
@@ -87,11 +91,13 @@ def walk(memory, data, columns, starts, lower, upper, sample_weight, order, pred
         values, cols = row_at(data, columns, starts, width, i)
         if sample_weight.size > 0:
             C = model.C * sample_weight[i]
-        rank = learn_row(model, scratch, C, values, cols, lower[i], upper[i], want_rank)
+        rank, score = learn_row(model, scratch, C, values, cols, lower[i], upper[i], want_rank)
         if rank == BAD_ROW:
             return i
         if want_rank:
             predicted[i] = rank
+            if seen.size > 0:
+                seen[i] = score
     return -1
 
 
@@ -110,7 +116,7 @@ def learn_one(memory, values, columns, lower, upper):
     if not is_label(lower, upper, model.edges.size - 1):
         return BAD_LABEL
     low, high = np.int64(lower), np.int64(upper)
-    return learn_row(model, room_for(model), model.C, values, columns, low, high, True)
+    return learn_row(model, room_for(model), model.C, values, columns, low, high, True)[0]
 
 
 def predict_one(memory, values, columns):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import operator
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +15,16 @@ from ordspan.core.labels import shown
 from ordspan.estimators.base import BaseOrdinal, ThresholdModel, unchanged_on_error
 from ordspan.estimators.targets import Labels, find_classes, read_labels
 from ordspan.learners.checks import check_weights
+
+
+class Trials(NamedTuple):
+    """Rows that were learned: their scores and ranks before, and their labels and weights."""
+
+    scores: NDArray[np.float64]
+    predicted: NDArray[np.int64] | None
+    lower: NDArray[np.int64]
+    upper: NDArray[np.int64]
+    weight: NDArray[np.float64]
 
 
 class OrdinalEstimator(BaseOrdinal):
@@ -69,6 +79,13 @@ class OrdinalEstimator(BaseOrdinal):
         self
             The estimator itself; after an error it is as it was before the call.
         """
+        self._learn_once(X, y, classes, sample_weight)
+        return self
+
+    def _learn_once(
+        self, X: Any, y: Any, classes: Any, sample_weight: Any, *, scored: bool = False
+    ) -> Trials:
+        """`partial_fit`; returns what was learned, with predictions and scores if ``scored``."""
         with unchanged_on_error(self):
             first = not self.__sklearn_is_fitted__()
             X = self._checked(X, reset=first)
@@ -81,14 +98,15 @@ class OrdinalEstimator(BaseOrdinal):
             shape = X.shape[1], order.size
             learner = self._make_learner(*shape) if first else self.learner_
             examples = learner.examples(X, lower, upper, weight)
+            seen = np.empty(X.shape[0] if scored else 0)
             with learner.unchanged_on_error():
                 if not first and self._set_anew():
                     learner.go_on_by(self._make_learner(*shape))
-                learner.learn(examples, feature_names=self._names())
+                predicted = learner.learn(examples, feature_names=self._names(), seen=seen)
             if first:
                 self.from_learner(learner, order, n_iter=1)
             self._learned_with = self._parameters()
-            return self
+            return Trials(seen, predicted, *examples[1:])
 
     def _parameters(self) -> list[Any]:
         kind: Any = type(self)

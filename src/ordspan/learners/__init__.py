@@ -1,6 +1,7 @@
 """State that learns: plain arrays, ranks 1..K, no scikit-learn."""
 
 from ordspan.learners.base import Learner
+from ordspan.learners.calibration import Calibration
 from ordspan.learners.committee import AggregateLearner
 from ordspan.learners.kernel import KernelLearner
 from ordspan.learners.linear import LinearLearner, PRankLearner
@@ -8,6 +9,7 @@ from ordspan.learners.multiclass import MulticlassPALearner, PerceptronLearner
 
 __all__ = [
     "AggregateLearner",
+    "Calibration",
     "KernelLearner",
     "Learner",
     "LinearLearner",

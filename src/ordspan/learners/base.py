@@ -269,6 +269,7 @@ class Learner(State):
         order: NDArray[np.intp] | None = None,
         predict: bool = False,
         feature_names: Any = None,
+        seen: Floats = NO_WEIGHTS,
     ) -> Ranks | None:
         """Learn checked examples one after the other; a refused row ends it half-way.
 
@@ -280,6 +281,9 @@ class Learner(State):
             What `examples` returned.
         order, predict, feature_names :
             As in `learn_many`; the order is not checked.
+        seen : array of shape (n,), optional
+            Filled with the scores that the rows were predicted by, before they were learned; they
+            are predicted then.
 
         Returns
         -------
@@ -288,10 +292,12 @@ class Learner(State):
         """
         matrix, low, high, weight = examples
         turn = NO_ORDER if order is None else order
+        predict = predict or seen.size > 0
         predicted = np.empty(low.size, dtype=np.int64) if predict else NO_RANKS
         for block, block_order in blocks(matrix, turn):
             picked = turn[block.rows] if turn.size and not block_order.size else block.rows
             ranks = predicted[picked] if predict else NO_RANKS
+            shown = seen[picked] if seen.size else NO_WEIGHTS
             bad = self._walk(
                 block.data,
                 block.columns,
@@ -301,12 +307,15 @@ class Learner(State):
                 weight[picked] if weight.size else NO_WEIGHTS,
                 block_order,
                 ranks,
+                shown,
             )
             if bad >= 0:
                 rows = np.arange(low.size)[picked]
                 raise RowError(self._refusal(matrix, int(rows[bad]), feature_names))
             if predict:
                 predicted[picked] = ranks
+            if seen.size:
+                seen[picked] = shown
         return predicted if predict else None
 
     def _refusal(self, matrix: Any, row: int, feature_names: Any) -> str:
@@ -382,7 +391,8 @@ class WalkingLearner(Learner):
             columns, starts = np.asarray(columns, dtype=np.int64), np.array([0, values.size])
         low, high = np.array([int(lower)]), np.array([int(upper)])
         rank = np.empty(1, dtype=np.int64)
-        bad = self._walk(values, columns, starts, low, high, NO_WEIGHTS, NO_ORDER, rank)
+        state = (low, high, NO_WEIGHTS, NO_ORDER, rank, NO_WEIGHTS)
+        bad = self._walk(values, columns, starts, *state)
         return BAD_ROW if bad >= 0 else int(rank[0])
 
 

@@ -107,7 +107,7 @@ class AggregateLearner(WalkingLearner):
     def _walk(self, *rows: Any) -> int:
         done, n_rows, bad = 0, rows[3].size, -1
         while done < n_rows and bad < 0:
-            turn = (*rows, self._coins(self.n_trials), done)
+            turn = (*rows[:-1], self._coins(self.n_trials), done)
             done, bad = walk_members(self.memory, *turn)
         return bad
 

@@ -31,9 +31,10 @@ def walk(learner: KernelLearner, kernel: FunctionKernel, rows: Rows) -> int:
         learner.make_room()
         values = values_with_room(kernel, learner, row, i)
         if rows.predicted.size:
-            rows.predicted[i] = rank_support(
-                model, support.dual, support.size, values, rows.lower[i]
-            )
+            known = (support.dual, support.size, values)
+            rows.predicted[i], score = rank_support(model, *known, rows.lower[i])
+            if rows.seen.size:
+                rows.seen[i] = score
         if rows.sample_weight.size:
             C = model.C * rows.sample_weight[i]
         norm = kernel.norm(row, i)

@@ -1,0 +1,332 @@
+"""Compiled: probabilities of the ranks from the latent score alone.
+
+P(y <= k) = sigmoid(cuts[k] - slope * score), learned by the likelihood of the label's range. See
+the page on the mathematics.
+"""
+
+from math import exp, expm1, inf, log, log1p, sqrt
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ordspan.core.compiling import compiled
+from ordspan.core.memory import MOST_TRIALS, Floats
+
+N_HEAD = 8
+N_CLASSES, ROWS, WEIGHT, PENDING, SLOPE, SLOPE_GRADIENT, SLOPE_CURVATURE, CONTAIN = range(N_HEAD)
+"""Head of the state: number of ranks, rows counted and their weight, weight since the last step,
+slope, its gradient and its curvature, and whether a range must contain the whole label."""
+
+N_CUT_PARTS = 5  # arrays of K + 1 numbers, the ends unused: see `Parts`
+
+BLOCK = 32
+"""Rows between two steps of the slope and the cuts."""
+FORGETTING = 2.0
+"""Row t of a stream counts by about t to this power: early scores are those of a ranker that knew
+little."""
+RIDGE = 0.01
+"""Weight of a pull to 0, too weak to notice beside a few rows; it keeps the optimum finite."""
+CAUTION = 4.0
+"""Curvatures count as if so many rows more had been seen."""
+LONGEST = 2.0
+"""Longest move of a cut in one step, in log-odds."""
+GAP = 1e-3
+"""Smallest distance of neighbouring cuts, in log-odds: no rank has probability zero."""
+UNSEEN, MIDDLE = 8.0, 4.0
+"""Cuts start about MIDDLE / K apart, and stay UNSEEN / n apart for n rows: a rank that has not been
+seen in n rows may still be one in n."""
+NEW_BAND = 2.0
+"""Room, in log-odds, that the outermost rank keeps when one more is added beyond it."""
+MOST_STEPS, MOST_HALVINGS, CLOSE = 200, 40, 1e-9
+"""A fit in batch ends after so many steps, or when no cut moves by more than CLOSE."""
+MAX_SCORE = 1e100
+"""Scores beyond count as this one, whose square is still finite."""
+
+
+class Parts(NamedTuple):
+    """Views into the state, by name."""
+
+    head: Floats
+    cuts: Floats  # minus infinity, K - 1 sorted cuts, plus infinity
+    gradient: Floats
+    curvature: Floats
+    coupling: Floats  # of each cut with the next
+    border: Floats  # of each cut with the slope
+    coverage: Floats  # sorted
+    reach: Floats  # in log-odds, one for each coverage
+
+
+def new_state(n_classes: int, coverage: Floats, contain: bool) -> Floats:
+    """The state of a calibration that has seen nothing: every rank is as probable as another."""
+    state = np.zeros(N_HEAD + N_CUT_PARTS * (n_classes + 1) + 2 * coverage.size)
+    state[N_CLASSES], state[CONTAIN] = n_classes, contain
+    parts = view.py_func(state)
+    share = np.arange(n_classes + 1) / n_classes
+    with np.errstate(divide="ignore"):
+        parts.cuts[:] = np.log(share) - np.log1p(-share)
+    parts.coverage[:] = coverage
+    parts.reach[:] = np.log1p(coverage) - np.log1p(-coverage)  # right if probabilities are
+    return state
+
+
+def state_with_rank(state: Floats, rank: int) -> Floats:
+    """A copy with one rank more, number ``rank``; between two others its band is almost empty."""
+    old = view.py_func(state)
+    grown = new_state(old.cuts.size, old.coverage, bool(state[CONTAIN]))
+    new = view.py_func(grown)
+    new.head[ROWS:], new.reach[:] = old.head[ROWS:], old.reach
+    n_classes = old.cuts.size - 1
+    at = min(rank, n_classes)
+    source = max(at - 1, 1)
+    away = NEW_BAND * ((rank > n_classes) - (rank == 1))
+    for ours, theirs in zip(new[1:6], old[1:6], strict=True):
+        ours[:] = np.insert(theirs, at, 0.0)
+    new.cuts[at] = old.cuts[source] + away
+    new.coupling[at - 1] = 0.0
+    gap = smallest_gap.py_func(new.head[ROWS], n_classes + 1)
+    keep_apart.py_func(new.cuts, gap, np.empty(new.cuts.size))
+    return grown
+
+
+def fault_in(state: NDArray[Any], n_classes: int) -> str | None:
+    """Why an array from elsewhere cannot be the state of so many ranks, or None.
+
+    >>> fault_in(np.zeros(3), 2)
+    'is not one of 2 ranks'
+    """
+    n_levels, odd = divmod(state.size - N_HEAD - N_CUT_PARTS * (n_classes + 1), 2)
+    if state.ndim != 1 or n_levels < 1 or odd or state[N_CLASSES] != n_classes:
+        return f"is not one of {n_classes} ranks"
+    if state.dtype != np.float64 or not state.dtype.isnative:
+        return f"is of {state.dtype.str}, not of this machine's float64"
+    parts = view.py_func(state)
+    inner = np.concatenate([parts.head, parts.cuts[1:-1], *parts[2:7]])
+    if not np.isfinite(inner).all() or np.isnan(parts.reach).any():
+        return "has numbers that are not finite"
+    if parts.cuts[0] != -inf or parts.cuts[-1] != inf or (np.diff(parts.cuts) <= 0.0).any():
+        return "has cuts that are not sorted"
+    levels = np.concatenate([[0.0], parts.coverage, [1.0]])
+    if (np.diff(levels) <= 0.0).any() or (parts.reach < 0.0).any():
+        return "has coverages or reaches that cannot be"
+    tied = np.minimum(parts.curvature[:-1], parts.curvature[1:])
+    if (parts.coupling > 0.0).any() or (parts.coupling[:-1] < -tied).any():
+        return "has curvatures that cannot be"
+    counts = parts.head[[ROWS, WEIGHT, PENDING, SLOPE, SLOPE_CURVATURE, CONTAIN]]
+    if (counts < 0.0).any() or counts[0] > MOST_TRIALS or counts[-1] not in (0.0, 1.0):
+        return "has counts that cannot be"
+    return None
+
+
+@compiled(inline="always")
+def view(state):
+    """Views into a state, by name."""
+    size = np.int64(state[N_CLASSES]) + 1
+    at = N_HEAD + N_CUT_PARTS * size
+    n_levels = (state.size - at) // 2
+    cut_parts = state[N_HEAD:at].reshape(N_CUT_PARTS, size)
+    return Parts(
+        state[:N_HEAD],
+        cut_parts[0],
+        cut_parts[1],
+        cut_parts[2],
+        cut_parts[3],
+        cut_parts[4],
+        state[at : at + n_levels],
+        state[at + n_levels :],
+    )
+
+
+@compiled
+def bounded(score):
+    """A score whose square is finite."""
+    return max(-MAX_SCORE, min(MAX_SCORE, score))
+
+
+@compiled
+def sigmoid(x):
+    """1 / (1 + exp(-x)) without overflow."""
+    if x >= 0.0:
+        return 1.0 / (1.0 + exp(-x))
+    tail = exp(x)
+    return tail / (1.0 + tail)
+
+
+@compiled
+def log_sigmoid(x):
+    """Logarithm of `sigmoid`."""
+    return -log1p(exp(-x)) if x >= 0.0 else x - log1p(exp(x))
+
+
+@compiled
+def log_probability(high, low):
+    """Logarithm of sigmoid(high) - sigmoid(low), exact however close or far away the two are."""
+    return log_sigmoid(high) + log_sigmoid(-low) + log(-expm1(low - high))
+
+
+@compiled
+def take_in(parts, score, lower, upper, weight):
+    """Add gradient and curvature of the log-likelihood of one label; open ends add nothing.
+
+    The curvature between the ends of a range that are not neighbours is replaced by a bound on
+    the diagonal, so that the matrix stays tridiagonal with a border.
+    """
+    head = parts.head
+    score = bounded(score)
+    shift = head[SLOPE] * score
+    high, low = parts.cuts[upper] - shift, parts.cuts[lower - 1] - shift
+    over, under = sigmoid(-high), sigmoid(low)
+    crowding = exp(low - high) / -expm1(low - high)
+    high_pull, low_pull = over + crowding, under + crowding
+    parts.gradient[upper] += weight * high_pull
+    parts.gradient[lower - 1] -= weight * low_pull
+    head[SLOPE_GRADIENT] -= weight * score * (over - under)
+    high_bend, low_bend = weight * over * (1.0 - over), weight * under * (1.0 - under)
+    tie = weight * crowding * (1.0 + crowding)
+    if upper == lower:
+        parts.coupling[lower - 1] -= tie
+    else:
+        tie *= 2.0
+    parts.curvature[upper] += high_bend + tie
+    parts.curvature[lower - 1] += low_bend + tie
+    parts.border[upper] -= score * high_bend
+    parts.border[lower - 1] -= score * low_bend
+    head[SLOPE_CURVATURE] += score * score * (high_bend + low_bend)
+
+
+@compiled
+def step(parts, rows, share):
+    """One damped Newton step of the cuts and the slope; returns the longest move of a cut.
+
+    ``rows`` is how many rows the curvature is made of, ``share`` the part of them that the gradient
+    is made of.
+    """
+    head, cuts, n_cuts = parts.head, parts.cuts, parts.cuts.size - 2
+    damping = 1.0 + CAUTION / max(rows, 1.0)
+    diagonal, plain, bordered = np.empty((3, n_cuts + 2))
+    for i in range(1, n_cuts + 1):  # Gaussian elimination down, with two right-hand sides
+        diagonal[i] = parts.curvature[i] * damping + RIDGE
+        plain[i] = parts.gradient[i] - share * RIDGE * cuts[i]
+        bordered[i] = parts.border[i]
+        if i > 1:
+            ratio = parts.coupling[i - 1] / diagonal[i - 1]
+            diagonal[i] -= ratio * parts.coupling[i - 1]
+            plain[i] -= ratio * plain[i - 1]
+            bordered[i] -= ratio * bordered[i - 1]
+    for i in range(n_cuts, 0, -1):  # and up
+        if i < n_cuts:
+            plain[i] -= parts.coupling[i] * plain[i + 1]
+            bordered[i] -= parts.coupling[i] * bordered[i + 1]
+        plain[i] /= diagonal[i]
+        bordered[i] /= diagonal[i]
+    scale = sqrt(head[SLOPE_CURVATURE] / max(rows, 1.0))
+    steeper = 0.0
+    if scale > 0.0:
+        stiffness = head[SLOPE_CURVATURE] * (damping + RIDGE / max(rows, 1.0))
+        force = head[SLOPE_GRADIENT] - share * RIDGE * scale * scale * head[SLOPE]
+        for i in range(1, n_cuts + 1):
+            stiffness -= parts.border[i] * bordered[i]
+            force -= parts.border[i] * plain[i]
+        if stiffness > 0.0:
+            steeper = max(-0.9 * head[SLOPE], min(LONGEST / scale, force / stiffness))
+    longest = abs(steeper) * scale
+    for i in range(1, n_cuts + 1):
+        move = max(-LONGEST, min(LONGEST, plain[i] - steeper * bordered[i]))
+        longest = max(longest, abs(move))
+        cuts[i] += move
+    head[SLOPE] += steeper
+    keep_apart(cuts, smallest_gap(rows, n_cuts + 1), plain)
+    return longest
+
+
+@compiled
+def smallest_gap(rows, n_classes):
+    """Smallest distance of neighbouring cuts after so many rows."""
+    return max(GAP, min(UNSEEN / max(rows, 1.0), MIDDLE / n_classes))
+
+
+@compiled
+def keep_apart(cuts, gap, scratch):
+    """The nearest cuts that are at least a gap apart: isotonic regression by pooling neighbours."""
+    n_cuts, n_pools = cuts.size - 2, 0
+    sizes = np.empty(n_cuts)
+    for i in range(1, n_cuts + 1):
+        mean, size = cuts[i] - gap * i, 1.0
+        while n_pools > 0 and scratch[n_pools - 1] > mean:
+            n_pools -= 1
+            mean = (mean * size + scratch[n_pools] * sizes[n_pools]) / (size + sizes[n_pools])
+            size += sizes[n_pools]
+        scratch[n_pools], sizes[n_pools] = mean, size
+        n_pools += 1
+    i = 1
+    for pool in range(n_pools):
+        for _ in range(int(sizes[pool])):
+            cuts[i] = scratch[pool] + gap * i
+            i += 1
+
+
+@compiled
+def forget(parts, kept):
+    """Keep a part of the curvature, and nothing of the gradient, which a step has used up."""
+    parts.gradient[:] = 0.0
+    parts.curvature[:] *= kept
+    parts.coupling[:] *= kept
+    parts.border[:] *= kept
+    parts.head[SLOPE_CURVATURE] *= kept
+    parts.head[SLOPE_GRADIENT] = parts.head[PENDING] = 0.0
+
+
+@compiled
+def log_likelihood(parts, scores, lower, upper, sample_weight):
+    """Log-likelihood of labels, less the price of the ridge on the cuts."""
+    total = 0.0
+    for cut in parts.cuts[1:-1]:
+        total -= 0.5 * RIDGE * cut * cut
+    for i in range(scores.size):
+        shift = parts.head[SLOPE] * bounded(scores[i])
+        high, low = parts.cuts[upper[i]] - shift, parts.cuts[lower[i] - 1] - shift
+        total += sample_weight[i] * log_probability(high, low)
+    return total
+
+
+@compiled
+def fit(state, scores, lower, upper, sample_weight):
+    """Find the slope and the cuts of the largest likelihood; returns whether they were found."""
+    parts = view(state)
+    rows = sample_weight.sum()
+    before = np.empty_like(parts.cuts)
+    value = log_likelihood(parts, scores, lower, upper, sample_weight)
+    for _ in range(MOST_STEPS):
+        forget(parts, 0.0)
+        for i in range(scores.size):
+            take_in(parts, scores[i], lower[i], upper[i], sample_weight[i])
+        before[:], slope = parts.cuts, parts.head[SLOPE]
+        longest = step(parts, rows, 1.0)
+        after = log_likelihood(parts, scores, lower, upper, sample_weight)
+        for _ in range(MOST_HALVINGS):
+            if after >= value or longest <= CLOSE:
+                break
+            longest *= 0.5
+            parts.cuts[1:-1] = 0.5 * (parts.cuts[1:-1] + before[1:-1])
+            parts.head[SLOPE] = 0.5 * (parts.head[SLOPE] + slope)
+            after = log_likelihood(parts, scores, lower, upper, sample_weight)
+        value = after
+        if longest <= CLOSE:
+            return True
+    return False
+
+
+@compiled
+def probabilities(state, scores, out):
+    """Probability of every rank for every score: rows of ``out`` sum to 1."""
+    parts = view(state)
+    n_classes = out.shape[1]
+    filled = np.empty(n_classes)  # 1 - exp(-gap): what a sigmoid gains between two cuts
+    for k in range(n_classes):
+        filled[k] = -expm1(parts.cuts[k] - parts.cuts[k + 1])
+    for i in range(scores.size):
+        shift, over = parts.head[SLOPE] * bounded(scores[i]), 1.0
+        for k in range(n_classes):
+            at = parts.cuts[k + 1] - shift
+            out[i, k] = over * sigmoid(at) * filled[k]
+            over = sigmoid(-at)

@@ -1,0 +1,142 @@
+"""Compiled: prediction ranges, and the stream that they and the probabilities learn from.
+
+The range at a coverage holds every rank whose band of scores, cuts[k - 1]..cuts[k], lies within
+`reach` log-odds of slope * score, and the predicted rank. See the page on the mathematics.
+"""
+
+from math import exp, inf
+
+from ordspan.core.calibration import (
+    BLOCK,
+    CONTAIN,
+    FORGETTING,
+    PENDING,
+    ROWS,
+    SLOPE,
+    WEIGHT,
+    bounded,
+    forget,
+    log_probability,
+    step,
+    take_in,
+    view,
+)
+from ordspan.core.compiling import compiled
+
+SLOWNESS = 0.6
+"""The reach of a range moves by t^-SLOWNESS log-odds in row t."""
+MOST_REACH = 40.0
+"""Where a reach without end starts from when a stream goes on."""
+BISECTIONS = 60
+"""As many as a float has digits, and some more."""
+
+
+@compiled
+def outside(parts, shift, predicted, rank):
+    """The reach from which on a range holds a rank: how far the scaled score lies outside its band.
+
+    The range holds the predicted rank too, and those between it and the band of the score.
+    """
+    if parts.cuts[rank - 1] > shift:
+        return 0.0 if predicted >= rank else parts.cuts[rank - 1] - shift
+    return 0.0 if predicted <= rank else max(0.0, shift - parts.cuts[rank])
+
+
+@compiled
+def miss_of(parts, shift, reach, predicted, lower, upper):
+    """The part of a label that the range at a reach misses, from 0 to 1."""
+    first, last = lower, upper
+    while first <= upper and outside(parts, shift, predicted, first) > reach:
+        first += 1
+    while last > first and outside(parts, shift, predicted, last) > reach:
+        last -= 1
+    if first == lower and last == upper:
+        return 0.0
+    if first > upper or parts.head[CONTAIN] > 0.0:
+        return 1.0
+    cuts = parts.cuts
+    whole = log_probability(cuts[upper] - shift, cuts[lower - 1] - shift)
+    inside = log_probability(cuts[last] - shift, cuts[first - 1] - shift)
+    return 1.0 - min(1.0, exp(inside - whole))
+
+
+@compiled
+def steer(parts, rate, score, predicted, lower, upper):
+    """Move the reach of every coverage up by a miss, and down by what may be missed.
+
+    A larger coverage uses at least the reach of a smaller one, so that ranges are nested.
+    """
+    shift, used = parts.head[SLOPE] * bounded(score), 0.0
+    for j in range(parts.reach.size):
+        used = max(used, parts.reach[j])
+        miss = miss_of(parts, shift, used, predicted, lower, upper)
+        parts.reach[j] = max(0.0, parts.reach[j] + rate * (miss - (1.0 - parts.coverage[j])))
+
+
+@compiled
+def observe_row(parts, score, predicted, lower, upper, weight):
+    """Learn from the score and the rank that a row had before it was learned."""
+    head = parts.head
+    if weight <= 0.0 or (lower == 1 and upper == parts.cuts.size - 1):
+        return  # it says nothing
+    head[ROWS] += 1.0
+    head[WEIGHT] += weight
+    weight *= head[ROWS] / head[WEIGHT]  # against the mean weight
+    steer(parts, weight * head[ROWS] ** -SLOWNESS, score, predicted, lower, upper)
+    take_in(parts, score, lower, upper, weight)
+    head[PENDING] += weight
+    if head[PENDING] >= BLOCK:
+        rows = head[ROWS] / (1.0 + FORGETTING)
+        step(parts, rows, min(1.0, head[PENDING] / rows))
+        forget(parts, max(0.0, 1.0 - FORGETTING * head[PENDING] / head[ROWS]))
+
+
+@compiled
+def observe(state, scores, predicted, lower, upper, sample_weight, order):
+    """`observe_row` for rows one after the other; weights and order may be empty."""
+    parts = view(state)
+    for j in range(parts.reach.size):
+        if parts.reach[j] == inf:
+            parts.reach[j] = MOST_REACH
+    for t in range(lower.size):
+        i = order[t] if order.size > 0 else t
+        weight = sample_weight[i] if sample_weight.size > 0 else 1.0
+        observe_row(parts, scores[i], predicted[i], lower[i], upper[i], weight)
+
+
+@compiled
+def total_miss(parts, reach, scores, predicted, lower, upper, sample_weight):
+    """Sum of what the ranges at a reach miss."""
+    total = 0.0
+    for i in range(scores.size):
+        shift = parts.head[SLOPE] * bounded(scores[i])
+        miss = miss_of(parts, shift, reach, predicted[i], lower[i], upper[i])
+        total += sample_weight[i] * miss
+    return total
+
+
+@compiled
+def fit_reach(state, scores, predicted, lower, upper, sample_weight):
+    """Smallest reach at which one more row, missed in full, would not make the misses too many."""
+    parts = view(state)
+    rest = (scores, predicted, lower, upper, sample_weight)
+    rows, enough = sample_weight.sum(), 0.0
+    for i in range(scores.size):
+        shift = parts.head[SLOPE] * bounded(scores[i])
+        for rank in (lower[i], upper[i]):
+            enough = max(enough, outside(parts, shift, predicted[i], rank))
+    for j in range(parts.reach.size):
+        allowed = (1.0 - parts.coverage[j]) * (rows + 1.0) - 1.0
+        low, high = 0.0, enough
+        if allowed < 0.0:
+            high = inf
+        elif total_miss(parts, low, *rest) <= allowed:
+            high = low
+        else:
+            for _ in range(BISECTIONS):
+                middle = 0.5 * (low + high)
+                if total_miss(parts, middle, *rest) <= allowed:
+                    high = middle
+                else:
+                    low = middle
+        parts.reach[j] = high

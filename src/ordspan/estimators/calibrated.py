@@ -1,0 +1,397 @@
+"""Probabilities and prediction ranges around any estimator with a score and thresholds."""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+import numpy as np
+from joblib import Parallel, delayed
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
+from sklearn.frozen import FrozenEstimator
+from sklearn.model_selection import check_cv
+from sklearn.pipeline import Pipeline
+from sklearn.utils import _safe_indexing, check_random_state, get_tags
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.validation import _check_sample_weight, check_is_fitted
+
+from ordspan.core.labels import Ranks, encode_interval
+from ordspan.estimators.base import ThresholdModel, unchanged_on_error
+from ordspan.estimators.online import OrdinalPA
+from ordspan.estimators.passes import ThresholdEstimator
+from ordspan.estimators.targets import read_labels
+from ordspan.learners.base import rank_among
+from ordspan.learners.calibration import COVERAGES, Calibration
+
+
+def ranker_of(estimator: Any) -> Any:
+    """The estimator with a score and thresholds: itself, or the last step of a pipeline.
+
+    >>> from ordspan import PRank
+    >>> from sklearn.pipeline import make_pipeline
+    >>> from sklearn.preprocessing import StandardScaler
+    >>> ranker_of(make_pipeline(StandardScaler(), PRank()))
+    PRank()
+    """
+    inner = estimator.estimator if isinstance(estimator, FrozenEstimator) else estimator
+    last = inner.steps[-1][1] if isinstance(inner, Pipeline) else inner
+    last = last.estimator if isinstance(last, FrozenEstimator) else last
+    if not isinstance(last, ThresholdModel):
+        raise TypeError(
+            "estimator must be one with a score and thresholds (OrdinalPA, KernelOrdinalPA, "
+            f"OrdinalSVM or PRank), alone or as the last step of a Pipeline, got {last!r}"
+        )
+    return last
+
+
+def latent_of(estimator: Any, X: Any) -> NDArray[np.float64]:
+    """Scores of rows, through the transformers of a pipeline."""
+    inner = estimator.estimator if isinstance(estimator, FrozenEstimator) else estimator
+    if isinstance(inner, Pipeline):
+        X = inner[:-1].transform(X) if len(inner) > 1 else X
+    return ranker_of(estimator).latent(X)
+
+
+def can_stream(model: CalibratedOrdinal) -> bool:
+    """Whether the estimator learns row by row; a pipeline does not."""
+    return model.estimator is None or isinstance(model.estimator, ThresholdEstimator)
+
+
+class CalibratedOrdinal(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
+    """Probabilities and prediction ranges for an ordinal estimator, learned from ranges too.
+
+    Predicts what its estimator predicts, and adds how sure that is: a probability for every class,
+    ``predict_proba``, and a range of classes ``[lower, upper]`` that holds the true one as often as
+    asked, ``predict_interval``. Both need the estimator's latent score only. ``partial_fit``
+    calibrates on the score that each row has before it is learned, so a stream needs no held-out
+    rows; ``fit`` calibrates on the scores of cross-validation.
+
+    Parameters
+    ----------
+    estimator : estimator, default=None
+        An `OrdinalPA`, `KernelOrdinalPA`, `OrdinalSVM` or `PRank`, alone or as the last step of a
+        Pipeline. None is ``OrdinalPA()``. A `sklearn.frozen.FrozenEstimator` is not fitted again,
+        so all rows given to ``fit`` should be new to it.
+    cv : int, splitter or iterable, default=5
+        How ``fit`` splits the rows for scores by an estimator that has not learned them. A number
+        of folds means folds that are alike in their labels.
+    coverages : sequence of float, default=(0.5, 0.8, 0.9, 0.95, 0.99)
+        The coverages that ``predict_interval`` can be asked for.
+    labels : {"expected", "contain"}, default="expected"
+        What counts as a miss where the label is a range itself. "expected": the probability,
+        given the label, of its part outside the predicted range; right if the probabilities are,
+        and if a label's range says nothing about the true class but that it lies inside.
+        "contain": any part of the label outside; right for all honest labels, but the ranges are
+        wider.
+    n_jobs : int, default=None
+        Folds that are fitted at the same time.
+    random_state : int, RandomState or None, default=None
+        Seed of the folds.
+
+    Attributes
+    ----------
+    estimator_ : estimator
+        The fitted estimator.
+    calibration_ : Calibration
+        Slope, cuts, and the reach of the ranges; see `ordspan.learners.Calibration`.
+    classes_ : ndarray of shape (K,)
+        The classes from lowest to highest.
+    n_features_in_ : int
+        Number of features.
+
+    Notes
+    -----
+    In a stream, whatever the rows, the share of misses exceeds what was asked for by at most
+    ``(B + 1) / T**0.4`` after T rows, where B is the largest distance in log-odds of a label from
+    the predicted score. In a batch, rows in random order are missed with at most the probability
+    asked for if the scores come from one estimator that has not learned them. See the guide on
+    probabilities and ranges.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import ordspan
+    >>> from ordspan import CalibratedOrdinal
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(1000, 2))
+    >>> grade = np.searchsorted([-1.0, 0.0, 1.0], X[:, 0] + 0.3 * rng.normal(size=1000))
+    >>> y = ordspan.coarsen(grade, 0.5, random_state=0)  # half of the labels are ranges
+    >>> model = CalibratedOrdinal().partial_fit(X, y, classes=[0, 1, 2, 3])
+    >>> new = [[-0.5, 0.0], [-0.1, 0.0]]
+    >>> model.predict(new)
+    array([1, 1])
+    >>> model.predict_proba(new).round(1)
+    array([[0.1, 0.9, 0. , 0. ],
+           [0. , 0.7, 0.3, 0. ]])
+    >>> model.predict_interval(new, coverage=0.9)
+    array([[1, 1],
+           [1, 2]])
+    """
+
+    estimator_: Any
+    calibration_: Calibration
+
+    def __init__(
+        self,
+        estimator: Any = None,
+        *,
+        cv: Any = 5,
+        coverages: Any = COVERAGES,
+        labels: str = "expected",
+        n_jobs: int | None = None,
+        random_state: Any = None,
+    ) -> None:
+        self.estimator = estimator
+        self.cv = cv
+        self.coverages = coverages
+        self.labels = labels
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+
+    def _new_estimator(self) -> Any:
+        return OrdinalPA() if self.estimator is None else clone(self.estimator)
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Fit the estimator to all rows, and calibrate it on the scores of cross-validation.
+
+        Parameters
+        ----------
+        X : array-like or CSR matrix of shape (n, d)
+            Features, as the estimator takes them.
+        y : array-like of shape (n,) or (n, 2)
+            Exact labels, or inclusive intervals ``[lower, upper]``, in your own labels.
+        sample_weight : array-like of shape (n,), optional
+            Weights of the rows; 0 leaves a row out.
+
+        Returns
+        -------
+        self
+            The estimator itself; after an error it is as it was before the call.
+        """
+        with unchanged_on_error(self):
+            estimator = self._new_estimator()
+            ranker_of(estimator)
+            fit_weighted(estimator, X, y, sample_weight)
+            classes = ranker_of(estimator).classes_
+            labels = read_labels(y)
+            lower, upper = encode_interval(labels.lower, labels.upper, classes)
+            rows = np.arange(lower.size)
+            if sample_weight is not None:
+                sample_weight = _check_sample_weight(sample_weight, lower, dtype=np.float64)
+                rows = np.flatnonzero(sample_weight)
+                sample_weight = sample_weight[rows]
+            lower, upper = lower[rows], upper[rows]
+            scores, predicted = self._out_of_fold(
+                _safe_indexing(X, rows), lower, upper, sample_weight, classes
+            )
+            calibration = Calibration(classes.size, self.coverages, self.labels)
+            calibration.fit(scores, predicted, lower, upper, sample_weight)
+            return self._become(estimator, calibration)
+
+    def _out_of_fold(
+        self, X: Any, lower: Ranks, upper: Ranks, weight: Any, classes: NDArray[Any]
+    ) -> tuple[NDArray[np.float64], Ranks]:
+        """Scores and ranks of rows by estimators that have not learned them."""
+        y = classes[lower - 1]
+        if (lower != upper).any():
+            y = np.column_stack([y, classes[upper - 1]])
+
+        def score_fold(learned: Ranks, rest: Ranks) -> tuple[NDArray[np.float64], Ranks]:
+            model = self._new_estimator()
+            if not isinstance(model, FrozenEstimator):
+                ranker_of(model).set_params(classes=classes)
+                part = None if weight is None else weight[learned]
+                fit_weighted(model, _safe_indexing(X, learned), y[learned], part)
+            scores = latent_of(model, _safe_indexing(X, rest))
+            return scores, rank_among(ranker_of(model).thresholds_, scores)
+
+        folds = self._folds(X, lower + upper)
+        found = Parallel(self.n_jobs, prefer="threads")(
+            delayed(score_fold)(*fold) for fold in folds
+        )
+        scores, predicted = np.full(lower.size, np.nan), np.ones(lower.size, dtype=np.int64)
+        for (_, rest), (some, ranks) in zip(folds, found, strict=True):
+            scores[rest], predicted[rest] = some, ranks
+        if np.isnan(scores).any():
+            row = int(np.argmax(np.isnan(scores)))
+            raise ValueError(f"cv leaves row {row} out of every test part; every row needs a score")
+        return scores, predicted
+
+    def _folds(self, X: Any, middle: Ranks) -> list[Any]:
+        """Which rows to learn and which to score, in each turn."""
+        n_rows = middle.size
+        if isinstance(self.cv, int | np.integer):
+            if self.cv < 2:
+                raise ValueError(f"cv must be at least 2 folds, got {self.cv!r}")
+            n_folds = min(int(self.cv), n_rows)
+            turn = check_random_state(self.random_state).permutation(n_rows)
+            alike = turn[np.argsort(middle[turn], kind="stable")]
+            fold = np.empty(n_rows, dtype=np.int64)
+            fold[alike] = np.arange(n_rows) % n_folds
+            return [(np.flatnonzero(fold != k), np.flatnonzero(fold == k)) for k in range(n_folds)]
+        return list(check_cv(self.cv).split(X, middle))
+
+    @available_if(can_stream)
+    def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
+        """Learn the rows once, in their order, and calibrate on each before it is learned.
+
+        Parameters
+        ----------
+        X : array-like or CSR matrix of shape (n, d)
+            Features; standardise them first.
+        y : array-like of shape (n,) or (n, 2)
+            Exact labels, or inclusive intervals ``[lower, upper]``, in your own labels.
+        classes : array-like, optional
+            All classes from lowest to highest; needed in the first call unless the estimator was
+            given ``classes`` or ``y`` is an ordered Categorical.
+        sample_weight : array-like of shape (n,), optional
+            Weights of the rows; 0 leaves a row out.
+
+        Returns
+        -------
+        self
+            The estimator itself; after an error it is as it was before the call.
+        """
+        first = not self.__sklearn_is_fitted__()
+        estimator = self._new_estimator() if first else self.estimator_
+        if first:
+            Calibration(2, self.coverages, self.labels)  # refuses wrong parameters
+        trials = estimator._learn_once(X, y, classes, sample_weight, scored=True)
+        if first:
+            calibration = Calibration(estimator.classes_.size, self.coverages, self.labels)
+            self._become(estimator, calibration)
+        self.calibration_.observe(*trials)
+        return self
+
+    def _become(self, estimator: Any, calibration: Calibration) -> Self:
+        self.estimator_ = estimator
+        self.calibration_ = calibration
+        self.classes_ = ranker_of(estimator).classes_
+        return self
+
+    @property
+    def n_features_in_(self) -> int:
+        """Number of features."""
+        if not self.__sklearn_is_fitted__():
+            raise AttributeError("n_features_in_ is known after fit")
+        return self.estimator_.n_features_in_
+
+    @property
+    def feature_names_in_(self) -> NDArray[Any]:
+        """Names of the features, where X had string column names."""
+        if not self.__sklearn_is_fitted__():
+            raise AttributeError("feature_names_in_ is known after fit")
+        return self.estimator_.feature_names_in_
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "calibration_")
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        inner = get_tags(OrdinalPA() if self.estimator is None else self.estimator)
+        tags.input_tags.sparse = inner.input_tags.sparse
+        tags.classifier_tags.poor_score = True
+        return tags
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """Class of every row, as the estimator predicts it.
+
+        Parameters
+        ----------
+        X : array-like or CSR matrix of shape (n, d)
+            Features, as in ``fit``.
+
+        Returns
+        -------
+        ndarray of shape (n,)
+            One of ``classes_`` for every row. It is close to the median of the probabilities,
+            which has the smallest expected distance, and need not be the most probable class.
+        """
+        check_is_fitted(self)
+        return self.estimator_.predict(X)
+
+    def latent(self, X: Any) -> NDArray[np.float64]:
+        """Score of every row, before it is compared with thresholds.
+
+        Parameters
+        ----------
+        X : array-like or CSR matrix of shape (n, d)
+            Features, as in ``fit``.
+
+        Returns
+        -------
+        ndarray of shape (n,)
+            The scores.
+        """
+        check_is_fitted(self)
+        return latent_of(self.estimator_, X)
+
+    def predict_proba(self, X: Any) -> NDArray[np.float64]:
+        """Probability of every class, (n, K).
+
+        Parameters
+        ----------
+        X : array-like or CSR matrix of shape (n, d)
+            Features, as in ``fit``.
+
+        Returns
+        -------
+        ndarray of shape (n, K)
+            Rows sum to 1; columns are in the order of ``classes_``.
+        """
+        scores = self.latent(X)
+        return self.calibration_.probabilities(scores)
+
+    def predict_interval(self, X: Any, coverage: float = 0.9) -> NDArray[Any]:
+        """Range of classes that holds the true one as often as asked, ``[lower, upper]``.
+
+        Parameters
+        ----------
+        X : array-like or CSR matrix of shape (n, d)
+            Features, as in ``fit``.
+        coverage : float, default=0.9
+            One of ``coverages``.
+
+        Returns
+        -------
+        ndarray of shape (n, 2)
+            Inclusive ranges in the classes of ``classes_``, of the form that ``fit`` takes for
+            labels. They always hold the predicted class, and a range of a larger coverage holds
+            that of a smaller one.
+        """
+        scores = self.latent(X)
+        predicted = rank_among(ranker_of(self.estimator_).thresholds_, scores)
+        ends = self.calibration_.ranges(scores, predicted, coverage)
+        return np.column_stack([self.classes_[ranks - 1] for ranks in ends])
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """Minus the mean distance in ranks from the prediction to the label's interval.
+
+        0 is perfect; larger is better.
+
+        Parameters
+        ----------
+        X : array-like or CSR matrix of shape (n, d)
+            Features, as in ``fit``.
+        y : array-like of shape (n,) or (n, 2)
+            Exact labels, or inclusive intervals ``[lower, upper]``.
+        sample_weight : array-like of shape (n,), optional
+            Weights of the rows in the mean.
+
+        Returns
+        -------
+        float
+            Minus the mean distance.
+        """
+        check_is_fitted(self)
+        return self.estimator_.score(X, y, sample_weight=sample_weight)
+
+
+def fit_weighted(estimator: Any, X: Any, y: Any, sample_weight: Any) -> None:
+    """Fit an estimator, or a pipeline whose last step takes the weights."""
+    if sample_weight is None:
+        estimator.fit(X, y)
+    elif isinstance(estimator, Pipeline):
+        estimator.fit(X, y, **{f"{estimator.steps[-1][0]}__sample_weight": sample_weight})
+    else:
+        estimator.fit(X, y, sample_weight=sample_weight)

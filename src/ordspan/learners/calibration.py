@@ -1,0 +1,290 @@
+"""Probabilities and prediction ranges on top of any learner with one score and thresholds."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ordspan.core import calibration as layout
+from ordspan.core.labels import Ranks
+from ordspan.core.memory import Floats
+from ordspan.core.ranges import fit_reach, observe, observe_row
+
+COVERAGES = (0.5, 0.8, 0.9, 0.95, 0.99)
+"""Coverages that ranges are steered to unless others are given."""
+LABELS = ("expected", "contain")
+NO_WEIGHTS: Floats = np.empty(0)
+NO_ORDER: NDArray[np.intp] = np.empty(0, dtype=np.intp)
+
+
+class Calibration:
+    """What latent scores say about ranks 1..K: a probability for each, and ranges of them.
+
+    P(y <= k) is the logistic function of ``cuts[k] - slope * score``. The range at a coverage holds
+    every rank whose band between two cuts lies within ``reach`` log-odds of ``slope * score``, and
+    the predicted rank: the grades between two quantiles of the predicted distribution, whose levels
+    are steered so that as many labels as promised lie inside.
+
+    Parameters
+    ----------
+    n_classes : int
+        Number of ranks K.
+    coverages : sequence of float
+        Coverages of the ranges that can be asked for, each between 0 and 1.
+    labels : {"expected", "contain"}
+        What counts as a miss where the label is a range itself: "expected", the probability of
+        the part of the label that lies outside, given the label; "contain", any part outside.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from ordspan.learners import Calibration
+    >>> rng = np.random.default_rng(0)
+    >>> scores = rng.normal(size=2000)
+    >>> ranks = 1 + np.searchsorted([-1.0, 1.0], scores + 0.5 * rng.logistic(size=2000))
+    >>> predicted = 1 + np.searchsorted([-1.0, 1.0], scores)
+    >>> known = Calibration(3).fit(scores, predicted, ranks, ranks)
+    >>> round(known.slope, 1), known.cuts.round(1)  # twice the score, because the noise was half
+    (2.0, array([-2. ,  2.1]))
+    >>> known.probabilities([0.0]).round(2)
+    array([[0.12, 0.77, 0.11]])
+    >>> known.ranges([0.0, 0.9], predicted=[2, 2], coverage=0.9)
+    (array([2, 2]), array([2, 3]))
+    """
+
+    def __init__(
+        self, n_classes: int, coverages: Sequence[float] = COVERAGES, labels: str = LABELS[0]
+    ) -> None:
+        if labels not in LABELS:
+            raise ValueError(f"labels must be {' or '.join(map(repr, LABELS))}, got {labels!r}")
+        levels = check_coverages(coverages)
+        self.state = layout.new_state(n_classes, levels, contain=labels == "contain")
+
+    @property
+    def _parts(self) -> layout.Parts:
+        return layout.view.py_func(self.state)
+
+    @property
+    def n_classes(self) -> int:
+        """Number of ranks."""
+        return int(self.state[layout.N_CLASSES])
+
+    @property
+    def labels(self) -> str:
+        """What counts as a miss where the label is a range."""
+        return LABELS[int(self.state[layout.CONTAIN])]
+
+    @property
+    def n_rows(self) -> int:
+        """Rows that it has learned from: those with a weight and a label that says anything."""
+        return int(self.state[layout.ROWS])
+
+    @property
+    def slope(self) -> float:
+        """Log-odds by unit of the score."""
+        return float(self.state[layout.SLOPE])
+
+    @property
+    def cuts(self) -> Floats:
+        """Sorted cuts between neighbouring ranks, (K - 1,), in log-odds."""
+        return self._parts.cuts[1:-1].copy()
+
+    @property
+    def coverages(self) -> Floats:
+        """The coverages that can be asked for, sorted."""
+        return self._parts.coverage.copy()
+
+    @property
+    def reach(self) -> Floats:
+        """How far each coverage's range reaches, in log-odds; nested ranges need it sorted."""
+        return np.maximum.accumulate(self._parts.reach)
+
+    def observe(
+        self,
+        scores: Floats,
+        predicted: Ranks,
+        lower: Ranks,
+        upper: Ranks,
+        sample_weight: Floats = NO_WEIGHTS,
+        order: NDArray[np.intp] | None = None,
+    ) -> None:
+        """Learn from rows of a stream: their scores and ranks before they were learned.
+
+        Parameters
+        ----------
+        scores : array of shape (n,)
+            Latent scores.
+        predicted, lower, upper : arrays of shape (n,)
+            Predicted ranks, and the ends of the labels.
+        sample_weight : array of shape (n,), optional
+            Weights of the rows.
+        order : array of row numbers, optional
+            The order in which the rows came.
+        """
+        turn = NO_ORDER if order is None else order
+        observe(self.state, scores, predicted, lower, upper, sample_weight, turn)
+
+    def observe_one(self, score: float, predicted: int, lower: int, upper: int) -> None:
+        """`observe` for a single row.
+
+        Parameters
+        ----------
+        score : float
+            Latent score.
+        predicted, lower, upper : int
+            Predicted rank, and the ends of the label.
+        """
+        observe_row(self._parts, score, predicted, lower, upper, 1.0)
+
+    def fit(
+        self,
+        scores: ArrayLike,
+        predicted: ArrayLike,
+        lower: ArrayLike,
+        upper: ArrayLike,
+        sample_weight: ArrayLike | None = None,
+    ) -> Self:
+        """Learn from all rows at once, scored by a ranker that has not learned them.
+
+        Parameters
+        ----------
+        scores : array of shape (n,)
+            Latent scores.
+        predicted, lower, upper : arrays of shape (n,)
+            Predicted ranks, and the ends of the labels.
+        sample_weight : array of shape (n,), optional
+            Weights of the rows, which count by their ratio to the mean weight.
+
+        Returns
+        -------
+        self
+            The calibration itself.
+        """
+        self.state = layout.new_state(self.n_classes, self.coverages, self.labels == "contain")
+        seen = np.asarray(scores, dtype=np.float64)
+        rank, low, high = (np.asarray(v, dtype=np.int64) for v in (predicted, lower, upper))
+        weight = np.ones(seen.size) if sample_weight is None else np.asarray(sample_weight, float)
+        says = (weight > 0.0) & ((low > 1) | (high < self.n_classes))
+        if says.any():
+            low, high, weight = low[says], high[says], weight[says]
+            relative = weight / weight.mean()
+            layout.fit(self.state, seen[says], low, high, relative)
+            fit_reach(self.state, seen[says], rank[says], low, high, relative)
+            self.state[layout.ROWS], self.state[layout.WEIGHT] = low.size, weight.sum()
+        return self
+
+    def probabilities(self, scores: ArrayLike) -> Floats:
+        """Probability of every rank, (n, K); rows sum to 1.
+
+        Parameters
+        ----------
+        scores : array of shape (n,)
+            Latent scores.
+
+        Returns
+        -------
+        ndarray of shape (n, K)
+            The probabilities.
+        """
+        seen = np.asarray(scores, dtype=np.float64)
+        out = np.empty((seen.size, self.n_classes))
+        layout.probabilities(self.state, seen, out)
+        return out
+
+    def ranges(
+        self, scores: ArrayLike, predicted: ArrayLike, coverage: float
+    ) -> tuple[Ranks, Ranks]:
+        """Lowest and highest rank of the range of every row.
+
+        Parameters
+        ----------
+        scores : array of shape (n,)
+            Latent scores.
+        predicted : array of shape (n,)
+            Predicted ranks, which the ranges always hold.
+        coverage : float
+            One of ``coverages``.
+
+        Returns
+        -------
+        tuple of two arrays of shape (n,)
+            Ranks 1..K.
+        """
+        known = self.coverages
+        at = np.flatnonzero(np.isclose(known, coverage, rtol=0.0, atol=1e-9))
+        if not at.size:
+            raise ValueError(
+                f"coverage={coverage!r} was not calibrated; choose one of "
+                f"{', '.join(f'{level:g}' for level in known)}, or give coverages=[...] before "
+                "learning"
+            )
+        reach, cuts = self.reach[at[0]], self._parts.cuts[1:-1]
+        shift = self.slope * np.clip(scores, -layout.MAX_SCORE, layout.MAX_SCORE)
+        low = np.searchsorted(cuts, shift - reach, side="left") + 1
+        high = np.searchsorted(cuts, shift + reach, side="right") + 1
+        rank = np.asarray(predicted, dtype=np.int64)
+        return np.minimum(low, rank), np.maximum(high, rank)
+
+    def with_rank(self, rank: int) -> Self:
+        """A calibration that goes on from this one with one rank more; see `State.with_rank`.
+
+        Parameters
+        ----------
+        rank : int
+            The number that the new rank gets, 1..K + 1.
+
+        Returns
+        -------
+        Calibration
+            The calibration of K + 1 ranks; nothing is known of the new one.
+        """
+        grown = type(self)(self.n_classes + 1, self.coverages.tolist(), self.labels)
+        grown.state = layout.state_with_rank(self.state, rank)
+        return grown
+
+    @classmethod
+    def from_state(cls, state: Any, n_classes: int) -> Self:
+        """The calibration whose state an array is, if it can be one.
+
+        Parameters
+        ----------
+        state : ndarray
+            The ``state`` of a calibration, or an array of which nothing is known.
+        n_classes : int
+            Number of ranks.
+
+        Returns
+        -------
+        Calibration
+            It goes on from the state, which is not copied.
+
+        Examples
+        --------
+        >>> from ordspan.learners import Calibration
+        >>> Calibration.from_state(Calibration(4).state, 3)
+        Traceback (most recent call last):
+        ValueError: its calibration is not one of 3 ranks
+        """
+        if fault := layout.fault_in(state, n_classes):
+            raise ValueError(f"its calibration {fault}")
+        found = cls(n_classes)
+        found.state = state
+        return found
+
+
+def check_coverages(coverages: Any) -> Floats:
+    """Coverages as sorted floats, each between 0 and 1 and named once.
+
+    >>> check_coverages([0.9, 0.5])
+    array([0.5, 0.9])
+    """
+    levels = np.sort(np.asarray(coverages, dtype=np.float64))
+    if levels.ndim != 1 or not levels.size:
+        raise ValueError(f"coverages must be a list of numbers between 0 and 1, got {coverages!r}")
+    inside = (levels > 0.0) & (levels < 1.0)
+    if not inside.all() or (np.diff(levels) <= 0.0).any():
+        raise ValueError(f"coverages must be different numbers between 0 and 1, got {coverages!r}")
+    return levels
