@@ -67,9 +67,8 @@ def parameters(memory):
 
 def walk(memory, X, lower, upper, step=None, sample_weight=NO_WEIGHTS):
     predicted = np.zeros(len(X), dtype=np.int64)
-    bad = (step or walks_of(memory).walk)(
-        memory, X.reshape(-1), None, None, lower, upper, sample_weight, NO_ORDER, predicted
-    )
+    rows = (X.reshape(-1), None, None, lower, upper, sample_weight, NO_ORDER)
+    bad = (step or walks_of(memory).walk)(memory, *rows, predicted, NO_WEIGHTS)
     assert bad == -1
     return predicted
 
