@@ -13,12 +13,15 @@ from numpy.typing import NDArray
 from ordspan.core.compiling import compiled
 from ordspan.core.memory import MOST_TRIALS, Floats
 
-N_HEAD = 8
-N_CLASSES, ROWS, WEIGHT, PENDING, SLOPE, SLOPE_GRADIENT, SLOPE_CURVATURE, CONTAIN = range(N_HEAD)
-"""Head of the state: number of ranks, rows counted and their weight, weight since the last step,
-slope, its gradient and its curvature, and whether a range must contain the whole label."""
+N_HEAD = 9
+N_CLASSES, CONTAIN, ROWS, WEIGHT, PENDING, UNIT, SLOPE, SLOPE_GRADIENT, SLOPE_CURVATURE = range(
+    N_HEAD
+)
+"""Head of the state: number of ranks, whether a range must contain the whole label, rows counted
+and their weight, weight since the last step, factor of the scores among the bands, and the slope
+with its gradient and curvature."""
 
-N_CUT_PARTS = 5  # arrays of K + 1 numbers, the ends unused: see `Parts`
+N_CUT_PARTS = 6  # arrays of K + 1 numbers, the ends unused: see `Parts`
 
 BLOCK = 32
 """Rows between two steps of the slope and the cuts."""
@@ -53,6 +56,7 @@ class Parts(NamedTuple):
     curvature: Floats
     coupling: Floats  # of each cut with the next
     border: Floats  # of each cut with the slope
+    bands: Floats  # edges of the bands of scores that ranges are made of
     coverage: Floats  # sorted
     reach: Floats  # in log-odds, one for each coverage
 
@@ -65,6 +69,7 @@ def new_state(n_classes: int, coverage: Floats, contain: bool) -> Floats:
     share = np.arange(n_classes + 1) / n_classes
     with np.errstate(divide="ignore"):
         parts.cuts[:] = np.log(share) - np.log1p(-share)
+    parts.bands[:] = parts.cuts
     parts.coverage[:] = coverage
     parts.reach[:] = np.log1p(coverage) - np.log1p(-coverage)  # right if probabilities are
     return state
@@ -80,12 +85,13 @@ def state_with_rank(state: Floats, rank: int) -> Floats:
     at = min(rank, n_classes)
     source = max(at - 1, 1)
     away = NEW_BAND * ((rank > n_classes) - (rank == 1))
-    for ours, theirs in zip(new[1:6], old[1:6], strict=True):
+    for ours, theirs in zip(new[1:7], old[1:7], strict=True):
         ours[:] = np.insert(theirs, at, 0.0)
     new.cuts[at] = old.cuts[source] + away
     new.coupling[at - 1] = 0.0
     gap = smallest_gap.py_func(new.head[ROWS], n_classes + 1)
     keep_apart.py_func(new.cuts, gap, np.empty(new.cuts.size))
+    follow_cuts.py_func(new)
     return grown
 
 
@@ -101,19 +107,22 @@ def fault_in(state: NDArray[Any], n_classes: int) -> str | None:
     if state.dtype != np.float64 or not state.dtype.isnative:
         return f"is of {state.dtype.str}, not of this machine's float64"
     parts = view.py_func(state)
-    inner = np.concatenate([parts.head, parts.cuts[1:-1], *parts[2:7]])
+    inner = np.concatenate([parts.head, *(part[1:-1] for part in parts[1:7]), parts.coverage])
     if not np.isfinite(inner).all() or np.isnan(parts.reach).any():
         return "has numbers that are not finite"
-    if parts.cuts[0] != -inf or parts.cuts[-1] != inf or (np.diff(parts.cuts) <= 0.0).any():
-        return "has cuts that are not sorted"
+    for edges in (parts.cuts, parts.bands):
+        if edges[0] != -inf or edges[-1] != inf or (np.diff(edges[1:-1]) < 0.0).any():
+            return "has cuts that are not sorted"
+    if (np.diff(parts.cuts) <= 0.0).any():
+        return "has cuts that are not apart"
     levels = np.concatenate([[0.0], parts.coverage, [1.0]])
     if (np.diff(levels) <= 0.0).any() or (parts.reach < 0.0).any():
         return "has coverages or reaches that cannot be"
     tied = np.minimum(parts.curvature[:-1], parts.curvature[1:])
     if (parts.coupling > 0.0).any() or (parts.coupling[:-1] < -tied).any():
         return "has curvatures that cannot be"
-    counts = parts.head[[ROWS, WEIGHT, PENDING, SLOPE, SLOPE_CURVATURE, CONTAIN]]
-    if (counts < 0.0).any() or counts[0] > MOST_TRIALS or counts[-1] not in (0.0, 1.0):
+    counts = parts.head[[CONTAIN, ROWS, WEIGHT, PENDING, UNIT, SLOPE, SLOPE_CURVATURE]]
+    if (counts < 0.0).any() or counts[1] > MOST_TRIALS or counts[0] not in (0.0, 1.0):
         return "has counts that cannot be"
     return None
 
@@ -132,6 +141,7 @@ def view(state):
         cut_parts[2],
         cut_parts[3],
         cut_parts[4],
+        cut_parts[5],
         state[at : at + n_levels],
         state[at + n_levels :],
     )
@@ -263,6 +273,13 @@ def keep_apart(cuts, gap, scratch):
         for _ in range(int(sizes[pool])):
             cuts[i] = scratch[pool] + gap * i
             i += 1
+
+
+@compiled
+def follow_cuts(parts):
+    """Make the ranges of the bands between the cuts, in log-odds."""
+    parts.bands[:] = parts.cuts
+    parts.head[UNIT] = parts.head[SLOPE]
 
 
 @compiled

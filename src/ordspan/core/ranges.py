@@ -1,7 +1,8 @@
 """Compiled: prediction ranges, and the stream that they and the probabilities learn from.
 
-The range at a coverage holds every rank whose band of scores, cuts[k - 1]..cuts[k], lies within
-`reach` log-odds of slope * score, and the predicted rank. See the page on the mathematics.
+The range at a coverage holds every rank whose band of scores, bands[k - 1]..bands[k], lies within
+`reach` of the score, and the predicted rank. In a stream the bands are those between the cuts, in
+log-odds; in a batch those between the ranker's own thresholds. See the page on the mathematics.
 """
 
 from math import exp, inf
@@ -13,8 +14,10 @@ from ordspan.core.calibration import (
     PENDING,
     ROWS,
     SLOPE,
+    UNIT,
     WEIGHT,
     bounded,
+    follow_cuts,
     forget,
     log_probability,
     step,
@@ -32,29 +35,29 @@ BISECTIONS = 60
 
 
 @compiled
-def outside(parts, shift, predicted, rank):
-    """The reach from which on a range holds a rank: how far the scaled score lies outside its band.
+def outside(bands, place, predicted, rank):
+    """The reach from which on a range holds a rank: how far the score lies outside its band.
 
     The range holds the predicted rank too, and those between it and the band of the score.
     """
-    if parts.cuts[rank - 1] > shift:
-        return 0.0 if predicted >= rank else parts.cuts[rank - 1] - shift
-    return 0.0 if predicted <= rank else max(0.0, shift - parts.cuts[rank])
+    if bands[rank - 1] > place:
+        return 0.0 if predicted >= rank else bands[rank - 1] - place
+    return 0.0 if predicted <= rank else max(0.0, place - bands[rank])
 
 
 @compiled
-def miss_of(parts, shift, reach, predicted, lower, upper):
+def miss_of(parts, bands, reach, score, predicted, lower, upper):
     """The part of a label that the range at a reach misses, from 0 to 1."""
-    first, last = lower, upper
-    while first <= upper and outside(parts, shift, predicted, first) > reach:
+    place, first, last = parts.head[UNIT] * score, lower, upper
+    while first <= upper and outside(bands, place, predicted, first) > reach:
         first += 1
-    while last > first and outside(parts, shift, predicted, last) > reach:
+    while last > first and outside(bands, place, predicted, last) > reach:
         last -= 1
     if first == lower and last == upper:
         return 0.0
     if first > upper or parts.head[CONTAIN] > 0.0:
         return 1.0
-    cuts = parts.cuts
+    cuts, shift = parts.cuts, parts.head[SLOPE] * score
     whole = log_probability(cuts[upper] - shift, cuts[lower - 1] - shift)
     inside = log_probability(cuts[last] - shift, cuts[first - 1] - shift)
     return 1.0 - min(1.0, exp(inside - whole))
@@ -66,19 +69,21 @@ def steer(parts, rate, score, predicted, lower, upper):
 
     A larger coverage uses at least the reach of a smaller one, so that ranges are nested.
     """
-    shift, used = parts.head[SLOPE] * bounded(score), 0.0
+    used = 0.0
     for j in range(parts.reach.size):
         used = max(used, parts.reach[j])
-        miss = miss_of(parts, shift, used, predicted, lower, upper)
+        miss = miss_of(parts, parts.bands, used, score, predicted, lower, upper)
         parts.reach[j] = max(0.0, parts.reach[j] + rate * (miss - (1.0 - parts.coverage[j])))
 
 
 @compiled
 def observe_row(parts, score, predicted, lower, upper, weight):
     """Learn from the score and the rank that a row had before it was learned."""
-    head = parts.head
+    head, score = parts.head, bounded(score)
     if weight <= 0.0 or (lower == 1 and upper == parts.cuts.size - 1):
         return  # it says nothing
+    if head[UNIT] != head[SLOPE]:
+        leave_thresholds(parts)
     head[ROWS] += 1.0
     head[WEIGHT] += weight
     weight *= head[ROWS] / head[WEIGHT]  # against the mean weight
@@ -88,16 +93,23 @@ def observe_row(parts, score, predicted, lower, upper, weight):
     if head[PENDING] >= BLOCK:
         rows = head[ROWS] / (1.0 + FORGETTING)
         step(parts, rows, min(1.0, head[PENDING] / rows))
+        follow_cuts(parts)
         forget(parts, max(0.0, 1.0 - FORGETTING * head[PENDING] / head[ROWS]))
+
+
+@compiled
+def leave_thresholds(parts):
+    """Go on in a stream from what was calibrated in a batch."""
+    for j in range(parts.reach.size):
+        reach = parts.reach[j] * parts.head[SLOPE] / parts.head[UNIT]
+        parts.reach[j] = reach if reach < inf else MOST_REACH
+    follow_cuts(parts)
 
 
 @compiled
 def observe(state, scores, predicted, lower, upper, sample_weight, order):
     """`observe_row` for rows one after the other; weights and order may be empty."""
     parts = view(state)
-    for j in range(parts.reach.size):
-        if parts.reach[j] == inf:
-            parts.reach[j] = MOST_REACH
     for t in range(lower.size):
         i = order[t] if order.size > 0 else t
         weight = sample_weight[i] if sample_weight.size > 0 else 1.0
@@ -105,26 +117,29 @@ def observe(state, scores, predicted, lower, upper, sample_weight, order):
 
 
 @compiled
-def total_miss(parts, reach, scores, predicted, lower, upper, sample_weight):
-    """Sum of what the ranges at a reach miss."""
+def total_miss(parts, reach, bands, fold, scores, predicted, lower, upper, sample_weight):
+    """Sum of what the ranges at a reach miss, by the bands of each row's fold."""
     total = 0.0
     for i in range(scores.size):
-        shift = parts.head[SLOPE] * bounded(scores[i])
-        miss = miss_of(parts, shift, reach, predicted[i], lower[i], upper[i])
-        total += sample_weight[i] * miss
+        own = (bands[fold[i]], reach, bounded(scores[i]), predicted[i], lower[i], upper[i])
+        total += sample_weight[i] * miss_of(parts, *own)
     return total
 
 
 @compiled
-def fit_reach(state, scores, predicted, lower, upper, sample_weight):
-    """Smallest reach at which one more row, missed in full, would not make the misses too many."""
+def fit_reach(state, bands, fold, scores, predicted, lower, upper, sample_weight):
+    """Smallest reach at which one more row, missed in full, would not make the misses too many.
+
+    ``bands`` has one row for each fold; the unit is that of the scores.
+    """
     parts = view(state)
-    rest = (scores, predicted, lower, upper, sample_weight)
+    parts.head[UNIT] = 1.0
     rows, enough = sample_weight.sum(), 0.0
     for i in range(scores.size):
-        shift = parts.head[SLOPE] * bounded(scores[i])
         for rank in (lower[i], upper[i]):
-            enough = max(enough, outside(parts, shift, predicted[i], rank))
+            far = outside(bands[fold[i]], bounded(scores[i]), predicted[i], rank)
+            enough = max(enough, far)
+    rest = (bands, fold, scores, predicted, lower, upper, sample_weight)
     for j in range(parts.reach.size):
         allowed = (1.0 - parts.coverage[j]) * (rows + 1.0) - 1.0
         low, high = 0.0, enough

@@ -181,41 +181,49 @@ class CalibratedOrdinal(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
                 rows = np.flatnonzero(sample_weight)
                 sample_weight = sample_weight[rows]
             lower, upper = lower[rows], upper[rows]
-            scores, predicted = self._out_of_fold(
-                _safe_indexing(X, rows), lower, upper, sample_weight, classes
-            )
             calibration = Calibration(classes.size, self.coverages, self.labels)
-            calibration.fit(scores, predicted, lower, upper, sample_weight)
+            if rows.size:
+                X = _safe_indexing(X, rows)
+                self._calibrate(calibration, X, lower, upper, sample_weight, classes)
+            calibration.use_thresholds(ranker_of(estimator).thresholds_)
             return self._become(estimator, calibration)
 
-    def _out_of_fold(
-        self, X: Any, lower: Ranks, upper: Ranks, weight: Any, classes: NDArray[Any]
-    ) -> tuple[NDArray[np.float64], Ranks]:
-        """Scores and ranks of rows by estimators that have not learned them."""
+    def _calibrate(
+        self,
+        calibration: Calibration,
+        X: Any,
+        lower: Ranks,
+        upper: Ranks,
+        weight: Any,
+        classes: NDArray[Any],
+    ) -> None:
+        """Calibrate on the scores that rows get from estimators that have not learned them."""
         y = classes[lower - 1]
         if (lower != upper).any():
             y = np.column_stack([y, classes[upper - 1]])
 
-        def score_fold(learned: Ranks, rest: Ranks) -> tuple[NDArray[np.float64], Ranks]:
+        def score_fold(learned: Ranks, rest: Ranks) -> tuple[NDArray[np.float64], ...]:
             model = self._new_estimator()
             if not isinstance(model, FrozenEstimator):
                 ranker_of(model).set_params(classes=classes)
                 part = None if weight is None else weight[learned]
                 fit_weighted(model, _safe_indexing(X, learned), y[learned], part)
-            scores = latent_of(model, _safe_indexing(X, rest))
-            return scores, rank_among(ranker_of(model).thresholds_, scores)
+            return latent_of(model, _safe_indexing(X, rest)), ranker_of(model).thresholds_
 
         folds = self._folds(X, lower + upper)
         found = Parallel(self.n_jobs, prefer="threads")(
             delayed(score_fold)(*fold) for fold in folds
         )
         scores, predicted = np.full(lower.size, np.nan), np.ones(lower.size, dtype=np.int64)
-        for (_, rest), (some, ranks) in zip(folds, found, strict=True):
-            scores[rest], predicted[rest] = some, ranks
+        fold = np.zeros(lower.size, dtype=np.int64)
+        for number, ((_, rest), (some, thresholds)) in enumerate(zip(folds, found, strict=True)):
+            scores[rest], predicted[rest] = some, rank_among(thresholds, some)
+            fold[rest] = number
         if np.isnan(scores).any():
             row = int(np.argmax(np.isnan(scores)))
             raise ValueError(f"cv leaves row {row} out of every test part; every row needs a score")
-        return scores, predicted
+        bands = np.array([thresholds for _, thresholds in found])
+        calibration.fit(scores, predicted, lower, upper, weight, thresholds=bands, fold=fold)
 
     def _folds(self, X: Any, middle: Ranks) -> list[Any]:
         """Which rows to learn and which to score, in each turn."""

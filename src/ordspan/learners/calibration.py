@@ -24,9 +24,11 @@ class Calibration:
     """What latent scores say about ranks 1..K: a probability for each, and ranges of them.
 
     P(y <= k) is the logistic function of ``cuts[k] - slope * score``. The range at a coverage holds
-    every rank whose band between two cuts lies within ``reach`` log-odds of ``slope * score``, and
-    the predicted rank: the grades between two quantiles of the predicted distribution, whose levels
-    are steered so that as many labels as promised lie inside.
+    every rank whose band of scores lies within ``reach`` of the score, and the predicted rank. In a
+    stream the bands are those between the cuts: the range is then what lies between two quantiles
+    of the predicted distribution, whose levels are steered so that as many labels as promised lie
+    inside. In a batch the bands are those between the ranker's thresholds, which owe nothing to
+    the rows that the reach is found from.
 
     Parameters
     ----------
@@ -46,7 +48,7 @@ class Calibration:
     >>> scores = rng.normal(size=2000)
     >>> ranks = 1 + np.searchsorted([-1.0, 1.0], scores + 0.5 * rng.logistic(size=2000))
     >>> predicted = 1 + np.searchsorted([-1.0, 1.0], scores)
-    >>> known = Calibration(3).fit(scores, predicted, ranks, ranks)
+    >>> known = Calibration(3).fit(scores, predicted, ranks, ranks, thresholds=[-1.0, 1.0])
     >>> round(known.slope, 1), known.cuts.round(1)  # twice the score, because the noise was half
     (2.0, array([-2. ,  2.1]))
     >>> known.probabilities([0.0]).round(2)
@@ -99,7 +101,7 @@ class Calibration:
 
     @property
     def reach(self) -> Floats:
-        """How far each coverage's range reaches, in log-odds; nested ranges need it sorted."""
+        """How far each coverage's range reaches; sorted, so that ranges are nested."""
         return np.maximum.accumulate(self._parts.reach)
 
     def observe(
@@ -146,6 +148,9 @@ class Calibration:
         lower: ArrayLike,
         upper: ArrayLike,
         sample_weight: ArrayLike | None = None,
+        *,
+        thresholds: ArrayLike,
+        fold: ArrayLike | None = None,
     ) -> Self:
         """Learn from all rows at once, scored by a ranker that has not learned them.
 
@@ -157,6 +162,10 @@ class Calibration:
             Predicted ranks, and the ends of the labels.
         sample_weight : array of shape (n,), optional
             Weights of the rows, which count by their ratio to the mean weight.
+        thresholds : array of shape (K - 1,) or (n_folds, K - 1)
+            Thresholds of the ranker, or of those that scored the rows of each fold.
+        fold : array of shape (n,), optional
+            Fold of every row.
 
         Returns
         -------
@@ -167,14 +176,28 @@ class Calibration:
         seen = np.asarray(scores, dtype=np.float64)
         rank, low, high = (np.asarray(v, dtype=np.int64) for v in (predicted, lower, upper))
         weight = np.ones(seen.size) if sample_weight is None else np.asarray(sample_weight, float)
+        folds = np.zeros(seen.size, dtype=np.int64) if fold is None else np.asarray(fold)
+        bands = with_ends(np.atleast_2d(thresholds))
         says = (weight > 0.0) & ((low > 1) | (high < self.n_classes))
         if says.any():
             low, high, weight = low[says], high[says], weight[says]
             relative = weight / weight.mean()
             layout.fit(self.state, seen[says], low, high, relative)
-            fit_reach(self.state, seen[says], rank[says], low, high, relative)
+            fit_reach(self.state, bands, folds[says], seen[says], rank[says], low, high, relative)
+            self.use_thresholds(bands[0, 1:-1])
             self.state[layout.ROWS], self.state[layout.WEIGHT] = low.size, weight.sum()
         return self
+
+    def use_thresholds(self, thresholds: Floats) -> None:
+        """Make the ranges that were found in a batch of the bands between these thresholds.
+
+        Parameters
+        ----------
+        thresholds : array of shape (K - 1,)
+            Thresholds of the ranker that predicts, on the scale of those that `fit` was given.
+        """
+        if self.state[layout.UNIT] == 1.0:
+            self._parts.bands[:] = with_ends(thresholds)
 
     def probabilities(self, scores: ArrayLike) -> Floats:
         """Probability of every rank, (n, K); rows sum to 1.
@@ -221,10 +244,10 @@ class Calibration:
                 f"{', '.join(f'{level:g}' for level in known)}, or give coverages=[...] before "
                 "learning"
             )
-        reach, cuts = self.reach[at[0]], self._parts.cuts[1:-1]
-        shift = self.slope * np.clip(scores, -layout.MAX_SCORE, layout.MAX_SCORE)
-        low = np.searchsorted(cuts, shift - reach, side="left") + 1
-        high = np.searchsorted(cuts, shift + reach, side="right") + 1
+        reach, bands = self.reach[at[0]], self._parts.bands[1:-1]
+        place = np.clip(scores, -layout.MAX_SCORE, layout.MAX_SCORE) * self.state[layout.UNIT]
+        low = np.searchsorted(bands, place - reach, side="left") + 1
+        high = np.searchsorted(bands, place + reach, side="right") + 1
         rank = np.asarray(predicted, dtype=np.int64)
         return np.minimum(low, rank), np.maximum(high, rank)
 
@@ -273,6 +296,16 @@ class Calibration:
         found = cls(n_classes)
         found.state = state
         return found
+
+
+def with_ends(thresholds: Floats) -> Floats:
+    """Thresholds between minus and plus infinity.
+
+    >>> with_ends(np.array([1.0, 2.0]))
+    array([-inf,   1.,   2.,  inf])
+    """
+    ends = np.full((*thresholds.shape[:-1], 1), np.inf)
+    return np.concatenate([-ends, thresholds, ends], axis=-1)
 
 
 def check_coverages(coverages: Any) -> Floats:
