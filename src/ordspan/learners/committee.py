@@ -14,6 +14,7 @@ from ordspan.core.labels import Ranks
 from ordspan.core.rows import BAD_ROW
 from ordspan.learners.base import WalkingLearner, rank_among, scores_of
 from ordspan.learners.checks import Floats
+from ordspan.learners.growing import WideningLearner
 
 N_MEMBERS = 10
 TAU = 0.3
@@ -21,7 +22,7 @@ COINS_AT_ONCE = 1024
 """Rows of coins drawn together; another number would be other coins from the same seed."""
 
 
-class AggregateLearner(WalkingLearner):
+class AggregateLearner(WalkingLearner, WideningLearner):
     """OAP-BPM (Harrington 2003): the average of PRanks that each see a random part of the stream.
 
     Each member is shown an example with probability ``tau`` and learns it as PRank does; weights

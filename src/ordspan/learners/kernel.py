@@ -68,7 +68,6 @@ class KernelLearner(WalkingLearner):
     """
 
     rules = VARIANTS.values()
-    can_grow = False
     fixed = "average, kernel, gamma, degree and coef0"
 
     def __init__(
