@@ -18,6 +18,7 @@ from ordspan.files.grades import Grades, LabelColumns
 from ordspan.files.opening import FileOptions
 from ordspan.learners import KernelLearner, Learner, LinearLearner
 from ordspan.learners.checks import DEFAULT_C, RowError
+from ordspan.learners.rows import as_rows
 
 if TYPE_CHECKING:
     import polars as pl
@@ -337,7 +338,7 @@ def as_batch(table: Any, recipe: Recipe) -> tuple[Batch, Faults]:
     if recipe.n_sparse:
         from scipy.sparse import csr_array
 
-        matrix = csr_array(table)
+        matrix = csr_array(as_rows(table))
         if matrix.shape[1] != recipe.n_sparse:
             raise ValueError(
                 f"the matrix has {matrix.shape[1]} columns, but the model {recipe.n_sparse}"
