@@ -23,6 +23,7 @@ from ordspan.core.losses import distance
 from ordspan.estimators.targets import Labels, find_classes, read_labels
 from ordspan.learners import Learner
 from ordspan.learners.checks import check_weights
+from ordspan.learners.locking import lock_of
 from ordspan.learners.rows import as_rows, is_sparse
 
 FLOATS = [np.float64, np.float32]
@@ -30,14 +31,15 @@ FLOATS = [np.float64, np.float32]
 
 @contextmanager
 def unchanged_on_error(estimator: BaseEstimator) -> Iterator[None]:
-    """Give an estimator back its attributes when the block raises."""
-    before = dict(vars(estimator))
-    try:
-        yield
-    except BaseException:
-        vars(estimator).clear()
-        vars(estimator).update(before)
-        raise
+    """Give an estimator back its attributes when the block raises; other threads wait."""
+    with lock_of(estimator):
+        before = dict(vars(estimator))
+        try:
+            yield
+        except BaseException:
+            vars(estimator).clear()
+            vars(estimator).update(before)
+            raise
 
 
 class Prepared(NamedTuple):

@@ -15,6 +15,7 @@ from ordspan.core.rows import BAD_ROW
 from ordspan.learners.base import WalkingLearner, rank_among, scores_of
 from ordspan.learners.checks import Floats
 from ordspan.learners.growing import WideningLearner
+from ordspan.learners.locking import lock_of
 
 N_MEMBERS = 10
 TAU = 0.3
@@ -113,11 +114,12 @@ class AggregateLearner(WalkingLearner, WideningLearner):
         return bad
 
     def _learn_one(self, values: Any, columns: Any, lower: int, upper: int) -> int:
-        before = self._snapshot()
-        rank = super()._learn_one(values, columns, lower, upper)
-        if rank == BAD_ROW:  # some members may have moved before one of them overflowed
-            self._roll_back(before)
-        return rank
+        with lock_of(self):
+            before = self._snapshot()
+            rank = super()._learn_one(values, columns, lower, upper)
+            if rank == BAD_ROW:  # some members may have moved before one of them overflowed
+                self._roll_back(before)
+            return rank
 
     def _predict_one(self, values: Any, columns: Any) -> int:
         rank: int = self.walks.predict_one(self.memory[0], values, columns)

@@ -11,6 +11,7 @@ import numpy as np
 from ordspan.core import memory as layout
 from ordspan.core.memory import Floats
 from ordspan.core.walks import Walks, walks_for
+from ordspan.learners.locking import lock_of
 
 
 class State:
@@ -148,19 +149,20 @@ class State:
 
     @contextmanager
     def unchanged_on_error(self) -> Iterator[None]:
-        """Give the learner back all that it knew when the block raises.
+        """Give the learner back all that it knew when the block raises; other threads wait.
 
         Yields
         ------
         None
             While the block runs.
         """
-        before = self._snapshot()
-        try:
-            yield
-        except BaseException:
-            self._roll_back(before)
-            raise
+        with lock_of(self):
+            before = self._snapshot()
+            try:
+                yield
+            except BaseException:
+                self._roll_back(before)
+                raise
 
     def _snapshot(self) -> Any:
         return self.memory.copy()
