@@ -25,8 +25,9 @@ except ModuleNotFoundError as missing:
 from ordspan.core.labels import check_classes, is_open_value, shown
 from ordspan.core.losses import distance
 from ordspan.core.rows import MAX_SQ_NORM
-from ordspan.learners import Learner, LinearLearner, PRankLearner
+from ordspan.learners import LinearLearner, PRankLearner
 from ordspan.learners.checks import DEFAULT_C, RowError
+from ordspan.learners.growing import GrowingLearner
 
 __all__ = ["IntervalMAE", "OrdinalPA", "PRank"]
 
@@ -261,9 +262,9 @@ class OrdinalClassifier(base.MiniBatchClassifier):
         order = [] if self.classes is None else check_classes(self.classes).tolist()
         self._columns: dict[Any, int] = {}
         self._grades = Grades(order, given=self.classes is not None)
-        self._learner: Learner | None = None
+        self._learner: GrowingLearner | None = None
 
-    def _make_learner(self, n_features: int, n_classes: int) -> Learner:
+    def _make_learner(self, n_features: int, n_classes: int) -> GrowingLearner:
         raise NotImplementedError("a subclass makes its learner")
 
     @property
@@ -386,8 +387,8 @@ class OrdinalClassifier(base.MiniBatchClassifier):
             return Row(values, np.array(columns), new)
 
     def _grown(
-        self, learner: Learner | None, n_features: int, before: Grades, after: Grades
-    ) -> Learner | None:
+        self, learner: GrowingLearner | None, n_features: int, before: Grades, after: Grades
+    ) -> GrowingLearner | None:
         """The learner with room for all features and grades; None while there is one grade."""
         if len(after.order) < 2:
             return None
@@ -401,7 +402,7 @@ class OrdinalClassifier(base.MiniBatchClassifier):
                     learner = learner.with_rank(rank)
         return learner
 
-    def _keep(self, learner: Learner | None, grades: Grades, new: list[Any]) -> None:
+    def _keep(self, learner: GrowingLearner | None, grades: Grades, new: list[Any]) -> None:
         self._learner, self._grades = learner, grades
         for name in new:
             self._columns[name] = len(self._columns)
@@ -491,7 +492,7 @@ class OrdinalPA(OrdinalClassifier):
         self.classes = classes
         super().__init__()
 
-    def _make_learner(self, n_features: int, n_classes: int) -> Learner:
+    def _make_learner(self, n_features: int, n_classes: int) -> GrowingLearner:
         return LinearLearner(
             n_features,
             n_classes,
@@ -527,7 +528,7 @@ class PRank(OrdinalClassifier):
         self.classes = classes
         super().__init__()
 
-    def _make_learner(self, n_features: int, n_classes: int) -> Learner:
+    def _make_learner(self, n_features: int, n_classes: int) -> GrowingLearner:
         return PRankLearner(n_features, n_classes)
 
 

@@ -18,6 +18,8 @@ from ordspan.files.grades import Grades, LabelColumns
 from ordspan.files.opening import FileOptions
 from ordspan.learners import KernelLearner, Learner, LinearLearner
 from ordspan.learners.checks import DEFAULT_C, RowError
+from ordspan.learners.locking import lock_of
+from ordspan.learners.rows import as_rows
 
 if TYPE_CHECKING:
     import polars as pl
@@ -265,7 +267,7 @@ class TabularModel:
         """Go on learning from the rows of a table, once and in their order.
 
         Columns, grades and scaling stay as they are; a row that does not fit in is refused, and
-        the model stays as it was.
+        the model stays as it was. Of several threads one learns at a time.
 
         Parameters
         ----------
@@ -282,8 +284,10 @@ class TabularModel:
         if self.kind == ESTIMATORS[SVM]:
             raise ValueError("an OrdinalSVM is fitted at once and cannot go on; train it anew")
         X = self._features(table)
-        self.learner.learn_many(X, *self._ends(table, y))
-        self.training["rows"] += X.shape[0]
+        ends = self._ends(table, y)
+        with lock_of(self.learner):
+            self.learner.learn_many(X, *ends)
+            self.training["rows"] += X.shape[0]
         return self
 
     def score(self, table: Any, y: Any = None) -> float:
@@ -337,7 +341,7 @@ def as_batch(table: Any, recipe: Recipe) -> tuple[Batch, Faults]:
     if recipe.n_sparse:
         from scipy.sparse import csr_array
 
-        matrix = csr_array(table)
+        matrix = csr_array(as_rows(table))
         if matrix.shape[1] != recipe.n_sparse:
             raise ValueError(
                 f"the matrix has {matrix.shape[1]} columns, but the model {recipe.n_sparse}"

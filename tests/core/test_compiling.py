@@ -1,10 +1,17 @@
-"""The cache of compiled functions: used by the next process, and not after an edit anywhere."""
+"""The cache of compiled functions: used by the next process, but not after an edit.
 
+Without a place for it, and without the compiler, the library works too, slowly.
+"""
+
+import json
 import os
 import shutil
 import subprocess
 import sys
 from pathlib import Path
+
+import numpy as np
+from whole_library import results
 
 import ordspan
 from ordspan.core.compiling import digest_of
@@ -19,21 +26,33 @@ print(memory.model_of(state).edges[1:-1].tolist(), hits)
 """
 
 
-def learn_in_a_fresh_process(folder):
-    """Thresholds after one trial, and whether the compiled walk came from the cache."""
-    environment = os.environ | {
+def copy_package(folder):
+    """A copy of the package that nothing has been cached for."""
+    package = Path(ordspan.__file__).parent
+    shutil.copytree(package, folder / "ordspan", ignore=shutil.ignore_patterns("__pycache__"))
+
+
+def run_in(folder, program, **environment):
+    """Run a program with the copy of the package in a folder; both its outputs."""
+    own = {
         "PYTHONPATH": str(folder),
         "NUMBA_CACHE_DIR": str(folder / "cache"),
         "PYTHONDONTWRITEBYTECODE": "1",
     }
-    command = [sys.executable, "-c", PROGRAM]
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
-    return done.stdout.strip()
+    command = [sys.executable, "-c", program]
+    done = subprocess.run(
+        command, env=os.environ | own | environment, capture_output=True, text=True, check=True
+    )
+    return done.stdout.strip(), done.stderr.strip()
+
+
+def learn_in_a_fresh_process(folder):
+    """Thresholds after one trial, and whether the compiled walk came from the cache."""
+    return run_in(folder, PROGRAM)[0]
 
 
 def test_a_compiled_walk_is_cached_until_a_helper_in_another_file_is_edited(tmp_path):
-    package = Path(ordspan.__file__).parent
-    shutil.copytree(package, tmp_path / "ordspan", ignore=shutil.ignore_patterns("__pycache__"))
+    copy_package(tmp_path)
     assert learn_in_a_fresh_process(tmp_path) == "[1.0, 1.0] 0"
     assert learn_in_a_fresh_process(tmp_path) == "[1.0, 1.0] 1"
     helper = tmp_path / "ordspan" / "core" / "exact.py"
@@ -52,3 +71,47 @@ def test_the_digest_notices_content_and_names(tmp_path):
     (tmp_path / "one.py").rename(tmp_path / "two.py")
     digests.add(digest_of(tmp_path))
     assert len(digests) == 3
+
+
+USES_TWO_FUNCTIONS = """
+import numpy as np
+from ordspan import OrdinalPA
+from ordspan.core.ranking import rank_near
+from ordspan.core.rows import row_fits
+BETWEEN
+print(rank_near(np.array([-np.inf, 0.0, np.inf]), 1.0, 1), row_fits(np.ones(2), None, 2))
+"""
+
+
+def test_without_a_folder_for_the_cache_it_compiles_in_memory_and_warns_once(tmp_path):
+    copy_package(tmp_path)
+    no_folder = tmp_path / "file"  # no folder can be made in it, not even by root
+    no_folder.touch()
+    (tmp_path / "ordspan" / "core" / "__pycache__").touch()
+    places = ("HOME", "XDG_CACHE_HOME", "NUMBA_CACHE_DIR", "LOCALAPPDATA")
+    nowhere = dict.fromkeys(places, str(no_folder))
+    printed, warned = run_in(tmp_path, USES_TWO_FUNCTIONS.replace("BETWEEN", ""), **nowhere)
+    assert printed == "2 True"
+    assert warned.count("NUMBA_CACHE_DIR") == 1
+    assert run_in(tmp_path, "from ordspan import OrdinalPA", **nowhere) == ("", "")
+
+
+def test_a_cache_folder_that_stops_taking_files_is_done_without(tmp_path):
+    copy_package(tmp_path)
+    cache = tmp_path / "cache"
+    between = f"import shutil; shutil.rmtree({str(cache)!r}); open({str(cache)!r}, 'w').close()"
+    printed, warned = run_in(tmp_path, USES_TWO_FUNCTIONS.replace("BETWEEN", between))
+    assert printed == "2 True"
+    assert warned.count("NUMBA_CACHE_DIR") == 1
+
+
+def test_without_the_compiler_everything_works_and_says_the_same(tmp_path):
+    (tmp_path / "plain").mkdir()
+    here = (str(Path(ordspan.__file__).parents[1]), str(Path(__file__).parent))
+    program = f"import whole_library; whole_library.show_results({str(tmp_path / 'plain')!r})"
+    own = {"NUMBA_DISABLE_JIT": "1", "PYTHONPATH": os.pathsep.join(here)}
+    plain = json.loads(run_in(tmp_path, program, **own)[0])
+    compiled = results(tmp_path)
+    assert plain.keys() == compiled.keys()
+    for name, numbers in compiled.items():
+        np.testing.assert_allclose(plain[name], numbers, rtol=1e-7, atol=1e-9, err_msg=name)

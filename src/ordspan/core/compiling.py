@@ -1,6 +1,7 @@
 """One decorator for every compiled function, and hints to the compiler that Numba lacks."""
 
-from functools import partial
+import warnings
+from functools import cache, partial
 from hashlib import sha256
 from pathlib import Path
 from types import FunctionType
@@ -8,6 +9,7 @@ from types import FunctionType
 from llvmlite import ir
 from numba import njit, types
 from numba.core import cgutils
+from numba.core.caching import FunctionCache, NullCache
 from numba.extending import intrinsic, overload
 
 FAST = {"reassoc", "contract", "nsz"}
@@ -24,11 +26,62 @@ def digest_of(folder: Path) -> str:
 SOURCE_STAMP = digest_of(Path(__file__).parent)
 
 
+@cache
+def warn_of_no_cache(reason):
+    """Warn that compiled code is not kept; once, as one reason holds for all."""
+    warnings.warn(
+        "compiled code cannot be kept on disk, so every process compiles anew, which takes seconds "
+        f"({reason}); set NUMBA_CACHE_DIR to a folder that can be written to",
+        RuntimeWarning,
+        stacklevel=2,
+    )
+
+
+class MemoryCache(NullCache):
+    """The cache where there is no folder for one."""
+
+    def save_overload(self, sig, data):
+        """Warn, now that compiling has taken its time; importing alone has cost nothing."""
+        warn_of_no_cache("no folder for it can be written to")
+
+
+class FolderCache(FunctionCache):
+    """Numba's cache of a function on disk; one that cannot be read or written is done without.
+
+    Numba's own notices an edit in the function's own file only. Its stamp is replaced by the digest
+    of this whole folder, so that an edited helper in another file is noticed too.
+    """
+
+    def __init__(self, function):
+        super().__init__(function)
+        if SOURCE_STAMP:
+            self._cache_file._source_stamp = SOURCE_STAMP
+
+    def load_overload(self, sig, target_context):
+        """Compiled code, or None."""
+        try:
+            return super().load_overload(sig, target_context)
+        except OSError:
+            return None
+
+    def save_overload(self, sig, data):
+        """Keep compiled code, if the disk takes it."""
+        try:
+            super().save_overload(sig, data)
+        except OSError as error:
+            warn_of_no_cache(error.strerror)
+
+
+def cache_for(function):
+    """The cache of a function: on disk if there is a place for it."""
+    try:
+        return FolderCache(function)
+    except RuntimeError:  # Numba has tried all folders it knows
+        return MemoryCache()
+
+
 def compiled(function=None, **options):
     """Compile a function on its first call, release the GIL in it, and cache it on disk.
-
-    Numba's cache notices an edit in the function's own file only. Its stamp is replaced by the
-    digest of this whole folder, so that an edited helper in another file is noticed too.
 
     ``inline="always"`` compiles a function as a part of its callers, which halves the time to
     compile one that is small or has a single caller. It loses fast-math flags, and does not do for
@@ -36,12 +89,12 @@ def compiled(function=None, **options):
     """
     if function is None:
         return partial(compiled, **options)
-    defaults = {"cache": True, "nogil": True, "no_cfunc_wrapper": True}
+    defaults = {"nogil": True, "no_cfunc_wrapper": True}
     dispatcher = njit(**{**defaults, **options})(function)
     if dispatcher is function:  # NUMBA_DISABLE_JIT is set
         function.py_func = function
-    elif SOURCE_STAMP:
-        dispatcher._cache._cache_file._source_stamp = SOURCE_STAMP
+    else:
+        dispatcher._cache = cache_for(function)
     return dispatcher
 
 

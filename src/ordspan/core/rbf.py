@@ -1,9 +1,10 @@
 """Compiled: values of the rbf kernel for a block of support vectors at once, eight by eight."""
 
+import numpy as np
 from llvmlite import ir
 from numba import types
 from numba.core import cgutils
-from numba.extending import intrinsic
+from numba.extending import intrinsic, overload
 
 LANES = 64
 """Support vectors are kept in blocks of so many, feature by feature, to be worked on together."""
@@ -75,12 +76,27 @@ def eight_times(builder, value):
     return builder.shuffle_vector(first, first, ir.Constant(ir.VectorType(lane, 8), [0] * 8))
 
 
-@intrinsic
-def rbf_values(typing_context, block, row, gamma, out):
+def rbf_values(block, row, gamma, out):
     """Write exp(-gamma |s - row|^2) to ``out`` for every vector s of a block.
 
-    Exactly 1 for the row itself. A whole block, also where it is not full: each number of the row
-    is fetched once for all, and the processor need not wait for one series to begin another one.
+    Exactly 1 for the row itself. A whole block, also where it is not full.
+    """
+    squares = np.square(block - row[:, None]).sum(axis=0)
+    out[:LANES] = np.exp(np.fmax(-gamma * squares, LOWEST_EXPONENT))
+
+
+@overload(rbf_values)
+def rbf_values_compiled(block, row, gamma, out):
+    """The compiled form."""
+    return lambda block, row, gamma, out: write_rbf_values(block, row, gamma, out)
+
+
+@intrinsic
+def write_rbf_values(typing_context, block, row, gamma, out):
+    """The compiled form of `rbf_values`, for a whole block at once.
+
+    Each number of the row is fetched once for all, and the processor need not wait for one series
+    to begin another one.
     """
 
     def codegen(context, builder, signature, args):

@@ -23,20 +23,23 @@ from ordspan.core.losses import distance
 from ordspan.estimators.targets import Labels, find_classes, read_labels
 from ordspan.learners import Learner
 from ordspan.learners.checks import check_weights
+from ordspan.learners.locking import lock_of
+from ordspan.learners.rows import as_rows, is_sparse
 
 FLOATS = [np.float64, np.float32]
 
 
 @contextmanager
 def unchanged_on_error(estimator: BaseEstimator) -> Iterator[None]:
-    """Give an estimator back its attributes when the block raises."""
-    before = dict(vars(estimator))
-    try:
-        yield
-    except BaseException:
-        vars(estimator).clear()
-        vars(estimator).update(before)
-        raise
+    """Give an estimator back its attributes when the block raises; other threads wait."""
+    with lock_of(estimator):
+        before = dict(vars(estimator))
+        try:
+            yield
+        except BaseException:
+            vars(estimator).clear()
+            vars(estimator).update(before)
+            raise
 
 
 class Prepared(NamedTuple):
@@ -70,6 +73,8 @@ class BaseOrdinal(ClassifierMixin, BaseEstimator):
         """X as a float matrix; NaN and infinity are found by the walk, not by another read."""
         if not reset and self._needs_no_check(X):
             return X
+        if is_sparse(X):
+            X = as_rows(X)  # before scikit-learn converts what may be damaged
         refuse_text_columns(X)
         return validate_data(
             self, X, reset=reset, accept_sparse="csr", dtype=FLOATS, ensure_all_finite=False

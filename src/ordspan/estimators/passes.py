@@ -62,6 +62,10 @@ class OrdinalEstimator(BaseOrdinal):
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
         """Learn the rows once, in their order, going on from what was learned before.
 
+        Of several threads one learns at a time, so no update is lost. Predictions never wait: one
+        made meanwhile may use parameters from the middle of a batch. Where that matters, predict
+        from a copy (`copy.copy`) that no thread trains.
+
         Parameters
         ----------
         X : array-like or CSR matrix of shape (n, d)

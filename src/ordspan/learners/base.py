@@ -13,6 +13,7 @@ from ordspan.core.memory import Floats
 from ordspan.core.rows import BAD_LABEL, BAD_ROW, BAD_WIDTH, row_fits, scores
 from ordspan.core.walks import is_label
 from ordspan.learners.checks import RowError, as_row, check_row_order, check_weights
+from ordspan.learners.locking import lock_of
 from ordspan.learners.rows import as_rows, blocks, refusal
 from ordspan.learners.state import State
 
@@ -35,6 +36,10 @@ class Learner(State):
     """An online ranker on ranks 1..K; subclasses choose the rule.
 
     All that it knows is the one array ``memory``: copy it to remember, write it back to forget.
+
+    Threads may share a learner if all of them call `learn_many`, which lets one in at a time, or
+    all of them `learn_one`. Mixed, updates are lost: a single example waits for no lock, which
+    would cost as much as its step. Predictions never wait; see ``partial_fit`` of the estimators.
 
     Parameters
     ----------
@@ -391,8 +396,9 @@ class WalkingLearner(Learner):
             columns, starts = np.asarray(columns, dtype=np.int64), np.array([0, values.size])
         low, high = np.array([int(lower)]), np.array([int(upper)])
         rank = np.empty(1, dtype=np.int64)
-        state = (low, high, NO_WEIGHTS, NO_ORDER, rank, NO_WEIGHTS)
-        bad = self._walk(values, columns, starts, *state)
+        rest = (low, high, NO_WEIGHTS, NO_ORDER, rank, NO_WEIGHTS)
+        with lock_of(self):
+            bad = self._walk(values, columns, starts, *rest)
         return BAD_ROW if bad >= 0 else int(rank[0])
 
 

@@ -14,6 +14,8 @@ from ordspan.core.labels import Ranks
 from ordspan.core.rows import BAD_ROW
 from ordspan.learners.base import WalkingLearner, rank_among, scores_of
 from ordspan.learners.checks import Floats
+from ordspan.learners.growing import WideningLearner
+from ordspan.learners.locking import lock_of
 
 N_MEMBERS = 10
 TAU = 0.3
@@ -21,7 +23,7 @@ COINS_AT_ONCE = 1024
 """Rows of coins drawn together; another number would be other coins from the same seed."""
 
 
-class AggregateLearner(WalkingLearner):
+class AggregateLearner(WalkingLearner, WideningLearner):
     """OAP-BPM (Harrington 2003): the average of PRanks that each see a random part of the stream.
 
     Each member is shown an example with probability ``tau`` and learns it as PRank does; weights
@@ -112,11 +114,12 @@ class AggregateLearner(WalkingLearner):
         return bad
 
     def _learn_one(self, values: Any, columns: Any, lower: int, upper: int) -> int:
-        before = self._snapshot()
-        rank = super()._learn_one(values, columns, lower, upper)
-        if rank == BAD_ROW:  # some members may have moved before one of them overflowed
-            self._roll_back(before)
-        return rank
+        with lock_of(self):
+            before = self._snapshot()
+            rank = super()._learn_one(values, columns, lower, upper)
+            if rank == BAD_ROW:  # some members may have moved before one of them overflowed
+                self._roll_back(before)
+            return rank
 
     def _predict_one(self, values: Any, columns: Any) -> int:
         rank: int = self.walks.predict_one(self.memory[0], values, columns)

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from ordspan.core import memory as layout
 from ordspan.core.dual_walks import Rows, support_scores, walk_support
 from ordspan.core.kernels import Kernel, kernel_norm
+from ordspan.core.rbf import LANES
 from ordspan.core.rows import BAD_WIDTH, MAX_SQ_NORM, row_fits
 from ordspan.core.vectors import COEF, CORRECTION, INVERSE, N_PARTS, NORM
 from ordspan.learners import python_walks
@@ -68,7 +69,6 @@ class KernelLearner(WalkingLearner):
     """
 
     rules = VARIANTS.values()
-    can_grow = False
     fixed = "average, kernel, gamma, degree and coef0"
 
     def __init__(
@@ -271,11 +271,12 @@ class KernelLearner(WalkingLearner):
 
     def _latent(self, matrix: Any, feature_names: Any) -> Floats:
         out = np.zeros(matrix.shape[0])
-        coef, support = self.dual_coef, self.support
+        coef, vectors = self.dual_coef, self.support.vectors
+        coef = coef[: vectors.shape[0] * LANES]  # another thread may be learning meanwhile
         for block, _ in blocks(matrix, NO_ORDER):
             rows = (block.data, block.columns, block.starts, out[block.rows])
             if self._python_kernel is None:
-                bad = support_scores(coef, support.vectors, self._kernel, *rows)
+                bad = support_scores(coef, vectors, self._kernel, *rows)
             else:
                 bad = python_walks.scores(self, self._python_kernel, *rows)
             if bad >= 0:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from ordspan.core import memory
-from ordspan.learners.base import Learner
 from ordspan.learners.checks import DEFAULT_C, check_rule
+from ordspan.learners.growing import GrowingLearner
 
 
-class LinearLearner(Learner):
+class LinearLearner(GrowingLearner):
     """Exact PA, PA-I or PA-II on ranks 1..K: the thin fast path under `OrdinalPA`.
 
     Its defaults are the paper's algorithm: the last iterate, and steps that are not balanced.
@@ -64,7 +64,7 @@ class LinearLearner(Learner):
         )
 
 
-class PRankLearner(Learner):
+class PRankLearner(GrowingLearner):
     """PRank (Crammer & Singer 2001) on ranks 1..K.
 
     On an interval label only the required thresholds are moved.

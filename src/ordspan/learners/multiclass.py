@@ -8,11 +8,12 @@ import numpy as np
 
 from ordspan.core import memory
 from ordspan.core.labels import Ranks
-from ordspan.learners.base import Learner, scores_of
+from ordspan.learners.base import scores_of
 from ordspan.learners.checks import DEFAULT_C, Floats, check_rule
+from ordspan.learners.growing import WideningLearner
 
 
-class VectorLearner(Learner):
+class VectorLearner(WideningLearner):
     """A learner with one weight vector per class and no thresholds; the highest score wins."""
 
     @property

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ordspan.core.rows import MAX_SQ_NORM
+from ordspan.learners.sparse import as_csr
 
 FLOATS = (np.dtype(np.float64), np.dtype(np.float32))
 BLOCK_BYTES = 1 << 20
@@ -35,37 +36,14 @@ def as_rows(matrix: Any) -> Any:
     >>> as_rows([[1, 2]])
     array([[1., 2.]])
     """
-    if is_sparse(matrix):
-        csr = matrix if matrix.format == "csr" else matrix.tocsr()
-        if csr.dtype not in FLOATS:
-            csr = csr.astype(np.float64)
-        if not (csr.indices.dtype.isnative and csr.indptr.dtype.isnative):
-            csr = csr.copy()
-            csr.indices, csr.indptr = (a.astype(np.int64) for a in (csr.indices, csr.indptr))
-        if not csr.has_canonical_format:
-            csr = csr.copy()
-            csr.sum_duplicates()
-        _check_columns(csr)
-        return csr
-    dense = np.asarray(matrix)
-    if dense.dtype.kind == "c":
+    rows = as_csr(matrix) if is_sparse(matrix) else np.asarray(matrix)
+    if rows.dtype.kind == "c":
         raise ValueError("complex numbers have no order to learn from; give real features")
-    if dense.dtype not in FLOATS or not dense.dtype.isnative:
-        dense = dense.astype(np.float64)
-    if dense.ndim != 2:
-        raise ValueError(f"expected a 2-d matrix, one row an example, got {dense.ndim}-d")
-    return dense
-
-
-def _check_columns(csr: Any) -> None:
-    """Refuse column numbers outside the matrix: the walk would write beyond the weights."""
-    unsigned = csr.indices.view(f"u{csr.indices.itemsize}")  # a negative number becomes huge
-    if unsigned.size and unsigned.max() >= csr.shape[1]:
-        entry = int(np.argmax(unsigned))
-        raise ValueError(
-            f"damaged CSR matrix: stored entry {entry} has column {csr.indices[entry]}, "
-            f"but there are {csr.shape[1]} columns"
-        )
+    if rows.dtype not in FLOATS or not rows.dtype.isnative:
+        rows = rows.astype(np.float64)
+    if rows.ndim != 2:
+        raise ValueError(f"expected a 2-d matrix, one row an example, got {rows.ndim}-d")
+    return rows
 
 
 def blocks(matrix: Any, order: NDArray[np.intp]) -> Iterator[tuple[Block, NDArray[np.intp]]]:

@@ -1,10 +1,9 @@
-"""The state of a learner: one array of numbers, with ways to copy, restore and grow it."""
+"""The state of a learner: one array of numbers, with ways to copy and restore it."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager
-from copy import copy
 from typing import Any, Self
 
 import numpy as np
@@ -12,6 +11,7 @@ import numpy as np
 from ordspan.core import memory as layout
 from ordspan.core.memory import Floats
 from ordspan.core.walks import Walks, walks_for
+from ordspan.learners.locking import lock_of
 
 
 class State:
@@ -19,7 +19,6 @@ class State:
 
     walks: Walks  # compiled for the rule
     rules: Collection[int]  # that it can follow
-    can_grow = True  # whether features and ranks can be added
     fixed = "average and balanced"  # what cannot change while learning goes on
 
     def __init__(
@@ -150,103 +149,26 @@ class State:
 
     @contextmanager
     def unchanged_on_error(self) -> Iterator[None]:
-        """Give the learner back all that it knew when the block raises.
+        """Give the learner back all that it knew when the block raises; other threads wait.
 
         Yields
         ------
         None
             While the block runs.
         """
-        before = self._snapshot()
-        try:
-            yield
-        except BaseException:
-            self._roll_back(before)
-            raise
+        with lock_of(self):
+            before = self._snapshot()
+            try:
+                yield
+            except BaseException:
+                self._roll_back(before)
+                raise
 
     def _snapshot(self) -> Any:
         return self.memory.copy()
 
     def _roll_back(self, before: Any) -> None:
         self.take_over(before)
-
-    def widened(self, n_features: int) -> Self:
-        """A learner that goes on from this one with more features; this one stays as it is.
-
-        It is the learner that had all the features from the start and only saw zeros in the new
-        ones, which are the last columns: to the bit where the rows are sparse. Dense sums are added
-        in an order that depends on their length and on the processor, so there the two differ by
-        rounding, about 1e-15 of the numbers added. It costs one copy of the memory, so a stream
-        whose features keep coming should widen to twice what it needs.
-
-        Parameters
-        ----------
-        n_features : int
-            Length of a row from now on.
-
-        Returns
-        -------
-        State
-            The wider learner.
-
-        Examples
-        --------
-        >>> from ordspan.learners import LinearLearner
-        >>> learner = LinearLearner(n_features=1, n_classes=2, variant="PA")
-        >>> learner.learn_one(np.array([1.0]), 1)
-        2
-        >>> learner.widened(3).weights
-        array([-0.5,  0. ,  0. ])
-        """
-        self._check_growth()
-        if n_features < self.n_features:
-            raise ValueError(
-                f"a learner of {self.n_features} features cannot be widened to {n_features}"
-            )
-        wider = copy(self)
-        wider.n_features = n_features
-        wider.memory = layout.widened_memory(self.memory, n_features)
-        return wider
-
-    def with_rank(self, rank: int) -> Self:
-        """A learner that goes on from this one with one rank more, number ``rank`` of 1..K + 1.
-
-        The ranks from there on move up by one. Between two ranks the new one starts with an empty
-        band of scores on the threshold between them, so no prediction changes but for the numbers;
-        beyond the outermost rank its threshold starts one margin away from the last.
-
-        Parameters
-        ----------
-        rank : int
-            The number that the new rank gets, from 1 for a new lowest one to K + 1 for a new
-            highest one.
-
-        Returns
-        -------
-        State
-            The learner of K + 1 ranks.
-
-        Examples
-        --------
-        >>> from ordspan.learners import LinearLearner
-        >>> LinearLearner(n_features=1, n_classes=2).with_rank(3).thresholds
-        array([0., 1.])
-        """
-        self._check_growth()
-        if self.model.weights.size > self.n_features:
-            raise ValueError("a learner with a vector for each class has no thresholds to add to")
-        if self.memory.ndim > 1:
-            raise ValueError("the members of a committee must agree on their ranks from the start")
-        if not 1 <= rank <= self.n_classes + 1:
-            raise ValueError(f"rank {rank} is not in 1..{self.n_classes + 1}")
-        grown = copy(self)
-        grown.n_classes = self.n_classes + 1
-        grown.memory = layout.memory_with_rank(self.memory, rank)
-        return grown
-
-    def _check_growth(self) -> None:
-        if not self.can_grow:
-            raise ValueError("a learner in dual form cannot get more features or ranks")
 
     @property
     def n_trials(self) -> int:

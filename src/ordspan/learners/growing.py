@@ -1,0 +1,85 @@
+"""Learners whose features and ranks may grow in number while learning goes on."""
+
+from __future__ import annotations
+
+from copy import copy
+from typing import Self
+
+from ordspan.core import memory as layout
+from ordspan.learners.base import Learner
+
+
+class WideningLearner(Learner):
+    """A learner to which features can be added."""
+
+    def widened(self, n_features: int) -> Self:
+        """A learner that goes on from this one with more features; this one stays as it is.
+
+        It is the learner that had all the features from the start and only saw zeros in the new
+        ones, which are the last columns: to the bit where the rows are sparse. Dense sums are added
+        in an order that depends on their length and on the processor, so there the two differ by
+        rounding, about 1e-15 of the numbers added. It costs one copy of the memory, so a stream
+        whose features keep coming should widen to twice what it needs.
+
+        Parameters
+        ----------
+        n_features : int
+            Length of a row from now on.
+
+        Returns
+        -------
+        State
+            The wider learner.
+
+        Examples
+        --------
+        >>> from ordspan.learners import LinearLearner
+        >>> learner = LinearLearner(n_features=1, n_classes=2, variant="PA")
+        >>> learner.learn_one(np.array([1.0]), 1)
+        2
+        >>> learner.widened(3).weights
+        array([-0.5,  0. ,  0. ])
+        """
+        if n_features < self.n_features:
+            raise ValueError(
+                f"a learner of {self.n_features} features cannot be widened to {n_features}"
+            )
+        wider = copy(self)
+        wider.n_features = n_features
+        wider.memory = layout.widened_memory(self.memory, n_features)
+        return wider
+
+
+class GrowingLearner(WideningLearner):
+    """A learner to which features and ranks can be added: one with sorted thresholds only."""
+
+    def with_rank(self, rank: int) -> Self:
+        """A learner that goes on from this one with one rank more, number ``rank`` of 1..K + 1.
+
+        The ranks from there on move up by one. Between two ranks the new one starts with an empty
+        band of scores on the threshold between them, so no prediction changes but for the numbers;
+        beyond the outermost rank its threshold starts one margin away from the last.
+
+        Parameters
+        ----------
+        rank : int
+            The number that the new rank gets, from 1 for a new lowest one to K + 1 for a new
+            highest one.
+
+        Returns
+        -------
+        State
+            The learner of K + 1 ranks.
+
+        Examples
+        --------
+        >>> from ordspan.learners import LinearLearner
+        >>> LinearLearner(n_features=1, n_classes=2).with_rank(3).thresholds
+        array([0., 1.])
+        """
+        if not 1 <= rank <= self.n_classes + 1:
+            raise ValueError(f"rank {rank} is not in 1..{self.n_classes + 1}")
+        grown = copy(self)
+        grown.n_classes = self.n_classes + 1
+        grown.memory = layout.memory_with_rank(self.memory, rank)
+        return grown

@@ -1,0 +1,26 @@
+"""Locks for what several threads may want to change at once."""
+
+from __future__ import annotations
+
+import os
+from threading import RLock
+from typing import Any
+from weakref import WeakKeyDictionary
+
+_locks: WeakKeyDictionary[Any, Any] = WeakKeyDictionary()
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_locks.clear)  # whoever held one is not there to release it
+
+
+def lock_of(thing: Any) -> Any:
+    """The lock of an object, the same for as long as it lives.
+
+    It is no part of the object, so a copy or a pickle has none of it, and gets its own.
+
+    >>> class Model: ...
+    >>> model = Model()
+    >>> lock_of(model) is lock_of(model)
+    True
+    """
+    lock = _locks.get(thing)
+    return _locks.setdefault(thing, RLock()) if lock is None else lock

@@ -1,0 +1,66 @@
+"""Several threads at one model: no update is lost, and predictions do not wait."""
+
+import copy
+import pickle
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+
+from ordspan import KernelOrdinalPA, MulticlassPA, OrdinalPA, PRank
+from ordspan.learners import AggregateLearner, KernelLearner, LinearLearner
+from ordspan.learners.locking import lock_of
+
+N_THREADS, N_CALLS, N_ROWS, D, K = 4, 30, 100, 5, 4
+MODELS = [OrdinalPA(), PRank(), MulticlassPA(), KernelOrdinalPA(budget=20, gamma=0.2)]
+
+
+@pytest.fixture(scope="module")
+def data():
+    rng = np.random.default_rng(0)
+    return rng.standard_normal((N_ROWS, D)), rng.integers(1, K + 1, N_ROWS)
+
+
+def in_threads(call):
+    with ThreadPoolExecutor(N_THREADS) as pool:
+        for future in [pool.submit(call) for _ in range(N_THREADS * N_CALLS)]:
+            future.result()
+
+
+@pytest.mark.parametrize("model", MODELS, ids=repr)
+def test_threads_lose_no_update_of_an_estimator(model, data):
+    model = clone(model)
+    in_threads(lambda: model.partial_fit(*data, classes=range(1, K + 1)))
+    assert model.learner_.n_trials == N_THREADS * N_CALLS * N_ROWS
+
+
+@pytest.mark.parametrize(
+    "learner", [LinearLearner(D, K), KernelLearner(D, K, budget=20), AggregateLearner(D, K)]
+)
+def test_threads_lose_no_update_of_a_learner(learner, data):
+    X, ranks = data
+    in_threads(lambda: learner.learn_many(X, ranks))
+    assert learner.n_trials == N_THREADS * N_CALLS * N_ROWS
+    row, rank = X[0], int(ranks[0])
+    in_threads(lambda: [learner.learn_one(row, rank) for _ in range(10)])
+    assert learner.n_trials == N_THREADS * N_CALLS * (N_ROWS + 10)
+
+
+@pytest.mark.parametrize("model", MODELS, ids=repr)
+def test_a_prediction_waits_for_no_learning(model, data):
+    X, ranks = data
+    model = clone(model).fit(X, ranks)
+    with lock_of(model), lock_of(model.learner_), ThreadPoolExecutor(1) as pool:
+        assert pool.submit(model.predict, X).result(timeout=60).shape == (N_ROWS,)
+
+
+@pytest.mark.parametrize("model", MODELS, ids=repr)
+def test_copies_have_locks_of_their_own(model, data):
+    X, ranks = data
+    model = clone(model).fit(X, ranks)
+    with lock_of(model), lock_of(model.learner_):
+        twins = [copy.copy(model), copy.deepcopy(model), pickle.loads(pickle.dumps(model))]
+        with ThreadPoolExecutor(1) as pool:
+            for twin in [*twins, clone(model)]:
+                pool.submit(twin.partial_fit, X, ranks, range(1, K + 1)).result(timeout=60)
