@@ -62,11 +62,7 @@ def taught(name, n=200, **options):
 
 
 def river_checks():
-    """Every check that River has for a multi-class mini-batch classifier; none is skipped.
-
-    Those of ``predict_proba_one`` are run too, but River lets a classifier that raises
-    NotImplementedError there pass, because some of its own give labels only.
-    """
+    """Every check that River has for a multi-class mini-batch classifier; none is skipped."""
     for name, model in MODELS.items():
         for number, check in enumerate(checks.yield_checks(model)):
             yield pytest.param(name, check, id=f"{name}-{check.__name__}-{number}")
@@ -80,10 +76,42 @@ def test_rivers_own_checks(name, check):
     check(fresh(name))
 
 
-def test_it_gives_grades_and_no_probabilities():
-    model = taught("default")
-    with pytest.raises(NotImplementedError):
-        model.predict_proba_one({"f0": 1.0})
+# -- probabilities -------------------------------------------------------------------------------
+
+
+def test_probabilities_are_those_of_the_calibrated_estimator():
+    X = np.random.default_rng(0).normal(size=(300, 2))
+    y = np.searchsorted([-1.0, 0.0, 1.0], X[:, 0])
+    model = OrdinalPA(classes=[0, 1, 2, 3])
+    for x, grade in zip(X, y.tolist(), strict=True):
+        model.learn_one({"a": x[0], "b": x[1]}, grade)
+    expected = ordspan.CalibratedOrdinal().partial_fit(X, y, classes=[0, 1, 2, 3]).predict_proba(X)
+    found = [list(model.predict_proba_one({"a": x[0], "b": x[1]}).values()) for x in X]
+    np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-12)
+
+
+def test_probabilities_are_learned_from_grades_that_turn_up_on_the_way():
+    model = OrdinalPA()
+    rng = np.random.default_rng(0)
+    assert model.predict_proba_one({"a": 0.0}) == {}
+    for grade in rng.integers(1, 6, size=400).tolist():
+        model.learn_one({"a": grade + 0.5 * rng.normal()}, grade)
+        chances = model.predict_proba_one({"a": 3.0})
+        assert list(chances) == model.grades
+        assert sum(chances.values()) == pytest.approx(1.0, abs=1e-12)
+    assert max(chances, key=chances.get) == 3
+
+
+def test_rows_at_once_are_calibrated_as_one_by_one():
+    X = pd.DataFrame(np.random.default_rng(0).normal(size=(200, 2)), columns=["a", "b"])
+    y = pd.Series(np.searchsorted([-1.0, 0.0, 1.0], X["a"]))
+    one, many = OrdinalPA(), OrdinalPA()
+    for x, grade in zip(X.to_dict("records"), y, strict=True):
+        one.learn_one(x, grade)
+    many.learn_many(X, y)
+    expected = [one.predict_proba_one(x) for x in X.to_dict("records")]
+    found = many.predict_proba_many(X)
+    np.testing.assert_allclose(found, pd.DataFrame(expected), rtol=1e-9, atol=1e-12)
 
 
 # -- the same as the learner and the estimator ---------------------------------------------------

@@ -6,6 +6,7 @@ import numbers
 import warnings
 from bisect import bisect_left
 from collections.abc import Iterator, Mapping
+from copy import deepcopy
 from reprlib import repr as short
 from typing import Any, NamedTuple
 
@@ -25,7 +26,7 @@ except ModuleNotFoundError as missing:
 from ordspan.core.labels import check_classes, is_open_value, shown
 from ordspan.core.losses import distance
 from ordspan.core.rows import MAX_SQ_NORM
-from ordspan.learners import LinearLearner, PRankLearner
+from ordspan.learners import Calibration, LinearLearner, PRankLearner
 from ordspan.learners.checks import DEFAULT_C, RowError
 from ordspan.learners.growing import GrowingLearner
 
@@ -250,9 +251,10 @@ def with_columns(rows: Any, columns: NDArray[np.int64], n_features: int) -> Any:
 class OrdinalClassifier(base.MiniBatchClassifier):
     """What the models share; a subclass names its parameters and makes its learner.
 
-    All that is learned is in three attributes: the column of each feature, the grades, and a
-    learner with room for as many columns or more, which there is from the second grade on. They
-    are put in place together, after everything that can fail: an error leaves the model unchanged.
+    All that is learned is in four attributes: the column of each feature, the grades, a learner
+    with room for as many columns or more, and its calibration, which there are from the second
+    grade on. They are put in place together, after everything that can fail: an error leaves the
+    model unchanged.
     """
 
     classes: Any
@@ -263,6 +265,7 @@ class OrdinalClassifier(base.MiniBatchClassifier):
         self._columns: dict[Any, int] = {}
         self._grades = Grades(order, given=self.classes is not None)
         self._learner: GrowingLearner | None = None
+        self._calibration: Calibration | None = None
 
     def _make_learner(self, n_features: int, n_classes: int) -> GrowingLearner:
         raise NotImplementedError("a subclass makes its learner")
@@ -302,14 +305,17 @@ class OrdinalClassifier(base.MiniBatchClassifier):
         values, columns, new = self._row(x)
         grades, low, high = self._grades.read(y)
         learner = self._grown(self._learner, len(self._columns) + len(new), self._grades, grades)
-        if learner is None:
+        calibration = calibration_for(self._calibration, self._grades, grades)
+        if learner is None or calibration is None:
             check_values(values, list(x))
         else:
             try:
-                learner.learn_sparse(values, columns, low, high)
+                score = learner.latent_sparse(values, columns)
+                rank = learner.learn_sparse(values, columns, low, high)
             except RowError:
                 raise ValueError(refusal(values, list(x))) from None
-        self._keep(learner, grades, new)
+            calibration.observe_one(score, rank, low, high)
+        self._keep(learner, calibration, grades, new)
 
     def predict_one(self, x: dict[Any, Any], **kwargs: Any) -> Any:
         """The grade of one example; None as long as nothing was learned."""
@@ -326,6 +332,38 @@ class OrdinalClassifier(base.MiniBatchClassifier):
             return self._grades.order[learner.predict_sparse(values, columns) - 1]
         except RowError:
             raise ValueError(refusal(values, list(x))) from None
+
+    def predict_proba_one(self, x: dict[Any, Any], **kwargs: Any) -> dict[Any, float]:
+        """The probability of every grade known so far, by grade.
+
+        It is learned as the stream goes on, from the score that each example has before it is
+        learned. The grade of `predict_one` is close to the median of the probabilities, which has
+        the smallest expected distance, and need not be the most probable one.
+
+        Parameters
+        ----------
+        x : dict
+            Numbers by feature name.
+
+        Returns
+        -------
+        dict
+            Probabilities that sum to 1; empty as long as there is no grade.
+        """
+        values, columns, new = self._row(x)
+        learner, calibration, order = self._learner, self._calibration, self._grades.order
+        if new or learner is None:
+            check_values(values, list(x))
+        if learner is None or calibration is None:
+            return dict.fromkeys(order, 1.0 / max(1, len(order)))
+        if new:
+            known = columns < len(self._columns)
+            values, columns = values[known], columns[known]
+        try:
+            score = learner.latent_sparse(values, columns)
+        except RowError:
+            raise ValueError(refusal(values, list(x))) from None
+        return dict(zip(order, calibration.probabilities([score])[0].tolist(), strict=True))
 
     def learn_many(self, X: Any, y: Any) -> None:
         """Learn the rows of a data frame one after the other, as `learn_one` would.
@@ -344,19 +382,20 @@ class OrdinalClassifier(base.MiniBatchClassifier):
         _, columns, new = self._row(dict.fromkeys(X.columns, 0.0))
         n_features = len(self._columns) + len(new)
         learner, grades = self._learner, self._grades
+        calibration = deepcopy(self._calibration)
         if learner is not None:  # a copy, because a later row may be refused
             learner = learner.widened(learner.n_features)
         for part, low, high, grown in runs(labels, grades):
             learner = self._grown(learner, n_features, grades, grown)
+            calibration = calibration_for(calibration, grades, grown)
             grades = grown
             if learner is not None:
+                moved = with_columns(rows[part], columns, learner.n_features)
                 try:
-                    learner.learn_many(
-                        with_columns(rows[part], columns, learner.n_features), low, high
-                    )
+                    learner.learn_many(moved, low, high, calibration=calibration)
                 except RowError:
                     raise ValueError(OVERFLOW) from None
-        self._keep(learner, grades, new)
+        self._keep(learner, calibration, grades, new)
 
     def predict_many(self, X: Any) -> Any:
         """The grade of every row of a data frame, as a Series; None while nothing was learned."""
@@ -371,6 +410,22 @@ class OrdinalClassifier(base.MiniBatchClassifier):
         except RowError:
             raise ValueError(OVERFLOW) from None
         return pd.Series([order[rank - 1] for rank in ranks.tolist()], index=X.index)
+
+    def predict_proba_many(self, X: Any) -> Any:
+        """The probability of every grade for every row of a data frame, one column a grade."""
+        import pandas as pd
+
+        rows, learner, order = read_frame(X), self._learner, self._grades.order
+        if learner is None or self._calibration is None:
+            even = np.full((rows.shape[0], len(order)), 1.0 / max(1, len(order)))
+            return pd.DataFrame(even, index=X.index, columns=order)
+        _, columns, _ = self._row(dict.fromkeys(X.columns, 0.0))
+        try:
+            scores = learner.latent(with_columns(rows, columns, learner.n_features))
+        except RowError:
+            raise ValueError(OVERFLOW) from None
+        chances = self._calibration.probabilities(scores)
+        return pd.DataFrame(chances, index=X.index, columns=order)
 
     def _only_grade(self) -> Any:
         """The answer without a learner: the one grade there is so far, if any was seen."""
@@ -396,16 +451,38 @@ class OrdinalClassifier(base.MiniBatchClassifier):
             return self._make_learner(n_features, len(after.order))
         if n_features > learner.n_features:  # twice as many, so that copying stays rare
             learner = learner.widened(max(n_features, 2 * learner.n_features))
-        if after is not before:
-            for grade, rank in after.ranks.items():
-                if grade not in before.ranks:
-                    learner = learner.with_rank(rank)
+        for rank in new_ranks(before, after):
+            learner = learner.with_rank(rank)
         return learner
 
-    def _keep(self, learner: GrowingLearner | None, grades: Grades, new: list[Any]) -> None:
-        self._learner, self._grades = learner, grades
+    def _keep(
+        self,
+        learner: GrowingLearner | None,
+        calibration: Calibration | None,
+        grades: Grades,
+        new: list[Any],
+    ) -> None:
+        self._learner, self._calibration, self._grades = learner, calibration, grades
         for name in new:
             self._columns[name] = len(self._columns)
+
+
+def new_ranks(before: Grades, after: Grades) -> list[int]:
+    """Ranks of the grades that were not known before, lowest first."""
+    if after is before:
+        return []
+    return [rank for grade, rank in after.ranks.items() if grade not in before.ranks]
+
+
+def calibration_for(known: Calibration | None, before: Grades, after: Grades) -> Calibration | None:
+    """The calibration with room for all grades; None while there is one grade."""
+    if len(after.order) < 2:
+        return None
+    if known is None:
+        return Calibration(len(after.order))
+    for rank in new_ranks(before, after):
+        known = known.with_rank(rank)
+    return known
 
 
 def runs(labels: list[Any], grades: Grades) -> Iterator[tuple[slice, list[int], list[int], Grades]]:
@@ -432,9 +509,8 @@ class OrdinalPA(OrdinalClassifier):
     """Ordinal regression in River from grades or intervals, by exact passive-aggressive updates.
 
     The score is a weighted sum of the features, without an intercept: the sorted thresholds between
-    the grades take its place. It gives grades, not probabilities:
-    ``predict_proba_one`` raises. Scale the features, for example with
-    ``preprocessing.StandardScaler``.
+    the grades take its place. Probabilities (``predict_proba_one``) are learned on the way. Scale
+    the features, for example with ``preprocessing.StandardScaler``.
 
     Features may turn up at any time: the model is to the bit the one that had known them from the
     start. Grades may do so too where ``classes`` is not given. One that turns up between two others

@@ -97,6 +97,12 @@ def observe_row(parts, score, predicted, lower, upper, weight):
         forget(parts, max(0.0, 1.0 - FORGETTING * head[PENDING] / head[ROWS]))
 
 
+@compiled(nogil=False)
+def observe_one(state, score, predicted, lower, upper):
+    """`observe_row` for a single row straight from Python."""
+    observe_row(view(state), score, predicted, lower, upper, 1.0)
+
+
 @compiled
 def leave_thresholds(parts):
     """Go on in a stream from what was calibrated in a batch."""

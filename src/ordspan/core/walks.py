@@ -4,7 +4,7 @@ The functions here are templates. `walks_by` compiles them for one rule, so that
 code of its own rule only.
 """
 
-from math import inf
+from math import inf, nan
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -124,6 +124,16 @@ def predict_one(memory, values, columns):
     if not row_fits(values, columns, row_width(memory)):
         return BAD_WIDTH
     return rank_of(view(memory), values, columns)
+
+
+@compiled(nogil=False)
+def score_one(memory, values, columns):
+    """Score that a row is predicted by, by a rule with thresholds; NaN if the row does not fit."""
+    if not row_fits(values, columns, row_width(memory)):
+        return nan
+    model = view(memory)
+    score, sq_norm = score_and_norm(model.weights, values, columns)
+    return score_row(model, score, values, columns) if sq_norm < MAX_SQ_NORM else nan
 
 
 class Walks(NamedTuple):

@@ -260,16 +260,17 @@ class CalibratedOrdinal(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         self
             The estimator itself; after an error it is as it was before the call.
         """
-        first = not self.__sklearn_is_fitted__()
-        estimator = self._new_estimator() if first else self.estimator_
-        if first:
-            Calibration(2, self.coverages, self.labels)  # refuses wrong parameters
-        trials = estimator._learn_once(X, y, classes, sample_weight, scored=True)
-        if first:
-            calibration = Calibration(estimator.classes_.size, self.coverages, self.labels)
-            self._become(estimator, calibration)
-        self.calibration_.observe(*trials)
-        return self
+        with unchanged_on_error(self):
+            first = not self.__sklearn_is_fitted__()
+            estimator = self._new_estimator() if first else self.estimator_
+            if first:
+                Calibration(2, self.coverages, self.labels)  # refuses wrong parameters
+            trials = estimator._learn_once(X, y, classes, sample_weight, scored=True)
+            if first:
+                calibration = Calibration(estimator.classes_.size, self.coverages, self.labels)
+                self._become(estimator, calibration)
+            self.calibration_.observe(*trials)
+            return self
 
     def _become(self, estimator: Any, calibration: Calibration) -> Self:
         self.estimator_ = estimator

@@ -12,6 +12,7 @@ from ordspan.core.labels import Ranks, check_ranks
 from ordspan.core.memory import Floats
 from ordspan.core.rows import BAD_LABEL, BAD_ROW, BAD_WIDTH, row_fits, scores
 from ordspan.core.walks import is_label
+from ordspan.learners.calibration import Calibration
 from ordspan.learners.checks import RowError, as_row, check_row_order, check_weights
 from ordspan.learners.locking import lock_of
 from ordspan.learners.rows import as_rows, blocks, refusal
@@ -210,6 +211,7 @@ class Learner(State):
         order: NDArray[np.intp] | None = None,
         predict: bool = False,
         feature_names: Any = None,
+        calibration: Calibration | None = None,
     ) -> Ranks | None:
         """Learn rows one after the other; a refused row leaves the learner as it was.
 
@@ -227,6 +229,8 @@ class Learner(State):
             Also return the rank predicted for each row before it was learned.
         feature_names : sequence, optional
             Names for the message about a bad value.
+        calibration : Calibration, optional
+            Learns from the score of each row before the row is learned.
 
         Returns
         -------
@@ -235,8 +239,14 @@ class Learner(State):
         """
         examples = self.examples(X, lower, upper, sample_weight)
         turn = None if order is None else check_row_order(order, examples.lower.size)
+        seen = np.empty(0 if calibration is None else examples.lower.size)
         with self.unchanged_on_error():
-            return self.learn(examples, order=turn, predict=predict, feature_names=feature_names)
+            predicted = self.learn(
+                examples, order=turn, predict=predict, feature_names=feature_names, seen=seen
+            )
+        if calibration is not None and predicted is not None:
+            calibration.observe(seen, predicted, *examples[1:], turn)
+        return predicted if predict else None
 
     def examples(
         self,

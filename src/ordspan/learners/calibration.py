@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from ordspan.core import calibration as layout
 from ordspan.core.labels import Ranks
 from ordspan.core.memory import Floats
-from ordspan.core.ranges import fit_reach, observe, observe_row
+from ordspan.core.ranges import fit_reach, observe, observe_one
 
 COVERAGES = (0.5, 0.8, 0.9, 0.95, 0.99)
 """Coverages that ranges are steered to unless others are given."""
@@ -139,7 +139,7 @@ class Calibration:
         predicted, lower, upper : int
             Predicted rank, and the ends of the label.
         """
-        observe_row(self._parts, score, predicted, lower, upper, 1.0)
+        observe_one(self.state, score, predicted, lower, upper)
 
     def fit(
         self,

@@ -5,7 +5,13 @@ from __future__ import annotations
 from copy import copy
 from typing import Self
 
+import numpy as np
+from numpy.typing import NDArray
+
 from ordspan.core import memory as layout
+from ordspan.core.memory import Floats
+from ordspan.core.rows import BAD_ROW, BAD_WIDTH, row_fits
+from ordspan.core.walks import score_one
 from ordspan.learners.base import Learner
 
 
@@ -83,3 +89,22 @@ class GrowingLearner(WideningLearner):
         grown.n_classes = self.n_classes + 1
         grown.memory = layout.memory_with_rank(self.memory, rank)
         return grown
+
+    def latent_sparse(self, values: Floats, columns: NDArray[np.int64]) -> float:
+        """Score of the example with the given values in some columns and zero in the others.
+
+        Parameters
+        ----------
+        values, columns : arrays of shape (m,)
+            As in `learn_sparse`.
+
+        Returns
+        -------
+        float
+            The score that it is predicted by.
+        """
+        score: float = score_one(self.memory, values, columns)
+        if not abs(score) < np.inf:
+            fits = row_fits.py_func(values, columns, self.n_features)
+            self._refuse_sparse(BAD_ROW if fits else BAD_WIDTH, values, columns)
+        return score
