@@ -5,6 +5,7 @@ import signal
 import subprocess
 import sys
 import time
+from concurrent.futures import CancelledError
 
 import dask
 import dask.array as da
@@ -461,6 +462,16 @@ def test_a_block_that_cannot_be_made_names_itself(client, tmp_path):
     path.write_bytes(b"PAR1 and nothing else")
     with pytest.raises(ValueError, match=r"^block 0 \(.*cut.parquet\): "):
         fit(client, OrdinalPA(), tmp_path, rounds=1, label="y")
+
+
+@pytest.mark.parametrize("error", [ConnectionError, TimeoutError, CancelledError])
+def test_what_a_block_raises_is_not_taken_for_a_fault_of_the_cluster(threads, error):
+    def broken(block):
+        raise error("of its own")
+
+    rows = lazy(X).map_blocks(broken, dtype=float, meta=X[:0])
+    with pytest.raises(ValueError, match=rf"^block \d: {error.__name__}: of its own"):
+        fit(threads, OrdinalPA(), rows, lazy(Y), rounds=1, classes=CLASSES)
 
 
 def test_dask_repeats_what_fails_now_and_then(client, tmp_path):

@@ -169,7 +169,7 @@ class Cluster:
             self._look()  # where it raises, releasing the futures ends the answer too
         try:
             return answer.result()
-        except Exception as error:
+        except (Exception, asyncio.CancelledError) as error:
             reason = error
         for future in futures:
             if future.status in FAILED:
