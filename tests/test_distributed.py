@@ -5,6 +5,7 @@ import signal
 import subprocess
 import sys
 import time
+from concurrent.futures import CancelledError
 
 import dask
 import dask.array as da
@@ -13,11 +14,12 @@ import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse as sp
-from distributed import Client, LocalCluster
+from distributed import Client, LocalCluster, Status, get_worker
 from examples import ESTIMATORS, graded
 from sklearn.base import clone
 from sklearn.datasets import dump_svmlight_file
 
+from fuzz.dask_kills import fit_and_kill, mortals
 from ordspan import MulticlassPA, OrdinalPA, OrdinalSVM, PRank, load, save
 from ordspan.distributed import Progress, Round, fit, predict, training
 from ordspan.distributed.training import LEARNS_IN_PASSES
@@ -36,10 +38,23 @@ X, Y, SPANS = graded(n=400)
 @pytest.fixture(scope="module")
 def client():
     with (
+        # the cluster must not give up a worker that a busy machine takes long to start anew
+        dask.config.set({"distributed.deploy.lost-worker-timeout": "10 minutes"}),
         LocalCluster(
             n_workers=2, threads_per_worker=1, processes=True, dashboard_address=":0"
         ) as cluster,
         Client(cluster) as client,
+    ):
+        yield client
+
+
+@pytest.fixture
+def threads():
+    """A client of two workers in this process, which are quickly there and quickly gone."""
+    workers = {"n_workers": 2, "threads_per_worker": 1, "processes": False}
+    with (  # without a limit of memory, nothing but the tests pauses workers or resumes them
+        LocalCluster(**workers, memory_limit=0, dashboard_address=":0") as cluster,
+        Client(cluster, set_as_default=False) as client,
     ):
         yield client
 
@@ -291,6 +306,38 @@ def test_a_worker_killed_in_the_middle_of_a_round_changes_nothing(client, persis
 
 
 @pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="needs a signal that Windows has not")
+def test_results_that_die_with_their_worker_are_made_anew(client, tmp_path):
+    """Results that nobody has fetched yet, as the last block takes so long."""
+
+    def murder(block, block_info=None):
+        (tmp_path / str(os.getpid())).touch()
+        if block_info[0]["chunk-location"][0] < 3:
+            return block
+        while not (others := [p for p in tmp_path.iterdir() if int(p.name) != os.getpid()]):
+            time.sleep(0.01)
+        time.sleep(0.5)  # the other worker has finished a block
+        os.kill(int(others[0].name), signal.SIGKILL)
+        (tmp_path / str(os.getpid())).rename(others[0])  # once is enough
+        time.sleep(1.5)
+        return block
+
+    calm = fit(client, OrdinalPA(), lazy(X), lazy(Y), rounds=1, classes=CLASSES)
+    client.wait_for_workers(2, timeout=60)
+    rows = lazy(X).map_blocks(murder, dtype=float, meta=X[:0])
+    model = fit(client, OrdinalPA(), rows, lazy(Y), rounds=1, classes=CLASSES, persist=False)
+    np.testing.assert_array_equal(memory(model), memory(calm))
+
+
+@pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="needs a signal that Windows has not")
+def test_workers_killed_at_random_moments_change_nothing():
+    rng = np.random.default_rng(0)
+    with mortals() as client:
+        for persist in (True, False):
+            for progress in (None, lambda progress: None):
+                fit_and_kill(client, rng, {"persist": persist, "progress": progress})
+
+
+@pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="needs a signal that Windows has not")
 def test_a_block_that_kills_its_workers_is_named(client):
     def deadly(block, block_info=None):
         if block_info[0]["chunk-location"][0] == 2:
@@ -330,6 +377,62 @@ def test_a_cluster_that_loses_its_last_worker_is_an_error_in_time():
         assert time.monotonic() - started < 10 + BUSY
 
 
+def test_a_cluster_whose_workers_are_paused_is_an_error_in_time(threads):
+    def pause(progress):
+        for worker in threads.cluster.workers.values():
+            threads.loop.add_callback(setattr, worker, "status", Status.paused)
+
+    settings = {"rounds": 99, "timeout": 1, "classes": CLASSES}
+    reason = "2 of 2 workers paused and none at work for 1 s; give the workers more memory, cut"
+    for progress in (pause, None):  # in the middle, and from the start
+        started = time.monotonic()
+        with pytest.raises(RuntimeError, match=reason):
+            fit(threads, OrdinalPA(), lazy(X), lazy(Y), **settings, progress=progress)
+        assert time.monotonic() - started < 10 + BUSY
+
+
+def test_paused_workers_may_finish_what_they_do(threads):
+    def pausing(block):
+        worker = get_worker()
+        worker.loop.add_callback(setattr, worker, "status", Status.paused)
+        time.sleep(3)
+        worker.loop.add_callback(setattr, worker, "status", Status.running)
+        return block
+
+    rows = lazy(X, 200).map_blocks(pausing, dtype=float, meta=X[:0])
+    model = fit(threads, OrdinalPA(), rows, lazy(Y, 200), rounds=1, timeout=1)
+    calm = fit(threads, OrdinalPA(), lazy(X, 200), lazy(Y, 200), rounds=1)
+    np.testing.assert_array_equal(memory(model), memory(calm))
+
+
+@pytest.mark.parametrize("persist", [True, False])
+def test_scattered_data_that_dies_with_its_worker_is_named(threads, persist):
+    parts = threads.scatter([X[:200], X[200:]])
+    rows = da.concatenate([da.from_delayed(dask.delayed(p), (200, 4), float) for p in parts])
+
+    def close(progress):
+        for worker in [*threads.cluster.workers.values()]:
+            threads.loop.add_callback(worker.close)
+
+    settings = {"rounds": 99, "timeout": BUSY, "persist": persist, "progress": close}
+    with pytest.raises(RuntimeError, match=r"^block \d: its data died with a worker.*scattered\?"):
+        fit(threads, OrdinalPA(), rows, lazy(Y, 200), classes=CLASSES, **settings)
+
+
+@pytest.mark.parametrize("done", [1, 4], ids=["within a round", "between rounds"])
+def test_an_interrupted_connection_is_an_error_that_says_so(threads, done):
+    def interrupt(progress):
+        if progress.done == done and progress.round == 2:
+            threads.loop.add_callback(threads.scheduler_comm.comm.abort)
+            deadline = time.monotonic() + BUSY
+            while threads.futures or threads.status != "running":  # until it has connected again
+                assert time.monotonic() < deadline
+                time.sleep(0.01)
+
+    with pytest.raises(ConnectionError, match=r"lost the scheduler at .*connection-lost; with"):
+        fit(threads, OrdinalPA(), lazy(X), lazy(Y), rounds=3, timeout=BUSY, progress=interrupt)
+
+
 def test_a_bad_row_names_its_block_and_row_and_leaves_the_model_unchanged(client):
     bad = X.copy()
     bad[217, 1] = np.nan
@@ -359,6 +462,16 @@ def test_a_block_that_cannot_be_made_names_itself(client, tmp_path):
     path.write_bytes(b"PAR1 and nothing else")
     with pytest.raises(ValueError, match=r"^block 0 \(.*cut.parquet\): "):
         fit(client, OrdinalPA(), tmp_path, rounds=1, label="y")
+
+
+@pytest.mark.parametrize("error", [ConnectionError, TimeoutError, CancelledError])
+def test_what_a_block_raises_is_not_taken_for_a_fault_of_the_cluster(threads, error):
+    def broken(block):
+        raise error("of its own")
+
+    rows = lazy(X).map_blocks(broken, dtype=float, meta=X[:0])
+    with pytest.raises(ValueError, match=rf"^block \d: {error.__name__}: of its own"):
+        fit(threads, OrdinalPA(), rows, lazy(Y), rounds=1, classes=CLASSES)
 
 
 def test_dask_repeats_what_fails_now_and_then(client, tmp_path):

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
 import uuid
 from collections.abc import Callable, Iterator
 from concurrent.futures import CancelledError
+from concurrent.futures import wait as wait_for
 from typing import Any
 
 from dask.delayed import Delayed, delayed
-from distributed import Client, KilledWorker, as_completed, wait
+from distributed import Client, KilledWorker, as_completed
 
-from ordspan.wording import spoken_here
+from ordspan.wording import either, option, spoken_here
 
 FIRST_WORKER_SECONDS = 5.0
 """How long a cluster may take to show its first worker."""
@@ -20,7 +22,14 @@ POLL_SECONDS, WAIT_SECONDS = 0.01, 1.0
 LOOK_SECONDS = 5.0
 """How often, at most, to ask whether the scheduler is still there while nothing arrives."""
 
-GO_ON = "; with checkpoint=PATH the next call goes on from the last finished round"
+FAILED = ("error", "cancelled")
+"""How a future ends in vain; one that is "lost" has died with its worker and is made anew."""
+
+LOST_FOR_GOOD = ("already forgotten", "lost dependencies")
+"""Why Dask takes back what depends on data that no task can make anew."""
+
+AT_WORK = ("executing", "long-running", "flight")
+"""States of tasks on a worker, paused or not, that will come to an end."""
 
 
 class Cluster:
@@ -31,7 +40,7 @@ class Cluster:
     client : distributed.Client
         Connected, and not asynchronous.
     timeout : float
-        Seconds after which silence is an error.
+        Seconds after which a scheduler that is silent, or workers that cannot work, are an error.
     retries : int
         How often Dask repeats a task that raised.
     persist : bool
@@ -53,10 +62,11 @@ class Cluster:
         try:
             self.client.wait_for_workers(1, timeout=patience)
         except TimeoutError:
-            raise RuntimeError(
-                f"the cluster at {self.address} had no worker within {patience:g} s; start one, "
-                "for example with: dask worker ADDRESS"
-            ) from None
+            if not self._workers():  # those that are paused may yet go on
+                raise RuntimeError(
+                    f"the cluster at {self.address} had no worker within {patience:g} s; start "
+                    "one, for example with: dask worker ADDRESS"
+                ) from None
         except OSError as error:
             raise self._lost(error) from None
 
@@ -122,14 +132,11 @@ class Cluster:
         futures = self._tasks(spoken_here(function), blocks, keys)
         if not self.persist:
             futures = self.client.compute(futures, retries=self.retries)
-        called = {future.key: name for future, name in zip(futures, names, strict=False)}
+        called = dict(zip(keys, names, strict=False))
         found: dict[str, Any] = {}
         try:
-            for batch in self._all_at_once(futures) if arrived is None else self._arrivals(futures):
-                for future in batch:
-                    if future.status not in ("pending", "finished"):
-                        raise self._refusal(called[future.key], future)
-                for future, result in zip(batch, self._gathered(batch), strict=True):
+            for batch in [futures] if arrived is None else self._arrivals(futures):
+                for future, result in zip(batch, self._gathered(batch, called), strict=True):
                     found[future.key] = result
                     if arrived is not None:
                         arrived(result)
@@ -137,22 +144,6 @@ class Cluster:
             for future in futures:
                 future.release()
         return [found[key] for key in keys]
-
-    def _all_at_once(self, futures: list[Any]) -> Iterator[list[Any]]:
-        """All futures when all have come to an end or one has failed: less work than one by one."""
-        self._heard_of_workers()
-        with self.client.as_current():  # the default one may be another client of this process
-            while True:
-                try:
-                    wait(futures, timeout=WAIT_SECONDS)
-                    break
-                except CancelledError:
-                    break
-                except TimeoutError:
-                    if any(future.status not in ("pending", "finished") for future in futures):
-                        break
-                    self._look()
-        yield futures
 
     def _arrivals(self, futures: list[Any]) -> Iterator[list[Any]]:
         """Futures that have come to an end, as they do; an error when nobody answers any more."""
@@ -168,60 +159,94 @@ class Cluster:
                 time.sleep(POLL_SECONDS)
                 self._look()
 
-    def _gathered(self, futures: list[Any]) -> list[Any]:
-        """Results of finished futures; made anew by Dask where their worker has died since."""
-        while True:
-            try:
-                return self._ask(lambda: self.client.gather(futures, asynchronous=True))
-            except TimeoutError:
-                self._look(at_once=True)
-            except KilledWorker as error:  # made anew after its worker had died, and again in vain
-                raise _deadly(str(error.task), error) from None
-            except (OSError, CancelledError) as error:
-                raise self._lost(error) from None
-
-    def _ask(self, question: Callable[[], Any]) -> Any:
-        return self.client.sync(question, callback_timeout=self.timeout / 2)
+    def _gathered(self, futures: list[Any], called: dict[str, str]) -> list[Any]:
+        """Results of futures when all are there; the error of the first one that fails."""
+        self._heard_of_workers()
+        answer = asyncio.run_coroutine_threadsafe(
+            self.client.gather(futures, asynchronous=True), self.client.loop.asyncio_loop
+        )
+        while not wait_for([answer], timeout=WAIT_SECONDS).done:
+            self._look()  # where it raises, releasing the futures ends the answer too
+        try:
+            return answer.result()
+        except (Exception, asyncio.CancelledError) as error:
+            reason = error
+        for future in futures:
+            if future.status in FAILED:
+                raise self._refusal(called[future.key], future)
+        raise self._lost(reason) if isinstance(reason, OSError | CancelledError) else reason
 
     def _heard_of_workers(self) -> None:
-        self._last_look = self._last_worker = time.monotonic()
+        self._last_look = self._last_hope = time.monotonic()
 
-    def _look(self, *, at_once: bool = False) -> None:
-        """See now and then whether the scheduler answers and has workers; an error if not."""
-        every = min(LOOK_SECONDS, self.timeout / 2)
-        if not at_once and time.monotonic() - self._last_look < every:
+    def _look(self) -> None:
+        """See now and then whether the scheduler answers and workers can work; an error if not."""
+        if time.monotonic() - self._last_look < min(LOOK_SECONDS, self.timeout / 2):
             return
-        if self._n_workers():
-            self._heard_of_workers()
-        elif time.monotonic() - self._last_worker > self.timeout:
-            raise RuntimeError(
-                f"the cluster at {self.address} has had no worker for {self.timeout:g} s" + GO_ON
-            )
+        trouble = self._trouble()
         self._last_look = time.monotonic()
+        if not trouble:
+            self._last_hope = self._last_look
+        elif self._last_look - self._last_hope > self.timeout:
+            raise RuntimeError(f"the cluster at {self.address} has had {trouble}" + _go_on())
 
-    def _n_workers(self) -> int:
-        """How many workers the scheduler has; an error when it does not answer."""
+    def _trouble(self) -> str:
+        """Why no block may ever come, if nothing changes; empty if one may."""
+        workers, seconds = self._workers(), f"for {self.timeout:g} s"
+        if not workers:
+            return f"no worker {seconds}"
+        paused = sum(worker["status"] == "paused" for worker in workers)
+        if not paused or any(_at_work(worker) for worker in workers):
+            return ""
+        return f"{paused} of {len(workers)} workers paused and none at work {seconds}" + either(
+            "give the workers more memory",
+            "cut the data into more blocks",
+            "make the blocks anew in each round with persist=False" if self.persist else "",
+        )
+
+    def _workers(self) -> list[dict[str, Any]]:
+        """What the scheduler knows of its workers; an error when it does not answer."""
         try:
-            threads = self._ask(self.client.scheduler.ncores)
+            known = self.client.sync(
+                self.client.scheduler.identity, callback_timeout=self.timeout / 2
+            )
         except (TimeoutError, OSError, RuntimeError, AttributeError) as error:
             raise self._lost(error) from None
-        return len(threads)
+        return [*known["workers"].values()]
 
     def _lost(self, error: Any) -> ConnectionError:
         reason = str(error) or f"no answer within {self.timeout / 2:g} s"
-        return ConnectionError(f"lost the scheduler at {self.address}: {reason}" + GO_ON)
+        return ConnectionError(f"lost the scheduler at {self.address}: {reason}" + _go_on())
 
     def _refusal(self, name: str, future: Any) -> Exception:
-        """The error to raise for a block that did not finish."""
-        error = _error_of(future)
-        if isinstance(error, CancelledError):
-            reason = getattr(error, "reason", "cancelled")
-            if "connection" in reason:
+        """The error to raise for a block that failed."""
+        if future.status == "cancelled":
+            return self._taken_back(name, future)
+        error = future._state.exception
+        return _deadly(name, error) if isinstance(error, KilledWorker) else _named(name, error)
+
+    def _taken_back(self, name: str, future: Any) -> Exception:
+        taken = [future, *(kept for kept in self._kept if kept.status == "cancelled")]
+        reasons = [one._state.exception.reason for one in taken]
+        for reason in reasons:
+            if "connection" in reason:  # all that was kept is gone, even if it is back by now
                 return self._lost(reason)
-            return RuntimeError(f"{name}: taken back by Dask ({reason})" + GO_ON)
-        if isinstance(error, KilledWorker):
-            return _deadly(name, error)
-        return _named(name, error)
+        if reasons[0] in LOST_FOR_GOOD:
+            return RuntimeError(
+                f"{name}: its data died with a worker, and Dask does not know how to make it anew "
+                f"({reasons[0]}); was it scattered? let tasks load or make it"
+            )
+        return RuntimeError(f"{name}: taken back by Dask ({reasons[0]})" + _go_on())
+
+
+def _go_on() -> str:
+    way = option("--resume", "checkpoint=PATH")
+    return f"; with {way} the next call goes on from the last finished round"
+
+
+def _at_work(worker: dict[str, Any]) -> bool:
+    counts = worker["metrics"].get("task_counts", {})
+    return any(counts.get(state, 0) for state in AT_WORK)
 
 
 def _same(value: Any) -> Any:
@@ -243,15 +268,6 @@ def _named(name: str, error: Exception) -> ValueError:
     refusal = ValueError(f"{name}{glue}{kind}{error}")
     refusal.__cause__ = error
     return refusal
-
-
-def _error_of(future: Any) -> Exception:
-    """Why a future that has come to an end did not finish."""
-    try:
-        future.result()
-    except Exception as error:
-        return error
-    raise AssertionError("the future finished")
 
 
 def _running(client: Any) -> Any:

@@ -144,8 +144,9 @@ def fit(
         How often Dask repeats a block that raises, for file systems that fail now and then. Blocks
         of workers that die are always repeated.
     timeout : float
-        Seconds after which a scheduler that does not answer, or a cluster that has lost its last
-        worker, is an error.
+        Seconds after which a scheduler that does not answer, a cluster that has lost its last
+        worker, or one that does nothing because Dask has paused workers that are short of memory,
+        is an error. How long a block takes does not matter.
     label : str, optional
         Name of the column of exact labels in files.
     lower, upper : str, optional

@@ -1,0 +1,156 @@
+"""Workers that die at any moment: the same model to the bit as without.
+
+On its own: python tests/fuzz/dask_kills.py --fits 200 [--seed 1]
+"""
+
+import argparse
+import atexit
+import faulthandler
+import logging
+import os
+import signal
+import sys
+import time
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager, suppress
+from functools import cache
+from pathlib import Path
+from threading import Event, Thread
+
+import dask
+import dask.array as da
+import numpy as np
+from distributed import Client, LocalCluster, Status
+from distributed.utils import get_mp_context
+
+from ordspan import OrdinalPA
+from ordspan.data import synthetic
+from ordspan.distributed import fit
+
+MOST_KILLS = 3  # Dask gives a task up when the fourth worker has died of it
+HANGS = 180  # seconds after which a fit will not end any more, even on a busy machine
+WORKERS, BLOCKS, ROUNDS, SIZE = 4, 8, 3, 50
+DATA = synthetic(n=BLOCKS * SIZE)
+KILLED: list[int] = []  # ids of all processes so far
+
+
+def attack(rng, folder: Path) -> None:
+    """One fit of random settings, and one to three kills on the way."""
+    settings = {name: bool(rng.integers(2)) for name in ("persist", "shuffle")}
+    if rng.integers(2):
+        settings["classes"] = [1, 2, 3, 4, 5]
+    if rng.integers(2):
+        settings["progress"] = lambda progress: None
+    fit_and_kill(connected(), rng, settings)
+
+
+def fit_and_kill(client, rng, settings) -> None:
+    """A fit whose workers are killed at random moments gives the model of an undisturbed one."""
+    client.wait_for_workers(2, timeout=HANGS)
+    expected, seconds = undisturbed(client, settings.get("shuffle", False))
+    moments = np.sort(rng.uniform(0, seconds, size=rng.integers(1, MOST_KILLS + 1)))
+    over = Event()
+    killer = Thread(target=kill, args=(client.cluster, rng, moments, over))
+    faulthandler.dump_traceback_later(HANGS, exit=True)
+    killer.start()
+    try:
+        model = trained(client, **settings)
+    finally:
+        over.set()
+        killer.join()
+        faulthandler.cancel_dump_traceback_later()
+    same = np.array_equal(model.learner_.memory, expected)
+    assert same, f"another model with {settings} and kills after {moments} s"
+
+
+def kill(cluster, rng, moments, over) -> None:
+    """Kill a worker at each moment, counted from now in seconds, until the fit is over.
+
+    One that is just starting is spared: its nanny would not start another.
+    """
+    start = time.monotonic()
+    for moment in moments:
+        if over.wait(max(0.0, start + moment - time.monotonic())):
+            return
+        nannies = [n for n in cluster.workers.values() if n.status == Status.running]
+        ids = [n.process.pid for n in nannies if n.process.status == Status.running]
+        if ids:
+            KILLED.append(int(rng.choice(ids)))
+            with suppress(ProcessLookupError):
+                os.kill(KILLED[-1], signal.SIGKILL)
+
+
+def slowly(block):
+    """Blocks that take a while to make, so that there is something to interrupt."""
+    time.sleep(0.05)
+    return block
+
+
+def trained(client, **settings):
+    rows = da.from_array(DATA.X, chunks=(SIZE, -1)).map_blocks(slowly, dtype=float, meta=DATA.X[:0])
+    labels = da.from_array(DATA.ranks, chunks=SIZE)
+    return fit(client, OrdinalPA(random_state=0), rows, labels, rounds=ROUNDS, **settings)
+
+
+@cache
+def undisturbed(client, shuffle):
+    """What the model must know at the end, and how many seconds a fit takes."""
+    trained(client)  # imports and compiles
+    started = time.monotonic()
+    model = trained(client, shuffle=shuffle, persist=False)
+    return model.learner_.memory, time.monotonic() - started
+
+
+@contextmanager
+def mortals() -> Iterator[Client]:
+    """A client of a cluster whose nannies start a new worker for each that died."""
+    settings = {
+        "distributed.worker.multiprocessing-method": "forkserver",  # workers start quickly
+        "distributed.deploy.lost-worker-timeout": HANGS,  # or slowly, on a busy machine
+    }
+    with dask.config.set(settings):
+        get_mp_context().set_forkserver_preload(["distributed", "ordspan.distributed"])
+        with (
+            LocalCluster(
+                n_workers=WORKERS,
+                threads_per_worker=1,
+                processes=True,
+                host="127.0.0.1",
+                dashboard_address=":0",
+                silence_logs=logging.CRITICAL,
+            ) as cluster,
+            Client(cluster, set_as_default=False) as client,
+        ):
+            yield client
+
+
+@cache
+def connected() -> Client:
+    """A cluster for as long as this process lives."""
+    stack = ExitStack()
+    atexit.register(stack.close)
+    return stack.enter_context(mortals())
+
+
+def main() -> None:
+    """Attack so many times, and count how the fits end."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--fits", type=int, default=200)
+    parser.add_argument("--seed", type=int, default=0)
+    args = parser.parse_args()
+    ends: Counter[str] = Counter()
+    for number in range(args.fits):
+        try:
+            attack(np.random.default_rng([args.seed, number]), Path())
+            ends["the same model"] += 1
+        except Exception as error:
+            ends[f"{type(error).__name__}: {error}"] += 1
+    print(f"seed {args.seed}: {args.fits} fits, {len(KILLED)} workers killed")
+    for end, times in ends.most_common():
+        print(f"{times:5} {end}")
+    sys.exit(ends["the same model"] != args.fits)
+
+
+if __name__ == "__main__":
+    main()
