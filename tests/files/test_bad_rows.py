@@ -17,7 +17,7 @@ rng = np.random.default_rng(5)
 ROWS = [
     {"a": round(float(a), 3), "w": str(w), "g": int(g)}
     for a, w, g in zip(
-        rng.normal(size=40), rng.choice(["ab", "cd"], 40), rng.integers(1, 4, 40), strict=True
+        rng.normal(size=40), rng.choice(["ab", "cé"], 40), rng.integers(1, 4, 40), strict=True
     )
 ]
 AT = 20
@@ -30,7 +30,7 @@ def lines_of(ending):
     if ending == "csv":
         return [f"{r['a']},{r['w']},{r['g']}".encode() for r in ROWS]
     if ending == "jsonl":
-        return [json.dumps(r).encode() for r in ROWS]
+        return [json.dumps(r, ensure_ascii=False).encode() for r in ROWS]
     return [f"{r['g']} qid:{i // 4} 1:{r['a']} 2:1".encode() for i, r in enumerate(ROWS)]
 
 
@@ -79,7 +79,10 @@ def check(clean, bad, told, *, feature=True):
         ("jsonl", b'{"a":1,"w":"ab","g":1,"z":' + NESTED + b"}", "more than 64 lists"),
         ("jsonl", b'{"a":' + LONG + b',"w":"ab","g":1}', r"holds '9+'\.\.\. \(5,000 letters\)"),
         ("jsonl", b'{"a":1,"w":"\\ud800","g":1}', "half of a surrogate pair"),
+        ("jsonl", b'{"a":1,"w":"\xed\xa0\x80","g":1}', "byte 13 is not UTF-8"),
+        ("jsonl", b'{"a":1,"\\udc00w":"ab","g":1}', "half of a surrogate pair"),
         ("jsonl", b'{"a":1,"w":"a\0b","g":1}', "not JSON"),
+        ("csv", b"1%.5,ab,1", "column 'a' holds '1%.5', not a number"),
         ("txt", b"1 qid:99999999999999999999 1:1", "'qid:9+' is not of the form"),
         ("txt", b"1 qid:1.5 1:1", "'qid:1.5' is not of the form"),
         ("txt", b"1 qid:1 " + LONG + b":1", r"'9+'\.\.\. \(5,002 letters\) is not of the form"),

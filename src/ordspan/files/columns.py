@@ -200,8 +200,7 @@ def _refuse_units(look: Look, name: str) -> None:
     for file in look.files:
         if name not in file.dressed:
             continue
-        cells = file.table[name].drop_nulls()
-        cells = cells.filter(~is_empty(cells.str.strip_chars()))
+        cells = file.table[name].filter(file.numbers[name].is_finite().fill_null(value=False))
         units = cells.str.extract(UNITS).unique().to_list()
         real = [unit for unit in units if unit]
         if len(real) > 1 or (real and real[0] in "%‰" and None in units):

@@ -89,8 +89,7 @@ class JsonFile(TextFile):
 
     def _take_names(self, block: Block) -> None:
         try:
-            if _is_deep(block.content):
-                raise pl.exceptions.ComputeError("too deep")
+            _check_plain(block.content)
             keys = pl.read_ndjson(block.content, infer_schema_length=None).columns
         except pl.exceptions.PolarsError:
             rows = (_object(line)[0] for _, line in _filled_lines(block))
@@ -126,11 +125,10 @@ class JsonFile(TextFile):
         words: dict[str, Any] = dict.fromkeys(texts, pl.String())  # as written, also of numbers
         floats: dict[str, Any] = dict.fromkeys([n for n in numbers if n not in texts], pl.Float64())
         try:
-            odd = b"\0" in content or _is_deep(content)
-            if not odd and (b"\\u" not in content or not HALF.search(content)):
-                frame = pl.read_ndjson(content, schema=words | floats)
-                if frame.height == lines.size:
-                    return Frame(frame, lines, {}, block.share)
+            _check_plain(content)
+            frame = pl.read_ndjson(content, schema=words | floats)
+            if frame.height == lines.size:
+                return Frame(frame, lines, {}, block.share)
         except pl.exceptions.PolarsError:
             pass
         faults, rows = Faults(), []
@@ -160,7 +158,10 @@ def _object(line: bytes) -> tuple[dict[str, Any], str]:
         return {}, f"more than {DEEPEST} lists or objects stand inside each other; flatten it"
     try:
         row = json.loads(
-            line, object_pairs_hook=_first_of_each, parse_constant=str, parse_int=_whole_number
+            line.decode(),
+            object_pairs_hook=_first_of_each,
+            parse_constant=str,
+            parse_int=_whole_number,
         )
     except UnicodeDecodeError as error:
         return {}, f"byte {error.start + 1} is not UTF-8; {SAVE_AS_UTF8}"
@@ -171,6 +172,13 @@ def _object(line: bytes) -> tuple[dict[str, Any], str]:
     if not isinstance(row, dict):
         return {}, f"{line.decode()[:SHOWN]!r} is not an object with a value for each column"
     return row, ""
+
+
+def _check_plain(content: bytes) -> None:
+    """Raise, as Polars does, for what it would read in another way, or end the process by."""
+    half = b"\\u" in content and HALF.search(content)
+    if half or b"\0" in content or _is_deep(content):
+        raise pl.exceptions.ComputeError("not plain")
 
 
 def _is_deep(content: bytes) -> bool:

@@ -268,8 +268,12 @@ class TextFile(TableFile):
 
 def compact(frame: pl.DataFrame) -> pl.DataFrame:
     """The same without the room that Polars leaves beside the words of each column."""
+    names, frame = frame.columns, frame.clone()
+    frame.columns = [f"{place}" for place in range(len(names))]  # a null letter would be a panic
     table = frame.to_arrow(compat_level=pl.CompatLevel.oldest()).combine_chunks()
-    return pl.DataFrame(table, schema=frame.schema)
+    packed = pl.DataFrame(table, schema=frame.schema)
+    packed.columns = names
+    return packed
 
 
 def worded(plain: Sequence[str], kinds: Mapping[str, str]) -> dict[str, str]:
