@@ -171,3 +171,10 @@ def test_damaged_words_are_faults_or_refused_and_never_end_the_process(tmp_path,
     ((batch, faults),) = ArrowFile(str(path)).batches(["a"], ["w"])
     assert faults == {7: "column 'w' holds b'word \\xff', which is not UTF-8; correct it"}
     assert batch.table["w"][8] == "word 8"
+
+
+def test_rows_with_long_words_are_read_few_at_a_time(tmp_path):
+    words = [chr(97 + i % 26) * 40_000 + str(i) for i in range(1000)]
+    parquet.write_table(pa.table({"w": words}), tmp_path / "a.parquet")
+    frames = ParquetFile(str(tmp_path / "a.parquet")).frames((), ["w"], 0)
+    assert max(frame.table.estimated_size() for frame in frames) <= 1.1 * arrow_file.LONG_BYTES

@@ -18,7 +18,8 @@ from ordspan.files.batch import JUDGED_ROWS, OTHER, Faults, FileError, brief
 from ordspan.files.tables import Frame, TableFile, kind_of
 from ordspan.files.text import N_SPANS, moment
 
-BATCH_BYTES = 1 << 22
+BATCH_BYTES, LONG_BYTES = 1 << 22, 1 << 24
+"""Of numbers, and at most of all columns together, whose words may be long."""
 AHEAD = 2
 """Batches that are decoded while one is used: one may take much longer than another."""
 
@@ -68,6 +69,11 @@ class ParquetFile(TableFile):
         self._sizes = [metadata.row_group(g).num_rows for g in range(metadata.num_row_groups)]
         if sum(self._sizes) != metadata.num_rows or min(self._sizes, default=0) < 0:
             raise pa.ArrowInvalid("the numbers of rows do not agree")
+        sizes = [metadata.row_group(g).total_byte_size for g in range(metadata.num_row_groups)]
+        row_bytes = max(
+            (s // max(1, n) for s, n in zip(sizes, self._sizes, strict=True)), default=0
+        )
+        self._most_rows = max(FEWEST_ROWS, LONG_BYTES // max(1, row_bytes))
         return self._file.schema_arrow, metadata.num_rows
 
     def _pieces(
@@ -77,7 +83,7 @@ class ParquetFile(TableFile):
         ends = np.cumsum(self._sizes)
         group = int(np.searchsorted(ends, start, side="right")) if part is None else part.group
         row = int(ends[group - 1]) if group else 0
-        groups, size = list(range(group, len(ends))), batch_rows(len(columns))
+        groups, size = list(range(group, len(ends))), min(self._most_rows, batch_rows(len(columns)))
         if part is not None:  # each of its phases has a batch
             groups, size = [group], min(size, -(-self._sizes[group] // part.of))
         found = self._file.iter_batches(size, row_groups=groups, columns=columns, use_threads=False)
