@@ -151,7 +151,7 @@ def test_damage_is_refused_or_does_no_harm_to_the_number_of_rows(tmp_path, seed)
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_damaged_words_are_refused_and_never_end_the_process(tmp_path, seed):
+def test_damaged_words_are_faults_or_refused_and_never_end_the_process(tmp_path, seed):
     rng = np.random.default_rng(seed)
     table = pa.table({"w": [f"word {i}" for i in range(200)], "a": np.arange(200.0)})
     path = tmp_path / "a.arrow"
@@ -168,5 +168,13 @@ def test_damaged_words_are_refused_and_never_end_the_process(tmp_path, seed):
     with pa.OSFile(str(path), "wb") as sink, ipc.new_file(sink, table.schema) as writer:
         writer.write_table(table)
     path.write_bytes(path.read_bytes().replace(b"word 7word 8", b"word \xffword 8"))
-    with pytest.raises(FileError, match="damaged"):
-        read(path, ["a"], ["w"], kind=ArrowFile)
+    ((batch, faults),) = ArrowFile(str(path)).batches(["a"], ["w"])
+    assert faults == {7: "column 'w' holds b'word \\xff', which is not UTF-8; correct it"}
+    assert batch.table["w"][8] == "word 8"
+
+
+def test_rows_with_long_words_are_read_few_at_a_time(tmp_path):
+    words = [chr(97 + i % 26) * 40_000 + str(i) for i in range(1000)]
+    parquet.write_table(pa.table({"w": words}), tmp_path / "a.parquet")
+    frames = ParquetFile(str(tmp_path / "a.parquet")).frames((), ["w"], 0)
+    assert max(frame.table.estimated_size() for frame in frames) <= 1.1 * arrow_file.LONG_BYTES

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import os
 import time
 import warnings
-from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -24,6 +22,7 @@ from ordspan.core.losses import distance
 from ordspan.files.batch import FileError
 from ordspan.files.features import stacked
 from ordspan.files.opening import expand
+from ordspan.files.room import memory_limit
 from ordspan.modelfile import to_bytes
 from ordspan.tabular import ESTIMATORS, SVM
 
@@ -174,14 +173,3 @@ def fit_at_once(run: Run, stop: Stop, report: Report | None) -> None:
         "fitted_mae": float(distance(run.learner.predict_many(X), lower, upper).mean()),
     }
     run.progress.skipped = run.bad.count
-
-
-def memory_limit() -> float:
-    """Bytes that rows may take: half of what the machine, or its container, has."""
-    try:
-        memory = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-    except (AttributeError, ValueError, OSError):  # Windows
-        memory = 8 << 30
-    with suppress(OSError, ValueError):  # no container, or no limit
-        memory = min(memory, int(Path("/sys/fs/cgroup/memory.max").read_text()))
-    return memory / 2

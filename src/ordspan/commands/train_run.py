@@ -22,6 +22,7 @@ from ordspan.files.features import Scale, Unseen, prepared, stacked
 from ordspan.files.opening import identity
 from ordspan.files.ordering import are_runs
 from ordspan.files.reading import open_rows
+from ordspan.files.room import check_room
 from ordspan.files.text import STDIN
 from ordspan.learners import Learner
 from ordspan.learners.checks import RowError as LearnerRowError
@@ -35,7 +36,7 @@ from ordspan.tabular import (
     make_learner,
     scored,
 )
-from ordspan.wording import option
+from ordspan.wording import by, either, option
 
 ROWS_AT_ONCE = 1 << 13
 """Scaled and learned together: many, because each portion costs some of Python's time, and few
@@ -125,11 +126,16 @@ class Run:
         """Decide whether rows are shuffled: as told, or if they come sorted."""
         job, reader = self.job, self.reader
         self.buffer, self.notes = job.shuffle_buffer or 0, list(reader.notes)
+        row_bytes = reader.recipe.row_bytes
+        told = option(f"--shuffle-buffer {self.buffer}", f"shuffle_buffer={self.buffer}")
+        check_room(
+            f"{told} of {row_bytes} bytes a row", self.buffer * row_bytes, "; give fewer rows"
+        )
         what = reader.sorted_by
         if what and job.shuffle_buffer == 0:
             self.notes.append(f"the rows are sorted by {what}, and learned in that order, as told")
         if what and job.shuffle_buffer is None:
-            self.buffer = BUFFER_BYTES // reader.recipe.row_bytes
+            self.buffer = BUFFER_BYTES // row_bytes
             where = ", within each file" if dask else ""
             self.notes.append(
                 f"the rows are sorted by {what}: they are learned in random order{where}"
@@ -143,6 +149,13 @@ class Run:
         if self.base is not None:
             return self.base.kind, self.base.parameters, self.base.learner
         parameters = learner_parameters(job.learner, job.parameters)
+        if job.learner == KERNEL:
+            budget = parameters["budget"] or 0
+            check_room(
+                f"{budget} support vectors of {n_features:,} features",
+                8 * budget * n_features,
+                either(by("give a smaller", option("--budget", "budget")), "use the learner pa"),
+            )
         if job.learner == KERNEL and parameters["gamma"] in ("distance", "scale", "auto"):
             parameters["gamma"] = self._gamma(parameters["gamma"], n_features)
         parameters |= {"classes": self.classes, "random_state": job.seed}

@@ -72,7 +72,7 @@ def looked_at_by_workers(
         columns = LabelColumns(LABEL)
         if not options.n_features:
             extents = cluster.run(survey, [(path,) for path in paths], names, "ordspan-survey")
-            zero_based, n_features = index_base(paths[0], extents, options.zero_based)
+            zero_based, n_features = index_base(paths, extents, options.zero_based)
             options = replace(options, zero_based=zero_based, n_features=n_features)
     size = max(1, LOOK_BYTES // len(paths))
     asked = [([path], options, size) for path in paths]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -13,11 +14,12 @@ from numpy.typing import NDArray
 from pyarrow import ipc, parquet, types
 
 from ordspan.files.ahead import ahead
-from ordspan.files.batch import JUDGED_ROWS, OTHER, FileError
+from ordspan.files.batch import JUDGED_ROWS, OTHER, Faults, FileError, brief
 from ordspan.files.tables import Frame, TableFile, kind_of
 from ordspan.files.text import N_SPANS, moment
 
-BATCH_BYTES = 1 << 22
+BATCH_BYTES, LONG_BYTES = 1 << 22, 1 << 24
+"""Of numbers, and at most of all columns together, whose words may be long."""
 AHEAD = 2
 """Batches that are decoded while one is used: one may take much longer than another."""
 
@@ -67,6 +69,11 @@ class ParquetFile(TableFile):
         self._sizes = [metadata.row_group(g).num_rows for g in range(metadata.num_row_groups)]
         if sum(self._sizes) != metadata.num_rows or min(self._sizes, default=0) < 0:
             raise pa.ArrowInvalid("the numbers of rows do not agree")
+        sizes = [metadata.row_group(g).total_byte_size for g in range(metadata.num_row_groups)]
+        row_bytes = max(
+            (s // max(1, n) for s, n in zip(sizes, self._sizes, strict=True)), default=0
+        )
+        self._most_rows = max(FEWEST_ROWS, LONG_BYTES // max(1, row_bytes))
         return self._file.schema_arrow, metadata.num_rows
 
     def _pieces(
@@ -76,7 +83,7 @@ class ParquetFile(TableFile):
         ends = np.cumsum(self._sizes)
         group = int(np.searchsorted(ends, start, side="right")) if part is None else part.group
         row = int(ends[group - 1]) if group else 0
-        groups, size = list(range(group, len(ends))), batch_rows(len(columns))
+        groups, size = list(range(group, len(ends))), min(self._most_rows, batch_rows(len(columns)))
         if part is not None:  # each of its phases has a batch
             groups, size = [group], min(size, -(-self._sizes[group] // part.of))
         found = self._file.iter_batches(size, row_groups=groups, columns=columns, use_threads=False)
@@ -95,8 +102,9 @@ class ParquetFile(TableFile):
 
     def head(self) -> pl.DataFrame:
         """The first rows."""
-        _, piece = next(self._pieces(self._known(), 0))
-        return self._as_frame(piece.slice(0, JUDGED_ROWS))
+        with self._reported():
+            _, piece = next(self._pieces(self._known(), 0))
+            return self._good(piece.slice(0, JUDGED_ROWS), 0)
 
     def sample(self, size: int) -> tuple[pl.DataFrame, bool]:
         """Rows spread over the file, about ``size`` bytes of them; whether these are all."""
@@ -110,20 +118,18 @@ class ParquetFile(TableFile):
         chosen = parts[:: max(1, len(parts) // N_SPANS)]
         every = 1 if len(chosen) > 1 else -(-self.n_rows // most)  # one group: spread over it
         kept = []
-        try:
+        with self._reported():
             for part in [None] if whole else chosen:
                 left = self.n_rows if part is None else most // len(chosen)
-                for _, piece in self._pieces(names, 0, part):
+                for row, piece in self._pieces(names, 0, part):
                     moment.pass_by()
                     n_rows = min(left, -(-piece.num_rows // every))
                     if n_rows < piece.num_rows:  # copied: a slice would hold on to all rows
                         piece = piece.take(pa.array(range(n_rows)))
-                    kept.append(self._as_frame(piece))
+                    kept.append(self._good(piece, row))
                     left -= n_rows
                     if left <= 0:
                         break
-        except DAMAGE as error:
-            raise FileError(f"{self.path}: damaged ({error}); copy it anew") from None
         del piece
         pa.default_memory_pool().release_unused()  # the pages of every column, once more
         return pl.concat(kept, how="vertical_relaxed"), whole
@@ -153,8 +159,9 @@ class ParquetFile(TableFile):
         }
 
     def _order(self, name: str) -> list[Any]:
-        _, piece = next(self._pieces([name], 0))
-        dtype = self._as_frame(piece)[name].dtype
+        with self._reported():
+            _, piece = next(self._pieces([name], 0))
+            dtype = self._good(piece, 0)[name].dtype
         if isinstance(dtype, pl.Enum):
             return dtype.categories.to_list()
         known: list[Any] = piece.column(name).dictionary.to_pylist()
@@ -172,9 +179,9 @@ class ParquetFile(TableFile):
                 moment.pass_by()
                 row, end = first if part is None else row, first + piece.num_rows
                 X = self._matrix(piece.select(numbers)) if plain else None
-                frame = self._as_frame(piece.select(texts) if plain else piece)
+                frame, faults = self._as_frame(piece.select(texts) if plain else piece)
                 lines = np.arange(first, end) + 1
-                yield Frame(frame, lines, {}, end / self.n_rows, row, X)
+                yield Frame(frame, lines, faults, end / self.n_rows, row, X)
                 row += piece.num_rows
         except DAMAGE as error:
             raise FileError(
@@ -191,16 +198,39 @@ class ParquetFile(TableFile):
         small = all(types.is_float32(field.type) for field in piece.schema)
         return X if small else X.astype(np.float64, copy=False)
 
-    def _as_frame(self, piece: pa.RecordBatch) -> pl.DataFrame:
+    @contextmanager
+    def _reported(self) -> Iterator[None]:
+        try:
+            yield
+        except DAMAGE as error:
+            raise FileError(f"{self.path}: damaged ({error}); copy it anew") from None
+
+    def _good(self, piece: pa.RecordBatch, first: int) -> pl.DataFrame:
+        """The good rows of a piece for a look; what is wrong with the first bad one is noted."""
+        frame, faults = self._as_frame(piece)
+        if not faults:
+            return frame
+        self.fault = self.fault or (
+            f"{self.path}, row {first + min(faults) + 1}: {faults[min(faults)]}"
+        )
+        return frame.filter(~pl.int_range(pl.len()).is_in(list(faults)))
+
+    def _as_frame(self, piece: pa.RecordBatch) -> tuple[pl.DataFrame, Faults]:
+        """The rows of a piece, and what is wrong with those whose words are not UTF-8."""
         if not piece.num_columns:
-            return pl.DataFrame()
-        piece.validate(full=True)  # damaged lengths or letters would end the process in Polars
+            return pl.DataFrame(), Faults()
+        faults = Faults()
+        try:
+            piece.validate(full=True)  # damaged lengths or letters would end the process in Polars
+        except pa.ArrowInvalid:
+            piece, faults = _without_odd_words(piece)
+            piece.validate(full=True)
         try:
             frame = pl.from_arrow(piece)
         except UNKNOWN as error:
             raise FileError(f"{self.path}: a column cannot be read ({error})") from None
         assert isinstance(frame, pl.DataFrame)
-        return frame
+        return frame, faults
 
 
 class ArrowFile(ParquetFile):
@@ -258,6 +288,44 @@ class ArrowFile(ParquetFile):
                     piece = whole.slice(begin, size).select(columns)
                     yield row, piece
                     row += piece.num_rows
+
+
+def _without_odd_words(piece: pa.RecordBatch) -> tuple[pa.RecordBatch, Faults]:
+    """A piece in which words that are not UTF-8 are missing, and the faults of their rows."""
+    faults, columns = Faults(), []
+    for name, column in zip(piece.schema.names, piece.columns, strict=True):
+        mended, odd = _mended(column)
+        columns.append(mended)
+        for row, word in odd.items():
+            told = f"column {name!r} holds {brief(word)}, which is not UTF-8; correct it"
+            faults.setdefault(row, told)
+    return pa.RecordBatch.from_arrays(columns, schema=piece.schema), faults
+
+
+def _mended(column: pa.Array) -> tuple[pa.Array, dict[int, bytes]]:
+    """A column without its odd words, and these by their rows."""
+    dtype = column.type
+    if types.is_dictionary(dtype) and not dtype.ordered:
+        words, odd = _mended(column.dictionary)
+        codes = column.indices.to_pylist()
+        rows = {row: odd[code] for row, code in enumerate(codes) if code in odd}
+        codes = pa.array([None if code in odd else code for code in codes], dtype.index_type)
+        known = [
+            f"not UTF-8: {place}" if place in odd else w.as_py() for place, w in enumerate(words)
+        ]
+        return pa.DictionaryArray.from_arrays(codes, pa.array(known, words.type)), rows
+    if not (types.is_string(dtype) or types.is_large_string(dtype) or types.is_string_view(dtype)):
+        return column, {}
+    as_bytes = column.cast(pa.large_binary())
+    as_bytes.validate(full=True)  # damaged lengths
+    odd, words = {}, []
+    for row, word in enumerate(as_bytes.to_pylist()):
+        try:
+            words.append(None if word is None else word.decode())
+        except UnicodeDecodeError:
+            odd[row] = word
+            words.append(None)
+    return pa.array(words, dtype), odd
 
 
 def _is_plain(dtype: pa.DataType) -> bool:

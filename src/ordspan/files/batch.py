@@ -21,6 +21,8 @@ LARGEST = np.float64(1e90)
 """Larger numbers are refused: the squared norm of a row would overflow."""
 
 N_EXAMPLES = 5
+SHOWN, LONGEST_SHOWN = 60, 200
+"""Letters of a cell or row in a message: of a longer one only some."""
 SKIPPED_SHARE = 0.2
 """Where more than these of the rows are bad, there is no result unless that is allowed."""
 JUDGED_ROWS = 500
@@ -315,3 +317,15 @@ def is_number(text: Any) -> bool:
         return False
     # what only Python takes for a number: 1_000, digits of other scripts
     return not isinstance(text, str) or (text.isascii() and "_" not in text)
+
+
+def brief(value: Any) -> str:
+    """A value for a message; of a very long one its beginning.
+
+    >>> brief("low"), brief("9" * 5000)[-25:]
+    ("'low'", "99999'... (5,000 letters)")
+    """
+    whole = value if isinstance(value, str) else repr(value)
+    if len(whole) <= LONGEST_SHOWN:
+        return repr(value)
+    return f"{whole[:SHOWN]!r}... ({len(whole):,} letters)"

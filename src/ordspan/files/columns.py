@@ -16,6 +16,7 @@ from ordspan.files.dialect import CURRENCY, is_empty, is_truth
 from ordspan.files.features import DEFAULT_HASH_BITS, Recipe, Scale
 from ordspan.files.look import FileLook, Look, raise_fault
 from ordspan.files.opening import check_columns
+from ordspan.files.room import FEATURE_BYTES, check_room
 from ordspan.wording import by, columns_option, either, option
 
 MOST_WORDS = 256
@@ -104,6 +105,10 @@ def make_recipe(look: Look, taken: Sequence[str], choice: Choice, told: str | No
         missing="error" if look.reader and not choice.standardise else choice.missing,
         dressed=tuple((n, s) for n, s in look.files[0].dressed.items() if n in numbers),
     )
+    fewer = by("give fewer", option("--hash-bits", "hash_bits")) if hashed else ""
+    drop = by("leave columns out with", option("--drop NAME", "drop="))
+    told = f"{look.path}: {recipe.n_features:,} features of {len(chosen):,} columns"
+    check_room(told, FEATURE_BYTES * recipe.n_features, either(fewer, drop))
     return Found(recipe, scale_of(X), X, left_out, _notes(look, recipe, left_out, columns))
 
 
@@ -184,7 +189,7 @@ def _refuse(look: Look, kinds: dict[str, str], left_out: dict[str, str]) -> None
                 + either(by("leave it out with", drop), by("take it as words with", text))
             )
     if not kinds:
-        why = "; ".join(f"{name}: {reason}" for name, reason in left_out.items())
+        why = few([f"{name}: {reason}" for name, reason in left_out.items()])
         told = by("to learn from one all the same give", option("--features NAME", "features="))
         why = f" ({why}){either(told)}" if why else ""
         raise ValueError(f"{look.path}: no column is left to learn from{why}")
@@ -195,8 +200,7 @@ def _refuse_units(look: Look, name: str) -> None:
     for file in look.files:
         if name not in file.dressed:
             continue
-        cells = file.table[name].drop_nulls()
-        cells = cells.filter(~is_empty(cells.str.strip_chars()))
+        cells = file.table[name].filter(file.numbers[name].is_finite().fill_null(value=False))
         units = cells.str.extract(UNITS).unique().to_list()
         real = [unit for unit in units if unit]
         if len(real) > 1 or (real and real[0] in "%‰" and None in units):

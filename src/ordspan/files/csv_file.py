@@ -10,7 +10,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from ordspan.files.batch import JUDGED_ROWS, Faults, FileError, repeated
+from ordspan.files.batch import JUDGED_ROWS, SHOWN, Faults, FileError, repeated
 from ordspan.files.dialect import find_delimiter, sep_line
 from ordspan.files.tables import Frame, TableFile, TextFile
 from ordspan.files.text import (
@@ -26,7 +26,6 @@ from ordspan.files.text import (
     well_quoted,
 )
 
-SHOWN = 60  # letters of a row in a message
 PATIENCE = 3
 """After so many blocks with other cells than numbers in a number column, all are read as words."""
 
@@ -92,7 +91,8 @@ class CsvFile(TextFile):
         wanted, content = list(dict.fromkeys([*numbers, *texts])), block.content
         odd_ends = b"\r" in content and content.count(b"\r") != content.count(b"\r\n")
         # a mark within the text would be left out by Polars, and wrong letters in other columns
-        if block.odd or odd_ends or content.startswith(UTF8_MARK) or not _is_utf8(content):
+        odd = block.odd or odd_ends or b"\0" in content or content.startswith(UTF8_MARK)
+        if odd or not _is_utf8(content):
             return self._slowly(block, wanted)
         # what is carried along stays as it is written
         floats = [name for name in numbers if name not in texts]
@@ -177,6 +177,8 @@ class CsvFile(TextFile):
             shown = repr(whole.decode()[:SHOWN])
         except UnicodeDecodeError as error:
             return max(1, used), [], f"byte {error.start + 1} is not UTF-8; {SAVE_AS_UTF8}"
+        if b"\0" in whole:
+            return max(1, used), [], f"byte {whole.index(0) + 1} is a null byte; take it out"
         if used == 0 and lines[at].count(QUOTE) % 2:
             return (
                 1,

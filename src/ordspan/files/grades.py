@@ -16,13 +16,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ordspan.core.labels import N_SHOWN, Ranks, check_classes, shown
-from ordspan.files.batch import Faults, is_number
+from ordspan.files.batch import Faults, brief, is_number
 from ordspan.files.forms import OPEN, plain_word, readings, tidy
+from ordspan.files.room import check_grades
 from ordspan.wording import by, either, option
 
 if TYPE_CHECKING:
     import polars as pl
 
+LARGEST_GRADE = 2.0**63
 ALIKE = 0.6
 """How much of two words must agree for one to be proposed in place of the other."""
 
@@ -47,16 +49,17 @@ def read_order(text: str) -> NDArray[Any]:
     >>> read_order("low, mid, high")
     array(['low', 'mid', 'high'], dtype='<U4')
     """
-    whole = re.fullmatch(r"\s*([-+]?\d+)\.\.([-+]?\d+)\s*", text)
+    whole = re.fullmatch(r"\s*([-+]?[0-9]{1,18})\.\.([-+]?[0-9]{1,18})\s*", text)
     if whole:
         first, last = int(whole[1]), int(whole[2])
+        check_grades(abs(last - first) + 1, f"the order {text.strip()} has")
         step = 1 if last >= first else -1
         return check_classes(np.arange(first, last + step, step))
     words = [word.strip() for word in next(csv.reader([text], skipinitialspace=True), [])]
     if "" in words or len(words) < 2:
         raise ValueError(
-            f"the order {text!r} is not understood: separate the grades by commas, from lowest to "
-            "highest (quotes protect a comma in a name), or write 1..5"
+            f"the order {brief(text)} is not understood: separate the grades by commas, from "
+            "lowest to highest (quotes protect a comma in a name), or write 1..5"
         )
     return check_classes(_typed(words))
 
@@ -68,7 +71,8 @@ def classes_of(words: Iterable[str]) -> NDArray[Any]:
     evidence for a grade, so it has to occur elsewhere, as does a grade beyond it.
     """
     words = {tidy(word) for word in words} - set(OPEN)
-    numbers = set(filter(is_number, words))
+    numbers = set(filter(_may_be_grade, words))
+    check_grades(len(numbers), "the labels show")
     ranges = {word: ends for word in sorted(words) if (ends := _numeric_ends(word))}
     names = words - numbers - ranges.keys()
     if names and not numbers:
@@ -160,7 +164,16 @@ def _as_option(grades: Collection[Any]) -> str:
 def _numeric_ends(text: str) -> dict[str, str] | None:
     """The ends of a label that is a range of numbers."""
     found = () if is_number(text) else readings(text)
-    return next((ends for ends in found if ends and all(map(is_number, ends.values()))), None)
+    return next((ends for ends in found if ends and all(map(_may_be_grade, ends.values()))), None)
+
+
+def _may_be_grade(text: str) -> bool:
+    """Whether a label is a number of a usual size; one that is not is a fault of its row.
+
+    >>> _may_be_grade("3"), _may_be_grade("9" * 5000), _may_be_grade("low")
+    (True, False, False)
+    """
+    return is_number(text) and abs(float(text)) < LARGEST_GRADE
 
 
 def _folded(word: str) -> str:
@@ -177,10 +190,10 @@ def _likeness(a: str, b: str) -> float:
 
 def _typed(words: list[str]) -> NDArray[Any]:
     """Words as whole numbers or numbers where all of them are."""
-    for dtype in (int, float):
+    for dtype in (np.int64, np.float64):
         try:
             return np.array([dtype(word) for word in words])
-        except ValueError:
+        except (ValueError, OverflowError):
             pass
     return np.array(words)
 
@@ -223,7 +236,7 @@ class Grades:
         likeness, grade = self._nearest(word)
         meant = f"did you mean {grade!r}? If not, " if likeness else ""
         return ValueError(
-            f"grade {word.strip()!r} is not among {self.owner}{shown(self.classes)}; "
+            f"grade {brief(word.strip())} is not among {self.owner}{shown(self.classes)}; "
             f"{meant}{self.way_out}"
         )
 
@@ -251,7 +264,7 @@ class Grades:
         if len(found) > 1:
             spans = (self.classes[np.array(span) - 1].tolist() for span in sorted(found))
             ranges = " or ".join(f"[{low},{high}]" for low, high in spans)
-            raise ValueError(f"{text!r} may mean {ranges}; write one of these")
+            raise ValueError(f"{brief(text)} may mean {ranges}; write one of these")
         return found.pop()
 
     def _plausibility(self, words: Iterable[str]) -> float:
@@ -268,10 +281,11 @@ class Grades:
         lower = ranks.get("low", ranks.get("above", 1))
         upper = ranks.get("high", ranks.get("below", len(self.classes)))
         if lower > upper and ends.keys() == {"low", "high"}:
-            raise ValueError(f"the lower end of {text!r} is above its upper end; swap them?")
+            raise ValueError(f"the lower end of {brief(text)} is above its upper end; swap them?")
         if lower > upper:
             raise ValueError(
-                f"no grade of {shown(self.classes)} lies inside {text!r}; [ and ] include the ends"
+                f"no grade of {shown(self.classes)} lies inside {brief(text)}; [ and ] include "
+                "the ends"
             )
         return lower, upper
 
@@ -289,7 +303,7 @@ class Grades:
         if not 1 <= rank <= len(self.classes):
             hint = f"write {'>=' if above else '<='}{word} if it is included"
             raise ValueError(
-                f"no grade is {kind} {word!r} among {self.owner}{shown(self.classes)}; "
+                f"no grade is {kind} {brief(word)} among {self.owner}{shown(self.classes)}; "
                 f"{self.way_out if grade is None else hint}"
             )
         return rank
@@ -338,7 +352,7 @@ class Grades:
             try:
                 ends[i] = read(word)
             except ValueError as error:
-                reasons[i] = f"column {name!r} holds {word!r}: {error}"
+                reasons[i] = f"column {name!r} holds {brief(word)}: {error}"
         faults = {}
         if reasons:
             rows = np.flatnonzero(np.isin(codes, list(reasons)))

@@ -17,6 +17,7 @@ from ordspan.files.batch import (
     JUDGED_ROWS,
     NUMBER,
     OTHER,
+    SHOWN,
     TEXT,
     UNTYPED,
     Faults,
@@ -31,6 +32,12 @@ HALF = re.compile(
 )
 """A surrogate without the other of its pair, which Polars would read as another letter."""
 SURROGATE = re.compile("[\ud800-\udfff]")
+STRING = re.compile(rb'"(?:[^"\\]|\\.)*"?', re.DOTALL)
+OPENING, CLOSING = list(b"[{"), list(b"]}")
+DEEPEST = 64
+"""Polars ends the process where some hundred lists or objects stand inside each other."""
+MOST_DIGITS = 4000
+"""Python refuses whole numbers of more digits than about these."""
 
 
 class JsonFile(TextFile):
@@ -82,6 +89,7 @@ class JsonFile(TextFile):
 
     def _take_names(self, block: Block) -> None:
         try:
+            _check_plain(block.content)
             keys = pl.read_ndjson(block.content, infer_schema_length=None).columns
         except pl.exceptions.PolarsError:
             rows = (_object(line)[0] for _, line in _filled_lines(block))
@@ -117,10 +125,10 @@ class JsonFile(TextFile):
         words: dict[str, Any] = dict.fromkeys(texts, pl.String())  # as written, also of numbers
         floats: dict[str, Any] = dict.fromkeys([n for n in numbers if n not in texts], pl.Float64())
         try:
-            if b"\\u" not in content or not HALF.search(content):
-                frame = pl.read_ndjson(content, schema=words | floats)
-                if frame.height == lines.size:
-                    return Frame(frame, lines, {}, block.share)
+            _check_plain(content)
+            frame = pl.read_ndjson(content, schema=words | floats)
+            if frame.height == lines.size:
+                return Frame(frame, lines, {}, block.share)
         except pl.exceptions.PolarsError:
             pass
         faults, rows = Faults(), []
@@ -146,19 +154,58 @@ def _filled_lines(block: Block) -> list[tuple[int, bytes]]:
 
 def _object(line: bytes) -> tuple[dict[str, Any], str]:
     """The object on a line, or what is wrong with it."""
+    if _is_deep(line):
+        return {}, f"more than {DEEPEST} lists or objects stand inside each other; flatten it"
     try:
-        row = json.loads(line, object_pairs_hook=_first_of_each, parse_constant=str)
+        row = json.loads(
+            line.decode(),
+            object_pairs_hook=_first_of_each,
+            parse_constant=str,
+            parse_int=_whole_number,
+        )
     except UnicodeDecodeError as error:
         return {}, f"byte {error.start + 1} is not UTF-8; {SAVE_AS_UTF8}"
     except json.JSONDecodeError as error:
         return {}, f"not JSON: {error.msg}, at column {error.colno}"
-    except (ValueError, RecursionError) as error:
-        return {}, f"not JSON: {error}"
     if HALF.search(line) and SURROGATE.search(json.dumps(row, ensure_ascii=False)):
         return {}, "half of a surrogate pair such as \\ud800 is no letter; correct it"
     if not isinstance(row, dict):
-        return {}, f"{line[:40].decode()!r} is not an object with a value for each column"
+        return {}, f"{line.decode()[:SHOWN]!r} is not an object with a value for each column"
     return row, ""
+
+
+def _check_plain(content: bytes) -> None:
+    """Raise, as Polars does, for what it would read in another way, or end the process by."""
+    half = b"\\u" in content and HALF.search(content)
+    if half or b"\0" in content or _is_deep(content):
+        raise pl.exceptions.ComputeError("not plain")
+
+
+def _is_deep(content: bytes) -> bool:
+    """Whether on some line more lists and objects stand inside each other than can be read.
+
+    >>> _is_deep(b"[" * 100 + b"]" * 100), _is_deep(b'{"a": "' + b"[" * 100 + b'"}')
+    (True, False)
+    """
+    n_lines, n_open = content.count(b"\n"), content.count(b"[") + content.count(b"{")
+    if n_open <= n_lines + DEEPEST:  # at least one on every line
+        return False
+    return any(
+        line.count(b"[") + line.count(b"{") > DEEPEST and _depth(line) > DEEPEST
+        for line in content.split(b"\n")
+    )
+
+
+def _depth(line: bytes) -> int:
+    """How many lists and objects stand inside each other, brackets in words left out."""
+    letters = np.frombuffer(STRING.sub(b"", line), dtype=np.uint8)
+    steps = np.isin(letters, OPENING).astype(np.int64) - np.isin(letters, CLOSING)
+    return int(np.cumsum(steps).max(initial=0))
+
+
+def _whole_number(digits: str) -> int | str:
+    """A whole number; one that Python does not read is a word."""
+    return int(digits) if len(digits) <= MOST_DIGITS else digits
 
 
 def _first_of_each(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -179,10 +226,14 @@ def _kind(values: list[Any]) -> str:
 def _number_fault(row: dict[str, Any], numbers: Sequence[str]) -> str:
     for name in numbers:
         value = row.get(name)
-        if value is None or value in EMPTY or (not isinstance(value, str) and is_number(value)):
+        if _is_empty(value) or (not isinstance(value, str) and is_number(value)):
             continue
         return not_a_number(name, value)
     return ""
+
+
+def _is_empty(value: Any) -> bool:
+    return value is None or (isinstance(value, str) and value.strip() in EMPTY)
 
 
 def _word(value: Any) -> Any:

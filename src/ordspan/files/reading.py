@@ -31,6 +31,7 @@ from ordspan.files.grades import Grades, LabelColumns, classes_of, coded
 from ordspan.files.look import Look, SparseLook, look_at, look_at_sparse
 from ordspan.files.opening import FileOptions, check_columns, expand, is_sparse, open_file, sizes_of
 from ordspan.files.ordering import comes_sorted
+from ordspan.files.room import FEATURE_BYTES, MOST_LABELS, check_grades, check_room
 from ordspan.files.svmlight import index_base, survey
 from ordspan.files.tables import words_of
 from ordspan.files.text import STDIN
@@ -217,6 +218,7 @@ def known_classes(
     Without their ``words`` that takes a pass over these columns.
     """
     if order is not None:
+        check_grades(len(order), "the order has")
         return check_classes(order)
     if words is None:
         words = find_words(files, options, columns, BadRows(on_bad_row))
@@ -242,6 +244,7 @@ def find_words(
             table = plain_labels(batch.without(faults, bad).table, columns, reader.dressed)
             for name in columns.names():
                 words.update(coded(table, name)[1])
+                check_grades(len(words), f"{path}: column {name!r} has", MOST_LABELS)
     return words
 
 
@@ -264,10 +267,13 @@ def count_features(files: Sequence[str], options: FileOptions) -> FileOptions:
     What was not told is found by a first look over the files.
     """
     sparse = [path for path in files if is_sparse(path, options)]
+    if options.n_features:
+        given = option(f"--n-features {options.n_features}", f"n_features={options.n_features}")
+        check_room(given, FEATURE_BYTES * options.n_features, "; give a smaller number")
     if options.n_features or not sparse:
         return options
     extents = [survey(path) for path in sparse]
-    zero_based, n_features = index_base(sparse[0], extents, options.zero_based)
+    zero_based, n_features = index_base(sparse, extents, options.zero_based)
     return replace(options, zero_based=zero_based, n_features=n_features)
 
 

@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 
 from ordspan.core import parsing
 from ordspan.files.ahead import side_by_side
-from ordspan.files.batch import GROUP, LABEL, Batch, Faults, FileError, is_number
+from ordspan.files.batch import GROUP, LABEL, Batch, Faults, FileError, brief, is_number
+from ordspan.files.room import FEATURE_BYTES, MOST_GRADES, check_room
 from ordspan.files.text import (
     N_SPANS,
     PART_BYTES,
@@ -24,7 +25,7 @@ from ordspan.files.text import (
     parts_of,
     spread_parts,
 )
-from ordspan.wording import option
+from ordspan.wording import by, either, option
 
 if TYPE_CHECKING:
     import polars as pl
@@ -36,11 +37,15 @@ PATIENCE = 3
 
 
 class Extent(NamedTuple):
-    """What a first look over a file finds: its grades, its smallest and its largest index."""
+    """What a first look over a file finds: its grades, its smallest and its largest index.
+
+    Of more grades than can be learned not all are kept.
+    """
 
     grades: set[str]
     smallest: int
     largest: int
+    line: int = 0  # where the largest is
 
 
 def survey(path: str) -> Extent:
@@ -52,25 +57,39 @@ def survey(path: str) -> Extent:
 @lru_cache
 def _survey(path: str, state: Any) -> Extent:
     grades: set[str] = set()
-    smallest, largest = LARGEST_INDEX, -1
+    smallest, largest, line = LARGEST_INDEX, -1, 0
     for found in SvmlightFile(path, zero_based=True).sparse_rows():
-        grades.update(f"{grade:.17g}" for grade in np.unique(found.grades))
+        if len(grades) <= MOST_GRADES:
+            grades.update(f"{grade:.17g}" for grade in np.unique(found.grades))
         if found.X.nnz:
             smallest = min(smallest, int(found.X.indices.min()))
-            largest = max(largest, int(found.X.indices.max()))
-    return Extent(grades, smallest, largest)
+            entry = int(found.X.indices.argmax())
+            if found.X.indices[entry] > largest:
+                largest = int(found.X.indices[entry])
+                line = int(found.lines[np.searchsorted(found.X.indptr, entry, side="right") - 1])
+    return Extent(grades, smallest, largest, line)
 
 
-def index_base(path: str, extents: Sequence[Extent], told: bool | None) -> tuple[bool, int]:
+def index_base(
+    paths: Sequence[str], extents: Sequence[Extent], told: bool | None
+) -> tuple[bool, int]:
     """Whether indices begin at 0, which unless told they do if 0 occurs; the number of features.
 
-    >>> index_base("a.txt", [Extent({"1"}, 1, 7), Extent({"1"}, 2, 9)], told=None)
+    >>> index_base(["a.txt", "b.txt"], [Extent({"1"}, 1, 7), Extent({"1"}, 2, 9)], told=None)
     (False, 9)
     """
     zero_based = min(extent.smallest for extent in extents) == 0 if told is None else told
-    n_features = max(extent.largest for extent in extents) + zero_based
+    path, extent = max(zip(paths, extents, strict=True), key=lambda found: found[1].largest)
+    n_features = extent.largest + zero_based
     if n_features < 1:
         raise FileError(f"{path}: no line has a feature, index:value")
+    bad = by("have such lines treated as bad with", option("--n-features N", "n_features="))
+    check_room(
+        f"{path}, line {extent.line}: the index {extent.largest} makes {n_features:,} features, "
+        "which",
+        FEATURE_BYTES * n_features,
+        either("correct it", "number the features from 1 on", bad),
+    )
     return zero_based, n_features
 
 
@@ -230,7 +249,7 @@ class SvmlightFile:
         pairs: list[tuple[int, float]] = []
         query = None
         if not is_number(grade):
-            return [], None, f"the grade {grade!r} is not a number"
+            return [], None, f"the grade {brief(grade)} is not a number"
         before = -1 if self.zero_based else 0
         for place, cell in enumerate(cells):
             index, _, value = cell.partition(":")
@@ -238,11 +257,11 @@ class SvmlightFile:
                 query = int(value)
                 continue
             if not re.fullmatch("[0-9]{1,18}", index) or not is_number(value):
-                return [], None, f"{cell!r} is not of the form index:value"
+                return [], None, f"{brief(cell)} is not of the form index:value"
             if int(index) <= before:
                 told = option("--zero-based", "zero_based=True") if int(index) == 0 else ""
                 zero = told and f"; give {told}?"
-                return [], None, f"index {index} in {cell!r} does not rise{zero}"
+                return [], None, f"index {index} in {brief(cell)} does not rise{zero}"
             before = int(index)
             pairs.append((before - (not self.zero_based), float(value)))
         if before > LARGEST_INDEX:

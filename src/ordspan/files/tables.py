@@ -22,6 +22,7 @@ from ordspan.files.batch import (
     Batch,
     Faults,
     FileError,
+    brief,
     repeated,
 )
 from ordspan.files.dialect import as_numbers, find_signs, is_empty
@@ -40,6 +41,8 @@ from ordspan.files.text import (
 from ordspan.wording import by, columns_option, either
 
 GLIMPSE_BYTES = 1 << 20
+WIDE = 1 << 10
+"""Of texts with more columns one block is parsed at a time: Polars takes some 30 kB a column."""
 
 
 class Frame(NamedTuple):
@@ -218,11 +221,11 @@ class TextFile(TableFile):
                     f"{self.path}, line {frame.lines[faulty[0]]}: {frame.faults[faulty[0]]}"
                 )
             good = ~pl.int_range(pl.len()).is_in(faulty)
-            frames.append(frame.table.select(self.names).filter(good))
+            frames.append(compact(frame.table.select(self.names).filter(good)))
             if typed:
                 numbers.append(as_numbers.table.select(typed).filter(good))
         self.typed = {c.name: c for c in pl.concat(numbers)} if typed else {}
-        return pl.concat(frames, how="vertical_relaxed")
+        return pl.concat(frames, how="vertical_relaxed", rechunk=True)
 
     def parts(self) -> list[Any]:
         """Whole records, about PART_BYTES in each."""
@@ -257,10 +260,20 @@ class TextFile(TableFile):
                 break
             row += n_rows
         parse = partial(self._parsed, numbers=numbers, texts=texts)
-        alone = self.path == STDIN or part is not None
+        alone = self.path == STDIN or part is not None or len(self.names) > WIDE
         for found in side_by_side(parse, rest, 0 if alone else THREADS):
             yield found._replace(row=row)
             row += found.lines.size
+
+
+def compact(frame: pl.DataFrame) -> pl.DataFrame:
+    """The same without the room that Polars leaves beside the words of each column."""
+    names, frame = frame.columns, frame.clone()
+    frame.columns = [f"{place}" for place in range(len(names))]  # a null letter would be a panic
+    table = frame.to_arrow(compat_level=pl.CompatLevel.oldest()).combine_chunks()
+    packed = pl.DataFrame(table, schema=frame.schema)
+    packed.columns = names
+    return packed
 
 
 def worded(plain: Sequence[str], kinds: Mapping[str, str]) -> dict[str, str]:
@@ -304,7 +317,7 @@ def _as_floats(column: pl.Series, faults: Faults, decimal: str) -> pl.Series:
 def not_a_number(name: str, value: object) -> str:
     """The fault of a cell with words in a column of numbers."""
     words = by("take the column as words with", columns_option("text", name))
-    return f"column {name!r} holds {value!r}, not a number" + either("correct it", words)
+    return f"column {name!r} holds {brief(value)}, not a number" + either("correct it", words)
 
 
 def words_of(frame: pl.DataFrame, texts: Sequence[str]) -> pl.DataFrame:
