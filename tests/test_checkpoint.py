@@ -130,3 +130,14 @@ def test_the_lock_is_gone_whatever_happens(tmp_path):
     with pytest.raises(RuntimeError):
         fail()
     assert not (tmp_path / ".m.lock").exists()
+
+
+@pytest.mark.skipif(os.name != "posix", reason="links of POSIX")
+def test_two_links_to_one_model_have_one_writer(tmp_path):
+    links = [tmp_path / "a", tmp_path / "b"]
+    for link in links:
+        link.symlink_to(tmp_path / "model")
+    busy = pytest.raises(FileError, match="trained by another process")
+    with sole_writer(links[0]), busy, sole_writer(links[1]):
+        pass
+    assert sorted(tmp_path.iterdir()) == links

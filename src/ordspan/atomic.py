@@ -3,11 +3,22 @@
 from __future__ import annotations
 
 import os
+import platform
+import re
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from functools import cache
 from pathlib import Path
 from typing import IO
+
+try:
+    import fcntl
+except ModuleNotFoundError:  # Windows
+    fcntl = None  # type: ignore[assignment]
+
+PREFIX = f".ordspan-{re.sub(r'[^A-Za-z0-9]+', '-', platform.node())}-"
+"""Of temporary files, with the machine: not every shared folder shows the locks of others."""
 
 
 def write_atomically(path: Path, content: bytes) -> None:
@@ -20,20 +31,68 @@ def write_atomically(path: Path, content: bytes) -> None:
 def opened_atomically(path: Path) -> Iterator[IO[bytes]]:
     """A file to write to that takes the name ``path`` when the block ends well, and not before.
 
-    Temporary file, fsync, rename; an error or an interrupt leaves nothing behind.
+    Temporary file, fsync, rename; an error or an interrupt leaves nothing behind, and what a
+    killed process leaves is removed by the next one that writes there. A link stays a link: the
+    file that it points to is replaced.
     """
-    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    path = Path(os.path.realpath(path))
+    remove_leftovers(path.parent)
+    handle, temporary = _temporary_file(path.parent)
     try:
         with os.fdopen(handle, "wb") as file:
             yield file
             file.flush()
             os.fsync(file.fileno())
-        os.chmod(temporary, 0o666 & ~_umask())
-        os.replace(temporary, path)
+            if fcntl is not None:  # while the lock is held
+                _rename(temporary, path)
+        if fcntl is None:  # Windows renames no open file
+            _rename(temporary, path)
     except BaseException:
         Path(temporary).unlink(missing_ok=True)
         raise
     _sync_folder(path.parent)
+
+
+def check_can_write(path: Path) -> None:
+    """Refuse a file that could not be written, with the reason, before there is work to lose."""
+    real = Path(os.path.realpath(path))
+    try:
+        real.exists()  # fails for too long a name
+        handle, temporary = _temporary_file(real.parent)
+    except OSError as error:
+        told = f"{path}: cannot be written ({error.strerror}); choose another name or folder"
+        raise type(error)(told) from None
+    os.close(handle)
+    os.unlink(temporary)
+
+
+@cache
+def remove_leftovers(folder: Path) -> None:
+    """Remove temporary files of processes that were killed on this machine, once a process."""
+    if fcntl is None:
+        return
+    for path in folder.glob(f"{PREFIX}*"):
+        with suppress(OSError), open(path, "r+b") as file:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)  # fails while its writer lives
+            path.unlink()
+
+
+def _temporary_file(folder: Path) -> tuple[int, str]:
+    """A new file, open and locked, with its name; the lock ends with the process."""
+    while True:
+        handle, name = tempfile.mkstemp(dir=folder, prefix=PREFIX)
+        if fcntl is not None:
+            with suppress(OSError):  # a file system without locks: then nobody removes it either
+                fcntl.flock(handle, fcntl.LOCK_EX)
+            if os.fstat(handle).st_nlink == 0:  # taken for a leftover before it was locked
+                os.close(handle)
+                continue
+        return handle, name
+
+
+def _rename(temporary: str, path: Path) -> None:
+    os.chmod(temporary, 0o666 & ~_umask())
+    os.replace(temporary, path)
 
 
 def _umask() -> int:

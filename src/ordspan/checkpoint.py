@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from ordspan.atomic import write_atomically
+from ordspan.atomic import check_can_write, write_atomically
 from ordspan.files.batch import Count, FileError
 from ordspan.files.opening import Identity
 from ordspan.modelfile import ModelFileError, Note, checked_header, model_of, to_bytes
@@ -72,6 +72,7 @@ class Checkpoint:
             raise FileNotFoundError(
                 f"checkpoint={os.fspath(path)!r}: there is no folder {str(self.path.parent)!r}"
             )
+        check_can_write(self.path)
 
     def write(self, model: Any, progress: Any) -> None:
         """Keep a model as it is now, and how far it has come, whole or not at all."""
@@ -133,7 +134,8 @@ def sole_writer(path: Path) -> Iterator[None]:
     """
     from filelock import FileLock, Timeout
 
-    lock = FileLock(path.with_name(f".{path.name}.lock"), timeout=0)
+    real = path.resolve()  # several links may point to one model
+    lock = FileLock(real.with_name(f".{real.name}.lock"), timeout=0)
     try:
         lock.acquire()
     except Timeout:

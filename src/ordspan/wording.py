@@ -1,13 +1,18 @@
-"""How messages name a way out: as an argument in Python, as an option in a shell."""
+"""How messages name a way out, in Python or in a shell, and show what stands in files."""
 
 from __future__ import annotations
 
+import re
 import shlex
 from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
+CONTROLS = re.compile(
+    "[\x00-\x09\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]"
+)
+"""What a terminal obeys, changes the order of letters, or is half a letter; but line ends."""
 _options: Collection[str] | None = None  # of the command that runs; None in Python
 
 
@@ -85,3 +90,12 @@ def by(verb: str, how: str) -> str:
     ('leave it out with --drop age', '')
     """
     return f"{verb} {how}" if how else ""
+
+
+def as_text(text: str) -> str:
+    r"""Text in which control characters are written out, so that a terminal shows them.
+
+    >>> print(as_text("\x1b[31mred\u202e"))
+    \x1b[31mred\u202e
+    """
+    return CONTROLS.sub(lambda found: repr(found[0])[1:-1], text)

@@ -6,9 +6,13 @@ import os
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Annotated, Any
+from typing import Annotated, Any, NoReturn
 
 import typer
+from typer.core import TyperGroup
+
+from ordspan.cli.printing import say
+from ordspan.wording import as_text, in_a_shell
 
 MISTAKE, INTERRUPTED = 1, 130
 COMPILING = "Compiling for this processor; only the first time."
@@ -24,8 +28,35 @@ EXTRAS = {
 }
 """Which extra brings a package that may be missing; the others come with experiments."""
 
+UsageError: Any = typer.BadParameter.__base__  # of click, or of the copy that typer brings
+
+
+class Commands(TyperGroup):
+    """The commands; messages about wrong usage show what was typed as text, too."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Read the words before the name of a command."""
+        with _typed_as_text():
+            return super().parse_args(ctx, args)
+
+    def invoke(self, ctx: Any) -> Any:
+        """Run a command."""
+        with _typed_as_text():
+            return super().invoke(ctx)
+
+
+@contextmanager
+def _typed_as_text() -> Iterator[None]:
+    try:
+        yield
+    except UsageError as error:
+        error.message = as_text(error.message)
+        raise
+
+
 app = typer.Typer(
     name="ordspan",
+    cls=Commands,
     help="Learn ordered grades from exact labels or from ranges.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
@@ -37,7 +68,7 @@ def show_version(wanted: bool) -> None:
     if wanted:
         import ordspan
 
-        typer.echo(f"ordspan {ordspan.__version__}")
+        say(f"ordspan {ordspan.__version__}")
         raise typer.Exit
 
 
@@ -56,38 +87,40 @@ def told_plainly(context: typer.Context, go_on: str | Callable[[], str] = "") ->
 
     A reader of the output that has seen enough (``| head``) is no mistake: that ends quietly.
     """
-    from ordspan.wording import in_a_shell
-
     options = [name for parameter in context.command.params for name in parameter.opts]
     try:
         with in_a_shell(options):
             yield
     except KeyboardInterrupt:
         told = go_on if isinstance(go_on, str) else go_on()
-        typer.secho(f"\nstopped. {told}".rstrip(), err=True)
+        say(f"\nstopped. {told}".rstrip(), err=True)
         raise typer.Exit(INTERRUPTED) from None
     except BrokenPipeError:
-        _settle_output()
+        settle_output()
         raise typer.Exit from None
     except ModuleNotFoundError as missing:
         extra = EXTRAS.get((missing.name or "").partition(".")[0], "experiments")
-        needed = f"this needs {missing.name}: pip install 'ordspan[{extra}]'"
-        typer.secho(needed, err=True, fg=typer.colors.RED)
-        raise typer.Exit(MISTAKE) from None
+        _refuse(f"this needs {missing.name}: pip install 'ordspan[{extra}]'")
     except MemoryError as error:
-        typer.secho(f"error: not enough memory ({error})", err=True, fg=typer.colors.RED)
-        raise typer.Exit(MISTAKE) from None
+        _refuse(f"error: not enough memory ({error})")
     except (ValueError, OSError, LookupError) as error:
-        typer.secho(f"error: {error}", err=True, fg=typer.colors.RED)
-        _settle_output()
-        raise typer.Exit(MISTAKE) from None
+        _refuse(f"error: {error}")
 
 
-def _settle_output() -> None:
+def _refuse(reason: str) -> NoReturn:
+    """End with a reason, on one line."""
+    say(reason.replace("\n", " "), err=True, color=typer.colors.RED)
+    settle_output()
+    raise typer.Exit(MISTAKE) from None
+
+
+def settle_output() -> None:
     """Flush standard output; where nobody can take the rest, let it go nowhere.
 
     Python would try once more at the end, complain and change the exit code.
     """
+    if sys.stdout is None:  # closed by whoever started the command
+        return
     try:
         sys.stdout.flush()
     except OSError:

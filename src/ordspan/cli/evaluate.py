@@ -9,6 +9,7 @@ import typer
 
 from ordspan.cli import options as o
 from ordspan.cli.app import app, progress_bar, told_plainly
+from ordspan.cli.printing import say, show
 
 if TYPE_CHECKING:
     from ordspan.commands.evaluate import Report
@@ -69,6 +70,7 @@ def evaluate(
         from ordspan.commands.stopping import stoppable
 
         options = o.file_options(format, delimiter, decimal, encoding)
+        files = context.with_resource(o.opened_pipe(files))
         job = EvaluateJob(
             files, model, label, lower, upper, group, on_bad_row, allow_skipped, options
         )
@@ -90,33 +92,29 @@ def bar_report(bar: Any) -> Report:
 
 def print_tables(summary: dict[str, Any]) -> None:
     """The measures, the confusion matrix, what was left out, and whether the model is any good."""
-    from rich.console import Console
-
     from ordspan.commands.evaluate import verdict
 
-    console = Console()
-    console.print(measures_table(summary))
+    show(measures_table(summary))
     if summary["exact_rows"]:
         if len(summary["classes"]) <= MOST_COLUMNS:
-            console.print(confusion_table(summary))
+            show(confusion_table(summary))
         else:
-            typer.echo(
+            say(
                 f"The confusion matrix of {len(summary['classes'])} grades is too wide to print: "
                 "see it with --html or --json."
             )
     without = (summary["ndcg"] or {}).get("queries_without_relevant_rows")
     if without:
-        typer.echo(f"Queries left out of NDCG, without a row above the lowest grade: {without:,}.")
+        say(f"Queries left out of NDCG, without a row above the lowest grade: {without:,}.")
     o.print_skipped(summary)
     o.print_notes(summary["notes"])
-    typer.echo(verdict(summary))
+    say(verdict(summary))
     if "page" in summary:
-        typer.echo(f"Written to {summary['page']}; open it in a browser.")
+        say(f"Written to {summary['page']}; open it in a browser.")
 
 
 def measures_table(summary: dict[str, Any]) -> Any:
     """One line for each measure."""
-    from rich.markup import escape
     from rich.table import Table
 
     from ordspan.commands.evaluate import files_told
@@ -129,14 +127,14 @@ def measures_table(summary: dict[str, Any]) -> Any:
     if (ndcg := summary["ndcg"]) is not None:
         over = f"{ndcg['queries'] - ndcg['queries_without_relevant_rows']:,} queries"
         lines += [(f"NDCG@{cut}", ndcg[f"ndcg@{cut}"], None, over) for cut in (1, 5, 10)]
-    table = Table(title=escape(f"{summary['model']} on {files_told(summary['files'])}"))
+    table = Table(title=f"{summary['model']} on {files_told(summary['files'])}")
     table.add_column("measure")
     table.add_column("model", justify="right")
     table.add_column("best constant")
     table.add_column("over")
     for title, value, constant, over in lines:
         shown = "–" if value is None else f"{value:.4f}"
-        table.add_row(title, shown, escape(constant_text(constant)), over)
+        table.add_row(title, shown, constant_text(constant), over)
     return table
 
 
@@ -154,10 +152,9 @@ def constant_text(constant: dict[str, Any] | None) -> str:
 
 def confusion_table(summary: dict[str, Any]) -> Any:
     """True grades down, predicted ones across."""
-    from rich.markup import escape
     from rich.table import Table
 
-    names = [escape(str(grade)) for grade in summary["classes"]]
+    names = [str(grade) for grade in summary["classes"]]
     table = Table(title="Rows by true grade (down) and predicted grade (across)")
     table.add_column("true")
     for name in names:

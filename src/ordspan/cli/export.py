@@ -9,6 +9,7 @@ import typer
 
 from ordspan.cli import options as o
 from ordspan.cli.app import app, told_plainly
+from ordspan.cli.printing import say
 
 
 @app.command(epilog="Example: ordspan export ratings.ordspan ratings.onnx")
@@ -41,4 +42,4 @@ def export(
             o.print_json(summary)
         else:
             size = f"{summary['features']} features, {len(summary['classes'])} grades"
-            typer.echo(f"{size}, {dtype}, written to {summary['out']}.")
+            say(f"{size}, {dtype}, written to {summary['out']}.")

@@ -9,9 +9,8 @@ import typer
 
 from ordspan.cli import options as o
 from ordspan.cli.app import app, told_plainly
+from ordspan.cli.printing import show
 
-PIPED_WIDTH = 160
-"""Where nobody looks, lines may be longer than a terminal's."""
 MOST_CLASSES = 8
 """Models with a weight vector per class show so many of them; --json has all."""
 
@@ -35,19 +34,10 @@ def info(
 
 def print_info(told: dict[str, Any]) -> None:
     """Tables for people: the model, its grades, its weights."""
-    from rich.console import Console
-
-    # names of columns are shown as they are, whatever brackets or colons are in them
-    console = Console(markup=False, emoji=False, highlight=False)
-    if not console.is_terminal:
-        console.width = PIPED_WIDTH
-    with console.capture() as text:
-        console.print(pairs_table([*model_pairs(told), *training_pairs(told)]))
-        console.print(grades_table(told))
-        if told["weights"]:
-            console.print(weights_table(told))
-            console.print(weights_note(told), soft_wrap=True)
-    typer.echo(text.get(), nl=False)
+    tables = [pairs_table([*model_pairs(told), *training_pairs(told)]), grades_table(told)]
+    if told["weights"]:
+        tables += [weights_table(told), weights_note(told)]
+    show(*tables)
 
 
 def number(value: Any) -> str:

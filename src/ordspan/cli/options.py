@@ -4,15 +4,21 @@ from __future__ import annotations
 
 import csv
 import re
-from collections.abc import Sequence
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+
+from ordspan.cli.printing import say
 
 if TYPE_CHECKING:
     from ordspan.files.opening import FileOptions
 
 
+STDIN = "-"
 FEW = 0.01
 """Where a larger share of the rows was skipped, that is told."""
 
@@ -33,8 +39,8 @@ Files = Annotated[
     typer.Argument(
         metavar="FILE...",
         help="CSV, JSON lines, Parquet, Arrow, Excel or svmlight/LETOR files, the texts also .gz "
-        "or .zst; a folder of them, or a pattern in quotes; or - for standard input (CSV or JSON "
-        "lines).",
+        "or .zst; a folder of them, or a pattern in quotes; or one pipe, - for standard input "
+        "(CSV or JSON lines).",
     ),
 ]
 Label = Annotated[
@@ -100,6 +106,28 @@ OnBadRow = Annotated[
     ),
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="Print one machine-readable object.")]
+
+
+@contextmanager
+def opened_pipe(files: list[str]) -> Iterator[list[str]]:
+    """The files; a pipe with a name, such as /dev/fd/63, is the standard input meanwhile."""
+    pipes = [name for name in files if name != STDIN and is_pipe(name)]
+    if not pipes:
+        yield files
+        return
+    if len(files) > 1:
+        raise ValueError(f"{pipes[0]} is a pipe, which cannot be mixed with files; give it alone")
+    before = sys.stdin
+    try:
+        with open(pipes[0]) as sys.stdin:
+            yield [STDIN]
+    finally:
+        sys.stdin = before
+
+
+def is_pipe(name: str) -> bool:
+    """Whether a path leads to a pipe or a device, whose bytes come once and in their order."""
+    return not Path(name).is_file() and not Path(name).is_dir() and Path(name).exists()
 
 
 def split_names(given: Sequence[str] | None) -> list[str]:
@@ -169,7 +197,7 @@ def draw(bar: Any, task: Any, told: str, share: float | None) -> None:
 def print_notes(notes: Sequence[str], *, err: bool = False) -> None:
     """What a user may not expect, a line each."""
     for note in notes:
-        typer.echo(f"Note: {note}.", err=err)
+        say(f"Note: {note}.", err=err)
 
 
 def print_skipped(summary: dict[str, Any]) -> None:
@@ -183,13 +211,13 @@ def print_skipped(summary: dict[str, Any]) -> None:
         told = f"{skipped:,} of {read:,} rows ({share:.1%}) were bad and were skipped"
     else:
         told = f"{skipped:,} bad row{' was' if skipped == 1 else 's were'} skipped"
-    typer.secho(f"{told}, such as:", fg=typer.colors.YELLOW if share > FEW else None)
+    say(f"{told}, such as:", color=typer.colors.YELLOW if share > FEW else None)
     for example in summary["skipped_examples"]:
-        typer.echo(f"  {example}")
+        say(f"  {example}")
 
 
 def print_json(summary: dict[str, Any]) -> None:
     """One object on one line of standard output."""
     import json
 
-    typer.echo(json.dumps(summary))
+    say(json.dumps(summary))

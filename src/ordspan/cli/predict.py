@@ -10,6 +10,7 @@ import typer
 
 from ordspan.cli import options as o
 from ordspan.cli.app import app, progress_bar, told_plainly
+from ordspan.cli.printing import say
 
 if TYPE_CHECKING:
     from ordspan.commands.predict import Report
@@ -70,6 +71,7 @@ def predict(
         from ordspan.commands.predict import predict as run
         from ordspan.commands.stopping import stoppable
 
+        files = context.with_resource(o.opened_pipe(files))
         job = PredictJob(
             files,
             str(model),
@@ -104,10 +106,10 @@ def print_summary(summary: dict[str, Any]) -> None:
     """What could not be predicted and what was written, on standard error."""
     if summary["empty"]:
         told = f"{summary['empty']:,} of {summary['rows']:,} rows could not be predicted"
-        typer.echo(f"{told}; the column reason says why, such as:", err=True)
+        say(f"{told}; the column reason says why, such as:", err=True)
         for example in summary["empty_examples"]:
-            typer.echo(f"  {example}", err=True)
+            say(f"  {example}", err=True)
     o.print_notes(summary["notes"], err=True)
     if summary["out"] != STDOUT:
         told = f"{summary['rows']:,} rows in {summary['seconds']:.1f} s"
-        typer.echo(f"{told}, written to {summary['out']}.", err=True)
+        say(f"{told}, written to {summary['out']}.", err=True)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from ordspan.cli.app import app, progress_bar, told_plainly
+from ordspan.cli.printing import say, show
 
 if TYPE_CHECKING:
     from rich.progress import Progress
@@ -124,6 +125,7 @@ def run_plan(
     overwrite: bool,
 ) -> None:
     """Load, run and report, with a progress bar where somebody looks."""
+    from ordspan.atomic import check_can_write
     from ordspan.clock import Clock
     from ordspan.experiments import reproduce as whole
     from ordspan.experiments import runner
@@ -131,10 +133,12 @@ def run_plan(
     clock = Clock()
     if out.exists() and not out.is_dir():
         raise NotADirectoryError(f"{out} is a file, not a folder; choose another --out")
+    there = next(folder for folder in (out, *out.parents) if folder.is_dir())
+    check_can_write(there / out.name)
     with progress_bar() as bar:
         found, missing = whole.load_datasets(names, data_dir, download_shower(bar))
         for name, reason in missing.items():
-            typer.echo(f"without {name}: {reason}", err=True)
+            say(f"without {name}: {reason}", err=True)
         if not found:
             raise LookupError("none of the data sets can be had, so there is nothing to run")
         out.mkdir(parents=True, exist_ok=True)
@@ -172,7 +176,6 @@ def download_shower(bar: Progress) -> Callable[[str], Callable[[int, int | None]
 
 def finish(results: Results, folder: Path, seconds: float | None) -> None:
     """Print the summary table and where the report lies."""
-    from rich.console import Console
     from rich.table import Table
 
     from ordspan.experiments.claims import count_verdicts, make_claims
@@ -190,11 +193,10 @@ def finish(results: Results, folder: Path, seconds: float | None) -> None:
         C = "" if row.C is None else f"{row.C:g}"
         mae = f"{row.mae:.3f}" + (f" ± {row.sem:.3f}" if row.runs > 1 else "")
         table.add_row(row.dataset, labels, row.algorithm, C, mae, f"{row.interval_mae:.3f}")
-    console = Console()
-    console.print(table)
     counts = count_verdicts(make_claims(results))
     told = f"{counts['holds']} hold, {counts['does not hold']} do not, {counts['not run']} not run"
-    console.print(f"Of the paper's claims {told}; claims.md tells each.", soft_wrap=True)
     took = "" if seconds is None else f" in {seconds:.1f} s"
-    console.print(f"Written to {folder}{took}: {REPORT_FILES}.", soft_wrap=True)
-    console.print(f"Open {folder / 'report.html'} in a browser.", soft_wrap=True)
+    show(table)
+    say(f"Of the paper's claims {told}; claims.md has each.")
+    say(f"Written to {folder}{took}: {REPORT_FILES}.")
+    say(f"Open {folder / 'report.html'} in a browser.")

@@ -9,6 +9,7 @@ import typer
 
 from ordspan.cli import options as o
 from ordspan.cli.app import app, progress_bar, told_plainly
+from ordspan.cli.printing import PrintError, say
 
 if TYPE_CHECKING:
     from ordspan.commands.train_run import Report
@@ -209,7 +210,7 @@ def train(
     SIGTERM, the same command with --resume goes on and ends with the same
     model, to the byte.
     """
-    with told_plainly(context, lambda: how_to_go_on(model, is_pipe=files == ["-"])):
+    with told_plainly(context, lambda: how_to_go_on(model, is_pipe=files == [o.STDIN])):
         from ordspan.commands.stopping import stoppable
         from ordspan.commands.train import Every, TrainJob
         from ordspan.commands.train import train as run
@@ -230,6 +231,7 @@ def train(
             "loss": loss,
             "tol": tol,
         }
+        files = context.with_resource(o.opened_pipe(files))
         job = TrainJob(
             files,
             label=label,
@@ -264,7 +266,10 @@ def train(
                 from ordspan.commands.train_dask import train_on_dask
 
                 summary = train_on_dask(job, model, dask, stop=stop, report=report, **more)
-    o.print_json(summary) if json else print_summary(summary)
+        try:
+            o.print_json(summary) if json else print_summary(summary)
+        except PrintError as error:
+            raise PrintError(f"{error}. The model was written to {model}") from None
 
 
 def how_to_go_on(model: Path, *, is_pipe: bool) -> str:
@@ -320,7 +325,7 @@ def print_summary(summary: dict[str, Any]) -> None:
     """What was trained, in a few lines, and whether it is any good."""
     from ordspan.commands.tally import compared
 
-    typer.echo(
+    say(
         f"{summary['rows']:,} rows in {summary['seconds']:.1f} s "
         f"({summary['rows_per_second']:,} a second), {summary['features']} "
         f"feature{'s' * (summary['features'] != 1)}, "
@@ -330,15 +335,15 @@ def print_summary(summary: dict[str, Any]) -> None:
     o.print_skipped(summary)
     mae = ", ".join(f"{value:.4f}" for value in summary["mae"])
     if mae:
-        typer.echo(f"MAE, each row predicted before it was learned: {mae}.")
+        say(f"MAE, each row predicted before it was learned: {mae}.")
     held_out, constant = summary["held_out"], summary["constant"]
     if held_out is not None:
         best = held_out["best_constant"]["mae"]
-        typer.echo(f"On {held_out['rows']:,} rows that were held out:")
-        typer.echo("  " + compared(held_out["mae"], best["value"], best["grade"]))
+        say(f"On {held_out['rows']:,} rows that were held out:")
+        say("  " + compared(held_out["mae"], best["value"], best["grade"]))
     elif summary["mae"] and constant:  # of the first pass: later ones have seen the rows
-        typer.echo(compared(summary["mae"][0], constant["mae"], constant["grade"]))
+        say(compared(summary["mae"][0], constant["mae"], constant["grade"]))
     if (fitted := summary["fitted_mae"]) is not None:
-        typer.echo("On the rows that it was fitted to:")
-        typer.echo("  " + compared(fitted, constant["mae"], constant["grade"]))
-    typer.echo(f"Written to {summary['model']}.")
+        say("On the rows that it was fitted to:")
+        say("  " + compared(fitted, constant["mae"], constant["grade"]))
+    say(f"Written to {summary['model']}.")

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from ordspan.commands.queries import N_BINS
 from ordspan.commands.tally import RANGE, Tally
 from ordspan.pages import filled, script_json, table_row, terms
+from ordspan.wording import as_text
 
 if TYPE_CHECKING:
     from ordspan.commands.evaluate import Evaluation
@@ -60,8 +61,8 @@ def page_text(evaluation: Evaluation, summary: dict[str, Any]) -> str:
         "grades": "".join(_grade_row(row) for row in summary["by_grade"]),
         "query_words": escape(query_words(summary["ndcg"])),
         "made": terms(how_made(evaluation, summary)),
-        "data": script_json(shown),
     }
+    parts = {name: as_text(part) for name, part in parts.items()} | {"data": script_json(shown)}
     return filled(__package__, "evaluate.html", parts)
 
 
@@ -71,7 +72,7 @@ def axis_names(classes: list[Any]) -> list[str]:
     >>> axis_names([1, "satisfactory in part", "a<b"])
     ['1', 'satisfactor…', 'a&lt;b']
     """
-    whole = [str(grade) for grade in classes]
+    whole = [as_text(str(grade)) for grade in classes]
     cut = [n if len(n) <= LONGEST_NAME else n[: LONGEST_NAME - 1].rstrip() + "…" for n in whole]
     return [escape(n, quote=False) for n in (cut if len(set(cut)) == len(cut) else whole)]
 

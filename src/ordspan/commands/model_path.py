@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from pathlib import Path
 
+from ordspan.atomic import check_can_write
 from ordspan.checkpoint import ENDING
 from ordspan.files.batch import FileError
 from ordspan.files.text import STDIN
@@ -15,6 +16,8 @@ def check_model_path(path: Path, inputs: Iterable[str] = ()) -> None:
     """Refuse a place where no model can be written, or where something else would be lost."""
     if not path.resolve().parent.is_dir():
         raise FileError(f"{path.parent}: no such folder; make it first, or choose another")
+    for name in (path.name, path.name + ENDING):
+        check_can_write(path.with_name(name))
     if path.is_dir():
         raise FileError(f"{path} is a folder; give the name of a file")
     if path.exists() and not path.is_file():

@@ -10,8 +10,9 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Protocol
 
-from ordspan.atomic import opened_atomically
+from ordspan.atomic import check_can_write, opened_atomically
 from ordspan.files.batch import FileError
+from ordspan.wording import as_text
 
 if TYPE_CHECKING:
     import polars as pl
@@ -47,6 +48,14 @@ class TextOutput:
 
     def abandon(self) -> None:
         """Nothing holds the file."""
+
+
+class Terminal:
+    """Standard output where it is a terminal, which shows all that is in cells as text."""
+
+    def write(self, lines: bytes) -> None:
+        """Write lines."""
+        sys.stdout.buffer.write(as_text(lines.decode()).encode())
 
 
 class CsvOutput(TextOutput):
@@ -129,10 +138,11 @@ def check_path(out: str, endings: Iterable[str], inputs: Iterable[str] = ()) -> 
     path, known = Path(out), " or ".join(endings)
     if path.suffix.lower() not in endings:
         raise FileError(f"{out}: the ending {path.suffix!r} is not known; choose {known}")
-    if path.is_dir():
-        raise FileError(f"{out} is a folder; give the name of a file")
     if not path.resolve().parent.is_dir():
         raise FileError(f"{path.parent}: no such folder; make it first, or choose another")
+    check_can_write(path)
+    if path.is_dir():
+        raise FileError(f"{out} is a folder; give the name of a file")
     for name in inputs:
         if path.exists() and Path(name).exists() and os.path.samefile(path, name):
             raise FileError(f"{out} is read by this command; write to another file")
@@ -163,7 +173,8 @@ def opened_output(out: str, inputs: Iterable[str] = ()) -> Iterator[Output]:
     """
     if out == STDOUT:
         with room_told("standard output"):
-            yield CsvOutput(sys.stdout.buffer)
+            file: Any = Terminal() if sys.stdout.isatty() else sys.stdout.buffer
+            yield CsvOutput(file)
             sys.stdout.buffer.flush()
         return
     path = check_path(out, OUTPUTS, inputs)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from difflib import get_close_matches
@@ -213,7 +214,8 @@ def answers(job: PredictJob, classes: pl.Series, answer: Scored) -> pl.DataFrame
             )
     place: dict[str, Any] = {}
     if job.where:
-        place = {"file": pl.Series([batch.path]).new_from_index(0, len(batch)), "line": batch.lines}
+        name = os.fsencode(batch.path).decode(errors="backslashreplace")  # it may not be UTF-8
+        place = {"file": pl.Series([name]).new_from_index(0, len(batch)), "line": batch.lines}
     reasons = pl.Series([batch.faults.get(row) for row in range(len(batch))], dtype=pl.String())
     said = (classes[answer.rank - 1], answer.rank, answer.score, answer.margin, reasons)
     kept = {column.name: column for column in batch.kept}

@@ -98,9 +98,13 @@ class TrainJob:
                     )
         if self.is_pipe:
             if self.passes > 1:
-                raise ValueError("standard input can be read only once: passes must be 1")
+                raise ValueError(
+                    "standard input and other pipes can be read only once: passes must be 1"
+                )
             if self.hold_out:
-                raise ValueError("standard input can be read only once: no rows can be held out")
+                raise ValueError(
+                    "standard input and other pipes can be read only once: no rows can be held out"
+                )
 
     @property
     def is_pipe(self) -> bool:

@@ -238,8 +238,8 @@ class Run:
         """Go on from the checkpoint."""
         if self.job.is_pipe:
             raise ValueError(
-                "standard input cannot be positioned, so training cannot be resumed; the "
-                "checkpoint is a model file that can be used as it is"
+                "a pipe such as standard input cannot be positioned, so training cannot be "
+                "resumed; the checkpoint is a model file that can be used as it is"
             )
         found = self.checkpoint.read(TabularModel, Progress)
         if found is None:

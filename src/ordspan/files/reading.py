@@ -233,7 +233,10 @@ def find_words(
     for path in files:
         if path == STDIN:
             order = option("--order lowest,...,highest", "order=[lowest, ..., highest]")
-            raise ValueError(f"standard input can be read only once: give the grades with {order}")
+            raise ValueError(
+                "standard input and other pipes can be read only once: give the grades with "
+                + order
+            )
         if is_sparse(path, options):
             words |= survey(path).grades
             continue
