@@ -72,9 +72,16 @@ class Recipe:
             raise ValueError(f"hash_bits must be in 1..{MAX_HASH_BITS}, got {self.hash_bits}")
         if self.missing not in MISSING:
             raise ValueError(f"missing must be {' or '.join(MISSING)}, got {self.missing!r}")
-        named = [*self.columns, *self.gaps, *(name for name, _ in self.dressed)]
-        if len(set(self.columns)) < len(self.columns) or set(named) > set(self.columns):
-            raise ValueError("a recipe names each column once")
+        dressed = [name for name, _ in self.dressed]
+        for names, known in (
+            (self.columns, self.columns),
+            (self.gaps, self.numbers),
+            (dressed, self.numbers),
+        ):
+            if len(set(names)) < len(names) or not set(names) <= set(known):
+                raise ValueError(f"a recipe names each column once, got {', '.join(names)}")
+        if not {sign for _, sign in self.dressed} <= {".", ","}:
+            raise ValueError("the decimal sign of a column must be . or ,")
         if self.n_sparse < 0 or (self.n_sparse and self.columns):
             raise ValueError(f"{self.n_sparse} sparse features beside columns")
 
