@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: help setup test lint format demo docs bench peers clean
+.PHONY: help setup test fuzz lint format demo docs bench peers clean
 .DEFAULT_GOAL := help
 
 help: ## show the verbs
@@ -20,6 +20,10 @@ $(READY): pyproject.toml
 
 test: $(READY) ## run the tests, doctests and the README's examples
 	$(BIN)/pytest -n auto --dist worksteal $(TESTS)
+
+MINUTES ?= 10
+fuzz: $(READY) ## attack files, models and estimators for MINUTES (10) with new seeds
+	NUMBA_BOUNDSCHECK=1 NUMBA_CACHE_DIR=$(VENV)/fuzz $(BIN)/python tests/fuzz/run.py --minutes $(MINUTES) $(FUZZERS)
 
 lint: $(READY) ## check style, types and the direction of imports
 	$(BIN)/ruff format --check .

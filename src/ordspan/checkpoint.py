@@ -15,7 +15,8 @@ import msgspec
 from ordspan.atomic import check_can_write, write_atomically
 from ordspan.files.batch import Count, FileError
 from ordspan.files.opening import Identity
-from ordspan.modelfile import ModelFileError, Note, checked_header, model_of, to_bytes
+from ordspan.header import Note
+from ordspan.modelfile import ModelFileError, checked_header, model_of, to_bytes
 
 P = TypeVar("P")
 
@@ -29,7 +30,7 @@ GROUPS = ("parameters", "options")
 class Rounds(msgspec.Struct):
     """How far a training on Dask has come."""
 
-    seed: Count | None
+    seed: int | None
     rounds: list[tuple[Count, Count, Count, float]]
 
 

@@ -13,7 +13,7 @@ import os
 from collections.abc import Callable
 from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
 import msgspec
 import numpy as np
@@ -24,67 +24,22 @@ from safetensors.numpy import save as save_tensors
 
 from ordspan.atomic import write_atomically
 from ordspan.core.labels import check_classes
-from ordspan.files.batch import Count
-from ordspan.files.features import Recipe, Scale
+from ordspan.files.features import Scale
 from ordspan.files.grades import LabelColumns
-from ordspan.files.opening import FileOptions, Identity
+from ordspan.header import Header, Table, array_of, plain, unplain
 from ordspan.learners import Learner
-from ordspan.tabular import TabularModel, Training, make_learner
+from ordspan.tabular import TabularModel, make_learner, parameter_names
 
 FORMAT_VERSION = 3
 DIGEST_SIZE = hashlib.sha256().digest_size
 MALFORMED = (ValueError, TypeError, LookupError, ArithmeticError, RecursionError)
 """What Python raises over a header that makes no sense."""
 ROOM, ROOM_PER_BYTE = 1 << 24, 16
-"""Memory that the arrays of a header may take: so much, and so much for each byte of the file."""
-
-Scalar = bool | int | float | str
+"""Bytes that what a header describes may take: so many, and so many for each byte of the file."""
 
 
 class ModelFileError(ValueError):
     """A file that is not a whole, unchanged ordspan model."""
-
-
-class PlainArray(msgspec.Struct):
-    """An array or a NumPy scalar as JSON."""
-
-    dtype: Annotated[str, msgspec.Meta(pattern="^[<>|=]?[biufU][0-9]{1,9}$")]
-    values: Scalar | list[Scalar]
-
-
-class Note(msgspec.Struct):
-    """What a checkpoint says besides: what it was made with and from, and how far it has come."""
-
-    settings: dict[str, Any]
-    files: list[Identity]
-    progress: dict[str, Any]
-
-
-class Table(msgspec.Struct):
-    """What a model that was trained from files says besides."""
-
-    recipe: Recipe
-    labels: dict[str, str | None]
-    options: FileOptions
-    training: dict[str, Any]
-
-    def __post_init__(self) -> None:
-        msgspec.convert(self.training, Training)
-
-
-class Header(msgspec.Struct):
-    """The JSON text of a model file."""
-
-    format: int
-    estimator: str
-    parameters: dict[str, Any]
-    classes: PlainArray
-    n_features: Annotated[int, msgspec.Meta(ge=1)]
-    n_iter: Count
-    fitted: dict[str, float]
-    feature_names: list[str] | None = None
-    table: Table | None = None
-    checkpoint: Note | None = None
 
 
 def save(model: Any, path: str | os.PathLike[str]) -> None:
@@ -161,8 +116,8 @@ def _described_table(model: TabularModel) -> dict[str, Any]:
     return {
         "format": FORMAT_VERSION,
         "estimator": model.kind,
-        "parameters": {k: _plain(k, v) for k, v in model.parameters.items()},
-        "classes": _plain("classes_", model.classes_),
+        "parameters": {k: plain(k, v) for k, v in model.parameters.items()},
+        "classes": plain("classes_", model.classes_),
         "n_features": model.recipe.n_features,
         "feature_names": None,
         "n_iter": model.parameters["max_iter"],
@@ -180,13 +135,15 @@ def _table_model(
     header: Header, table: Table, tensors: dict[str, NDArray[Any]], room: int
 ) -> TabularModel:
     """The model of tables that a header and tensors describe."""
-    parameters = {k: _unplain(v, room) for k, v in header.parameters.items()}
-    classes = check_classes(_array(header.classes, room))
-    if header.n_features != table.recipe.n_features:
-        raise ValueError(f"its columns do not make {header.n_features} features")
+    parameters = {k: unplain(v, room) for k, v in header.parameters.items()}
+    if parameters.keys() != parameter_names(header.estimator):
+        raise ValueError(f"a {header.estimator} has not the parameters {', '.join(parameters)}")
+    if (header.n_features, header.n_iter) != (table.recipe.n_features, parameters["max_iter"]):
+        raise ValueError("its header does not agree with its table on features or passes")
+    classes = check_classes(array_of(header.classes, room))
     learner = _learner(
         lambda *shape: make_learner(header.estimator, parameters, *shape),
-        *(header.n_features, classes.size, tensors["memory"]),
+        *(header.n_features, classes.size, tensors["memory"], room),
     )
     return TabularModel(
         learner,
@@ -203,9 +160,15 @@ def _table_model(
 
 
 def _learner(
-    make: Callable[[int, int], Learner], n_features: int, n_classes: int, memory: NDArray[Any]
+    make: Callable[[int, int], Learner],
+    n_features: int,
+    n_classes: int,
+    memory: NDArray[Any],
+    room: int,
 ) -> Learner:
     """A learner with a memory from a file, looked at before anything of its size is made."""
+    if n_features * np.float64().itemsize > room:  # a kernel may keep none of so long rows
+        raise ValueError(f"{n_features:,} features in so small a file")
     if fault := make(1, 2).fault_in(memory, n_features, n_classes):
         raise ValueError(f"its state {fault}")
     learner = make(n_features, n_classes)
@@ -242,8 +205,8 @@ def described(model: Any) -> dict[str, Any]:
     return {
         "format": FORMAT_VERSION,
         "estimator": name,
-        "parameters": {k: _plain(k, v) for k, v in model.get_params(deep=False).items()},
-        "classes": _plain("classes_", model.classes_),
+        "parameters": {k: plain(k, v) for k, v in model.get_params(deep=False).items()},
+        "classes": plain("classes_", model.classes_),
         "n_features": int(model.n_features_in_),
         "feature_names": None if names is None else names.tolist(),
         "n_iter": int(model.n_iter_),
@@ -282,15 +245,15 @@ def _estimator(header: Header, memory: NDArray[Any], room: int) -> Any:
     known = _estimators()
     if header.estimator not in known:
         raise ValueError(f"unknown estimator {header.estimator!r}")
-    parameters = {k: _unplain(v, room) for k, v in header.parameters.items()}
+    parameters = {k: unplain(v, room) for k, v in header.parameters.items()}
     model = known[header.estimator](**parameters)
-    classes = check_classes(_array(header.classes, room))
+    classes = check_classes(array_of(header.classes, room))
     names = header.feature_names
     if names is not None and len(names) != header.n_features:
         raise ValueError(f"{len(names)} names for {header.n_features} features")
     fitted = {name: header.fitted[name] for name in model._fitted_numbers}
     vars(model).update(fitted)  # a learner may need them
-    learner = _learner(model._make_learner, header.n_features, classes.size, memory)
+    learner = _learner(model._make_learner, header.n_features, classes.size, memory, room)
     return model.from_learner(learner, classes, n_iter=header.n_iter, feature_names=names)
 
 
@@ -309,9 +272,9 @@ def checked_header(content: bytes, name: str) -> Header:
     if content[start : start + DIGEST_SIZE] != hashlib.sha256(blank).digest():
         raise ModelFileError(f"{name} is damaged: its checksum does not agree with its content")
     try:
-        told = json.loads(text)
-        version = msgspec.convert(told["format"], int)
-        header = msgspec.convert(told, Header) if version == FORMAT_VERSION else None
+        parsed = json.loads(text)
+        version = msgspec.convert(parsed["format"], int)
+        header = msgspec.convert(parsed, Header) if version == FORMAT_VERSION else None
     except MALFORMED as error:
         raise _foreign(name, error) from None
     if version > FORMAT_VERSION:
@@ -340,44 +303,3 @@ def _digest_start(content: bytes | bytearray) -> int:
     if offsets[1] - offsets[0] != DIGEST_SIZE or start + DIGEST_SIZE > len(content):
         raise ValueError("no digest")
     return start
-
-
-def _plain(name: str, value: Any) -> Any:
-    """A parameter as JSON; arrays and NumPy scalars keep their type."""
-    if value is None or isinstance(value, bool | int | float | str):
-        return value
-    if isinstance(value, np.generic):
-        value = np.asarray(value)
-    if isinstance(value, list | tuple):
-        return [_plain(name, v) for v in value]
-    if hasattr(value, "__array__"):
-        array: NDArray[Any] = np.asarray(value)
-        if array.dtype.kind in "biufU" and array.ndim < 2:
-            return {"dtype": array.dtype.str, "values": array.tolist()}
-    if callable(value):
-        raise TypeError(
-            f"cannot save {name}={value!r}: a model file holds no code; use a {name} that has a "
-            "name, or 'precomputed' with its values"
-        )
-    raise TypeError(
-        f"cannot save {name}={value!r}; use plain numbers, words or lists (for random_state an int)"
-    )
-
-
-def _unplain(value: Any, room: int) -> Any:
-    """A parameter as it was before `_plain`; an array takes no more than ``room`` bytes."""
-    if isinstance(value, list):
-        return [_unplain(v, room) for v in value]
-    if not isinstance(value, dict):
-        return value
-    return _array(msgspec.convert(value, PlainArray), room)
-
-
-def _array(told: PlainArray, room: int) -> Any:
-    """An array, or a NumPy scalar, of no more than ``room`` bytes."""
-    dtype = np.dtype(told.dtype)
-    size = dtype.itemsize * (len(told.values) if isinstance(told.values, list) else 1)
-    if size > room:
-        raise ValueError(f"an array of {size:,} bytes in so small a file")
-    array = np.array(told.values, dtype=dtype)
-    return array if array.ndim else array[()]

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, NotRequired, Self, TypedDict
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
-import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
 from ordspan.core.labels import encode_interval
 from ordspan.core.losses import distance
-from ordspan.files.batch import REFUSE, BadRows, Batch, Count, Faults, FileError
+from ordspan.files.batch import REFUSE, BadRows, Batch, Faults, FileError
 from ordspan.files.features import Recipe, Scale, Unseen, prepared, unusable_rows
 from ordspan.files.grades import Grades, LabelColumns
 from ordspan.files.opening import FileOptions
@@ -45,40 +44,6 @@ DEFAULTS: dict[str, dict[str, Any]] = {
 }
 """Parameters of each learner, as those of its estimator; a kernel has a budget."""
 
-OF_EVERY = ("classes", "random_state", "max_iter", "shuffle")
-"""Parameters of estimators that their learners do not need."""
-
-
-class Constant(TypedDict):
-    """The grade that would have been best for every row, and its MAE."""
-
-    grade: bool | int | float | str
-    mae: float
-
-
-class Settings(TypedDict):
-    """Those settings of a training that are told to people; there are more."""
-
-    files: list[str]
-    passes: Annotated[int, msgspec.Meta(ge=1)]
-
-
-Training = TypedDict(
-    "Training",
-    {
-        "settings": Settings,
-        "from": str | None,
-        "rows": Count,
-        "skipped": Count,
-        "mae": list[float],
-        "constant": Constant | None,
-        "left_out": dict[str, str],
-        "notes": list[str],
-        "sweeps": NotRequired[Count],
-    },
-)
-"""How a model was trained: what a model file must say for it to be told, and to go on."""
-
 
 def learner_parameters(learner: str, given: Mapping[str, Any]) -> dict[str, Any]:
     """The parameters of a learner, those that are given instead of the defaults.
@@ -97,20 +62,28 @@ def learner_parameters(learner: str, given: Mapping[str, Any]) -> dict[str, Any]
     return defaults | dict(given)
 
 
+def parameter_names(estimator: str) -> set[str]:
+    """The parameters that a model of an estimator has, where it was trained from files.
+
+    >>> sorted(parameter_names("OrdinalSVM"))
+    ['C', 'classes', 'loss', 'max_iter', 'random_state', 'tol']
+    """
+    learner = next((name for name in ESTIMATORS if ESTIMATORS[name] == estimator), None)
+    if learner is None:
+        raise ValueError(f"unknown estimator {estimator!r}")
+    own = {*DEFAULTS[learner], "classes", "random_state"}
+    return own if learner == SVM else own | {"max_iter", "shuffle"}
+
+
 def make_learner(
     estimator: str, parameters: Mapping[str, Any], n_features: int, n_classes: int
 ) -> Learner:
     """The learner of an estimator; scikit-learn is not needed to train one from files."""
-    learner = next((name for name in ESTIMATORS if ESTIMATORS[name] == estimator), None)
-    if learner is None:
-        raise ValueError(f"unknown estimator {estimator!r}")
-    own = {name: parameters[name] for name in DEFAULTS[learner]}
-    if unknown := parameters.keys() - {*own, *OF_EVERY}:
-        raise ValueError(f"a {estimator} has no parameter {min(unknown)}")
-    if learner == SVM:
+    if estimator == ESTIMATORS[SVM]:
         return LinearLearner(n_features, n_classes, "PA")
+    learner = PA if estimator == ESTIMATORS[PA] else KERNEL
     kind = LinearLearner if learner == PA else KernelLearner
-    return kind(n_features, n_classes, **own)
+    return kind(n_features, n_classes, **{name: parameters[name] for name in DEFAULTS[learner]})
 
 
 class TabularModel:

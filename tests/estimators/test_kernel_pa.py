@@ -183,3 +183,11 @@ def test_parameters_set_anew_count_from_the_next_batch_on():
             KernelOrdinalPA().partial_fit(X, Y, classes=CLASSES).set_params(**changed).partial_fit(
                 X, Y
             )
+
+
+def test_a_score_that_overflows_is_refused_with_its_row():
+    model = KernelOrdinalPA(kernel="precomputed", random_state=0).fit(X @ X.T, Y)
+    model.learner_.support.dual[0] = 1e308
+    rows = np.array([np.zeros(len(X)), np.full(len(X), 99.0)])
+    with pytest.raises(ValueError, match="row 1: the score of the row overflows"):
+        model.predict(rows)

@@ -2,69 +2,64 @@
 
 import atexit
 import copy
-import hashlib
 import json
 import tracemalloc
-from contextlib import suppress
+from contextlib import redirect_stdout
 from functools import cache
+from io import StringIO
 from pathlib import Path
 from shutil import rmtree
 from tempfile import mkdtemp
 
 import numpy as np
 import polars as pl
-from safetensors.numpy import load as load_tensors
-from safetensors.numpy import save as save_tensors
 from scipy.sparse import csr_array
 
 import ordspan
-from estimators.examples import ESTIMATORS, graded
-from ordspan import KernelOrdinalPA, OrdinalPA, OrdinalSVM
-from ordspan.checkpoint import Checkpoint, Rounds
+from forging import (
+    KINDS,
+    OF_ROUNDS,
+    OF_TABLE,
+    SPARSE,
+    TABLE,
+    forged,
+    job_of,
+    original,
+    parts_of,
+    rounds_of,
+    with_digest,
+)
+from ordspan import OrdinalPA
+from ordspan.checkpoint import Rounds
+from ordspan.cli.info import print_info
 from ordspan.commands.info import describe
-from ordspan.commands.stopping import Stop, Stopped
-from ordspan.commands.train import TrainJob, train
-from ordspan.modelfile import _digest_start, to_bytes
-from ordspan.tabular import DEFAULTS, TabularModel
+from ordspan.commands.predict import PredictJob, predict
+from ordspan.commands.stopping import Stopped
+from ordspan.commands.train import train
+from ordspan.tabular import TabularModel
 
 NUMBERS = (0, -1, 1, 2, 7, 2**31, 5 * 10**8, 2**53 + 1, 2**63, 10**30, 0.5, 1e308, -1e308, 5e-324)
-OTHERS = (
-    None,
-    True,
-    "",
-    "x",
-    "PA",
-    "linear",
-    "<U99999999",
-    [],
-    {},
-    [[]],
-    [None],
-    {"a": 1},
-    "é\x1b",
-)
+WORDS = ("", "x", "é\x1b", "\ud800", "PA", "linear", "precomputed", "sca", "rot13", "<U99999999")
+OTHERS = (None, True, [], {}, [[]], [None], {"a": 1}, *WORDS)
 FLOATS = (np.nan, np.inf, -np.inf, 0.0, -1.0, 0.5, 3.0, 99.0, 1e308, -1e308, 5e-324, 1e6, 2.0**60)
 SPARE, PER_BYTE = 1 << 25, 64
 """Memory that a load may take: so much, and so much for each byte of the file."""
-TABLE = "age,job,note,grade\n" + "".join(
-    f"{3 * i % 41},{'abc'[i % 3]},n{i * i % 7},{1 + i % 4}\n" for i in range(60)
-)
-SPARSE = "".join(f"{1 + i % 3} 1:{i % 5} {2 + i % 4}:{i % 7}.5\n" for i in range(60))
-RESUMED = "checkpoint of a table"
 
 
 def attack(rng, folder: Path) -> None:
-    """One forged file: load it, tell of it, predict with it, go on learning from it."""
-    name = str(rng.choice([*originals()]))
-    content = forged(rng, originals()[name])
-    path = folder / "m" if name != RESUMED else workshop() / "m.checkpoint"
+    """One forged file: load it, describe it, predict with it, go on learning from it."""
+    name = str(rng.choice(KINDS))
+    content = damaged(rng, kept_original(name))
+    path = folder / "m" if name != OF_TABLE else workshop() / "m.checkpoint"
     path.write_bytes(content)
     model = loaded(path, len(content))
     if model is not None:
-        for use in (told, predicted, learned, saved):
+        for use in (described, predicted, predicted_from_file, learned, saved):
             harmless(use, model, path, rng)
-    if name == RESUMED:
-        harmless(resumed, None, path, rng)
+    if name == OF_TABLE:
+        harmless(lambda: train(job_of(name, workshop()), path.with_suffix(""), resume=True))
+    if name == OF_ROUNDS:
+        harmless(lambda: rounds_of(path).read(OrdinalPA, Rounds))
 
 
 def harmless(use, *arguments) -> None:
@@ -89,8 +84,12 @@ def loaded(path: Path, size: int):
         assert peak < SPARE + PER_BYTE * size, f"{peak:,} bytes to load {size:,}"
 
 
-def told(model, path, rng) -> None:
-    json.dumps(describe(path))
+def described(model, path, rng) -> None:
+    description = describe(path)
+    json.dumps(description)
+    if rng.random() < 0.1:
+        with redirect_stdout(StringIO()):
+            print_info(description)
 
 
 def predicted(model, path, rng) -> None:
@@ -110,12 +109,20 @@ def predicted(model, path, rng) -> None:
     assert set(grades.tolist()) <= set(model.classes_.tolist())
 
 
+def predicted_from_file(model, path, rng) -> None:
+    if isinstance(model, TabularModel) and rng.random() < 0.1:
+        rows = workshop() / ("rows.txt" if model.recipe.n_sparse else "rows.csv")
+        predict(PredictJob([str(rows)], str(path)), path.with_name("out.csv"))
+
+
 def learned(model, path, rng) -> None:
     if isinstance(model, TabularModel):
         if model.recipe.n_sparse:
             X, y = rows_of(rng, model.recipe.n_sparse), rng.choice(model.classes_, 3)
             model.partial_fit(X, y)
     elif hasattr(model, "partial_fit"):
+        if hasattr(model, "solver") and rng.random() < 0.5:
+            model.set_params(solver="exact")  # of thresholds that the printed search left
         X = rows_of(rng, model.n_features_in_)
         model.partial_fit(X, rng.choice(model.classes_, X.shape[0]))
 
@@ -123,10 +130,6 @@ def learned(model, path, rng) -> None:
 def saved(model, path, rng) -> None:
     ordspan.save(model, path.with_name("again"))
     ordspan.load(path.with_name("again"))
-
-
-def resumed(model, path, rng) -> None:
-    train(job(), path.with_suffix(""), resume=True)
 
 
 def rows_of(rng, width: int):
@@ -137,35 +140,22 @@ def rows_of(rng, width: int):
     return csr_array((rng.standard_normal(3), columns, np.arange(4)), shape=(3, width))
 
 
-def forged(rng, original: bytes) -> bytes:
+def damaged(rng, content: bytes) -> bytes:
     """Another file, with a right digest, that differs in one to three places."""
-    tensors = {name: array.copy() for name, array in load_tensors(original).items()}
-    size = int.from_bytes(original[:8], "little")
-    header = json.loads(json.loads(original[8 : 8 + size])["__metadata__"]["ordspan"])
+    header, tensors = parts_of(content)
     for _ in range(rng.integers(1, 4)):
         if rng.random() < 0.5:
             header = change_header(rng, header)
-        else:
+        elif tensors:
             change_tensors(rng, tensors)
     text = json.dumps(header)
     if rng.random() < 0.02:
         text = rng.choice(["[" * 100_000, "{}", "null", "[]", "3", "", '{"format": 3}', text[:-9]])
-    content = bytearray(save_tensors(tensors, metadata={"ordspan": str(text)}))
+    content = bytearray(forged(str(text), tensors))
     if rng.random() < 0.05:  # the names and places of tensors too
         place = rng.integers(8, 8 + int.from_bytes(content[:8], "little"))
         content[place] = rng.integers(32, 127)
     return with_digest(content)
-
-
-def with_digest(content: bytearray) -> bytes:
-    try:
-        start = _digest_start(content)
-    except (ValueError, TypeError, LookupError):
-        return bytes(content)
-    size = hashlib.sha256().digest_size
-    content[start : start + size] = bytes(size)
-    content[start : start + size] = hashlib.sha256(content).digest()
-    return bytes(content)
 
 
 def change_header(rng, header):
@@ -219,10 +209,6 @@ def change_tensors(rng, tensors) -> None:
         array.flat[place] = rng.choice(FLOATS)
 
 
-def job() -> TrainJob:
-    return TrainJob([str(workshop() / "rows.csv")], label="grade", passes=3, hashed=["note"])
-
-
 @cache
 def workshop() -> Path:
     """A folder with two small files to train from, as long as the process lives."""
@@ -234,26 +220,5 @@ def workshop() -> Path:
 
 
 @cache
-def originals() -> dict[str, bytes]:
-    """Model files of every kind, and both kinds of checkpoints."""
-    X, y, spans = graded(40)
-    found = {str(one): to_bytes(one.fit(X, spans)) for one in ESTIMATORS}
-    found["svm"] = to_bytes(OrdinalSVM(random_state=0).fit(X, y))
-    kernel = KernelOrdinalPA(kernel="precomputed", random_state=0)
-    found["precomputed"] = to_bytes(kernel.fit(X @ X.T, y))
-    table, out = str(workshop() / "rows.csv"), workshop() / "m"
-    jobs = {learner: TrainJob([table], label="grade", learner=learner) for learner in DEFAULTS}
-    jobs |= {"hashed": job(), "sparse": TrainJob([str(workshop() / "rows.txt")])}
-    for name, one in jobs.items():
-        train(one, out, overwrite=True)
-        found[f"table, {name}"] = out.read_bytes()
-    keeper = Checkpoint(workshop() / "rounds", {"rounds": 3}, [], "")
-    keeper.write(OrdinalPA(random_state=0).fit(X, y), Rounds(1, [(1, 40, 9, 0.5)]))
-    found["checkpoint of rounds"] = (workshop() / "rounds").read_bytes()
-    stop = Stop()
-    with suppress(Stopped):
-        train(
-            job(), out, overwrite=True, stop=stop, report=lambda *_: setattr(stop, "requested", 1)
-        )
-    found[RESUMED] = out.with_name("m.checkpoint").read_bytes()
-    return found
+def kept_original(kind: str) -> bytes:
+    return original(kind, workshop())

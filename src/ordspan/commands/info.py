@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from ordspan.checkpoint import Rounds, progress_in
 from ordspan.commands.models import ModelFile, read_model
 from ordspan.commands.train_run import Progress
-from ordspan.modelfile import Header
+from ordspan.header import Header
 from ordspan.tabular import TabularModel
 
 DEFAULT_TOP = 20

@@ -10,7 +10,8 @@ from typing import Any, NamedTuple
 from ordspan.files.batch import FileError
 from ordspan.files.grades import Grades
 from ordspan.files.opening import FileOptions, format_of
-from ordspan.modelfile import Header, checked_header, model_of
+from ordspan.header import Header
+from ordspan.modelfile import checked_header, model_of
 from ordspan.tabular import TabularModel
 
 FOUND = (*",;\t|", "utf-8", "utf-16", "utf-16-le", "utf-16-be", "cp1252", "latin-1", None)

@@ -33,8 +33,6 @@ class LabelCounts:
     ----------
     n_classes : int
         Number of grades.
-    told : list of lists, optional
-        What `told` returned, to go on from.
 
     Examples
     --------
@@ -44,13 +42,8 @@ class LabelCounts:
     Constant(rank=3, value=0.5)
     """
 
-    def __init__(self, n_classes: int, told: list[list[int]] | None = None) -> None:
-        counts = np.zeros((3, n_classes), dtype=np.int64)
-        if told is not None:
-            if [len(part) for part in told] != [n_classes] * 3:
-                raise ValueError(f"counts of labels that are not 3 of {n_classes} grades")
-            counts[:] = told
-        self.lower, self.upper, self.exact = counts
+    def __init__(self, n_classes: int) -> None:
+        self.lower, self.upper, self.exact = np.zeros((3, n_classes), dtype=np.int64)
 
     @property
     def rows(self) -> int:
@@ -70,9 +63,17 @@ class LabelCounts:
         self.upper += other.upper
         self.exact += other.exact
 
-    def told(self) -> list[list[int]]:
+    def to_dict(self) -> dict[str, list[int]]:
         """The counts as plain values."""
-        return [counts.tolist() for counts in vars(self).values()]
+        return {name: counts.tolist() for name, counts in vars(self).items()}
+
+    @classmethod
+    def from_dict(cls, counts: dict[str, list[int]]) -> LabelCounts:
+        """The inverse of `to_dict`."""
+        labels = cls(len(counts["lower"]))
+        for name in vars(labels):
+            setattr(labels, name, np.array(counts[name], dtype=np.int64))
+        return labels
 
     def best_mae(self) -> Constant:
         """The grade with the smallest MAE; there must be at least one label."""

@@ -61,7 +61,7 @@ class Progress:
     good: Count = 0  # rows of the first pass, held-out ones too
     skipped: Count = 0  # bad rows before the cursor
     bad_rows: list[str] = field(default_factory=list)  # the first of them
-    labels: list[list[Count]] = field(default_factory=list)  # as `LabelCounts` tells them
+    labels: dict[str, list[Count]] = field(default_factory=dict)  # counts of grades
 
     @property
     def running_mae(self) -> float:
@@ -230,7 +230,7 @@ class Run:
 
     def save_checkpoint(self) -> None:
         """Write model and cursor, whole or not at all."""
-        self.progress.labels = self.labels.told()
+        self.progress.labels = self.labels.to_dict()
         with room_told(str(self.checkpoint.path)):
             self.checkpoint.write(self.model(), self.progress)
 
@@ -245,12 +245,14 @@ class Run:
         if found is None:
             raise FileError(nothing_to_resume(self.out, self.checkpoint.path))
         model, self.progress = found
-        if (model.recipe, model.classes_.tolist()) != (self.reader.recipe, self.classes.tolist()):
+        then = (model.kind, model.recipe, model.classes_.tolist(), sizes(self.progress.labels))
+        now = (self.kind, self.reader.recipe, self.classes.tolist(), sizes(self.labels.to_dict()))
+        if then != now:
             raise ModelFileError(
-                f"{self.checkpoint.path} has other columns or grades than these files; "
-                + begin_anew()
+                f"{self.checkpoint.path} has another learner, other columns or other grades than "
+                f"these files; {begin_anew()}"
             )
-        self.labels = LabelCounts(self.classes.size, self.progress.labels)
+        self.labels = LabelCounts.from_dict(self.progress.labels)
         self.learner, self.parameters = model.learner, model.parameters
         if not self.reader.scale:
             self.scale = model.scale
@@ -410,6 +412,11 @@ class Runs:
     def are_long(self) -> bool:
         """Whether neighbours are alike much more often than by chance."""
         return int(self._counts.sum()) >= FEW_ROWS and are_runs(self._counts, self._same)
+
+
+def sizes(lists: dict[str, list[int]]) -> dict[str, int]:
+    """Length of each list, by its name."""
+    return {name: len(values) for name, values in lists.items()}
 
 
 def ends_of(batches: Sequence[Batch]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:

@@ -9,7 +9,7 @@ i = 1..K-1, ``edges[0]`` is minus infinity and ``edges[K]`` plus infinity. Ranks
 """
 
 from collections.abc import Collection
-from math import exp, inf, log
+from math import exp, inf, isclose
 from typing import NamedTuple
 
 import numpy as np
@@ -32,11 +32,12 @@ TRIALS, UPDATES, LOG_SUM, LOG_COUNT, SCALE = range(N_COUNTERS)
 balancing gathers, and the exponential of their mean."""
 
 HEADER = BALANCED + 1 + N_COUNTERS
+UNSORTED = (SCA_HARD, SCA_CAPPED, SCA_SOFT)
+"""Rules that can leave the thresholds out of order."""
 MOST_TRIALS = 2.0**53
 """Beyond, a counter would not notice one more."""
-TINY, MOST_LOG, CLOSE_LOG = 5e-324, 700.0, 1e-6
-"""Logarithms of squared norms lie between those of the smallest and the largest that are learned
-from; how far that of the scale may be from their mean, by rounding."""
+MOST_LOG = 700.0
+"""Logarithms of the squared norms that balancing gathers are smaller."""
 
 Floats = NDArray[np.float64]
 
@@ -151,14 +152,15 @@ def fault_in(
     thresholds, counts = model.edges[1:-1], model.counters[[TRIALS, UPDATES, LOG_COUNT]]
     if not (model.edges[0] == -inf and model.edges[-1] == inf):
         return "lacks the sentinels of its thresholds"
-    if not np.isfinite(thresholds).all() or (thresholds[1:] < thresholds[:-1]).any():
+    unsorted = (thresholds[1:] < thresholds[:-1]).any() and model.rule not in UNSORTED
+    if unsorted or not np.isfinite(thresholds).all():
         return "has thresholds that are not finite or not sorted"
     if not ((counts >= 0.0) & (counts <= MOST_TRIALS) & (counts == np.floor(counts))).all():
-        return "has counters that count nothing"
+        return "has counters that are not whole numbers"
     log_sum, log_count, scale = model.counters[[LOG_SUM, LOG_COUNT, SCALE]]
     mean_log = log_sum / max(1.0, log_count)
-    if not (abs(mean_log) < MOST_LOG and abs(log(max(scale, TINY)) - mean_log) < CLOSE_LOG):
-        return "has a scale that is not the mean of what it was found from"
+    if not (abs(mean_log) < MOST_LOG and isclose(scale, exp(mean_log), rel_tol=1e-6)):
+        return "has a scale that is not the mean that it is made of"
     if not np.isfinite(memory[HEADER + n_classes + 1 :]).all():
         return "has weights that are not finite"
     return None

@@ -37,8 +37,8 @@ EMPTY = (
 LABEL, GROUP = "label", "qid"
 """The columns of svmlight rows besides their features."""
 
-Count = Annotated[int, msgspec.Meta(ge=0, le=2**63 - 1)]
-"""A number that is kept in a file, and may be read from one that was tampered with."""
+Count = Annotated[int, msgspec.Meta(ge=0, le=2**53)]
+"""A count that is read from a file; one that was tampered with does not overflow."""
 
 Faults = dict[int, str]
 """What is wrong with the bad rows of a batch, by their place in it."""

@@ -72,9 +72,16 @@ class Recipe:
             raise ValueError(f"hash_bits must be in 1..{MAX_HASH_BITS}, got {self.hash_bits}")
         if self.missing not in MISSING:
             raise ValueError(f"missing must be {' or '.join(MISSING)}, got {self.missing!r}")
-        named = [*self.columns, *self.gaps, *(name for name, _ in self.dressed)]
-        if len(set(self.columns)) < len(self.columns) or set(named) > set(self.columns):
-            raise ValueError("a recipe names each column once")
+        dressed = [name for name, _ in self.dressed]
+        for names, known in (
+            (self.columns, self.columns),
+            (self.gaps, self.numbers),
+            (dressed, self.numbers),
+        ):
+            if len(set(names)) < len(names) or not set(names) <= set(known):
+                raise ValueError(f"a recipe names each column once, got {', '.join(names)}")
+        if not {sign for _, sign in self.dressed} <= {".", ","}:
+            raise ValueError("the decimal sign of a column must be . or ,")
         if self.n_sparse < 0 or (self.n_sparse and self.columns):
             raise ValueError(f"{self.n_sparse} sparse features beside columns")
 
@@ -122,22 +129,19 @@ class Recipe:
         >>> Recipe(("age",), ("age",), (("job", ("", "cook")),)).feature_names()
         ['age', 'age is missing', 'job is missing', 'job = cook']
         """
-        plain = [] if self.n_sparse else self._plain_names()
-        return plain + [self.feature_name(j) for j in range(len(plain), self.n_features)]
+        if self.n_sparse:
+            return [f"feature {index + (not self.zero_based)}" for index in range(self.n_sparse)]
+        names = [*self.numbers, *(f"{name} is missing" for name in self.gaps)]
+        for name, words in self.words:
+            names += [f"{name} = {word}" if word else f"{name} is missing" for word in words]
+        hashed = ", ".join(self.hashed)
+        return names + [f"hash {i} of {hashed}" for i in range(self.n_features - len(names))]
 
     def feature_name(self, index: int) -> str:
         """What one feature is called."""
         if self.n_sparse:
             return f"feature {index + (not self.zero_based)}"
-        if index >= self.n_plain:
-            return f"hash {index - self.n_plain} of {', '.join(self.hashed)}"
-        return self._plain_names()[index]
-
-    def _plain_names(self) -> list[str]:
-        names = [*self.numbers, *(f"{name} is missing" for name in self.gaps)]
-        for name, words in self.words:
-            names += [f"{name} = {word}" if word else f"{name} is missing" for word in words]
-        return names
+        return self.feature_names()[index]
 
 
 class Scale:

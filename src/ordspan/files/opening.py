@@ -66,8 +66,9 @@ class FileOptions:
             raise ValueError(f"the decimal sign must be . or , but is {self.decimal!r}")
         if self.encoding is not None:
             try:
-                codecs.lookup(self.encoding)
-            except LookupError:
+                codecs.getincrementaldecoder(self.encoding)
+                b"".decode(self.encoding)  # some codecs, such as rot13, do not read texts
+            except (LookupError, UnicodeError):
                 raise ValueError(
                     f"unknown encoding {self.encoding!r}; utf-8, utf-16 and cp1252 are common"
                 ) from None

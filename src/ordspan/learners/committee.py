@@ -54,8 +54,6 @@ class AggregateLearner(WalkingLearner, WideningLearner):
     array([1, 2])
     """
 
-    rules = (layout.PRANK,)
-
     def __init__(
         self,
         n_features: int,
@@ -75,12 +73,6 @@ class AggregateLearner(WalkingLearner, WideningLearner):
         # row 0 is the sum of the members in the other rows
         self.memory = np.tile(self.memory, (n_members + 1, 1))
         self._drawn: tuple[int, NDArray[np.bool_]] | None = None
-
-    def _fault_in(self, memory: Floats, n_features: int, n_classes: int) -> str | None:
-        if memory.ndim != 2 or len(memory) != self.n_members + 1:
-            return f"has shape {memory.shape}, not a row for each of {self.n_members} members"
-        shape = (self.memory[0], self.rules, n_features, n_classes)
-        return next((fault for row in memory if (fault := layout.fault_in(row, *shape))), None)
 
     @property
     def model(self) -> layout.Model:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numbers
+import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -65,7 +66,7 @@ def check_budget(budget: int | None, strategy: str) -> Budget | None:
             f"budget must be a whole number >= 1, or None for as many support vectors as it takes; "
             f"got {budget!r}"
         )
-    return Budget(int(budget), STRATEGIES[strategy])
+    return Budget(min(int(budget), sys.maxsize), STRATEGIES[strategy])
 
 
 def call_kernel(kernel: Any, X: Floats, Y: Floats, first: int) -> Floats:

@@ -108,5 +108,9 @@ def scores(learner: KernelLearner, kernel: FunctionKernel, *rows: Any) -> int:
                 return i
         if coef.size:
             X = np.array([row for row, _ in dense])
-            out[start : part.stop] = kernel.values(X, vectors, start) @ coef
+            with np.errstate(over="ignore", invalid="ignore"):
+                out[start : part.stop] = kernel.values(X, vectors, start) @ coef
+            bad = np.flatnonzero(~np.isfinite(out[start : part.stop]))
+            if bad.size:
+                return start + int(bad[0])
     return -1

@@ -18,7 +18,7 @@ class State:
     """What an online ranker on ranks 1..K knows; the parameters are those of `Learner`."""
 
     walks: Walks  # compiled for the rule
-    rules: Collection[int]  # that it can follow
+    rules: Collection[int] = ()  # that a memory from a file may follow
     fixed = "average and balanced"  # what cannot change while learning goes on
 
     def __init__(

@@ -1,0 +1,131 @@
+"""The JSON text of a model file: what it must hold, and parameters as plain values."""
+
+from __future__ import annotations
+
+from sys import float_info
+from typing import Annotated, Any, NotRequired, TypedDict
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+from ordspan.files.batch import Count
+from ordspan.files.features import Recipe
+from ordspan.files.opening import FileOptions, Identity
+
+Scalar = bool | int | float | str
+Finite = Annotated[float, msgspec.Meta(ge=-float_info.max, le=float_info.max)]
+
+
+class PlainArray(msgspec.Struct):
+    """An array or a NumPy scalar as JSON."""
+
+    dtype: Annotated[str, msgspec.Meta(pattern="^[<>|=]?[biufU][0-9]{1,9}$")]
+    values: Scalar | list[Scalar]
+
+
+class Constant(TypedDict):
+    """The grade that would have been best for every row, and its MAE."""
+
+    grade: bool | int | float | str
+    mae: float
+
+
+class Settings(TypedDict):
+    """Those settings of a training that are shown; there are more."""
+
+    files: list[str]
+    passes: Annotated[int, msgspec.Meta(ge=1)]
+
+
+Training = TypedDict(
+    "Training",
+    {
+        "settings": Settings,
+        "from": NotRequired[str | None],
+        "rows": Count,
+        "skipped": Count,
+        "mae": list[float],
+        "constant": Constant | None,
+        "left_out": dict[str, str],
+        "notes": list[str],
+        "sweeps": NotRequired[Count],
+    },
+)
+"""How a model was trained, as far as it is shown or needed to go on."""
+
+
+class Note(msgspec.Struct):
+    """What a checkpoint says besides: what it was made with and from, and how far it has come."""
+
+    settings: dict[str, Any]
+    files: list[Identity]
+    progress: dict[str, Any]
+
+
+class Table(msgspec.Struct):
+    """What a model that was trained from files says besides."""
+
+    recipe: Recipe
+    labels: dict[str, str | None]
+    options: FileOptions
+    training: dict[str, Any]
+
+    def __post_init__(self) -> None:
+        msgspec.convert(self.training, Training)
+
+
+class Header(msgspec.Struct):
+    """The JSON text of a model file."""
+
+    format: int
+    estimator: str
+    parameters: dict[str, Any]
+    classes: PlainArray
+    n_features: Annotated[int, msgspec.Meta(ge=1)]
+    n_iter: Count
+    fitted: dict[str, Finite]
+    feature_names: list[str] | None = None
+    table: Table | None = None
+    checkpoint: Note | None = None
+
+
+def plain(name: str, value: Any) -> Any:
+    """A parameter as JSON; arrays and NumPy scalars keep their type."""
+    if value is None or isinstance(value, bool | int | float | str):
+        return value
+    if isinstance(value, np.generic):
+        value = np.asarray(value)
+    if isinstance(value, list | tuple):
+        return [plain(name, v) for v in value]
+    if hasattr(value, "__array__"):
+        array: NDArray[Any] = np.asarray(value)
+        if array.dtype.kind in "biufU" and array.ndim < 2:
+            return {"dtype": array.dtype.str, "values": array.tolist()}
+    if callable(value):
+        raise TypeError(
+            f"cannot save {name}={value!r}: a model file holds no code; use a {name} that has a "
+            "name, or 'precomputed' with its values"
+        )
+    raise TypeError(
+        f"cannot save {name}={value!r}; use plain numbers, words or lists (for random_state an int)"
+    )
+
+
+def unplain(value: Any, room: int) -> Any:
+    """A parameter as it was before `plain`; an array takes no more than ``room`` bytes."""
+    if isinstance(value, list):
+        return [unplain(v, room) for v in value]
+    if not isinstance(value, dict):
+        return value
+    return array_of(msgspec.convert(value, PlainArray), room)
+
+
+def array_of(stored: PlainArray, room: int) -> Any:
+    """An array, or a NumPy scalar, of no more than ``room`` bytes."""
+    dtype = np.dtype(stored.dtype)
+    size = dtype.itemsize * (len(stored.values) if isinstance(stored.values, list) else 1)
+    if size > room:
+        raise ValueError(f"an array of {size:,} bytes in so small a file")
+    array = np.array(stored.values, dtype=dtype)
+    return array if array.ndim else array[()]

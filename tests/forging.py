@@ -1,0 +1,97 @@
+"""Model files of every kind, and others made of them that have a right digest."""
+
+import hashlib
+import json
+from contextlib import suppress
+
+from safetensors.numpy import load as load_tensors
+from safetensors.numpy import save as save_tensors
+
+from estimators.examples import ESTIMATORS, graded
+from ordspan import KernelOrdinalPA, OrdinalPA, OrdinalSVM
+from ordspan.checkpoint import Checkpoint, Rounds
+from ordspan.commands.stopping import Stop, Stopped
+from ordspan.commands.train import TrainJob, train
+from ordspan.modelfile import DIGEST_SIZE, _digest_start, to_bytes
+from ordspan.tabular import DEFAULTS
+
+X, Y, SPANS = graded(40)
+TABLE = "age,job,note,grade\n" + "".join(
+    f"{3 * i % 41},{'abc'[i % 3]},n{i * i % 7},{1 + i % 4}\n" for i in range(60)
+)
+SPARSE = "".join(f"{1 + i % 3} 1:{i % 5} {2 + i % 4}:{i % 7}.5\n" for i in range(60))
+PRINTED = OrdinalPA(solver="sca", balanced=False, shuffle=False)
+NO_VECTORS = KernelOrdinalPA(kernel="linear", classes=[1, 2, 3, 4])
+
+FITTED = {str(one): (one, X, SPANS) for one in ESTIMATORS} | {
+    "printed search": (PRINTED, *graded(60, n_classes=9)[:2]),
+    "svm": (OrdinalSVM(random_state=0), X, Y),
+    "precomputed": (KernelOrdinalPA(kernel="precomputed", random_state=0), X @ X.T, Y),
+    "no support vectors": (NO_VECTORS, X, [[1, 4]] * len(X)),
+}
+SPARSE_TABLE, OF_TABLE, OF_ROUNDS = "table, sparse", "checkpoint of a table", "checkpoint of rounds"
+TABLES = {f"table, {learner}": {"learner": learner} for learner in DEFAULTS} | {
+    "table, hashed": {"passes": 3, "hashed": ["note"]},
+    SPARSE_TABLE: {},
+}
+KINDS = (*FITTED, *TABLES, OF_TABLE, OF_ROUNDS)
+
+
+def job_of(kind, folder):
+    """What a model of a table is trained by; a checkpoint that of words that are hashed."""
+    path = folder / ("rows.txt" if kind == SPARSE_TABLE else "rows.csv")
+    if not path.exists():
+        path.write_text(SPARSE if kind == SPARSE_TABLE else TABLE)
+    label = {} if kind == SPARSE_TABLE else {"label": "grade"}
+    return TrainJob([str(path)], **label, **TABLES.get(kind, TABLES["table, hashed"]))
+
+
+def rounds_of(path):
+    """The checkpoint of a training on Dask."""
+    return Checkpoint(path, {"rounds": 3}, [], "start anew")
+
+
+def original(kind, folder):
+    """The content of a model file of a kind."""
+    out = folder / "m"
+    if kind in FITTED:
+        estimator, rows, labels = FITTED[kind]
+        return to_bytes(estimator.fit(rows, labels))
+    if kind in TABLES:
+        train(job_of(kind, folder), out, overwrite=True)
+        return out.read_bytes()
+    if kind == OF_ROUNDS:
+        rounds_of(out).write(OrdinalPA(random_state=0).fit(X, Y), Rounds(1, [(1, 40, 9, 0.5)]))
+        return out.read_bytes()
+    stop = Stop()
+    with suppress(Stopped):
+        train(
+            *(job_of(kind, folder), out),
+            overwrite=True,
+            stop=stop,
+            report=lambda *_: setattr(stop, "requested", True),
+        )
+    return out.with_name("m.checkpoint").read_bytes()
+
+
+def parts_of(content):
+    """Header and tensors of a model file, to be changed."""
+    size = int.from_bytes(content[:8], "little")
+    header = json.loads(json.loads(content[8 : 8 + size])["__metadata__"]["ordspan"])
+    return header, {name: array.copy() for name, array in load_tensors(content).items()}
+
+
+def forged(header, tensors):
+    """A model file of such parts with a right digest; the header may be a text."""
+    text = header if isinstance(header, str) else json.dumps(header)
+    return with_digest(save_tensors(tensors, metadata={"ordspan": text}))
+
+
+def with_digest(content):
+    """A file with its digest made anew, where it has a place for one."""
+    content = bytearray(content)
+    with suppress(ValueError, TypeError, LookupError):
+        start = _digest_start(content)
+        content[start : start + DIGEST_SIZE] = bytes(DIGEST_SIZE)
+        content[start : start + DIGEST_SIZE] = hashlib.sha256(content).digest()
+    return bytes(content)
