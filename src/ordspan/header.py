@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from sys import float_info
-from typing import Annotated, Any, NotRequired, TypedDict
+from typing import Annotated, Any, Literal, NotRequired, TypedDict
 
 import msgspec
 import numpy as np
@@ -75,6 +75,13 @@ class Table(msgspec.Struct):
         msgspec.convert(self.training, Training)
 
 
+class Calibrated(msgspec.Struct):
+    """What a file says of the `CalibratedOrdinal` around an estimator."""
+
+    parameters: dict[str, Any]  # but for the estimator
+    estimator: Literal["default", "given", "frozen"]
+
+
 class Header(msgspec.Struct):
     """The JSON text of a model file."""
 
@@ -88,6 +95,7 @@ class Header(msgspec.Struct):
     feature_names: list[str] | None = None
     table: Table | None = None
     checkpoint: Note | None = None
+    calibrated: Calibrated | None = None
 
 
 def plain(name: str, value: Any) -> Any:

@@ -26,12 +26,13 @@ from ordspan.atomic import write_atomically
 from ordspan.core.labels import check_classes
 from ordspan.files.features import Scale
 from ordspan.files.grades import LabelColumns
-from ordspan.header import Header, Table, array_of, plain, unplain
-from ordspan.learners import Learner
+from ordspan.header import Calibrated, Header, Table, array_of, plain, unplain
+from ordspan.learners import Calibration, Learner
 from ordspan.tabular import TabularModel, make_learner, parameter_names
 
 FORMAT_VERSION = 3
 DIGEST_SIZE = hashlib.sha256().digest_size
+CALIBRATED = "CalibratedOrdinal"
 MALFORMED = (ValueError, TypeError, LookupError, ArithmeticError, RecursionError)
 """What Python raises over a header that makes no sense."""
 ROOM, ROOM_PER_BYTE = 1 << 24, 16
@@ -99,11 +100,16 @@ def to_bytes(model: Any, **notes: Any) -> bytes:
     """The content of a model file; ``notes`` are plain values kept beside the model."""
     tensors: dict[str, NDArray[Any]] = {"digest": np.zeros(DIGEST_SIZE, dtype=np.uint8)}
     if isinstance(model, TabularModel):
-        header = _described_table(model)
+        header, calibration = _described_table(model), model.calibration
         tensors |= {"memory": model.learner.memory, "scale": model.scale.state}
+    elif type(model).__name__ == CALIBRATED:
+        header, ranker = _described_calibrated(model)
+        tensors["memory"], calibration = ranker.learner_.memory, model.calibration_
     else:
-        header = described(model)
+        header, calibration = described(model), None
         tensors["memory"] = model.learner_.memory
+    if calibration is not None:
+        tensors["calibration"] = calibration.state
     text = json.dumps(header | notes, sort_keys=True, allow_nan=False)
     content = bytearray(save_tensors(tensors, metadata={"ordspan": text}))
     start = _digest_start(content)
@@ -156,7 +162,15 @@ def _table_model(
         table.training,
         header.estimator,
         header.fitted,
+        _calibration(tensors, classes.size),
     )
+
+
+def _calibration(tensors: dict[str, NDArray[Any]], n_classes: int) -> Calibration | None:
+    """The calibration of a file that has one."""
+    if "calibration" not in tensors:
+        return None
+    return Calibration.from_state(tensors["calibration"], n_classes)
 
 
 def _learner(
@@ -181,7 +195,44 @@ def _estimators() -> dict[str, Any]:
     """The estimators that a file can hold, by name; they need scikit-learn."""
     from ordspan import estimators
 
-    return {name: getattr(estimators, name) for name in estimators.__all__}
+    names = (name for name in estimators.__all__ if name != CALIBRATED)
+    return {name: getattr(estimators, name) for name in names}
+
+
+def _described_calibrated(model: Any) -> tuple[dict[str, Any], Any]:
+    """What a model file says of a calibrated estimator, and the estimator inside."""
+    from sklearn.frozen import FrozenEstimator
+    from sklearn.utils.validation import check_is_fitted
+
+    check_is_fitted(model)
+    frozen = isinstance(model.estimator_, FrozenEstimator)
+    ranker = model.estimator_.estimator if frozen else model.estimator_
+    given = model.get_params(deep=False)
+    estimator = "frozen" if frozen else "given"
+    if given.pop("estimator") is None:
+        estimator = "default"
+    parameters = {name: plain(name, value) for name, value in given.items()}
+    return described(ranker) | {
+        "calibrated": {"parameters": parameters, "estimator": estimator}
+    }, ranker
+
+
+def _calibrated(
+    header: Header, around: Calibrated, tensors: dict[str, NDArray[Any]], room: int
+) -> Any:
+    """The calibrated estimator that a header and tensors describe."""
+    from sklearn.base import clone
+    from sklearn.frozen import FrozenEstimator
+
+    from ordspan.estimators import CalibratedOrdinal
+
+    ranker = _estimator(header, tensors["memory"], room)
+    calibration = _calibration(tensors, ranker.classes_.size)
+    assert calibration is not None
+    fitted = FrozenEstimator(ranker) if around.estimator == "frozen" else ranker
+    given = {"default": None, "given": clone(ranker), "frozen": fitted}[around.estimator]
+    parameters = {name: unplain(value, room) for name, value in around.parameters.items()}
+    return CalibratedOrdinal(given, **parameters).from_parts(fitted, calibration)
 
 
 def described(model: Any) -> dict[str, Any]:
@@ -224,11 +275,15 @@ def model_of(content: bytes, header: Header, name: str) -> Any:
     room = ROOM + ROOM_PER_BYTE * len(content)
     try:
         tensors = load_tensors(content)
-        if tensors.keys() != {"digest", "memory"} | ({"scale"} if header.table else set()):
+        needed = {"digest", "memory"} | ({"scale"} if header.table else set())
+        needed |= {"calibration"} if header.calibrated else set()
+        if tensors.keys() - ({"calibration"} if header.table else set()) != needed:
             raise ValueError(f"it holds {', '.join(tensors)}")
-        if header.table is None:
-            return _estimator(header, tensors["memory"], room)
-        return _table_model(header, header.table, tensors, room)
+        if header.table is not None:
+            return _table_model(header, header.table, tensors, room)
+        if header.calibrated is not None:
+            return _calibrated(header, header.calibrated, tensors, room)
+        return _estimator(header, tensors["memory"], room)
     except (*MALFORMED, SafetensorError) as error:
         raise _foreign(name, error) from None
 

@@ -15,7 +15,8 @@ from ordspan.files.batch import REFUSE, BadRows, Batch, Faults, FileError
 from ordspan.files.features import Recipe, Scale, Unseen, prepared, unusable_rows
 from ordspan.files.grades import Grades, LabelColumns
 from ordspan.files.opening import FileOptions
-from ordspan.learners import KernelLearner, Learner, LinearLearner
+from ordspan.learners import Calibration, KernelLearner, Learner, LinearLearner
+from ordspan.learners.base import rank_among
 from ordspan.learners.checks import DEFAULT_C, RowError
 from ordspan.learners.locking import lock_of
 from ordspan.learners.rows import as_rows
@@ -142,6 +143,7 @@ class TabularModel:
         training: dict[str, Any],
         kind: str = ESTIMATORS[PA],
         fitted: Mapping[str, float] | None = None,
+        calibration: Calibration | None = None,
     ) -> None:
         self.learner = learner
         self.classes_ = classes
@@ -153,6 +155,7 @@ class TabularModel:
         self.training = training
         self.kind = kind
         self.fitted = dict(fitted or {})
+        self.calibration = calibration
         self.unseen = Unseen()  # words that were not known in predictions
 
     def __repr__(self) -> str:
@@ -236,6 +239,49 @@ class TabularModel:
         """
         return self.estimator.predict(self._features(table))
 
+    def predict_proba(self, table: Any) -> NDArray[np.float64]:
+        """Probability of every grade for every row of a table.
+
+        Parameters
+        ----------
+        table : pandas, polars or pyarrow table, or CSR matrix
+            Rows with the columns the model was trained on (svmlight: a matrix of its features).
+
+        Returns
+        -------
+        array of shape (n, K)
+            Rows sum to 1; columns are in the order of ``classes_``.
+        """
+        return self.needed_calibration().probabilities(self.latent(table))
+
+    def predict_interval(self, table: Any, coverage: float = 0.9) -> NDArray[Any]:
+        """Range of grades that holds the true one as often as asked, for every row of a table.
+
+        Parameters
+        ----------
+        table : pandas, polars or pyarrow table, or CSR matrix
+            Rows with the columns the model was trained on (svmlight: a matrix of its features).
+        coverage : float, default=0.9
+            One of the coverages that were calibrated.
+
+        Returns
+        -------
+        array of shape (n, 2)
+            Inclusive ranges ``[lower, upper]``.
+        """
+        calibration, scores = self.needed_calibration(), self.latent(table)
+        ends = calibration.ranges(scores, rank_among(self.learner.thresholds, scores), coverage)
+        return np.column_stack([self.classes_[ranks - 1] for ranks in ends])
+
+    def needed_calibration(self) -> Calibration:
+        """What the scores say about grades; an error where the model has none."""
+        if self.calibration is None:
+            raise ValueError(
+                "the model has no probabilities or ranges, because it was trained on Dask or by an "
+                "earlier ordspan; train it anew on one machine"
+            )
+        return self.calibration
+
     def partial_fit(self, table: Any, y: Any = None) -> Self:
         """Go on learning from the rows of a table, once and in their order.
 
@@ -259,7 +305,7 @@ class TabularModel:
         X = self._features(table)
         ends = self._ends(table, y)
         with lock_of(self.learner):
-            self.learner.learn_many(X, *ends)
+            self.learner.learn_many(X, *ends, calibration=self.calibration)
             self.training["rows"] += X.shape[0]
         return self
 

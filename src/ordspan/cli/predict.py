@@ -19,7 +19,7 @@ STDOUT = "-"
 
 
 @app.command(
-    epilog="Example: ordspan predict new.csv --model ratings.ordspan --keep id --out graded.csv"
+    epilog="Example: ordspan predict new.csv --model m.ordspan --keep id --range 0.9 --out graded.csv"
 )
 def predict(
     context: typer.Context,
@@ -43,6 +43,17 @@ def predict(
         bool,
         typer.Option("--where", help="Also write file and line (row of Parquet) of every row."),
     ] = False,
+    range_: Annotated[
+        float | None,
+        typer.Option(
+            "--range",
+            help="Also write lower and upper: the range of grades that holds the true one so "
+            "often, 0.5, 0.8, 0.9, 0.95 or 0.99.",
+        ),
+    ] = None,
+    proba: Annotated[
+        bool, typer.Option("--proba", help="Also write the probability of every grade.")
+    ] = False,
     on_bad_row: Annotated[
         str,
         o.one_of(
@@ -60,7 +71,8 @@ def predict(
     """Predict the grade of every row, in order and in bounded memory.
 
     Written are the kept columns and then prediction (the grade), rank (1 is the lowest), score
-    (the latent score) and margin (its distance to the nearest threshold: how sure the grade is).
+    (the latent score) and margin (its distance to the nearest threshold: how sure the grade is);
+    with --range lower and upper, with --proba a column for every grade, such as P(high).
     The columns of the model are found by name; others do no harm. There is one row for every row
     that was read: one that cannot be predicted is empty, and the column reason says why.
     """
@@ -77,6 +89,8 @@ def predict(
             str(model),
             o.split_names(keep),
             where,
+            range_,
+            proba,
             on_bad_row,
             o.file_options(format, delimiter, decimal, encoding),
         )

@@ -25,8 +25,9 @@ from ordspan.wording import option
 if TYPE_CHECKING:
     import polars as pl
 
-ADDED = ("prediction", "rank", "score", "margin", "reason")
-"""The columns that a prediction adds."""
+ADDED = ("prediction", "rank", "score", "margin")
+"""The columns that a prediction adds, before a range, probabilities and the reason."""
+RANGE, REASON = ("lower", "upper"), "reason"
 EMPTY, RAISE = "empty", "raise"
 PLACE = ("file", "line")
 """The columns that tell where a row stood."""
@@ -49,6 +50,11 @@ class PredictJob:
         Columns to carry along; svmlight rows have ``label`` and perhaps ``qid``.
     where : bool
         Also write the file and the line (the row of a Parquet file) of every row.
+    coverage : float, optional
+        Also write the range of grades, lower and upper, that holds the true one so often; one of
+        the coverages that the model was calibrated for.
+    proba : bool
+        Also write the probability of every grade.
     on_bad_row : {"empty", "raise"}
         What to do with a row that cannot be predicted: write it without a grade and with the
         reason, or end with a message about the first one.
@@ -60,13 +66,15 @@ class PredictJob:
     model: str
     keep: Sequence[str] = ()
     where: bool = False
+    coverage: float | None = None
+    proba: bool = False
     on_bad_row: str = EMPTY
     options: FileOptions = field(default_factory=FileOptions)
 
     def __post_init__(self) -> None:
         if self.on_bad_row not in (EMPTY, RAISE):
             raise ValueError(f"on_bad_row must be {EMPTY} or {RAISE}, got {self.on_bad_row!r}")
-        own = (*(PLACE if self.where else ()), *ADDED)
+        own = (*(PLACE if self.where else ()), *ADDED, *(RANGE if self.coverage else ()), REASON)
         for name in self.keep:
             if name in own:
                 raise ValueError(
@@ -122,6 +130,7 @@ def predict(
     """
     clock, stop = Clock(), stop or Stop()
     model = read_table_model(job.model)
+    check_calibrated(job, model)
     reader = make_reader(job, model)
     rows = 0
     inputs = [job.model, *(name for name in reader.files if name != STDIN)]
@@ -142,6 +151,22 @@ def predict(
         "notes": model.unseen.told(),
         "seconds": round(clock.seconds(), 3),
     }
+
+
+def check_calibrated(job: PredictJob, model: TabularModel) -> None:
+    """Refuse a range or probabilities that the model cannot give, or whose columns are kept."""
+    if job.coverage is None and not job.proba:
+        return
+    calibration = model.needed_calibration()
+    if job.coverage is not None:
+        calibration.level(job.coverage)
+    if clash := set(job.keep) & set(proba_names(model) if job.proba else ()):
+        raise ValueError(f"cannot keep a column {min(clash)!r}: probabilities are written there")
+
+
+def proba_names(model: TabularModel) -> list[str]:
+    """Columns of the probabilities, such as P(high)."""
+    return [f"P({grade})" for grade in model.classes_.tolist()]
 
 
 def make_reader(job: PredictJob, model: TabularModel) -> RowReader:
@@ -197,12 +222,14 @@ def answer_tables(
     classes = pl.Series(model.classes_.tolist())
     schema = None
     for answer in scored(model, reader.batches()):
-        table = answers(job, classes, answer)
+        table = answers(job, model, classes, answer)
         schema = schema or table.schema
         yield as_schema(table, schema, answer.batch), reader.share(answer.batch)
 
 
-def answers(job: PredictJob, classes: pl.Series, answer: Scored) -> pl.DataFrame:
+def answers(
+    job: PredictJob, model: TabularModel, classes: pl.Series, answer: Scored
+) -> pl.DataFrame:
     """Kept columns, then what the model says."""
     import polars as pl
 
@@ -217,13 +244,20 @@ def answers(job: PredictJob, classes: pl.Series, answer: Scored) -> pl.DataFrame
         name = os.fsencode(batch.path).decode(errors="backslashreplace")  # it may not be UTF-8
         place = {"file": pl.Series([name]).new_from_index(0, len(batch)), "line": batch.lines}
     reasons = pl.Series([batch.faults.get(row) for row in range(len(batch))], dtype=pl.String())
-    said = (classes[answer.rank - 1], answer.rank, answer.score, answer.margin, reasons)
+    basic = (classes[answer.rank - 1], answer.rank, answer.score, answer.margin)
+    said: dict[str, Any] = dict(zip(ADDED, basic, strict=True))
+    if job.coverage is not None:
+        ends = model.needed_calibration().ranges(answer.score, answer.rank, job.coverage)
+        said |= {name: classes[ranks - 1] for name, ranks in zip(RANGE, ends, strict=True)}
+    if job.proba:
+        chances = model.needed_calibration().probabilities(answer.score)
+        said |= dict(zip(proba_names(model), chances.T, strict=True))
     kept = {column.name: column for column in batch.kept}
-    table = pl.DataFrame(place | kept | dict(zip(ADDED, said, strict=True)))
+    table = pl.DataFrame(place | kept | said | {REASON: reasons})
     if not batch.faults:
         return table
-    good = pl.col("reason").is_null()
-    return table.with_columns(pl.when(good).then(pl.col(name)).alias(name) for name in ADDED[:-1])
+    good = pl.col(REASON).is_null()
+    return table.with_columns(pl.when(good).then(pl.col(name)).alias(name) for name in said)
 
 
 def as_schema(table: pl.DataFrame, schema: pl.Schema, batch: Batch) -> pl.DataFrame:

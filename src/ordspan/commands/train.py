@@ -133,7 +133,7 @@ def _one_pass(run: Run, walk: int, every: Every, stop: Stop, report: Report | No
 
 def fit_at_once(run: Run, stop: Stop, report: Report | None) -> None:
     """Read all rows into memory, where they fit, and find the optimum."""
-    from ordspan.estimators import OrdinalSVM
+    from ordspan.estimators import CalibratedOrdinal, OrdinalSVM
 
     parts, ends, n_bytes, limit = [], [], 0, memory_limit()
     for batch in stop.between(run.batches(0)):
@@ -161,9 +161,10 @@ def fit_at_once(run: Run, stop: Stop, report: Report | None) -> None:
     stop.check()
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        model = OrdinalSVM(**run.parameters)
-        model.fit(X, run.classes[np.column_stack([lower, upper]) - 1])
-    run.notes += [str(warning.message) for warning in caught]
+        calibrated = CalibratedOrdinal(OrdinalSVM(**run.parameters), random_state=run.job.seed)
+        calibrated.fit(X, run.classes[np.column_stack([lower, upper]) - 1])
+    run.notes += list(dict.fromkeys(str(warning.message) for warning in caught))
+    model, run.calibration = calibrated.estimator_, calibrated.calibration_
     run.learner = model.learner_
     run.fitted = {name: getattr(model, name) for name in OrdinalSVM._fitted_numbers}
     run.labels.add(lower, upper)

@@ -24,7 +24,7 @@ from ordspan.files.ordering import are_runs
 from ordspan.files.reading import open_rows
 from ordspan.files.room import check_room
 from ordspan.files.text import STDIN
-from ordspan.learners import Learner
+from ordspan.learners import Calibration, Learner
 from ordspan.learners.checks import RowError as LearnerRowError
 from ordspan.modelfile import ModelFileError
 from ordspan.tabular import (
@@ -113,6 +113,7 @@ class Run:
         self.kind, self.parameters, self.learner = self._make_learner()
         self.fitted: dict[str, float] = {}
         self.training: dict[str, Any] = {}
+        self.calibration = None if dask else self._make_calibration()
         if self.kind == ESTIMATORS[KERNEL]:
             self.fitted["gamma_"] = float(self.parameters["gamma"])
         identities = [identity(path) for path in self.files if path != STDIN]
@@ -163,6 +164,12 @@ class Run:
             parameters |= {"max_iter": job.passes, "shuffle": self.buffer > 0}
         kind = ESTIMATORS[job.learner]
         return kind, parameters, make_learner(kind, parameters, n_features, self.classes.size)
+
+    def _make_calibration(self) -> Calibration:
+        """What scores say about grades: as of the model that it goes on from, or nothing yet."""
+        if self.base is not None and self.base.calibration is not None:
+            return self.base.calibration
+        return Calibration(self.classes.size)
 
     def _gamma(self, rule: str, n_features: int) -> float:
         """The kernel's constant by a rule, from the first rows; of a pipe as if standardised."""
@@ -218,6 +225,7 @@ class Run:
             training,
             self.kind,
             self.fitted,
+            self.calibration,
         )
 
     def constant(self) -> dict[str, Any] | None:
@@ -254,6 +262,7 @@ class Run:
             )
         self.labels = LabelCounts.from_dict(self.progress.labels)
         self.learner, self.parameters = model.learner, model.parameters
+        self.calibration = model.calibration
         if not self.reader.scale:
             self.scale = model.scale
         self.bad.count = self.progress.skipped
@@ -275,7 +284,15 @@ class Run:
                 order = np.random.default_rng(seed).permutation(n_rows)
             rows = stacked([self.features(batch) for batch in kept])
             try:
-                predicted = self.learner.learn_many(rows, lower, upper, order=order, predict=True)
+                predicted = self.learner.learn_many(
+                    rows,
+                    lower,
+                    upper,
+                    order=order,
+                    predict=True,
+                    # later passes meet rows that have been learned, whose scores flatter
+                    calibration=self.calibration if progress.cursor.walk == 0 else None,
+                )
             except LearnerRowError as error:
                 raise FileError(f"in the rows from {batches[0].where(0)} on, {error}") from None
             assert predicted is not None

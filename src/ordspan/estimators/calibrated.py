@@ -182,11 +182,11 @@ class CalibratedOrdinal(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
                 sample_weight = sample_weight[rows]
             lower, upper = lower[rows], upper[rows]
             calibration = Calibration(classes.size, self.coverages, self.labels)
-            if rows.size:
+            if rows.size > 1:
                 X = _safe_indexing(X, rows)
                 self._calibrate(calibration, X, lower, upper, sample_weight, classes)
             calibration.use_thresholds(ranker_of(estimator).thresholds_)
-            return self._become(estimator, calibration)
+            return self.from_parts(estimator, calibration)
 
     def _calibrate(
         self,
@@ -268,11 +268,25 @@ class CalibratedOrdinal(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
             trials = estimator._learn_once(X, y, classes, sample_weight, scored=True)
             if first:
                 calibration = Calibration(estimator.classes_.size, self.coverages, self.labels)
-                self._become(estimator, calibration)
+                self.from_parts(estimator, calibration)
             self.calibration_.observe(*trials)
             return self
 
-    def _become(self, estimator: Any, calibration: Calibration) -> Self:
+    def from_parts(self, estimator: Any, calibration: Calibration) -> Self:
+        """Become the calibrated form of a fitted estimator.
+
+        Parameters
+        ----------
+        estimator : estimator
+            A fitted estimator of the kind that ``estimator`` is; it is not copied.
+        calibration : Calibration
+            What its scores say; it is not copied.
+
+        Returns
+        -------
+        self
+            The estimator itself.
+        """
         self.estimator_ = estimator
         self.calibration_ = calibration
         self.classes_ = ranker_of(estimator).classes_

@@ -236,20 +236,31 @@ class Calibration:
         tuple of two arrays of shape (n,)
             Ranks 1..K.
         """
-        known = self.coverages
-        at = np.flatnonzero(np.isclose(known, coverage, rtol=0.0, atol=1e-9))
-        if not at.size:
-            raise ValueError(
-                f"coverage={coverage!r} was not calibrated; choose one of "
-                f"{', '.join(f'{level:g}' for level in known)}, or give coverages=[...] before "
-                "learning"
-            )
-        reach, bands = self.reach[at[0]], self._parts.bands[1:-1]
+        reach, bands = self.reach[self.level(coverage)], self._parts.bands[1:-1]
         place = np.clip(scores, -layout.MAX_SCORE, layout.MAX_SCORE) * self.state[layout.UNIT]
         low = np.searchsorted(bands, place - reach, side="left") + 1
         high = np.searchsorted(bands, place + reach, side="right") + 1
         rank = np.asarray(predicted, dtype=np.int64)
         return np.minimum(low, rank), np.maximum(high, rank)
+
+    def level(self, coverage: float) -> int:
+        """Place of a coverage among ``coverages``; an error where it is none of them.
+
+        Parameters
+        ----------
+        coverage : float
+            What is asked for.
+
+        Returns
+        -------
+        int
+            The place.
+        """
+        at = np.flatnonzero(np.isclose(self.coverages, coverage, rtol=0.0, atol=1e-9))
+        if not at.size:
+            known = ", ".join(f"{level:g}" for level in self.coverages)
+            raise ValueError(f"coverage {coverage!r} was not calibrated; choose one of {known}")
+        return int(at[0])
 
     def with_rank(self, rank: int) -> Self:
         """A calibration that goes on from this one with one rank more; see `State.with_rank`.
