@@ -19,7 +19,7 @@ STDOUT = "-"
 
 
 @app.command(
-    epilog="Example: ordspan predict new.csv --model m.ordspan --keep id --range 0.9 --out graded.csv"
+    epilog="Example: ordspan predict new.csv --model ratings.ordspan --range 0.9 --out graded.csv"
 )
 def predict(
     context: typer.Context,
