@@ -4,15 +4,17 @@ The range at a coverage holds every rank whose band of scores, cuts[k - 1]..cuts
 `reach` log-odds of slope * score, and the predicted rank. See the page on the mathematics.
 """
 
-from math import exp, inf
+from math import expm1, inf
 
 from ordspan.core.calibration import (
     BLOCK,
     CONTAIN,
     FORGETTING,
     PENDING,
+    RIDGE,
     ROWS,
     SLOPE,
+    SLOPE_CURVATURE,
     WEIGHT,
     bounded,
     forget,
@@ -27,8 +29,6 @@ SLOWNESS = 0.6
 """The reach of a range moves by t^-SLOWNESS log-odds in row t."""
 MOST_REACH = 40.0
 """Where a reach without end starts from when a stream goes on."""
-BISECTIONS = 60
-"""As many as a float has digits, and some more."""
 
 
 @compiled
@@ -37,9 +37,23 @@ def outside(parts, shift, predicted, rank):
 
     The range holds the predicted rank too, and those between it and the band of the score.
     """
-    if parts.cuts[rank - 1] > shift:
-        return 0.0 if predicted >= rank else parts.cuts[rank - 1] - shift
-    return 0.0 if predicted <= rank else max(0.0, shift - parts.cuts[rank])
+    if rank > predicted:
+        return max(0.0, parts.cuts[rank - 1] - shift)
+    return max(0.0, shift - parts.cuts[rank]) if rank < predicted else 0.0
+
+
+@compiled
+def find_ranges(state, reach, scores, predicted, low, high):
+    """Fill in the lowest and the highest rank of every row's range at a reach."""
+    parts = view(state)
+    for i in range(scores.size):
+        shift, rank = parts.head[SLOPE] * bounded(scores[i]), predicted[i]
+        first = last = rank
+        while first > 1 and outside(parts, shift, rank, first - 1) <= reach:
+            first -= 1
+        while last < parts.cuts.size - 1 and outside(parts, shift, rank, last + 1) <= reach:
+            last += 1
+        low[i], high[i] = first, last
 
 
 @compiled
@@ -54,10 +68,9 @@ def miss_of(parts, shift, reach, predicted, lower, upper):
         return 0.0
     if first > upper or parts.head[CONTAIN] > 0.0:
         return 1.0
-    cuts = parts.cuts
-    whole = log_probability(cuts[upper] - shift, cuts[lower - 1] - shift)
-    inside = log_probability(cuts[last] - shift, cuts[first - 1] - shift)
-    return 1.0 - min(1.0, exp(inside - whole))
+    whole = log_probability(parts.cuts, shift, lower, upper)
+    inside = log_probability(parts.cuts, shift, first, last)
+    return -expm1(min(0.0, inside - whole))
 
 
 @compiled
@@ -68,6 +81,8 @@ def steer(parts, rate, score, predicted, lower, upper):
     """
     shift, used = parts.head[SLOPE] * bounded(score), 0.0
     for j in range(parts.reach.size):
+        if parts.reach[j] == inf:
+            parts.reach[j] = MOST_REACH
         used = max(used, parts.reach[j])
         miss = miss_of(parts, shift, used, predicted, lower, upper)
         parts.reach[j] = max(0.0, parts.reach[j] + rate * (miss - (1.0 - parts.coverage[j])))
@@ -81,13 +96,14 @@ def observe_row(parts, score, predicted, lower, upper, weight):
         return  # it says nothing
     head[ROWS] += 1.0
     head[WEIGHT] += weight
-    weight *= head[ROWS] / head[WEIGHT]  # against the mean weight
+    weight = head[ROWS] * weight / head[WEIGHT]  # against the mean weight
     steer(parts, weight * head[ROWS] ** -SLOWNESS, score, predicted, lower, upper)
     take_in(parts, score, lower, upper, weight)
     head[PENDING] += weight
     if head[PENDING] >= BLOCK:
         rows = head[ROWS] / (1.0 + FORGETTING)
-        step(parts, rows, min(1.0, head[PENDING] / rows))
+        tension = RIDGE * head[SLOPE_CURVATURE] / rows
+        step(parts, rows, min(1.0, head[PENDING] / rows), tension)
         forget(parts, max(0.0, 1.0 - FORGETTING * head[PENDING] / head[ROWS]))
 
 
@@ -95,9 +111,6 @@ def observe_row(parts, score, predicted, lower, upper, weight):
 def observe(state, scores, predicted, lower, upper, sample_weight, order):
     """`observe_row` for rows one after the other; weights and order may be empty."""
     parts = view(state)
-    for j in range(parts.reach.size):
-        if parts.reach[j] == inf:
-            parts.reach[j] = MOST_REACH
     for t in range(lower.size):
         i = order[t] if order.size > 0 else t
         weight = sample_weight[i] if sample_weight.size > 0 else 1.0
@@ -125,18 +138,17 @@ def fit_reach(state, scores, predicted, lower, upper, sample_weight):
         shift = parts.head[SLOPE] * bounded(scores[i])
         for rank in (lower[i], upper[i]):
             enough = max(enough, outside(parts, shift, predicted[i], rank))
+    low = 0.0
     for j in range(parts.reach.size):
         allowed = (1.0 - parts.coverage[j]) * (rows + 1.0) - 1.0
-        low, high = 0.0, enough
-        if allowed < 0.0:
-            high = inf
-        elif total_miss(parts, low, *rest) <= allowed:
+        high = enough if allowed >= 0.0 else inf
+        if total_miss(parts, low, *rest) <= allowed:
             high = low
-        else:
-            for _ in range(BISECTIONS):
-                middle = 0.5 * (low + high)
-                if total_miss(parts, middle, *rest) <= allowed:
-                    high = middle
-                else:
-                    low = middle
-        parts.reach[j] = high
+        middle = 0.5 * (low + high)
+        while low < middle < high < inf:
+            if total_miss(parts, middle, *rest) <= allowed:
+                high = middle
+            else:
+                low = middle
+            middle = 0.5 * (low + high)
+        parts.reach[j] = low = high  # a larger coverage needs at least as much

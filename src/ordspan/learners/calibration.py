@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from ordspan.core import calibration as layout
 from ordspan.core.labels import Ranks
 from ordspan.core.memory import Floats
-from ordspan.core.ranges import fit_reach, observe, observe_row
+from ordspan.core.ranges import find_ranges, fit_reach, observe, observe_row
 
 COVERAGES = (0.5, 0.8, 0.9, 0.95, 0.99)
 """Coverages that ranges are steered to unless others are given."""
@@ -221,12 +221,10 @@ class Calibration:
                 f"{', '.join(f'{level:g}' for level in known)}, or give coverages=[...] before "
                 "learning"
             )
-        reach, cuts = self.reach[at[0]], self._parts.cuts[1:-1]
-        shift = self.slope * np.clip(scores, -layout.MAX_SCORE, layout.MAX_SCORE)
-        low = np.searchsorted(cuts, shift - reach, side="left") + 1
-        high = np.searchsorted(cuts, shift + reach, side="right") + 1
-        rank = np.asarray(predicted, dtype=np.int64)
-        return np.minimum(low, rank), np.maximum(high, rank)
+        seen, rank = np.asarray(scores, dtype=np.float64), np.asarray(predicted, dtype=np.int64)
+        low, high = np.empty((2, seen.size), dtype=np.int64)
+        find_ranges(self.state, self.reach[at[0]], seen, rank, low, high)
+        return low, high
 
     def with_rank(self, rank: int) -> Self:
         """A calibration that goes on from this one with one rank more; see `State.with_rank`.
