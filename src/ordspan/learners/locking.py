@@ -7,7 +7,7 @@ from threading import RLock
 from typing import Any
 from weakref import ref
 
-_locks: dict[int, tuple[Any, ref[Any]]] = {}  # by id, which is quicker than hashing
+_locks: dict[int, tuple[Any, ref[Any]]] = {}  # by id of the object
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_locks.clear)  # whoever held one is not there to release it
 
