@@ -543,6 +543,10 @@ def test_models_that_cannot_grade_files_are_refused(folder, tmp_path, monkeypatc
         (["rows.csv", "--model", "model", "--group", "q"], "no column 'q'; there are query, size"),
         (["rows.csv", "--model", "model", "--label", "x"], "no column 'x'; there are query, size"),
         (["rows.csv", "--model", "model", "--label", "a", "--lower", "b"], "give either a label"),
+        (
+            ["rows.csv", "--model", "model", "--lower", "low", "--upper", "low"],
+            "both ends are to stand in column 'low'; name it as the label column",
+        ),
         (["no.csv", "--model", "model"], "no.csv: no such file"),
         (["rows.csv", "--model", "sparse"], "rows.csv: svmlight rows are needed here"),
         (["rows.txt", "--model", "model"], "svmlight rows have no named columns, but the model"),

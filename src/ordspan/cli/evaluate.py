@@ -157,12 +157,12 @@ def measures_table(summary: dict[str, Any]) -> Any:
 
 
 def ranges_table(summary: dict[str, Any]) -> Any:
-    """What the ranges of every coverage hold; one column is enough where all labels are exact."""
+    """What the ranges of every coverage hold."""
     from rich.table import Table
 
-    shares = {"contains": "contains the label", "expected": "expected", "meets": "meets the label"}
-    if not summary["range_rows"]:
-        shares = {"contains": "holds the label"}
+    from ordspan.commands.evaluate import range_shares
+
+    shares = range_shares(summary)
     table = Table(title="Ranges by the share of true grades that they are asked to hold")
     for name in ("asked", *shares.values(), "grades wide"):
         table.add_column(name, justify="right")

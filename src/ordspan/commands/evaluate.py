@@ -212,6 +212,13 @@ def verdict(summary: dict[str, Any]) -> str:
     return compared(summary["mae"], constant["value"], constant["grade"])
 
 
+def range_shares(summary: dict[str, Any]) -> dict[str, str]:
+    """Shares to show of ranges, by name and title; all are the same where labels are exact."""
+    if not summary["range_rows"]:
+        return {"contains": "holds the label"}
+    return {"contains": "contains the label", "expected": "expected", "meets": "meets the label"}
+
+
 def files_told(files: list[str]) -> str:
     """The files in a few words.
 

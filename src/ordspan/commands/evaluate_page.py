@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -33,10 +33,11 @@ LONGEST_NAME = 12
 
 def page_text(evaluation: Evaluation, summary: dict[str, Any]) -> str:
     """The page for an evaluation that has run."""
-    from ordspan.commands.evaluate import NO_PROBABILITIES, verdict
+    from ordspan.commands.evaluate import NO_PROBABILITIES, range_shares, verdict
 
     tally = evaluation.tally
     names = axis_names(summary["classes"])
+    ranges, shares = (summary["probabilities"] or {}).get("ranges", ()), range_shares(summary)
     lowest = [escape(str(grade)) for grade in summary["classes"][:2]]
     plots = {
         "scores": score_plot(tally, names, np.array(summary["thresholds"])),
@@ -56,9 +57,12 @@ def page_text(evaluation: Evaluation, summary: dict[str, Any]) -> str:
         **{f"{name}_section": _hidden(name not in shown) for name in plots},
         "example": f"“{names[0]} | {names[1]}” stands between grades {' and '.join(lowest)}",
         "grades": "".join(_grade_row(row) for row in summary["by_grade"]),
-        **{name: escape(told) for name, told in probability_words(summary).items()},
-        "range_rows": "".join(map(_range_row, (summary["probabilities"] or {}).get("ranges", ()))),
-        "no_probabilities": "" if summary["probabilities"] else escape(NO_PROBABILITIES),
+        "width_words": escape(width_words(summary["probabilities"])),
+        "range_heads": "".join(f"<th>{escape(title)}</th>" for title in shares.values()),
+        "range_rows": "".join(_range_row(found, shares) for found in ranges),
+        "no_probabilities": escape(NO_PROBABILITIES),
+        "has_probabilities": _hidden(summary["probabilities"] is not None),
+        "range_labels": _hidden(not summary["range_rows"]),
         "query_words": escape(query_words(summary["ndcg"])),
         "made": terms(how_made(evaluation, summary)),
     }
@@ -132,7 +136,6 @@ def cards(summary: dict[str, Any]) -> list[tuple[str, str, str, str]]:
 def probability_cards(found: dict[str, Any]) -> list[tuple[str, str, str, str]]:
     """Name, value, best constant and meaning of the measures of probabilities and ranges."""
     best, shown = found["best_constant"], shown_range(found["ranges"])
-    low, high = (percent(shown[name]) for name in ("contains", "meets"))
     cards = [
         (title, _number(found[name]), f"{best[name]:.3f} (the same for every row)", meaning)
         for name, title, meaning in (
@@ -141,11 +144,14 @@ def probability_cards(found: dict[str, Any]) -> list[tuple[str, str, str, str]]:
         )
     ]
     asked = f"{100 * shown['coverage']:g} %"
-    held = low if low == high else f"{low} to {high}"
+    held = f"rows whose range, asked to hold {asked}, does so"
+    if shown["contains"] < shown["meets"]:
+        low, high = (percent(shown[name]) for name in ("contains", "meets"))
+        held = f"{held}; expected, and for certain {low} to {high}"
     wide = f"mean number of grades in these ranges, of {len(shown['widths'])}"
     return [
         *cards,
-        (f"Held at {asked}", held, "–", f"rows whose range, asked to hold {asked}, does so"),
+        (f"Held at {asked}", percent(shown["expected"]), "–", held),
         (f"Width at {asked}", f"{shown['mean_width']:.2f}", "–", wide),
     ]
 
@@ -192,35 +198,21 @@ def probability_plots(summary: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def probability_words(summary: dict[str, Any]) -> dict[str, str]:
-    """What the plots of probabilities and ranges mean, where that depends on the labels."""
-    words = dict.fromkeys(("reliability_words", "coverage_words", "width_words"), "")
-    if summary["probabilities"] is None:
-        return words
-    shown = shown_range(summary["probabilities"]["ranges"])
-    words["width_words"] = (
+def width_words(found: dict[str, Any] | None) -> str:
+    """How wide ranges are, in a sentence or two."""
+    if found is None:
+        return ""
+    shown = shown_range(found["ranges"])
+    return (
         f"Ranges asked to hold {100 * shown['coverage']:g} % of the true grades are "
         f"{shown['mean_width']:.2f} grades wide on average. A range of one grade is sharp, one of "
         f"all {len(shown['widths'])} says nothing."
     )
-    if summary["range_rows"]:
-        words["reliability_words"] = (
-            "Some labels here are ranges. Where such a label leaves open whether the grade is at "
-            "most k, the point counts the probability that the model itself gives within the "
-            "label, and the grey bar spans all that the labels allow."
-        )
-        words["coverage_words"] = (
-            "Some labels here are ranges, whose true grade is not known. Certain is only that the "
-            "share lies in the shaded area: a predicted range that contains the whole label holds "
-            "the true grade, one that does not meet the label misses it. The line in between is "
-            "expected from the probabilities that the model gives within each label."
-        )
-    return words
 
 
-def _range_row(found: dict[str, Any]) -> str:
-    shares = [percent(found[name]) for name in ("contains", "expected", "meets")]
-    return table_row([f"{100 * found['coverage']:g} %", *shares, f"{found['mean_width']:.2f}"])
+def _range_row(found: dict[str, Any], shares: Iterable[str]) -> str:
+    held = [percent(found[name]) for name in shares]
+    return table_row([f"{100 * found['coverage']:g} %", *held, f"{found['mean_width']:.2f}"])
 
 
 def query_words(ndcg: dict[str, Any] | None) -> str:
