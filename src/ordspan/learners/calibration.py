@@ -104,6 +104,11 @@ class Calibration:
         """How far each coverage's range reaches; sorted, so that ranges are nested."""
         return np.maximum.accumulate(self._parts.reach)
 
+    @property
+    def reach_unit(self) -> str:
+        """What the reach is measured in: "log-odds" after a stream, "score" after a batch."""
+        return "log-odds" if self.state[layout.UNIT] == self.slope else "score"
+
     def observe(
         self,
         scores: Floats,
