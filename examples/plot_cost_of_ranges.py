@@ -107,7 +107,7 @@ for labels, away in (("expected", -15), ("contain", 8)):
 right.text(50, 1.75, 'labels="expected"', color=colours["expected"], ha="center")
 right.text(50, 3.4, 'labels="contain"', color=colours["contain"], ha="center")
 right.set(ylim=(1, 4), yticks=grades, ylabel="mean width of a 90 % range (of 4 grades)")
-right.set_title("Ranges stay narrow, unless they must contain the label\n(%: true grades inside)")
+right.set_title("Ranges stay narrow, unless they must\ncontain the label (%: true grades inside)")
 for ax in (left, right):
     ax.set(xlim=(-6, 106), xlabel="labels that are ranges (%)")
     ax.grid(axis="y", color="#e5e5e5")
