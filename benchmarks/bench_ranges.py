@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
+from scipy.linalg import qr
 from sklearn.frozen import FrozenEstimator
 
 from measuring import Row, command, graded_rows, ratio, table
@@ -77,7 +78,7 @@ def coverages(data: Dataset, n_splits: int) -> list[Row]:
                 for level in COVERAGES:
                     ranges = model.predict_interval(split.X_test, level)
                     held = interval_coverage(split.y_test, ranges, classes=split.classes)
-                    found[level].append((held.contain, interval_width(ranges)))
+                    found[level].append((held, interval_width(ranges, classes=split.classes)))
             for level, results in found.items():
                 held, width = np.mean(results, axis=0)
                 work = f"{data.name}, {share:.0%} ranges, {way}, {width:.2f} grades wide"
@@ -102,14 +103,17 @@ def ordered(split: Split) -> np.ndarray | None:
     """statsmodels' ordered logit, fitted to the exact labels; None if it does not converge."""
     from statsmodels.miscmodels.ordinal_model import OrderedModel
 
+    # it refuses columns that add up to a constant
+    _, triangle, turn = qr(split.X - split.X.mean(axis=0), mode="economic", pivoting=True)
+    length = np.abs(np.diag(triangle))
+    varied = np.sort(turn[: np.count_nonzero(length > 1e-8 * length[0])])
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        fitted = OrderedModel(split.exact, split.X, distr="logit").fit(
-            method="bfgs", maxiter=500, disp=False
-        )
+        model = OrderedModel(split.exact, split.X[:, varied], distr="logit")
+        fitted = model.fit(method="bfgs", maxiter=500, disp=False)
     if not fitted.mle_retvals["converged"]:
         return None
-    return np.asarray(fitted.model.predict(fitted.params, exog=split.X_test))
+    return np.asarray(model.predict(fitted.params, exog=split.X_test[:, varied]))
 
 
 def against(
@@ -155,8 +159,8 @@ def sizes(name: str, n_splits: int) -> Row:
         ranker = OrdinalSVM(classes=classes).fit(data.X[train], data.ranks[train])
         model = CalibratedOrdinal(FrozenEstimator(ranker)).fit(data.X[middle], data.ranks[middle])
         ranges = model.predict_interval(data.X[test], 0.9)
-        found.append(interval_width(ranges))
-        held.append(interval_coverage(data.ranks[test], ranges, classes=classes).contain)
+        found.append(interval_width(ranges, classes=classes))
+        held.append(interval_coverage(data.ranks[test], ranges, classes=classes))
     work = f"{name}: mean size at 90 % asked, {np.mean(held):.3f} held, {n_splits} splits"
     return Row.at_most(work, float(np.mean(found)), SIZES[name], " grades")
 

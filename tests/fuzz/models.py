@@ -95,9 +95,8 @@ def described(model, path, rng) -> None:
 def predicted(model, path, rng) -> None:
     if isinstance(model, TabularModel):
         if not model.recipe.n_sparse:
-            n_rows = 3
             table = {name: [1.0, 5.0, None] for name in model.recipe.numbers}
-            table |= {name: ["a", "c", "n2"][:n_rows] for name in model.recipe.texts}
+            table |= {name: ["a", "c", "n2"] for name in model.recipe.texts}
             grades = model.predict(pl.DataFrame(table))
         else:
             grades = model.predict(rows_of(rng, model.recipe.n_sparse))

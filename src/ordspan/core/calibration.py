@@ -34,14 +34,15 @@ CAUTION = 4.0
 """Curvatures count as if so many rows more had been seen."""
 LONGEST = 2.0
 """Longest move of a cut in one step, in log-odds."""
-GAP = 1e-3
-"""Smallest distance of neighbouring cuts, in log-odds: no rank has probability zero."""
-UNSEEN, MIDDLE = 8.0, 4.0
-"""Cuts start about MIDDLE / K apart, and stay UNSEEN / n apart for n rows: a rank that has not been
-seen in n rows may still be one in n."""
+CLOSING = 0.9
+"""Largest part of the slope, or of the gap between two cuts, that one step takes away."""
+SPARE, THIN = 1.0, 0.1
+"""Weight of every rank beforehand, as if it had been seen in so many rows, or in this part of its
+equal share of the rows if they are few: a rank never seen keeps a probability, and cuts stay
+apart."""
 NEW_BAND = 2.0
 """Room, in log-odds, that the outermost rank keeps when one more is added beyond it."""
-MOST_STEPS, MOST_HALVINGS, CLOSE = 200, 40, 1e-9
+MOST_STEPS, CLOSE = 200, 1e-9
 """A fit in batch ends after so many steps, or when no cut moves by more than CLOSE."""
 MAX_SCORE = 1e100
 """Scores beyond count as this one, whose square is still finite."""
@@ -83,14 +84,16 @@ def state_with_rank(state: Floats, rank: int) -> Floats:
     new.head[ROWS:], new.reach[:] = old.head[ROWS:], old.reach
     n_classes = old.cuts.size - 1
     at = min(rank, n_classes)
-    source = max(at - 1, 1)
-    away = NEW_BAND * ((rank > n_classes) - (rank == 1))
     for ours, theirs in zip(new[1:7], old[1:7], strict=True):
         ours[:] = np.insert(theirs, at, 0.0)
-    new.cuts[at] = old.cuts[source] + away
     new.coupling[at - 1] = 0.0
-    gap = smallest_gap.py_func(new.head[ROWS], n_classes + 1)
-    keep_apart.py_func(new.cuts, gap, np.empty(new.cuts.size))
+    if rank == 1:
+        new.cuts[1] = old.cuts[1] - NEW_BAND
+    elif rank > n_classes:
+        new.cuts[at] = old.cuts[at - 1] + NEW_BAND
+    else:
+        band = old.cuts[at] - old.cuts[at - 1]
+        new.cuts[at] = old.cuts[at - 1] + min(0.5 * band, 1.0 / max(1.0, new.head[ROWS]))
     follow_cuts.py_func(new)
     return grown
 
@@ -169,9 +172,16 @@ def log_sigmoid(x):
 
 
 @compiled
-def log_probability(high, low):
-    """Logarithm of sigmoid(high) - sigmoid(low), exact however close or far away the two are."""
-    return log_sigmoid(high) + log_sigmoid(-low) + log(-expm1(low - high))
+def log_probability(cuts, shift, lower, upper):
+    """Logarithm of the probability of ranks lower..upper, exact however small it is."""
+    high, low = cuts[upper], cuts[lower - 1]
+    return log_sigmoid(high - shift) + log_sigmoid(shift - low) + log(-expm1(low - high))
+
+
+@compiled
+def crowding_of(gap):
+    """Derivative of log(1 - exp(-gap)), a part of every range's log-likelihood, by the gap."""
+    return exp(-gap) / -expm1(-gap)
 
 
 @compiled
@@ -184,14 +194,15 @@ def take_in(parts, score, lower, upper, weight):
     head = parts.head
     score = bounded(score)
     shift = head[SLOPE] * score
-    high, low = parts.cuts[upper] - shift, parts.cuts[lower - 1] - shift
-    over, under = sigmoid(-high), sigmoid(low)
-    crowding = exp(low - high) / -expm1(low - high)
+    high, low = parts.cuts[upper], parts.cuts[lower - 1]
+    over, under = sigmoid(shift - high), sigmoid(low - shift)
+    crowding = crowding_of(high - low)
     high_pull, low_pull = over + crowding, under + crowding
     parts.gradient[upper] += weight * high_pull
     parts.gradient[lower - 1] -= weight * low_pull
     head[SLOPE_GRADIENT] -= weight * score * (over - under)
-    high_bend, low_bend = weight * over * (1.0 - over), weight * under * (1.0 - under)
+    high_bend = weight * over * sigmoid(high - shift)
+    low_bend = weight * under * sigmoid(shift - low)
     tie = weight * crowding * (1.0 + crowding)
     if upper == lower:
         parts.coupling[lower - 1] -= tie
@@ -205,74 +216,66 @@ def take_in(parts, score, lower, upper, weight):
 
 
 @compiled
-def step(parts, rows, share):
-    """One damped Newton step of the cuts and the slope; returns the longest move of a cut.
+def spare_weight(rows, n_classes):
+    """Weight of a rank beforehand, when so many rows have been seen."""
+    return min(SPARE, THIN * rows / n_classes)
+
+
+@compiled
+def step(parts, rows, share, tension):
+    """One damped Newton step of the cuts and the slope; returns the longest move, in log-odds.
 
     ``rows`` is how many rows the curvature is made of, ``share`` the part of them that the gradient
-    is made of.
+    is made of, and ``tension`` the weight of the slope's pull to 0.
     """
-    head, cuts, n_cuts = parts.head, parts.cuts, parts.cuts.size - 2
-    damping = 1.0 + CAUTION / max(rows, 1.0)
-    diagonal, plain, bordered = np.empty((3, n_cuts + 2))
+    cuts, n_cuts = parts.cuts, parts.cuts.size - 2
+    damping, spare = 1.0 + CAUTION / max(rows, 1.0), spare_weight(rows, n_cuts + 1)
+    pivots, plain, bordered, coupling = np.zeros((4, n_cuts + 2))
+    push = tie = 0.0  # of the cut below
     for i in range(1, n_cuts + 1):  # Gaussian elimination down, with two right-hand sides
-        diagonal[i] = parts.curvature[i] * damping + RIDGE
-        plain[i] = parts.gradient[i] - share * RIDGE * cuts[i]
+        pivots[i] = parts.curvature[i] * damping + RIDGE + tie
+        plain[i] = parts.gradient[i] + share * (push - RIDGE * cuts[i])
         bordered[i] = parts.border[i]
         if i > 1:
-            ratio = parts.coupling[i - 1] / diagonal[i - 1]
-            diagonal[i] -= ratio * parts.coupling[i - 1]
+            ratio = coupling[i - 1] / pivots[i - 1]
+            pivots[i] -= ratio * coupling[i - 1]
             plain[i] -= ratio * plain[i - 1]
             bordered[i] -= ratio * bordered[i - 1]
-    for i in range(n_cuts, 0, -1):  # and up
         if i < n_cuts:
-            plain[i] -= parts.coupling[i] * plain[i + 1]
-            bordered[i] -= parts.coupling[i] * bordered[i + 1]
-        plain[i] /= diagonal[i]
-        bordered[i] /= diagonal[i]
-    scale = sqrt(head[SLOPE_CURVATURE] / max(rows, 1.0))
-    steeper = 0.0
-    if scale > 0.0:
-        stiffness = head[SLOPE_CURVATURE] * (damping + RIDGE / max(rows, 1.0))
-        force = head[SLOPE_GRADIENT] - share * RIDGE * scale * scale * head[SLOPE]
-        for i in range(1, n_cuts + 1):
-            stiffness -= parts.border[i] * bordered[i]
-            force -= parts.border[i] * plain[i]
-        if stiffness > 0.0:
-            steeper = max(-0.9 * head[SLOPE], min(LONGEST / scale, force / stiffness))
-    longest = abs(steeper) * scale
-    for i in range(1, n_cuts + 1):
-        move = max(-LONGEST, min(LONGEST, plain[i] - steeper * bordered[i]))
-        longest = max(longest, abs(move))
-        cuts[i] += move
-    head[SLOPE] += steeper
-    keep_apart(cuts, smallest_gap(rows, n_cuts + 1), plain)
-    return longest
+            crowding = crowding_of(cuts[i + 1] - cuts[i])
+            push, tie = spare * crowding, spare * crowding * (1.0 + crowding)
+            pivots[i] += tie
+            plain[i] -= share * push
+            coupling[i] = parts.coupling[i] - tie
+    for i in range(n_cuts, 0, -1):  # and up
+        plain[i] = (plain[i] - coupling[i] * plain[i + 1]) / pivots[i]
+        bordered[i] = (bordered[i] - coupling[i] * bordered[i + 1]) / pivots[i]
+    steeper = slope_step(parts, damping, share, tension, plain, bordered)
+    plain -= steeper * bordered
+    scale = sqrt(parts.head[SLOPE_CURVATURE] / max(rows, 1.0))
+    longest = max(abs(steeper) * scale, np.abs(plain).max())
+    part = LONGEST / max(LONGEST, longest)
+    for i in range(1, n_cuts):
+        room, closing = cuts[i + 1] - cuts[i], plain[i] - plain[i + 1]
+        if part * closing > CLOSING * room:
+            part = CLOSING * room / closing
+    cuts[1:-1] += part * plain[1:-1]
+    parts.head[SLOPE] += part * steeper
+    return part * longest
 
 
 @compiled
-def smallest_gap(rows, n_classes):
-    """Smallest distance of neighbouring cuts after so many rows."""
-    return max(GAP, min(UNSEEN / max(rows, 1.0), MIDDLE / n_classes))
-
-
-@compiled
-def keep_apart(cuts, gap, scratch):
-    """The nearest cuts that are at least a gap apart: isotonic regression by pooling neighbours."""
-    n_cuts, n_pools = cuts.size - 2, 0
-    sizes = np.empty(n_cuts)
-    for i in range(1, n_cuts + 1):
-        mean, size = cuts[i] - gap * i, 1.0
-        while n_pools > 0 and scratch[n_pools - 1] > mean:
-            n_pools -= 1
-            mean = (mean * size + scratch[n_pools] * sizes[n_pools]) / (size + sizes[n_pools])
-            size += sizes[n_pools]
-        scratch[n_pools], sizes[n_pools] = mean, size
-        n_pools += 1
-    i = 1
-    for pool in range(n_pools):
-        for _ in range(int(sizes[pool])):
-            cuts[i] = scratch[pool] + gap * i
-            i += 1
+def slope_step(parts, damping, share, tension, plain, bordered):
+    """What the solved cuts leave to the slope, which stays above 0 once it is."""
+    head = parts.head
+    stiffness = head[SLOPE_CURVATURE] * damping + tension
+    force = head[SLOPE_GRADIENT] - share * tension * head[SLOPE]
+    for i in range(1, plain.size - 1):
+        stiffness -= parts.border[i] * bordered[i]
+        force -= parts.border[i] * plain[i]
+    if stiffness > 0.0:
+        return max(-CLOSING * head[SLOPE], force / stiffness)
+    return -CLOSING * head[SLOPE] if force < 0.0 else 0.0  # too steep to feel any curvature
 
 
 @compiled
@@ -294,43 +297,44 @@ def forget(parts, kept):
 
 
 @compiled
-def log_likelihood(parts, scores, lower, upper, sample_weight):
-    """Log-likelihood of labels, less the price of the ridge on the cuts."""
-    total = 0.0
-    for cut in parts.cuts[1:-1]:
-        total -= 0.5 * RIDGE * cut * cut
+def log_likelihood(parts, tension, spare, scores, lower, upper, sample_weight):
+    """Log-likelihood of labels, less the price of the pulls to 0 and of narrow bands."""
+    total = -0.5 * tension * parts.head[SLOPE] * parts.head[SLOPE]
+    cuts, n_classes = parts.cuts, parts.cuts.size - 1
+    for i in range(1, n_classes):
+        total -= 0.5 * RIDGE * cuts[i] * cuts[i]
+        total += spare * log(-expm1(cuts[i] - cuts[i + 1]))
     for i in range(scores.size):
         shift = parts.head[SLOPE] * bounded(scores[i])
-        high, low = parts.cuts[upper[i]] - shift, parts.cuts[lower[i] - 1] - shift
-        total += sample_weight[i] * log_probability(high, low)
+        total += sample_weight[i] * log_probability(cuts, shift, lower[i], upper[i])
     return total
 
 
 @compiled
 def fit(state, scores, lower, upper, sample_weight):
-    """Find the slope and the cuts of the largest likelihood; returns whether they were found."""
+    """Find the slope and the cuts of the largest likelihood; weights have the mean 1."""
     parts = view(state)
-    rows = sample_weight.sum()
-    before = np.empty_like(parts.cuts)
-    value = log_likelihood(parts, scores, lower, upper, sample_weight)
+    rows, tension = sample_weight.sum(), 0.0
+    for i in range(scores.size):
+        tension += RIDGE * sample_weight[i] / rows * bounded(scores[i]) ** 2
+    before, spare = np.empty_like(parts.cuts), spare_weight(rows, parts.cuts.size - 1)
+    value = log_likelihood(parts, tension, spare, scores, lower, upper, sample_weight)
     for _ in range(MOST_STEPS):
         forget(parts, 0.0)
         for i in range(scores.size):
             take_in(parts, scores[i], lower[i], upper[i], sample_weight[i])
         before[:], slope = parts.cuts, parts.head[SLOPE]
-        longest = step(parts, rows, 1.0)
-        after = log_likelihood(parts, scores, lower, upper, sample_weight)
-        for _ in range(MOST_HALVINGS):
-            if after >= value or longest <= CLOSE:
-                break
+        longest = step(parts, rows, 1.0, tension)
+        after = log_likelihood(parts, tension, spare, scores, lower, upper, sample_weight)
+        while after < value and longest > CLOSE:
             longest *= 0.5
             parts.cuts[1:-1] = 0.5 * (parts.cuts[1:-1] + before[1:-1])
             parts.head[SLOPE] = 0.5 * (parts.head[SLOPE] + slope)
-            after = log_likelihood(parts, scores, lower, upper, sample_weight)
+            after = log_likelihood(parts, tension, spare, scores, lower, upper, sample_weight)
         value = after
         if longest <= CLOSE:
-            return True
-    return False
+            break
+    forget(parts, 1.0)
 
 
 @compiled

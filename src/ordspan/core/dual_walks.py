@@ -15,7 +15,7 @@ from ordspan.core.kernels import kernel_norm, kernel_values, read_row
 from ordspan.core.memory import TRIALS, UPDATES, view
 from ordspan.core.ranking import rank_score
 from ordspan.core.rbf import LANES
-from ordspan.core.rows import MAX_SQ_NORM, row_at
+from ordspan.core.rows import MAX_SQ_NORM, MIN_SQ_NORM, row_at
 from ordspan.core.vectors import COEF, CORRECTION, add_vector, weighted_sum
 
 
@@ -53,8 +53,9 @@ def support_step(model, vectors, dual, n_support, row, square, values, norm, C, 
     edges, correction = model.edges, model.edge_correction
     age = model.counters[TRIALS] if correction.size > 0 else 0.0
     softness, cap = limits(model.rule, C)
+    length = norm if norm >= MIN_SQ_NORM else 0.0  # a coefficient for less would overflow
     pull, moved, finite = exact_step(
-        edges, correction, age, score, norm, lower, upper, softness, cap
+        edges, correction, age, score, length, lower, upper, softness, cap
     )
     if not finite:
         return -1

@@ -5,15 +5,17 @@ The range at a coverage holds every rank whose band of scores, bands[k - 1]..ban
 log-odds; in a batch those between the ranker's own thresholds. See the page on the mathematics.
 """
 
-from math import exp, inf
+from math import expm1, inf
 
 from ordspan.core.calibration import (
     BLOCK,
     CONTAIN,
     FORGETTING,
     PENDING,
+    RIDGE,
     ROWS,
     SLOPE,
+    SLOPE_CURVATURE,
     UNIT,
     WEIGHT,
     bounded,
@@ -30,8 +32,6 @@ SLOWNESS = 0.6
 """The reach of a range moves by t^-SLOWNESS log-odds in row t."""
 MOST_REACH = 40.0
 """Where a reach without end starts from when a stream goes on."""
-BISECTIONS = 60
-"""As many as a float has digits, and some more."""
 
 
 @compiled
@@ -40,9 +40,23 @@ def outside(bands, place, predicted, rank):
 
     The range holds the predicted rank too, and those between it and the band of the score.
     """
-    if bands[rank - 1] > place:
-        return 0.0 if predicted >= rank else bands[rank - 1] - place
-    return 0.0 if predicted <= rank else max(0.0, place - bands[rank])
+    if rank > predicted:
+        return max(0.0, bands[rank - 1] - place)
+    return max(0.0, place - bands[rank]) if rank < predicted else 0.0
+
+
+@compiled
+def find_ranges(state, reach, scores, predicted, low, high):
+    """Fill in the lowest and the highest rank of every row's range at a reach."""
+    parts = view(state)
+    for i in range(scores.size):
+        place, rank = parts.head[UNIT] * bounded(scores[i]), predicted[i]
+        first = last = rank
+        while first > 1 and outside(parts.bands, place, rank, first - 1) <= reach:
+            first -= 1
+        while last < parts.bands.size - 1 and outside(parts.bands, place, rank, last + 1) <= reach:
+            last += 1
+        low[i], high[i] = first, last
 
 
 @compiled
@@ -57,10 +71,10 @@ def miss_of(parts, bands, reach, score, predicted, lower, upper):
         return 0.0
     if first > upper or parts.head[CONTAIN] > 0.0:
         return 1.0
-    cuts, shift = parts.cuts, parts.head[SLOPE] * score
-    whole = log_probability(cuts[upper] - shift, cuts[lower - 1] - shift)
-    inside = log_probability(cuts[last] - shift, cuts[first - 1] - shift)
-    return 1.0 - min(1.0, exp(inside - whole))
+    shift = parts.head[SLOPE] * score
+    whole = log_probability(parts.cuts, shift, lower, upper)
+    inside = log_probability(parts.cuts, shift, first, last)
+    return -expm1(min(0.0, inside - whole))
 
 
 @compiled
@@ -86,13 +100,14 @@ def observe_row(parts, score, predicted, lower, upper, weight):
         leave_thresholds(parts)
     head[ROWS] += 1.0
     head[WEIGHT] += weight
-    weight *= head[ROWS] / head[WEIGHT]  # against the mean weight
+    weight = head[ROWS] * weight / head[WEIGHT]  # against the mean weight
     steer(parts, weight * head[ROWS] ** -SLOWNESS, score, predicted, lower, upper)
     take_in(parts, score, lower, upper, weight)
     head[PENDING] += weight
     if head[PENDING] >= BLOCK:
         rows = head[ROWS] / (1.0 + FORGETTING)
-        step(parts, rows, min(1.0, head[PENDING] / rows))
+        tension = RIDGE * head[SLOPE_CURVATURE] / rows
+        step(parts, rows, min(1.0, head[PENDING] / rows), tension)
         follow_cuts(parts)
         forget(parts, max(0.0, 1.0 - FORGETTING * head[PENDING] / head[ROWS]))
 
@@ -146,18 +161,17 @@ def fit_reach(state, bands, fold, scores, predicted, lower, upper, sample_weight
             far = outside(bands[fold[i]], bounded(scores[i]), predicted[i], rank)
             enough = max(enough, far)
     rest = (bands, fold, scores, predicted, lower, upper, sample_weight)
+    low = 0.0
     for j in range(parts.reach.size):
         allowed = (1.0 - parts.coverage[j]) * (rows + 1.0) - 1.0
-        low, high = 0.0, enough
-        if allowed < 0.0:
-            high = inf
-        elif total_miss(parts, low, *rest) <= allowed:
+        high = enough if allowed >= 0.0 else inf
+        if total_miss(parts, low, *rest) <= allowed:
             high = low
-        else:
-            for _ in range(BISECTIONS):
-                middle = 0.5 * (low + high)
-                if total_miss(parts, middle, *rest) <= allowed:
-                    high = middle
-                else:
-                    low = middle
-        parts.reach[j] = high
+        middle = 0.5 * (low + high)
+        while low < middle < high < inf:
+            if total_miss(parts, middle, *rest) <= allowed:
+                high = middle
+            else:
+                low = middle
+            middle = 0.5 * (low + high)
+        parts.reach[j] = low = high  # a larger coverage needs at least as much

@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
+from copy import copy, deepcopy
 from typing import Any, Self
 
 import numpy as np
 from joblib import Parallel, delayed
 from numpy.typing import NDArray
+from scipy.sparse import issparse
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
 from sklearn.frozen import FrozenEstimator
 from sklearn.model_selection import check_cv
 from sklearn.pipeline import Pipeline
 from sklearn.utils import _safe_indexing, check_random_state, get_tags
 from sklearn.utils.metaestimators import available_if
-from sklearn.utils.validation import _check_sample_weight, check_is_fitted
+from sklearn.utils.validation import (
+    _check_sample_weight,
+    check_consistent_length,
+    check_is_fitted,
+)
 
 from ordspan.core.labels import Ranks, encode_interval
 from ordspan.estimators.base import ThresholdModel, unchanged_on_error
@@ -42,6 +48,12 @@ def ranker_of(estimator: Any) -> Any:
             f"OrdinalSVM or PRank), alone or as the last step of a Pipeline, got {last!r}"
         )
     return last
+
+
+def is_frozen(estimator: Any) -> bool:
+    """Whether the estimator, or the last step of a pipeline, is not to be fitted again."""
+    last = estimator.steps[-1][1] if isinstance(estimator, Pipeline) else estimator
+    return isinstance(last, FrozenEstimator)
 
 
 def latent_of(estimator: Any, X: Any) -> NDArray[np.float64]:
@@ -175,16 +187,15 @@ class CalibratedOrdinal(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
             classes = ranker_of(estimator).classes_
             labels = read_labels(y)
             lower, upper = encode_interval(labels.lower, labels.upper, classes)
-            rows = np.arange(lower.size)
-            if sample_weight is not None:
-                sample_weight = _check_sample_weight(sample_weight, lower, dtype=np.float64)
-                rows = np.flatnonzero(sample_weight)
-                sample_weight = sample_weight[rows]
-            lower, upper = lower[rows], upper[rows]
+            check_consistent_length(X, lower)  # a frozen estimator has not looked
+            weight = _check_sample_weight(
+                sample_weight, lower, dtype=np.float64, ensure_non_negative=True
+            )
+            rows = np.flatnonzero(weight)
+            X = X.tocsr() if issparse(X) else X
             calibration = Calibration(classes.size, self.coverages, self.labels)
             if rows.size > 1:
-                X = _safe_indexing(X, rows)
-                self._calibrate(calibration, X, lower, upper, sample_weight, classes)
+                self._calibrate(calibration, X, lower, upper, weight, rows, classes)
             calibration.use_thresholds(ranker_of(estimator).thresholds_)
             return self.from_parts(estimator, calibration)
 
@@ -195,6 +206,7 @@ class CalibratedOrdinal(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         lower: Ranks,
         upper: Ranks,
         weight: Any,
+        rows: Ranks,
         classes: NDArray[Any],
     ) -> None:
         """Calibrate on the scores that rows get from estimators that have not learned them."""
@@ -204,13 +216,12 @@ class CalibratedOrdinal(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
 
         def score_fold(learned: Ranks, rest: Ranks) -> tuple[NDArray[np.float64], ...]:
             model = self._new_estimator()
-            if not isinstance(model, FrozenEstimator):
+            if not is_frozen(model):
                 ranker_of(model).set_params(classes=classes)
-                part = None if weight is None else weight[learned]
-                fit_weighted(model, _safe_indexing(X, learned), y[learned], part)
+                fit_weighted(model, _safe_indexing(X, learned), y[learned], weight[learned])
             return latent_of(model, _safe_indexing(X, rest)), ranker_of(model).thresholds_
 
-        folds = self._folds(X, lower + upper)
+        folds = self._folds(X, lower + upper, rows)
         found = Parallel(self.n_jobs, prefer="threads")(
             delayed(score_fold)(*fold) for fold in folds
         )
@@ -219,25 +230,30 @@ class CalibratedOrdinal(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         for number, ((_, rest), (some, thresholds)) in enumerate(zip(folds, found, strict=True)):
             scores[rest], predicted[rest] = some, rank_among(thresholds, some)
             fold[rest] = number
-        if np.isnan(scores).any():
-            row = int(np.argmax(np.isnan(scores)))
-            raise ValueError(f"cv leaves row {row} out of every test part; every row needs a score")
+        if left_out := rows[np.isnan(scores[rows])].tolist():
+            raise ValueError(
+                f"cv leaves row {left_out[0]} out of every test part; every row needs a score"
+            )
+        seen = (part[rows] for part in (scores, predicted, lower, upper, weight))
         bands = np.array([thresholds for _, thresholds in found])
-        calibration.fit(scores, predicted, lower, upper, weight, thresholds=bands, fold=fold)
+        calibration.fit(*seen, thresholds=bands, fold=fold[rows])
 
-    def _folds(self, X: Any, middle: Ranks) -> list[Any]:
-        """Which rows to learn and which to score, in each turn."""
-        n_rows = middle.size
+    def _folds(self, X: Any, middle: Ranks, rows: Ranks) -> list[Any]:
+        """Which of some rows to learn and which to score, in each turn."""
         if isinstance(self.cv, int | np.integer):
             if self.cv < 2:
                 raise ValueError(f"cv must be at least 2 folds, got {self.cv!r}")
-            n_folds = min(int(self.cv), n_rows)
-            turn = check_random_state(self.random_state).permutation(n_rows)
-            alike = turn[np.argsort(middle[turn], kind="stable")]
-            fold = np.empty(n_rows, dtype=np.int64)
-            fold[alike] = np.arange(n_rows) % n_folds
-            return [(np.flatnonzero(fold != k), np.flatnonzero(fold == k)) for k in range(n_folds)]
-        return list(check_cv(self.cv).split(X, middle))
+            turn = check_random_state(self.random_state).permutation(rows)
+            fold = np.full(middle.size, -1)
+            n_folds = min(int(self.cv), rows.size)
+            fold[turn[np.argsort(middle[turn], kind="stable")]] = np.arange(rows.size) % n_folds
+            return [(rows[fold[rows] != k], rows[fold[rows] == k]) for k in range(n_folds)]
+        chosen = np.zeros(middle.size, dtype=bool)
+        chosen[rows] = True
+        numbers = np.arange(middle.size)
+        parts = ((numbers[a], numbers[b]) for a, b in check_cv(self.cv).split(X, middle))
+        folds = [(a[chosen[a]], b[chosen[b]]) for a, b in parts]
+        return [fold for fold in folds if fold[1].size]
 
     @available_if(can_stream)
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
@@ -305,6 +321,13 @@ class CalibratedOrdinal(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         if not self.__sklearn_is_fitted__():
             raise AttributeError("feature_names_in_ is known after fit")
         return self.estimator_.feature_names_in_
+
+    def __copy__(self) -> Self:
+        twin = type(self).__new__(type(self))
+        twin.__dict__.update(vars(self))
+        if self.__sklearn_is_fitted__():  # partial_fit changes both in place
+            twin.estimator_, twin.calibration_ = copy(self.estimator_), deepcopy(self.calibration_)
+        return twin
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "calibration_")

@@ -229,9 +229,10 @@ class KernelOrdinalPA(ThresholdEstimator):
                 f"gamma must be a number or one of {', '.join(GAMMAS)}, got {self.gamma!r}"
             )
         spread = GAMMAS[self.gamma](X)
-        if 0.0 < spread < np.inf:
+        if 1.0 / np.finfo(np.float64).max < spread < np.inf:
             return 1.0 / spread
-        # one row, or rows that are not finite, which are named by the walk: as if standardised
+        # one row, rows as good as equal, or rows that are not finite, which the walk names: as if
+        # standardised
         return 1.0 if self.gamma == "scale" else 1.0 / (2.0 * X.shape[1])
 
     def __sklearn_tags__(self) -> Any:

@@ -262,6 +262,8 @@ class TextFile(TableFile):
         parse = partial(self._parsed, numbers=numbers, texts=texts)
         alone = self.path == STDIN or part is not None or len(self.names) > WIDE
         for found in side_by_side(parse, rest, 0 if alone else THREADS):
+            if len(self.names) > WIDE:  # many may wait to be shuffled
+                found = found._replace(table=compact(found.table))
             yield found._replace(row=row)
             row += found.lines.size
 

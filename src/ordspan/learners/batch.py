@@ -25,6 +25,8 @@ EASY = 0.5
 """Mean of C (K - 1) |x|^2 up to which a cold start converges quickly."""
 SWEEPS_A_LEVEL = 3
 """Sweeps between two doublings of C on the way to its value."""
+MAX_REACH = 1e100
+"""C times the squared norm of a row stays below this: the objective holds products of the two."""
 
 Floats = NDArray[np.float64]
 NO_ORDER: NDArray[np.intp] = np.empty(0, dtype=np.intp)
@@ -105,6 +107,7 @@ def solve(
         weight = check_weights(sample_weight, low.size)
     rows = flat_rows(matrix)
     norms = checked_norms(matrix, rows, feature_names)
+    check_reach(float(C), weight, norms)
     problem = svm.Problem(low, high, float(C) * weight, norms, LOSSES[loss])
     ascent = Ascent(problem, rows, matrix.shape[1], n_classes, float(C))
     rng = np.random.default_rng(seed)
@@ -127,6 +130,18 @@ def checked_norms(matrix: Any, rows: Rows, feature_names: Any) -> Floats:
     if bad.size:
         raise RowError(refusal(matrix, int(bad[0]), feature_names))
     return norms
+
+
+def check_reach(C: float, weight: Floats, norms: Floats) -> None:
+    """Refuse a problem whose values would overflow: their size is C times the squared norms."""
+    largest = C * float(weight.max(initial=0.0))
+    reach = largest * max(1.0, float(norms.max(initial=0.0)))
+    if not reach < MAX_REACH:
+        raise ValueError(
+            f"C = {C:g} times the largest sample weight and the largest squared norm of a row is "
+            f"{reach:g}, so the objective would overflow; it must stay below {MAX_REACH:g}: lower "
+            "C, or standardise the features"
+        )
 
 
 class Ascent:

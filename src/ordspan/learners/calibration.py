@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from ordspan.core import calibration as layout
 from ordspan.core.labels import Ranks
 from ordspan.core.memory import Floats
-from ordspan.core.ranges import fit_reach, observe, observe_one
+from ordspan.core.ranges import find_ranges, fit_reach, observe, observe_one
 
 COVERAGES = (0.5, 0.8, 0.9, 0.95, 0.99)
 """Coverages that ranges are steered to unless others are given."""
@@ -236,12 +236,11 @@ class Calibration:
         tuple of two arrays of shape (n,)
             Ranks 1..K.
         """
-        reach, bands = self.reach[self.level(coverage)], self._parts.bands[1:-1]
-        place = np.clip(scores, -layout.MAX_SCORE, layout.MAX_SCORE) * self.state[layout.UNIT]
-        low = np.searchsorted(bands, place - reach, side="left") + 1
-        high = np.searchsorted(bands, place + reach, side="right") + 1
-        rank = np.asarray(predicted, dtype=np.int64)
-        return np.minimum(low, rank), np.maximum(high, rank)
+        reach = self.reach[self.level(coverage)]
+        seen, rank = np.asarray(scores, dtype=np.float64), np.asarray(predicted, dtype=np.int64)
+        low, high = np.empty((2, seen.size), dtype=np.int64)
+        find_ranges(self.state, reach, seen, rank, low, high)
+        return low, high
 
     def level(self, coverage: float) -> int:
         """Place of a coverage among ``coverages``; an error where it is none of them.

@@ -14,6 +14,8 @@ VARIANTS = {"PA": memory.HARD, "PA-I": memory.CAPPED, "PA-II": memory.SOFT}
 SOLVERS = {"exact": 0, "sca": memory.SCA_HARD - memory.HARD}
 DEFAULT_C = 0.1
 MAX_C = 1e300
+MAX_WEIGHT = 1e150
+"""The largest sample weight: a step of this size along the longest row is still finite."""
 
 Floats = NDArray[np.float64]
 
@@ -49,7 +51,7 @@ def check_rule(variant: str, C: float, solver: str = "exact") -> int:
 
 
 def check_weights(sample_weight: ArrayLike, n_rows: int) -> Floats:
-    """Sample weights as floats, finite and not negative."""
+    """Sample weights as floats, not negative and not above MAX_WEIGHT."""
     weight = np.asarray(sample_weight, dtype=np.float64)
     if weight.shape != (n_rows,):
         raise ValueError(f"sample_weight has shape {weight.shape}, expected ({n_rows},)")
@@ -57,6 +59,11 @@ def check_weights(sample_weight: ArrayLike, n_rows: int) -> Floats:
     if bad.size:
         raise ValueError(
             f"row {bad[0]}: sample_weight {weight[bad[0]]} is not a finite number >= 0"
+        )
+    if weight.size and weight.max() > MAX_WEIGHT:
+        raise ValueError(
+            f"row {weight.argmax()}: sample_weight {weight.max():g} is above {MAX_WEIGHT:g}, so "
+            "steps would overflow; divide all weights by the largest"
         )
     return weight
 

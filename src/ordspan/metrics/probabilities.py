@@ -1,0 +1,203 @@
+"""How good predicted probabilities are, from labels that are exact or intervals."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ordspan.core.labels import encode_interval, shown
+from ordspan.estimators.targets import read_labels
+from ordspan.metrics.scale import (
+    ERROR,
+    Metric,
+    check_count,
+    how_to,
+    known_order,
+    numbers_that_occur,
+)
+
+FROM_PROBABILITIES = f"{ERROR}, response_method='predict_proba'"
+CLOSE_TO_ONE = 1e-6  # as rows of float32 sum to it
+
+
+def ranked_probability_score(true: Any, proba: Any, *, classes: Any = None) -> float:
+    """Mean squared error of the probabilities of "at most grade k", summed over k.
+
+    The mean absolute error for probabilities: a prediction that is sure of one grade scores its
+    distance in ranks, and probability near the true grade costs less than far from it. Smaller is
+    better; with K grades, 0 is perfect and K - 1 the worst.
+
+    Parameters
+    ----------
+    true : array-like of shape (n,) or (n, 2)
+        Exact grades, or inclusive intervals ``[lower, upper]`` of them, in any form that ``fit``
+        takes. With ``classes``, None and NaN are open ends of intervals.
+    proba : array-like of shape (n, K)
+        The probability of every grade, from lowest to highest, as ``predict_proba`` of
+        `CalibratedOrdinal` returns them. Of two grades the probability of the higher one,
+        (n,), is enough; scorers of scikit-learn pass it so.
+    classes : array-like, optional
+        All K grades from lowest to highest. Left out, the order is that of an ordered Categorical
+        or a polars Enum; numbers are their own order if all K of them occur in ``true``.
+
+    Returns
+    -------
+    float
+        The mean over rows, not divided by K - 1 as in some other libraries.
+
+    Notes
+    -----
+    With F_k the predicted probability of grade k or lower, and y the rank of the label, a row
+    scores the sum over k < K of (F_k - [y <= k])². It is a proper score: the expected score is the
+    smallest if the probabilities are the true ones.
+
+    If the label is a range, a row scores the **expected** score of its grades, each by its
+    probability within the range according to the prediction:
+
+        sum over k < K of  F_k² - 2 F_k G_k + G_k,   G_k = P(y <= k | lower <= y <= upper).
+
+    If a range has probability 0, all its grades count alike. For an exact label this is the score
+    above. For ranges it equals, on average, the score of the unknown true grades if the
+    probabilities are right, and if a range says nothing about the true grade but that it lies
+    inside. Within a range, however, the prediction is taken at its word: a wide-open label scores
+    the sum of F_k (1 - F_k), which says how unsure the prediction is and not whether it is right.
+    So compare models on exact labels, or on ranges with `log_score`.
+
+    Estimators of other libraries sort named grades alphabetically; put the columns of their
+    probabilities in the order of the grades first.
+
+    Examples
+    --------
+    >>> from ordspan.metrics import ranked_probability_score
+    >>> grades = ["low", "mid", "high"]
+    >>> ranked_probability_score(["low"], [[0.5, 0.5, 0.0]], classes=grades)
+    0.25
+    >>> ranked_probability_score(["high"], [[0.5, 0.5, 0.0]], classes=grades)
+    1.25
+    >>> ranked_probability_score([["low", "mid"]], [[0.5, 0.5, 0.0]], classes=grades)
+    0.25
+
+    In cross-validation:
+
+    >>> from sklearn.metrics import make_scorer
+    >>> from sklearn.model_selection import cross_val_score
+    >>> from ordspan import CalibratedOrdinal, OrdinalPA
+    >>> scorer = make_scorer(ranked_probability_score, greater_is_better=False,
+    ...                      response_method="predict_proba", classes=grades)
+    >>> X = [[-2.0], [2.0], [0.0], [-1.0], [1.0], [-0.9], [0.1], [3.0]]
+    >>> y = ["low", "high", "mid", "low", "high", "low", "mid", "high"]
+    >>> model = CalibratedOrdinal(OrdinalPA(classes=grades, random_state=0), random_state=0)
+    >>> (cross_val_score(model, X, y, scoring=scorer, cv=2) < 0).all()
+    np.True_
+    """
+    metric = Metric("ranked_probability_score", "true, proba", FROM_PROBABILITIES)
+    inside, share = _read(metric, true, proba, classes)
+    within = np.where(inside, share, 0.0)
+    impossible = ~within.any(axis=1)
+    within[impossible] = inside[impossible]
+    truth = np.cumsum(within, axis=1)
+    truth = (truth / truth[:, -1:])[:, :-1]
+    at_most = np.cumsum(share, axis=1)[:, :-1]
+    scores = (at_most - truth) ** 2 + truth * (1.0 - truth)  # F² - 2 F G + G without cancellation
+    return float(scores.sum(axis=1).mean())
+
+
+def log_score(true: Any, proba: Any, *, classes: Any = None) -> float:
+    """Mean of minus the logarithm of the probability that the prediction gave to the label.
+
+    Parameters
+    ----------
+    true, proba, classes :
+        As in `ranked_probability_score`.
+
+    Returns
+    -------
+    float
+        Smaller is better, 0 is perfect. Infinite if the prediction gave probability 0 to the label
+        of any row, and only then.
+
+    Notes
+    -----
+    The probability of a range is the sum of those of its grades, so a wide-open label scores 0
+    whatever the prediction. The score is proper for exact labels, and also for ranges that say
+    nothing about the true grade but that it lies inside: models can be compared by it on the same
+    labels. Scores on labels of different width cannot be compared, since wide ranges are easy to
+    hit.
+
+    Examples
+    --------
+    >>> from ordspan.metrics import log_score
+    >>> round(log_score([1, 2, 3], [[0.5, 0.5, 0.0], [0.0, 0.5, 0.5], [0.0, 0.0, 1.0]]), 4)
+    0.4621
+    >>> log_score([["mid", None]], [[0.0, 0.25, 0.75]], classes=["low", "mid", "high"])
+    0.0
+    >>> log_score(["low"], [[0.0, 0.25, 0.75]], classes=["low", "mid", "high"])
+    inf
+    """
+    inside, share = _read(
+        Metric("log_score", "true, proba", FROM_PROBABILITIES), true, proba, classes
+    )
+    hit = np.minimum(np.where(inside, share, 0.0).sum(axis=1), 1.0)
+    with np.errstate(divide="ignore"):
+        return float(0.0 - np.log(hit).mean())
+
+
+class _Given(NamedTuple):
+    """Which grades are inside the labels, and the probabilities of all, both (n, K)."""
+
+    inside: NDArray[np.bool_]
+    share: NDArray[np.float64]
+
+
+def _read(metric: Metric, true: Any, proba: Any, classes: Any) -> _Given:
+    """Labels and probabilities on the scale of all grades."""
+    labels = read_labels(true)
+    given = _as_numbers(proba)
+    check_count(labels, given.shape[0], "rows of probabilities")
+    order = known_order(classes, labels)
+    grades = numbers_that_occur(metric, labels) if order is None else order
+    if grades.size != (2 if given.ndim == 1 else given.shape[1]):
+        way_out = how_to(metric) if order is None else "give one column for each grade"
+        raise ValueError(
+            f"{grades.size} grades{' occur' if order is None else ''}, {shown(grades)}, but the "
+            f"probabilities have shape {given.shape}; {way_out}"
+        )
+    share = _check_probabilities(given)
+    lower, upper = encode_interval(labels.lower, labels.upper, grades)
+    rank = np.arange(1, grades.size + 1)
+    return _Given((rank >= lower[:, np.newaxis]) & (rank <= upper[:, np.newaxis]), share)
+
+
+def _as_numbers(proba: Any) -> NDArray[np.float64]:
+    expected = "probabilities must be numbers of shape (n, K), as predict_proba returns them"
+    try:
+        given = np.asarray(proba, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"{expected}: {error}") from None
+    if given.ndim not in (1, 2):
+        raise ValueError(f"{expected}, but have shape {given.shape}")
+    return given
+
+
+def _check_probabilities(given: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Probabilities of all grades, (n, K), which lie between 0 and 1 and sum to 1."""
+    wrong = ~((given >= 0.0) & (given <= 1.0))  # NaN is neither
+    if wrong.any():
+        place = tuple(np.argwhere(wrong)[0].tolist())
+        raise ValueError(
+            f"row {place[0]}: probability {given[place].item()!r} is not between 0 and 1; give "
+            "what predict_proba returns"
+        )
+    if given.ndim == 1:
+        return np.column_stack([1.0 - given, given])
+    total = given.sum(axis=1)
+    off = np.abs(total - 1.0) > CLOSE_TO_ONE
+    if off.any():
+        row = int(np.argmax(off))
+        raise ValueError(
+            f"row {row}: the probabilities {shown(given[row])} sum to {total[row].item()!r}, not "
+            "to 1; give those of all grades, or divide them by their sum"
+        )
+    return given
