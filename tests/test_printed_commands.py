@@ -1,4 +1,4 @@
-"""Every command that the README and the page on files print is run as printed."""
+"""Every command that the README and the guide print is run as printed."""
 
 import os
 import re
@@ -14,7 +14,7 @@ from tables import ask
 
 reproduce = sys.modules["ordspan.cli.reproduce"]  # the module, which its function hides
 ROOT = Path(__file__).parent.parent
-PAGES = ("README.md", "docs/streaming.md")
+PAGES = ("README.md", "docs/streaming.md", "docs/probabilities.md")
 INSTALLED = ("pip", "make")  # by whoever runs these tests
 
 

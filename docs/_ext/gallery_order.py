@@ -4,6 +4,7 @@ from __future__ import annotations
 
 FIRST = (
     "plot_ranges_or_exact.py",
+    "plot_cost_of_ranges.py",
     "plot_one_update.py",
     "plot_variant_and_c.py",
     "plot_drift.py",

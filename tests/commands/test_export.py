@@ -9,7 +9,16 @@ import pytest
 import ordspan
 from commands.tables import FEATURES, GRADES, ask, ratings, read_rows, trained, write_table
 from estimators.examples import graded
-from ordspan import MulticlassPA, MulticlassPerceptron, OrdinalPA, OrdinalSVM, PRank, save
+from ordspan import (
+    CalibratedOrdinal,
+    KernelOrdinalPA,
+    MulticlassPA,
+    MulticlassPerceptron,
+    OrdinalPA,
+    OrdinalSVM,
+    PRank,
+    save,
+)
 from ordspan.commands.export import Exported, export, exported, to_onnx
 from ordspan.commands.models import ModelFile, read_model
 
@@ -289,3 +298,67 @@ def test_words_and_missing_numbers_are_in_the_graph(folder, tmp_path, words, run
         inputs["words"] = np.array([town], dtype=object).T
     got = run(path.read_bytes(), inputs)
     check_same(got, score, rank, margin, np.full(len(score), 1e-9))
+
+
+def check_calibrated(got, content, model, rows):
+    """Probabilities to the rounding of their type, and the range of every coverage."""
+    proba = got["probabilities"]
+    assert proba.dtype == got["score"].dtype
+    # the score may differ in its last digits, and the slope carries that on
+    tolerance = 1e-6 if proba.dtype == np.float32 else 1e-12
+    np.testing.assert_allclose(proba, model.predict_proba(rows), rtol=0, atol=tolerance)
+    assert proba.min() >= 0
+    np.testing.assert_allclose(proba.sum(axis=1), 1.0, rtol=0, atol=tolerance)
+    props = {p.key: json.loads(p.value) for p in onnx.load_from_string(content).metadata_props}
+    assert got["lower"].shape == got["upper"].shape == (len(proba), len(props["ordspan.coverages"]))
+    for column, coverage in enumerate(props["ordspan.coverages"]):
+        ends = np.column_stack([got["lower"][:, column], got["upper"][:, column]])
+        np.testing.assert_array_equal(ends, model.predict_interval(rows, coverage))
+
+
+@pytest.mark.parametrize("run", RUNTIMES)
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_probabilities_and_ranges_of_a_table_model_are_in_its_graph(model, tmp_path, dtype, run):
+    path = tmp_path / "model.onnx"
+    told = export(model, path, dtype=dtype)
+    rows = NEW.select(FEATURES).to_pandas().astype(dtype)
+    loaded = ordspan.load(model)
+    assert told["coverages"] == loaded.calibration.coverages.tolist()
+    got = run(path.read_bytes(), rows.to_numpy())
+    check_calibrated(got, path.read_bytes(), loaded, rows)
+    assert (got["lower"] != got["upper"]).any()
+
+
+@pytest.mark.parametrize("run", RUNTIMES)
+@pytest.mark.parametrize(
+    ("inner", "how"),
+    [
+        (OrdinalPA(random_state=0), "fit"),
+        (OrdinalPA(random_state=0), "partial_fit"),
+        (PRank(random_state=0), "partial_fit"),
+        (OrdinalSVM(), "fit"),
+    ],
+)
+def test_a_calibrated_estimator_is_exported_with_its_probabilities(tmp_path, inner, how, run):
+    estimator = CalibratedOrdinal(inner.set_params(classes=WORDS), coverages=(0.3, 0.9, 0.999))
+    getattr(estimator, how)(X, WORDS[SPANS - 1])  # 0.999 needs more rows: the whole scale
+    save(estimator, tmp_path / "model")
+    export(tmp_path / "model", tmp_path / "model.onnx", dtype="float64")
+    content = (tmp_path / "model.onnx").read_bytes()
+    got = run(content, X)
+    np.testing.assert_array_equal(got["prediction"], estimator.predict(X))
+    check_calibrated(got, content, estimator, X)
+
+
+def test_without_a_calibration_there_are_three_outputs(tmp_path):
+    save(OrdinalPA(random_state=0).fit(X, Y), tmp_path / "model")
+    told = export(tmp_path / "model", tmp_path / "model.onnx")
+    graph = onnx.load(tmp_path / "model.onnx").graph
+    assert [output.name for output in graph.output] == ["rank", "prediction", "score"]
+    assert told["coverages"] == []
+
+
+def test_a_calibrated_kernel_is_refused_as_a_kernel(tmp_path):
+    save(CalibratedOrdinal(KernelOrdinalPA(random_state=0)).fit(X, Y), tmp_path / "model")
+    with pytest.raises(ValueError, match=r"\(KernelOrdinalPA\) without weights .* has a kernel"):
+        export(tmp_path / "model", tmp_path / "model.onnx")

@@ -20,7 +20,7 @@ def export(
     dtype: Annotated[
         str,
         typer.Option(
-            help="float32 or float64: type of the input and of the score; float64 inside."
+            help="float32 or float64: type of the input, score and probabilities; float64 inside."
         ),
     ] = "float32",
     json: o.AsJson = False,
@@ -29,10 +29,11 @@ def export(
 
     Inputs: X, the raw numbers, one example per row, NaN where one is missing; and, if the model
     has columns of words, words, as strings. Outputs: rank (1 is the lowest), prediction (the
-    grade) and score. Names and order of the columns, grades and thresholds are in the file's
-    metadata. Both types compute in float64, so the ranks are those of ordspan predict for the same
-    values, unless a score is within rounding of a threshold. Hashed words and kernels cannot be
-    exported.
+    grade) and score; of a calibrated model also probabilities (one column per grade), lower and
+    upper (the ends of the range, one column per coverage). Names and order of the columns, grades,
+    thresholds and coverages are in the file's metadata. Both types compute in float64, so the ranks
+    are those of ordspan predict for the same values, unless a score is within rounding of a
+    threshold. Hashed words and kernels cannot be exported.
     """
     with told_plainly(context):
         from ordspan.commands.export import export as run

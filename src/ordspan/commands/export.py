@@ -13,8 +13,11 @@ from numpy.typing import NDArray
 import ordspan
 from ordspan.atomic import write_atomically
 from ordspan.commands.models import ModelFile, read_model
+from ordspan.commands.onnx_graph import Graph
 from ordspan.commands.outputs import check_path, room_told
+from ordspan.core import calibration as calibration_parts
 from ordspan.core import scaling as scaling_parts
+from ordspan.learners import Calibration
 from ordspan.tabular import TabularModel
 
 ENDING = ".onnx"
@@ -22,6 +25,7 @@ OPSET, IR_VERSION = 13, 7
 ML, ML_OPSET = "ai.onnx.ml", 2
 """As old as the operators allow, so that runtimes since 2020 (onnxruntime 1.6) load the graph."""
 DTYPES = ("float32", "float64")
+PADS = {"right": [0, 0, 0, 1], "left": [0, 1, 0, 0]}
 ABOUT = (
     "X holds the features in the order of the property ordspan.features; where "
     "ordspan.standardised is true they are raw, and standardised in the graph. rank is 1 + the "
@@ -29,7 +33,9 @@ ABOUT = (
     "score), prediction is the grade of that rank. All is computed in float64. A missing number of "
     "a table is NaN in X, and becomes the mean; words holds the columns of the property "
     "ordspan.words, as text, a missing word as an empty one; a word that is not listed there adds "
-    "nothing. Unlike ordspan, the graph does not refuse NaN where it is not filled."
+    "nothing. Unlike ordspan, the graph does not refuse NaN where it is not filled. A calibrated "
+    "model also has probabilities, one column for each grade, and lower and upper, the ends of the "
+    "prediction ranges, one column for each coverage of the property ordspan.coverages."
 )
 
 Floats = NDArray[np.float64]
@@ -57,6 +63,9 @@ class Exported:
         Columns of X that have a feature of their own for a missing number.
     words : tuple of (str, tuple of str)
         Columns of the input ``words``, and the words that each of them may hold.
+    calibration : Calibration, optional
+        What the score says about grades; None where the graph gives neither probabilities nor
+        ranges.
     """
 
     weights: Floats
@@ -68,6 +77,7 @@ class Exported:
     fill: Floats | None = None
     gaps: tuple[int, ...] = ()
     words: tuple[tuple[str, tuple[str, ...]], ...] = ()
+    calibration: Calibration | None = None
 
     @property
     def n_numbers(self) -> int:
@@ -77,7 +87,7 @@ class Exported:
 
 
 def export(model: str | Path, out: str | Path, *, dtype: str = "float32") -> dict[str, Any]:
-    """Write a model as an ONNX graph that gives the ranks and scores of ``ordspan predict``.
+    """Write a model as an ONNX graph that answers as ``ordspan predict`` does.
 
     Parameters
     ----------
@@ -86,8 +96,8 @@ def export(model: str | Path, out: str | Path, *, dtype: str = "float32") -> dic
     out : path
         The graph to write; it ends with .onnx, and appears only when it is complete.
     dtype : {"float32", "float64"}
-        Type of the input X and of the score. Inside, all is computed in float64, so that a float32
-        graph gives the ranks that ordspan gives for the same float32 values.
+        Type of the input X, the score and the probabilities. Inside, all is computed in float64,
+        so that a float32 graph gives the ranks that ordspan gives for the same float32 values.
 
     Returns
     -------
@@ -108,6 +118,7 @@ def export(model: str | Path, out: str | Path, *, dtype: str = "float32") -> dic
         "features": int(numbers.weights.shape[-1]),
         "inputs": ["X"] * bool(numbers.n_numbers) + ["words"] * bool(numbers.words),
         "classes": numbers.classes.tolist(),
+        "coverages": coverages_of(numbers),
         "opset": OPSET,
         "bytes": len(content),
     }
@@ -115,7 +126,8 @@ def export(model: str | Path, out: str | Path, *, dtype: str = "float32") -> dic
 
 def exported(file: ModelFile) -> Exported:
     """The numbers of a model; what no standard operator can compute is refused."""
-    estimator, model = file.estimator, file.model
+    estimator, calibration = parts_of(file)
+    model = file.model
     weights = getattr(estimator, "coef_", None)
     if weights is None:
         raise ValueError(
@@ -127,7 +139,8 @@ def exported(file: ModelFile) -> Exported:
     features = None if names is None else names.tolist()
     thresholds = getattr(estimator, "thresholds_", None)
     if not isinstance(model, TabularModel):
-        return Exported(weights, thresholds, estimator.classes_, features)
+        classes = estimator.classes_
+        return Exported(weights, thresholds, classes, features, calibration=calibration)
     recipe = model.recipe
     if recipe.hashed:
         columns = ", ".join(recipe.hashed)
@@ -151,13 +164,32 @@ def exported(file: ModelFile) -> Exported:
         fill,
         gaps,
         recipe.words,
+        calibration,
     )
+
+
+def parts_of(file: ModelFile) -> tuple[Any, Calibration | None]:
+    """The ranker of a model, and its calibration where it has one."""
+    if isinstance(file.model, TabularModel):
+        return file.estimator, file.model.calibration
+    calibration = getattr(file.estimator, "calibration_", None)
+    if calibration is None:
+        return file.estimator, None
+    from ordspan.estimators.calibrated import ranker_of
+
+    return ranker_of(file.estimator.estimator_), calibration
+
+
+def coverages_of(numbers: Exported) -> list[float]:
+    """The coverages of the ranges that the graph gives; none without a calibration."""
+    return [] if numbers.calibration is None else numbers.calibration.coverages.tolist()
 
 
 def to_onnx(numbers: Exported, dtype: str) -> Any:
     """The graph, checked: X (n, d) and perhaps words, to rank (n,), prediction (n,) and score.
 
-    The score is (n,), or (n, K) for a model with one weight vector per class.
+    The score is (n,), or (n, K) for a model with one weight vector per class. A calibrated model
+    also gives probabilities (n, K), and lower and upper, (n, number of coverages).
     """
     import onnx
     from onnx import helper
@@ -182,7 +214,7 @@ def _body(numbers: Exported, element: int) -> Any:
     """Nodes, constants, input and outputs; X and score have the type ``element``."""
     from onnx import TensorProto, helper
 
-    graph = _Graph()
+    graph = Graph()
     _compute(graph, numbers, element)
     info = helper.make_tensor_value_info
     grades = helper.np_dtype_to_tensor_dtype(_plain(numbers.classes).dtype)
@@ -192,31 +224,43 @@ def _body(numbers: Exported, element: int) -> Any:
         info("prediction", grades, ["n"]),
         info("score", element, ["n", *each]),
     ]
+    if numbers.calibration is not None:
+        outputs.append(info("probabilities", element, ["n", numbers.classes.size]))
+        n_levels = len(coverages_of(numbers))
+        outputs += [info(name, grades, ["n", n_levels]) for name in ("lower", "upper")]
     inputs = [info("X", element, ["n", numbers.n_numbers])] if numbers.n_numbers else []
     if numbers.words:
         inputs.append(info("words", TensorProto.STRING, ["n", len(numbers.words)]))
     return helper.make_graph(graph.nodes, "ordspan", inputs, outputs, graph.constants)
 
 
-def _compute(graph: _Graph, numbers: Exported, element: int) -> None:
-    """From X to rank, prediction and score."""
+def _compute(graph: Graph, numbers: Exported, element: int) -> None:
+    """From X to all outputs."""
     weights = np.ascontiguousarray(np.atleast_2d(numbers.weights).T)  # a column for each score
     terms = _terms(graph, numbers, weights)
     score = terms[0]
     for term in terms[1:]:
         score = graph.add("Add", score, term)
+    classes = graph.constant("classes", _plain(numbers.classes))
     if numbers.thresholds is None:
         index = graph.add("ArgMax", score, axis=1, keepdims=0)
     else:
-        index = _count_reached(graph, score, numbers.thresholds)
+        thresholds = graph.constant("thresholds", numbers.thresholds)
+        index = graph.count(graph.add("GreaterOrEqual", score, thresholds))
+    if numbers.calibration is not None:
+        chances = _probabilities(graph, score, numbers.calibration)
+        graph.add("Cast", chances, to=element, result="probabilities")
+        lower, upper = _ranges(graph, score, index, numbers.calibration)
+        graph.add("Gather", classes, lower, result="lower")
+        graph.add("Gather", classes, upper, result="upper")
+    if numbers.thresholds is not None:
         score = graph.add("Squeeze", score, graph.constant("last", np.array([1])))
-    classes = graph.constant("classes", _plain(numbers.classes))
     graph.add("Add", index, graph.constant("one", np.array(1)), result="rank")
     graph.add("Gather", classes, index, result="prediction")
     graph.add("Cast", score, to=element, result="score")
 
 
-def _terms(graph: _Graph, numbers: Exported, weights: Floats) -> list[str]:
+def _terms(graph: Graph, numbers: Exported, weights: Floats) -> list[str]:
     """What numbers, gaps and words add to the score, each (n, 1)."""
     from onnx import TensorProto
 
@@ -260,34 +304,12 @@ def properties(numbers: Exported) -> dict[str, str]:
         "thresholds": thresholds,
         "standardised": numbers.centre is not None,
         "words": [[name, list(words)] for name, words in numbers.words],
+        "coverages": coverages_of(numbers),
     }
     return {f"ordspan.{name}": json.dumps(value) for name, value in told.items()}
 
 
-class _Graph:
-    """Nodes and constants in the making; a value is known by its name."""
-
-    def __init__(self) -> None:
-        self.nodes: list[Any] = []
-        self.constants: list[Any] = []
-
-    def constant(self, name: str, values: NDArray[Any]) -> str:
-        """A constant of this name."""
-        from onnx import numpy_helper
-
-        self.constants.append(numpy_helper.from_array(values, name))
-        return name
-
-    def add(self, operator: str, *values: str, result: str = "", **attributes: Any) -> str:
-        """One more operator; its result has the name ``result``, or one of its own."""
-        from onnx import helper
-
-        name = result or f"{operator.lower()}{len(self.nodes)}"
-        self.nodes.append(helper.make_node(operator, values, [name], name=name, **attributes))
-        return name
-
-
-def _prepared(graph: _Graph, numbers: Exported) -> str:
+def _prepared(graph: Graph, numbers: Exported) -> str:
     """X in float64, centred and scaled step by step, as ordspan does it.
 
     Folding the centre into the weights would save two operators, and lose digits where the mean
@@ -306,13 +328,36 @@ def _prepared(graph: _Graph, numbers: Exported) -> str:
     return graph.add("Mul", value, graph.constant("factor", numbers.factor))
 
 
-def _count_reached(graph: _Graph, score: str, thresholds: Floats) -> str:
-    """How many thresholds a score reaches; one that it equals is reached."""
-    from onnx import TensorProto
+def _probabilities(graph: Graph, score: str, calibration: Calibration) -> str:
+    """Probability of every grade, (n, K), as a product.
 
-    reached = graph.add("GreaterOrEqual", score, graph.constant("thresholds", thresholds))
-    ones = graph.add("Cast", reached, to=TensorProto.INT64)
-    return graph.add("ReduceSum", ones, graph.constant("across", np.array([1])), keepdims=0)
+    Differences of sigmoids would lose digits, and could be negative.
+    """
+    slope = graph.constant("slope", np.array(calibration.slope))
+    cuts = graph.constant("cuts", calibration.cuts)
+    away = graph.add("Sub", cuts, graph.add("Mul", score, slope))
+    certain = graph.constant("certain", np.array(1.0))  # beyond the outer cuts
+    right, left = (graph.constant(f"{side}_pad", np.array(pad)) for side, pad in PADS.items())
+    at_most = graph.add("Pad", graph.add("Sigmoid", away), right, certain)
+    at_least = graph.add("Pad", graph.add("Sigmoid", graph.add("Neg", away)), left, certain)
+    gaps = np.diff(calibration.cuts, prepend=-np.inf, append=np.inf)
+    filled = graph.constant("filled", -np.expm1(-gaps))
+    return graph.add("Mul", graph.add("Mul", at_most, at_least), filled)
+
+
+def _ranges(graph: Graph, score: str, index: str, calibration: Calibration) -> tuple[str, str]:
+    """First and last index of the range of every coverage, each (n, number of coverages)."""
+    parts = calibration_parts.view.py_func(calibration.state)
+    unit = graph.constant("unit", parts.head[calibration_parts.UNIT : calibration_parts.UNIT + 1])
+    bands = graph.constant("bands", parts.bands[1:-1])
+    between = graph.constant("last", np.array([1]))
+    away = graph.add("Sub", bands, graph.add("Mul", score, unit))
+    away = graph.add("Unsqueeze", away, between)  # (n, 1, K - 1), to compare with every reach
+    reach = calibration.reach[:, np.newaxis]
+    first = graph.count(graph.add("Less", away, graph.constant("reach_down", -reach)))
+    last = graph.count(graph.add("LessOrEqual", away, graph.constant("reach_up", reach)))
+    index = graph.add("Unsqueeze", index, between)
+    return graph.add("Min", first, index), graph.add("Max", last, index)
 
 
 def _plain(classes: NDArray[Any]) -> NDArray[Any]:
