@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ordspan.core.compiling import compiled
+from ordspan.core.compiling import compiled, without_refcount
 from ordspan.core.memory import MOST_TRIALS, Floats
 
 N_HEAD = 8
@@ -33,9 +33,10 @@ LONGEST = 2.0
 """Longest move of a cut in one step, in log-odds."""
 CLOSING = 0.9
 """Largest part of the slope, or of the gap between two cuts, that one step takes away."""
-SPARE = 1.0
-"""Weight of rows that are shared out among the ranks beforehand: a rank that has not been seen in n
-rows keeps a probability of about SPARE / (K n), and cuts stay apart."""
+SPARE, THIN = 1.0, 0.1
+"""Weight of every rank beforehand, as if it had been seen in so many rows, or in this part of its
+equal share of the rows if they are few: a rank never seen keeps a probability, and cuts stay
+apart."""
 NEW_BAND = 2.0
 """Room, in log-odds, that the outermost rank keeps when one more is added beyond it."""
 MOST_STEPS, CLOSE = 200, 1e-9
@@ -123,6 +124,7 @@ def fault_in(state: NDArray[Any], n_classes: int) -> str | None:
 @compiled(inline="always")
 def view(state):
     """Views into a state, by name."""
+    state = without_refcount(state)
     size = np.int64(state[N_CLASSES]) + 1
     at = N_HEAD + N_CUT_PARTS * size
     n_levels = (state.size - at) // 2
@@ -146,12 +148,11 @@ def bounded(score):
 
 
 @compiled
-def sigmoid(x):
-    """1 / (1 + exp(-x)) without overflow."""
-    if x >= 0.0:
-        return 1.0 / (1.0 + exp(-x))
-    tail = exp(x)
-    return tail / (1.0 + tail)
+def two_sigmoids(x):
+    """1 / (1 + exp(-x)) and the rest to 1, without overflow."""
+    tail = exp(-abs(x))
+    large = 1.0 / (1.0 + tail)
+    return (large, tail * large) if x >= 0.0 else (tail * large, large)
 
 
 @compiled
@@ -170,7 +171,7 @@ def log_probability(cuts, shift, lower, upper):
 @compiled
 def crowding_of(gap):
     """Derivative of log(1 - exp(-gap)), a part of every range's log-likelihood, by the gap."""
-    return exp(-gap) / -expm1(-gap)
+    return 1.0 / -expm1(-gap) - 1.0
 
 
 @compiled
@@ -184,14 +185,14 @@ def take_in(parts, score, lower, upper, weight):
     score = bounded(score)
     shift = head[SLOPE] * score
     high, low = parts.cuts[upper], parts.cuts[lower - 1]
-    over, under = sigmoid(shift - high), sigmoid(low - shift)
+    over, not_over = two_sigmoids(shift - high)
+    under, not_under = two_sigmoids(low - shift)
     crowding = crowding_of(high - low)
     high_pull, low_pull = over + crowding, under + crowding
     parts.gradient[upper] += weight * high_pull
     parts.gradient[lower - 1] -= weight * low_pull
     head[SLOPE_GRADIENT] -= weight * score * (over - under)
-    high_bend = weight * over * sigmoid(high - shift)
-    low_bend = weight * under * sigmoid(shift - low)
+    high_bend, low_bend = weight * over * not_over, weight * under * not_under
     tie = weight * crowding * (1.0 + crowding)
     if upper == lower:
         parts.coupling[lower - 1] -= tie
@@ -205,6 +206,12 @@ def take_in(parts, score, lower, upper, weight):
 
 
 @compiled
+def spare_weight(rows, n_classes):
+    """Weight of a rank beforehand, when so many rows have been seen."""
+    return min(SPARE, THIN * rows / n_classes)
+
+
+@compiled
 def step(parts, rows, share, tension):
     """One damped Newton step of the cuts and the slope; returns the longest move, in log-odds.
 
@@ -212,7 +219,7 @@ def step(parts, rows, share, tension):
     is made of, and ``tension`` the weight of the slope's pull to 0.
     """
     cuts, n_cuts = parts.cuts, parts.cuts.size - 2
-    damping, spare = 1.0 + CAUTION / max(rows, 1.0), SPARE / (n_cuts + 1)
+    damping, spare = 1.0 + CAUTION / max(rows, 1.0), spare_weight(rows, n_cuts + 1)
     pivots, plain, bordered, coupling = np.zeros((4, n_cuts + 2))
     push = tie = 0.0  # of the cut below
     for i in range(1, n_cuts + 1):  # Gaussian elimination down, with two right-hand sides
@@ -273,13 +280,13 @@ def forget(parts, kept):
 
 
 @compiled
-def log_likelihood(parts, tension, scores, lower, upper, sample_weight):
+def log_likelihood(parts, tension, spare, scores, lower, upper, sample_weight):
     """Log-likelihood of labels, less the price of the pulls to 0 and of narrow bands."""
     total = -0.5 * tension * parts.head[SLOPE] * parts.head[SLOPE]
     cuts, n_classes = parts.cuts, parts.cuts.size - 1
     for i in range(1, n_classes):
         total -= 0.5 * RIDGE * cuts[i] * cuts[i]
-        total += SPARE / n_classes * log(-expm1(cuts[i] - cuts[i + 1]))
+        total += spare * log(-expm1(cuts[i] - cuts[i + 1]))
     for i in range(scores.size):
         shift = parts.head[SLOPE] * bounded(scores[i])
         total += sample_weight[i] * log_probability(cuts, shift, lower[i], upper[i])
@@ -293,20 +300,20 @@ def fit(state, scores, lower, upper, sample_weight):
     rows, tension = sample_weight.sum(), 0.0
     for i in range(scores.size):
         tension += RIDGE * sample_weight[i] / rows * bounded(scores[i]) ** 2
-    before = np.empty_like(parts.cuts)
-    value = log_likelihood(parts, tension, scores, lower, upper, sample_weight)
+    before, spare = np.empty_like(parts.cuts), spare_weight(rows, parts.cuts.size - 1)
+    value = log_likelihood(parts, tension, spare, scores, lower, upper, sample_weight)
     for _ in range(MOST_STEPS):
         forget(parts, 0.0)
         for i in range(scores.size):
             take_in(parts, scores[i], lower[i], upper[i], sample_weight[i])
         before[:], slope = parts.cuts, parts.head[SLOPE]
         longest = step(parts, rows, 1.0, tension)
-        after = log_likelihood(parts, tension, scores, lower, upper, sample_weight)
+        after = log_likelihood(parts, tension, spare, scores, lower, upper, sample_weight)
         while after < value and longest > CLOSE:
             longest *= 0.5
             parts.cuts[1:-1] = 0.5 * (parts.cuts[1:-1] + before[1:-1])
             parts.head[SLOPE] = 0.5 * (parts.head[SLOPE] + slope)
-            after = log_likelihood(parts, tension, scores, lower, upper, sample_weight)
+            after = log_likelihood(parts, tension, spare, scores, lower, upper, sample_weight)
         value = after
         if longest <= CLOSE:
             break
@@ -324,6 +331,6 @@ def probabilities(state, scores, out):
     for i in range(scores.size):
         shift, over = parts.head[SLOPE] * bounded(scores[i]), 1.0
         for k in range(n_classes):
-            at = parts.cuts[k + 1] - shift
-            out[i, k] = over * sigmoid(at) * filled[k]
-            over = sigmoid(-at)
+            under, rest = two_sigmoids(parts.cuts[k + 1] - shift)
+            out[i, k] = over * under * filled[k]
+            over = rest

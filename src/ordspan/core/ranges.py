@@ -32,14 +32,14 @@ MOST_REACH = 40.0
 
 
 @compiled
-def outside(parts, shift, predicted, rank):
+def outside(cuts, shift, predicted, rank):
     """The reach from which on a range holds a rank: how far the scaled score lies outside its band.
 
     The range holds the predicted rank too, and those between it and the band of the score.
     """
     if rank > predicted:
-        return max(0.0, parts.cuts[rank - 1] - shift)
-    return max(0.0, shift - parts.cuts[rank]) if rank < predicted else 0.0
+        return max(0.0, cuts[rank - 1] - shift)
+    return max(0.0, shift - cuts[rank]) if rank < predicted else 0.0
 
 
 @compiled
@@ -49,9 +49,9 @@ def find_ranges(state, reach, scores, predicted, low, high):
     for i in range(scores.size):
         shift, rank = parts.head[SLOPE] * bounded(scores[i]), predicted[i]
         first = last = rank
-        while first > 1 and outside(parts, shift, rank, first - 1) <= reach:
+        while first > 1 and outside(parts.cuts, shift, rank, first - 1) <= reach:
             first -= 1
-        while last < parts.cuts.size - 1 and outside(parts, shift, rank, last + 1) <= reach:
+        while last < parts.cuts.size - 1 and outside(parts.cuts, shift, rank, last + 1) <= reach:
             last += 1
         low[i], high[i] = first, last
 
@@ -60,9 +60,9 @@ def find_ranges(state, reach, scores, predicted, low, high):
 def miss_of(parts, shift, reach, predicted, lower, upper):
     """The part of a label that the range at a reach misses, from 0 to 1."""
     first, last = lower, upper
-    while first <= upper and outside(parts, shift, predicted, first) > reach:
+    while first <= upper and outside(parts.cuts, shift, predicted, first) > reach:
         first += 1
-    while last > first and outside(parts, shift, predicted, last) > reach:
+    while last > first and outside(parts.cuts, shift, predicted, last) > reach:
         last -= 1
     if first == lower and last == upper:
         return 0.0
@@ -73,22 +73,25 @@ def miss_of(parts, shift, reach, predicted, lower, upper):
     return -expm1(min(0.0, inside - whole))
 
 
-@compiled
+@compiled(inline="always")
 def steer(parts, rate, score, predicted, lower, upper):
     """Move the reach of every coverage up by a miss, and down by what may be missed.
 
     A larger coverage uses at least the reach of a smaller one, so that ranges are nested.
     """
     shift, used = parts.head[SLOPE] * bounded(score), 0.0
+    far = outside(parts.cuts, shift, predicted, upper)
+    if lower < upper:
+        far = max(far, outside(parts.cuts, shift, predicted, lower))
     for j in range(parts.reach.size):
         if parts.reach[j] == inf:
             parts.reach[j] = MOST_REACH
         used = max(used, parts.reach[j])
-        miss = miss_of(parts, shift, used, predicted, lower, upper)
+        miss = miss_of(parts, shift, used, predicted, lower, upper) if far > used else 0.0
         parts.reach[j] = max(0.0, parts.reach[j] + rate * (miss - (1.0 - parts.coverage[j])))
 
 
-@compiled
+@compiled(inline="always")
 def observe_row(parts, score, predicted, lower, upper, weight):
     """Learn from the score and the rank that a row had before it was learned."""
     head = parts.head
@@ -137,7 +140,7 @@ def fit_reach(state, scores, predicted, lower, upper, sample_weight):
     for i in range(scores.size):
         shift = parts.head[SLOPE] * bounded(scores[i])
         for rank in (lower[i], upper[i]):
-            enough = max(enough, outside(parts, shift, predicted[i], rank))
+            enough = max(enough, outside(parts.cuts, shift, predicted[i], rank))
     low = 0.0
     for j in range(parts.reach.size):
         allowed = (1.0 - parts.coverage[j]) * (rows + 1.0) - 1.0
