@@ -1,0 +1,221 @@
+"""Probabilities from scores: derivatives, the Newton step and the optimum, by definition."""
+
+from math import inf
+
+import numpy as np
+import pytest
+from scipy.linalg import solve
+from scipy.optimize import minimize
+from sklearn.linear_model import LogisticRegression
+
+import naive_calibration as naive
+from ordspan.core import calibration as core
+from ordspan.learners import Calibration
+
+COVERAGE = np.array([0.5, 0.9])
+as_both = pytest.mark.parametrize(
+    "form", [lambda f: f, lambda f: f.py_func], ids=["compiled", "plain"]
+)
+
+
+def state_of(cuts, slope=0.0):
+    state = core.new_state(len(cuts) + 1, COVERAGE, contain=False)
+    parts = core.view.py_func(state)
+    parts.cuts[1:-1], parts.head[core.SLOPE] = cuts, slope
+    return state
+
+
+def labels_of(rng, n_rows, n_classes):
+    """Labels of any width but the full one."""
+    lower = rng.integers(1, n_classes + 1, n_rows)
+    upper = np.where(rng.random(n_rows) < 0.5, lower, rng.integers(lower, n_classes + 1))
+    upper = np.where((lower == 1) & (upper == n_classes), 1, upper)
+    return lower, upper
+
+
+def graded(n_rows, n_classes, seed=0, unseen=()):
+    """Scores, and the labels of a model whose slope and cuts are not those of the start."""
+    rng = np.random.default_rng(seed)
+    scores = rng.normal(size=n_rows) * 3.0 + 1.0
+    cuts = np.linspace(-3.0, 3.0, n_classes - 1) if n_classes > 2 else np.zeros(1)
+    rank = 1 + np.searchsorted(cuts, 0.7 * scores + rng.logistic(size=n_rows))
+    for k in unseen:
+        rank[rank == k] = k - 1 if k > 1 else 2
+    below, above = rng.integers(0, 2, size=(2, n_rows)) * (rng.random(n_rows) < 0.5)
+    lower, upper = np.maximum(1, rank - below), np.minimum(n_classes, rank + above)
+    wide = (lower == 1) & (upper == n_classes)
+    return scores, np.where(wide, rank, lower), np.where(wide, rank, upper)
+
+
+def log_chance(cuts, slope, score, lower, upper):
+    """Logarithm of the probability of a label."""
+    at = np.concatenate([[-inf], cuts, [inf]]) - slope * score
+    return naive.log_chance(at[upper], at[lower - 1])
+
+
+@as_both
+@pytest.mark.parametrize("shift", [0.0, 3.0, -30.0, 200.0, -700.0])
+@pytest.mark.parametrize("gap", [1e-12, 1e-4, 1.0, 60.0, 900.0])
+def test_the_log_probability_of_a_range_is_exact_however_small(form, shift, gap):
+    cuts = np.array([-inf, -0.5, gap - 0.5, inf])
+    for lower, upper in [(1, 1), (2, 2), (3, 3), (1, 2), (2, 3)]:
+        found = form(core.log_probability)(cuts, shift, lower, upper)
+        wanted = naive.exact_log_chance(float(cuts[upper]), float(cuts[lower - 1]), shift)
+        assert found == pytest.approx(wanted, rel=1e-13, abs=1e-15)
+        assert found <= 0.0
+
+
+@as_both
+@pytest.mark.parametrize("n_classes", [2, 3, 6])
+def test_what_a_label_adds_is_gradient_and_curvature_of_its_log_likelihood(form, n_classes):
+    rng = np.random.default_rng(n_classes)
+    for lower, upper in {(k, j) for k, j in zip(*labels_of(rng, 40, n_classes), strict=True)}:
+        cuts, slope = np.sort(rng.normal(size=n_classes - 1)) * 2.0, rng.exponential()
+        score, weight = rng.normal() * 2.0, rng.exponential()
+        state = state_of(cuts, slope)
+        form(core.take_in)(core.view.py_func(state), score, lower, upper, weight)
+        parts = core.view.py_func(state)
+
+        def value(point, score=score, lower=lower, upper=upper, weight=weight):
+            return weight * log_chance(point[:-1], point[-1], score, lower, upper)
+
+        gradient, hessian = naive.derivatives(value, np.append(cuts, slope))
+        np.testing.assert_allclose(
+            np.append(parts.gradient[1:-1], parts.head[core.SLOPE_GRADIENT]), gradient, atol=1e-6
+        )
+        curvature = naive.dense_curvature(parts)
+        if upper in (lower, n_classes) or lower == 1:
+            np.testing.assert_allclose(curvature, -hessian, rtol=1e-5, atol=1e-5)
+        else:  # the tie of two cuts that are not neighbours is bounded by the diagonal
+            assert np.linalg.eigvalsh(curvature + hessian).min() > -1e-5
+        assert not parts.curvature[[0, -1]].any()
+
+
+@as_both
+@pytest.mark.parametrize("n_classes", [2, 3, 9])
+def test_a_step_solves_the_damped_newton_equation(form, n_classes):
+    scores, lower, upper = graded(60, n_classes)
+    cuts = np.linspace(-2.0, 2.0, n_classes - 1) if n_classes > 2 else np.array([0.3])
+    state = state_of(cuts, 0.6)
+    parts = core.view.py_func(state)
+    for row in zip(scores, lower, upper, strict=True):
+        core.take_in.py_func(parts, *row, 1.0)
+    tension = 0.3
+    matrix, force = naive.newton_equation(parts, 60.0, 1.0, tension)
+    move = solve(matrix, force)
+    assert np.abs(move).max() < core.LONGEST / 2  # so that nothing is cut off
+    longest = form(core.step)(parts, 60.0, 1.0, tension)
+    np.testing.assert_allclose(parts.cuts[1:-1], cuts + move[:-1], rtol=0, atol=1e-10)
+    assert parts.head[core.SLOPE] == pytest.approx(0.6 + move[-1], rel=1e-10)
+    assert longest >= np.abs(move[:-1]).max() * (1 - 1e-9)
+
+
+@as_both
+def test_a_step_goes_along_its_direction_until_cuts_would_meet(form):
+    state = state_of([-1.0, 0.0, 0.3, 1.0])
+    parts = core.view.py_func(state)
+    for score in np.linspace(-2.0, 2.0, 20):
+        core.take_in.py_func(parts, score, 1, 2, 1.0)
+        core.take_in.py_func(parts, score, 4, 5, 1.0)
+    before = parts.cuts.copy()
+    move = solve(*naive.newton_equation(parts, 20.0, 1.0, 0.1))
+    form(core.step)(parts, 20.0, 1.0, 0.1)
+    taken = np.append(parts.cuts[1:-1] - before[1:-1], parts.head[core.SLOPE])
+    part = taken[0] / move[0]
+    assert 0.0 < part < 1.0
+    np.testing.assert_allclose(taken, part * move, rtol=1e-9, atol=1e-12)
+    np.testing.assert_allclose(np.diff(parts.cuts[2:4]), 0.3 * (1 - core.CLOSING))
+
+
+def objective(state, tension, scores, lower, upper, weight):
+    """Minus the likelihood with its pulls, by slope and cuts, for a general optimiser."""
+    n_classes = int(state[core.N_CLASSES])
+
+    def value(point):
+        cuts = np.cumsum(np.append(point[1], np.exp(point[2:])))
+        at = np.concatenate([[-inf], cuts, [inf]])
+        shift = point[0] * scores
+        chance = naive.log_chance(at[upper] - shift, at[lower - 1] - shift)
+        pulls = 0.5 * tension * point[0] ** 2 + 0.5 * core.RIDGE * cuts @ cuts
+        narrow = np.log(-np.expm1(-np.diff(cuts))).sum() * min(
+            core.SPARE, core.THIN * weight.sum() / n_classes
+        )
+        return float(pulls - narrow - weight @ chance)
+
+    return value
+
+
+@pytest.mark.parametrize("unseen", [(), (2,), (1,), (2, 3), (4,)])
+def test_the_fit_is_the_optimum_that_a_general_optimiser_finds(unseen):
+    n_classes = 4
+    scores, lower, upper = graded(200, n_classes, unseen=unseen)
+    weight = np.random.default_rng(1).exponential(size=200)
+    weight /= weight.mean()
+    state = core.new_state(n_classes, COVERAGE, contain=False)
+    core.fit(state, scores, lower, upper, weight)
+    parts = core.view.py_func(state)
+    tension = core.RIDGE * np.average(scores**2, weights=weight)
+    value = objective(state, tension, scores, lower, upper, weight)
+    start = np.concatenate([[0.1, -1.0], np.zeros(n_classes - 2)])
+    best = minimize(value, start, method="BFGS", options={"gtol": 1e-6})
+    cuts = parts.cuts[1:-1]
+    ours = np.concatenate([[parts.head[core.SLOPE], cuts[0]], np.log(np.diff(cuts))])
+    assert value(ours) <= best.fun + 1e-9
+    np.testing.assert_allclose(ours, best.x, atol=2e-3)
+
+
+def test_two_ranks_are_logistic_regression():
+    scores, lower, _ = graded(4000, 2)
+    known = Calibration(2).fit(scores, lower, lower, lower)
+    plain = LogisticRegression(C=1e9, tol=1e-10).fit(scores[:, None], lower)
+    assert known.slope == pytest.approx(plain.coef_[0, 0], rel=1e-4)
+    assert known.cuts[0] == pytest.approx(-plain.intercept_[0], rel=1e-3)
+
+
+@pytest.mark.parametrize("learn", ["fit", "observe"])
+def test_a_grade_between_that_is_never_seen_does_not_spoil_the_others(learn):
+    rng = np.random.default_rng(0)
+    rank = np.where(rng.random(4000) < 0.9, 1, 3)
+    known = Calibration(3)
+    getattr(known, learn)(np.zeros(4000), rank, rank, rank)
+    chance = known.probabilities([0.0])[0]
+    assert chance[0] == pytest.approx(0.9, abs=0.02)
+    assert 0.0 < chance[1] < 1e-3
+
+
+@as_both
+@pytest.mark.parametrize("n_classes", [2, 3, 30])
+def test_probabilities_sum_to_one_and_move_up_with_the_score(form, n_classes):
+    rng = np.random.default_rng(n_classes)
+    scores = np.sort(np.concatenate([rng.normal(size=50), [-1e300, -800.0, 0.0, 800.0, 1e300]]))
+    for slope in (0.0, 0.4, 50.0):
+        state = state_of(np.sort(rng.normal(size=n_classes - 1)) * 3.0, slope)
+        out = np.empty((scores.size, n_classes))
+        form(core.probabilities)(state, scores, out)
+        assert ((out >= 0.0) & (out <= 1.0)).all()
+        np.testing.assert_allclose(out.sum(axis=1), 1.0, rtol=0, atol=1e-12)
+        assert (np.diff(np.cumsum(out, axis=1), axis=0) <= 1e-13).all()
+        cuts, near = core.view.py_func(state).cuts, np.abs(scores) < 100.0
+        shift = slope * scores[near, None]
+        wanted = np.exp(naive.log_chance(cuts[1:] - shift, cuts[:-1] - shift))
+        np.testing.assert_allclose(out[near], wanted, rtol=1e-9, atol=1e-300)
+
+
+def test_a_state_that_cannot_be_is_refused():
+    good = Calibration(4).state
+    assert core.fault_in(good, 4) is None
+    for name, value, fault in [
+        ("cuts", [-inf, 1.0, 0.0, 2.0, inf], "not sorted"),
+        ("cuts", [0.0, 1.0, 1.5, 2.0, inf], "not sorted"),
+        ("gradient", [0.0, np.nan, 0.0, 0.0, 0.0], "not finite"),
+        ("coupling", [0.0, 1.0, 0.0, 0.0, 0.0], "curvatures"),
+        ("coupling", [0.0, -1.0, 0.0, 0.0, 0.0], "curvatures"),
+        ("coverage", [0.9, 0.5, 0.8, 0.95, 0.99], "coverages"),
+        ("reach", [-1.0, 0.0, 0.0, 0.0, 0.0], "reaches"),
+        ("head", [4.0, -1.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0], "counts"),
+        ("head", [5.0, 1.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0], "not one of 4 ranks"),
+    ]:
+        bad = good.copy()
+        getattr(core.view.py_func(bad), name)[:] = value
+        assert fault in core.fault_in(bad, 4)
+    assert "float64" in core.fault_in(good.astype(np.float32), 4)

@@ -1,0 +1,349 @@
+"""CalibratedOrdinal: scikit-learn's contract, streams and batches, and what errors leave behind."""
+
+import pickle
+from copy import copy
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+import scipy.sparse as sp
+from examples import graded
+from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
+from sklearn.frozen import FrozenEstimator
+from sklearn.model_selection import KFold, TimeSeriesSplit, cross_val_score
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from ordspan import CalibratedOrdinal, KernelOrdinalPA, OrdinalPA, OrdinalSVM, PRank
+from ordspan.estimators import MulticlassPA
+
+STREAMS = [
+    OrdinalPA(random_state=0),
+    PRank(random_state=0),
+    KernelOrdinalPA(gamma=0.1, random_state=0),
+]
+RANKERS = [*STREAMS, OrdinalSVM(random_state=0)]
+CLASSES = [1, 2, 3, 4]
+
+
+def expected_failures(estimator):
+    folds = "cross-validation puts a row that is there twice into two folds, one of weight 2 in one"
+    median = (
+        "predict gives the class of the smallest expected distance, near the median of the "
+        "probabilities, which need not be the most probable class"
+    )
+    return {
+        "check_sample_weight_equivalence_on_dense_data": folds,
+        "check_sample_weight_equivalence_on_sparse_data": folds,
+        "check_classifiers_train": median,
+    }
+
+
+@pytest.mark.filterwarnings("ignore:the order of the classes was not given:UserWarning")
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.SkipTestWarning")
+@pytest.mark.filterwarnings("ignore:the model gives every row it was fitted to:UserWarning")
+@parametrize_with_checks(
+    [CalibratedOrdinal(OrdinalPA(random_state=0), random_state=0)],
+    expected_failed_checks=expected_failures,
+)
+def test_scikit_learns_own_checks(estimator, check):
+    check(estimator)
+
+
+def check_answers(model, X, classes=CLASSES):
+    """Probabilities of every class, and nested ranges around the prediction."""
+    chance, predicted = model.predict_proba(X), model.predict(X)
+    assert chance.shape == (len(predicted), len(classes))
+    np.testing.assert_allclose(chance.sum(axis=1), 1.0, rtol=0, atol=1e-12)
+    assert (chance >= 0.0).all()
+    assert model.classes_.tolist() == list(classes)
+    inner = np.column_stack([predicted, predicted])
+    for coverage in model.calibration_.coverages:
+        span = model.predict_interval(X, coverage)
+        assert (span[:, 0] <= inner[:, 0]).all()
+        assert (span[:, 1] >= inner[:, 1]).all()
+        assert np.isin(span, classes).all()
+        inner = span
+
+
+def fitted_parts(model):
+    ranker = model.estimator_[-1] if hasattr(model.estimator_, "steps") else model.estimator_
+    return ranker.learner_.memory if hasattr(ranker.learner_, "memory") else ranker.coef_
+
+
+@pytest.mark.parametrize("estimator", RANKERS)
+@pytest.mark.parametrize("piped", [False, True])
+@pytest.mark.parametrize("exact", [True, False])
+def test_every_ranker_is_calibrated_alone_and_at_the_end_of_a_pipeline(estimator, piped, exact):
+    X, y, spans = graded()
+    ranker = clone(estimator).set_params(classes=CLASSES)
+    whole = make_pipeline(StandardScaler(), ranker) if piped else ranker
+    model = CalibratedOrdinal(whole, random_state=0, cv=3).fit(X, y if exact else spans)
+    check_answers(model, X)
+    plain = clone(whole).fit(X, y if exact else spans)
+    np.testing.assert_array_equal(model.predict(X), plain.predict(X))
+    assert model.score(X, spans) == plain.score(X, spans)
+    assert model.n_features_in_ == 4
+    inside = model.predict_interval(X, 0.9)
+    assert ((inside[:, 0] <= y) & (y <= inside[:, 1])).mean() > 0.85
+    assert not hasattr(model, "partial_fit") or not piped
+
+
+@pytest.mark.parametrize("estimator", STREAMS)
+def test_a_stream_in_pieces_is_the_stream_at_once(estimator):
+    X, _, spans = graded()
+    whole = CalibratedOrdinal(estimator).partial_fit(X, spans, classes=CLASSES)
+    parts = CalibratedOrdinal(clone(estimator).set_params(classes=CLASSES))
+    for start in range(0, 300, 37):
+        parts.partial_fit(X[start : start + 37], spans[start : start + 37])
+    np.testing.assert_array_equal(parts.calibration_.state, whole.calibration_.state)
+    plain = clone(estimator).partial_fit(X, spans, classes=CLASSES)
+    np.testing.assert_array_equal(whole.predict(X), plain.predict(X))
+    check_answers(whole, X)
+    assert not hasattr(estimator, "learner_")  # the parameter is as it was
+
+
+@pytest.mark.parametrize("estimator", STREAMS)
+def test_a_stream_goes_on_from_a_fit(estimator):
+    X, y, spans = graded()
+    model = CalibratedOrdinal(estimator, random_state=0).fit(X, y)
+    memory, state = fitted_parts(model).copy(), model.calibration_.state.copy()
+    model.partial_fit(X, spans)
+    assert not np.array_equal(fitted_parts(model), memory)
+    assert not np.array_equal(model.calibration_.state, state)
+    wide = ((spans[:, 0] == 1) & (spans[:, 1] == 4)).sum()
+    assert model.calibration_.n_rows == 600 - wide
+    check_answers(model, X)
+
+
+def test_weights_of_zero_leave_rows_out():
+    X, y, spans = graded()
+    weight = np.random.default_rng(0).integers(0, 3, 300).astype(float)
+    kept = weight > 0
+    whole = CalibratedOrdinal(OrdinalPA(classes=CLASSES)).partial_fit(
+        X, spans, sample_weight=weight
+    )
+    rest = CalibratedOrdinal(OrdinalPA(classes=CLASSES)).partial_fit(
+        X[kept], spans[kept], sample_weight=weight[kept]
+    )
+    np.testing.assert_array_equal(whole.calibration_.state, rest.calibration_.state)
+    steady = OrdinalPA(classes=CLASSES, shuffle=False)
+    whole = CalibratedOrdinal(steady, random_state=0).fit(X, y, sample_weight=weight)
+    rest = CalibratedOrdinal(steady, random_state=0).fit(X[kept], y[kept], weight[kept])
+    np.testing.assert_allclose(whole.predict_proba(X), rest.predict_proba(X), rtol=1e-9)
+    piped = CalibratedOrdinal(make_pipeline(StandardScaler(), steady), random_state=0)
+    heavy = piped.fit(X, y, sample_weight=np.where(y == 4, 50.0, 1.0)).predict_proba(X)
+    light = clone(piped).fit(X, y, sample_weight=np.where(y == 4, 0.02, 1.0)).predict_proba(X)
+    assert heavy[:, 3].mean() > light[:, 3].mean() + 0.05
+
+
+def test_rows_of_weight_zero_keep_their_numbers_for_a_splitter():
+    X, y, _ = graded(n=40)
+    weight = np.arange(40) % 4 > 0
+    parts = [(np.arange(20), np.arange(20, 40)), (np.arange(20, 40), np.arange(20))]
+    steady = OrdinalPA(classes=CLASSES, shuffle=False)
+    model = CalibratedOrdinal(steady, cv=parts).fit(X, y, weight.astype(float))
+    scores = [
+        clone(steady).fit(X[a], y[a], sample_weight=weight[a].astype(float)).latent(X[b])
+        for a, b in parts
+    ]
+    same = CalibratedOrdinal(steady, cv=KFold(2)).fit(X, y, weight.astype(float))
+    np.testing.assert_array_equal(same.calibration_.state, model.calibration_.state)
+    from ordspan.learners import Calibration
+
+    seen = np.concatenate(scores[::-1])
+    predicted = np.concatenate(
+        [
+            clone(steady).fit(X[a], y[a], weight[a].astype(float)).predict(X[b])
+            for a, b in parts[::-1]
+        ]
+    )
+    wanted = Calibration(4).fit(seen[weight], predicted[weight], y[weight], y[weight])
+    np.testing.assert_allclose(model.calibration_.state, wanted.state, rtol=1e-9, atol=1e-9)
+
+
+def test_a_splitter_that_leaves_rows_out_is_refused_with_the_row():
+    X, y, _ = graded(n=40)
+    with pytest.raises(ValueError, match="cv leaves row 0 out of every test part"):
+        CalibratedOrdinal(cv=TimeSeriesSplit(3)).fit(X, y)
+    weight = np.ones(40)
+    weight[:3] = 0.0
+    with pytest.raises(ValueError, match="cv leaves row 3 out of every test part"):
+        CalibratedOrdinal(cv=TimeSeriesSplit(3)).fit(X, y, weight)
+    with pytest.raises(ValueError, match="cv must be at least 2 folds, got 1"):
+        CalibratedOrdinal(cv=1).fit(X, y)
+
+
+def test_a_frozen_estimator_is_calibrated_as_it_is():
+    X, y, spans = graded()
+    ranker = OrdinalPA(random_state=0).fit(X[:150], y[:150])
+    memory, parameters = ranker.learner_.memory.copy(), ranker.get_params()
+    pipeline = make_pipeline(StandardScaler().fit(np.vstack([X, -X]) / X.std(0)), ranker)
+    for frozen in (FrozenEstimator(ranker), FrozenEstimator(pipeline)):
+        model = CalibratedOrdinal(frozen, random_state=0).fit(X[150:], spans[150:])
+        check_answers(model, X)
+        with pytest.raises(ValueError, match="inconsistent"):
+            model.fit(X, spans[150:])
+        with pytest.raises(ValueError, match="Negative values in data passed to `sample_weight`"):
+            model.fit(X, spans, -np.ones(300))
+    CalibratedOrdinal(make_pipeline(StandardScaler(), FrozenEstimator(ranker))).fit(X, y)
+    assert ranker.get_params() == parameters
+    np.testing.assert_array_equal(ranker.learner_.memory, memory)
+
+
+def test_a_frozen_estimator_covers_new_rows_as_often_as_asked():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(6000, 3))
+    y = 1 + np.searchsorted([-1.0, 0.0, 1.0], X[:, 0] + 0.4 * rng.normal(size=6000))
+    ranker = FrozenEstimator(OrdinalPA(random_state=0).fit(X[:1000], y[:1000]))
+    coverage, n_known, held, n_splits = 0.8, 50, 0, 120
+    for split in range(n_splits):
+        rows = 1000 + np.random.default_rng(split).permutation(5000)[: n_known + 1]
+        model = CalibratedOrdinal(ranker, coverages=[coverage], random_state=0)
+        low, high = model.fit(X[rows[:-1]], y[rows[:-1]]).predict_interval(X[rows[-1:]], coverage)[
+            0
+        ]
+        held += low <= y[rows[-1]] <= high
+    assert held / n_splits >= coverage - 3.0 * np.sqrt(coverage * (1.0 - coverage) / n_splits)
+
+
+@pytest.mark.parametrize("method", ["fit", "partial_fit"])
+def test_frames_lists_and_sparse_rows_give_the_model_of_the_array(method):
+    X, _, spans = graded()
+    names = ["a", "b", "c", "d"]
+
+    def learned(rows, labels=spans):
+        new = CalibratedOrdinal(OrdinalPA(classes=CLASSES, random_state=0), random_state=0)
+        return getattr(new, method)(rows, labels)
+
+    plain = learned(X)
+    for rows in (pd.DataFrame(X, columns=names), pl.DataFrame(X, schema=names)):
+        model = learned(rows, pd.DataFrame(spans, columns=["lower", "upper"]))
+        np.testing.assert_array_equal(model.calibration_.state, plain.calibration_.state)
+        assert model.feature_names_in_.tolist() == names
+        check_answers(model, rows)
+    np.testing.assert_array_equal(
+        learned(X.tolist(), spans.tolist()).calibration_.state, plain.calibration_.state
+    )
+    for kind in (sp.csr_array, sp.csc_array, sp.coo_array):
+        close = learned(kind(X)).predict_proba(X)
+        np.testing.assert_allclose(close, plain.predict_proba(X), rtol=1e-6, atol=1e-9)
+
+
+def test_a_pipeline_takes_frames_and_words():
+    X, y, _ = graded(n_classes=3)
+    order = ["low", "mid", "high"]
+    words = pd.Series(pd.Categorical(np.array(order)[y - 1], categories=order, ordered=True))
+    names = ["a", "b", "c", "d"]
+    for rows in (pd.DataFrame(X, columns=names), pl.DataFrame(X, schema=names)):
+        model = CalibratedOrdinal(
+            make_pipeline(StandardScaler(), OrdinalPA(random_state=0)), random_state=0
+        ).fit(rows, words)
+        assert model.classes_.tolist() == order
+        assert model.feature_names_in_.tolist() == names
+        assert set(model.predict_interval(rows, 0.8).ravel()) <= set(order)
+        assert model.predict_proba(rows).shape == (300, 3)
+
+
+def with_nan(X):
+    bad = X.copy()
+    bad[7, 2] = np.nan
+    return bad
+
+
+def test_errors_leave_the_model_as_it_was():
+    X, y, spans = graded()
+    for model in (
+        CalibratedOrdinal(random_state=0).fit(X, y),
+        CalibratedOrdinal().partial_fit(X, y, classes=CLASSES),
+    ):
+        before = dict(vars(model))
+        memory, state = fitted_parts(model).copy(), model.calibration_.state.copy()
+        for bad, labels, options, message in [
+            (with_nan(X), spans, {}, "row 7, column 2"),
+            (X[:, :3], spans, {}, "features"),
+            (X, y + 3, {"classes": CLASSES}, "not one of the classes|classes"),
+            (X, spans[:5], {}, "inconsistent"),
+            (X, spans, {"sample_weight": np.full(300, -1.0)}, "sample_weight"),
+        ]:
+            with pytest.raises(ValueError, match=message):
+                model.partial_fit(bad, labels, **options)
+        for broken in (with_nan(X), X[:20]):
+            with pytest.raises(ValueError):
+                model.fit(broken, spans)
+        for parameters in ({"labels": "all"}, {"coverages": [2.0]}, {"cv": 1}):
+            with pytest.raises(ValueError):
+                copy(model).set_params(**parameters).fit(X, y)
+        assert vars(model) == before
+        np.testing.assert_array_equal(fitted_parts(model), memory)
+        np.testing.assert_array_equal(model.calibration_.state, state)
+    new = CalibratedOrdinal(labels="all")
+    with pytest.raises(ValueError, match="labels must be"):
+        new.partial_fit(X, y, classes=CLASSES)
+    assert not hasattr(new, "estimator_")
+    with pytest.raises(NotFittedError):
+        new.predict_interval(X)
+
+
+def test_estimators_without_a_score_and_thresholds_are_refused():
+    X, y, _ = graded()
+    with pytest.raises(
+        TypeError, match=r"must be one with a score and thresholds .* got Multiclass"
+    ):
+        CalibratedOrdinal(MulticlassPA()).fit(X, y)
+    assert not hasattr(CalibratedOrdinal(MulticlassPA()), "partial_fit")
+    assert not hasattr(CalibratedOrdinal(OrdinalSVM()), "partial_fit")
+
+
+@pytest.mark.parametrize("estimator", STREAMS)
+def test_a_copy_learns_on_its_own_and_a_pickle_goes_on_alike(estimator):
+    X, y, spans = graded()
+    model = CalibratedOrdinal(estimator, random_state=0).fit(X, y)
+    memory, state = fitted_parts(model).copy(), model.calibration_.state.copy()
+    shallow, pickled = copy(model), pickle.loads(pickle.dumps(model))
+    for twin in (shallow, pickled):
+        twin.partial_fit(X, spans)
+        np.testing.assert_array_equal(fitted_parts(model), memory)
+        np.testing.assert_array_equal(model.calibration_.state, state)
+    np.testing.assert_array_equal(shallow.calibration_.state, pickled.calibration_.state)
+    assert not clone(model).__sklearn_is_fitted__()
+    assert not hasattr(copy(CalibratedOrdinal()), "calibration_")
+
+
+def test_jobs_and_seeds_decide_nothing_but_the_time():
+    X, y, _ = graded()
+    one, two = (
+        CalibratedOrdinal(OrdinalPA(random_state=0), random_state=0, n_jobs=n).fit(X, y)
+        for n in (1, 2)
+    )
+    np.testing.assert_array_equal(one.calibration_.state, two.calibration_.state)
+    assert cross_val_score(CalibratedOrdinal(random_state=0), X, y, cv=3).shape == (3,)
+
+
+@pytest.mark.filterwarnings("ignore:the model gives every row it was fitted to:UserWarning")
+@pytest.mark.parametrize("method", ["fit", "partial_fit"])
+@pytest.mark.parametrize("estimator", [OrdinalPA, KernelOrdinalPA, PRank])
+def test_hard_data_do_no_harm(estimator, method):
+    X, y, _ = graded(n=60)
+    wide = np.tile([1, 4], (60, 1))
+    for rows, labels in [
+        (np.zeros_like(X), y),
+        (np.ones_like(X), y),
+        (X, np.where(y == 2, 1, y)),
+        (X, wide),
+        (X[:2], [1, 4]),
+        (X * 1e60, y),
+    ]:
+        model = CalibratedOrdinal(estimator(classes=CLASSES, random_state=0), random_state=0)
+        getattr(model, method)(rows, labels)
+        check_answers(model, rows)
+        weight = np.arange(len(labels)) % 2
+        again = clone(model)
+        if len(rows) == 2 and method == "fit":
+            with pytest.raises(ValueError, match=r"at least 2 rows with a weight, .* = 1"):
+                again.fit(rows, labels, weight)
+        else:
+            check_answers(getattr(again, method)(rows, labels, sample_weight=weight), rows)

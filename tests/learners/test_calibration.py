@@ -1,0 +1,252 @@
+"""What a calibration promises: nothing learned from nothing, and no trouble with hard streams."""
+
+import copy
+import pickle
+
+import numpy as np
+import pytest
+
+from ordspan.core import calibration as core
+from ordspan.learners import Calibration, LinearLearner
+from ordspan.learners.kernel import KernelLearner
+
+
+def rows(n_rows=400, n_classes=4, seed=0):
+    """Scores, predictions, and labels of which some are ranges."""
+    rng = np.random.default_rng(seed)
+    scores = rng.normal(size=n_rows)
+    edges = np.quantile(scores, np.arange(1, n_classes) / n_classes)
+    predicted = 1 + np.searchsorted(edges, scores)
+    rank = 1 + np.searchsorted(edges, scores + 0.4 * rng.logistic(size=n_rows))
+    lower = np.maximum(1, rank - (rng.random(n_rows) < 0.3))
+    return scores, predicted, lower, rank
+
+
+def taken(arrays, picked):
+    return [array[picked] for array in arrays]
+
+
+def check_sound(known, scores=(-1e300, -1.0, 0.0, 1.0, 1e300)):
+    """Probabilities are some, ranges hold the prediction, and the state can be one."""
+    chance = known.probabilities(scores)
+    assert ((chance >= 0.0) & (chance <= 1.0)).all()
+    np.testing.assert_allclose(chance.sum(axis=1), 1.0, rtol=0, atol=1e-12)
+    predicted = np.arange(len(scores)) % known.n_classes + 1
+    spans = np.array([known.ranges(scores, predicted, c) for c in known.coverages])
+    assert (spans[:, 0] <= predicted).all()
+    assert (predicted <= spans[:, 1]).all()
+    assert (np.diff(spans[:, 0], axis=0) <= 0).all()
+    assert (np.diff(spans[:, 1], axis=0) >= 0).all()
+    assert (spans >= 1).all()
+    assert (spans <= known.n_classes).all()
+    assert core.fault_in(known.state, known.n_classes) is None
+
+
+def test_pieces_of_a_stream_are_the_whole_to_the_bit():
+    stream = rows()
+    whole, parts, singles = (Calibration(4) for _ in range(3))
+    whole.observe(*stream)
+    for start in range(0, 400, 37):
+        parts.observe(*taken(stream, slice(start, start + 37)))
+    for row in zip(*(array.tolist() for array in stream), strict=True):
+        singles.observe_one(*row)
+    np.testing.assert_array_equal(parts.state, whole.state)
+    np.testing.assert_array_equal(singles.state, whole.state)
+
+
+def test_an_order_is_the_rows_in_that_order():
+    stream, turn = rows(), np.random.default_rng(1).permutation(400)
+    ordered, plain = Calibration(4), Calibration(4)
+    ordered.observe(*stream, order=turn)
+    plain.observe(*taken(stream, turn))
+    np.testing.assert_array_equal(ordered.state, plain.state)
+
+
+def test_wide_open_labels_and_weights_of_zero_change_nothing():
+    stream = rows()
+    known = Calibration(4)
+    known.observe(*stream)
+    before = known.state.tobytes()
+    ones = np.ones(400, dtype=np.int64)
+    known.observe(stream[0], stream[1], ones, 4 * ones)
+    known.observe_one(0.3, 2, 1, 4)
+    known.observe(*stream, np.zeros(400))
+    assert known.state.tobytes() == before
+    idle = [np.concatenate([array, array]) for array in stream]
+    weight = np.repeat([1.0, 0.0], 400)
+    fitted = Calibration(4).fit(*stream)
+    np.testing.assert_array_equal(Calibration(4).fit(*idle, weight).state, fitted.state)
+    idle[2][400:], idle[3][400:] = 1, 4
+    np.testing.assert_array_equal(Calibration(4).fit(*idle).state, fitted.state)
+
+
+def test_only_the_ratio_of_weights_counts():
+    stream = rows()
+    weight = 2.0 ** np.random.default_rng(0).integers(-2, 3, 400)
+    for learn in (Calibration.observe, Calibration.fit):
+        one, other = Calibration(4), Calibration(4)
+        learn(one, *stream, weight)
+        learn(other, *stream, 2.0**-40 * weight)
+        np.testing.assert_array_equal(one.cuts, other.cuts)
+        np.testing.assert_array_equal(one.reach, other.reach)
+
+
+def test_a_stream_goes_on_from_a_fit_and_from_a_reach_without_end():
+    stream = rows()
+    for go_on in ("observe", "observe_one"):
+        known = Calibration(4).fit(*taken(stream, slice(0, 20)))
+        assert known.reach[-1] == np.inf  # 20 rows cannot promise 99 %
+        low, high = known.ranges([0.0], [2], 0.99)
+        assert (low[0], high[0]) == (1, 4)
+        if go_on == "observe":
+            known.observe(*taken(stream, slice(20, None)))
+        else:
+            for row in zip(*taken(stream, slice(20, None)), strict=True):
+                known.observe_one(*row)
+        assert np.isfinite(known.reach).all()
+        assert known.n_rows == 400
+        check_sound(known)
+
+
+def test_a_fit_leaves_no_gradient_behind():
+    known = Calibration(4).fit(*rows())
+    parts = core.view.py_func(known.state)
+    assert not parts.gradient.any()
+    assert parts.head[core.SLOPE_GRADIENT] == 0.0
+
+
+def test_a_stream_ends_close_to_the_fit_of_all_its_rows():
+    stream = rows(8000)
+    online, batch = Calibration(4), Calibration(4).fit(*stream)
+    online.observe(*stream)
+    assert online.slope == pytest.approx(batch.slope, rel=0.1)
+    np.testing.assert_allclose(online.cuts, batch.cuts, atol=0.15)
+
+
+@pytest.mark.parametrize("average", [True, False])
+@pytest.mark.parametrize("sparse", [True, False])
+def test_rows_are_seen_by_the_scores_that_they_have_before_they_are_learned(average, sparse):
+    import scipy.sparse as sp
+
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(60, 3)), rng.integers(1, 5, 60)
+    for new in (LinearLearner, KernelLearner):
+        learner, one_by_one = (new(3, 4, average=average) for _ in range(2))
+        seen = np.empty(60)
+        matrix = sp.csr_array(X) if sparse else X
+        predicted = learner.learn(learner.examples(matrix, y), seen=seen)
+        for t in range(60):
+            assert one_by_one.latent(X[t : t + 1])[0] == pytest.approx(seen[t], rel=1e-9, abs=1e-9)
+            assert one_by_one.learn_one(X[t], int(y[t])) == predicted[t]
+
+
+# -- hard streams --------------------------------------------------------------------------------
+
+
+def hard_streams():
+    rng = np.random.default_rng(0)
+    n = 300
+    scores, y = rng.normal(size=n), rng.integers(1, 6, n)
+    third = np.where(y == 3, 2, y)
+    ones = np.ones(n, dtype=np.int64)
+    return {
+        "constant scores": (np.full(n, 7.0), y, y, y),
+        "scores of zero": (np.zeros(n), y, y, y),
+        "one grade never seen": (scores, y, third, third),
+        "the ends never seen": (scores, y, np.clip(y, 2, 4), np.clip(y, 2, 4)),
+        "one grade alone": (scores, y, 3 * ones, 3 * ones),
+        "wide open": (scores, y, ones, 5 * ones),
+        "two rows": (scores[:2], y[:2], y[:2], y[:2]),
+        "one row": (scores[:1], y[:1], y[:1], y[:1]),
+        "no rows": (scores[:0], y[:0], y[:0], y[:0]),
+        "huge scores": (scores * 1e300, y, y, y),
+        "huge and small scores": (scores * 10.0 ** rng.integers(-300, 300, n), y, y, y),
+        "scores that explode": (scores * np.where(np.arange(n) < 40, 1e-3, 1e12), y, y, y),
+        "tiny scores": (scores * 1e-300, y, y, y),
+        "separated": (y * 3.0, y, y, y),
+        "upside down": (-y * 3.0, 6 - y, y, y),
+    }
+
+
+@pytest.mark.parametrize("name", hard_streams())
+@pytest.mark.parametrize("learn", [Calibration.fit, Calibration.observe])
+@pytest.mark.parametrize("labels", ["expected", "contain"])
+def test_hard_streams_do_no_harm(name, learn, labels):
+    stream = hard_streams()[name]
+    known = Calibration(5, labels=labels)
+    learn(known, *stream)
+    check_sound(known)
+    learn(known, *stream, np.zeros(stream[0].size))
+    check_sound(known)
+    weight = 10.0 ** np.random.default_rng(0).integers(-150, 150, stream[0].size)
+    learn(known, *stream, weight)
+    check_sound(known)
+
+
+@pytest.mark.parametrize("learn", [Calibration.fit, Calibration.observe])
+def test_a_thousand_ranks_do_no_harm(learn):
+    known = Calibration(1000)
+    learn(known, *rows(500, 1000))
+    check_sound(known)
+
+
+def test_coverage_comes_back_after_a_drift_at_mid_stream():
+    first, then = rows(6000), rows(6000, seed=1)
+    stream = [np.concatenate(pair) for pair in zip(first, then, strict=True)]
+    stream[0][6000:] = 3.0 - 2.0 * stream[0][6000:]
+    rank = stream[3]
+    known, held = Calibration(4), 0
+    known.observe(*taken(stream, slice(0, 6000)))
+    for start in range(6000, 12000, 10):
+        part = taken(stream, slice(start, start + 10))
+        low, high = known.ranges(part[0], part[1], 0.9)
+        held += int(((low <= part[3]) & (part[3] <= high)).sum())
+        known.observe(part[0], part[1], rank[start : start + 10], part[3])
+    assert held / 6000 == pytest.approx(0.9, abs=0.03)
+
+
+# -- keeping and changing ------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("rank", [1, 2, 3, 4, 5])
+def test_a_new_rank_leaves_the_chances_of_the_others_almost_as_they_were(rank):
+    known = Calibration(4)
+    known.observe(*rows(2000))
+    grown = known.with_rank(rank)
+    check_sound(grown)
+    if 1 < rank < 5:
+        others = np.delete(grown.probabilities([0.0, 1.0]), rank - 1, axis=1)
+        np.testing.assert_allclose(others, known.probabilities([0.0, 1.0]), atol=0.01)
+    np.testing.assert_array_equal(grown.reach, known.reach)
+    scores, predicted, lower, upper = rows(2000, seed=1)
+    grown.observe(scores, predicted, lower + (lower >= rank), upper + (upper >= rank))
+    check_sound(grown)
+
+
+def test_a_state_a_pickle_and_a_deep_copy_go_on_alike():
+    known = Calibration(4, (0.8, 0.6), "contain")
+    known.observe(*rows())
+    twins = [
+        pickle.loads(pickle.dumps(known)),
+        copy.deepcopy(known),
+        Calibration.from_state(known.state.copy(), 4),
+    ]
+    known.observe(*rows(seed=1))
+    for twin in twins:
+        assert twin.labels == "contain"
+        assert twin.coverages.tolist() == [0.6, 0.8]
+        twin.observe(*rows(seed=1))
+        np.testing.assert_array_equal(twin.state, known.state)
+
+
+@pytest.mark.parametrize("coverages", [[], 0.9, [0.0, 0.5], [0.5, 1.0], [0.5, 0.5], [np.nan]])
+def test_coverages_that_cannot_be_are_refused(coverages):
+    with pytest.raises(ValueError, match="coverages must be"):
+        Calibration(3, coverages)
+
+
+def test_a_coverage_that_was_not_asked_for_is_named():
+    with pytest.raises(ValueError, match=r"coverage=0\.7 was not calibrated; choose one of 0\.5"):
+        Calibration(3).ranges([0.0], [1], 0.7)
+    with pytest.raises(ValueError, match="labels must be 'expected' or 'contain', got 'all'"):
+        Calibration(3, labels="all")

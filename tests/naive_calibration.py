@@ -1,0 +1,174 @@
+"""Slow, obvious twins of the calibration, written from the page on mathematics."""
+
+from decimal import Decimal, localcontext
+from math import inf
+
+import numpy as np
+
+from ordspan.core import calibration as core
+from ordspan.core.ranges import SLOWNESS
+
+
+def log_sigmoid(x):
+    return -np.logaddexp(0.0, -x)
+
+
+def log_chance(high, low):
+    """Logarithm of sigmoid(high) - sigmoid(low), by sinh((b - a) / 2) over cosh a/2 cosh b/2."""
+    with np.errstate(invalid="ignore"):
+        half = np.where(np.isinf(high) | np.isinf(low), inf, (high - low) / 2)
+        log_sinh = half + np.log1p(-np.exp(-2 * half)) - np.log(2)
+        log_cosh = np.logaddexp(high / 2, -high / 2) + np.logaddexp(low / 2, -low / 2)
+        inside = log_sinh - log_cosh + np.log(2)
+    ends = np.where(np.isinf(low), log_sigmoid(high), log_sigmoid(-low))
+    return np.where(np.isinf(half), ends, inside)
+
+
+def exact_log_chance(high, low, shift):
+    """The same of two cuts less a shift, by its definition, in 900 digits."""
+    with localcontext() as context:
+        context.prec, context.Emin, context.Emax = 900, -(10**9), 10**9
+
+        def sigmoid(x):
+            return (
+                Decimal(int(x > 0))
+                if x in (-inf, inf)
+                else 1 / (1 + (Decimal(shift) - Decimal(x)).exp())
+            )
+
+        return float((sigmoid(high) - sigmoid(low)).ln())
+
+
+def derivatives(function, point, h=1e-4):
+    """Gradient and Hessian by central differences."""
+    moves = np.eye(point.size) * h
+    gradient = [(function(point + a) - function(point - a)) / (2 * h) for a in moves]
+    hessian = [
+        [
+            function(point + a + b) - function(point + a - b) - function(point - a + b)
+            + function(point - a - b)
+            for b in moves
+        ]
+        for a in moves
+    ]  # fmt: skip
+    return np.array(gradient), np.array(hessian) / (4 * h * h)
+
+
+def dense_curvature(parts):
+    """The curvature of the cuts and, last, the slope, as a square matrix."""
+    coupling, border = parts.coupling[1:-2], parts.border[1:-1]
+    cuts = np.diag(parts.curvature[1:-1]) + np.diag(coupling, 1) + np.diag(coupling, -1)
+    return np.block([[cuts, border[:, None]], [border, parts.head[core.SLOPE_CURVATURE]]])
+
+
+def newton_equation(parts, rows, share, tension):
+    """Matrix and right-hand side of a damped Newton step with the pulls and the spare rows."""
+    cuts, slope = parts.cuts[1:-1], parts.head[core.SLOPE]
+    n_cuts = cuts.size
+    matrix = dense_curvature(parts)
+    matrix += np.diag(np.diag(matrix)) * core.CAUTION / max(rows, 1.0)
+    matrix += np.diag(np.append(np.full(n_cuts, core.RIDGE), tension))
+    force = np.append(parts.gradient[1:-1], parts.head[core.SLOPE_GRADIENT])
+    force -= share * np.append(core.RIDGE * cuts, tension * slope)
+    spare = min(core.SPARE, core.THIN * rows / (n_cuts + 1))
+    for i, gap in enumerate(np.diff(cuts)):
+        crowding = 1 / np.expm1(gap)
+        apart = np.zeros(n_cuts + 1)
+        apart[i : i + 2] = -1, 1
+        force += share * spare * crowding * apart
+        matrix += spare * crowding * (1 + crowding) * np.outer(apart, apart)
+    return matrix, force
+
+
+def newton_step(parts, rows, share, tension):
+    """`newton_equation` solved and followed: not too far, nor until cuts meet."""
+    matrix, force = newton_equation(parts, rows, share, tension)
+    slope = parts.head[core.SLOPE]
+    move = np.zeros(force.size)
+    if matrix[-1, -1] > 0:
+        move = np.linalg.solve(matrix, force)
+    if matrix[-1, -1] == 0 or move[-1] < -core.CLOSING * slope:
+        move[-1] = max(move[-1], -core.CLOSING * slope)
+        rest = force[:-1] - matrix[:-1, -1] * move[-1]
+        move[:-1] = np.linalg.solve(matrix[:-1, :-1], rest)
+    scale = np.sqrt(parts.head[core.SLOPE_CURVATURE] / max(rows, 1.0))
+    longest = max(abs(move[-1]) * scale, np.abs(move[:-1]).max())
+    part = min(1.0, core.LONGEST / max(longest, 1e-300))
+    cuts = parts.cuts[1:-1]
+    for room, closing in zip(np.diff(cuts), -np.diff(move[:-1]), strict=True):
+        if closing > 0:
+            part = min(part, core.CLOSING * room / closing)
+    cuts += part * move[:-1]
+    parts.head[core.SLOPE] += part * move[-1]
+
+
+def find_range(parts, shift, reach, predicted):
+    """All ranks within the reach of the scaled score, the predicted one, and those between."""
+    cuts = parts.cuts
+    n_classes = cuts.size - 1
+    near = [
+        k
+        for k in range(1, n_classes + 1)
+        if k == predicted or max(cuts[k - 1] - shift, shift - cuts[k]) <= reach
+    ]
+    home = int(np.clip(np.searchsorted(cuts[1:-1], shift) + 1, 1, n_classes))
+    return min(*near, home), max(*near, home)
+
+
+def miss_of(parts, shift, reach, predicted, lower, upper):
+    low, high = find_range(parts, shift, reach, predicted)
+    first, last = max(low, lower), min(high, upper)
+    if (first, last) == (lower, upper):
+        return 0.0
+    if first > last or parts.head[core.CONTAIN]:
+        return 1.0
+    at = parts.cuts - shift
+    whole = log_chance(at[upper], at[lower - 1])
+    return -np.expm1(min(0.0, log_chance(at[last], at[first - 1]) - whole))
+
+
+def observe(state, scores, predicted, lower, upper, weight):
+    """Row by row: the ranges are steered first, the slope and the cuts a block at a time."""
+    parts = core.view.py_func(state)
+    head = parts.head
+    for score, rank, low, high, w in zip(scores, predicted, lower, upper, weight, strict=True):
+        if w == 0 or (low == 1 and high == parts.cuts.size - 1):
+            continue
+        head[core.ROWS] += 1
+        head[core.WEIGHT] += w
+        w = head[core.ROWS] * w / head[core.WEIGHT]
+        rate = w / head[core.ROWS] ** SLOWNESS
+        shift = head[core.SLOPE] * score
+        used = np.maximum.accumulate(parts.reach)
+        miss = [miss_of(parts, shift, q, rank, low, high) for q in used]
+        parts.reach[:] = np.maximum(0, parts.reach + rate * (miss - (1 - parts.coverage)))
+        take_in(parts, score, low, high, w)
+        head[core.PENDING] += w
+        if head[core.PENDING] >= core.BLOCK:
+            pending, rows = head[core.PENDING], head[core.ROWS] / (1 + core.FORGETTING)
+            tension = core.RIDGE * head[core.SLOPE_CURVATURE] / rows
+            newton_step(parts, rows, min(1.0, pending / rows), tension)
+            kept = max(0.0, 1 - core.FORGETTING * pending / head[core.ROWS])
+            for part in (parts.curvature, parts.coupling, parts.border):
+                part *= kept
+            head[core.SLOPE_CURVATURE] *= kept
+            parts.gradient[:] = head[core.SLOPE_GRADIENT] = head[core.PENDING] = 0.0
+
+
+def take_in(parts, score, lower, upper, weight):
+    """Derivatives of the log-likelihood of one label by its two cuts and the slope."""
+    head = parts.head
+    at = parts.cuts - head[core.SLOPE] * score
+    over, under = np.exp(log_sigmoid(-at[upper])), np.exp(log_sigmoid(at[lower - 1]))
+    gap = parts.cuts[upper] - parts.cuts[lower - 1]
+    crowding = 1 / np.expm1(gap) if gap < 700 else np.exp(-gap)
+    tie = weight * crowding * (1 + crowding)
+    for cut, sign, pull in ((upper, 1, over), (lower - 1, -1, under)):
+        bend = weight * pull * (1 - pull)
+        parts.gradient[cut] += sign * weight * (pull + crowding)
+        parts.curvature[cut] += bend + (tie if upper == lower else 2 * tie)
+        parts.border[cut] -= score * bend
+        head[core.SLOPE_CURVATURE] += score**2 * bend
+    if upper == lower:
+        parts.coupling[lower - 1] -= tie
+    head[core.SLOPE_GRADIENT] -= weight * score * (over - under)
