@@ -25,9 +25,9 @@ def log_chance(high, low):
 
 
 def exact_log_chance(high, low, shift):
-    """The same of two cuts less a shift, by its definition, in 700 digits."""
+    """The same of two cuts less a shift, by its definition, in 900 digits."""
     with localcontext() as context:
-        context.prec, context.Emin, context.Emax = 700, -(10**9), 10**9
+        context.prec, context.Emin, context.Emax = 900, -(10**9), 10**9
 
         def sigmoid(x):
             return (

@@ -59,7 +59,7 @@ def test_a_range_holds_all_ranks_within_reach_the_predicted_one_and_those_betwee
         np.testing.assert_array_equal(np.column_stack([low, high]), found)
         for i in range(50):
             held = [
-                form(ranges.outside)(parts, 2.0 * scores[i], predicted[i], k) <= reach
+                form(ranges.outside)(parts.cuts, 2.0 * scores[i], predicted[i], k) <= reach
                 for k in range(1, n_classes + 1)
             ]
             assert held == [low[i] <= k <= high[i] for k in range(1, n_classes + 1)]
@@ -132,7 +132,7 @@ def test_whatever_the_stream_misses_exceed_what_was_asked_by_no_more_than_the_th
         for j, reach in enumerate(known.reach):
             misses[j] += naive.miss_of(parts, shift, reach, predicted, lower, upper)
         for k in (lower, upper):
-            farthest = max(farthest, ranges.outside.py_func(parts, shift, predicted, k))
+            farthest = max(farthest, ranges.outside.py_func(parts.cuts, shift, predicted, k))
         known.observe_one(score, predicted, lower, upper)
         excess = misses / t - (1 - known.coverages)
         assert (excess <= (farthest + 1.0) / (t * t**-ranges.SLOWNESS)).all()

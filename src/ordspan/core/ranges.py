@@ -77,20 +77,25 @@ def miss_of(parts, bands, reach, score, predicted, lower, upper):
     return -expm1(min(0.0, inside - whole))
 
 
-@compiled
+@compiled(inline="always")
 def steer(parts, rate, score, predicted, lower, upper):
     """Move the reach of every coverage up by a miss, and down by what may be missed.
 
     A larger coverage uses at least the reach of a smaller one, so that ranges are nested.
     """
-    used = 0.0
+    place, used = parts.head[UNIT] * score, 0.0
+    far = outside(parts.bands, place, predicted, upper)
+    if lower < upper:
+        far = max(far, outside(parts.bands, place, predicted, lower))
     for j in range(parts.reach.size):
         used = max(used, parts.reach[j])
-        miss = miss_of(parts, parts.bands, used, score, predicted, lower, upper)
+        miss = 0.0
+        if far > used:
+            miss = miss_of(parts, parts.bands, used, score, predicted, lower, upper)
         parts.reach[j] = max(0.0, parts.reach[j] + rate * (miss - (1.0 - parts.coverage[j])))
 
 
-@compiled
+@compiled(inline="always")
 def observe_row(parts, score, predicted, lower, upper, weight):
     """Learn from the score and the rank that a row had before it was learned."""
     head, score = parts.head, bounded(score)

@@ -8,12 +8,11 @@ from typing import Any, Self
 import numpy as np
 from joblib import Parallel, delayed
 from numpy.typing import NDArray
-from scipy.sparse import issparse
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
 from sklearn.frozen import FrozenEstimator
 from sklearn.model_selection import check_cv
 from sklearn.pipeline import Pipeline
-from sklearn.utils import _safe_indexing, check_random_state, get_tags
+from sklearn.utils import _safe_indexing, check_random_state, get_tags, indexable
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import (
     _check_sample_weight,
@@ -30,6 +29,11 @@ from ordspan.learners.base import rank_among
 from ordspan.learners.calibration import COVERAGES, Calibration
 
 
+def last_step(estimator: Any) -> Any:
+    """The last step of a pipeline, or the estimator itself."""
+    return estimator.steps[-1][1] if isinstance(estimator, Pipeline) else estimator
+
+
 def ranker_of(estimator: Any) -> Any:
     """The estimator with a score and thresholds: itself, or the last step of a pipeline.
 
@@ -40,7 +44,7 @@ def ranker_of(estimator: Any) -> Any:
     PRank()
     """
     inner = estimator.estimator if isinstance(estimator, FrozenEstimator) else estimator
-    last = inner.steps[-1][1] if isinstance(inner, Pipeline) else inner
+    last = last_step(inner)
     last = last.estimator if isinstance(last, FrozenEstimator) else last
     if not isinstance(last, ThresholdModel):
         raise TypeError(
@@ -48,12 +52,6 @@ def ranker_of(estimator: Any) -> Any:
             f"OrdinalSVM or PRank), alone or as the last step of a Pipeline, got {last!r}"
         )
     return last
-
-
-def is_frozen(estimator: Any) -> bool:
-    """Whether the estimator, or the last step of a pipeline, is not to be fitted again."""
-    last = estimator.steps[-1][1] if isinstance(estimator, Pipeline) else estimator
-    return isinstance(last, FrozenEstimator)
 
 
 def latent_of(estimator: Any, X: Any) -> NDArray[np.float64]:
@@ -192,10 +190,9 @@ class CalibratedOrdinal(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
                 sample_weight, lower, dtype=np.float64, ensure_non_negative=True
             )
             rows = np.flatnonzero(weight)
-            X = X.tocsr() if issparse(X) else X
+            (X,) = indexable(X)
             calibration = Calibration(classes.size, self.coverages, self.labels)
-            if rows.size > 1:
-                self._calibrate(calibration, X, lower, upper, weight, rows, classes)
+            self._calibrate(calibration, X, lower, upper, weight, rows, classes)
             calibration.use_thresholds(ranker_of(estimator).thresholds_)
             return self.from_parts(estimator, calibration)
 
@@ -216,8 +213,9 @@ class CalibratedOrdinal(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
 
         def score_fold(learned: Ranks, rest: Ranks) -> tuple[NDArray[np.float64], ...]:
             model = self._new_estimator()
-            if not is_frozen(model):
-                ranker_of(model).set_params(classes=classes)
+            if not isinstance(model, FrozenEstimator):
+                if not isinstance(last_step(model), FrozenEstimator):
+                    last_step(model).set_params(classes=classes)
                 fit_weighted(model, _safe_indexing(X, learned), y[learned], weight[learned])
             return latent_of(model, _safe_indexing(X, rest)), ranker_of(model).thresholds_
 
@@ -243,6 +241,11 @@ class CalibratedOrdinal(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         if isinstance(self.cv, int | np.integer):
             if self.cv < 2:
                 raise ValueError(f"cv must be at least 2 folds, got {self.cv!r}")
+            if rows.size < 2 and not isinstance(self.estimator, FrozenEstimator):
+                raise ValueError(
+                    "fit needs at least 2 rows with a weight, to score each by an estimator that "
+                    f"has not learned it, got n_samples = {rows.size}"
+                )
             turn = check_random_state(self.random_state).permutation(rows)
             fold = np.full(middle.size, -1)
             n_folds = min(int(self.cv), rows.size)
