@@ -1,6 +1,7 @@
 """What a calibration promises: nothing learned from nothing, and no trouble with hard streams."""
 
 import copy
+import functools
 import pickle
 
 import numpy as np
@@ -9,6 +10,10 @@ import pytest
 from ordspan.core import calibration as core
 from ordspan.learners import Calibration, LinearLearner
 from ordspan.learners.kernel import KernelLearner
+
+
+THRESHOLDS = (-0.7, 0.0, 0.7)
+fit = functools.partial(Calibration.fit, thresholds=THRESHOLDS)
 
 
 def rows(n_rows=400, n_classes=4, seed=0):
@@ -74,16 +79,16 @@ def test_wide_open_labels_and_weights_of_zero_change_nothing():
     assert known.state.tobytes() == before
     idle = [np.concatenate([array, array]) for array in stream]
     weight = np.repeat([1.0, 0.0], 400)
-    fitted = Calibration(4).fit(*stream)
-    np.testing.assert_array_equal(Calibration(4).fit(*idle, weight).state, fitted.state)
+    fitted = fit(Calibration(4), *stream)
+    np.testing.assert_array_equal(fit(Calibration(4), *idle, weight).state, fitted.state)
     idle[2][400:], idle[3][400:] = 1, 4
-    np.testing.assert_array_equal(Calibration(4).fit(*idle).state, fitted.state)
+    np.testing.assert_array_equal(fit(Calibration(4), *idle).state, fitted.state)
 
 
 def test_only_the_ratio_of_weights_counts():
     stream = rows()
     weight = 2.0 ** np.random.default_rng(0).integers(-2, 3, 400)
-    for learn in (Calibration.observe, Calibration.fit):
+    for learn in (Calibration.observe, fit):
         one, other = Calibration(4), Calibration(4)
         learn(one, *stream, weight)
         learn(other, *stream, 2.0**-40 * weight)
@@ -94,7 +99,7 @@ def test_only_the_ratio_of_weights_counts():
 def test_a_stream_goes_on_from_a_fit_and_from_a_reach_without_end():
     stream = rows()
     for go_on in ("observe", "observe_one"):
-        known = Calibration(4).fit(*taken(stream, slice(0, 20)))
+        known = fit(Calibration(4), *taken(stream, slice(0, 20)))
         assert known.reach[-1] == np.inf  # 20 rows cannot promise 99 %
         low, high = known.ranges([0.0], [2], 0.99)
         assert (low[0], high[0]) == (1, 4)
@@ -109,7 +114,7 @@ def test_a_stream_goes_on_from_a_fit_and_from_a_reach_without_end():
 
 
 def test_a_fit_leaves_no_gradient_behind():
-    known = Calibration(4).fit(*rows())
+    known = fit(Calibration(4), *rows())
     parts = core.view.py_func(known.state)
     assert not parts.gradient.any()
     assert parts.head[core.SLOPE_GRADIENT] == 0.0
@@ -117,7 +122,7 @@ def test_a_fit_leaves_no_gradient_behind():
 
 def test_a_stream_ends_close_to_the_fit_of_all_its_rows():
     stream = rows(8000)
-    online, batch = Calibration(4), Calibration(4).fit(*stream)
+    online, batch = Calibration(4), fit(Calibration(4), *stream)
     online.observe(*stream)
     assert online.slope == pytest.approx(batch.slope, rel=0.1)
     np.testing.assert_allclose(online.cuts, batch.cuts, atol=0.15)
