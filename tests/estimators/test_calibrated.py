@@ -32,8 +32,8 @@ CLASSES = [1, 2, 3, 4]
 def expected_failures(estimator):
     folds = "cross-validation puts a row that is there twice into two folds, one of weight 2 in one"
     median = (
-        "predict gives the class of the smallest expected distance, near the median of the "
-        "probabilities, which need not be the most probable class"
+        "predict is the estimator's own, for the smallest distance: the class at the median of the "
+        "probabilities, as near as its thresholds come to the calibrated cuts, and not the mode"
     )
     return {
         "check_sample_weight_equivalence_on_dense_data": folds,

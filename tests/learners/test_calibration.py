@@ -135,8 +135,8 @@ def test_rows_are_seen_by_the_scores_that_they_have_before_they_are_learned(aver
 
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(60, 3)), rng.integers(1, 5, 60)
-    for new in (LinearLearner, KernelLearner):
-        learner, one_by_one = (new(3, 4, average=average) for _ in range(2))
+    for new, options in ((LinearLearner, {}), (KernelLearner, {"kernel": "linear"})):
+        learner, one_by_one = (new(3, 4, average=average, **options) for _ in range(2))
         seen = np.empty(60)
         matrix = sp.csr_array(X) if sparse else X
         predicted = learner.learn(learner.examples(matrix, y), seen=seen)

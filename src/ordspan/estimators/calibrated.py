@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
 from sklearn.frozen import FrozenEstimator
 from sklearn.model_selection import check_cv
-from sklearn.pipeline import Pipeline
 from sklearn.utils import _safe_indexing, check_random_state, get_tags, indexable
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import (
@@ -21,45 +20,13 @@ from sklearn.utils.validation import (
 )
 
 from ordspan.core.labels import Ranks, encode_interval
-from ordspan.estimators.base import ThresholdModel, unchanged_on_error
+from ordspan.estimators.base import unchanged_on_error
 from ordspan.estimators.online import OrdinalPA
 from ordspan.estimators.passes import ThresholdEstimator
+from ordspan.estimators.steps import fit_weighted, last_step, latent_of, ranker_of
 from ordspan.estimators.targets import read_labels
 from ordspan.learners.base import rank_among
 from ordspan.learners.calibration import COVERAGES, Calibration
-
-
-def last_step(estimator: Any) -> Any:
-    """The last step of a pipeline, or the estimator itself."""
-    return estimator.steps[-1][1] if isinstance(estimator, Pipeline) else estimator
-
-
-def ranker_of(estimator: Any) -> Any:
-    """The estimator with a score and thresholds: itself, or the last step of a pipeline.
-
-    >>> from ordspan import PRank
-    >>> from sklearn.pipeline import make_pipeline
-    >>> from sklearn.preprocessing import StandardScaler
-    >>> ranker_of(make_pipeline(StandardScaler(), PRank()))
-    PRank()
-    """
-    inner = estimator.estimator if isinstance(estimator, FrozenEstimator) else estimator
-    last = last_step(inner)
-    last = last.estimator if isinstance(last, FrozenEstimator) else last
-    if not isinstance(last, ThresholdModel):
-        raise TypeError(
-            "estimator must be one with a score and thresholds (OrdinalPA, KernelOrdinalPA, "
-            f"OrdinalSVM or PRank), alone or as the last step of a Pipeline, got {last!r}"
-        )
-    return last
-
-
-def latent_of(estimator: Any, X: Any) -> NDArray[np.float64]:
-    """Scores of rows, through the transformers of a pipeline."""
-    inner = estimator.estimator if isinstance(estimator, FrozenEstimator) else estimator
-    if isinstance(inner, Pipeline):
-        X = inner[:-1].transform(X) if len(inner) > 1 else X
-    return ranker_of(estimator).latent(X)
 
 
 def can_stream(model: CalibratedOrdinal) -> bool:
@@ -434,13 +401,3 @@ class CalibratedOrdinal(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         """
         check_is_fitted(self)
         return self.estimator_.score(X, y, sample_weight=sample_weight)
-
-
-def fit_weighted(estimator: Any, X: Any, y: Any, sample_weight: Any) -> None:
-    """Fit an estimator, or a pipeline whose last step takes the weights."""
-    if sample_weight is None:
-        estimator.fit(X, y)
-    elif isinstance(estimator, Pipeline):
-        estimator.fit(X, y, **{f"{estimator.steps[-1][0]}__sample_weight": sample_weight})
-    else:
-        estimator.fit(X, y, sample_weight=sample_weight)
