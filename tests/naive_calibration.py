@@ -140,6 +140,7 @@ def observe(state, scores, predicted, lower, upper, weight):
         used = np.maximum.accumulate(parts.reach)
         miss = [miss_of(parts, score, q, rank, low, high) for q in used]
         parts.reach[:] = np.maximum(0, parts.reach + rate * (miss - (1 - parts.coverage)))
+        head[core.RATE] = head[core.ROWS] ** -SLOWNESS
         take_in(parts, score, low, high, w)
         head[core.PENDING] += w
         if head[core.PENDING] >= core.BLOCK:

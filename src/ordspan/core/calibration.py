@@ -13,13 +13,12 @@ from numpy.typing import NDArray
 from ordspan.core.compiling import compiled, without_refcount
 from ordspan.core.memory import MOST_TRIALS, Floats
 
-N_HEAD = 9
-N_CLASSES, CONTAIN, ROWS, WEIGHT, PENDING, UNIT, SLOPE, SLOPE_GRADIENT, SLOPE_CURVATURE = range(
-    N_HEAD
-)
+N_HEAD = 10
+N_CLASSES, CONTAIN, ROWS, WEIGHT, PENDING = range(5)
+RATE, UNIT, SLOPE, SLOPE_GRADIENT, SLOPE_CURVATURE = range(5, N_HEAD)
 """Head of the state: number of ranks, whether a range must contain the whole label, rows counted
-and their weight, weight since the last step, factor of the scores among the bands, and the slope
-with its gradient and curvature."""
+and their weight, weight since the last step; how far a miss moves a reach, factor of the scores
+among the bands, and the slope with its gradient and curvature."""
 
 N_CUT_PARTS = 6  # arrays of K + 1 numbers, the ends unused: see `Parts`
 
@@ -124,7 +123,7 @@ def fault_in(state: NDArray[Any], n_classes: int) -> str | None:
     tied = np.minimum(parts.curvature[:-1], parts.curvature[1:])
     if (parts.coupling > 0.0).any() or (parts.coupling[:-1] < -tied).any():
         return "has curvatures that cannot be"
-    counts = parts.head[[CONTAIN, ROWS, WEIGHT, PENDING, UNIT, SLOPE, SLOPE_CURVATURE]]
+    counts = parts.head[[CONTAIN, ROWS, WEIGHT, PENDING, RATE, UNIT, SLOPE, SLOPE_CURVATURE]]
     if (counts < 0.0).any() or counts[1] > MOST_TRIALS or counts[0] not in (0.0, 1.0):
         return "has counts that cannot be"
     return None
