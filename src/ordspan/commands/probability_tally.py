@@ -83,9 +83,9 @@ class ProbabilityTally:
         self.scores = _sum(self.scores, np.column_stack([known.ranked_scores(), surprise]))
         place = np.minimum(N_BINS - 1, (N_BINS * known.predicted).astype(np.int64)).ravel()
         self.bin_counts += np.bincount(place, minlength=N_BINS)
+        place = np.append(np.arange(N_BINS), place)  # the sums so far go first
         for sums, values in zip(self.bin_sums, known, strict=True):
-            order, each = np.append(np.arange(N_BINS), place), np.append(sums, values)
-            sums[:] = np.bincount(order, each)  # the sums so far go first
+            sums[:] = np.bincount(place, np.append(sums, values))
 
     def _add_ranges(self, score: Floats, rank: Ranks, lower: Ranks, upper: Ranks) -> None:
         of_label = log_probability(self.calibration, score, lower, upper)
@@ -93,11 +93,13 @@ class ProbabilityTally:
         for level, coverage in enumerate(self.calibration.coverages.tolist()):
             first, last = self.calibration.ranges(score, rank, coverage)
             low, high = np.maximum(first, lower), np.minimum(last, upper)
-            meets = low <= high
-            inside = log_probability(self.calibration, score[meets], low[meets], high[meets])
-            expected[meets, level] = np.exp(np.minimum(0.0, inside - of_label[meets]))
+            meets, contains = low <= high, (low == lower) & (high == upper)
+            part = np.flatnonzero(meets & ~contains)
+            inside = log_probability(self.calibration, score[part], low[part], high[part])
+            expected[part, level] = np.exp(np.minimum(0.0, inside - of_label[part]))
+            expected[contains, level] = 1.0
             self.meets[level] += meets.sum()
-            self.contains[level] += ((low == lower) & (high == upper)).sum()
+            self.contains[level] += contains.sum()
             self.widths[level] += np.bincount(last - first, minlength=self.calibration.n_classes)
         self.expected = _sum(self.expected, expected)
 
@@ -175,7 +177,6 @@ def log_probability(calibration: Calibration, score: Floats, lower: Ranks, upper
     """Logarithm of the probability of ranks lower..upper: finite, however improbable they are."""
     cuts = with_ends(calibration.cuts)
     shift = calibration.slope * np.clip(score, -MAX_SCORE, MAX_SCORE)
-    shift = np.clip(shift, -MAX_SCORE, MAX_SCORE)
     below, above = cuts[lower - 1], cuts[upper]
     tails = np.logaddexp(0.0, shift - above) + np.logaddexp(0.0, below - shift)
     return np.log(-np.expm1(below - above)) - tails
