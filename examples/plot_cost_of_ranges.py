@@ -16,6 +16,7 @@ import numpy as np
 
 from ordspan import CalibratedOrdinal, OrdinalPA, coarsen
 from ordspan.data import abalone
+from ordspan.metrics import interval_coverage, interval_width, ranked_probability_score
 
 data = abalone()
 grades = np.arange(1, data.n_classes + 1)
@@ -29,17 +30,11 @@ n_train, n_runs = 3000, 20
 # grades inside.
 
 
-def ranked_probability_score(proba, true):
-    """Squared error of the probability of "at most k", summed over k."""
-    at_most = np.cumsum(proba, axis=1)
-    return ((at_most - (true[:, np.newaxis] <= grades)) ** 2).sum(axis=1).mean()
-
-
 def measures(model, X, true):
     """Score, width and coverage of a model on rows that are new to it."""
-    lower, upper = model.predict_interval(X, coverage=0.9).T
-    score = ranked_probability_score(model.predict_proba(X), true)
-    return score, (upper - lower + 1).mean(), ((lower <= true) & (true <= upper)).mean()
+    score = ranked_probability_score(true, model.predict_proba(X), classes=grades)
+    ranges = model.predict_interval(X, coverage=0.9)
+    return score, interval_width(ranges), interval_coverage(true, ranges)
 
 
 # %%
@@ -59,7 +54,7 @@ for run in range(n_runs):
             values[run, column] = measures(model, data.X[rest], data.ranks[rest])
 
 frequency = np.bincount(data.ranks, minlength=5)[1:] / len(data.ranks)
-guess = ranked_probability_score(np.tile(frequency, (len(data.ranks), 1)), data.ranks)
+guess = ranked_probability_score(data.ranks, np.tile(frequency, (len(data.ranks), 1)))
 for labels, values in found.items():
     print(labels, "score, width, coverage:", *values.mean(axis=0).round(3).tolist(), sep="\n  ")
 print("score of the frequencies of the grades alone:", round(guess, 3))

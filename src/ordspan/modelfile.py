@@ -40,7 +40,20 @@ ROOM, ROOM_PER_BYTE = 1 << 24, 16
 
 
 class ModelFileError(ValueError):
-    """A file that is not a whole, unchanged ordspan model."""
+    """A file that is not a whole, unchanged ordspan model.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> import ordspan
+    >>> path = pathlib.Path(tempfile.mkdtemp()) / "model.ordspan"
+    >>> _ = path.write_text("not a model")
+    >>> try:
+    ...     ordspan.load(path)
+    ... except ordspan.ModelFileError as error:
+    ...     print(error)
+    /.../model.ordspan ...
+    """
 
 
 def save(model: Any, path: str | os.PathLike[str]) -> None:

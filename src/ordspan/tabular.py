@@ -115,6 +115,8 @@ class TabularModel:
         The estimator that the learner belongs to.
     fitted : dict, optional
         What the estimator found besides, such as a duality gap.
+    calibration : Calibration, optional
+        What the scores say about grades; without it there are no probabilities and no ranges.
 
     Examples
     --------
