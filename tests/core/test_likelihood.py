@@ -166,7 +166,7 @@ def test_the_fit_is_the_optimum_that_a_general_optimiser_finds(unseen):
 
 def test_two_ranks_are_logistic_regression():
     scores, lower, _ = graded(4000, 2)
-    known = Calibration(2).fit(scores, lower, lower, lower)
+    known = Calibration(2).fit(scores, lower, lower, lower, thresholds=[0.0])
     plain = LogisticRegression(C=1e9, tol=1e-10).fit(scores[:, None], lower)
     assert known.slope == pytest.approx(plain.coef_[0, 0], rel=1e-4)
     assert known.cuts[0] == pytest.approx(-plain.intercept_[0], rel=1e-3)
@@ -177,7 +177,8 @@ def test_a_grade_between_that_is_never_seen_does_not_spoil_the_others(learn):
     rng = np.random.default_rng(0)
     rank = np.where(rng.random(4000) < 0.9, 1, 3)
     known = Calibration(3)
-    getattr(known, learn)(np.zeros(4000), rank, rank, rank)
+    more = {"thresholds": [-1.0, 1.0]} if learn == "fit" else {}
+    getattr(known, learn)(np.zeros(4000), rank, rank, rank, **more)
     chance = known.probabilities([0.0])[0]
     assert chance[0] == pytest.approx(0.9, abs=0.02)
     assert 0.0 < chance[1] < 1e-3
@@ -212,8 +213,11 @@ def test_a_state_that_cannot_be_is_refused():
         ("coupling", [0.0, -1.0, 0.0, 0.0, 0.0], "curvatures"),
         ("coverage", [0.9, 0.5, 0.8, 0.95, 0.99], "coverages"),
         ("reach", [-1.0, 0.0, 0.0, 0.0, 0.0], "reaches"),
-        ("head", [4.0, -1.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0], "counts"),
-        ("head", [5.0, 1.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0], "not one of 4 ranks"),
+        ("bands", [-inf, 1.0, 0.0, 2.0, inf], "not sorted"),
+        ("head", [4.0, 0.0, -1.0, *[0.0] * 7], "counts"),
+        ("head", [4.0, 0.5, *[0.0] * 8], "counts"),
+        ("head", [5.0, *[0.0] * 9], "not one of 4 ranks"),
+        ("head", [4.0, *[0.0] * 6, 1e250, 0.0, 0.0], "steep"),
     ]:
         bad = good.copy()
         getattr(core.view.py_func(bad), name)[:] = value

@@ -43,8 +43,8 @@ NEW_BAND = 2.0
 """Room, in log-odds, that the outermost rank keeps when one more is added beyond it."""
 MOST_STEPS, CLOSE = 200, 1e-9
 """A fit in batch ends after so many steps, or when no cut moves by more than CLOSE."""
-MAX_SCORE = 1e100
-"""Scores beyond count as this one, whose square is still finite."""
+MAX_SCORE, MAX_SLOPE = 1e100, 1e200
+"""Scores beyond count as this one, whose square is still finite, as is its product with a slope."""
 
 
 class Parts(NamedTuple):
@@ -123,6 +123,8 @@ def fault_in(state: NDArray[Any], n_classes: int) -> str | None:
     tied = np.minimum(parts.curvature[:-1], parts.curvature[1:])
     if (parts.coupling > 0.0).any() or (parts.coupling[:-1] < -tied).any():
         return "has curvatures that cannot be"
+    if max(parts.head[UNIT], parts.head[SLOPE]) > MAX_SLOPE:
+        return "has a slope that is too steep"
     counts = parts.head[[CONTAIN, ROWS, WEIGHT, PENDING, RATE, UNIT, SLOPE, SLOPE_CURVATURE]]
     if (counts < 0.0).any() or counts[1] > MOST_TRIALS or counts[0] not in (0.0, 1.0):
         return "has counts that cannot be"
@@ -259,7 +261,7 @@ def step(parts, rows, share, tension):
         if part * closing > CLOSING * room:
             part = CLOSING * room / closing
     cuts[1:-1] += part * plain[1:-1]
-    parts.head[SLOPE] += part * steeper
+    parts.head[SLOPE] = min(MAX_SLOPE, parts.head[SLOPE] + part * steeper)
     return part * longest
 
 

@@ -29,7 +29,7 @@ from ordspan.core.calibration import (
     take_in,
     view,
 )
-from ordspan.core.compiling import compiled
+from ordspan.core.compiling import compiled, without_refcount
 
 SLOWNESS, RATES, RATE_EVERY = 0.6, 256, 32
 """The reach of a range moves by t^-SLOWNESS log-odds in row t; after so many rows this is found
@@ -95,8 +95,8 @@ def steer(parts, rate, score, predicted, lower, upper):
         far = max(far, outside(parts.bands, place, predicted, lower))
     for j in range(parts.reach.size):
         used = max(used, parts.reach[j])
-        miss = 0.0
-        if far > used:
+        miss = np.float64(far > used)  # of an exact label; no branch, which would be a gamble
+        if lower < upper and far > used:
             miss = miss_of(parts, parts.bands, used, score, predicted, lower, upper)
         parts.reach[j] = max(0.0, parts.reach[j] + rate * (miss - (1.0 - parts.coverage[j])))
 
@@ -117,7 +117,8 @@ def observe_row(parts, score, predicted, lower, upper, weight):
         leave_thresholds(parts)
     head[ROWS] += 1.0
     head[WEIGHT] += weight
-    weight = head[ROWS] * weight / head[WEIGHT]  # against the mean weight
+    if head[WEIGHT] != head[ROWS]:
+        weight = head[ROWS] * weight / head[WEIGHT]  # against the mean weight
     number = np.int64(head[ROWS])
     if number < RATES or number & (RATE_EVERY - 1) == 0:
         head[RATE] = head[ROWS] ** -SLOWNESS
@@ -155,7 +156,7 @@ def leave_thresholds(parts):
 @compiled
 def observe(state, scores, predicted, lower, upper, sample_weight, order):
     """`observe_row` for rows one after the other; weights and order may be empty."""
-    parts = view(state)
+    parts = view(without_refcount(state))
     for t in range(lower.size):
         i = order[t] if order.size > 0 else t
         weight = sample_weight[i] if sample_weight.size > 0 else 1.0
