@@ -172,12 +172,12 @@ def parts_of(file: ModelFile) -> tuple[Any, Calibration | None]:
     """The ranker of a model, and its calibration where it has one."""
     if isinstance(file.model, TabularModel):
         return file.estimator, file.model.calibration
-    calibration = getattr(file.estimator, "calibration_", None)
+    calibration = getattr(file.model, "calibration_", None)
     if calibration is None:
         return file.estimator, None
     from ordspan.estimators.calibrated import ranker_of
 
-    return ranker_of(file.estimator.estimator_), calibration
+    return ranker_of(file.model.estimator_), calibration
 
 
 def coverages_of(numbers: Exported) -> list[float]:
