@@ -25,9 +25,9 @@ def log_chance(high, low):
 
 
 def exact_log_chance(high, low, shift):
-    """The same of two cuts less a shift, by its definition, in 700 digits."""
+    """The same of two cuts less a shift, by its definition, in 900 digits."""
     with localcontext() as context:
-        context.prec, context.Emin, context.Emax = 700, -(10**9), 10**9
+        context.prec, context.Emin, context.Emax = 900, -(10**9), 10**9
 
         def sigmoid(x):
             return (
@@ -102,27 +102,26 @@ def newton_step(parts, rows, share, tension):
     parts.head[core.SLOPE] += part * move[-1]
 
 
-def find_range(parts, shift, reach, predicted):
-    """All ranks within the reach of the scaled score, the predicted one, and those between."""
-    cuts = parts.cuts
-    n_classes = cuts.size - 1
+def find_range(bands, place, reach, predicted):
+    """All ranks within the reach of the score, the predicted one, and those between."""
+    n_classes = bands.size - 1
     near = [
         k
         for k in range(1, n_classes + 1)
-        if k == predicted or max(cuts[k - 1] - shift, shift - cuts[k]) <= reach
+        if k == predicted or max(bands[k - 1] - place, place - bands[k]) <= reach
     ]
-    home = int(np.clip(np.searchsorted(cuts[1:-1], shift) + 1, 1, n_classes))
+    home = int(np.clip(np.searchsorted(bands[1:-1], place) + 1, 1, n_classes))
     return min(*near, home), max(*near, home)
 
 
-def miss_of(parts, shift, reach, predicted, lower, upper):
-    low, high = find_range(parts, shift, reach, predicted)
+def miss_of(parts, score, reach, predicted, lower, upper):
+    low, high = find_range(parts.bands, parts.head[core.UNIT] * score, reach, predicted)
     first, last = max(low, lower), min(high, upper)
     if (first, last) == (lower, upper):
         return 0.0
     if first > last or parts.head[core.CONTAIN]:
         return 1.0
-    at = parts.cuts - shift
+    at = parts.cuts - parts.head[core.SLOPE] * score
     whole = log_chance(at[upper], at[lower - 1])
     return -np.expm1(min(0.0, log_chance(at[last], at[first - 1]) - whole))
 
@@ -138,16 +137,17 @@ def observe(state, scores, predicted, lower, upper, weight):
         head[core.WEIGHT] += w
         w = head[core.ROWS] * w / head[core.WEIGHT]
         rate = w / head[core.ROWS] ** SLOWNESS
-        shift = head[core.SLOPE] * score
         used = np.maximum.accumulate(parts.reach)
-        miss = [miss_of(parts, shift, q, rank, low, high) for q in used]
+        miss = [miss_of(parts, score, q, rank, low, high) for q in used]
         parts.reach[:] = np.maximum(0, parts.reach + rate * (miss - (1 - parts.coverage)))
+        head[core.RATE] = head[core.ROWS] ** -SLOWNESS
         take_in(parts, score, low, high, w)
         head[core.PENDING] += w
         if head[core.PENDING] >= core.BLOCK:
             pending, rows = head[core.PENDING], head[core.ROWS] / (1 + core.FORGETTING)
             tension = core.RIDGE * head[core.SLOPE_CURVATURE] / rows
             newton_step(parts, rows, min(1.0, pending / rows), tension)
+            parts.bands[:], head[core.UNIT] = parts.cuts, head[core.SLOPE]
             kept = max(0.0, 1 - core.FORGETTING * pending / head[core.ROWS])
             for part in (parts.curvature, parts.coupling, parts.border):
                 part *= kept

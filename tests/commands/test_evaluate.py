@@ -19,7 +19,7 @@ from ordspan.cli import app
 from ordspan.commands import evaluate as module
 from ordspan.commands import queries
 from ordspan.commands.evaluate import EvaluateJob, evaluate
-from ordspan.commands.evaluate_page import label_heights, margin_plot, spread
+from ordspan.commands.evaluate_plots import label_heights, margin_plot, spread
 from ordspan.commands.queries import Query, QueryTally, SeenNames, dcg, gains
 from ordspan.commands.tally import LabelCounts, Sample, Tally, compared, kappa
 from ordspan.commands.train import TrainJob, train
@@ -29,6 +29,7 @@ from ordspan.files import arrow_file, text
 N_ROWS, N_CLASSES = 600, 5
 TIMED = ("seconds", "rows_per_second", "files", "page")
 FEATURES = ["size", "age", "town"]
+PLOTS = ["scores", "confusion", "errors", "margins", "reliability", "coverage", "widths"]
 
 
 def make_frame():
@@ -542,6 +543,10 @@ def test_models_that_cannot_grade_files_are_refused(folder, tmp_path, monkeypatc
         (["rows.csv", "--model", "model", "--group", "q"], "no column 'q'; there are query, size"),
         (["rows.csv", "--model", "model", "--label", "x"], "no column 'x'; there are query, size"),
         (["rows.csv", "--model", "model", "--label", "a", "--lower", "b"], "give either a label"),
+        (
+            ["rows.csv", "--model", "model", "--lower", "low", "--upper", "low"],
+            "both ends are to stand in column 'low'; name it as the label column",
+        ),
         (["no.csv", "--model", "model"], "no.csv: no such file"),
         (["rows.csv", "--model", "sparse"], "rows.csv: svmlight rows are needed here"),
         (["rows.txt", "--model", "model"], "svmlight rows have no named columns, but the model"),
@@ -612,12 +617,16 @@ def test_tables_and_json_say_the_same(folder):
     output = ask(*words).stdout
     lines = re.findall(r"│ ([\w@ ]+?)\s*│ (\d\.\d{4}) │ (\S.*?)\s*│", output)
     best = {name: (best["grade"], best["value"]) for name, best in found["best_constant"].items()}
-    assert {name: constant for name, _, constant in lines} == {
+    probable = found["probabilities"]
+    constant = probable["best_constant"]
+    assert {name: shown for name, _, shown in lines} == {
         "MAE": "{1:.4f} (always {0})".format(*best["mae"]),
         "macro MAE": "{1:.4f} (always {0})".format(*best["macro_mae"]),
         "accuracy": "{1:.4f} (always {0})".format(*best["accuracy"]),
         "inside the interval": "{1:.4f} (always {0})".format(*best["inside_interval"]),
         "quadratic kappa": "0.0000 (any grade)",
+        "RPS": f"{constant['rps']:.4f} (same for all)",
+        "log score": f"{constant['log_score']:.4f} (same for all)",
         **{f"NDCG@{k}": "–" for k in (1, 5, 10)},
     }
     assert {name: value for name, value, _ in lines} == {
@@ -626,6 +635,8 @@ def test_tables_and_json_say_the_same(folder):
         "accuracy": f"{found['accuracy']:.4f}",
         "inside the interval": f"{found['inside_interval']:.4f}",
         "quadratic kappa": f"{found['quadratic_kappa']:.4f}",
+        "RPS": f"{probable['rps']:.4f}",
+        "log score": f"{probable['log_score']:.4f}",
         **{f"NDCG@{k}": f"{found['ndcg'][f'ndcg@{k}']:.4f}" for k in (1, 5, 10)},
     }
     rows = [re.findall(r"\d+", line)[1:] for line in output.splitlines() if "│ " in line]
@@ -696,7 +707,7 @@ def test_the_page_holds_what_was_found(folder, page):
 
     found = found_in(folder, "rows.csv", group="query", label="range")
     data = page_data(page)
-    assert list(data) == ["scores", "confusion", "errors", "margins", "queries"]
+    assert list(data) == [*PLOTS, "queries"]
     for plot in data.values():
         go.Figure(plot["traces"], plot["layout"])  # refuses what plotly does not know
     for name in ("mae", "macro_mae", "quadratic_kappa"):
@@ -817,7 +828,7 @@ def test_the_page_works_in_a_browser(page, tmp_path, width):
     assert "failed" not in seen
     assert seen["problems"] == seen["requests"] == seen["tooWide"] == []
     assert seen["overflow"] == 0
-    assert seen["shown"] == ["scores", "confusion", "errors", "margins", "queries"]
+    assert seen["shown"] == [*PLOTS, "queries"]
     assert (seen["violins"], seen["thresholds"]) == (N_CLASSES + 1, N_CLASSES - 1)
     assert seen["names"] == ["0 | 1", "1 | 2", "2 | 3", "3 | 4"]
     assert len(seen["cells"]) == N_CLASSES**2
@@ -830,7 +841,7 @@ def test_odd_names_are_shown_as_they_are(odd_page, tmp_path):
     assert "failed" not in seen
     assert seen["problems"] == []
     assert seen["ticks"] == [ODD[0], "mid </scrip…", ODD[2], "very high &…"]
-    assert seen["shown"] == ["scores", "confusion", "errors", "margins"]
+    assert seen["shown"] == PLOTS
 
 
 def test_an_unusual_group_column_of_parquet(folder, frame, tmp_path):

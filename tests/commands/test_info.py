@@ -1,15 +1,17 @@
 """`ordspan info`: what a model file is said to hold is what it holds."""
 
 import json
+import re
 
 import numpy as np
 import pytest
 from sklearn.base import clone
+from sklearn.frozen import FrozenEstimator
 
 import ordspan
 from commands.tables import FEATURES, GRADES, ask, ratings, trained, write_table
 from estimators.examples import ESTIMATORS, graded
-from ordspan import MulticlassPA, OrdinalPA, OrdinalSVM, save
+from ordspan import CalibratedOrdinal, MulticlassPA, OrdinalPA, OrdinalSVM, save
 from ordspan.commands.info import describe, describe_estimator
 from ordspan.commands.stopping import Stop, Stopped
 from ordspan.commands.train import Every, TrainJob, train
@@ -79,6 +81,44 @@ def test_tables_show_it_to_people_also_in_a_pipe(model):
     assert "Ulm" not in output.split("Largest weights")[1]
     threshold = ordspan.load(model).estimator.thresholds_[0]
     assert output.count(f"{threshold:.6g}") == 2  # where one grade ends and the next begins
+
+
+def test_the_calibration_is_the_one_of_the_model(model):
+    told = json.loads(ask("info", model, "--json").stdout)["calibration"]
+    held = ordspan.load(model).calibration
+    assert (told["rows"], told["labels"], told["reach_unit"]) == (300, "expected", "log-odds")
+    assert (told["slope"], told["cuts"]) == (held.slope, held.cuts.tolist())
+    ranges = zip(held.coverages.tolist(), held.reach.tolist(), strict=True)
+    assert told["ranges"] == [{"coverage": c, "reach": r} for c, r in ranges]
+    output = ask("info", model).output
+    assert "Calibrated on 300 rows: the probability of a grade or a lower one is" in output
+    assert f"1 / (1 + exp({held.slope:.6g} * score - cut))" in output
+    for line in (f"low .* {held.cuts[0]:.6g}", f"90 % +{held.reach[2]:.6g}"):
+        assert re.search(line, output)
+
+
+@pytest.mark.parametrize("frozen", [False, True])
+def test_a_calibrated_estimator_is_told_with_its_calibration(tmp_path, frozen):
+    ranker = OrdinalPA(random_state=0).fit(X, Y)
+    around = CalibratedOrdinal(FrozenEstimator(ranker) if frozen else ranker, labels="contain")
+    save(around.fit(X[:40], Y[:40]), tmp_path / "model")
+    told = json.loads(ask("info", tmp_path / "model", "--json").stdout)
+    assert (told["estimator"], told["features"]) == ("OrdinalPA", X.shape[1])
+    held = told["calibration"]
+    assert (held["rows"], held["labels"], held["reach_unit"]) == (40, "contain", "score")
+    # 40 rows are too few for 99 %: such a range holds all grades
+    assert [found["reach"] is None for found in held["ranges"]] == [False] * 4 + [True]
+    output = ask("info", tmp_path / "model").output
+    assert re.search("99 % +all grades", output)
+    assert "Ranges are made to contain whole labels" in output
+
+
+def test_a_model_without_a_calibration_shows_none(model, tmp_path):
+    plain = ordspan.load(model)
+    plain.calibration = None
+    save(plain, tmp_path / "model")
+    assert describe(tmp_path / "model")["calibration"] is None
+    assert "Calibrated" not in ask("info", tmp_path / "model").output
 
 
 @pytest.mark.parametrize("estimator", [*ESTIMATORS, OrdinalSVM()], ids=lambda e: type(e).__name__)

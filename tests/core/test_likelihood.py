@@ -112,18 +112,19 @@ def test_a_step_solves_the_damped_newton_equation(form, n_classes):
 
 @as_both
 def test_a_step_goes_along_its_direction_until_cuts_would_meet(form):
-    state = state_of([-1.0, 0.0, 0.01, 1.0], 0.5)
+    state = state_of([-1.0, 0.0, 0.3, 1.0])
     parts = core.view.py_func(state)
     for score in np.linspace(-2.0, 2.0, 20):
-        core.take_in.py_func(parts, score, *((1, 2) if score < 0.0 else (4, 5)), 1.0)
+        core.take_in.py_func(parts, score, 1, 2, 1.0)
+        core.take_in.py_func(parts, score, 4, 5, 1.0)
     before = parts.cuts.copy()
     move = solve(*naive.newton_equation(parts, 20.0, 1.0, 0.1))
     form(core.step)(parts, 20.0, 1.0, 0.1)
-    taken = np.append(parts.cuts[1:-1] - before[1:-1], parts.head[core.SLOPE] - 0.5)
+    taken = np.append(parts.cuts[1:-1] - before[1:-1], parts.head[core.SLOPE])
     part = taken[0] / move[0]
     assert 0.0 < part < 1.0
-    np.testing.assert_allclose(taken, part * move, rtol=1e-9)
-    np.testing.assert_allclose(np.diff(parts.cuts[2:4]), 0.01 * (1 - core.CLOSING))
+    np.testing.assert_allclose(taken, part * move, rtol=1e-9, atol=1e-12)
+    np.testing.assert_allclose(np.diff(parts.cuts[2:4]), 0.3 * (1 - core.CLOSING))
 
 
 def objective(state, tension, scores, lower, upper, weight):

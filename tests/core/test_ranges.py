@@ -9,6 +9,7 @@ import naive_calibration as naive
 from ordspan.core import calibration as core
 from ordspan.core import ranges
 from ordspan.learners import Calibration
+from ordspan.learners.calibration import with_ends
 
 COVERAGES = (0.5, 0.8, 0.9, 0.95, 0.99)
 NO_ORDER = np.empty(0, dtype=np.intp)
@@ -37,6 +38,8 @@ def test_a_stream_is_its_slow_twin(form, contain, n_classes):
     rows = graded(200, n_classes)
     weight = np.random.default_rng(1).exponential(size=200) * (np.arange(200) % 7 > 0)
     state, twin = (core.new_state(n_classes, np.array(COVERAGES), contain) for _ in range(2))
+    for each in (state, twin):  # a larger coverage may have the smaller reach for a while
+        core.view.py_func(each).reach[:] = [1.0, 0.2, 3.0, 0.0, 2.0]
     form(ranges.observe)(state, *rows, weight, NO_ORDER)
     naive.observe(twin, *rows, weight)
     np.testing.assert_allclose(state, twin, rtol=1e-9, atol=1e-9)
@@ -49,17 +52,17 @@ def test_a_range_holds_all_ranks_within_reach_the_predicted_one_and_those_betwee
     rng = np.random.default_rng(n_classes)
     state = core.new_state(n_classes, np.array(COVERAGES), False)
     parts = core.view.py_func(state)
-    parts.cuts[1:-1], parts.head[core.SLOPE] = np.sort(rng.normal(size=n_classes - 1)), 2.0
+    parts.bands[1:-1], parts.head[core.UNIT] = np.sort(rng.normal(size=n_classes - 1)), 2.0
     scores, predicted = rng.normal(size=50), rng.integers(1, n_classes + 1, 50)
     low, high = np.empty((2, 50), dtype=np.int64)
     for reach in (0.0, 0.3, 2.0, inf):
         form(ranges.find_ranges)(state, reach, scores, predicted, low, high)
         pairs = zip(scores, predicted, strict=True)
-        found = [naive.find_range(parts, 2.0 * s, reach, p) for s, p in pairs]
+        found = [naive.find_range(parts.bands, 2.0 * s, reach, p) for s, p in pairs]
         np.testing.assert_array_equal(np.column_stack([low, high]), found)
         for i in range(50):
             held = [
-                form(ranges.outside)(parts, 2.0 * scores[i], predicted[i], k) <= reach
+                form(ranges.outside)(parts.bands, 2.0 * scores[i], predicted[i], k) <= reach
                 for k in range(1, n_classes + 1)
             ]
             assert held == [low[i] <= k <= high[i] for k in range(1, n_classes + 1)]
@@ -120,7 +123,6 @@ def test_whatever_the_stream_misses_exceed_what_was_asked_by_no_more_than_the_th
     score_of = SCORES[kind]
     for t in range(1, 241):
         score, predicted = float(score_of(rng, t)), int(rng.integers(1, n_classes + 1))
-        shift = known.slope * score
         spans = [known.ranges([score], [predicted], c) for c in COVERAGES]
         lows, highs = np.array(spans)[:, :, 0].T
         assert (np.diff(lows) <= 0).all()  # nested
@@ -130,9 +132,10 @@ def test_whatever_the_stream_misses_exceed_what_was_asked_by_no_more_than_the_th
         rank = opponent(rng, n_classes, int(lows[2]), int(highs[2]), t)
         lower, upper = truth_in(rng, rank, n_classes, exact)
         for j, reach in enumerate(known.reach):
-            misses[j] += naive.miss_of(parts, shift, reach, predicted, lower, upper)
+            misses[j] += naive.miss_of(parts, score, reach, predicted, lower, upper)
         for k in (lower, upper):
-            farthest = max(farthest, ranges.outside.py_func(parts, shift, predicted, k))
+            place = known.slope * score
+            farthest = max(farthest, ranges.outside.py_func(parts.cuts, place, predicted, k))
         known.observe_one(score, predicted, lower, upper)
         excess = misses / t - (1 - known.coverages)
         assert (excess <= (farthest + 1.0) / (t * t**-ranges.SLOWNESS)).all()
@@ -165,13 +168,17 @@ def test_the_reach_of_a_batch_is_the_smallest_that_one_more_miss_leaves_allowed(
     weight /= weight.mean()
     state = core.new_state(n_classes, np.array(COVERAGES), contain)
     core.fit(state, scores, lower, upper, weight)
-    form(ranges.fit_reach)(state, scores, predicted, lower, upper, weight)
+    fold = np.arange(n_rows) % 2
+    bands = with_ends(np.sort(np.random.default_rng(4).normal(size=(2, n_classes - 1))))
+    form(ranges.fit_reach)(state, bands, fold, scores, predicted, lower, upper, weight)
     parts = core.view.py_func(state)
-    shifts = parts.head[core.SLOPE] * scores
-    rows = list(zip(shifts, predicted, lower, upper, strict=True))
+    rows = list(zip(fold, scores, predicted, lower, upper, strict=True))
 
     def risk(reach):
-        missed = [naive.miss_of(parts, s, reach, p, low, high) for s, p, low, high in rows]
+        missed = [
+            naive.miss_of(parts._replace(bands=bands[f]), s, reach, p, low, high)
+            for f, s, p, low, high in rows
+        ]
         return (weight @ missed + 1.0) / (n_rows + 1.0)
 
     assert parts.reach[-1] == inf  # 1 / 61 is more than may be missed
@@ -185,12 +192,11 @@ def test_scores_that_come_in_any_order_are_covered_as_often_as_asked():
     n_rows, n_splits, coverage = 40, 3000, 0.8
     held = 0
     known = Calibration(5, (coverage,))
-    parts = core.view.py_func(known.state)
-    parts.head[core.SLOPE], parts.cuts[1:-1] = 1.5, [-2.0, -0.7, 0.5, 2.2]  # right or not
+    thresholds = [-1.5, -0.5, 0.3, 1.5]  # right or not
     for seed in range(n_splits):
         scores, predicted, lower, _ = graded(n_rows + 1, 5, seed=seed, wide=0.0)
         train = scores[:-1], predicted[:-1], lower[:-1], lower[:-1]
-        ranges.fit_reach(known.state, *train, np.ones(n_rows))
+        known.fit(*train, thresholds=thresholds)
         low, high = known.ranges(scores[-1:], predicted[-1:], coverage)
         held += bool(low[0] <= lower[-1] <= high[0])
     assert held / n_splits >= coverage - 3.0 * np.sqrt(coverage * (1 - coverage) / n_splits)

@@ -20,7 +20,11 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from ordspan import CalibratedOrdinal, KernelOrdinalPA, OrdinalPA, OrdinalSVM, PRank
 from ordspan.estimators import MulticlassPA
 
-STREAMS = [OrdinalPA(random_state=0), PRank(random_state=0), KernelOrdinalPA(random_state=0)]
+STREAMS = [
+    OrdinalPA(random_state=0),
+    PRank(random_state=0),
+    KernelOrdinalPA(gamma=0.1, random_state=0),
+]
 RANKERS = [*STREAMS, OrdinalSVM(random_state=0)]
 CLASSES = [1, 2, 3, 4]
 
@@ -28,8 +32,8 @@ CLASSES = [1, 2, 3, 4]
 def expected_failures(estimator):
     folds = "cross-validation puts a row that is there twice into two folds, one of weight 2 in one"
     median = (
-        "predict gives the class of the smallest expected distance, near the median of the "
-        "probabilities, which need not be the most probable class"
+        "predict is the estimator's own, for the smallest distance: the class at the median of the "
+        "probabilities, as near as its thresholds come to the calibrated cuts, and not the mode"
     )
     return {
         "check_sample_weight_equivalence_on_dense_data": folds,
@@ -133,7 +137,7 @@ def test_weights_of_zero_leave_rows_out():
     piped = CalibratedOrdinal(make_pipeline(StandardScaler(), steady), random_state=0)
     heavy = piped.fit(X, y, sample_weight=np.where(y == 4, 50.0, 1.0)).predict_proba(X)
     light = clone(piped).fit(X, y, sample_weight=np.where(y == 4, 0.02, 1.0)).predict_proba(X)
-    assert heavy[:, 3].mean() > light[:, 3].mean() + 0.1
+    assert heavy[:, 3].mean() > light[:, 3].mean() + 0.05
 
 
 def test_rows_of_weight_zero_keep_their_numbers_for_a_splitter():
@@ -337,4 +341,9 @@ def test_hard_data_do_no_harm(estimator, method):
         getattr(model, method)(rows, labels)
         check_answers(model, rows)
         weight = np.arange(len(labels)) % 2
-        check_answers(getattr(clone(model), method)(rows, labels, sample_weight=weight), rows)
+        again = clone(model)
+        if len(rows) == 2 and method == "fit":
+            with pytest.raises(ValueError, match=r"at least 2 rows with a weight, .* = 1"):
+                again.fit(rows, labels, weight)
+        else:
+            check_answers(getattr(again, method)(rows, labels, sample_weight=weight), rows)

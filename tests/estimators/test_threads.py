@@ -1,6 +1,7 @@
 """Several threads at one model: no update is lost, and predictions do not wait."""
 
 import copy
+import gc
 import pickle
 from concurrent.futures import ThreadPoolExecutor
 
@@ -9,7 +10,7 @@ import pytest
 from sklearn.base import clone
 
 from ordspan import KernelOrdinalPA, MulticlassPA, OrdinalPA, PRank
-from ordspan.learners import AggregateLearner, KernelLearner, LinearLearner
+from ordspan.learners import AggregateLearner, KernelLearner, LinearLearner, locking
 from ordspan.learners.locking import lock_of
 
 N_THREADS, N_CALLS, N_ROWS, D, K = 4, 30, 100, 5, 4
@@ -64,3 +65,13 @@ def test_copies_have_locks_of_their_own(model, data):
         with ThreadPoolExecutor(1) as pool:
             for twin in [*twins, clone(model)]:
                 pool.submit(twin.partial_fit, X, ranks, range(1, K + 1)).result(timeout=60)
+
+
+def test_a_lock_goes_with_its_model():
+    before = len(locking._locks)
+    models = [OrdinalPA() for _ in range(10)]
+    assert len({id(lock_of(model)) for model in models}) == 10
+    assert len(locking._locks) == before + 10
+    del models
+    gc.collect()
+    assert len(locking._locks) <= before

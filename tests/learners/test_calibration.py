@@ -11,6 +11,11 @@ from ordspan.learners import Calibration, LinearLearner
 from ordspan.learners.kernel import KernelLearner
 
 
+def fit(known, *stream):
+    """Calibrate on all rows at once, by a ranker with evenly spaced thresholds."""
+    return known.fit(*stream, thresholds=np.linspace(-1.0, 1.0, known.n_classes - 1))
+
+
 def rows(n_rows=400, n_classes=4, seed=0):
     """Scores, predictions, and labels of which some are ranges."""
     rng = np.random.default_rng(seed)
@@ -74,16 +79,16 @@ def test_wide_open_labels_and_weights_of_zero_change_nothing():
     assert known.state.tobytes() == before
     idle = [np.concatenate([array, array]) for array in stream]
     weight = np.repeat([1.0, 0.0], 400)
-    fitted = Calibration(4).fit(*stream)
-    np.testing.assert_array_equal(Calibration(4).fit(*idle, weight).state, fitted.state)
+    fitted = fit(Calibration(4), *stream)
+    np.testing.assert_array_equal(fit(Calibration(4), *idle, weight).state, fitted.state)
     idle[2][400:], idle[3][400:] = 1, 4
-    np.testing.assert_array_equal(Calibration(4).fit(*idle).state, fitted.state)
+    np.testing.assert_array_equal(fit(Calibration(4), *idle).state, fitted.state)
 
 
 def test_only_the_ratio_of_weights_counts():
     stream = rows()
     weight = 2.0 ** np.random.default_rng(0).integers(-2, 3, 400)
-    for learn in (Calibration.observe, Calibration.fit):
+    for learn in (Calibration.observe, fit):
         one, other = Calibration(4), Calibration(4)
         learn(one, *stream, weight)
         learn(other, *stream, 2.0**-40 * weight)
@@ -94,7 +99,7 @@ def test_only_the_ratio_of_weights_counts():
 def test_a_stream_goes_on_from_a_fit_and_from_a_reach_without_end():
     stream = rows()
     for go_on in ("observe", "observe_one"):
-        known = Calibration(4).fit(*taken(stream, slice(0, 20)))
+        known = fit(Calibration(4), *taken(stream, slice(0, 20)))
         assert known.reach[-1] == np.inf  # 20 rows cannot promise 99 %
         low, high = known.ranges([0.0], [2], 0.99)
         assert (low[0], high[0]) == (1, 4)
@@ -109,7 +114,7 @@ def test_a_stream_goes_on_from_a_fit_and_from_a_reach_without_end():
 
 
 def test_a_fit_leaves_no_gradient_behind():
-    known = Calibration(4).fit(*rows())
+    known = fit(Calibration(4), *rows())
     parts = core.view.py_func(known.state)
     assert not parts.gradient.any()
     assert parts.head[core.SLOPE_GRADIENT] == 0.0
@@ -117,7 +122,7 @@ def test_a_fit_leaves_no_gradient_behind():
 
 def test_a_stream_ends_close_to_the_fit_of_all_its_rows():
     stream = rows(8000)
-    online, batch = Calibration(4), Calibration(4).fit(*stream)
+    online, batch = Calibration(4), fit(Calibration(4), *stream)
     online.observe(*stream)
     assert online.slope == pytest.approx(batch.slope, rel=0.1)
     np.testing.assert_allclose(online.cuts, batch.cuts, atol=0.15)
@@ -130,8 +135,8 @@ def test_rows_are_seen_by_the_scores_that_they_have_before_they_are_learned(aver
 
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(60, 3)), rng.integers(1, 5, 60)
-    for new in (LinearLearner, KernelLearner):
-        learner, one_by_one = (new(3, 4, average=average) for _ in range(2))
+    for new, options in ((LinearLearner, {}), (KernelLearner, {"kernel": "linear"})):
+        learner, one_by_one = (new(3, 4, average=average, **options) for _ in range(2))
         seen = np.empty(60)
         matrix = sp.csr_array(X) if sparse else X
         predicted = learner.learn(learner.examples(matrix, y), seen=seen)
@@ -169,7 +174,7 @@ def hard_streams():
 
 
 @pytest.mark.parametrize("name", hard_streams())
-@pytest.mark.parametrize("learn", [Calibration.fit, Calibration.observe])
+@pytest.mark.parametrize("learn", [fit, Calibration.observe])
 @pytest.mark.parametrize("labels", ["expected", "contain"])
 def test_hard_streams_do_no_harm(name, learn, labels):
     stream = hard_streams()[name]
@@ -183,7 +188,7 @@ def test_hard_streams_do_no_harm(name, learn, labels):
     check_sound(known)
 
 
-@pytest.mark.parametrize("learn", [Calibration.fit, Calibration.observe])
+@pytest.mark.parametrize("learn", [fit, Calibration.observe])
 def test_a_thousand_ranks_do_no_harm(learn):
     known = Calibration(1000)
     learn(known, *rows(500, 1000))
@@ -246,7 +251,7 @@ def test_coverages_that_cannot_be_are_refused(coverages):
 
 
 def test_a_coverage_that_was_not_asked_for_is_named():
-    with pytest.raises(ValueError, match=r"coverage=0\.7 was not calibrated; choose one of 0\.5"):
+    with pytest.raises(ValueError, match=r"coverage 0\.7 was not calibrated; choose one of 0\.5"):
         Calibration(3).ranges([0.0], [1], 0.7)
     with pytest.raises(ValueError, match="labels must be 'expected' or 'contain', got 'all'"):
         Calibration(3, labels="all")

@@ -26,6 +26,8 @@ MEASURES = (
     ("quadratic_kappa", "quadratic kappa", True),
 )
 """Name, title, and whether it is over the exact labels only."""
+PROBABLE = {"rps": "RPS", "log_score": "log score"}
+"""Name and title of the measures of probabilities."""
 
 
 @app.command(epilog="Example: ordspan evaluate ratings.csv --model ratings.ordspan")
@@ -58,6 +60,14 @@ def evaluate(
     macro MAE, accuracy, kappa and the confusion matrix are over the rows
     with an exact label. Beside each measure stands the best that predicting
     the same grade for every row could reach.
+
+    RPS, the ranked probability score, is the MAE of the probabilities, and
+    the log score the mean of -ln P(label); 0 is the best for both, and the
+    best constant is the same probabilities for every row. Ranges are counted
+    for each coverage that predict --range can be asked for. Where a label is
+    a range, the true grade is not known: the share of ranges that hold it
+    lies between those that contain the label and those that meet it. What is
+    expected in between follows the model's own probabilities.
 
     NDCG at 1, 5 and 10 is the mean over the queries with a relevant row, one
     above the lowest grade. Gains are 2^(rank-1)-1, equal scores share their
@@ -92,9 +102,11 @@ def bar_report(bar: Any) -> Report:
 
 def print_tables(summary: dict[str, Any]) -> None:
     """The measures, the confusion matrix, what was left out, and whether the model is any good."""
-    from ordspan.commands.evaluate import verdict
+    from ordspan.commands.evaluate import NO_PROBABILITIES, verdict
 
     show(measures_table(summary))
+    if summary["probabilities"]:
+        show(ranges_table(summary))
     if summary["exact_rows"]:
         if len(summary["classes"]) <= MOST_COLUMNS:
             show(confusion_table(summary))
@@ -103,6 +115,8 @@ def print_tables(summary: dict[str, Any]) -> None:
                 f"The confusion matrix of {len(summary['classes'])} grades is too wide to print: "
                 "see it with --html or --json."
             )
+    if not summary["probabilities"]:
+        say(NO_PROBABILITIES)
     without = (summary["ndcg"] or {}).get("queries_without_relevant_rows")
     if without:
         say(f"Queries left out of NDCG, without a row above the lowest grade: {without:,}.")
@@ -120,13 +134,17 @@ def measures_table(summary: dict[str, Any]) -> Any:
     from ordspan.commands.evaluate import files_told
 
     rows, exact = f"{summary['rows']:,} rows", f"{summary['exact_rows']:,} exact labels"
+    best = {name: constant_text(found) for name, found in summary["best_constant"].items()}
     lines = [
-        (title, summary[name], summary["best_constant"][name], exact if of_exact else rows)
+        (title, summary[name], best[name], exact if of_exact else rows)
         for name, title, of_exact in MEASURES
     ]
+    if (found := summary["probabilities"]) is not None:
+        best |= {name: f"{found['best_constant'][name]:.4f} (same for all)" for name in PROBABLE}
+        lines += [(title, found[name], best[name], rows) for name, title in PROBABLE.items()]
     if (ndcg := summary["ndcg"]) is not None:
         over = f"{ndcg['queries'] - ndcg['queries_without_relevant_rows']:,} queries"
-        lines += [(f"NDCG@{cut}", ndcg[f"ndcg@{cut}"], None, over) for cut in (1, 5, 10)]
+        lines += [(f"NDCG@{cut}", ndcg[f"ndcg@{cut}"], "–", over) for cut in (1, 5, 10)]
     table = Table(title=f"{summary['model']} on {files_told(summary['files'])}")
     table.add_column("measure")
     table.add_column("model", justify="right")
@@ -134,7 +152,23 @@ def measures_table(summary: dict[str, Any]) -> Any:
     table.add_column("over")
     for title, value, constant, over in lines:
         shown = "–" if value is None else f"{value:.4f}"
-        table.add_row(title, shown, constant_text(constant), over)
+        table.add_row(title, shown, constant, over)
+    return table
+
+
+def ranges_table(summary: dict[str, Any]) -> Any:
+    """What the ranges of every coverage hold."""
+    from rich.table import Table
+
+    from ordspan.commands.evaluate import range_shares
+
+    shares = range_shares(summary)
+    table = Table(title="Ranges by the share of true grades that they are asked to hold")
+    for name in ("asked", *shares.values(), "grades wide"):
+        table.add_column(name, justify="right")
+    for found in summary["probabilities"]["ranges"]:
+        held = [f"{100 * found[name]:.1f} %" for name in shares]
+        table.add_row(f"{100 * found['coverage']:g} %", *held, f"{found['mean_width']:.2f}")
     return table
 
 

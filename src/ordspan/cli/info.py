@@ -24,7 +24,7 @@ def info(
     ] = 20,
     json: o.AsJson = False,
 ) -> None:
-    """Tell what a model is, its grades and thresholds, its largest weights, and its training."""
+    """Show what a model is, its grades, calibration and largest weights, and its training."""
     with told_plainly(context):
         from ordspan.commands.info import describe
 
@@ -35,6 +35,8 @@ def info(
 def print_info(told: dict[str, Any]) -> None:
     """Tables for people: the model, its grades, its weights."""
     tables = [pairs_table([*model_pairs(told), *training_pairs(told)]), grades_table(told)]
+    if told["calibration"]:
+        tables += [calibration_note(told["calibration"]), ranges_table(told["calibration"])]
     if told["weights"]:
         tables += [weights_table(told), weights_note(told)]
     show(*tables)
@@ -142,7 +144,7 @@ def pairs_table(pairs: list[tuple[str, str]]) -> Any:
 
 
 def grades_table(told: dict[str, Any]) -> Any:
-    """Every grade with the scores that it takes."""
+    """Every grade with the scores that it takes, and its cut where there are probabilities."""
     table = new_table("Grades")
     table.add_column("rank", justify="right")
     table.add_column("grade")
@@ -151,9 +153,35 @@ def grades_table(told: dict[str, Any]) -> Any:
         table.add_column("score from", justify="right")
         table.add_column("to below", justify="right")
         thresholds = [None, *thresholds, None]
-    for rank, grade in enumerate(told["classes"], start=1):
-        ends = [] if thresholds is None else [number(t) for t in thresholds[rank - 1 : rank + 1]]
-        table.add_row(str(rank), str(grade), *ends)
+    cuts: list[list[float | None]] = [[]] * len(told["classes"])
+    if told["calibration"]:
+        table.add_column("cut (log-odds)", justify="right")
+        cuts = [[cut] for cut in (*told["calibration"]["cuts"], None)]
+    for rank, (grade, cut) in enumerate(zip(told["classes"], cuts, strict=True), start=1):
+        ends = [] if thresholds is None else thresholds[rank - 1 : rank + 1]
+        table.add_row(str(rank), str(grade), *map(number, (*ends, *cut)))
+    return table
+
+
+def calibration_note(calibration: dict[str, Any]) -> str:
+    """How a score becomes probabilities."""
+    note = (
+        f"Calibrated on {calibration['rows']:,} rows: the probability of a grade or a lower one is "
+        f"1 / (1 + exp({number(calibration['slope'])} * score - cut))."
+    )
+    whole = " Ranges are made to contain whole labels where these are ranges themselves."
+    return note + (whole if calibration["labels"] == "contain" else "")
+
+
+def ranges_table(calibration: dict[str, Any]) -> Any:
+    """How far the range of every coverage reaches."""
+    unit = calibration["reach_unit"]
+    table = new_table("Ranges: all grades within reach of the score")
+    table.add_column("asked to hold", justify="right")
+    table.add_column(f"reach ({unit})", justify="right")
+    for found in calibration["ranges"]:
+        reach = "all grades" if found["reach"] is None else number(found["reach"])
+        table.add_row(f"{100 * found['coverage']:g} %", reach)
     return table
 
 

@@ -13,6 +13,7 @@ from ordspan.atomic import write_atomically
 from ordspan.clock import Clock
 from ordspan.commands.models import KnownGrades, options_for, read_table_model
 from ordspan.commands.outputs import check_path, room_told
+from ordspan.commands.probability_tally import ProbabilityTally
 from ordspan.commands.queries import QueryTally, query_names
 from ordspan.commands.tally import Tally, compared
 from ordspan.files.batch import GROUP, LABEL, SKIPPED_SHARE, BadRows, Batch, FileError
@@ -31,6 +32,11 @@ from ordspan.wording import option
 
 SAMPLE_SIZE = 20_000  # rows on a page, of all grades together
 LEAST_OF_GRADE = 50
+
+NO_PROBABILITIES = (
+    "The model has no probabilities or ranges, because it was trained on Dask or by an earlier "
+    "ordspan."
+)
 
 Report = Callable[[Tally, float | None], None]
 """Called with the counts so far, and with the share of the files that is read where known."""
@@ -93,6 +99,8 @@ class Evaluation:
         n_classes = len(self.model.classes_)
         size = max(LEAST_OF_GRADE, SAMPLE_SIZE // (n_classes + 1)) if sampled else 0
         self.tally = Tally(n_classes, size)
+        calibration = self.model.calibration
+        self.probabilities = None if calibration is None else ProbabilityTally(calibration)
         self.queries: QueryTally | None = None
 
     def _columns(self, sparse: bool) -> tuple[LabelColumns, str | None]:
@@ -134,6 +142,8 @@ class Evaluation:
         """Walk over the files once."""
         for answer in scored(self.model, self._batches()):
             self.tally.add(answer)
+            if self.probabilities is not None:
+                self.probabilities.add(answer)
             self._add_queries(answer)
             if report is not None:
                 report(self.tally, self.reader.share(answer.batch))
@@ -186,6 +196,7 @@ class Evaluation:
             "classes": classes,
             "thresholds": self.model.learner.thresholds.tolist(),
             **tally.compared(classes),
+            "probabilities": self.probabilities and self.probabilities.summary(),
             "ndcg": None if self.queries is None else self.queries.summary(),
             "by_grade": by_grade,
             "confusion": tally.confusion.tolist(),
@@ -199,6 +210,13 @@ def verdict(summary: dict[str, Any]) -> str:
     """Whether the model is any good, in a sentence or two."""
     constant = summary["best_constant"]["mae"]
     return compared(summary["mae"], constant["value"], constant["grade"])
+
+
+def range_shares(summary: dict[str, Any]) -> dict[str, str]:
+    """Shares to show of ranges, by name and title; all are the same where labels are exact."""
+    if not summary["range_rows"]:
+        return {"contains": "holds the label"}
+    return {"contains": "contains the label", "expected": "expected", "meets": "meets the label"}
 
 
 def files_told(files: list[str]) -> str:
@@ -229,8 +247,9 @@ def evaluate(
     Returns
     -------
     dict
-        In plain values: rows, measures, the best constant for each, confusion matrix (true grade
-        by row), NDCG by query.
+        In plain values: rows, measures, the best constant for each, how good probabilities and
+        ranges are (None for a model without them), confusion matrix (true grade by row), NDCG by
+        query. All numbers are finite: the log score of a label however improbable is exact.
 
     Examples
     --------

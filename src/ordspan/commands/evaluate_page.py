@@ -1,52 +1,50 @@
-"""An evaluation as one web page with everything in it, which opens without a network.
-
-Colours are Okabe and Ito's, which colour-blind readers can tell apart.
-"""
+"""An evaluation as one web page with everything in it, which opens without a network."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from html import escape
-from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from ordspan.commands.queries import N_BINS
-from ordspan.commands.tally import RANGE, Tally
+from ordspan.commands.evaluate_plots import (
+    confusion_plot,
+    error_plot,
+    margin_plot,
+    query_plot,
+    score_plot,
+)
+from ordspan.commands.probability_plots import (
+    coverage_plot,
+    reliability_plot,
+    shown_range,
+    width_plot,
+)
 from ordspan.pages import filled, script_json, table_row, terms
 from ordspan.wording import as_text
 
 if TYPE_CHECKING:
     from ordspan.commands.evaluate import Evaluation
 
-BLUE, ORANGE, GREY, INK = "#0072B2", "#D55E00", "#7f7f7f", "#1c2127"
-STRIPES = {"size": 7, "solidity": 0.18}
-PALE = "#b9c2cb"  # for what is as it should be
-SCALE = [[0.0, "#f7fafc"], [1.0, "#6fb3dd"]]  # light enough for dark words on it
-RANGES = "(ranges)"
-FEW_POINTS = 20  # so few rows are drawn one by one
-MOST_CELLS = 12  # grades of a confusion matrix whose cells have room for words
 LONGEST_NAME = 12
-N_TENTHS = 10
-FARTHEST_LABEL = 2.5  # gaps from a threshold to its name
-LABEL_GAP = 0.045  # of the axis between the names of two thresholds, so that both can be read
 
 
 def page_text(evaluation: Evaluation, summary: dict[str, Any]) -> str:
     """The page for an evaluation that has run."""
-    from ordspan.commands.evaluate import verdict
+    from ordspan.commands.evaluate import NO_PROBABILITIES, range_shares, verdict
 
     tally = evaluation.tally
     names = axis_names(summary["classes"])
+    ranges, shares = (summary["probabilities"] or {}).get("ranges", ()), range_shares(summary)
     lowest = [escape(str(grade)) for grade in summary["classes"][:2]]
     plots = {
         "scores": score_plot(tally, names, np.array(summary["thresholds"])),
         "confusion": confusion_plot(tally.confusion, names) if tally.exact else None,
         "errors": error_plot(summary["by_grade"], names) if tally.exact else None,
         "margins": margin_plot(tally),
+        **probability_plots(summary),
         "queries": query_plot(evaluation.queries.histogram) if evaluation.queries else None,
     }
     shown = {name: plot for name, plot in plots.items() if plot is not None}
@@ -59,6 +57,12 @@ def page_text(evaluation: Evaluation, summary: dict[str, Any]) -> str:
         **{f"{name}_section": _hidden(name not in shown) for name in plots},
         "example": f"“{names[0]} | {names[1]}” stands between grades {' and '.join(lowest)}",
         "grades": "".join(_grade_row(row) for row in summary["by_grade"]),
+        "width_words": escape(width_words(summary["probabilities"])),
+        "range_heads": "".join(f"<th>{escape(title)}</th>" for title in shares.values()),
+        "range_rows": "".join(_range_row(found, shares) for found in ranges),
+        "no_probabilities": escape(NO_PROBABILITIES),
+        "has_probabilities": _hidden(summary["probabilities"] is not None),
+        "range_labels": _hidden(not summary["range_rows"]),
         "query_words": escape(query_words(summary["ndcg"])),
         "made": terms(how_made(evaluation, summary)),
     }
@@ -121,10 +125,35 @@ def cards(summary: dict[str, Any]) -> list[tuple[str, str, str, str]]:
         (title, shown(summary[name]), _constant(summary["best_constant"][name], shown), meaning)
         for name, (title, shown, meaning) in measures.items()
     ]
+    if summary["probabilities"]:
+        found += probability_cards(summary["probabilities"])
     for cut in (1, 5, 10) if summary["ndcg"] else ():
         value = _number(summary["ndcg"][f"ndcg@{cut}"])
         found.append((f"NDCG@{cut}", value, "–", f"first {cut} of each query; 1 is the best order"))
     return found
+
+
+def probability_cards(found: dict[str, Any]) -> list[tuple[str, str, str, str]]:
+    """Name, value, best constant and meaning of the measures of probabilities and ranges."""
+    best, shown = found["best_constant"], shown_range(found["ranges"])
+    cards = [
+        (title, _number(found[name]), f"{best[name]:.3f} (the same for every row)", meaning)
+        for name, title, meaning in (
+            ("rps", "RPS", "ranked probability score: the MAE of probabilities; 0 is best"),
+            ("log_score", "Log score", "surprise at the label: mean of −ln P(label); 0 is best"),
+        )
+    ]
+    asked = f"{100 * shown['coverage']:g} %"
+    held = f"rows whose range, asked to hold {asked}, does so"
+    if shown["contains"] < shown["meets"]:
+        low, high = (percent(shown[name]) for name in ("contains", "meets"))
+        held = f"{held}; expected, and for certain {low} to {high}"
+    wide = f"mean number of grades in these ranges, of {len(shown['widths'])}"
+    return [
+        *cards,
+        (f"Held at {asked}", percent(shown["expected"]), "–", held),
+        (f"Width at {asked}", f"{shown['mean_width']:.2f}", "–", wide),
+    ]
 
 
 def _number(value: float | None) -> str:
@@ -157,271 +186,33 @@ def _grade_row(row: dict[str, Any]) -> str:
     return table_row([str(row["grade"]), f"{row['rows']:,}", _number(row["mae"]), *shares])
 
 
-def score_plot(tally: Tally, names: list[str], thresholds: NDArray[np.float64]) -> dict[str, Any]:
-    """Latent score by true grade, with the thresholds drawn in and named."""
-    traces = [
-        _violin(name, tally.sample.of(rank)["score"], BLUE)
-        for rank, name in enumerate(names, start=1)
-    ]
-    if tally.rows > tally.exact:
-        names_shown = [*names, RANGES]
-        traces.append(_violin(RANGES, tally.sample.of(RANGE)["score"], GREY))
-    else:
-        names_shown = names
-    low, high = _score_limits(tally, thresholds)
-    thin = len(names) > MOST_CELLS
-    labels = [f"{a} | {b}" for a, b in pairwise(names)]
-    layout = {
-        "height": 460,
-        "showlegend": False,
-        "violingap": 0.15,
-        "margin": {"r": 16 + 7 * max(map(len, labels))},
-        "xaxis": {
-            "title": {"text": "true grade"},
-            "type": "category",
-            "categoryorder": "array",
-            "categoryarray": names_shown,
-            "range": [-0.5, len(names_shown) - 0.5],
-        },
-        "yaxis": {"title": {"text": "latent score"}, "range": [low, high]},
-        "shapes": [_threshold_line(value, thin) for value in thresholds.tolist()],
-        "annotations": [
-            _threshold_name(labels[number], height)
-            for number, height in label_heights(thresholds, low, high).items()
-        ],
-    }
-    return {"traces": [t for t in traces if t["y"]], "layout": layout}
-
-
-def _violin(name: str, scores: NDArray[np.float64], color: str) -> dict[str, Any]:
+def probability_plots(summary: dict[str, Any]) -> dict[str, Any]:
+    """The plots of probabilities and ranges; None for a model without them."""
+    found, with_ranges = summary["probabilities"], summary["range_rows"] > 0
+    if found is None:
+        return dict.fromkeys(("reliability", "coverage", "widths"))
     return {
-        "type": "violin",
-        "name": name,
-        "x0": name,
-        "y": _digits(scores),
-        "points": "all" if scores.size < FEW_POINTS else False,
-        "spanmode": "hard",
-        "scalemode": "width",
-        "box": {"visible": True, "width": 0.12},
-        "line": {"color": color, "width": 1.2},
-        "hoverinfo": "y",
+        "reliability": reliability_plot(found["reliability"], with_ranges=with_ranges),
+        "coverage": coverage_plot(found["ranges"], with_ranges=with_ranges),
+        "widths": width_plot(shown_range(found["ranges"])),
     }
 
 
-def _score_limits(tally: Tally, thresholds: NDArray[np.float64]) -> tuple[float, float]:
-    """What the axis shows: all thresholds, and every grade but its most extreme 1 %."""
-    ends = [thresholds]
-    for grade in np.unique(tally.sample.rows["grade"]).tolist():
-        ends.append(np.quantile(tally.sample.of(grade)["score"], [0.005, 0.995]))
-    values = np.concatenate(ends)
-    room = 0.05 * (np.ptp(values) or 1.0)
-    return float(values.min() - room), float(values.max() + room)
+def width_words(found: dict[str, Any] | None) -> str:
+    """How wide ranges are, in a sentence or two."""
+    if found is None:
+        return ""
+    shown = shown_range(found["ranges"])
+    return (
+        f"Ranges asked to hold {100 * shown['coverage']:g} % of the true grades are "
+        f"{shown['mean_width']:.2f} grades wide on average. A range of one grade is sharp, one of "
+        f"all {len(shown['widths'])} says nothing."
+    )
 
 
-def label_heights(thresholds: NDArray[np.float64], low: float, high: float) -> dict[int, float]:
-    """Which thresholds are named, and where on the axis: all that can stand near their lines.
-
-    >>> label_heights(np.array([1.0, 5.0]), 0.0, 10.0)
-    {0: 1.0, 1: 5.0}
-    """
-    gap = LABEL_GAP * (high - low)
-    for step in range(1, thresholds.size + 1):
-        chosen = thresholds[::step]
-        heights = spread(chosen, gap)
-        off = np.abs(heights - chosen).max()
-        # few may move farther than many, of which some can go without
-        farthest = gap * (FARTHEST_LABEL if step == 1 else 0.75)
-        if off <= farthest and low <= heights[0] and heights[-1] <= high:
-            break
-    return dict(zip(range(0, thresholds.size, step), heights.tolist(), strict=True))
-
-
-def spread(values: NDArray[np.float64], gap: float) -> NDArray[np.float64]:
-    """Ascending values moved as little as need be for a gap between neighbours.
-
-    >>> spread(np.array([0.0, 1.0, 1.0]), 0.5)
-    array([0.  , 0.75, 1.25])
-    """
-    blocks: list[list[float]] = []  # values that stand side by side, less their place in the row
-    steps = gap * np.arange(values.size)
-    for value in (values - steps).tolist():
-        blocks.append([value])
-        while len(blocks) > 1 and np.mean(blocks[-2]) > np.mean(blocks[-1]):
-            last = blocks.pop()
-            blocks[-1] += last
-    level = [np.mean(block) for block in blocks for _ in block]
-    return np.array(level) + steps
-
-
-def _threshold_line(value: float, thin: bool) -> dict[str, Any]:
-    return {
-        "type": "line",
-        "xref": "paper",
-        "x0": 0,
-        "x1": 1,
-        "y0": value,
-        "y1": value,
-        "line": {"color": ORANGE, "width": 0.8 if thin else 1.5, "dash": "dash"},
-    }
-
-
-def _threshold_name(label: str, height: float) -> dict[str, Any]:
-    return {
-        "text": label,
-        "xref": "paper",
-        "x": 1,
-        "xanchor": "left",
-        "xshift": 4,
-        "y": height,
-        "yanchor": "middle",
-        "showarrow": False,
-        "font": {"color": "#a34700", "size": 12},
-    }
-
-
-def confusion_plot(confusion: NDArray[np.int64], names: list[str]) -> dict[str, Any]:
-    """Counts by true and predicted grade, coloured by their share of the true grade."""
-    totals = confusion.sum(axis=1, keepdims=True)
-    shares = 100 * confusion / np.maximum(totals, 1)
-    counts = [[f"{count:,}" for count in row] for row in confusion.tolist()]
-    words = [
-        [cell_words(*cell) for cell in zip(*rows, strict=True)]
-        for rows in zip(confusion.tolist(), shares.tolist(), strict=True)
-    ]
-    roomy = len(names) <= MOST_CELLS
-    trace = {
-        "type": "heatmap",
-        "x": names,
-        "y": names,
-        "z": _rounded(shares, 2),
-        "text": words,
-        "customdata": counts,
-        "texttemplate": "%{text}" if roomy else "",
-        "textfont": {"color": INK},
-        "zmin": 0,
-        "zmax": 100,
-        "colorscale": SCALE,
-        "showscale": not roomy,
-        "colorbar": {"ticksuffix": " %", "thickness": 12},
-        "xgap": 2,
-        "ygap": 2,
-        "hovertemplate": (
-            "true %{y}, predicted %{x}<br>"
-            "%{customdata} rows, %{z:.1f} % of this grade<extra></extra>"
-        ),
-    }
-    axis = {"type": "category", "showgrid": False, "showline": False}
-    layout = {
-        "height": min(820, 110 + 52 * len(names)),
-        "xaxis": {**axis, "title": {"text": "predicted grade"}, "side": "bottom"},
-        "yaxis": {**axis, "title": {"text": "true grade"}, "autorange": "reversed"},
-    }
-    return {"traces": [trace], "layout": layout}
-
-
-def cell_words(count: int, share: float) -> str:
-    """What stands in a cell of the confusion matrix: rows, and percent of their true grade.
-
-    >>> cell_words(1234, 28.6), cell_words(3, 0.2), cell_words(0, 0.0)
-    ('1,234<br>29 %', '3<br>&lt;1 %', '0')
-    """
-    if not count:
-        return "0"
-    return f"{count:,}<br>{f'{share:.0f}' if share >= 0.5 else '&lt;1'} %"
-
-
-def error_plot(by_grade: list[dict[str, Any]], names: list[str]) -> dict[str, Any]:
-    """Shares too low, right and too high of every true grade, as stacked bars."""
-    looks = {
-        "too_low": ("too low", ORANGE, "\\"),
-        "right": ("right", PALE, ""),
-        "too_high": ("too high", BLUE, "/"),
-    }
-    rows = [row["rows"] for row in by_grade]
-    traces = [
-        {
-            "type": "bar",
-            "orientation": "h",
-            "name": name,
-            "y": names,
-            "x": [None if row[key] is None else round(100 * row[key], 2) for row in by_grade],
-            "customdata": rows,
-            "marker": {
-                "color": color,
-                # stripes tell the colours apart in black and white
-                "pattern": {"shape": stripes, "fillmode": "overlay", "fgcolor": "#fff", **STRIPES},
-            },
-            "hovertemplate": (
-                f"grade %{{y}}: %{{x:.1f}} % of %{{customdata:,}} rows {name}<extra></extra>"
-            ),
-        }
-        for key, (name, color, stripes) in looks.items()
-    ]
-    layout = {
-        "height": min(900, 120 + 34 * len(names)),
-        "barmode": "stack",
-        "bargap": 0.25,
-        "showlegend": True,
-        "legend": {"orientation": "h", "x": 0, "y": 1, "yanchor": "bottom", "traceorder": "normal"},
-        "margin": {"t": 34},
-        "xaxis": {"title": {"text": "% of the rows of a grade"}, "range": [0, 100]},
-        "yaxis": {"title": {"text": "true grade"}, "type": "category", "autorange": "reversed"},
-    }
-    return {"traces": traces, "layout": layout}
-
-
-def margin_plot(tally: Tally) -> dict[str, Any] | None:
-    """Share of right grades in each tenth of the rows by margin; None for too few rows."""
-    rows = np.sort(tally.sample.rows, order=["margin", "key"])
-    if rows.size < FEW_POINTS * N_TENTHS:
-        return None
-    # a grade of which only some rows were drawn weighs as much as all of them
-    totals = np.concatenate([[tally.rows - tally.exact], tally.confusion.sum(axis=1)])
-    drawn = np.bincount(rows["grade"], minlength=totals.size)
-    weights = (totals / np.maximum(drawn, 1))[rows["grade"]]
-    before = np.cumsum(weights) - weights / 2
-    tenth = np.minimum(N_TENTHS - 1, (N_TENTHS * before / weights.sum()).astype(int))
-    weight = np.bincount(tenth, weights, N_TENTHS)
-    filled_in = weight > 0
-    margin = np.bincount(tenth, weights * rows["margin"], N_TENTHS)[filled_in] / weight[filled_in]
-    right = np.bincount(tenth, weights * (rows["error"] == 0), N_TENTHS)[filled_in]
-    trace = {
-        "type": "scatter",
-        "mode": "lines+markers",
-        "x": _digits(margin),
-        "y": _rounded(100 * right / weight[filled_in], 2),
-        "line": {"color": BLUE, "width": 2},
-        "marker": {"size": 9},
-        "hovertemplate": "margin about %{x:.3g}: %{y:.1f} % right<extra></extra>",
-    }
-    layout = {
-        "height": 340,
-        "showlegend": False,
-        "xaxis": {"title": {"text": "margin to the nearest threshold"}, "rangemode": "tozero"},
-        "yaxis": {"title": {"text": "% of rows right"}, "range": [0, 103]},
-    }
-    return {"traces": [trace], "layout": layout}
-
-
-def query_plot(histogram: NDArray[np.int64]) -> dict[str, Any]:
-    """How many queries have which NDCG@10."""
-    edges = np.arange(N_BINS) / N_BINS
-    trace = {
-        "type": "bar",
-        "x": _rounded(edges + 0.5 / N_BINS, 3),
-        "y": histogram.tolist(),
-        "width": 1 / N_BINS,
-        "marker": {"color": BLUE, "line": {"color": "#fff", "width": 1}},
-        "customdata": [f"{edge:.2f} to {edge + 1 / N_BINS:.2f}" for edge in edges],
-        "hovertemplate": "%{y:,} queries with NDCG@10 from %{customdata}<extra></extra>",
-    }
-    layout = {
-        "height": 320,
-        "showlegend": False,
-        "xaxis": {"title": {"text": "NDCG@10 of a query"}, "range": [0, 1], "dtick": 0.2},
-        "yaxis": {"title": {"text": "queries"}, "rangemode": "tozero"},
-    }
-    return {"traces": [trace], "layout": layout}
+def _range_row(found: dict[str, Any], shares: Iterable[str]) -> str:
+    held = [percent(found[name]) for name in shares]
+    return table_row([f"{100 * found['coverage']:g} %", *held, f"{found['mean_width']:.2f}"])
 
 
 def query_words(ndcg: dict[str, Any] | None) -> str:
@@ -460,12 +251,3 @@ def how_made(evaluation: Evaluation, summary: dict[str, Any]) -> dict[str, Any]:
     if summary["skipped"]:
         made["Rows skipped"] += f", such as {summary['skipped_examples'][0]}"
     return made
-
-
-def _digits(values: NDArray[np.float64]) -> list[float]:
-    """Five digits are more than a plot can show."""
-    return [float(f"{value:.5g}") for value in values.tolist()]
-
-
-def _rounded(values: NDArray[np.float64], digits: int) -> list[Any]:
-    return np.round(values, digits).tolist()

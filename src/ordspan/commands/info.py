@@ -51,7 +51,7 @@ def describe(path: str | Path, top: int = DEFAULT_TOP) -> dict[str, Any]:
         "parameters": parameters(header),
     }
     told |= describe_estimator(file.estimator, header.fitted)
-    told |= {"weights": largest_weights(file, top)}
+    told |= {"calibration": describe_calibration(file), "weights": largest_weights(file, top)}
     return told | describe_table(file.model) | describe_checkpoint(file)
 
 
@@ -76,6 +76,28 @@ def describe_estimator(estimator: Any, fitted: dict[str, Any]) -> dict[str, Any]
         "updates": getattr(estimator, "n_updates_", None),
         "support_vectors": None if support is None else int(support.size),
         "fitted": {name.rstrip("_"): value for name, value in fitted.items()},
+    }
+
+
+def describe_calibration(file: ModelFile) -> dict[str, Any] | None:
+    """How scores become probabilities and ranges; None where they do not.
+
+    P(y <= k) is the logistic function of ``cuts[k] - slope * score``. A range holds all grades
+    within the reach of the score; without end, None, it holds all there are.
+    """
+    found = file.calibration
+    if found is None:
+        return None
+    return {
+        "rows": found.n_rows,
+        "labels": found.labels,
+        "slope": found.slope,
+        "cuts": found.cuts.tolist(),
+        "reach_unit": found.reach_unit,
+        "ranges": [
+            {"coverage": coverage, "reach": reach if np.isfinite(reach) else None}
+            for coverage, reach in zip(found.coverages.tolist(), found.reach.tolist(), strict=True)
+        ],
     }
 
 
@@ -112,7 +134,7 @@ def feature_names(file: ModelFile, n_features: int) -> list[str]:
     """What the features are called: by column and word, or by their number from 0 as in Python."""
     if isinstance(file.model, TabularModel):
         return file.model.recipe.feature_names()
-    names = getattr(file.model, "feature_names_in_", None)
+    names = getattr(file.estimator, "feature_names_in_", None)
     return [f"column {j}" for j in range(n_features)] if names is None else list(map(str, names))
 
 

@@ -11,6 +11,7 @@ from ordspan.files.batch import FileError
 from ordspan.files.grades import Grades
 from ordspan.files.opening import FileOptions, format_of
 from ordspan.header import Header
+from ordspan.learners import Calibration
 from ordspan.modelfile import checked_header, model_of
 from ordspan.tabular import TabularModel
 
@@ -30,7 +31,19 @@ class ModelFile(NamedTuple):
     @property
     def estimator(self) -> Any:
         """The ranker itself."""
-        return self.model.estimator if isinstance(self.model, TabularModel) else self.model
+        if isinstance(self.model, TabularModel):
+            return self.model.estimator
+        if self.header.calibrated is None:
+            return self.model
+        fitted = self.model.estimator_
+        return fitted.estimator if self.header.calibrated.estimator == "frozen" else fitted
+
+    @property
+    def calibration(self) -> Calibration | None:
+        """What gives probabilities and ranges, where the model has it."""
+        if isinstance(self.model, TabularModel):
+            return self.model.calibration
+        return None if self.header.calibrated is None else self.model.calibration_
 
 
 def read_model(path: str | Path) -> ModelFile:

@@ -10,16 +10,15 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ordspan.core.compiling import compiled
+from ordspan.core.compiling import compiled, without_refcount
 from ordspan.core.memory import MOST_TRIALS, Floats
 
-N_HEAD = 9
-N_CLASSES, CONTAIN, ROWS, WEIGHT, PENDING, UNIT, SLOPE, SLOPE_GRADIENT, SLOPE_CURVATURE = range(
-    N_HEAD
-)
+N_HEAD = 10
+N_CLASSES, CONTAIN, ROWS, WEIGHT, PENDING = range(5)
+RATE, UNIT, SLOPE, SLOPE_GRADIENT, SLOPE_CURVATURE = range(5, N_HEAD)
 """Head of the state: number of ranks, whether a range must contain the whole label, rows counted
-and their weight, weight since the last step, factor of the scores among the bands, and the slope
-with its gradient and curvature."""
+and their weight, weight since the last step; how far a miss moves a reach, factor of the scores
+among the bands, and the slope with its gradient and curvature."""
 
 N_CUT_PARTS = 6  # arrays of K + 1 numbers, the ends unused: see `Parts`
 
@@ -124,7 +123,7 @@ def fault_in(state: NDArray[Any], n_classes: int) -> str | None:
     tied = np.minimum(parts.curvature[:-1], parts.curvature[1:])
     if (parts.coupling > 0.0).any() or (parts.coupling[:-1] < -tied).any():
         return "has curvatures that cannot be"
-    counts = parts.head[[CONTAIN, ROWS, WEIGHT, PENDING, UNIT, SLOPE, SLOPE_CURVATURE]]
+    counts = parts.head[[CONTAIN, ROWS, WEIGHT, PENDING, RATE, UNIT, SLOPE, SLOPE_CURVATURE]]
     if (counts < 0.0).any() or counts[1] > MOST_TRIALS or counts[0] not in (0.0, 1.0):
         return "has counts that cannot be"
     return None
@@ -133,6 +132,7 @@ def fault_in(state: NDArray[Any], n_classes: int) -> str | None:
 @compiled(inline="always")
 def view(state):
     """Views into a state, by name."""
+    state = without_refcount(state)
     size = np.int64(state[N_CLASSES]) + 1
     at = N_HEAD + N_CUT_PARTS * size
     n_levels = (state.size - at) // 2
@@ -157,12 +157,11 @@ def bounded(score):
 
 
 @compiled
-def sigmoid(x):
-    """1 / (1 + exp(-x)) without overflow."""
-    if x >= 0.0:
-        return 1.0 / (1.0 + exp(-x))
-    tail = exp(x)
-    return tail / (1.0 + tail)
+def two_sigmoids(x):
+    """1 / (1 + exp(-x)) and the rest to 1, without overflow."""
+    tail = exp(-abs(x))
+    large = 1.0 / (1.0 + tail)
+    return (large, tail * large) if x >= 0.0 else (tail * large, large)
 
 
 @compiled
@@ -181,7 +180,7 @@ def log_probability(cuts, shift, lower, upper):
 @compiled
 def crowding_of(gap):
     """Derivative of log(1 - exp(-gap)), a part of every range's log-likelihood, by the gap."""
-    return exp(-gap) / -expm1(-gap)
+    return 1.0 / -expm1(-gap) - 1.0
 
 
 @compiled
@@ -195,14 +194,14 @@ def take_in(parts, score, lower, upper, weight):
     score = bounded(score)
     shift = head[SLOPE] * score
     high, low = parts.cuts[upper], parts.cuts[lower - 1]
-    over, under = sigmoid(shift - high), sigmoid(low - shift)
+    over, not_over = two_sigmoids(shift - high)
+    under, not_under = two_sigmoids(low - shift)
     crowding = crowding_of(high - low)
     high_pull, low_pull = over + crowding, under + crowding
     parts.gradient[upper] += weight * high_pull
     parts.gradient[lower - 1] -= weight * low_pull
     head[SLOPE_GRADIENT] -= weight * score * (over - under)
-    high_bend = weight * over * sigmoid(high - shift)
-    low_bend = weight * under * sigmoid(shift - low)
+    high_bend, low_bend = weight * over * not_over, weight * under * not_under
     tie = weight * crowding * (1.0 + crowding)
     if upper == lower:
         parts.coupling[lower - 1] -= tie
@@ -348,6 +347,6 @@ def probabilities(state, scores, out):
     for i in range(scores.size):
         shift, over = parts.head[SLOPE] * bounded(scores[i]), 1.0
         for k in range(n_classes):
-            at = parts.cuts[k + 1] - shift
-            out[i, k] = over * sigmoid(at) * filled[k]
-            over = sigmoid(-at)
+            under, rest = two_sigmoids(parts.cuts[k + 1] - shift)
+            out[i, k] = over * under * filled[k]
+            over = rest

@@ -7,11 +7,14 @@ log-odds; in a batch those between the ranker's own thresholds. See the page on 
 
 from math import expm1, inf
 
+import numpy as np
+
 from ordspan.core.calibration import (
     BLOCK,
     CONTAIN,
     FORGETTING,
     PENDING,
+    RATE,
     RIDGE,
     ROWS,
     SLOPE,
@@ -28,8 +31,11 @@ from ordspan.core.calibration import (
 )
 from ordspan.core.compiling import compiled
 
-SLOWNESS = 0.6
-"""The reach of a range moves by t^-SLOWNESS log-odds in row t."""
+SLOWNESS, RATES, RATE_EVERY = 0.6, 256, 32
+"""The reach of a range moves by t^-SLOWNESS log-odds in row t; after so many rows this is found
+anew for every so many, a power of 2."""
+EVERY_ROW, SELDOM = 8192, 8
+"""The likelihood gathers each of the first rows, and later about one in so many, a power of 2."""
 MOST_REACH = 40.0
 """Where a reach without end starts from when a stream goes on."""
 
@@ -77,20 +83,31 @@ def miss_of(parts, bands, reach, score, predicted, lower, upper):
     return -expm1(min(0.0, inside - whole))
 
 
-@compiled
+@compiled(inline="always")
 def steer(parts, rate, score, predicted, lower, upper):
     """Move the reach of every coverage up by a miss, and down by what may be missed.
 
     A larger coverage uses at least the reach of a smaller one, so that ranges are nested.
     """
-    used = 0.0
+    place, used = parts.head[UNIT] * score, 0.0
+    far = outside(parts.bands, place, predicted, upper)
+    if lower < upper:
+        far = max(far, outside(parts.bands, place, predicted, lower))
     for j in range(parts.reach.size):
         used = max(used, parts.reach[j])
-        miss = miss_of(parts, parts.bands, used, score, predicted, lower, upper)
+        miss = 0.0
+        if far > used:
+            miss = miss_of(parts, parts.bands, used, score, predicted, lower, upper)
         parts.reach[j] = max(0.0, parts.reach[j] + rate * (miss - (1.0 - parts.coverage[j])))
 
 
-@compiled
+@compiled(inline="always")
+def scattered(number):
+    """A whole number that looks drawn at random, so that a rhythm in the stream does no harm."""
+    return (number * 0x9E3779B97F4A7C1) >> 40
+
+
+@compiled(inline="always")
 def observe_row(parts, score, predicted, lower, upper, weight):
     """Learn from the score and the rank that a row had before it was learned."""
     head, score = parts.head, bounded(score)
@@ -101,10 +118,18 @@ def observe_row(parts, score, predicted, lower, upper, weight):
     head[ROWS] += 1.0
     head[WEIGHT] += weight
     weight = head[ROWS] * weight / head[WEIGHT]  # against the mean weight
-    steer(parts, weight * head[ROWS] ** -SLOWNESS, score, predicted, lower, upper)
-    take_in(parts, score, lower, upper, weight)
-    head[PENDING] += weight
-    if head[PENDING] >= BLOCK:
+    number = np.int64(head[ROWS])
+    if number < RATES or number & (RATE_EVERY - 1) == 0:
+        head[RATE] = head[ROWS] ** -SLOWNESS
+    steer(parts, weight * head[RATE], score, predicted, lower, upper)
+    stride = 1
+    if number > EVERY_ROW:
+        stride = SELDOM
+        if scattered(number) & (SELDOM - 1) != 0:
+            return
+    take_in(parts, score, lower, upper, stride * weight)
+    head[PENDING] += stride * weight
+    if head[PENDING] >= stride * BLOCK:
         rows = head[ROWS] / (1.0 + FORGETTING)
         tension = RIDGE * head[SLOPE_CURVATURE] / rows
         step(parts, rows, min(1.0, head[PENDING] / rows), tension)

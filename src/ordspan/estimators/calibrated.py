@@ -8,12 +8,10 @@ from typing import Any, Self
 import numpy as np
 from joblib import Parallel, delayed
 from numpy.typing import NDArray
-from scipy.sparse import issparse
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
 from sklearn.frozen import FrozenEstimator
 from sklearn.model_selection import check_cv
-from sklearn.pipeline import Pipeline
-from sklearn.utils import _safe_indexing, check_random_state, get_tags
+from sklearn.utils import _safe_indexing, check_random_state, get_tags, indexable
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import (
     _check_sample_weight,
@@ -22,46 +20,13 @@ from sklearn.utils.validation import (
 )
 
 from ordspan.core.labels import Ranks, encode_interval
-from ordspan.estimators.base import ThresholdModel, unchanged_on_error
+from ordspan.estimators.base import unchanged_on_error
 from ordspan.estimators.online import OrdinalPA
 from ordspan.estimators.passes import ThresholdEstimator
+from ordspan.estimators.steps import fit_weighted, last_step, latent_of, ranker_of
 from ordspan.estimators.targets import read_labels
 from ordspan.learners.base import rank_among
 from ordspan.learners.calibration import COVERAGES, Calibration
-
-
-def ranker_of(estimator: Any) -> Any:
-    """The estimator with a score and thresholds: itself, or the last step of a pipeline.
-
-    >>> from ordspan import PRank
-    >>> from sklearn.pipeline import make_pipeline
-    >>> from sklearn.preprocessing import StandardScaler
-    >>> ranker_of(make_pipeline(StandardScaler(), PRank()))
-    PRank()
-    """
-    inner = estimator.estimator if isinstance(estimator, FrozenEstimator) else estimator
-    last = inner.steps[-1][1] if isinstance(inner, Pipeline) else inner
-    last = last.estimator if isinstance(last, FrozenEstimator) else last
-    if not isinstance(last, ThresholdModel):
-        raise TypeError(
-            "estimator must be one with a score and thresholds (OrdinalPA, KernelOrdinalPA, "
-            f"OrdinalSVM or PRank), alone or as the last step of a Pipeline, got {last!r}"
-        )
-    return last
-
-
-def is_frozen(estimator: Any) -> bool:
-    """Whether the estimator, or the last step of a pipeline, is not to be fitted again."""
-    last = estimator.steps[-1][1] if isinstance(estimator, Pipeline) else estimator
-    return isinstance(last, FrozenEstimator)
-
-
-def latent_of(estimator: Any, X: Any) -> NDArray[np.float64]:
-    """Scores of rows, through the transformers of a pipeline."""
-    inner = estimator.estimator if isinstance(estimator, FrozenEstimator) else estimator
-    if isinstance(inner, Pipeline):
-        X = inner[:-1].transform(X) if len(inner) > 1 else X
-    return ranker_of(estimator).latent(X)
 
 
 def can_stream(model: CalibratedOrdinal) -> bool:
@@ -192,10 +157,9 @@ class CalibratedOrdinal(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
                 sample_weight, lower, dtype=np.float64, ensure_non_negative=True
             )
             rows = np.flatnonzero(weight)
-            X = X.tocsr() if issparse(X) else X
+            (X,) = indexable(X)
             calibration = Calibration(classes.size, self.coverages, self.labels)
-            if rows.size > 1:
-                self._calibrate(calibration, X, lower, upper, weight, rows, classes)
+            self._calibrate(calibration, X, lower, upper, weight, rows, classes)
             calibration.use_thresholds(ranker_of(estimator).thresholds_)
             return self.from_parts(estimator, calibration)
 
@@ -216,8 +180,9 @@ class CalibratedOrdinal(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
 
         def score_fold(learned: Ranks, rest: Ranks) -> tuple[NDArray[np.float64], ...]:
             model = self._new_estimator()
-            if not is_frozen(model):
-                ranker_of(model).set_params(classes=classes)
+            if not isinstance(model, FrozenEstimator):
+                if not isinstance(last_step(model), FrozenEstimator):
+                    last_step(model).set_params(classes=classes)
                 fit_weighted(model, _safe_indexing(X, learned), y[learned], weight[learned])
             return latent_of(model, _safe_indexing(X, rest)), ranker_of(model).thresholds_
 
@@ -243,6 +208,11 @@ class CalibratedOrdinal(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         if isinstance(self.cv, int | np.integer):
             if self.cv < 2:
                 raise ValueError(f"cv must be at least 2 folds, got {self.cv!r}")
+            if rows.size < 2 and not isinstance(self.estimator, FrozenEstimator):
+                raise ValueError(
+                    "fit needs at least 2 rows with a weight, to score each by an estimator that "
+                    f"has not learned it, got n_samples = {rows.size}"
+                )
             turn = check_random_state(self.random_state).permutation(rows)
             fold = np.full(middle.size, -1)
             n_folds = min(int(self.cv), rows.size)
@@ -431,13 +401,3 @@ class CalibratedOrdinal(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         """
         check_is_fitted(self)
         return self.estimator_.score(X, y, sample_weight=sample_weight)
-
-
-def fit_weighted(estimator: Any, X: Any, y: Any, sample_weight: Any) -> None:
-    """Fit an estimator, or a pipeline whose last step takes the weights."""
-    if sample_weight is None:
-        estimator.fit(X, y)
-    elif isinstance(estimator, Pipeline):
-        estimator.fit(X, y, **{f"{estimator.steps[-1][0]}__sample_weight": sample_weight})
-    else:
-        estimator.fit(X, y, sample_weight=sample_weight)

@@ -202,6 +202,8 @@ def label_columns(label: str | None, lower: str | None, upper: str | None) -> La
     """The label columns that were named, one way or the other."""
     if label is not None and (lower is not None or upper is not None):
         raise ValueError("give either a label column, or columns of lower and upper ends")
+    if lower is not None and lower == upper:
+        raise ValueError(f"both ends are to stand in column {lower!r}; name it as the label column")
     return LabelColumns(label, lower, upper)
 
 

@@ -104,6 +104,11 @@ class Calibration:
         """How far each coverage's range reaches; sorted, so that ranges are nested."""
         return np.maximum.accumulate(self._parts.reach)
 
+    @property
+    def reach_unit(self) -> str:
+        """What the reach is measured in: "log-odds" after a stream, "score" after a batch."""
+        return "log-odds" if self.state[layout.UNIT] == self.slope else "score"
+
     def observe(
         self,
         scores: Floats,
@@ -324,9 +329,10 @@ def check_coverages(coverages: Any) -> Floats:
     >>> check_coverages([0.9, 0.5])
     array([0.5, 0.9])
     """
-    levels = np.sort(np.asarray(coverages, dtype=np.float64))
+    levels = np.asarray(coverages, dtype=np.float64)
     if levels.ndim != 1 or not levels.size:
         raise ValueError(f"coverages must be a list of numbers between 0 and 1, got {coverages!r}")
+    levels = np.sort(levels)
     inside = (levels > 0.0) & (levels < 1.0)
     if not inside.all() or (np.diff(levels) <= 0.0).any():
         raise ValueError(f"coverages must be different numbers between 0 and 1, got {coverages!r}")

@@ -39,6 +39,7 @@ class WideningLearner(Learner):
 
         Examples
         --------
+        >>> import numpy as np
         >>> from ordspan.learners import LinearLearner
         >>> learner = LinearLearner(n_features=1, n_classes=2, variant="PA")
         >>> learner.learn_one(np.array([1.0]), 1)

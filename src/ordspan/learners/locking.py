@@ -5,9 +5,9 @@ from __future__ import annotations
 import os
 from threading import RLock
 from typing import Any
-from weakref import WeakKeyDictionary
+from weakref import ref
 
-_locks: WeakKeyDictionary[Any, Any] = WeakKeyDictionary()
+_locks: dict[int, tuple[Any, ref[Any]]] = {}  # by id of the object
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_locks.clear)  # whoever held one is not there to release it
 
@@ -22,5 +22,9 @@ def lock_of(thing: Any) -> Any:
     >>> lock_of(model) is lock_of(model)
     True
     """
-    lock = _locks.get(thing)
-    return _locks.setdefault(thing, RLock()) if lock is None else lock
+    number = id(thing)
+    try:
+        return _locks[number][0]
+    except KeyError:
+        alive = ref(thing, lambda _: _locks.pop(number, None))  # before the id is another's
+        return _locks.setdefault(number, (RLock(), alive))[0]

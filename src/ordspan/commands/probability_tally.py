@@ -1,0 +1,228 @@
+"""How good probabilities and ranges are: counts and sums over rows, which are forgotten.
+
+Sums run from row to row, so they do not depend on how the rows come in batches.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ordspan.core.calibration import MAX_SCORE
+from ordspan.core.labels import Ranks
+from ordspan.core.memory import Floats
+from ordspan.learners import Calibration
+from ordspan.learners.calibration import with_ends
+from ordspan.tabular import Scored
+
+N_BINS = 10
+"""Bins of predicted probabilities in a reliability diagram."""
+MOST_CELLS = 1 << 18
+"""Rows times grades that are looked at together."""
+GAP, MOST_STEPS = 1e-6, 10_000
+"""The best constant probabilities are found up to so much log score, in at most so many steps."""
+
+
+class ProbabilityTally:
+    """Scores of the probabilities, and what the ranges of every calibrated coverage hold.
+
+    The true grade of a row is not known where its label is a range. "Expected" then means that each
+    grade of the label counts by its probability within the label, according to the model. Beside
+    it stand bounds that hold whatever the true grades are, as long as labels contain them.
+
+    Parameters
+    ----------
+    calibration : Calibration
+        Gives the probabilities and the ranges.
+
+    Examples
+    --------
+    >>> tally = ProbabilityTally(Calibration(2))  # it has learned nothing: one half for each grade
+    >>> tally.add_rows(np.zeros(2), np.array([1, 1]), np.array([1, 1]), np.array([1, 2]))
+    >>> found = tally.summary()
+    >>> found["rps"], round(found["log_score"], 4)
+    (0.25, 0.3466)
+    """
+
+    def __init__(self, calibration: Calibration) -> None:
+        n_classes, n_levels = calibration.n_classes, calibration.coverages.size
+        self.calibration = calibration
+        self.rows = 0
+        self.labels: Counter[int] = Counter()  # by (lower - 1) * K + upper - 1
+        self.scores = np.zeros(2)  # sums of ranked probability score and log score
+        self.expected = np.zeros(n_levels)
+        self.contains, self.meets = np.zeros((2, n_levels), dtype=np.int64)
+        self.widths = np.zeros((n_levels, n_classes), dtype=np.int64)
+        self.bin_counts = np.zeros(N_BINS, dtype=np.int64)
+        self.bin_sums = np.zeros((len(Known._fields), N_BINS))
+
+    def add(self, answer: Scored) -> None:
+        """Take rows in."""
+        lower, upper = answer.batch.lower, answer.batch.upper
+        assert lower is not None
+        assert upper is not None
+        self.add_rows(answer.score, answer.rank, lower, upper)
+
+    def add_rows(self, score: Floats, rank: Ranks, lower: Ranks, upper: Ranks) -> None:
+        """Take rows in by their scores, predicted ranks and labels."""
+        n_classes = self.calibration.n_classes
+        codes, counts = np.unique((lower - 1) * n_classes + upper - 1, return_counts=True)
+        self.labels.update(dict(zip(codes.tolist(), counts.tolist(), strict=True)))
+        self.rows += lower.size
+        step = max(1, MOST_CELLS // n_classes)
+        for start in range(0, lower.size, step):
+            part = slice(start, start + step)
+            self._add_probabilities(score[part], lower[part], upper[part])
+            self._add_ranges(score[part], rank[part], lower[part], upper[part])
+
+    def _add_probabilities(self, score: Floats, lower: Ranks, upper: Ranks) -> None:
+        known = what_is_known(self.calibration.probabilities(score), lower, upper)
+        surprise = -log_probability(self.calibration, score, lower, upper)
+        self.scores = _sum(self.scores, np.column_stack([known.ranked_scores(), surprise]))
+        place = np.minimum(N_BINS - 1, (N_BINS * known.predicted).astype(np.int64)).ravel()
+        self.bin_counts += np.bincount(place, minlength=N_BINS)
+        place = np.append(np.arange(N_BINS), place)  # the sums so far go first
+        for sums, values in zip(self.bin_sums, known, strict=True):
+            sums[:] = np.bincount(place, np.append(sums, values))
+
+    def _add_ranges(self, score: Floats, rank: Ranks, lower: Ranks, upper: Ranks) -> None:
+        of_label = log_probability(self.calibration, score, lower, upper)
+        expected = np.zeros((lower.size, self.expected.size))
+        for level, coverage in enumerate(self.calibration.coverages.tolist()):
+            first, last = self.calibration.ranges(score, rank, coverage)
+            low, high = np.maximum(first, lower), np.minimum(last, upper)
+            meets, contains = low <= high, (low == lower) & (high == upper)
+            part = np.flatnonzero(meets & ~contains)
+            inside = log_probability(self.calibration, score[part], low[part], high[part])
+            expected[part, level] = np.exp(np.minimum(0.0, inside - of_label[part]))
+            expected[contains, level] = 1.0
+            self.meets[level] += meets.sum()
+            self.contains[level] += contains.sum()
+            self.widths[level] += np.bincount(last - first, minlength=self.calibration.n_classes)
+        self.expected = _sum(self.expected, expected)
+
+    def summary(self) -> dict[str, Any]:
+        """All that was found, in plain values; every number is finite."""
+        rps, log_score = (self.scores / self.rows).tolist()
+        lower, upper = np.divmod(np.array(sorted(self.labels)), self.calibration.n_classes)
+        counts = np.array([self.labels[code] for code in sorted(self.labels)])
+        return {
+            "rps": rps,
+            "log_score": log_score,
+            "best_constant": best_constant(lower, upper, counts, self.calibration.n_classes),
+            "ranges": [self._ranges(level) for level in range(self.expected.size)],
+            "reliability": self._reliability(),
+        }
+
+    def _ranges(self, level: int) -> dict[str, Any]:
+        """What the ranges of one coverage hold, and how many are how wide: 1, 2, ..., K grades."""
+        widths = self.widths[level]
+        return {
+            "coverage": float(self.calibration.coverages[level]),
+            "contains": int(self.contains[level]) / self.rows,
+            "expected": float(self.expected[level]) / self.rows,
+            "meets": int(self.meets[level]) / self.rows,
+            "mean_width": int(widths @ np.arange(1, widths.size + 1)) / self.rows,
+            "widths": widths.tolist(),
+        }
+
+    def _reliability(self) -> list[dict[str, Any]]:
+        """Means over the probabilities of "at most grade k" in each bin that holds any."""
+        return [
+            {"count": count, **dict(zip(Known._fields, (sums / count).tolist(), strict=True))}
+            for count, sums in zip(self.bin_counts.tolist(), self.bin_sums.T, strict=True)
+            if count
+        ]
+
+
+class Known(NamedTuple):
+    """For "at most grade k", k < K, of every row: the prediction, and what its label says of it."""
+
+    predicted: Floats
+    observed: Floats  # 0 or 1; expected where the label leaves it open
+    at_least: Floats  # 1 where it is true of every grade of the label
+    at_most: Floats  # 1 where it is true of some grade of the label
+
+    def ranked_scores(self) -> Floats:
+        """Ranked probability score of every row: the sum of F² - 2 F G + G, F predicted."""
+        spread = self.observed * (1.0 - self.observed)
+        return ((self.predicted - self.observed) ** 2 + spread).sum(axis=1)
+
+
+def what_is_known(probability: Floats, lower: Ranks, upper: Ranks) -> Known:
+    """Predictions and labels side by side.
+
+    >>> known = what_is_known(np.array([[0.25, 0.25, 0.5]]), np.array([2]), np.array([3]))
+    >>> known.predicted, known.observed
+    (array([[0.25, 0.5 ]]), array([[0.        , 0.33333333]]))
+    >>> known.at_least, known.at_most
+    (array([[0., 0.]]), array([[0., 1.]]))
+    """
+    rank = np.arange(1, probability.shape[1] + 1)
+    begun, ended = rank >= lower[:, np.newaxis], rank >= upper[:, np.newaxis]
+    inside = begun & (rank <= upper[:, np.newaxis])
+    within = np.where(inside, probability, 0.0)
+    lost = ~within.any(axis=1)  # too improbable for a float: all grades of the label count alike
+    within[lost] = inside[lost]
+    share = np.cumsum(within, axis=1)
+    observed = np.where(ended, 1.0, share / share[:, -1:])[:, :-1]
+    predicted = np.minimum(1.0, np.cumsum(probability, axis=1)[:, :-1])
+    bounds = (known[:, :-1].astype(np.float64) for known in (ended, begun))
+    return Known(predicted, observed, *bounds)
+
+
+def log_probability(calibration: Calibration, score: Floats, lower: Ranks, upper: Ranks) -> Floats:
+    """Logarithm of the probability of ranks lower..upper: finite, however improbable they are."""
+    cuts = with_ends(calibration.cuts)
+    shift = calibration.slope * np.clip(score, -MAX_SCORE, MAX_SCORE)
+    below, above = cuts[lower - 1], cuts[upper]
+    tails = np.logaddexp(0.0, shift - above) + np.logaddexp(0.0, below - shift)
+    return np.log(-np.expm1(below - above)) - tails
+
+
+def _sum(start: Floats, rows: Floats) -> Floats:
+    """A sum that goes on row by row."""
+    return np.cumsum(np.vstack([start, rows]), axis=0)[-1]
+
+
+def best_constant(lower: Ranks, upper: Ranks, counts: Ranks, n_classes: int) -> dict[str, Any]:
+    """The probabilities that do best when they are predicted for every row, and their scores.
+
+    For exact labels they are the shares of the grades. For ranges they are those of the largest
+    likelihood, found by expectation maximisation: every step replaces them by what is expected
+    given the labels. No other probabilities have a log score that is smaller by more than GAP.
+
+    Parameters
+    ----------
+    lower, upper : arrays of shape (n,)
+        Ends of the different labels, counted from 0.
+    counts : array of shape (n,)
+        How often each of them occurs.
+    n_classes : int
+        Number of grades.
+
+    Examples
+    --------
+    >>> found = best_constant(np.array([0, 1]), np.array([0, 1]), np.array([1, 3]), 2)
+    >>> found["probabilities"], found["rps"]
+    ([0.25, 0.75], 0.1875)
+    """
+    share = counts / counts.sum()
+    chance = np.full(n_classes, 1.0 / n_classes)
+    for _ in range(MOST_STEPS):
+        total = np.append(0.0, np.cumsum(chance))
+        of_label = total[upper + 1] - total[lower]
+        begin = np.bincount(lower, share / of_label, n_classes + 1)
+        end = np.bincount(upper + 1, share / of_label, n_classes + 1)
+        gain = np.maximum(0.0, np.cumsum(begin - end)[:-1])
+        if gain.max() <= 1.0 + GAP:
+            break
+        chance = chance * gain
+    predicted, observed = np.cumsum(chance)[:-1], np.cumsum(chance * gain)[:-1]
+    return {
+        "probabilities": chance.tolist(),
+        "rps": float(((predicted - observed) ** 2 + observed * (1.0 - observed)).sum()),
+        "log_score": float(0.0 - share @ np.log(of_label)),
+    }
