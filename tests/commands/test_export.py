@@ -20,7 +20,7 @@ from ordspan import (
     save,
 )
 from ordspan.commands.export import Exported, export, exported, to_onnx
-from ordspan.commands.models import ModelFile, read_model
+from ordspan.commands.models import read_model
 
 onnx = pytest.importorskip("onnx")
 runtime = pytest.importorskip("onnxruntime")
@@ -229,21 +229,12 @@ def test_the_file_tells_what_it_takes_and_old_runtimes_can_load_it(model, tmp_pa
     assert again.read_bytes() == path.read_bytes()
 
 
-class Kernel:
-    """An estimator whose score is no sum over features."""
-
-    classes_ = np.array([1, 2])
-    thresholds_ = np.array([0.0])
-
-
 def test_what_cannot_be_exported_is_refused(folder, tmp_path):
     model = trained(folder, "--hash", "town", name="hashed")
     answer = ask("export", model, tmp_path / "m.onnx")
     assert answer.exit_code == 1
     assert "hashes the words of town, which no standard ONNX operator does" in answer.output
     assert list(tmp_path.iterdir()) == []
-    with pytest.raises(ValueError, match=r"k holds an estimator \(Kernel\) .* cannot be exported"):
-        exported(ModelFile("k", Kernel(), {}, 0))
 
 
 @pytest.mark.parametrize(
@@ -358,7 +349,10 @@ def test_without_a_calibration_there_are_three_outputs(tmp_path):
     assert told["coverages"] == []
 
 
-def test_a_calibrated_kernel_is_refused_as_a_kernel(tmp_path):
-    save(CalibratedOrdinal(KernelOrdinalPA(random_state=0)).fit(X, Y), tmp_path / "model")
-    with pytest.raises(ValueError, match=r"\(KernelOrdinalPA\) without weights .* has a kernel"):
-        export(tmp_path / "model", tmp_path / "model.onnx")
+@pytest.mark.parametrize("around", [lambda kernel: kernel, CalibratedOrdinal])
+def test_a_kernel_is_refused(tmp_path, around):
+    save(around(KernelOrdinalPA(random_state=0)).fit(X, Y), tmp_path / "k")
+    message = r"k holds an estimator \(KernelOrdinalPA\) .* cannot be exported"
+    with pytest.raises(ValueError, match=message):
+        export(tmp_path / "k", tmp_path / "m.onnx")
+    assert not (tmp_path / "m.onnx").exists()

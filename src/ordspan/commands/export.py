@@ -126,8 +126,7 @@ def export(model: str | Path, out: str | Path, *, dtype: str = "float32") -> dic
 
 def exported(file: ModelFile) -> Exported:
     """The numbers of a model; what no standard operator can compute is refused."""
-    estimator, calibration = parts_of(file)
-    model = file.model
+    estimator, model = file.estimator, file.model
     weights = getattr(estimator, "coef_", None)
     if weights is None:
         raise ValueError(
@@ -140,7 +139,7 @@ def exported(file: ModelFile) -> Exported:
     thresholds = getattr(estimator, "thresholds_", None)
     if not isinstance(model, TabularModel):
         classes = estimator.classes_
-        return Exported(weights, thresholds, classes, features, calibration=calibration)
+        return Exported(weights, thresholds, classes, features, calibration=file.calibration)
     recipe = model.recipe
     if recipe.hashed:
         columns = ", ".join(recipe.hashed)
@@ -164,20 +163,8 @@ def exported(file: ModelFile) -> Exported:
         fill,
         gaps,
         recipe.words,
-        calibration,
+        file.calibration,
     )
-
-
-def parts_of(file: ModelFile) -> tuple[Any, Calibration | None]:
-    """The ranker of a model, and its calibration where it has one."""
-    if isinstance(file.model, TabularModel):
-        return file.estimator, file.model.calibration
-    calibration = getattr(file.estimator, "calibration_", None)
-    if calibration is None:
-        return file.estimator, None
-    from ordspan.estimators.calibrated import ranker_of
-
-    return ranker_of(file.estimator.estimator_), calibration
 
 
 def coverages_of(numbers: Exported) -> list[float]:
