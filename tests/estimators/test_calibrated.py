@@ -161,7 +161,11 @@ def test_rows_of_weight_zero_keep_their_numbers_for_a_splitter():
             for a, b in parts[::-1]
         ]
     )
-    wanted = Calibration(4).fit(seen[weight], predicted[weight], y[weight], y[weight])
+    bands = [clone(steady).fit(X[a], y[a], weight[a].astype(float)).thresholds_ for a, _ in parts]
+    fold = np.repeat([1, 0], [len(b) for _, b in parts[::-1]])
+    rows = (seen[weight], predicted[weight], y[weight], y[weight])
+    wanted = Calibration(4).fit(*rows, thresholds=bands, fold=fold[weight])
+    wanted.use_thresholds(model.estimator_.thresholds_)
     np.testing.assert_allclose(model.calibration_.state, wanted.state, rtol=1e-9, atol=1e-9)
 
 

@@ -147,6 +147,7 @@ def observe_one(state, score, predicted, lower, upper):
 @compiled
 def leave_thresholds(parts):
     """Go on in a stream from what was calibrated in a batch."""
+    parts.head[RATE] = max(1.0, parts.head[ROWS]) ** -SLOWNESS
     for j in range(parts.reach.size):
         reach = parts.reach[j] * parts.head[SLOPE] / parts.head[UNIT]
         parts.reach[j] = reach if reach < inf else MOST_REACH
