@@ -1,5 +1,7 @@
 """The benchmarks still run, at toy size; their figures mean nothing here."""
 
+import importlib.util
+
 import pytest
 
 import bench_against
@@ -10,6 +12,7 @@ import bench_defaults
 import bench_files
 import bench_foundation
 import bench_kernel
+import bench_ranges
 import bench_reproduce
 import compare_kernels
 from measuring import table
@@ -29,6 +32,14 @@ def test_the_batch_benchmark_runs():
 
 def test_the_kernel_benchmark_runs():
     assert len(bench_kernel.run(scale=0.0)) >= 9
+
+
+def test_the_benchmark_of_ranges_runs():
+    data = bench_defaults.synthetic(n=200)
+    rows = bench_ranges.coverages(data, n_splits=1) + bench_ranges.costs(scale=0.0)
+    assert len(rows) == 18 + 4
+    if importlib.util.find_spec("mord") and importlib.util.find_spec("statsmodels"):
+        assert len(bench_ranges.probabilities(data, n_splits=1)) == 2
 
 
 def test_the_comparison_of_kernels_runs_and_draws(monkeypatch, tmp_path):
