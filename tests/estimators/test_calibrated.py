@@ -351,3 +351,14 @@ def test_hard_data_do_no_harm(estimator, method):
                 again.fit(rows, labels, weight)
         else:
             check_answers(getattr(again, method)(rows, labels, sample_weight=weight), rows)
+
+
+def test_coverages_and_labels_cannot_change_in_a_stream():
+    X, y, _ = graded(n=40)
+    model = CalibratedOrdinal(coverages=[0.8]).partial_fit(X, y, classes=CLASSES)
+    before = model.calibration_.state.copy()
+    for change in ({"coverages": [0.9]}, {"labels": "contain"}):
+        with pytest.raises(ValueError, match="cannot change while learning goes on"):
+            copy(model).set_params(**change).partial_fit(X, y)
+    np.testing.assert_array_equal(model.calibration_.state, before)
+    model.set_params(coverages=np.array([0.8])).partial_fit(X, y)

@@ -249,8 +249,12 @@ class CalibratedOrdinal(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         with unchanged_on_error(self):
             first = not self.__sklearn_is_fitted__()
             estimator = self._new_estimator() if first else self.estimator_
-            if first:
-                Calibration(2, self.coverages, self.labels)  # refuses wrong parameters
+            asked = Calibration(2, self.coverages, self.labels)  # refuses wrong parameters
+            if not first and not self.calibration_.promises_as(asked):
+                raise ValueError(
+                    "coverages and labels cannot change while learning goes on; call fit to start "
+                    "anew"
+                )
             trials = estimator._learn_once(X, y, classes, sample_weight, scored=True)
             if first:
                 calibration = Calibration(estimator.classes_.size, self.coverages, self.labels)

@@ -266,6 +266,21 @@ class Calibration:
             raise ValueError(f"coverage {coverage!r} was not calibrated; choose one of {known}")
         return int(at[0])
 
+    def promises_as(self, other: Calibration) -> bool:
+        """Whether another calibration has the same coverages, and counts the same as a miss.
+
+        Parameters
+        ----------
+        other : Calibration
+            The other one, of any number of ranks.
+
+        Returns
+        -------
+        bool
+            True if it has.
+        """
+        return self.labels == other.labels and np.array_equal(self.coverages, other.coverages)
+
     def with_rank(self, rank: int) -> Self:
         """A calibration that goes on from this one with one rank more; see `State.with_rank`.
 
