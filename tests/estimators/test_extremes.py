@@ -69,13 +69,16 @@ def reason_against(call, *arguments, **named):
 def test_whatever_is_learned_is_finite(name):
     for C, weight, scale in itertools.product(STRENGTHS, WEIGHTS, SCALES):
         learner = LEARNERS[name](C)
+        one_learner = PRankLearner(D, K) if name == "committee" else learner  # its members are
         for t, (row, turn) in enumerate(itertools.product(ROWS * scale, range(3))):
             before = learner.memory.tobytes()
             label = [(t + turn) % K + 1]
             reason = reason_against(learner.learn_many, [row], label, sample_weight=[weight])
             assert reason is None or "row 0" in reason
             assert reason is None or learner.memory.tobytes() == before
-            fault = learner.fault_in(learner.memory, D, K)
+            heads = np.atleast_2d(learner.memory) if name == "committee" else [learner.memory]
+            faults = [one_learner.fault_in(head, D, K) for head in heads]
+            fault = next(filter(None, faults), None)
             assert fault is None, f"C={C}, weight={weight}, rows near {scale}: {fault}"
 
 

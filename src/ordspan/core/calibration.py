@@ -43,6 +43,8 @@ NEW_BAND = 2.0
 """Room, in log-odds, that the outermost rank keeps when one more is added beyond it."""
 MOST_STEPS, CLOSE = 200, 1e-9
 """A fit in batch ends after so many steps, or when no cut moves by more than CLOSE."""
+MIN_GAP, MAX_PART = 1e-50, 1e250
+"""Bounds of a state from elsewhere, far from what is learned; beyond, products overflow."""
 MAX_SCORE, MAX_SLOPE = 1e100, 1e200
 """Scores beyond count as this one, whose square is still finite, as is its product with a slope."""
 
@@ -115,7 +117,7 @@ def fault_in(state: NDArray[Any], n_classes: int) -> str | None:
     for edges in (parts.cuts, parts.bands):
         if edges[0] != -inf or edges[-1] != inf or (np.diff(edges[1:-1]) < 0.0).any():
             return "has cuts that are not sorted"
-    if (np.diff(parts.cuts) <= 0.0).any():
+    if (np.diff(parts.cuts) < MIN_GAP).any():
         return "has cuts that are not apart"
     levels = np.concatenate([[0.0], parts.coverage, [1.0]])
     if (np.diff(levels) <= 0.0).any() or (parts.reach < 0.0).any():
@@ -123,8 +125,10 @@ def fault_in(state: NDArray[Any], n_classes: int) -> str | None:
     tied = np.minimum(parts.curvature[:-1], parts.curvature[1:])
     if (parts.coupling > 0.0).any() or (parts.coupling[:-1] < -tied).any():
         return "has curvatures that cannot be"
-    if max(parts.head[UNIT], parts.head[SLOPE]) > MAX_SLOPE:
-        return "has a slope that is too steep"
+    if np.abs(inner).max() > MAX_PART or parts.head[SLOPE] > MAX_SLOPE:
+        return "has numbers that are too large, or too steep a slope"
+    if parts.head[UNIT] not in (1.0, parts.head[SLOPE]):
+        return "has bands that are neither thresholds nor cuts"
     counts = parts.head[[CONTAIN, ROWS, WEIGHT, PENDING, RATE, UNIT, SLOPE, SLOPE_CURVATURE]]
     if (counts < 0.0).any() or counts[1] > MOST_TRIALS or counts[0] not in (0.0, 1.0):
         return "has counts that cannot be"

@@ -25,8 +25,9 @@ LOOK_SECONDS = 5.0
 FAILED = ("error", "cancelled")
 """How a future ends in vain; one that is "lost" has died with its worker and is made anew."""
 
-LOST_FOR_GOOD = ("already forgotten", "lost dependencies")
-"""Why Dask takes back what depends on data that no task can make anew."""
+LOST_FOR_GOOD = ("already forgotten", "lost dependencies", "unknown")
+"""Why Dask takes back what depends on data that no task can make anew; "unknown" where it has
+forgotten even that there was such a task."""
 
 AT_WORK = ("executing", "long-running", "flight")
 """States of tasks on a worker, paused or not, that will come to an end."""

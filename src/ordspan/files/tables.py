@@ -262,14 +262,15 @@ class TextFile(TableFile):
         parse = partial(self._parsed, numbers=numbers, texts=texts)
         alone = self.path == STDIN or part is not None or len(self.names) > WIDE
         for found in side_by_side(parse, rest, 0 if alone else THREADS):
-            if len(self.names) > WIDE:  # many may wait to be shuffled
-                found = found._replace(table=compact(found.table))
-            yield found._replace(row=row)
+            # many may wait to be shuffled
+            yield found._replace(table=compact(found.table), row=row)
             row += found.lines.size
 
 
 def compact(frame: pl.DataFrame) -> pl.DataFrame:
-    """The same without the room that Polars leaves beside the words of each column."""
+    """The same without the room that Polars leaves beside the words of each of many columns."""
+    if frame.width <= WIDE:
+        return frame
     names, frame = frame.columns, frame.clone()
     frame.columns = [f"{place}" for place in range(len(names))]  # a null letter would be a panic
     table = frame.to_arrow(compat_level=pl.CompatLevel.oldest()).combine_chunks()
