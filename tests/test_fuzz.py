@@ -1,6 +1,6 @@
-"""The suite keeps attacking: every fuzzer for some seconds, each time with another seed.
+"""The suite keeps attacking: every fuzzer for some seconds, always with the same seed.
 
-`make fuzz MINUTES=n` does the same for as long as you like.
+`make fuzz MINUTES=n` draws another seed each time, and goes on for as long as you like.
 """
 
 import subprocess
@@ -10,11 +10,12 @@ import pytest
 
 from fuzz.run import FUZZERS, HERE
 
-MINUTES = "0.15"
+MINUTES, SEED = "0.15", "1"
 
 
-@pytest.mark.parametrize("name", FUZZERS)
+@pytest.mark.parametrize("name", [name for name in FUZZERS if name != "dask_kills"])
 def test_nothing_hostile_gets_through(name):
-    command = [sys.executable, HERE / "run.py", name, "--minutes", MINUTES]
+    """Killed workers have a test of their own, with the same fuzzer."""
+    command = [sys.executable, HERE / "run.py", name, "--minutes", MINUTES, "--seed", SEED]
     found = subprocess.run(command, capture_output=True, text=True, check=False)
     assert found.returncode == 0, found.stdout + found.stderr  # has the seed, and how to repeat it
