@@ -8,7 +8,7 @@ from safetensors.numpy import load as load_tensors
 from safetensors.numpy import save as save_tensors
 
 from estimators.examples import ESTIMATORS, graded
-from ordspan import KernelOrdinalPA, OrdinalPA, OrdinalSVM
+from ordspan import CalibratedOrdinal, KernelOrdinalPA, OrdinalPA, OrdinalSVM
 from ordspan.checkpoint import Checkpoint, Rounds
 from ordspan.commands.stopping import Stop, Stopped
 from ordspan.commands.train import TrainJob, train
@@ -26,6 +26,7 @@ NO_VECTORS = KernelOrdinalPA(kernel="linear", classes=[1, 2, 3, 4])
 FITTED = {str(one): (one, X, SPANS) for one in ESTIMATORS} | {
     "printed search": (PRINTED, *graded(60, n_classes=9)[:2]),
     "svm": (OrdinalSVM(random_state=0), X, Y),
+    "calibrated": (CalibratedOrdinal(OrdinalPA(random_state=0), random_state=0), X, SPANS),
     "precomputed": (KernelOrdinalPA(kernel="precomputed", random_state=0), X @ X.T, Y),
     "no support vectors": (NO_VECTORS, X, [[1, 4]] * len(X)),
 }

@@ -25,6 +25,10 @@ def main() -> None:
             stream.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
     try:
         run_app()
+    except KeyboardInterrupt:  # before a command has begun, or after it has ended
+        os.write(2, b"\nstopped.\n")
+        status = INTERRUPTED
+        sys.exit(INTERRUPTED)
     except SystemExit as end:
         status = end.code if isinstance(end.code, int) else int(end.code is not None)
         raise

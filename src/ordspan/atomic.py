@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import platform
 import re
@@ -58,6 +59,8 @@ def check_can_write(path: Path) -> None:
     real = Path(os.path.realpath(path))
     try:
         real.exists()  # fails for too long a name
+        if real.is_symlink():  # it leads back to itself
+            raise OSError(errno.ELOOP, os.strerror(errno.ELOOP))
         handle, temporary = _temporary_file(real.parent)
     except OSError as error:
         told = f"{path}: cannot be written ({error.strerror}); choose another name or folder"

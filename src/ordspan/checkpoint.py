@@ -135,7 +135,7 @@ def sole_writer(path: Path) -> Iterator[None]:
     """
     from filelock import FileLock, Timeout
 
-    real = path.resolve()  # several links may point to one model
+    real = Path(os.path.realpath(path))  # several links may point to one model
     lock = FileLock(real.with_name(f".{real.name}.lock"), timeout=0)
     try:
         lock.acquire()

@@ -217,7 +217,10 @@ def _described_calibrated(model: Any) -> tuple[dict[str, Any], Any]:
     from sklearn.frozen import FrozenEstimator
     from sklearn.utils.validation import check_is_fitted
 
+    from ordspan.estimators.calibrated import check_promises
+
     check_is_fitted(model)
+    check_promises(model)
     frozen = isinstance(model.estimator_, FrozenEstimator)
     ranker = model.estimator_.estimator if frozen else model.estimator_
     given = model.get_params(deep=False)
@@ -253,8 +256,9 @@ def described(model: Any) -> dict[str, Any]:
     name, known = type(model).__name__, _estimators()
     if known.get(name) is not type(model):
         raise TypeError(
-            f"cannot save a {name}; save takes {', '.join(sorted(known))} (for a Pipeline, "
-            "save its last step and keep the transformers with their own tools)"
+            f"cannot save a {name}; save takes {', '.join(sorted([*known, CALIBRATED]))} (for a "
+            "Pipeline, save its last step, calibrated on transformed rows if need be, and keep the "
+            "transformers with their own tools)"
         )
     from sklearn.utils.validation import check_is_fitted
 

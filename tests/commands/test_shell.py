@@ -49,6 +49,21 @@ def test_a_link_to_a_model_stays_a_link(rows, tmp_path):
     assert sorted(path.name for path in tmp_path.iterdir()) == ["latest", "v1"]
 
 
+@posix
+def test_links_that_lead_nowhere_and_pipes_are_not_replaced(rows, model, tmp_path):
+    (tmp_path / "a").symlink_to(tmp_path / "b")
+    (tmp_path / "b").symlink_to(tmp_path / "a")
+    answer = ask("train", rows, *TRAIN, "--model", tmp_path / "a")
+    assert answer.exit_code == 1
+    assert "a: cannot be written (Too many levels of symbolic links)" in answer.output
+    os.mkfifo(tmp_path / "out.csv")
+    answer = ask("predict", rows, "--model", model, "--out", tmp_path / "out.csv")
+    assert answer.exit_code == 1
+    assert "out.csv is no ordinary file" in answer.output
+    assert (tmp_path / "a").is_symlink()
+    assert (tmp_path / "out.csv").is_fifo()
+
+
 @pytest.mark.parametrize("length", [245, 256])
 def test_too_long_a_name_is_refused_before_the_rows_are_read(tmp_path, length):
     answer = ask("train", tmp_path / "none.csv", *TRAIN, "--model", tmp_path / ("m" * length))
@@ -134,6 +149,20 @@ main()
 def test_ctrl_c_while_modules_are_imported_leaves_no_traceback(rows, tmp_path, module):
     words = (module, "train", rows, *TRAIN, "--model", tmp_path / "m")
     answer = run(*words, code=INTERRUPTED_IMPORT)
+    assert answer.stderr == "\nstopped.\n"
+    assert answer.returncode == 130
+
+
+@posix
+def test_ctrl_c_before_a_command_begins_leaves_no_traceback():
+    code = """
+import signal
+import ordspan.__main__ as command
+
+command.run_app = lambda: signal.raise_signal(signal.SIGINT)
+command.main()
+"""
+    answer = run(code=code)
     assert answer.stderr == "\nstopped.\n"
     assert answer.returncode == 130
 

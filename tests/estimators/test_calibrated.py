@@ -358,7 +358,23 @@ def test_coverages_and_labels_cannot_change_in_a_stream():
     model = CalibratedOrdinal(coverages=[0.8]).partial_fit(X, y, classes=CLASSES)
     before = model.calibration_.state.copy()
     for change in ({"coverages": [0.9]}, {"labels": "contain"}):
-        with pytest.raises(ValueError, match="cannot change while learning goes on"):
+        with pytest.raises(ValueError, match="was calibrated for coverages="):
             copy(model).set_params(**change).partial_fit(X, y)
     np.testing.assert_array_equal(model.calibration_.state, before)
     model.set_params(coverages=np.array([0.8])).partial_fit(X, y)
+
+
+def test_a_stream_goes_on_by_parameters_of_the_estimator_that_are_set_anew():
+    X, y, _ = graded(n=40)
+    model = CalibratedOrdinal(OrdinalPA()).partial_fit(X, y, classes=CLASSES)
+    before = model.estimator_.coef_
+    model.set_params(estimator__C=1e-9).partial_fit(X, y)
+    assert model.estimator_.C == 1e-9
+    plain = OrdinalPA().partial_fit(X, y, classes=CLASSES).set_params(C=1e-9).partial_fit(X, y)
+    np.testing.assert_array_equal(model.estimator_.coef_, plain.coef_)
+    assert not np.array_equal(before, plain.coef_)
+    with pytest.raises(ValueError, match="the estimator cannot change from OrdinalPA"):
+        copy(model).set_params(estimator=PRank()).partial_fit(X, y)
+    with pytest.raises(ValueError, match="average and balanced cannot change"):
+        model.set_params(estimator__average=False).partial_fit(X, y)
+    assert model.estimator_.average

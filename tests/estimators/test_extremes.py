@@ -124,3 +124,16 @@ def test_a_weight_too_large_is_named():
 def test_an_optimum_out_of_reach_is_named():
     with pytest.raises(ValueError, match=r"C = 1e\+300 times .* is 4e\+300"):
         OrdinalSVM(C=1e300).fit([[1.0], [2.0]], [1, 2])
+
+
+@pytest.mark.filterwarnings("ignore")  # not converged, one grade for all
+def test_an_svm_that_overflows_on_the_way_is_refused():
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(60, 3)), rng.integers(1, 5, 60)
+    for scale in (1e18, 1e20, 1e40):
+        model = OrdinalSVM(C=1.0, random_state=0)
+        reason = reason_against(model.fit, X * scale, y)
+        if reason is None:
+            assert np.isfinite([model.primal_value_, model.duality_gap_]).all()
+        else:
+            assert "overflow" in reason

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -14,7 +15,7 @@ from ordspan.wording import option
 
 def check_model_path(path: Path, inputs: Iterable[str] = ()) -> None:
     """Refuse a place where no model can be written, or where something else would be lost."""
-    if not path.resolve().parent.is_dir():
+    if not Path(os.path.realpath(path)).parent.is_dir():
         raise FileError(f"{path.parent}: no such folder; make it first, or choose another")
     for name in (path.name, path.name + ENDING):
         check_can_write(path.with_name(name))

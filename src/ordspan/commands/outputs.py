@@ -138,11 +138,13 @@ def check_path(out: str, endings: Iterable[str], inputs: Iterable[str] = ()) -> 
     path, known = Path(out), " or ".join(endings)
     if path.suffix.lower() not in endings:
         raise FileError(f"{out}: the ending {path.suffix!r} is not known; choose {known}")
-    if not path.resolve().parent.is_dir():
+    if not Path(os.path.realpath(path)).parent.is_dir():
         raise FileError(f"{path.parent}: no such folder; make it first, or choose another")
     check_can_write(path)
     if path.is_dir():
         raise FileError(f"{out} is a folder; give the name of a file")
+    if path.exists() and not path.is_file():
+        raise FileError(f"{out} is no ordinary file; give the name of a file")
     for name in inputs:
         if path.exists() and Path(name).exists() and os.path.samefile(path, name):
             raise FileError(f"{out} is read by this command; write to another file")

@@ -161,7 +161,10 @@ def check_calibrated(job: PredictJob, model: TabularModel) -> None:
     if job.coverage is not None:
         calibration.level(job.coverage)
     if clash := set(job.keep) & set(proba_names(model) if job.proba else ()):
-        raise ValueError(f"cannot keep a column {min(clash)!r}: probabilities are written there")
+        raise ValueError(
+            f"cannot keep a column {min(clash)!r}: probabilities are written there; "
+            "rename it in the file, or join it afterwards"
+        )
 
 
 def proba_names(model: TabularModel) -> list[str]:

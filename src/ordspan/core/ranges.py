@@ -104,7 +104,7 @@ def steer(parts, rate, score, predicted, lower, upper):
 @compiled(inline="always")
 def scattered(number):
     """A whole number that looks drawn at random, so that a rhythm in the stream does no harm."""
-    return (number * 0x9E3779B97F4A7C1) >> 40
+    return ((number & 0x7FFFFFFF) * 0x9E3779B1) >> 29  # below 2^63: overflow is undefined
 
 
 @compiled(inline="always")
@@ -190,7 +190,7 @@ def fit_reach(state, bands, fold, scores, predicted, lower, upper, sample_weight
     rest = (bands, fold, scores, predicted, lower, upper, sample_weight)
     low = 0.0
     for j in range(parts.reach.size):
-        allowed = (1.0 - parts.coverage[j]) * (rows + 1.0) - 1.0
+        allowed = rows - parts.coverage[j] * (rows + 1.0)
         high = enough if allowed >= 0.0 else inf
         if total_miss(parts, low, *rest) <= allowed:
             high = low

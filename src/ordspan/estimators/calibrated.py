@@ -246,21 +246,30 @@ class CalibratedOrdinal(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         self
             The estimator itself; after an error it is as it was before the call.
         """
-        with unchanged_on_error(self):
-            first = not self.__sklearn_is_fitted__()
-            estimator = self._new_estimator() if first else self.estimator_
-            asked = Calibration(2, self.coverages, self.labels)  # refuses wrong parameters
-            if not first and not self.calibration_.promises_as(asked):
-                raise ValueError(
-                    "coverages and labels cannot change while learning goes on; call fit to start "
-                    "anew"
-                )
+        first = not self.__sklearn_is_fitted__()
+        estimator = self._new_estimator() if first else self.estimator_
+        with unchanged_on_error(self), unchanged_on_error(estimator):
+            if first:
+                Calibration(2, self.coverages, self.labels)  # refuses wrong parameters
+            else:
+                self._take_parameters(estimator)
             trials = estimator._learn_once(X, y, classes, sample_weight, scored=True)
             if first:
                 calibration = Calibration(estimator.classes_.size, self.coverages, self.labels)
                 self.from_parts(estimator, calibration)
             self.calibration_.observe(*trials)
             return self
+
+    def _take_parameters(self, estimator: Any) -> None:
+        """Let a stream go on by parameters that were set anew, where that can be."""
+        check_promises(self)
+        if self.estimator is not None:
+            if type(self.estimator) is not type(estimator):
+                raise ValueError(
+                    f"the estimator cannot change from {estimator!r} to {self.estimator!r} while "
+                    "learning goes on; clone the model and start anew"
+                )
+            estimator.set_params(**self.estimator.get_params(deep=False))
 
     def from_parts(self, estimator: Any, calibration: Calibration) -> Self:
         """Become the calibrated form of a fitted estimator.
@@ -405,3 +414,14 @@ class CalibratedOrdinal(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         """
         check_is_fitted(self)
         return self.estimator_.score(X, y, sample_weight=sample_weight)
+
+
+def check_promises(model: CalibratedOrdinal) -> None:
+    """Refuse coverages or labels other than those that a model was calibrated for."""
+    known, asked = model.calibration_, Calibration(2, model.coverages, model.labels)
+    if not known.promises_as(asked):
+        raise ValueError(
+            f"the model was calibrated for coverages={known.coverages.tolist()} and "
+            f"labels={known.labels!r}, now they are {asked.coverages.tolist()} and "
+            f"{asked.labels!r}; set them back, or clone the model and start anew"
+        )

@@ -260,6 +260,12 @@ class Ascent:
             self.best = np.concatenate([thresholds, weights])
 
     def _optimum(self) -> Optimum:
+        if not np.isfinite(self.primal - self.dual):
+            largest = float(self.problem.sq_norms.max())
+            raise ValueError(
+                f"the ascent overflows with C = {self.C:g} and rows of a squared norm of "
+                f"{largest:g}; standardise the features, or lower C"
+            )
         return Optimum(
             self.best[self.n_thresholds :],
             self.best[: self.n_thresholds],

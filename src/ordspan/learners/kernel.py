@@ -145,7 +145,8 @@ class KernelLearner(WalkingLearner):
         return layout.model_of(self._head)
 
     def _fits(self, memory: Floats) -> bool:
-        return layout.same_settings(memory, self._head)
+        fits = self.fault_in(memory, self.n_features, self.n_classes) is None
+        return fits and layout.same_settings(memory, self._head)
 
     def _same_space(self, other: State) -> bool:
         if not isinstance(other, KernelLearner):
