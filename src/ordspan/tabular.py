@@ -425,6 +425,6 @@ def scored(model: TabularModel, batches: Iterator[Batch]) -> Iterator[Scored]:
             score = model.learner.latent(model.prepared(batch))
         except RowError as error:
             raise FileError(f"in the rows from {batch.where(0)} on, {error}") from None
-        rank = np.searchsorted(thresholds, score, side="right").astype(np.int64) + 1
+        rank = rank_among(thresholds, score)
         margin = np.minimum(score - edges[rank - 1], edges[rank] - score)
         yield Scored(batch, score, rank, margin)

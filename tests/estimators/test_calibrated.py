@@ -1,6 +1,7 @@
 """CalibratedOrdinal: scikit-learn's contract, streams and batches, and what errors leave behind."""
 
 import pickle
+import threading
 from copy import copy
 
 import numpy as np
@@ -378,3 +379,21 @@ def test_a_stream_goes_on_by_parameters_of_the_estimator_that_are_set_anew():
     with pytest.raises(ValueError, match="average and balanced cannot change"):
         model.set_params(estimator__average=False).partial_fit(X, y)
     assert model.estimator_.average
+
+
+def test_threads_that_begin_a_stream_together_lose_no_row():
+    X, y, _ = graded(n=40)
+    for _ in range(5):
+        model = CalibratedOrdinal()
+        start = threading.Barrier(4)
+
+        def learn(model=model, start=start):
+            start.wait()
+            model.partial_fit(X, y, classes=CLASSES)
+
+        threads = [threading.Thread(target=learn) for _ in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert model.calibration_.n_rows == model.estimator_.learner_.n_trials == 160

@@ -246,14 +246,15 @@ class CalibratedOrdinal(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         self
             The estimator itself; after an error it is as it was before the call.
         """
-        first = not self.__sklearn_is_fitted__()
-        estimator = self._new_estimator() if first else self.estimator_
-        with unchanged_on_error(self), unchanged_on_error(estimator):
-            if first:
-                Calibration(2, self.coverages, self.labels)  # refuses wrong parameters
-            else:
-                self._take_parameters(estimator)
-            trials = estimator._learn_once(X, y, classes, sample_weight, scored=True)
+        with unchanged_on_error(self):
+            first = not self.__sklearn_is_fitted__()
+            estimator = self._new_estimator() if first else self.estimator_
+            with unchanged_on_error(estimator):
+                if first:
+                    Calibration(2, self.coverages, self.labels)  # refuses wrong parameters
+                else:
+                    self._take_parameters(estimator)
+                trials = estimator._learn_once(X, y, classes, sample_weight, scored=True)
             if first:
                 calibration = Calibration(estimator.classes_.size, self.coverages, self.labels)
                 self.from_parts(estimator, calibration)
