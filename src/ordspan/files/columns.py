@@ -35,7 +35,14 @@ ID_NAME = re.compile(
     r"|[_ .-](id|nr|no)$)|[a-z]I[dD]$"
 )
 """Names of columns that count or name rows, where all their values are different."""
+ANNOTATED = ("item", "lower", "upper", "annotator", "seconds", "asked_by")
+"""The first columns of a file that ``ordspan annotate`` wrote, of which only the label counts."""
+BESIDE = "ordspan annotate wrote it beside the answer"
 UNITS = rf"({CURRENCY}|[%‰])"
+
+
+class NoFeatureError(ValueError):
+    """There is no column to learn from."""
 
 
 class Choice(NamedTuple):
@@ -76,6 +83,9 @@ def make_recipe(look: Look, taken: Sequence[str], choice: Choice, told: str | No
     if choice.features is None:
         partly = there.keys() - {*look.shared(), *choice.drop}
         left_out = dict.fromkeys(sorted(partly), PARTLY)
+        if all(tuple(file.names[: len(ANNOTATED)]) == ANNOTATED for file in look.files):
+            left_out |= {name: BESIDE for name in ANNOTATED if name not in outside}
+            chosen = [name for name in chosen if name not in left_out]
     words = {*choice.text, *choice.hashed}
     # labels too, whose numbers may be written in the same way
     asked = [name for name in (*chosen, *taken) if name not in words]
@@ -192,7 +202,7 @@ def _refuse(look: Look, kinds: dict[str, str], left_out: dict[str, str]) -> None
         why = few([f"{name}: {reason}" for name, reason in left_out.items()])
         told = by("to learn from one all the same give", option("--features NAME", "features="))
         why = f" ({why}){either(told)}" if why else ""
-        raise ValueError(f"{look.path}: no column is left to learn from{why}")
+        raise NoFeatureError(f"{look.path}: no column is left to learn from{why}")
 
 
 def _refuse_units(look: Look, name: str) -> None:
