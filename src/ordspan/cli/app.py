@@ -25,6 +25,9 @@ EXTRAS = {
     "onnx": "onnx",
     "dask": "dask",
     "distributed": "dask",
+    "fastapi": "serve",
+    "uvicorn": "serve",
+    "prometheus_client": "serve",
 }
 """Which extra brings a package that may be missing; the others come with experiments."""
 

@@ -1,0 +1,209 @@
+"""The service over HTTP: predict, learn, the model, its metrics and its description."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager
+from typing import Any
+
+import msgspec
+from fastapi import FastAPI, HTTPException, Request, Response
+from fastapi.concurrency import run_in_threadpool
+
+import ordspan
+from ordspan.files.batch import RowError
+from ordspan.modelfile import to_bytes
+from ordspan.serving import describing, protocol
+from ordspan.serving.engine import COVERAGE, Engine, KeyConflictError, Lesson, answers
+from ordspan.serving.guard import MOST_BYTES, Guard
+from ordspan.serving.log import Event, LogError
+from ordspan.serving.metrics import CONTENT_TYPE, Metrics
+from ordspan.serving.records import (
+    KEY,
+    LABEL_NAMES,
+    Labels,
+    batch_of,
+    check_names,
+    key_of,
+    values_of,
+)
+from ordspan.serving.service import MOST_WAITING, BusyError, Service
+from ordspan.tabular import TabularModel
+
+MANY_ROWS = 500
+"""Requests with more rows are predicted beside the loop that takes requests."""
+PATHS = ("/predict", "/learn", "/model", "/metrics", "/docs", "/openapi.json")
+
+
+def make_app(
+    engine: Engine,
+    *,
+    name: str = "ordspan",
+    token: str | None = None,
+    most_waiting: int = MOST_WAITING,
+    most_bytes: int = MOST_BYTES,
+) -> Guard:
+    """The application of ``ordspan serve``.
+
+    Parameters
+    ----------
+    engine : Engine
+        The model and its log; it is closed when the application ends.
+    name : str
+        The model's name in the Open Inference Protocol.
+    token : str, optional
+        What every request but those for health must send.
+    most_waiting : int
+        Rows that may wait to be learned.
+    most_bytes : int
+        The longest body of a request.
+
+    Returns
+    -------
+    Guard
+        An ASGI application.
+    """
+    check_names(engine.model.recipe)
+    service = Service(engine, most_waiting=most_waiting)
+    infer = f"/v2/models/{name}/infer"
+    metrics = Metrics(engine, (*PATHS, infer), lambda: service.n_waiting)
+    service.learned = metrics.learned
+
+    @asynccontextmanager
+    async def lifespan(app: FastAPI) -> AsyncIterator[None]:
+        yield
+        await run_in_threadpool(service.close)
+
+    app = FastAPI(
+        title="ordspan",
+        version=ordspan.__version__,
+        description="Ordered grades, with probabilities and ranges, from a model that learns.",
+        docs_url=None,
+        redoc_url=None,
+        lifespan=lifespan,
+    )
+    _tell_errors(app)
+    _add_routes(app, service, metrics)
+    protocol.add_routes(app, engine, name)
+    describing.add_routes(app)
+    return Guard(app, token=token, observe=metrics.asked, most_bytes=most_bytes)
+
+
+def _tell_errors(app: FastAPI) -> None:
+    """Which status an error has; what it says is told."""
+    statuses = {
+        RowError: 422,
+        KeyConflictError: 409,
+        BusyError: 503,
+        LogError: 503,
+        msgspec.DecodeError: 400,
+    }
+
+    def told(request: Request, error: Exception) -> Response:
+        status = next(code for kind, code in statuses.items() if isinstance(error, kind))
+        headers = {"Retry-After": "1"} if status == 503 else None
+        return as_json({"detail": str(error)}, status, headers)
+
+    for kind in statuses:
+        app.add_exception_handler(kind, told)
+
+
+def as_json(content: Any, status: int = 200, headers: Mapping[str, str] | None = None) -> Response:
+    """An answer in JSON."""
+    return Response(msgspec.json.encode(content), status, headers, "application/json")
+
+
+async def read_records(request: Request) -> tuple[list[dict[str, Any]], bool]:
+    """The records of a request, and whether there was one that was not in a list."""
+    body = msgspec.json.decode(await request.body())
+    records = body if isinstance(body, list) else [body]
+    if not records:
+        raise HTTPException(422, "the list of records is empty")
+    for number, record in enumerate(records, 1):
+        if not isinstance(record, dict):
+            raise HTTPException(422, f"record {number} is not an object with a value a column")
+    return records, records is not body
+
+
+def _add_routes(app: FastAPI, service: Service, metrics: Metrics) -> None:
+    engine, labels = service.engine, Labels(service.engine.model.classes_)
+    recipe = engine.model.recipe
+
+    @app.post("/predict", openapi_extra=describing.PREDICT)
+    async def predict(request: Request, coverage: float = COVERAGE) -> Response:
+        """Grade, probabilities and range of a record, or of each in a list."""
+        records, alone = await read_records(request)
+        if len(records) > MANY_ROWS:
+            said = await run_in_threadpool(predictions, engine.model, records, coverage)
+        else:
+            said = predictions(engine.model, records, coverage)
+        return as_json(said[0] if alone else said)
+
+    @app.post("/learn", openapi_extra=describing.LEARN)
+    async def learn(request: Request) -> Response:
+        """Learn records with their labels; answered when they are on disk."""
+        records, alone = await read_records(request)
+        lessons = []
+        for number, record in enumerate(records, 1):
+            said = {name: record.pop(name) for name in LABEL_NAMES if name in record}
+            key = key_of(record.pop(KEY, None), number)
+            values = values_of(recipe, record, number)
+            lessons.append(Lesson(values, *labels.ends(said, number), key))
+        events = await service.learn(lessons)
+        done = [_confirmed(engine.model, event) for event in events]
+        return as_json(done[0] if alone else done)
+
+    @app.get("/model", response_class=Response)
+    async def model() -> Response:
+        """The model as of now: a file that every command of ordspan takes."""
+        content = await run_in_threadpool(to_bytes, engine.model)
+        named = {"Content-Disposition": 'attachment; filename="model.ordspan"'}
+        return Response(content, 200, named, "application/octet-stream")
+
+    @app.get("/metrics", response_class=Response)
+    async def metrics_text() -> Response:
+        """Rows, error, coverage, latency and queue, for Prometheus."""
+        return Response(metrics.text(), media_type=CONTENT_TYPE)
+
+
+def predictions(
+    model: TabularModel, records: Sequence[Mapping[str, Any]], coverage: float
+) -> list[dict[str, Any]]:
+    """What a model says of records, in grades."""
+    recipe, calibration = model.recipe, model.calibration
+    batch = batch_of(recipe, [values_of(recipe, r, n) for n, r in enumerate(records, 1)])
+    try:
+        said = answers(model, batch, coverage)
+    except ValueError as error:  # such as a coverage that was not calibrated
+        raise HTTPException(422, str(error)) from None
+    grades = model.classes_.tolist()
+    names = [str(grade) for grade in grades]
+    chances = None if calibration is None else calibration.probabilities(said.score).tolist()
+    found = []
+    for row, (rank, score) in enumerate(zip(said.rank.tolist(), said.score.tolist(), strict=True)):
+        _, low, high = said.ranks(row)
+        found.append(
+            {
+                "grade": grades[rank - 1],
+                "rank": rank,
+                "score": score,
+                "range": _in_grades(grades, low, high),
+                "probabilities": chances and dict(zip(names, chances[row], strict=True)),
+            }
+        )
+    return found
+
+
+def _in_grades(grades: Sequence[Any], low: int | None, high: int | None) -> list[Any] | None:
+    return None if low is None or high is None else [grades[low - 1], grades[high - 1]]
+
+
+def _confirmed(model: TabularModel, event: Event) -> dict[str, Any]:
+    """What is answered to a label: its number in the log, and what was predicted before it."""
+    grades = model.classes_.tolist()
+    assert event.predicted is not None
+    return {
+        "event": event.id,
+        "predicted": grades[event.predicted - 1],
+        "range": _in_grades(grades, event.low, event.high),
+    }

@@ -1,0 +1,65 @@
+"""What the service says of its own requests: OpenAPI, and a page of it without any script."""
+
+from __future__ import annotations
+
+from html import escape
+from typing import Any
+
+from fastapi import FastAPI, Response
+
+RECORD = {"type": "object", "description": "A value for every column of the model."}
+LABELLED = {
+    "type": "object",
+    "description": "A record with its label, as a grade or a range such as 3-5, >=3 or [3, 5]; or "
+    "with lower and upper. A label that is sent again with the same key counts once.",
+    "properties": {"label": {}, "lower": {}, "upper": {}, "key": {"type": "string"}},
+}
+
+
+def _body(record: dict[str, Any], example: Any) -> dict[str, Any]:
+    schema = {"oneOf": [record, {"type": "array", "items": record}]}
+    content = {"application/json": {"schema": schema, "example": example}}
+    return {"requestBody": {"required": True, "content": content}}
+
+
+PREDICT = _body(RECORD, {"age": 41, "income": 3.2})
+LEARN = _body(LABELLED, {"age": 41, "income": 3.2, "label": "3-5", "key": "interview 17"})
+
+
+def add_routes(app: FastAPI) -> None:
+    """A page that lists what can be asked."""
+
+    @app.get("/docs", response_class=Response, include_in_schema=False)
+    async def docs() -> Response:
+        return Response(page(app.openapi()), media_type="text/html; charset=utf-8")
+
+
+def page(schema: dict[str, Any]) -> str:
+    """The requests of an OpenAPI description as HTML.
+
+    >>> told = {"title": "<b>", "version": "1", "description": ""}
+    >>> "&lt;b&gt; 1" in page({"info": told, "paths": {}})
+    True
+    """
+    info, lines = schema["info"], []
+    for path, methods in schema["paths"].items():
+        for method, told in methods.items():
+            lines.append(f"<h2><code>{method.upper()} {escape(path)}</code></h2>")
+            lines.append(f"<p>{escape(told.get('description', ''))}</p>")
+            for content in told.get("requestBody", {}).get("content", {}).values():
+                if "example" in content:
+                    lines.append(f"<pre>{escape(_example(content['example']))}</pre>")
+    title = escape(f"{info['title']} {info['version']}")
+    return (
+        f'<!doctype html><html lang="en"><meta charset="utf-8"><title>{title}</title>'
+        f"<h1>{title}</h1><p>{escape(info['description'])} "
+        'The whole description is <a href="/openapi.json">/openapi.json</a>.</p>'
+        + "".join(lines)
+        + "</html>"
+    )
+
+
+def _example(example: Any) -> str:
+    import json
+
+    return json.dumps(example)

@@ -1,0 +1,179 @@
+"""What every request passes before it is looked at: who may ask, how much, how slowly."""
+
+from __future__ import annotations
+
+import asyncio
+import hmac
+import re
+import time
+from collections.abc import Callable, Collection
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+LOCAL = ("127.0.0.1", "localhost", "::1")
+MOST_BYTES = 8 << 20
+PATIENCE = 30.0
+"""Seconds in which a request must have arrived."""
+SHORTEST_TOKEN = 16
+HEALTH = re.compile(r"/v2/health/(live|ready)")
+PAGE_POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' blob:; "
+    "connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+)
+HEADERS = [
+    (b"content-security-policy", PAGE_POLICY.encode()),
+    (b"x-content-type-options", b"nosniff"),
+    (b"referrer-policy", b"no-referrer"),
+    (b"cross-origin-resource-policy", b"same-origin"),
+    (b"cache-control", b"no-store"),
+]
+
+Observe = Callable[[str, int, float], None]
+"""Called with the path, the status and the seconds of every request."""
+
+
+def read_token(path: Path) -> str:
+    """The token in a file, without blanks around it."""
+    token = path.read_text(encoding="utf-8").strip()
+    if len(token) < SHORTEST_TOKEN or not token.isascii() or not token.isprintable():
+        raise ValueError(
+            f"{path}: a token has at least {SHORTEST_TOKEN} plain letters; make one with "
+            'python -c "import secrets; print(secrets.token_urlsafe())"'
+        )
+    return token
+
+
+def check_host(host: str, token: str | None) -> None:
+    """Refuse to listen to other machines without a token."""
+    if token is None and host not in LOCAL:
+        raise ValueError(
+            f"--host {host} lets other machines in; give --token-file with a secret that they "
+            "must send, or listen to 127.0.0.1 only"
+        )
+
+
+class Guard:
+    """The application behind the checks that all requests share.
+
+    Parameters
+    ----------
+    app : ASGI application
+        What answers.
+    token : str, optional
+        What every request but those for health must send; without it only this machine may ask.
+    public : collection of str
+        Paths that hold no data and need no token.
+    observe : callable, optional
+        Told of every request.
+    most_bytes : int
+        The longest body.
+    patience : float
+        Seconds in which a body must have arrived.
+    """
+
+    def __init__(
+        self,
+        app: Any,
+        *,
+        token: str | None = None,
+        public: Collection[str] = (),
+        observe: Observe | None = None,
+        most_bytes: int = MOST_BYTES,
+        patience: float = PATIENCE,
+    ) -> None:
+        self.app, self.public, self.observe = app, public, observe
+        self.most_bytes, self.patience = most_bytes, patience
+        self._expected = None if token is None else f"Bearer {token}".encode()
+
+    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+        """Answer a request, or hand it on."""
+        if scope["type"] != "http":
+            if scope["type"] == "lifespan":
+                await self.app(scope, receive, send)
+            return
+        begin, status = time.perf_counter(), 0
+
+        async def answer(message: Any) -> None:
+            nonlocal status
+            if message["type"] == "http.response.start":
+                status = message["status"]
+                message["headers"] = [*message.get("headers", []), *HEADERS]
+            await send(message)
+
+        refused = self._refused(scope)
+        if refused is None and scope["method"] not in ("GET", "HEAD"):
+            body, refused = await self._body(scope, receive)
+            receive = _already(body, receive)
+        if refused is None:
+            await self.app(scope, receive, answer)
+        else:
+            await _say(answer, *refused)
+        if self.observe is not None:
+            self.observe(scope["path"], status, time.perf_counter() - begin)
+
+    def _refused(self, scope: Any) -> tuple[int, str] | None:
+        """Why a request is not looked at, from its head."""
+        headers = dict(scope["headers"])
+        if self._expected is None:
+            host = headers.get(b"host", b"").decode("latin-1")
+            if re.sub(r":\d+$", "", host).strip("[]") not in LOCAL:
+                return 421, f"this service answers only as {' or '.join(LOCAL)}"
+        elif not HEALTH.fullmatch(scope["path"]) and scope["path"] not in self.public:
+            given = headers.get(b"authorization", b"")
+            if not hmac.compare_digest(given, self._expected):
+                return 401, "send the token of this service as Authorization: Bearer TOKEN"
+        if scope["method"] in ("GET", "HEAD"):
+            return None
+        kind = headers.get(b"content-type", b"").partition(b";")[0].strip().lower()
+        if kind != b"application/json" and headers.get(b"content-length") != b"0":
+            return 415, "send JSON, with Content-Type: application/json"
+        if b"inference-header-content-length" in headers:
+            return 415, "send tensors as JSON; binary ones are not read (binary_data=False)"
+        if b"content-encoding" in headers:
+            return 415, "send the body as it is, without Content-Encoding"
+        return None
+
+    async def _body(self, scope: Any, receive: Any) -> tuple[bytes, tuple[int, str] | None]:
+        """The whole body, or why it is not taken."""
+        parts, size = [], 0
+        try:
+            async with asyncio.timeout(self.patience):
+                while True:
+                    message = await receive()
+                    if message["type"] == "http.disconnect":
+                        return b"", (400, "the request ended early")
+                    parts.append(message.get("body", b""))
+                    size += len(parts[-1])
+                    if size > self.most_bytes:
+                        told = f"the body has more than {self.most_bytes:,} bytes; send fewer rows"
+                        return b"", (413, told)
+                    if not message.get("more_body"):
+                        return b"".join(parts), None
+        except TimeoutError:
+            return b"", (408, f"the body did not arrive within {self.patience:g} s")
+
+
+def _already(body: bytes, receive: Any) -> Any:
+    """Hands on a body that was received, then whatever comes."""
+    waiting = [{"type": "http.request", "body": body, "more_body": False}]
+
+    async def again() -> Any:
+        return waiting.pop() if waiting else await receive()
+
+    return again
+
+
+async def _say(send: Any, status: int, detail: str) -> None:
+    """A refusal; the connection ends with it, because the rest of the request was not read."""
+    body = msgspec.json.encode({"detail": detail})
+    headers = [
+        (b"content-type", b"application/json"),
+        (b"content-length", str(len(body)).encode()),
+        (b"connection", b"close"),
+    ]
+    if status == 401:
+        headers.append((b"www-authenticate", b"Bearer"))
+    await send({"type": "http.response.start", "status": status, "headers": headers})
+    await send({"type": "http.response.body", "body": body})

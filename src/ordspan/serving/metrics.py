@@ -1,0 +1,126 @@
+"""What the service says of itself, in the text format of Prometheus."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterable
+
+from prometheus_client import (
+    CollectorRegistry,
+    Counter,
+    Gauge,
+    Histogram,
+    disable_created_metrics,
+    generate_latest,
+)
+from prometheus_client.exposition import CONTENT_TYPE_LATEST
+
+from ordspan.serving.engine import COVERAGE, Engine
+from ordspan.serving.log import LEARN, Event
+
+WINDOW = 1000
+"""Rows over which the running numbers are taken."""
+BUCKETS = (0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0)
+CONTENT_TYPE = CONTENT_TYPE_LATEST
+
+disable_created_metrics()  # a line more for each, which says when this process began
+
+
+class Metrics:
+    """Counts of rows and requests, error, coverage and latency.
+
+    Parameters
+    ----------
+    engine : Engine
+        Its log says what was counted before this process.
+    paths : iterable of str
+        The paths that are counted by name; the rest is "other".
+    waiting : callable
+        Gives the rows that wait to be learned.
+    """
+
+    def __init__(self, engine: Engine, paths: Iterable[str], waiting: Callable[[], int]) -> None:
+        self._registry, self._paths = CollectorRegistry(), set(paths)
+        self._recent: deque[tuple[int, bool, bool]] = deque(maxlen=WINDOW)
+        r = self._registry
+        self._rows = Counter("ordspan_learned_rows", "Rows learned.", registry=r)
+        self._error = Counter(
+            "ordspan_absolute_error",
+            "Sum of the distances in grades from the prediction before learning to the label.",
+            registry=r,
+        )
+        self._contains = Counter(
+            "ordspan_range_contains_label",
+            f"Rows whose whole label lay in the predicted range at {COVERAGE:.0%}.",
+            registry=r,
+        )
+        self._meets = Counter(
+            "ordspan_range_meets_label",
+            f"Rows whose label shared a grade with the predicted range at {COVERAGE:.0%}.",
+            registry=r,
+        )
+        self._mae = Gauge(
+            "ordspan_running_mae", f"Mean distance over the last {WINDOW:,} rows.", registry=r
+        )
+        self._coverage = Gauge(
+            "ordspan_running_coverage",
+            f"Share of the last {WINDOW:,} rows; the coverage of the true grade lies between the "
+            "two bounds.",
+            ["bound"],
+            registry=r,
+        )
+        self._seconds = Histogram(
+            "ordspan_request_seconds",
+            "Time to answer.",
+            ["path", "status"],
+            buckets=BUCKETS,
+            registry=r,
+        )
+        queue = Gauge("ordspan_queue_rows", "Rows that wait to be learned.", registry=r)
+        queue.set_function(waiting)
+        totals = engine.totals()
+        self._rows.inc(totals.rows)
+        self._error.inc(totals.error)
+        self._contains.inc(totals.contains)
+        self._meets.inc(totals.meets)
+        self._take(engine.events(after=engine.n_events - WINDOW))
+
+    def learned(self, events: Iterable[Event]) -> None:
+        """Count rows that were learned just now."""
+        for distance, contains, meets in self._take(events):
+            self._rows.inc()
+            self._error.inc(distance)
+            self._contains.inc(contains)
+            self._meets.inc(meets)
+
+    def _take(self, events: Iterable[Event]) -> list[tuple[int, bool, bool]]:
+        found = [_judged(event) for event in events if event.kind == LEARN]
+        self._recent.extend(found)
+        return found
+
+    def asked(self, path: str, status: int, seconds: float) -> None:
+        """Count a request."""
+        known = path if path in self._paths else "other"
+        self._seconds.labels(known, str(status)).observe(seconds)
+
+    def text(self) -> bytes:
+        """All of it."""
+        if self._recent:
+            errors, contains, meets = zip(*self._recent, strict=True)
+            self._mae.set(sum(errors) / len(errors))
+            self._coverage.labels("contains").set(sum(contains) / len(errors))
+            self._coverage.labels("meets").set(sum(meets) / len(errors))
+        return generate_latest(self._registry)
+
+
+def _judged(event: Event) -> tuple[int, bool, bool]:
+    """Distance of the prediction, and whether its range contains and meets the label."""
+    lower, upper, predicted, low, high = map(_known, event[5:10])
+    distance = max(lower - predicted, predicted - upper, 0)
+    if event.low is None:
+        return distance, False, False
+    return distance, low <= lower and upper <= high, low <= upper and lower <= high
+
+
+def _known(rank: int | None) -> int:
+    return 0 if rank is None else rank

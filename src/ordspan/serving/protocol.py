@@ -1,0 +1,199 @@
+"""The Open Inference Protocol, version 2: predictions for whoever speaks it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Any
+
+import msgspec
+from fastapi import FastAPI, HTTPException, Request, Response
+
+import ordspan
+from ordspan.files.features import Recipe
+from ordspan.serving.engine import COVERAGE, Answers, Engine, answers
+from ordspan.serving.records import batch_of
+from ordspan.tabular import TabularModel
+
+NUMBERS = {"BOOL", "FP16", "FP32", "FP64"} | {
+    f"{u}INT{n}" for u in ("", "U") for n in (8, 16, 32, 64)
+}
+WORDS = "BYTES"
+FEATURES = "features"
+"""Name of the one tensor that a model of nothing but numbers takes instead of one a column."""
+
+
+class Tensor(msgspec.Struct):
+    """An input of a request."""
+
+    name: str
+    shape: list[int]
+    datatype: str
+    data: list[Any]
+
+
+class Wanted(msgspec.Struct):
+    """An output that is asked for."""
+
+    name: str
+
+
+class InferRequest(msgspec.Struct):
+    """What is asked."""
+
+    inputs: list[Tensor]
+    outputs: list[Wanted] = []
+    id: str | None = None
+
+
+def add_routes(app: FastAPI, engine: Engine, name: str) -> None:
+    """Health, description and inference of the model."""
+    if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]*", name):
+        raise ValueError(f"the name {name!r} is no part of an address; use letters, digits, . _ -")
+
+    def as_json(content: Any) -> Response:
+        return Response(msgspec.json.encode(content), media_type="application/json")
+
+    @app.get("/v2")
+    async def server() -> Response:
+        """What this server is."""
+        return as_json({"name": "ordspan", "version": ordspan.__version__, "extensions": []})
+
+    @app.get("/v2/health/live")
+    async def live() -> Response:
+        """Whether the service runs."""
+        return as_json({"live": True})
+
+    @app.get("/v2/health/ready")
+    async def ready() -> Response:
+        """Whether the service can predict."""
+        return as_json({"ready": True})
+
+    @app.get(f"/v2/models/{name}/ready")
+    async def model_ready() -> Response:
+        """Whether the model can predict."""
+        return as_json({"name": name, "ready": True})
+
+    @app.get(f"/v2/models/{name}")
+    async def metadata() -> Response:
+        """The tensors that go in and come out."""
+        return as_json(described(engine.model, name))
+
+    @app.post(f"/v2/models/{name}/infer")
+    async def infer(request: Request) -> Response:
+        """Predictions for tensors: one a column, or all features in one."""
+        asked = msgspec.json.decode(await request.body(), type=InferRequest)
+        model = engine.model
+        batch = batch_of(model.recipe, rows_of(model.recipe, asked.inputs))
+        outputs = tensors(model, answers(model, batch))
+        known = {tensor["name"] for tensor in outputs}
+        wanted = [output.name for output in asked.outputs] or sorted(known)
+        if unknown := [output for output in wanted if output not in known]:
+            raise HTTPException(400, f"no output {unknown[0]!r}; there are {sorted(known)}")
+        chosen = [tensor for tensor in outputs if tensor["name"] in wanted]
+        told = {"model_name": name, "outputs": chosen}
+        return as_json(told | ({} if asked.id is None else {"id": asked.id}))
+
+
+def described(model: TabularModel, name: str) -> dict[str, Any]:
+    """The tensors of a model, as the protocol wants them."""
+    recipe = model.recipe
+    inputs = [
+        {"name": column, "datatype": "FP64" if column in recipe.numbers else WORDS, "shape": [-1]}
+        for column in recipe.columns
+    ]
+    if recipe.n_sparse:
+        inputs = [{"name": FEATURES, "datatype": "FP64", "shape": [-1, recipe.n_sparse]}]
+    n_classes = len(model.classes_)
+    outputs = [
+        {"name": "grade", "datatype": _datatype(model), "shape": [-1]},
+        {"name": "rank", "datatype": "INT64", "shape": [-1]},
+        {"name": "score", "datatype": "FP64", "shape": [-1]},
+    ]
+    if model.calibration is not None:
+        outputs += [
+            {"name": "lower", "datatype": _datatype(model), "shape": [-1]},
+            {"name": "upper", "datatype": _datatype(model), "shape": [-1]},
+            {"name": "probabilities", "datatype": "FP64", "shape": [-1, n_classes]},
+        ]
+    return {
+        "name": name,
+        "versions": [],
+        "platform": "ordspan",
+        "inputs": inputs,
+        "outputs": outputs,
+        "parameters": {"grades": model.classes_.tolist(), "coverage": COVERAGE},
+    }
+
+
+def _datatype(model: TabularModel) -> str:
+    return {"i": "INT64", "u": "INT64", "f": "FP64", "b": "BOOL"}.get(
+        model.classes_.dtype.kind, WORDS
+    )
+
+
+def rows_of(recipe: Recipe, tensors: Sequence[Tensor]) -> list[list[Any]]:
+    """The values of every row, in the order of the columns."""
+    if len(tensors) == 1 and len(tensors[0].shape) == 2 and not recipe.texts:
+        return _matrix_rows(recipe, tensors[0])
+    if recipe.n_sparse:
+        raise HTTPException(400, f"give one tensor of shape [rows, {recipe.n_sparse}]")
+    named = {tensor.name: tensor for tensor in tensors}
+    if len(named) < len(tensors) or named.keys() != set(recipe.columns):
+        odd = sorted(named.keys() ^ set(recipe.columns)) or ["a name that comes twice"]
+        raise HTTPException(400, f"give one tensor for each column of the model; see {odd[0]!r}")
+    columns = [_flat(named[name]) for name in recipe.columns]
+    if len(set(map(len, columns))) > 1 or not columns[0]:
+        raise HTTPException(400, "the tensors must have as many rows as each other, at least one")
+    return [list(row) for row in zip(*columns, strict=True)]
+
+
+def _matrix_rows(recipe: Recipe, tensor: Tensor) -> list[list[Any]]:
+    width = recipe.n_sparse or len(recipe.numbers)
+    cells = _flat(tensor)
+    if tensor.shape[1] != width or not cells:
+        raise HTTPException(400, f"tensor {tensor.name!r} must have the shape [rows, {width}]")
+    rows = [cells[begin : begin + width] for begin in range(0, len(cells), width)]
+    if recipe.n_sparse:
+        return [[[at, value] for at, value in enumerate(row) if value] for row in rows]
+    return rows
+
+
+def _flat(tensor: Tensor) -> list[Any]:
+    """The data of a tensor, which may be nested, checked against its shape."""
+    if tensor.datatype not in NUMBERS and tensor.datatype != WORDS:
+        raise HTTPException(400, f"tensor {tensor.name!r} has the unknown type {tensor.datatype!r}")
+    cells = tensor.data
+    for _ in tensor.shape[1:]:
+        if cells and all(isinstance(part, list) for part in cells):
+            cells = [cell for part in cells for cell in part]
+    size = 1
+    for length in tensor.shape:
+        size *= length
+    if size != len(cells) or any(length < 0 for length in tensor.shape):
+        raise HTTPException(
+            400, f"tensor {tensor.name!r} has {len(cells)} values, but the shape {tensor.shape}"
+        )
+    return cells
+
+
+def tensors(model: TabularModel, said: Answers) -> list[dict[str, Any]]:
+    """What a model says, as outputs."""
+
+    def tensor(name: str, values: Any, datatype: str) -> dict[str, Any]:
+        shape, data = list(values.shape), values.ravel().tolist()
+        return {"name": name, "datatype": datatype, "shape": shape, "data": data}
+
+    classes, kind = model.classes_, _datatype(model)
+    found = [
+        tensor("grade", classes[said.rank - 1], kind),
+        tensor("rank", said.rank, "INT64"),
+        tensor("score", said.score, "FP64"),
+    ]
+    if model.calibration is not None and said.low is not None and said.high is not None:
+        found += [
+            tensor("lower", classes[said.low - 1], kind),
+            tensor("upper", classes[said.high - 1], kind),
+            tensor("probabilities", model.calibration.probabilities(said.score), "FP64"),
+        ]
+    return found

@@ -1,0 +1,230 @@
+"""Records of a request as rows of a model, with the words of the command line where they fail."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from difflib import get_close_matches
+from typing import Any
+
+import msgspec
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from ordspan.commands.models import KnownGrades
+from ordspan.core.labels import shown
+from ordspan.files.batch import REFUSE, BadRows, Batch, Faults, RowError, brief
+from ordspan.files.features import Recipe, unusable_rows
+from ordspan.files.forms import plain_word
+from ordspan.files.tables import matrix_of, not_a_number, words_of
+
+LABEL_NAMES = ("label", "lower", "upper")
+KEY = "key"
+RESERVED = (*LABEL_NAMES, KEY)
+"""What a record to learn holds besides the columns of the model."""
+LONGEST_KEY = 200
+REQUEST = "the request"
+
+
+def check_names(recipe: Recipe) -> None:
+    """Refuse a model whose columns cannot be told from the label in a request."""
+    if clash := [name for name in recipe.columns if name in RESERVED]:
+        raise ValueError(
+            f"the model has a column {clash[0]!r}, which in a request is the label's or its key's "
+            "name; rename the column and train the model anew"
+        )
+
+
+def columns_of(recipe: Recipe) -> list[str]:
+    """The names that a record has: columns, or the indices of svmlight features."""
+    if not recipe.n_sparse:
+        return list(recipe.columns)
+    first = 0 if recipe.zero_based else 1
+    return [str(index) for index in range(first, first + recipe.n_sparse)]
+
+
+def values_of(recipe: Recipe, record: Mapping[str, Any], number: int) -> list[Any]:
+    """The values of a record, in the order of the columns.
+
+    Of an svmlight model they are pairs of index and value: what a record does not name is 0.
+    """
+    if recipe.n_sparse:
+        return [[_index(recipe, name, number), value] for name, value in record.items()]
+    try:
+        values = [record[name] for name in recipe.columns]
+    except KeyError as missing:
+        raise _missing(recipe, record, str(missing.args[0]), number) from None
+    if len(record) > len(values):
+        raise _unknown(recipe, record, number)
+    return values
+
+
+def _index(recipe: Recipe, name: str, number: int) -> int:
+    first = 0 if recipe.zero_based else 1
+    if not (name.isdecimal() and name.isascii() and len(name) < 19) or not (
+        first <= int(name) < first + recipe.n_sparse
+    ):
+        raise RowError(
+            f"{REQUEST}, record {number}: {brief(name)} is not a feature of the model; they are "
+            f"numbered from {first} to {first + recipe.n_sparse - 1}"
+        )
+    return int(name) - first
+
+
+def _missing(recipe: Recipe, record: Mapping[str, Any], name: str, number: int) -> RowError:
+    alike = get_close_matches(name, [n for n in record if n not in recipe.columns], n=1, cutoff=0.7)
+    meant = f"is {alike[0]!r} the one, renamed? If not, " if alike else ""
+    return RowError(
+        f"{REQUEST}, record {number}: no column {name!r}, which the model needs; {meant}"
+        "give null where it is not known"
+    )
+
+
+def _unknown(recipe: Recipe, record: Mapping[str, Any], number: int) -> RowError:
+    name = next(name for name in record if name not in recipe.columns)
+    return RowError(
+        f"{REQUEST}, record {number}: the model does not know the column {brief(name)}; leave it "
+        f"out. It has {shown(np.array(recipe.columns))}"
+    )
+
+
+def batch_of(recipe: Recipe, rows: Sequence[Sequence[Any]], name: str = REQUEST) -> Batch:
+    """Rows of values as a batch, checked; the first bad one is refused.
+
+    >>> batch_of(Recipe(("age",)), [[41], ["seven"]])
+    Traceback (most recent call last):
+    ordspan.files.batch.RowError: the request, record 2: column 'age' holds 'seven', not a number;
+    correct it, or take the column as words with text=['age']
+    """
+    places, faults = np.arange(1, len(rows) + 1), Faults()
+    X, table = _sparse(recipe, rows, faults), None
+    if X is None and not recipe.texts:
+        X = _plain_numbers(rows)
+    if X is None:
+        frame = _frame(recipe, rows, faults)
+        X = matrix_of(frame, recipe.numbers, faults, dict(recipe.dressed))
+        table = words_of(frame, recipe.texts)
+    batch = Batch(X, pl.DataFrame() if table is None else table, places, places, name, "record")
+    for row, fault in unusable_rows(recipe, X).items():
+        faults.setdefault(row, fault)
+    return batch.without(faults, BadRows(REFUSE))
+
+
+def _plain_numbers(rows: Sequence[Sequence[Any]]) -> NDArray[np.float64] | None:
+    """Rows of nothing but numbers, the usual ones, without a frame between."""
+    if not all(type(value) in (float, int) for row in rows for value in row):
+        return None
+    try:
+        return np.array(rows, dtype=np.float64)
+    except OverflowError:
+        return None
+
+
+def _sparse(recipe: Recipe, rows: Sequence[Sequence[Any]], faults: Faults) -> Any:
+    """Pairs of index and value as a CSR matrix; None for a model with named columns."""
+    if not recipe.n_sparse:
+        return None
+    from scipy.sparse import csr_array
+
+    starts = np.cumsum([0, *map(len, rows)])
+    columns = np.array([index for row in rows for index, _ in row], dtype=np.int64)
+    values = np.zeros(columns.size)
+    for place, (number, index, value) in enumerate(
+        (number, index, value) for number, row in enumerate(rows) for index, value in row
+    ):
+        values[place] = _as_float(value, recipe.feature_name(index), number, faults)
+    matrix = csr_array((values, columns, starts), shape=(len(rows), recipe.n_sparse))
+    matrix.sort_indices()
+    return matrix
+
+
+def _as_float(value: Any, name: str, row: int, faults: Faults) -> float:
+    if isinstance(value, bool | int | float):
+        try:
+            return float(value)
+        except OverflowError:
+            pass
+    faults.setdefault(row, not_a_number(name, value))
+    return 0.0
+
+
+def _frame(recipe: Recipe, rows: Sequence[Sequence[Any]], faults: Faults) -> pl.DataFrame:
+    """Rows as columns: of numbers where all are, else of words, as in a file of JSON lines."""
+    columns = []
+    for place, name in enumerate(recipe.columns):
+        cells = [row[place] for row in rows]
+        for row, cell in enumerate(cells):
+            if isinstance(cell, list | dict):
+                faults.setdefault(row, f"column {name!r} holds {brief(cell)}, not a plain value")
+                cells[row] = None
+        if name in recipe.texts or any(isinstance(cell, str) for cell in cells):
+            columns.append(pl.Series(name, list(map(_word, cells)), dtype=pl.String()))
+        else:
+            numbers = [
+                None if cell is None else _as_float(cell, name, row, faults)
+                for row, cell in enumerate(cells)
+            ]
+            columns.append(pl.Series(name, numbers, dtype=pl.Float64()))
+    return pl.DataFrame(columns)
+
+
+def _word(cell: Any) -> str | None:
+    if cell is None or isinstance(cell, str):
+        return cell
+    return msgspec.json.encode(cell).decode()
+
+
+class Labels:
+    """Reads the labels of records in the forms that files take: a grade, a range, or two ends.
+
+    >>> labels = Labels(np.array([1, 2, 3, 4, 5]))
+    >>> [labels.ends({"label": label}, 1) for label in (4, "3-5", [2, None], "at most 2")]
+    [(4, 4), (3, 5), (2, 5), (1, 2)]
+    >>> labels.ends({"lower": 3}, 1)
+    (3, 5)
+    """
+
+    def __init__(self, classes: NDArray[Any]) -> None:
+        self._grades = KnownGrades(classes)
+        self._last = len(classes)
+
+    def ends(self, said: Mapping[str, Any], number: int) -> tuple[int, int]:
+        """Lowest and highest rank of a label; `said` holds label, or lower and upper or one."""
+        try:
+            if "label" not in said:
+                if not said:
+                    raise ValueError("no label; give 'label', or 'lower' and 'upper'")
+                return self._pair(said.get("lower"), said.get("upper"))
+            if len(said) > 1:
+                raise ValueError("give either 'label', or 'lower' and 'upper'")
+            label = said["label"]
+            if isinstance(label, list) and len(label) == 2:
+                return self._pair(*label)
+            return self._grades.interval(_label_word(label))
+        except ValueError as error:
+            raise RowError(f"{REQUEST}, record {number}: {error}") from None
+
+    def _pair(self, lower: Any, upper: Any) -> tuple[int, int]:
+        low = self._grades.end(_label_word(lower), 1)
+        high = self._grades.end(_label_word(upper), self._last)
+        if low > high:
+            raise ValueError(f"lower {lower!r} is above upper {upper!r}; swap them?")
+        return low, high
+
+
+def _label_word(value: Any) -> str:
+    if isinstance(value, list | dict):
+        raise ValueError(f"the label {brief(value)} is neither a grade nor a range")
+    return plain_word(_word(value) if isinstance(value, bool) else value)
+
+
+def key_of(key: Any, number: int) -> str | None:
+    """The key of a record, if it has one."""
+    if key is None:
+        return None
+    if not isinstance(key, str) or not 0 < len(key) <= LONGEST_KEY:
+        raise RowError(
+            f"{REQUEST}, record {number}: the key {brief(key)} is not a text of 1 to "
+            f"{LONGEST_KEY} letters"
+        )
+    return key

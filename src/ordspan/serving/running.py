@@ -1,0 +1,97 @@
+"""Runs an application until it is told to stop; what was accepted is finished first."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from typing import Any
+
+import uvicorn
+from uvicorn.protocols.http.h11_impl import H11Protocol
+
+from ordspan.serving.guard import PATIENCE
+
+MOST_CONNECTIONS = 512
+LONGEST_HEAD = 1 << 16
+
+
+class PatientProtocol(H11Protocol):
+    """HTTP that ends a connection whose request does not arrive in time."""
+
+    _deadline: asyncio.TimerHandle | None = None
+
+    def connection_made(self, transport: Any) -> None:
+        """Begin to wait for a request."""
+        super().connection_made(transport)
+        self._wait()
+
+    def data_received(self, data: bytes) -> None:
+        """Take a part of a request."""
+        super().data_received(data)
+        if self.cycle is not None and not self.cycle.response_complete:
+            self._stop_waiting()
+
+    def on_response_complete(self) -> None:
+        """Begin to wait for the next request."""
+        super().on_response_complete()
+        if not self.transport.is_closing():
+            self._wait()
+
+    def connection_lost(self, error: Exception | None) -> None:
+        """Nothing more will come."""
+        self._stop_waiting()
+        super().connection_lost(error)
+
+    def _wait(self) -> None:
+        self._stop_waiting()
+        self._deadline = self.loop.call_later(PATIENCE, self.transport.close)
+
+    def _stop_waiting(self) -> None:
+        if self._deadline is not None:
+            self._deadline.cancel()
+            self._deadline = None
+
+
+class Server(uvicorn.Server):
+    """A server that says when it can be asked."""
+
+    def __init__(self, config: uvicorn.Config, started: Callable[[str], None]) -> None:
+        super().__init__(config)
+        self._said = started
+
+    async def startup(self, sockets: Any = None) -> None:
+        """Open the port."""
+        await super().startup(sockets)
+        if self.started and self.servers:
+            host, port = self.servers[0].sockets[0].getsockname()[:2]
+            shown = f"[{host}]" if ":" in host else host
+            self._said(f"http://{shown}:{port}")
+
+
+def run(app: Any, host: str, port: int, started: Callable[[str], None]) -> None:
+    """Serve until SIGTERM or SIGINT; then finish what was accepted.
+
+    Parameters
+    ----------
+    app : ASGI application
+        What answers.
+    host, port :
+        Where; port 0 takes a free one.
+    started : callable
+        Called with the address once requests are taken.
+    """
+    config = uvicorn.Config(
+        app,
+        host=host,
+        port=port,
+        http=PatientProtocol,
+        ws="none",
+        lifespan="on",
+        access_log=False,
+        log_level="warning",
+        server_header=False,
+        limit_concurrency=MOST_CONNECTIONS,
+        timeout_keep_alive=int(PATIENCE),
+        h11_max_incomplete_event_size=LONGEST_HEAD,
+    )
+    Server(config, started).run()

@@ -1,0 +1,116 @@
+"""Labels wait in line, are learned in order by one thread, and are confirmed when on disk."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import Callable, Sequence
+from threading import Condition, Thread
+from typing import NamedTuple
+
+from ordspan.serving.engine import Checked, Engine, Lesson
+from ordspan.serving.log import Event
+
+MOST_WAITING = 20_000
+AT_ONCE = 5_000
+"""Rows that are written to disk together at most."""
+
+
+class BusyError(Exception):
+    """Too many rows wait to be learned."""
+
+
+class _Waiting(NamedTuple):
+    checked: Checked
+    future: asyncio.Future[list[Event]]
+    loop: asyncio.AbstractEventLoop
+
+
+class Service:
+    """An engine that many requests share.
+
+    Parameters
+    ----------
+    engine : Engine
+        The model and its log.
+    most_waiting : int
+        Rows that may wait; more are refused.
+    learned : callable, optional
+        Called with the events that are new.
+    """
+
+    def __init__(
+        self,
+        engine: Engine,
+        *,
+        most_waiting: int = MOST_WAITING,
+        learned: Callable[[Sequence[Event]], None] | None = None,
+    ) -> None:
+        self.engine, self.most_waiting, self.learned = engine, most_waiting, learned
+        self.n_waiting = 0
+        self._line: deque[_Waiting] = deque()
+        self._change, self._ending = Condition(), False
+        self._thread = Thread(target=self._work, name="learning", daemon=True)
+        self._thread.start()
+
+    async def learn(self, lessons: Sequence[Lesson]) -> list[Event]:
+        """Learn in order, all or nothing; it is on disk when this returns."""
+        checked = self.engine.checked(lessons)
+        loop = asyncio.get_running_loop()
+        waiting = _Waiting(checked, loop.create_future(), loop)
+        with self._change:
+            if self._ending or self.n_waiting + len(lessons) > self.most_waiting:
+                raise BusyError(
+                    f"{self.n_waiting:,} rows wait to be learned, and {self.most_waiting:,} may; "
+                    "send these again in a moment"
+                )
+            self.n_waiting += len(lessons)
+            self._line.append(waiting)
+            self._change.notify()
+        return await asyncio.shield(waiting.future)
+
+    def _work(self) -> None:
+        while some := self._next():
+            last = self.engine.n_events
+            try:
+                done = self.engine.learn_groups([one.checked for one in some])
+            except Exception as error:
+                done = [error] * len(some)
+            if self.learned is not None:
+                new = {e.id: e for one in done if isinstance(one, list) for e in one if e.id > last}
+                self.learned(list(new.values()))
+            with self._change:
+                self.n_waiting -= sum(len(one.checked.lessons) for one in some)
+            for loop in {one.loop for one in some}:
+                answers = [(one, d) for one, d in zip(some, done, strict=True) if one.loop is loop]
+                loop.call_soon_threadsafe(_answer, answers)
+
+    def _next(self) -> list[_Waiting]:
+        """All that wait, up to a number of rows; nothing when it is over."""
+        with self._change:
+            while not self._line and not self._ending:
+                self._change.wait()
+            some: list[_Waiting] = []
+            n_rows = 0
+            while self._line and (not some or n_rows < AT_ONCE):
+                some.append(self._line.popleft())
+                n_rows += len(some[-1].checked.lessons)
+            return some
+
+    def close(self) -> None:
+        """Learn all that waits, then let go of the state folder."""
+        with self._change:
+            self._ending = True
+            self._change.notify()
+        self._thread.join()
+        self.engine.close()
+
+
+def _answer(answers: Sequence[tuple[_Waiting, list[Event] | Exception]]) -> None:
+    for waiting, done in answers:
+        if waiting.future.done():
+            continue
+        if isinstance(done, Exception):
+            waiting.future.set_exception(done)
+        else:
+            waiting.future.set_result(done)

@@ -1,0 +1,95 @@
+"""Models to begin with: one of a file, or one that has learned nothing yet."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ordspan.files.batch import repeated
+from ordspan.files.features import Recipe, Scale
+from ordspan.files.grades import LabelColumns
+from ordspan.files.opening import FileOptions
+from ordspan.learners import Calibration
+from ordspan.tabular import ESTIMATORS, PA, TabularModel, learner_parameters, make_learner
+
+
+def empty_model(
+    classes: NDArray[Any], columns: Sequence[str], text: Sequence[str] = ()
+) -> TabularModel:
+    """A model that has learned nothing, and finds the scale of its columns as rows come.
+
+    Parameters
+    ----------
+    classes : array
+        The grades from lowest to highest.
+    columns : sequence of str
+        The columns of a record.
+    text : sequence of str
+        Those of them that hold words, which are hashed; the others hold numbers.
+
+    Returns
+    -------
+    TabularModel
+        It goes on to learn by the defaults of ``ordspan train``.
+    """
+    if unknown := [name for name in text if name not in columns]:
+        raise ValueError(f"the text column {unknown[0]!r} is not among the columns")
+    if twice := repeated(columns):
+        raise ValueError(f"column {twice!r} is named twice")
+    numbers = tuple(name for name in columns if name not in text)
+    recipe = Recipe(numbers, numbers, hashed=tuple(name for name in columns if name in text))
+    return untrained(recipe, Scale(recipe.n_scaled), classes, scaled_on_the_way=True)
+
+
+def untrained(
+    recipe: Recipe, scale: Scale, classes: NDArray[Any], *, scaled_on_the_way: bool = False
+) -> TabularModel:
+    """A model of some features that has learned nothing yet.
+
+    Parameters
+    ----------
+    recipe, scale :
+        What the features are made of, and their mean and spread.
+    classes : array
+        The grades from lowest to highest.
+    scaled_on_the_way : bool
+        Whether the scale is found from the rows as they are learned.
+
+    Returns
+    -------
+    TabularModel
+        It goes on to learn by the defaults of ``ordspan train``.
+    """
+    kind = ESTIMATORS[PA]
+    parameters = learner_parameters(PA, {}) | {
+        "classes": classes,
+        "random_state": 0,
+        "max_iter": 1,
+        "shuffle": False,
+    }
+    training: dict[str, Any] = {
+        "settings": {"files": [], "passes": 1, "scaled_on_the_way": scaled_on_the_way},
+        "from": None,
+        "rows": 0,
+        "skipped": 0,
+        "mae": [],
+        "constant": None,
+        "left_out": {},
+        "notes": [],
+    }
+    learner = make_learner(kind, parameters, recipe.n_features, len(classes))
+    return TabularModel(
+        learner,
+        np.asarray(classes),
+        parameters,
+        recipe,
+        scale,
+        LabelColumns("label"),
+        FileOptions(),
+        training,
+        kind,
+        calibration=Calibration(len(classes)),
+    )
