@@ -17,6 +17,7 @@ from msgspec import Meta, Struct
 from ordspan.files.batch import RowError
 from ordspan.serving.annotate.history import Extra, Guess
 from ordspan.serving.annotate.session import MissingError, Session
+from ordspan.serving.app import as_json
 from ordspan.serving.engine import KeyConflictError
 from ordspan.serving.guard import Guard
 from ordspan.serving.log import LogError
@@ -135,11 +136,6 @@ def _teller(status: int) -> Callable[[Request, Exception], Response]:
         return as_json({"detail": str(error)}, status, headers)
 
     return told
-
-
-def as_json(content: Any, status: int = 200, headers: dict[str, str] | None = None) -> Response:
-    """An answer in JSON."""
-    return Response(msgspec.json.encode(content), status, headers, "application/json")
 
 
 async def read(request: Request, kind: type[Any]) -> Any:

@@ -62,22 +62,27 @@ def export_labels(
     assert tuple(table.columns) == ANNOTATED
     learned = items.table.select(n for n in items.table.columns if n in items.recipe.columns)
     if items.learnable:
-        renamed = {n: f"{n} of the item" for n in learned.columns if n in ANNOTATED}
-        table = table.hstack(learned[asked].rename(renamed))
+        table = table.hstack(learned[asked].rename({n: _exported(n) for n in learned.columns}))
     with opened_output(out, inputs) as output:
         output.write(table)
     return len(answers)
 
 
-def train_command(out: str, grades: list[Any], text: Sequence[str]) -> str:
-    """The command that trains a model from exported answers.
+def train_command(out: str, grades: list[Any], items: Items, text: Sequence[str]) -> str:
+    """The command that trains a model from exported answers, by the same features.
 
     It names all grades, because some may not have been given.
     """
+    text = [_exported(name) for name in text if name in items.recipe.columns]
     words = ["ordspan", "train", out, "--lower", "lower", "--upper", "upper"]
     words += ["--order", _comma_separated(map(plain_word, grades))]
     words += ["--text", _comma_separated(text)] if text else []
     return shlex.join([*words, "--model", "labels.ordspan"])
+
+
+def _exported(name: str) -> str:
+    """What a column of the items is called beside the answers."""
+    return f"{name} of the item" if name in ANNOTATED else name
 
 
 def _comma_separated(words: Iterable[str]) -> str:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable
 from hashlib import sha256
+from pathlib import Path
 from threading import Lock
 from typing import Any
 
 import msgspec
+import numpy as np
 
 from ordspan.files.batch import FileError
 from ordspan.serving.annotate.asking import HALF, Asker, Question
@@ -16,8 +18,9 @@ from ordspan.serving.annotate.importing import Imported
 from ordspan.serving.annotate.items import Items
 from ordspan.serving.annotate.progress import progress
 from ordspan.serving.annotate.settings import Settings
-from ordspan.serving.engine import KeyConflictError, Engine, Lesson
+from ordspan.serving.engine import BASE, Engine, KeyConflictError, Lesson
 from ordspan.serving.log import LEARN, SKIP, UNDO, Event
+from ordspan.serving.starting import untrained
 
 MOST_ASKED = 10_000
 """Questions that are remembered until they are answered."""
@@ -25,6 +28,21 @@ MOST_ASKED = 10_000
 
 class MissingError(LookupError):
     """There is no such item, or nothing to take back."""
+
+
+def open_engine(folder: Path, items: Items, settings: Settings) -> Engine:
+    """The model and the log of a state folder, which begins with a model of the items."""
+    start = None
+    if not (folder / BASE).exists():
+        start = untrained(items.recipe, items.scale, np.array(settings.grades))
+    engine = Engine(folder, start)
+    if engine.model.recipe != items.recipe:
+        engine.close()
+        raise FileError(
+            f"{items.path} is read in another way than when {folder} was begun, by another version "
+            "of ordspan; go on with that version, or begin another folder with --state"
+        )
+    return engine
 
 
 class Session:
@@ -70,7 +88,9 @@ class Session:
                 (event,) = self.engine.learn([Lesson(values, lower, upper, key, _plain(extra))])
                 self._take_note(event, extra)
             elif (event.lower, event.upper) != (lower, upper):
-                raise KeyConflictError(f"the key {key!r} belongs to another answer; give each its own")
+                raise KeyConflictError(
+                    f"the key {key!r} belongs to another answer; give each its own"
+                )
             return {"event": event.id, "answered": self._counts(extra.annotator)["answered"]}
 
     def skip(self, key: str, extra: Extra) -> dict[str, Any]:

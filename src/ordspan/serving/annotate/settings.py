@@ -82,9 +82,9 @@ def opened(
         folder.mkdir(parents=True, exist_ok=True)
         write_atomically(folder / NAME, msgspec.json.format(msgspec.json.encode(known)))
         return known, items
-    _check_given(folder, known, "grades", grades and list(grades), known.grades)
+    _check_given(folder, "grades", grades and list(grades), known.grades)
     for name, given in columns._asdict().items():
-        _check_given(folder, known, name, given, getattr(known.columns, name))
+        _check_given(folder, name, given, getattr(known.columns, name))
     if path is None and not Path(known.items).is_file():
         raise FileError(f"{known.items}, the items of {folder}, is gone; give the file again")
     items = read_items(path or Path(known.items), known.options, known.columns)
@@ -96,7 +96,7 @@ def opened(
     return known, items
 
 
-def _check_given(folder: Path, known: Settings, name: str, given: Any, then: Any) -> None:
+def _check_given(folder: Path, name: str, given: Any, then: Any) -> None:
     """Refuse what is given and is not as it was."""
     if given and given != then:
         was = brief(then) if then else "nothing"
