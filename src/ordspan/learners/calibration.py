@@ -260,7 +260,7 @@ class Calibration:
         int
             The place.
         """
-        at = np.flatnonzero(np.isclose(self.coverages, coverage, rtol=0.0, atol=1e-9))
+        at = np.flatnonzero(np.abs(self.coverages - coverage) <= 1e-9)
         if not at.size:
             known = ", ".join(f"{level:g}" for level in self.coverages)
             raise ValueError(f"coverage {coverage!r} was not calibrated; choose one of {known}")

@@ -184,16 +184,21 @@ class State:
     def weights(self) -> Floats:
         """The weights it predicts with: the average of all iterates, or the last one."""
         model = self.model
-        if model.edge_correction.size == 0 or self.n_trials == 0:
+        if (n_averaged := _n_averaged(model)) == 0:
             return model.weights.copy()
-        return model.weights - model.weight_correction / self.n_trials
+        return model.weights - model.weight_correction / n_averaged
 
     @property
     def thresholds(self) -> Floats:
         """The sorted thresholds it predicts with."""
         model = self.model
-        if model.edge_correction.size == 0 or self.n_trials == 0:
+        if (n_averaged := _n_averaged(model)) == 0:
             return model.edges[1:-1].copy()
-        average = model.edges[1:-1] - model.edge_correction[1:-1] / self.n_trials
+        average = model.edges[1:-1] - model.edge_correction[1:-1] / n_averaged
         # an average of sorted thresholds is sorted, up to its own rounding
         return np.maximum.accumulate(average)
+
+
+def _n_averaged(model: layout.Model) -> int:
+    """Number of iterates that predictions average over; 0 where they use the last one."""
+    return int(model.counters[layout.TRIALS]) if model.edge_correction.size else 0
