@@ -6,6 +6,7 @@ import os
 import signal
 import socket
 import time
+from contextlib import suppress
 
 import pytest
 from browser import CHROMIUM
@@ -37,6 +38,10 @@ KEY_CODES = {
 }
 TYPED = {"Enter": "\r"}  # the text of a key that is not its name
 MODIFIERS = {"Control": 2, "Shift": 8}
+
+
+class BrowserError(AssertionError):
+    """A command or an expression that failed."""
 
 
 class Browser:
@@ -82,7 +87,7 @@ class Browser:
         while (answer := self._read()).get("id") != self._last_id:
             self.events.append(answer)
         if "error" in answer:
-            raise AssertionError(f"{method}: {answer['error']['message']}")
+            raise BrowserError(f"{method}: {answer['error']['message']}")
         return answer["result"]
 
     def _read(self):
@@ -128,24 +133,34 @@ class Page:
         self.call("Page.navigate", url=address)
         self.wait_for("document.readyState === 'complete'")
 
+    def reload(self, leave=False):
+        """Load the page again, by default without a question whether to ``leave``."""
+        self.run("window.old = true; setTimeout(() => location.reload()); 0")
+        while leave:
+            with suppress(BrowserError):  # until the question is there
+                self.call("Page.handleJavaScriptDialog", accept=True)
+                leave = False
+        self.wait_for("!window.old && document.readyState === 'complete'")
+
     def run(self, expression):
         """The value of an expression of JavaScript, awaited."""
         result = self.call(
             "Runtime.evaluate", expression=expression, awaitPromise=True, returnByValue=True
         )
         if "exceptionDetails" in result:
-            raise AssertionError(result["exceptionDetails"]["exception"]["description"])
+            raise BrowserError(result["exceptionDetails"]["exception"]["description"])
         return result["result"].get("value")
 
     def wait_for(self, condition, seconds=15):
         """Wait until an expression is true, or fail with what the page shows."""
         end = time.monotonic() + seconds
-        while not (value := self.run(condition)):
-            if time.monotonic() > end:
-                shown = self.run("document.body.innerText")
-                raise AssertionError(f"never true: {condition}\nthe page:\n{shown}")
+        while time.monotonic() < end:
+            with suppress(BrowserError):  # the page may be on its way to another
+                if self.run(condition):
+                    return
             time.sleep(0.02)
-        return value
+        shown = self.run("document.body.innerText")
+        raise AssertionError(f"never true: {condition}\nthe page:\n{shown}")
 
     def text(self, selector):
         return self.run(f"document.querySelector({json.dumps(selector)}).innerText")

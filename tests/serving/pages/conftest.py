@@ -3,6 +3,7 @@
 import base64
 import json
 import shutil
+import socket
 import subprocess
 import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -46,13 +47,10 @@ class Fake:
         self.faults = []  # of the next calls that change something: "drop", "late drop" or a status
 
     def answer(self, path, body):
-        """The status and answer of one call; a key that was seen gets its first answer."""
+        """What the server says; a key that was seen gets its first answer again."""
         if path == "/api/task":
-            question = "Which grade fits?"
-            title = "items.csv"
-            return {"title": title, "grades": self.grades, "n_items": len(self.items)} | {
-                "question": question
-            }
+            task = {"title": "items.csv", "question": "Which grade fits?"}
+            return task | {"grades": self.grades, "n_items": len(self.items)}
         if path == "/api/progress":
             return self.progress
         if path == "/api/next":
@@ -102,13 +100,13 @@ class Handler(BaseHTTPRequestHandler):
         if isinstance(fault, int):
             self.reply(fault, {"detail": "The queue is full."})
         elif fault == "drop":
-            self.connection.close()
+            self.connection.shutdown(socket.SHUT_RDWR)
+        elif self.path == "/api/undo" and not fake.given:
+            self.reply(404, {"detail": "ann has given no answer to take back."})
         else:
-            if self.path == "/api/undo" and not fake.given and body["key"] not in fake.keys:
-                return self.reply(404, {"detail": "ann has given no answer to take back."})
             answer = fake.answer(self.path, body)
             if fault == "late drop":  # learned, but the person cannot know
-                self.connection.close()
+                self.connection.shutdown(socket.SHUT_RDWR)
             else:
                 self.reply(200, answer)
 
@@ -159,16 +157,19 @@ def open_page(browser, fake):
     """Open a page of the fake server; at the end its console must hold no error.
 
     ``name`` is the annotator as of an earlier visit; failed requests are no errors of a page
-    where the test makes them fail (``faulty``).
+    where the test makes them fail (``faulty``); its waits are shorter by the factor ``hurry``.
     """
     opened = []
 
-    def opening(path="/", name="ann", faulty=False, **looks):
+    def opening(path="/", name="ann", faulty=False, hurry=1, **looks):
         page = Page(browser, **looks)
         opened.append((page, faulty))
         if name:
             remember = f"localStorage.setItem('ordspan.annotator', {json.dumps(name)})"
             page.call("Page.addScriptToEvaluateOnNewDocument", source=remember)
+        if hurry > 1:
+            timer = f"(slow => window.setTimeout = (f, ms) => slow(f, ms / {hurry}))(setTimeout)"
+            page.call("Page.addScriptToEvaluateOnNewDocument", source=timer)
         page.open(fake.url + path)
         return page
 

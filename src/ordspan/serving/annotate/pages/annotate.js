@@ -288,6 +288,9 @@ find("undo-done").addEventListener("click", undo);
 find("higher").addEventListener("click", () => giveBeyond("higher"));
 find("lower").addEventListener("click", () => giveBeyond("lower"));
 find("reveal").addEventListener("click", toggleGuess);
+find("answer").addEventListener("click", event => { // so that Enter gives the answer after a mouse click
+  if (event.detail) document.activeElement.blur();
+});
 find("letters").checked = localStorage.getItem(LETTERS) !== "off";
 find("letters").addEventListener("change", event =>
   localStorage.setItem(LETTERS, event.target.checked ? "on" : "off"));
