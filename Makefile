@@ -4,11 +4,11 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: help setup test fuzz lint format demo docs bench peers clean
+.PHONY: help setup test fuzz lint format demo annotate-demo docs bench peers clean
 .DEFAULT_GOAL := help
 
 help: ## show the verbs
-	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 12
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 16
 
 setup: $(READY) ## install the project and its tools into .venv
 
@@ -37,6 +37,10 @@ format: $(READY) ## rewrite the code in the project's style
 
 demo: $(READY) ## reproduce the paper on the data that can be had
 	$(BIN)/ordspan reproduce
+
+annotate-demo: $(READY) ## grade 150 invented flats on a page that learns
+	$(BIN)/ordspan annotate examples/data/flats.csv --grades poor,fair,good,great --id flat --drop notes \
+	  --question 'How good is this offer?' --state $(VENV)/annotate-demo
 
 docs: $(READY) ## build the documentation site; warnings are errors
 	$(BIN)/sphinx-build --quiet --fail-on-warning --keep-going docs docs/_build/html
