@@ -10,8 +10,9 @@ from tables import ask
 
 from ordspan import load
 from ordspan.serving.annotate.history import History
-from ordspan.serving.annotate.importing import PointScale, read_answers
+from ordspan.serving.annotate.importing import read_answers
 from ordspan.serving.annotate.labels import export_labels, train_command
+from ordspan.serving.annotate.matching import PointScale
 from ordspan.serving.annotate.settings import opened
 
 FIRST = ["item", "lower", "upper", "annotator", "seconds", "asked_by"]
