@@ -89,6 +89,8 @@ def pictures(tmp_path):
     (folder / "link.png").symlink_to(tmp_path / "secret.png")
     (folder / "inside.png").symlink_to(folder / "a.png")
     (folder / "up").symlink_to(tmp_path)
+    (tmp_path / "items-of-others").mkdir()
+    (tmp_path / "items-of-others" / "a.png").write_bytes(PNG)
     return folder
 
 
@@ -109,7 +111,15 @@ def test_pictures_are_shown_and_not_learned_from(pictures):
 
 
 @pytest.mark.parametrize(
-    "name", ["../secret.png", "link.png", "up/secret.png", "/etc/x.png", "a/../../secret.png"]
+    "name",
+    [
+        "../secret.png",
+        "link.png",
+        "up/secret.png",
+        "/etc/x.png",
+        "a/../../secret.png",
+        "../items-of-others/a.png",
+    ],
 )
 def test_a_picture_outside_the_folder_is_refused_before_anything_starts(pictures, name):
     with pytest.raises(ValueError, match=r"line 3: the picture .* is outside the folder"):

@@ -247,6 +247,9 @@ def test_potato_of_the_first_version(session, tmp_path):
 def test_potato_exported_and_as_it_keeps_its_state(session, tmp_path):
     found = answers_in(session, json.dumps(POTATO_2) + "\n", tmp_path, name="annotations.jsonl")
     assert plain(found) == [(3, "ann", 2, 4, None)]
+    for value in ("mid", 2):  # of a question that holds nothing else
+        (found,) = answers_in(session, POTATO_2 | {"labels": {"quality": value}}, tmp_path)
+        assert (found.lower, found.upper) == (2, 2)
     found = answers_in(session, USER, tmp_path, name="user_state.json")
     assert [one[:4] for one in plain(found)] == [
         (3, "ann", 2, 4),
@@ -337,6 +340,18 @@ def test_two_answers_of_one_annotator_to_one_item_are_refused_together(session, 
     with pytest.raises(ValueError, match="record 2, annotation 2: 10 has given another answer"):
         session.take_in(answers_in(session, tasks, tmp_path))
     assert session.engine.n_events == 0
+
+
+def test_an_answer_that_was_given_here_is_not_taken_in_again(session, tmp_path):
+    caller = Caller(session)
+    asked = caller.next()
+    caller.answer(asked, 2)
+    tasks = [task({"id": asked["name"]}, ("ann", 2))]
+    assert session.take_in(answers_in(session, tasks, tmp_path)) == 0
+    tasks = [task({"id": asked["name"]}, ("ann", 3))]
+    with pytest.raises(ValueError, match="ann has given another answer"):
+        session.take_in(answers_in(session, tasks, tmp_path))
+    assert session.engine.n_events == 1
 
 
 def test_imported_answers_are_not_asked_again_and_not_taken_back(session, tmp_path):

@@ -14,7 +14,7 @@ from msgspec import Struct
 from ordspan.files.batch import FileError
 from ordspan.files.forms import plain_word
 from ordspan.serving.annotate.items import Items
-from ordspan.serving.annotate.matching import POINT, Finder, Given, PointScale
+from ordspan.serving.annotate.matching import POINT, SLIDER, Finder, Given, PointScale
 
 FORMS = (
     "give the JSON of Label Studio (a list of tasks), or of Potato: annotated_instances.jsonl, "
@@ -40,7 +40,7 @@ class Found(NamedTuple):
     place: str
     data: Given  # columns of the item, or its id
     annotator: str
-    questions: Mapping[str, Given]  # by name
+    questions: Mapping[str, Any]  # by name
     seconds: float | None
 
 
@@ -74,8 +74,8 @@ class Instance(Struct):
     id: str | int | None = None
     instance_id: str | int | None = None
     user_id: str | int | None = None
-    label_annotations: dict[str, dict[str, Any]] = {}
-    labels: dict[str, dict[str, Any]] = {}
+    label_annotations: dict[str, Any] = {}
+    labels: dict[str, Any] = {}
     behavioral_data: dict[str, Any] | None = None
 
 
@@ -90,7 +90,7 @@ class User(Struct):
     """The state of a user of Potato."""
 
     user_id: str | int
-    instance_id_to_label_to_value: dict[str, list[tuple[Part, Any]] | dict[str, dict[str, Any]]]
+    instance_id_to_label_to_value: dict[str, list[tuple[Part, Any]] | dict[str, Any]]
 
 
 def read_answers(
@@ -177,7 +177,7 @@ def _of_task(place: str, task: Task) -> Iterator[Found]:
 
 def _of_user(place: str, user: User) -> Iterator[Found]:
     for key, kept in user.instance_id_to_label_to_value.items():
-        questions: dict[str, dict[str, Any]] = defaultdict(dict)
+        questions: dict[str, Any] = defaultdict(dict)
         if isinstance(kept, dict):
             questions |= kept
         else:
@@ -200,13 +200,12 @@ def _of_instance(path: Path, place: str, instance: Instance) -> Found:
 
 
 def _annotator(name: Any) -> str:
-    return str(name).strip()[:100] if name not in (None, "") else "unknown"
+    return ("" if name is None else str(name).strip()[:100]) or "unknown"
 
 
-def _chosen(questions: Mapping[str, Given], name: str | None) -> Given:
+def _chosen(questions: Mapping[str, Any], name: str | None) -> Given:
     """The question that is meant; nothing where it was not answered."""
-    if name is not None:
-        return questions.get(name, {})
-    if len(questions) > 1:
+    if name is None and len(questions) > 1:
         raise ValueError(f"there are several questions, {', '.join(questions)}; name one, --schema")
-    return next(iter(questions.values()), {})
+    given = questions.get(next(iter(questions), "") if name is None else name, {})
+    return given if isinstance(given, dict) else {SLIDER: given}

@@ -137,21 +137,22 @@ class Session:
             }
             lessons = []
             for one in answers:
-                who = one.annotator, one.item
-                if ends.setdefault(who, (one.lower, one.upper)) != (one.lower, one.upper):
+                who, given = (one.annotator, one.item), (one.lower, one.upper)
+                if who not in ends:
+                    ends[who] = given
+                    extra = Extra(one.item, one.annotator, one.seconds, IMPORT)
+                    key = f"import {sha256(repr(who).encode()).hexdigest()}"
+                    values = self.items.values(one.item)
+                    lessons.append(Lesson(values, *given, key, _plain(extra)))
+                elif ends[who] != given:
                     raise FileError(
                         f"{one.place}: {one.annotator} has given another answer to "
                         f"{self.items.name(one.item)}; keep one of the two"
                     )
-                extra = Extra(one.item, one.annotator, one.seconds, IMPORT)
-                key = f"import {sha256(repr(who).encode()).hexdigest()}"
-                if key not in self.history.keys and not self.history.has_seen(*who):
-                    values = self.items.values(one.item)
-                    lessons.append(Lesson(values, one.lower, one.upper, key, _plain(extra)))
             events = self.engine.learn(lessons) if lessons else []
-            for event in sorted(set(events)):
+            for event in events:
                 self.history.add(event)
-            return len(set(events))
+            return len(events)
 
     def _known(self, key: str, kind: str, extra: Extra) -> Event | None:
         """The event that a key has already, if it is for the same."""
