@@ -109,7 +109,7 @@ class Items:
     def values(self, item: int) -> list[Any]:
         """What the columns of the recipe hold: numbers (None where missing), then words."""
         numbers = [None if np.isnan(x) else float(x) for x in self.batch.X[item]]
-        return [*numbers, *(self.batch.table[name][item] for name in self.recipe.texts)]
+        return [*numbers, *(self.batch.table.row(item) if self.recipe.texts else ())]
 
     def features(self) -> Any:
         """The features of all items, one row each."""
