@@ -41,7 +41,7 @@ def job(path, **choices):
 @pytest.fixture
 def small_blocks(monkeypatch):
     monkeypatch.setattr(text, "BLOCK_BYTES", 20_000)
-    monkeypatch.setattr(arrow_file, "MOST_ROWS", 300)
+    monkeypatch.setattr(arrow_file, "MAX_ROWS", 300)
 
 
 @pytest.mark.parametrize("ending", FORMATS)

@@ -22,7 +22,7 @@ from ordspan.core import memory, walks
 state = memory.new_memory(memory.PRANK, 1.0, 1, 3, False)
 walks.PRANK.learn_one(state, np.array([1.0]), None, 1, 1)
 hits = sum(walks.PRANK.learn_one.stats.cache_hits.values())
-print(memory.model_of(state).edges[1:-1].tolist(), hits)
+print(memory.model_view(state).edges[1:-1].tolist(), hits)
 """
 
 

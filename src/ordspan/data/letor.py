@@ -22,7 +22,7 @@ from ordspan.data.sources import (
 )
 from ordspan.files.batch import FileError
 from ordspan.files.svmlight import SparseRows, SvmlightFile
-from ordspan.files.text import blocks
+from ordspan.files.text import text_blocks
 
 MSLR_PARTS = {"train": ("train.txt",), "all": ("train.txt", "vali.txt", "test.txt")}
 MSLR_FEATURES = 136
@@ -82,7 +82,7 @@ def read_graded(paths: Sequence[Path]) -> tuple[Floats, Ranks]:
     The files are read twice, first only to count: the matrix of a full fold (0.8 GB) is then
     filled in place and never copied.
     """
-    n_lines = sum(block.n_lines for path in paths for block in blocks(str(path)))
+    n_lines = sum(block.n_lines for path in paths for block in text_blocks(str(path)))
     X, ranks = np.empty((n_lines, MSLR_FEATURES)), np.empty(n_lines, dtype=np.int64)
     n_rows = 0
     for path in (path for path in paths if path.stat().st_size):

@@ -33,7 +33,7 @@ from ordspan.experiments.figures import (
 )
 from ordspan.experiments.summary import SummaryRow, cells, summary_rows
 from ordspan.experiments.table import HINDSIGHT, Cell, Curve, Results
-from ordspan.pages import filled, script_json, table_row, terms
+from ordspan.pages import fill_template, script_json, table_row, terms
 
 EARLY_TRIALS = 5  # a logarithmic axis shows the early trials, so its limits must hold them too
 TRAJECTORY_POINTS = 150
@@ -60,7 +60,7 @@ def write_report(results: Results, folder: Path, seconds: float | None = None) -
     Path
         The file written.
     """
-    text = filled(__package__, "report.html", report_parts(results, seconds))
+    text = fill_template(__package__, "report.html", report_parts(results, seconds))
     path = Path(folder) / "report.html"
     path.write_text(text, encoding="utf-8", newline="\n")
     return path

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from ordspan.atomic import write_atomically
 from ordspan.checkpoint import Checkpoint, sole_writer
 from ordspan.files.batch import Batch, Count, FileError
-from ordspan.files.features import Scale, prepared
+from ordspan.files.features import Scale, prepare_features
 from ordspan.learners.base import rank_among
 from ordspan.modelfile import ModelFileError, from_bytes, to_bytes
 from ordspan.serving.log import LEARN, SKIP, UNDO, Event, Log, Totals
@@ -80,7 +80,7 @@ class Progress(msgspec.Struct):
 
 def answers(model: TabularModel, batch: Batch, coverage: float = COVERAGE) -> Answers:
     """Score, rank and range of every row."""
-    features = prepared(model.recipe, model.scale, batch)
+    features = prepare_features(model.recipe, model.scale, batch)
     score = model.learner.latent(features)
     rank = rank_among(model.learner.thresholds, score)
     if model.calibration is None:
@@ -103,7 +103,7 @@ def copied(model: TabularModel) -> TabularModel:
         model.fitted,
         copy(model.calibration),
     )
-    twin.learner.take_over(model.learner.memory.copy())
+    twin.learner.adopt_memory(model.learner.memory.copy())
     if twin.calibration is not None and model.calibration is not None:
         twin.calibration.state = model.calibration.state.copy()
     return twin
@@ -361,7 +361,7 @@ def learn(
     on_the_way = model.recipe.standardise and _is_scaled_on_the_way(model)
     before = model.scale.state.copy() if on_the_way else None
     try:
-        features = prepared(model.recipe, model.scale, batch, learn=on_the_way)
+        features = prepare_features(model.recipe, model.scale, batch, learn=on_the_way)
         model.learner.learn_many(features, lower, upper, calibration=model.calibration)
     except BaseException:
         if before is not None:

@@ -16,7 +16,7 @@ from ordspan.core.labels import shown
 from ordspan.files.batch import REFUSE, BadRows, Batch, Faults, RowError, brief
 from ordspan.files.features import Recipe, unusable_rows
 from ordspan.files.forms import plain_word
-from ordspan.files.tables import matrix_of, not_a_number, words_of
+from ordspan.files.tables import matrix_of, not_a_number, text_columns
 
 LABEL_NAMES = ("label", "lower", "upper")
 KEY = "key"
@@ -102,8 +102,8 @@ def batch_of(recipe: Recipe, rows: Sequence[Sequence[Any]], name: str = REQUEST)
         X = _plain_numbers(rows)
     if X is None:
         frame = _frame(recipe, rows, faults)
-        X = matrix_of(frame, recipe.numbers, faults, dict(recipe.dressed))
-        table = words_of(frame, recipe.texts)
+        X = matrix_of(frame, recipe.numbers, faults, recipe.decimals)
+        table = text_columns(frame, recipe.texts)
     batch = Batch(X, pl.DataFrame() if table is None else table, places, places, name, "record")
     for row, fault in unusable_rows(recipe, X).items():
         faults.setdefault(row, fault)

@@ -95,8 +95,7 @@ def test_why_an_item_was_asked_is_what_the_server_remembers(work):
     assert caller.answer(asked | {"asked_by": "widest"}, 1, **lie).is_success
     (event,) = caller.session.engine.events()
     extra = json.loads(event.extra)
-    assert "asked_by" not in extra  # at random, which is not written
-    assert "guess" not in extra
+    assert (extra["asked_by"], extra["guess"], extra["shown"]) == ("random", None, False)
 
 
 def test_after_a_restart_all_goes_on(work, tmp_path):

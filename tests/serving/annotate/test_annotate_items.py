@@ -7,7 +7,7 @@ from at_work import PNG, read, write_items
 
 from ordspan import load
 from ordspan.commands.train import TrainJob, train
-from ordspan.files.features import prepared
+from ordspan.files.features import prepare_features
 from ordspan.serving.records import batch_of
 
 ODD = pl.DataFrame(
@@ -39,7 +39,7 @@ def test_the_log_gives_the_features_that_items_are_predicted_by(tmp_path, ending
     items = read(path, text=["code"])
     again = batch_of(items.recipe, [items.values(i) for i in range(len(items))])
     expected = items.features()
-    np.testing.assert_array_equal(prepared(items.recipe, items.scale, again), expected)
+    np.testing.assert_array_equal(prepare_features(items.recipe, items.scale, again), expected)
     assert items.recipe.numbers == ("price", "weight")
     assert items.values(1)[0] == 2002.5
     assert [cell.value for cell in items.cells(1)] == ["2.002,5", "0.125", "town 1", "00001"]

@@ -23,11 +23,11 @@ class Guess(NamedTuple):
     grade: int
 
 
-class Extra(msgspec.Struct, omit_defaults=True, frozen=True):
+class Extra(msgspec.Struct, frozen=True):
     """What an event of annotation holds beside the record and its label."""
 
-    item: int = 0
-    annotator: str = ""
+    item: int
+    annotator: str
     seconds: float | None = None
     asked_by: str = RANDOM
     guess: Guess | None = None

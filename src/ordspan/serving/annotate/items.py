@@ -14,10 +14,10 @@ import numpy as np
 import polars as pl
 
 from ordspan.files.batch import REFUSE, BadRows, Batch, FileError, brief
-from ordspan.files.columns import Choice, NoFeatureError
-from ordspan.files.features import Recipe, Scale, as_words, prepared
+from ordspan.files.columns import ColumnChoice, NoFeatureError
+from ordspan.files.features import Recipe, Scale, as_words, prepare_features
 from ordspan.files.grades import LabelColumns
-from ordspan.files.opening import FileOptions, check_columns, is_sparse, open_file, sizes_of
+from ordspan.files.opening import FileOptions, check_columns, is_svmlight, open_file, sizes_of
 from ordspan.files.reading import RowReader, open_rows
 from ordspan.files.text import STDIN
 from ordspan.wording import by, columns_option, either
@@ -113,7 +113,7 @@ class Items:
 
     def features(self) -> Any:
         """The features of all items, one row each."""
-        return prepared(self.recipe, self.scale, self.batch)
+        return prepare_features(self.recipe, self.scale, self.batch)
 
     def image(self, item: int, cell: int) -> tuple[str, str] | None:
         """File and content type of the picture in a cell; None where there is none."""
@@ -154,7 +154,7 @@ def read_items(path: str | Path, options: FileOptions, columns: Columns) -> Item
     if name == STDIN:
         raise FileError("items are read more than once, so give a file, not a pipe")
     sizes_of([name])  # a missing file is refused
-    if is_sparse(name, options):
+    if is_svmlight(name, options):
         raise FileError(f"{name}: svmlight rows have no columns to show; give a table")
     with open(name, "rb") as file:
         digest = file_digest(file, "sha256").hexdigest()
@@ -166,7 +166,7 @@ def read_items(path: str | Path, options: FileOptions, columns: Columns) -> Item
     shown = [n for n in there if n not in (*identity, *columns.hide)]
     images = {n: _image_paths(whole, table[n]) for n in shown if are_images(table[n])}
     unlearned = dict.fromkeys([*identity, *columns.drop, *columns.hide, *images])
-    choice = Choice(drop=[*unlearned], text=columns.text)
+    choice = ColumnChoice(drop=[*unlearned], text=columns.text)
     reader, learnable = _feature_reader(name, options, choice, there)
     batch = _all_rows(reader)
     numbers = reader.recipe.numbers
@@ -190,7 +190,7 @@ def _reader(name: str, options: FileOptions, recipe: Recipe, keep: Sequence[str]
 
 
 def _feature_reader(
-    name: str, options: FileOptions, choice: Choice, there: Sequence[str]
+    name: str, options: FileOptions, choice: ColumnChoice, there: Sequence[str]
 ) -> tuple[RowReader, bool]:
     """A reader of the columns to learn from, as ``ordspan train`` finds them, if there are any."""
     try:

@@ -10,7 +10,7 @@ import numpy as np
 
 from ordspan.files.batch import brief, is_number
 from ordspan.files.forms import plain_word
-from ordspan.files.grades import Grades
+from ordspan.files.grades import LabelReader
 from ordspan.serving.annotate.items import Items
 
 RANGE, SLIDER, POINT = ("range_low", "range_high"), "slider", "scale_"
@@ -34,7 +34,7 @@ class PointScale:
     """
 
     def __init__(self, grades: Sequence[Any]) -> None:
-        self.grades, self._n = Grades(np.asarray(grades)), len(grades)
+        self.grades, self._n = LabelReader(np.asarray(grades)), len(grades)
         self._numbers = all(not isinstance(grade, str) for grade in grades)
         self._counts = list(map(plain_word, grades)) == [str(i + 1) for i in range(self._n)]
 
