@@ -53,6 +53,7 @@ bench: $(READY) ## measure every speed claim of the README, one table
 	$(BIN)/python benchmarks/bench_batch.py --save docs/benchmarks-batch.md
 	$(BIN)/python benchmarks/bench_kernel.py --save docs/benchmarks-kernel.md
 	$(BIN)/python benchmarks/bench_ranges.py --save docs/benchmarks-ranges.md
+	$(BIN)/python benchmarks/bench_annotate.py --save docs/benchmarks-annotate.md
 	$(BIN)/python benchmarks/bench_defaults.py --save docs/defaults.md
 	$(BIN)/python benchmarks/bench_reproduce.py --save docs/benchmarks-reproduce.md
 	$(BIN)/python benchmarks/bench_files.py --save docs/benchmarks-files.md
