@@ -9,6 +9,7 @@ import time
 from contextlib import suppress
 
 import pytest
+
 from browser import CHROMIUM
 
 FLAGS = (
@@ -136,10 +137,13 @@ class Page:
     def reload(self, leave=False):
         """Load the page again, by default without a question whether to ``leave``."""
         self.run("window.old = true; setTimeout(() => location.reload()); 0")
-        while leave:
-            with suppress(BrowserError):  # until the question is there
+        for _ in range(500 if leave else 0):  # until the question is there
+            with suppress(BrowserError):
                 self.call("Page.handleJavaScriptDialog", accept=True)
-                leave = False
+                break
+            time.sleep(0.02)
+        else:
+            assert not leave, "the page did not ask whether to leave"
         self.wait_for("!window.old && document.readyState === 'complete'")
 
     def run(self, expression):
@@ -200,6 +204,7 @@ class Page:
                 autoRepeat=count > 0,
                 **press,
             )
+            time.sleep(0.03)
         self.call("Input.dispatchKeyEvent", type="keyUp", **press)
 
     def drag(self, start, end, steps=8):

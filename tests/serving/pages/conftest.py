@@ -10,10 +10,10 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
-from devtools import Browser, Page
 from filelock import FileLock
 
 import ordspan
+from devtools import Browser, Page
 
 PAGES = Path(ordspan.__file__).parent / "serving" / "annotate" / "pages"
 POLICY = (
@@ -66,15 +66,19 @@ class Fake:
             return self.next() | {"undone": undone} | {end: last.get(end) for end in kept}
         assert body["item"] == len(self.given)
         self.given.append(body)
-        return {"event": len(self.given), "answered": len(self.given)}
+        return {"event": len(self.given), "answered": self.counts()["answered"]}
+
+    def counts(self):
+        answered = sum("lower" in given for given in self.given)
+        return {"answered": answered, "left": len(self.items) - len(self.given)}
 
     def next(self):
-        at, left = len(self.given), len(self.items) - len(self.given)
-        if not left:
-            return {"item": None, "answered": at, "left": 0}
+        at = len(self.given)
+        if at == len(self.items):
+            return {"item": None} | self.counts()
         asked = {"asked_by": "random", "guess": self.guess, "show_guess": self.show_guess}
         item = {"item": at, "name": f"row {at + 1}", "cells": self.items[at]}
-        return item | asked | {"answered": at, "left": left}
+        return item | asked | self.counts()
 
 
 class Handler(BaseHTTPRequestHandler):

@@ -1,6 +1,7 @@
 """The page of ``ordspan annotate`` in a real browser: what a person does is what arrives."""
 
 import time
+from itertools import pairwise
 
 import pytest
 
@@ -165,7 +166,7 @@ def test_one_hundred_grades_can_be_reached_by_thumb(fake, open_page):
         const box = label.getBoundingClientRect(); return [box.left, box.right]; })"""
     )
     assert len(boxes) > 3
-    assert all(right <= left for (_, right), (left, _) in zip(boxes, boxes[1:], strict=False))
+    assert all(right <= left for (_, right), (left, _) in pairwise(boxes))
 
 
 def test_a_finger_draws_a_range_and_a_scroll_takes_it_back(fake, open_page):
@@ -198,11 +199,23 @@ def test_a_held_key_acts_once(fake, open_page):
     page = open_page()
     ready(page)
     page.press("2")
-    page.hold("Enter", 10)
+    page.hold("Enter", 12)
     ready(page, 2)
-    page.hold("s", 10)
+    page.hold("s", 12)
     ready(page, 3)
     assert len(fake.given) == 2
+
+
+def test_a_double_click_answers_once(fake, open_page):
+    page = open_page()
+    ready(page)
+    page.press("2")
+    page.run(
+        "for (const id of ['give', 'give', 'skip', 'undo']) document.getElementById(id).click()"
+    )
+    ready(page, 2)
+    assert labels(fake) == [(2, 2)]
+    assert [path for path, _ in fake.calls if path != "/api/next"] == ["/api/answer"]
 
 
 def test_take_back_shows_the_item_with_its_answer(fake, open_page):
@@ -235,6 +248,7 @@ def test_skip_says_who_and_how_long(fake, open_page):
     ready(page, 2)
     (skip,) = fake.given
     assert set(skip) == {"key", "annotator", "item", "seconds", "asked_by"}
+    assert page.text("#count-words") == "0 of 5 answered, 1 skipped"
 
 
 def test_higher_and_lower_than_the_guess_are_ranges(fake, open_page):
@@ -250,7 +264,7 @@ def test_higher_and_lower_than_the_guess_are_ranges(fake, open_page):
     assert labels(fake) == [(4, 5), (1, 1)]
     assert [given["via"] for given in fake.given] == ["higher", "lower"]
     assert {given["shown"] for given in fake.given} == {True}
-    assert fake.given[0]["guess"] == {"lower": 2, "upper": 3}
+    assert fake.given[0]["guess"] == fake.guess
 
 
 def test_there_is_nothing_above_a_guess_at_the_top(fake, open_page):
@@ -288,6 +302,7 @@ def test_the_end_is_friendly_and_can_be_taken_back(fake, open_page):
     page.press("1", "Enter")
     page.wait_for("document.querySelector('#done').checkVisibility()")
     assert "--export labels.csv" in page.text("#done")
+    assert "You answered 1 of 1 items." in page.text("#done")
     assert page.run("document.activeElement.id") == "done-heading"
     page.press("u")
     ready(page)

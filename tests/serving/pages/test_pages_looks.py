@@ -146,6 +146,7 @@ def test_the_line_of_the_chart_goes_through_its_points(fake, open_page):
     labels = "[...document.querySelectorAll('svg text')].map(t => [t.textContent, t.getAttribute("
     heights = dict(page.run(labels + "'y')]).slice(0, 5)"))
     unit = float(heights["0"]) - float(heights["1"])
+    assert min(map(float, heights.values())) >= 0
     line = page.run("document.querySelector('polyline').getAttribute('points')").split(" ")
     last = float(line[-1].split(",")[1])
     dashes = float(page.run("document.querySelector('svg .dashes').getAttribute('y1')"))

@@ -11,6 +11,7 @@ const NOTE_SECONDS = 5;
 
 let annotator = localStorage.getItem(NAME) ?? "";
 let grades = [];
+let nItems = 0;
 let item = null; // what /api/next gave
 let since = 0; // when it was shown
 let guessSeen = false; // whether its guess was ever shown
@@ -107,9 +108,8 @@ const common = () => ({ key: newKey(), annotator, item: item.item, asked_by: ite
   seconds: Math.round(performance.now() - since) / 1000 });
 
 function give(lower, upper, via) {
-  if (busy || !item) return;
-  const guess = item.guess && { lower: item.guess.lower, upper: item.guess.upper };
-  const body = { ...common(), lower, upper, guess, shown: guessSeen, via };
+  if (!item) return;
+  const body = { ...common(), lower, upper, guess: item.guess, shown: guessSeen, via };
   const note = `Saved: ${names(lower, upper)} for ${item.name}.`;
   alone(async () => {
     await send("/api/answer", body);
@@ -137,7 +137,7 @@ function beyond(via) {
 }
 
 function skip() {
-  if (busy || !item) return;
+  if (!item) return;
   const body = common();
   const note = `Skipped ${item.name}.`;
   alone(async () => {
@@ -153,13 +153,14 @@ function undo() {
 // ---- drawing
 
 function show(given) {
-  const total = given.answered + given.left;
+  const skipped = nItems - given.left - given.answered;
   find("count").hidden = false;
-  find("bar").max = Math.max(1, total);
-  find("bar").value = given.answered;
-  find("count-words").textContent = `${given.answered} of ${total} answered`;
+  find("bar").max = Math.max(1, nItems);
+  find("bar").value = nItems - given.left;
+  find("count-words").textContent =
+    `${given.answered} of ${nItems} answered${skipped > 0 ? `, ${skipped} skipped` : ""}`;
   say("");
-  if (given.item === null) return showDone(given);
+  if (given.item === null) return showDone(given.answered, skipped);
   item = given;
   guessSeen = guessOpen = Boolean(given.guess && given.show_guess);
   find("item-heading").textContent = given.name;
@@ -173,13 +174,12 @@ function show(given) {
   find("item-heading").focus({ preventScroll: true });
 }
 
-function showDone({ answered, left }) {
+function showDone(answered, skipped) {
   item = null;
   view("done");
-  find("done-heading").textContent = left ? "No more items for now" : "All items answered";
-  find("done-words").textContent = left
-    ? `${left} ${left === 1 ? "item has" : "items have"} no answer of yours. Thank you, ${annotator}.`
-    : `Thank you, ${annotator}: ${answered} ${answered === 1 ? "item has its" : "items have their"} answer.`;
+  find("done-heading").textContent = skipped > 0 ? "That was the last item" : "All items answered";
+  const rest = skipped > 0 ? ` and skipped ${skipped}` : "";
+  find("done-words").textContent = `Thank you, ${annotator}. You answered ${answered} of ${nItems} items${rest}.`;
   find("done-heading").focus();
 }
 
@@ -234,7 +234,7 @@ function begin() {
   view(null);
   alone(async () => {
     const task = await deliver("/api/task", undefined, wait);
-    grades = task.grades;
+    [grades, nItems] = [task.grades, task.n_items];
     scale.setGrades(grades);
     find("title").textContent = task.title;
     document.title = `${task.title} · ordspan`;

@@ -25,7 +25,7 @@ function drawTiles(seen) {
     tile("Answers", whole(seen.answers), seen.skips ? `and ${count(seen.skips, "skip")}` : ""),
     tile("Answers a minute", number(seen.per_minute, 1), seen.minutes ? `in ${number(seen.minutes, 1)} minutes` : ""),
     tile("Answers that are ranges", percent(seen.range_share),
-      seen.mean_width === null ? "" : `${number(seen.mean_width, 1)} grades wide on average`),
+      seen.mean_width === null ? "" : `an answer holds ${number(seen.mean_width, 1)} grades on average`),
     tile("Answers inside the guess", coverage ? percent(coverage.contains) : "–",
       coverage ? `asked: ${percent(coverage.asked)}; touching it: ${percent(coverage.meets)}` : "no guess yet"),
   );
