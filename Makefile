@@ -35,7 +35,7 @@ format: $(READY) ## rewrite the code in the project's style
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 
-demo: $(READY) ## reproduce the paper on the data that can be had
+demo: $(READY) ## reproduce the paper on the data that is here
 	$(BIN)/ordspan reproduce
 
 annotate-demo: $(READY) ## grade 150 invented flats on a page that learns
