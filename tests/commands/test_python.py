@@ -27,7 +27,7 @@ def test_they_write_the_same_bytes_as_the_commands(path, tmp_path):
     assert (tmp_path / "a.csv").read_bytes() == (tmp_path / "b.csv").read_bytes()
     found = ordspan.evaluate_files(path, tmp_path / "a", page=tmp_path / "a.html")
     assert found["rows"] == 300
-    assert (tmp_path / "a.html").read_text().startswith("<!doctype html>")
+    assert (tmp_path / "a.html").read_text().startswith("<!DOCTYPE html>")
 
 
 def test_what_is_not_a_setting_is_refused(path, tmp_path):
