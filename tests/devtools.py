@@ -221,10 +221,14 @@ class Page:
         point = self.middle(selector)
         self.drag(point, point)
 
+    def tap(self, selector):
+        self._touch("touchStart", self.middle(selector))
+        self._touch("touchEnd")
+
     def swipe(self, start, end, steps=8):
-        """Drag with a finger; without a way to go it is a tap."""
+        """Drag with a finger."""
         self._touch("touchStart", start)
-        for step in range(1, steps + 1) if start != end else ():
+        for step in range(1, steps + 1):
             self._touch("touchMove", between(start, end, step / steps))
         self._touch("touchEnd")
 

@@ -146,9 +146,7 @@ function skip() {
   });
 }
 
-function undo() {
-  alone(() => send("/api/undo", { key: newKey(), annotator }));
-}
+const undo = () => alone(() => send("/api/undo", { key: newKey(), annotator }));
 
 // ---- drawing
 
