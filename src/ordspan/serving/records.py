@@ -97,14 +97,12 @@ def batch_of(recipe: Recipe, rows: Sequence[Sequence[Any]], name: str = REQUEST)
     correct it, or take the column as words with text=['age']
     """
     places, faults = np.arange(1, len(rows) + 1), Faults()
-    X, table = _sparse(recipe, rows, faults), None
+    X, table = _sparse(recipe, rows, faults), pl.DataFrame()
     if X is None and not recipe.texts:
         X = _plain_numbers(rows)
     if X is None:
-        frame = _frame(recipe, rows, faults)
-        X = matrix_of(frame, recipe.numbers, faults, dict(recipe.dressed))
-        table = words_of(frame, recipe.texts)
-    batch = Batch(X, pl.DataFrame() if table is None else table, places, places, name, "record")
+        X, table = _numbers(recipe, rows, faults), _words(recipe, rows, faults)
+    batch = Batch(X, table, places, places, name, "record")
     for row, fault in unusable_rows(recipe, X).items():
         faults.setdefault(row, fault)
     return batch.without(faults, BadRows(REFUSE))
@@ -148,24 +146,45 @@ def _as_float(value: Any, name: str, row: int, faults: Faults) -> float:
     return 0.0
 
 
-def _frame(recipe: Recipe, rows: Sequence[Sequence[Any]], faults: Faults) -> pl.DataFrame:
-    """Rows as columns: of numbers where all are, else of words, as in a file of JSON lines."""
-    columns = []
-    for place, name in enumerate(recipe.columns):
-        cells = [row[place] for row in rows]
+def _numbers(recipe: Recipe, rows: Sequence[Sequence[Any]], faults: Faults) -> NDArray[np.float64]:
+    """The columns of numbers, NaN where one is missing; a number may stand in a text, as in files.
+
+    Every cell is read for itself: what a row is worth does not depend on the rows beside it.
+    """
+    X = np.full((len(rows), len(recipe.numbers)), np.nan)
+    for place, name in enumerate(recipe.numbers):
+        cells = _cells(rows, place, name, faults)
+        told = [row for row, cell in enumerate(cells) if isinstance(cell, str)]
         for row, cell in enumerate(cells):
-            if isinstance(cell, list | dict):
-                faults.setdefault(row, f"column {name!r} holds {brief(cell)}, not a plain value")
-                cells[row] = None
-        if name in recipe.texts or any(isinstance(cell, str) for cell in cells):
-            columns.append(pl.Series(name, list(map(_word, cells)), dtype=pl.String()))
-        else:
-            numbers = [
-                None if cell is None else _as_float(cell, name, row, faults)
-                for row, cell in enumerate(cells)
-            ]
-            columns.append(pl.Series(name, numbers, dtype=pl.Float64()))
-    return pl.DataFrame(columns)
+            if cell is not None and not isinstance(cell, str):
+                X[row, place] = _as_float(cell, name, row, faults)
+        if told:
+            texts = pl.DataFrame({name: [cells[row] for row in told]}, schema={name: pl.String()})
+            wrong = Faults()
+            X[told, place] = matrix_of(texts, [name], wrong, dict(recipe.dressed))[:, 0]
+            for row, fault in wrong.items():
+                faults.setdefault(told[row], fault)
+    return X
+
+
+def _words(recipe: Recipe, rows: Sequence[Sequence[Any]], faults: Faults) -> pl.DataFrame:
+    """The columns of words; numbers and truth values among them as JSON writes them."""
+    columns = [
+        pl.Series(name, map(_word, _cells(rows, place, name, faults)), dtype=pl.String())
+        for place, name in enumerate(recipe.texts, len(recipe.numbers))
+    ]
+    return words_of(pl.DataFrame(columns), recipe.texts)
+
+
+def _cells(rows: Sequence[Sequence[Any]], place: int, name: str, faults: Faults) -> list[Any]:
+    """A column; lists and objects in it are faults."""
+    cells = [row[place] for row in rows]
+    for row, cell in enumerate(cells):
+        if isinstance(cell, list | dict):
+            fault = f"column {name!r} holds {brief(cell)}; give a number, a text or null"
+            faults.setdefault(row, fault)
+            cells[row] = None
+    return cells
 
 
 def _word(cell: Any) -> str | None:
