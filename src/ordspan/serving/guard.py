@@ -13,6 +13,7 @@ from typing import Any
 import msgspec
 
 LOCAL = ("127.0.0.1", "localhost", "::1")
+LOCAL_NAMES = re.compile(r"(127\.0\.0\.1|localhost|\[::1\])(:[0-9]{1,5})?")
 MOST_BYTES = 8 << 20
 PATIENCE = 30.0
 """Seconds in which a request must have arrived."""
@@ -36,7 +37,7 @@ Observe = Callable[[str, int, float], None]
 
 def read_token(path: Path) -> str:
     """The token in a file, without blanks around it."""
-    token = path.read_text(encoding="utf-8").strip()
+    token = path.read_text(encoding="latin-1").strip()
     if len(token) < SHORTEST_TOKEN or not token.isascii() or not token.isprintable():
         raise ValueError(
             f"{path}: a token has at least {SHORTEST_TOKEN} plain letters; make one with "
@@ -118,7 +119,7 @@ class Guard:
         headers = dict(scope["headers"])
         if self._expected is None:
             host = headers.get(b"host", b"").decode("latin-1")
-            if re.sub(r":\d+$", "", host).strip("[]") not in LOCAL:
+            if not LOCAL_NAMES.fullmatch(host):
                 return 421, f"this service answers only as {' or '.join(LOCAL)}"
         elif not HEALTH.fullmatch(scope["path"]) and scope["path"] not in self.public:
             given = headers.get(b"authorization", b"")

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from difflib import get_close_matches
+from itertools import islice
 from typing import Any
 
 import msgspec
@@ -13,10 +16,11 @@ from numpy.typing import NDArray
 
 from ordspan.commands.models import KnownGrades
 from ordspan.core.labels import shown
-from ordspan.files.batch import REFUSE, BadRows, Batch, Faults, RowError, brief
+from ordspan.files.batch import LONGEST_SHOWN, REFUSE, BadRows, Batch, Faults, RowError, brief
 from ordspan.files.features import Recipe, unusable_rows
 from ordspan.files.forms import plain_word
 from ordspan.files.tables import matrix_of, not_a_number, words_of
+from ordspan.learners.checks import RowError as LearnerRowError
 
 LABEL_NAMES = ("label", "lower", "upper")
 KEY = "key"
@@ -24,6 +28,48 @@ RESERVED = (*LABEL_NAMES, KEY)
 """What a record to learn holds besides the columns of the model."""
 LONGEST_KEY = 200
 REQUEST = "the request"
+MOST_COMPARED = 100
+"""Names of a record that are compared with a missing one."""
+
+
+class BodyError(ValueError):
+    """A request whose body cannot be read at all."""
+
+
+def decoded(body: bytes, type: Any = Any) -> Any:
+    """The JSON of a body.
+
+    >>> decoded(b'{"age": NaN}')
+    Traceback (most recent call last):
+    ordspan.serving.records.BodyError: the request cannot be read: JSON is malformed: invalid
+    character (byte 8); /docs has an example, and null stands for a value that is not known
+    """
+    try:
+        return msgspec.json.decode(body, type=type)
+    except RecursionError:
+        reason = "it is nested too deeply"
+    except UnicodeDecodeError:
+        reason = "a text in it is not UTF-8"
+    except msgspec.DecodeError as error:
+        reason = str(error)
+    raise BodyError(
+        f"{REQUEST} cannot be read: {reason}; /docs has an example, and null stands for a value "
+        "that is not known"
+    )
+
+
+@contextmanager
+def refusals() -> Iterator[None]:
+    """What a model refuses, such as a coverage that was not calibrated, is the request's fault.
+
+    Errors of other kinds have their own meaning.
+    """
+    try:
+        yield
+    except ValueError as error:
+        if type(error) not in (ValueError, LearnerRowError):
+            raise
+        raise RowError(f"{REQUEST}: {error}") from None
 
 
 def check_names(recipe: Recipe) -> None:
@@ -61,7 +107,7 @@ def values_of(recipe: Recipe, record: Mapping[str, Any], number: int) -> list[An
 
 def _index(recipe: Recipe, name: str, number: int) -> int:
     first = 0 if recipe.zero_based else 1
-    if not (name.isdecimal() and name.isascii() and len(name) < 19) or not (
+    if not re.fullmatch("0|[1-9][0-9]{0,17}", name) or not (
         first <= int(name) < first + recipe.n_sparse
     ):
         raise RowError(
@@ -72,7 +118,8 @@ def _index(recipe: Recipe, name: str, number: int) -> int:
 
 
 def _missing(recipe: Recipe, record: Mapping[str, Any], name: str, number: int) -> RowError:
-    alike = get_close_matches(name, [n for n in record if n not in recipe.columns], n=1, cutoff=0.7)
+    others = islice((n for n in record if n not in recipe.columns), MOST_COMPARED)
+    alike = get_close_matches(name, [n for n in others if len(n) <= LONGEST_SHOWN], 1, 0.7)
     meant = f"is {alike[0]!r} the one, renamed? If not, " if alike else ""
     return RowError(
         f"{REQUEST}, record {number}: no column {name!r}, which the model needs; {meant}"
