@@ -10,6 +10,7 @@ import msgspec
 from fastapi import FastAPI, HTTPException, Request, Response
 from fastapi.concurrency import run_in_threadpool
 from fastapi.exceptions import RequestValidationError
+from starlette.exceptions import HTTPException as StarletteHTTPException
 
 import ordspan
 from ordspan.files.batch import RowError, brief
@@ -18,7 +19,7 @@ from ordspan.modelfile import to_bytes
 from ordspan.serving import describing, protocol
 from ordspan.serving.beside import Beside
 from ordspan.serving.engine import COVERAGE, Engine, KeyConflictError, Lesson, answers
-from ordspan.serving.guard import MOST_BYTES, Guard
+from ordspan.serving.guard import MOST_BYTES, Guard, refusal
 from ordspan.serving.log import Event, LogError
 from ordspan.serving.metrics import CONTENT_TYPE, Metrics
 from ordspan.serving.records import (
@@ -109,24 +110,31 @@ def _tell_errors(app: FastAPI) -> None:
         msgspec.DecodeError: 400,
     }
 
+    def refused(request: Request, status: int, detail: str, headers: Any = None) -> Response:
+        body = refusal(request.scope["path"], detail)
+        return Response(body, status, headers, "application/json")
+
     def told(request: Request, error: Exception) -> Response:
         status = next(code for kind, code in statuses.items() if isinstance(error, kind))
-        headers = {"Retry-After": "1"} if status == 503 else None
-        return as_json({"detail": str(error)}, status, headers)
+        return refused(request, status, str(error), {"Retry-After": "1"} if status == 503 else None)
 
     for kind in statuses:
         app.add_exception_handler(kind, told)
+
+    @app.exception_handler(StarletteHTTPException)
+    def not_there(request: Request, error: StarletteHTTPException) -> Response:
+        return refused(request, error.status_code, error.detail, error.headers)
 
     @app.exception_handler(RequestValidationError)
     def misread(request: Request, error: RequestValidationError) -> Response:
         first = error.errors()[0]
         name, value = first["loc"][-1], brief(first.get("input"))
-        return as_json({"detail": f"{REQUEST}: {name} is {value}; {first['msg']}"}, 422)
+        return refused(request, 422, f"{REQUEST}: {name} is {value}; {first['msg']}")
 
 
-def as_json(content: Any, status: int = 200, headers: Mapping[str, str] | None = None) -> Response:
+def as_json(content: Any) -> Response:
     """An answer in JSON."""
-    return Response(msgspec.json.encode(content), status, headers, "application/json")
+    return Response(msgspec.json.encode(content), media_type="application/json")
 
 
 def read_records(body: bytes, most: int = MOST_ROWS) -> tuple[list[dict[str, Any]], bool]:

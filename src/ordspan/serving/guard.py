@@ -55,6 +55,23 @@ def check_host(host: str, token: str | None) -> None:
         )
 
 
+def is_protocol(path: str) -> bool:
+    """Whether a path belongs to the Open Inference Protocol, whose clients send no type of body.
+
+    They cannot change anything.
+    """
+    return path == "/v2" or path.startswith("/v2/")
+
+
+def refusal(path: str, detail: str) -> bytes:
+    """The body of an answer that refuses a request, under the name that its clients look for.
+
+    >>> refusal("/learn", "no label"), refusal("/v2/models/x/infer", "no inputs")
+    (b'{"detail":"no label"}', b'{"error":"no inputs"}')
+    """
+    return msgspec.json.encode({"error" if is_protocol(path) else "detail": detail})
+
+
 class Guard:
     """The application behind the checks that all requests share.
 
@@ -110,7 +127,7 @@ class Guard:
         if refused is None:
             await self.app(scope, receive, answer)
         else:
-            await _say(answer, *refused)
+            await _say(answer, refused[0], refusal(scope["path"], refused[1]))
         if self.observe is not None:
             self.observe(scope["path"], status, time.perf_counter() - begin)
 
@@ -127,11 +144,15 @@ class Guard:
                 return 401, "send the token of this service as Authorization: Bearer TOKEN"
         if scope["method"] in ("GET", "HEAD"):
             return None
-        kind = headers.get(b"content-type", b"").partition(b";")[0].strip().lower()
-        if kind != b"application/json" and headers.get(b"content-length") != b"0":
-            return 415, "send JSON, with Content-Type: application/json"
         if b"inference-header-content-length" in headers:
             return 415, "send tensors as JSON; binary ones are not read (binary_data=False)"
+        kind = headers.get(b"content-type", b"").partition(b";")[0].strip().lower()
+        untyped = not kind and (
+            is_protocol(scope["path"]) or headers.get(b"content-length") == b"0"
+        )
+        if kind != b"application/json" and not untyped:
+            # other sites' pages can have a browser send the rest without asking
+            return 415, "send JSON, with Content-Type: application/json"
         if b"content-encoding" in headers:
             return 415, "send the body as it is, without Content-Encoding"
         return None
@@ -166,9 +187,8 @@ def _already(body: bytes, receive: Any) -> Any:
     return again
 
 
-async def _say(send: Any, status: int, detail: str) -> None:
+async def _say(send: Any, status: int, body: bytes) -> None:
     """A refusal; the connection ends with it, because the rest of the request was not read."""
-    body = msgspec.json.encode({"detail": detail})
     headers = [
         (b"content-type", b"application/json"),
         (b"content-length", str(len(body)).encode()),
