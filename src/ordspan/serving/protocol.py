@@ -48,10 +48,15 @@ class InferRequest(msgspec.Struct):
     id: str | None = None
 
 
-def add_routes(app: FastAPI, engine: Engine, name: str, beside: Beside) -> None:
-    """Health, description and inference of the model."""
+def check_name(name: str) -> None:
+    """Refuse a name of a model that cannot stand in an address."""
     if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]*", name):
         raise ValueError(f"the name {name!r} is no part of an address; use letters, digits, . _ -")
+
+
+def add_routes(app: FastAPI, engine: Engine, name: str, beside: Beside) -> None:
+    """Health, description and inference of the model."""
+    check_name(name)
 
     def as_json(content: Any) -> Response:
         return Response(msgspec.json.encode(content), media_type="application/json")
