@@ -85,10 +85,12 @@ def serve(
         from ordspan.serving.app import make_app
         from ordspan.serving.engine import Engine
         from ordspan.serving.guard import check_host, read_token
+        from ordspan.serving.protocol import check_name
         from ordspan.serving.running import run
 
         token = None if token_file is None else read_token(token_file)
         check_host(host, token)
+        check_name(name)
         start = starting_model(model, grades, o.split_names(columns), o.split_names(text))
         engine = Engine(state, start, every=snapshot_every)
         if replay:
@@ -104,17 +106,21 @@ def starting_model(
     """The model to begin with, if one is given."""
     from ordspan.commands.models import read_table_model
     from ordspan.files.grades import read_order
+    from ordspan.serving.records import check_names
     from ordspan.serving.starting import empty_model
 
     if model is not None:
         if grades or columns or text:
             raise ValueError("give either --model, or --grades and --columns to begin without one")
-        return read_table_model(str(model))
-    if grades is None and not columns:
+        start = read_table_model(str(model))
+    elif grades is None and not columns:
         return None
-    if grades is None or not columns:
+    elif grades is None or not columns:
         raise ValueError("to begin without a model give both --grades and --columns")
-    return empty_model(read_order(grades), columns, text)
+    else:
+        start = empty_model(read_order(grades), columns, text)
+    check_names(start.recipe)
+    return start
 
 
 def say_started(address: str, engine: Engine, json: bool) -> None:

@@ -11,9 +11,11 @@ from fastapi import FastAPI, HTTPException, Request, Response
 from fastapi.concurrency import run_in_threadpool
 
 import ordspan
-from ordspan.files.batch import RowError
+from ordspan.files.batch import RowError, brief
+from ordspan.files.features import Recipe
 from ordspan.modelfile import to_bytes
 from ordspan.serving import describing, protocol
+from ordspan.serving.beside import Beside
 from ordspan.serving.engine import COVERAGE, Engine, KeyConflictError, Lesson, answers
 from ordspan.serving.guard import MOST_BYTES, Guard
 from ordspan.serving.log import Event, LogError
@@ -21,17 +23,30 @@ from ordspan.serving.metrics import CONTENT_TYPE, Metrics
 from ordspan.serving.records import (
     KEY,
     LABEL_NAMES,
+    REQUEST,
+    BodyError,
     Labels,
     batch_of,
     check_names,
+    decoded,
     key_of,
+    refusals,
     values_of,
 )
+from ordspan.serving.responses import as_json, report_errors
 from ordspan.serving.service import MOST_WAITING, BusyError, Service
 from ordspan.tabular import TabularModel
 
-MANY_ROWS = 500
-"""Requests with more rows are predicted beside the loop that takes requests."""
+MOST_ROWS = 100_000
+"""Rows of one request at most: their answers take much more room than they do."""
+STATUSES = {
+    RowError: 422,
+    KeyConflictError: 409,
+    BusyError: 503,
+    LogError: 503,
+    BodyError: 400,
+    msgspec.DecodeError: 400,
+}
 PATHS = ("/predict", "/learn", "/model", "/metrics", "/docs", "/openapi.json")
 
 
@@ -80,76 +95,62 @@ def make_app(
         description="Ordered grades, with probabilities and ranges, from a model that learns.",
         docs_url=None,
         redoc_url=None,
+        redirect_slashes=False,
         lifespan=lifespan,
     )
-    _tell_errors(app)
-    _add_routes(app, service, metrics)
-    protocol.add_routes(app, engine, name)
+    report_errors(app, STATUSES)
+    beside = Beside()
+    _add_routes(app, service, metrics, beside)
+    protocol.add_routes(app, engine, name, beside)
     describing.add_routes(app)
     return Guard(app, token=token, observe=metrics.asked, most_bytes=most_bytes)
 
 
-def _tell_errors(app: FastAPI) -> None:
-    """Which status an error has; what it says is told."""
-    statuses = {
-        RowError: 422,
-        KeyConflictError: 409,
-        BusyError: 503,
-        LogError: 503,
-        msgspec.DecodeError: 400,
-    }
-
-    def told(request: Request, error: Exception) -> Response:
-        status = next(code for kind, code in statuses.items() if isinstance(error, kind))
-        headers = {"Retry-After": "1"} if status == 503 else None
-        return as_json({"detail": str(error)}, status, headers)
-
-    for kind in statuses:
-        app.add_exception_handler(kind, told)
-
-
-def as_json(content: Any, status: int = 200, headers: Mapping[str, str] | None = None) -> Response:
-    """An answer in JSON."""
-    return Response(msgspec.json.encode(content), status, headers, "application/json")
-
-
-async def read_records(request: Request) -> tuple[list[dict[str, Any]], bool]:
-    """The records of a request, and whether there was one that was not in a list."""
-    body = msgspec.json.decode(await request.body())
-    records = body if isinstance(body, list) else [body]
+def read_records(body: bytes, most: int = MOST_ROWS) -> tuple[list[dict[str, Any]], bool]:
+    """The records of a body, and whether there was one that was not in a list."""
+    content = decoded(body)
+    records = content if isinstance(content, list) else [content]
     if not records:
-        raise HTTPException(422, "the list of records is empty")
+        raise RowError(f"{REQUEST} is an empty list; give at least one record")
+    if len(records) > most:
+        raise HTTPException(413, f"{REQUEST} has {len(records):,} records; send {most:,} at most")
     for number, record in enumerate(records, 1):
         if not isinstance(record, dict):
-            raise HTTPException(422, f"record {number} is not an object with a value a column")
-    return records, records is not body
+            raise RowError(
+                f"{REQUEST}, record {number}: {brief(record)} is not an object with a value for "
+                "each column"
+            )
+    return records, records is not content
 
 
-def _add_routes(app: FastAPI, service: Service, metrics: Metrics) -> None:
+def _add_routes(app: FastAPI, service: Service, metrics: Metrics, beside: Beside) -> None:
     engine, labels = service.engine, Labels(service.engine.model.classes_)
-    recipe = engine.model.recipe
+    most = min(MOST_ROWS, service.most_waiting)
 
     @app.post("/predict", openapi_extra=describing.PREDICT)
     async def predict(request: Request, coverage: float = COVERAGE) -> Response:
         """Grade, probabilities and range of a record, or of each in a list."""
-        records, alone = await read_records(request)
-        if len(records) > MANY_ROWS:
-            said = await run_in_threadpool(predictions, engine.model, records, coverage)
-        else:
+
+        def work(body: bytes) -> Response:
+            records, alone = read_records(body)
             said = predictions(engine.model, records, coverage)
-        return as_json(said[0] if alone else said)
+            return as_json(said[0] if alone else said)
+
+        return await beside(work, await request.body())
 
     @app.post("/learn", openapi_extra=describing.LEARN)
     async def learn(request: Request) -> Response:
         """Learn records with their labels; answered when they are on disk."""
-        records, alone = await read_records(request)
-        lessons = []
-        for number, record in enumerate(records, 1):
-            said = {name: record.pop(name) for name in LABEL_NAMES if name in record}
-            key = key_of(record.pop(KEY, None), number)
-            values = values_of(recipe, record, number)
-            lessons.append(Lesson(values, *labels.ends(said, number), key))
-        events = await service.learn(lessons)
+
+        def work(body: bytes) -> tuple[list[Lesson], bool]:
+            records, alone = read_records(body, most)
+            return [
+                lesson_of(engine.model.recipe, labels, *r) for r in enumerate(records, 1)
+            ], alone
+
+        lessons, alone = await beside(work, await request.body())
+        with refusals():
+            events = await service.learn(lessons)
         done = [_confirmed(engine.model, event) for event in events]
         return as_json(done[0] if alone else done)
 
@@ -166,16 +167,21 @@ def _add_routes(app: FastAPI, service: Service, metrics: Metrics) -> None:
         return Response(metrics.text(), media_type=CONTENT_TYPE)
 
 
+def lesson_of(recipe: Recipe, labels: Labels, number: int, record: dict[str, Any]) -> Lesson:
+    """A record with its label as something to learn."""
+    said = {name: record.pop(name) for name in LABEL_NAMES if name in record}
+    key = key_of(record.pop(KEY, None), number)
+    return Lesson(values_of(recipe, record, number), *labels.ends(said, number), key)
+
+
 def predictions(
     model: TabularModel, records: Sequence[Mapping[str, Any]], coverage: float
 ) -> list[dict[str, Any]]:
     """What a model says of records, in grades."""
     recipe, calibration = model.recipe, model.calibration
     batch = batch_of(recipe, [values_of(recipe, r, n) for n, r in enumerate(records, 1)])
-    try:
+    with refusals():
         said = answers(model, batch, coverage)
-    except ValueError as error:  # such as a coverage that was not calibrated
-        raise HTTPException(422, str(error)) from None
     grades = model.classes_.tolist()
     names = [str(grade) for grade in grades]
     chances = None if calibration is None else calibration.probabilities(said.score).tolist()

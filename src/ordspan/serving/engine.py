@@ -227,7 +227,7 @@ class Engine:
         writing is raised, and then none of them was learned.
         """
         if self._base.kind == ESTIMATORS[SVM]:
-            raise ValueError("an OrdinalSVM is fitted at once and cannot go on learning")
+            raise ValueError("an OrdinalSVM is fitted at once and cannot go on; train it anew")
         with self._lock:
             new: list[Event] = []
             done: list[list[Event] | Exception] = []

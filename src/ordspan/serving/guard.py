@@ -13,6 +13,7 @@ from typing import Any
 import msgspec
 
 LOCAL = ("127.0.0.1", "localhost", "::1")
+LOCAL_NAMES = re.compile(r"(127\.0\.0\.1|localhost|\[::1\])(:[0-9]{1,5})?")
 MOST_BYTES = 8 << 20
 PATIENCE = 30.0
 """Seconds in which a request must have arrived."""
@@ -36,7 +37,7 @@ Observe = Callable[[str, int, float], None]
 
 def read_token(path: Path) -> str:
     """The token in a file, without blanks around it."""
-    token = path.read_text(encoding="utf-8").strip()
+    token = path.read_text(encoding="latin-1").strip()
     if len(token) < SHORTEST_TOKEN or not token.isascii() or not token.isprintable():
         raise ValueError(
             f"{path}: a token has at least {SHORTEST_TOKEN} plain letters; make one with "
@@ -52,6 +53,23 @@ def check_host(host: str, token: str | None) -> None:
             f"--host {host} lets other machines in; give --token-file with a secret that they "
             "must send, or listen to 127.0.0.1 only"
         )
+
+
+def is_protocol(path: str) -> bool:
+    """Whether a path belongs to the Open Inference Protocol, whose clients send no type of body.
+
+    They cannot change anything.
+    """
+    return path == "/v2" or path.startswith("/v2/")
+
+
+def refusal(path: str, detail: str) -> bytes:
+    """The body of an answer that refuses a request, under the name that its clients look for.
+
+    >>> refusal("/learn", "no label"), refusal("/v2/models/x/infer", "no inputs")
+    (b'{"detail":"no label"}', b'{"error":"no inputs"}')
+    """
+    return msgspec.json.encode({"error" if is_protocol(path) else "detail": detail})
 
 
 class Guard:
@@ -109,7 +127,7 @@ class Guard:
         if refused is None:
             await self.app(scope, receive, answer)
         else:
-            await _say(answer, *refused)
+            await _say(answer, refused[0], refusal(scope["path"], refused[1]))
         if self.observe is not None:
             self.observe(scope["path"], status, time.perf_counter() - begin)
 
@@ -118,7 +136,7 @@ class Guard:
         headers = dict(scope["headers"])
         if self._expected is None:
             host = headers.get(b"host", b"").decode("latin-1")
-            if re.sub(r":\d+$", "", host).strip("[]") not in LOCAL:
+            if not LOCAL_NAMES.fullmatch(host):
                 return 421, f"this service answers only as {' or '.join(LOCAL)}"
         elif not HEALTH.fullmatch(scope["path"]) and scope["path"] not in self.public:
             given = headers.get(b"authorization", b"")
@@ -126,11 +144,15 @@ class Guard:
                 return 401, "send the token of this service as Authorization: Bearer TOKEN"
         if scope["method"] in ("GET", "HEAD"):
             return None
-        kind = headers.get(b"content-type", b"").partition(b";")[0].strip().lower()
-        if kind != b"application/json" and headers.get(b"content-length") != b"0":
-            return 415, "send JSON, with Content-Type: application/json"
         if b"inference-header-content-length" in headers:
             return 415, "send tensors as JSON; binary ones are not read (binary_data=False)"
+        kind = headers.get(b"content-type", b"").partition(b";")[0].strip().lower()
+        untyped = not kind and (
+            is_protocol(scope["path"]) or headers.get(b"content-length") == b"0"
+        )
+        if kind != b"application/json" and not untyped:
+            # other sites' pages can have a browser send the rest without asking
+            return 415, "send JSON, with Content-Type: application/json"
         if b"content-encoding" in headers:
             return 415, "send the body as it is, without Content-Encoding"
         return None
@@ -165,9 +187,8 @@ def _already(body: bytes, receive: Any) -> Any:
     return again
 
 
-async def _say(send: Any, status: int, detail: str) -> None:
+async def _say(send: Any, status: int, body: bytes) -> None:
     """A refusal; the connection ends with it, because the rest of the request was not read."""
-    body = msgspec.json.encode({"detail": detail})
     headers = [
         (b"content-type", b"application/json"),
         (b"content-length", str(len(body)).encode()),

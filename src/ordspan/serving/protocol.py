@@ -10,9 +10,12 @@ import msgspec
 from fastapi import FastAPI, HTTPException, Request, Response
 
 import ordspan
+from ordspan.files.batch import brief
 from ordspan.files.features import Recipe
+from ordspan.serving.beside import Beside
 from ordspan.serving.engine import COVERAGE, Answers, Engine, answers
-from ordspan.serving.records import batch_of
+from ordspan.serving.records import batch_of, decoded, refusals
+from ordspan.serving.responses import as_json
 from ordspan.tabular import TabularModel
 
 NUMBERS = {"BOOL", "FP16", "FP32", "FP64"} | {
@@ -46,13 +49,15 @@ class InferRequest(msgspec.Struct):
     id: str | None = None
 
 
-def add_routes(app: FastAPI, engine: Engine, name: str) -> None:
-    """Health, description and inference of the model."""
+def check_name(name: str) -> None:
+    """Refuse a name of a model that cannot stand in an address."""
     if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]*", name):
         raise ValueError(f"the name {name!r} is no part of an address; use letters, digits, . _ -")
 
-    def as_json(content: Any) -> Response:
-        return Response(msgspec.json.encode(content), media_type="application/json")
+
+def add_routes(app: FastAPI, engine: Engine, name: str, beside: Beside) -> None:
+    """Health, description and inference of the model."""
+    check_name(name)
 
     @app.get("/v2")
     async def server() -> Response:
@@ -82,17 +87,24 @@ def add_routes(app: FastAPI, engine: Engine, name: str) -> None:
     @app.post(f"/v2/models/{name}/infer")
     async def infer(request: Request) -> Response:
         """Predictions for tensors: one a column, or all features in one."""
-        asked = msgspec.json.decode(await request.body(), type=InferRequest)
-        model = engine.model
-        batch = batch_of(model.recipe, rows_of(model.recipe, asked.inputs))
-        outputs = tensors(model, answers(model, batch))
-        known = {tensor["name"] for tensor in outputs}
-        wanted = [output.name for output in asked.outputs] or sorted(known)
-        if unknown := [output for output in wanted if output not in known]:
-            raise HTTPException(400, f"no output {unknown[0]!r}; there are {sorted(known)}")
-        chosen = [tensor for tensor in outputs if tensor["name"] in wanted]
-        told = {"model_name": name, "outputs": chosen}
-        return as_json(told | ({} if asked.id is None else {"id": asked.id}))
+
+        def work(body: bytes) -> Response:
+            asked = decoded(body, InferRequest)
+            return as_json({"model_name": name} | inferred(engine.model, asked))
+
+        return await beside(work, await request.body())
+
+
+def inferred(model: TabularModel, asked: InferRequest) -> dict[str, Any]:
+    """The outputs that are asked for, all where none is named."""
+    batch = batch_of(model.recipe, rows_of(model.recipe, asked.inputs))
+    with refusals():
+        outputs = {tensor["name"]: tensor for tensor in tensors(model, answers(model, batch))}
+    wanted = [output.name for output in asked.outputs] or list(outputs)
+    if unknown := [name for name in wanted if name not in outputs]:
+        raise HTTPException(400, f"no output {brief(unknown[0])}; there are {list(outputs)}")
+    found = {"outputs": [outputs[name] for name in dict.fromkeys(wanted)]}
+    return found | ({} if asked.id is None else {"id": asked.id})
 
 
 def described(model: TabularModel, name: str) -> dict[str, Any]:

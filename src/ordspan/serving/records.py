@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from difflib import get_close_matches
+from itertools import islice
 from typing import Any
 
 import msgspec
@@ -13,10 +16,11 @@ from numpy.typing import NDArray
 
 from ordspan.commands.models import KnownGrades
 from ordspan.core.labels import shown
-from ordspan.files.batch import REFUSE, BadRows, Batch, Faults, RowError, brief
+from ordspan.files.batch import LONGEST_SHOWN, REFUSE, BadRows, Batch, Faults, RowError, brief
 from ordspan.files.features import Recipe, unusable_rows
 from ordspan.files.forms import plain_word
 from ordspan.files.tables import matrix_of, not_a_number, text_columns
+from ordspan.learners.checks import RowValueError
 
 LABEL_NAMES = ("label", "lower", "upper")
 KEY = "key"
@@ -24,6 +28,48 @@ RESERVED = (*LABEL_NAMES, KEY)
 """What a record to learn holds besides the columns of the model."""
 LONGEST_KEY = 200
 REQUEST = "the request"
+MOST_COMPARED = 100
+"""Names of a record that are compared with a missing one."""
+
+
+class BodyError(ValueError):
+    """A request whose body cannot be read at all."""
+
+
+def decoded(body: bytes, type: Any = Any) -> Any:
+    """The JSON of a body.
+
+    >>> decoded(b'{"age": NaN}')
+    Traceback (most recent call last):
+    ordspan.serving.records.BodyError: the request cannot be read: JSON is malformed: invalid
+    character (byte 8); /docs has an example, and null stands for a value that is not known
+    """
+    try:
+        return msgspec.json.decode(body, type=type)
+    except RecursionError:
+        reason = "it is nested too deeply"
+    except UnicodeDecodeError:
+        reason = "a text in it is not UTF-8"
+    except msgspec.DecodeError as error:
+        reason = str(error)
+    raise BodyError(
+        f"{REQUEST} cannot be read: {reason}; /docs has an example, and null stands for a value "
+        "that is not known"
+    )
+
+
+@contextmanager
+def refusals() -> Iterator[None]:
+    """What a model refuses, such as a coverage that was not calibrated, is the request's fault.
+
+    Errors of other kinds have their own meaning.
+    """
+    try:
+        yield
+    except ValueError as error:
+        if type(error) not in (ValueError, RowValueError):
+            raise
+        raise RowError(f"{REQUEST}: {error}") from None
 
 
 def check_names(recipe: Recipe) -> None:
@@ -61,7 +107,7 @@ def values_of(recipe: Recipe, record: Mapping[str, Any], number: int) -> list[An
 
 def _index(recipe: Recipe, name: str, number: int) -> int:
     first = 0 if recipe.zero_based else 1
-    if not (name.isdecimal() and name.isascii() and len(name) < 19) or not (
+    if not re.fullmatch("0|[1-9][0-9]{0,17}", name) or not (
         first <= int(name) < first + recipe.n_sparse
     ):
         raise RowError(
@@ -72,7 +118,8 @@ def _index(recipe: Recipe, name: str, number: int) -> int:
 
 
 def _missing(recipe: Recipe, record: Mapping[str, Any], name: str, number: int) -> RowError:
-    alike = get_close_matches(name, [n for n in record if n not in recipe.columns], n=1, cutoff=0.7)
+    others = islice((n for n in record if n not in recipe.columns), MOST_COMPARED)
+    alike = get_close_matches(name, [n for n in others if len(n) <= LONGEST_SHOWN], 1, 0.7)
     meant = f"is {alike[0]!r} the one, renamed? If not, " if alike else ""
     return RowError(
         f"{REQUEST}, record {number}: no column {name!r}, which the model needs; {meant}"
@@ -97,14 +144,12 @@ def batch_of(recipe: Recipe, rows: Sequence[Sequence[Any]], name: str = REQUEST)
     correct it, or take the column as words with text=['age']
     """
     places, faults = np.arange(1, len(rows) + 1), Faults()
-    X, table = _sparse(recipe, rows, faults), None
+    X, table = _sparse(recipe, rows, faults), pl.DataFrame()
     if X is None and not recipe.texts:
         X = _plain_numbers(rows)
     if X is None:
-        frame = _frame(recipe, rows, faults)
-        X = matrix_of(frame, recipe.numbers, faults, recipe.decimals)
-        table = text_columns(frame, recipe.texts)
-    batch = Batch(X, pl.DataFrame() if table is None else table, places, places, name, "record")
+        X, table = _numbers(recipe, rows, faults), _words(recipe, rows, faults)
+    batch = Batch(X, table, places, places, name, "record")
     for row, fault in unusable_rows(recipe, X).items():
         faults.setdefault(row, fault)
     return batch.without(faults, BadRows(REFUSE))
@@ -148,24 +193,45 @@ def _as_float(value: Any, name: str, row: int, faults: Faults) -> float:
     return 0.0
 
 
-def _frame(recipe: Recipe, rows: Sequence[Sequence[Any]], faults: Faults) -> pl.DataFrame:
-    """Rows as columns: of numbers where all are, else of words, as in a file of JSON lines."""
-    columns = []
-    for place, name in enumerate(recipe.columns):
-        cells = [row[place] for row in rows]
+def _numbers(recipe: Recipe, rows: Sequence[Sequence[Any]], faults: Faults) -> NDArray[np.float64]:
+    """The columns of numbers, NaN where one is missing; a number may stand in a text, as in files.
+
+    Every cell is read for itself: what a row is worth does not depend on the rows beside it.
+    """
+    X = np.full((len(rows), len(recipe.numbers)), np.nan)
+    for place, name in enumerate(recipe.numbers):
+        cells = _cells(rows, place, name, faults)
+        told = [row for row, cell in enumerate(cells) if isinstance(cell, str)]
         for row, cell in enumerate(cells):
-            if isinstance(cell, list | dict):
-                faults.setdefault(row, f"column {name!r} holds {brief(cell)}, not a plain value")
-                cells[row] = None
-        if name in recipe.texts or any(isinstance(cell, str) for cell in cells):
-            columns.append(pl.Series(name, list(map(_word, cells)), dtype=pl.String()))
-        else:
-            numbers = [
-                None if cell is None else _as_float(cell, name, row, faults)
-                for row, cell in enumerate(cells)
-            ]
-            columns.append(pl.Series(name, numbers, dtype=pl.Float64()))
-    return pl.DataFrame(columns)
+            if cell is not None and not isinstance(cell, str):
+                X[row, place] = _as_float(cell, name, row, faults)
+        if told:
+            texts = pl.DataFrame({name: [cells[row] for row in told]}, schema={name: pl.String()})
+            wrong = Faults()
+            X[told, place] = matrix_of(texts, [name], wrong, recipe.decimals)[:, 0]
+            for row, fault in wrong.items():
+                faults.setdefault(told[row], fault)
+    return X
+
+
+def _words(recipe: Recipe, rows: Sequence[Sequence[Any]], faults: Faults) -> pl.DataFrame:
+    """The columns of words; numbers and truth values among them as JSON writes them."""
+    columns = [
+        pl.Series(name, map(_word, _cells(rows, place, name, faults)), dtype=pl.String())
+        for place, name in enumerate(recipe.texts, len(recipe.numbers))
+    ]
+    return text_columns(pl.DataFrame(columns), recipe.texts)
+
+
+def _cells(rows: Sequence[Sequence[Any]], place: int, name: str, faults: Faults) -> list[Any]:
+    """A column; lists and objects in it are faults."""
+    cells = [row[place] for row in rows]
+    for row, cell in enumerate(cells):
+        if isinstance(cell, list | dict):
+            fault = f"column {name!r} holds {brief(cell)}; give a number, a text or null"
+            faults.setdefault(row, fault)
+            cells[row] = None
+    return cells
 
 
 def _word(cell: Any) -> str | None:

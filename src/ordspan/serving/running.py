@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Callable
 from typing import Any
 
+import h11
 import uvicorn
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
@@ -16,7 +17,7 @@ LONGEST_HEAD = 1 << 16
 
 
 class PatientProtocol(H11Protocol):
-    """HTTP that ends a connection whose request does not arrive in time."""
+    """HTTP that ends a connection whose request, or the reader of its answer, takes too long."""
 
     _deadline: asyncio.TimerHandle | None = None
 
@@ -28,23 +29,55 @@ class PatientProtocol(H11Protocol):
     def data_received(self, data: bytes) -> None:
         """Take a part of a request."""
         super().data_received(data)
-        if self.cycle is not None and not self.cycle.response_complete:
+        if self._is_answering() and not self.flow.write_paused:
             self._stop_waiting()
 
     def on_response_complete(self) -> None:
-        """Begin to wait for the next request."""
+        """Begin to wait for the next request, unless it is there already."""
         super().on_response_complete()
-        if not self.transport.is_closing():
+        if not self.transport.is_closing() and not self._is_answering():
             self._wait()
+
+    def pause_writing(self) -> None:
+        """Begin to wait for the reader of an answer."""
+        super().pause_writing()
+        self._wait()
+
+    def resume_writing(self) -> None:
+        """The reader has caught up."""
+        super().resume_writing()
+        if self._is_answering():
+            self._stop_waiting()
+
+    def send_400_response(self, msg: str) -> None:
+        """Refuse what is not HTTP; after the beginning of an answer there is nothing to say."""
+        if self.conn.our_state in (h11.IDLE, h11.SEND_RESPONSE):
+            super().send_400_response(msg)
+        else:
+            self.transport.close()
+        if self.cycle is not None:
+            self.cycle.disconnected = True
 
     def connection_lost(self, error: Exception | None) -> None:
         """Nothing more will come."""
-        self._stop_waiting()
         super().connection_lost(error)
+        self._stop_waiting()
+
+    def _is_answering(self) -> bool:
+        return self.cycle is not None and not self.cycle.response_complete
 
     def _wait(self) -> None:
+        """End the connection later, unless what was answered is still being read."""
+        before = self.transport.get_write_buffer_size()
+
+        def look() -> None:
+            if self.transport.get_write_buffer_size() < before:
+                self._wait()
+            else:
+                self.transport.abort()
+
         self._stop_waiting()
-        self._deadline = self.loop.call_later(PATIENCE, self.transport.close)
+        self._deadline = self.loop.call_later(PATIENCE, look)
 
     def _stop_waiting(self) -> None:
         if self._deadline is not None:

@@ -17,11 +17,10 @@ from msgspec import Meta, Struct
 from ordspan.files.batch import RowError
 from ordspan.serving.annotate.history import Extra, Guess
 from ordspan.serving.annotate.session import MissingError, Session
-from ordspan.serving.app import as_json
 from ordspan.serving.engine import KeyConflictError
 from ordspan.serving.guard import Guard
 from ordspan.serving.log import LogError
-from ordspan.wording import as_text
+from ordspan.serving.responses import as_json, report_errors
 
 PAGES = {"/": "annotate.html", "/progress": "progress.html"}
 KINDS = {
@@ -121,30 +120,11 @@ def make_app(session: Session, *, title: str, question: str, token: str | None =
     app = FastAPI(
         title="ordspan", docs_url=None, redoc_url=None, openapi_url=None, lifespan=lifespan
     )
-    for kind, status in STATUSES.items():
-        app.add_exception_handler(kind, _teller(status))
+    report_errors(app, STATUSES)
     _add_questions(app, session, title, question)
     _add_answers(app, session)
     public = _add_pages(app)
     return Guard(app, token=token, public=public, most_bytes=LONGEST_BODY)
-
-
-def _teller(status: int) -> Callable[[Request, Exception], Response]:
-    headers = {"Retry-After": "1"} if status == 503 else None
-
-    def told(request: Request, error: Exception) -> Response:
-        return as_json({"detail": str(error)}, status, headers)
-
-    return told
-
-
-async def read(request: Request, kind: type[Any]) -> Any:
-    """The body of a request, if it is as it should be."""
-    asked = msgspec.json.decode(await request.body(), type=kind)
-    asked.annotator = asked.annotator.strip()
-    if not asked.annotator or as_text(asked.annotator) != asked.annotator:
-        raise HTTPException(422, "the name of an annotator has letters, and no control characters")
-    return asked
 
 
 def _add_questions(app: FastAPI, session: Session, title: str, question: str) -> None:

@@ -181,7 +181,7 @@ class Session:
         if asked is None:  # before a restart
             return extra
         return msgspec.structs.replace(
-            extra, asked_by=asked.asked_by, guess=asked.guess, shown=asked.show
+            extra, asked_by=asked.asked_by, guess=asked.guess, shown=asked.show or extra.shown
         )
 
     def _take_note(self, event: Event, extra: Extra) -> None:

@@ -1,0 +1,277 @@
+"""The service over HTTP: what it predicts, learns, hands out and says of itself."""
+
+from concurrent.futures import ThreadPoolExecutor
+from itertools import pairwise
+
+import numpy as np
+import polars as pl
+import pytest
+from files_to_train import make_rows
+from prometheus_client.parser import text_string_to_metric_families
+from scipy.sparse import csr_array
+
+from commands.tables import ask
+from ordspan.commands.models import read_table_model
+from ordspan.modelfile import from_bytes, to_bytes
+from serving.served import ROW, empty, model_file, serving, standing
+
+X, GRADES = make_rows(12, seed=7)
+KINDS = ("numbers", "kernel", "svm", "svmlight", "mixed")
+
+
+def table_of(kind):
+    """Rows that the model has not seen, as `TabularModel` takes them."""
+    if kind == "svmlight":
+        return csr_array(np.where(X > 0, X, 0.0))
+    if kind != "mixed":
+        return pl.DataFrame({f"x{j}": X[:, j] for j in range(3)})
+    return pl.DataFrame(
+        {
+            "size": [None if x > 1 else x for x in X[:, 0]],
+            "price": ["1.234,5", "7", None, "1,5", "-3", "12 %"] * 2,
+            "town": ["Ulm", "Aach", "Rom", None] * 3,
+            "note": ["word3 Ulm", "", "3", "Ünder"] * 3,
+        }
+    )
+
+
+def records_of(kind):
+    """The same rows as records."""
+    if kind == "svmlight":
+        return [{str(j + 1): x for j, x in enumerate(row) if x} for row in table_of(kind).toarray()]
+    return table_of(kind).to_dicts()
+
+
+def expected_of(kind, model):
+    """What a model says of the rows, as the service says it."""
+    table = table_of(kind)
+    said = zip(
+        model.predict(table).tolist(),
+        model.latent(table).tolist(),
+        model.predict_proba(table).tolist(),
+        model.predict_interval(table).tolist(),
+        strict=True,
+    )
+    names = [str(grade) for grade in model.classes_.tolist()]
+    return [
+        {
+            "grade": grade,
+            "rank": model.classes_.tolist().index(grade) + 1,
+            "score": pytest.approx(score, rel=1e-12),
+            "range": ends,
+            "probabilities": pytest.approx(dict(zip(names, chances, strict=True)), rel=1e-9),
+        }
+        for grade, score, chances, ends in said
+    ]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_list_and_a_row_are_predicted_as_the_model_does(kind, tmp_path):
+    expected = expected_of(kind, read_table_model(model_file(kind)))
+    assert len({row["grade"] for row in expected}) > 1
+    with serving(tmp_path, kind) as client:
+        before = standing(client)
+        assert client.post("/predict", json=records_of(kind)).json() == expected
+        alone = [client.post("/predict", json=record).json() for record in records_of(kind)[:3]]
+        assert alone == expected[:3]
+        assert standing(client) == before
+
+
+def test_a_long_list_is_predicted_as_a_short_one(tmp_path):
+    with serving(tmp_path, "mixed") as client:
+        short = client.post("/predict", json=records_of("mixed")).json()
+        assert client.post("/predict", json=records_of("mixed") * 300).json() == short * 300
+
+
+def test_other_coverages_give_other_ranges(tmp_path):
+    model = read_table_model(model_file("numbers"))
+    with serving(tmp_path, "numbers") as client:
+        for coverage in (0.5, 0.99):
+            said = client.post(f"/predict?coverage={coverage}", json=records_of("numbers")).json()
+            expected = model.predict_interval(table_of("numbers"), coverage)
+            assert [row["range"] for row in said] == expected.tolist()
+        for coverage in ("0.77", "nan", "abc"):
+            refused = client.post(f"/predict?coverage={coverage}", json=records_of("numbers"))
+            assert refused.status_code == 422
+            assert f"coverage {'is ' * (coverage == 'abc')}" in refused.json()["detail"]
+
+
+@pytest.mark.parametrize("kind", ["numbers", "kernel", "svmlight", "mixed"])
+def test_learning_is_partial_fit_to_the_byte(kind, tmp_path):
+    model, records = read_table_model(model_file(kind)), records_of(kind)
+    grades = model.classes_.tolist()
+    ends = [(min(a, b), max(a, b)) for a, b in pairwise(np.resize([0, 1, 1, 2, 0], 13).tolist())]
+    labels = [[grades[low], grades[high]] for low, high in ends]
+    with serving(tmp_path, kind) as client:
+        before = client.post("/predict", json=records[0]).json()
+        some = [r | {"label": label} for r, label in zip(records, labels, strict=True)]
+        done = client.post("/learn", json=some).json()
+        content = client.get("/model").content
+        assert [row["event"] for row in done] == list(range(1, 13))
+        assert done[0] == {"event": 1, "predicted": before["grade"], "range": before["range"]}
+        after = client.post("/predict", json=some[0] and records[0]).json()
+    model.partial_fit(table_of(kind), np.array(labels))
+    assert content == to_bytes(model)
+    assert after["score"] == pytest.approx(model.latent(table_of(kind))[0], rel=1e-12)
+    assert after["score"] != before["score"]
+
+
+def test_what_is_answered_was_predicted_before_each_row(tmp_path):
+    """Within one list too: the second of two equal rows is predicted by what the first taught."""
+    with serving(tmp_path, empty()) as client:
+        before = client.post("/predict", json={"a": 1, "b": 2}).json()
+        first = client.post("/learn", json={"a": 1, "b": 2, "label": 3, "key": "one"}).json()
+        now = client.post("/predict", json={"a": 1, "b": 2}).json()
+        second = client.post("/learn", json={"a": 1, "b": 2, "label": 3}).json()
+        assert (first["predicted"], second["predicted"]) == (before["grade"], now["grade"])
+        assert before["grade"] != now["grade"]
+        again = client.post("/learn", json={"a": 1, "b": 2, "label": 3, "key": "one"})
+        assert again.json() == first
+        assert client.engine.n_events == 2
+        other = client.post("/learn", json={"a": 1, "b": 2, "label": 4, "key": "one"})
+        assert (other.status_code, client.engine.n_events) == (409, 2)
+        assert "'one'" in other.json()["detail"]
+
+
+def test_an_svm_predicts_but_does_not_learn(tmp_path):
+    with serving(tmp_path, "svm") as client:
+        before = standing(client)
+        record = records_of("svm")[0]
+        refused = client.post("/learn", json=record | {"label": 1})
+        assert refused.status_code == 422
+        with pytest.raises(ValueError, match="SVM") as words:
+            client.engine.model.partial_fit(table_of("svm"), GRADES)
+        assert refused.json()["detail"] == f"the request: {words.value}"
+        assert client.post("/predict", json=record).status_code == 200
+        assert standing(client) == before
+
+
+def test_a_full_queue_is_told_to_come_again_and_predictions_go_on(tmp_path):
+    row = {"a": 1, "b": 2, "label": 3}
+    with serving(tmp_path, empty(), most_waiting=3) as client, ThreadPoolExecutor(1) as pool:
+        with client.engine._lock:  # as if the disk took its time
+            accepted = pool.submit(client.post, "/learn", json=[row] * 3)
+            while number(client, "ordspan_queue_rows") < 3:
+                assert not accepted.done()
+            refused = client.post("/learn", json=row)
+            assert (refused.status_code, refused.headers["retry-after"]) == (503, "1")
+            assert "3 rows wait" in refused.json()["detail"]
+            assert client.post("/predict", json={"a": 1, "b": 2}).json()["score"] == 0.0
+        assert accepted.result().status_code == 200
+        assert client.post("/learn", json=row).json()["event"] == 4
+        never = client.post("/learn", json=[row] * 4)
+        assert never.status_code == 413, "coming again would not help"
+        assert client.engine.n_events == 4
+
+
+def test_the_model_is_a_file_for_every_command(tmp_path):
+    record = records_of("mixed")[0]
+    with serving(tmp_path / "state", "mixed") as client:
+        client.post("/learn", json=record | {"label": ">=mid"})
+        said = client.post("/predict", json=ROW).json()
+        answer = client.get("/model")
+        assert "attachment" in answer.headers["content-disposition"]
+        assert answer.content == to_bytes(client.engine.model)
+    (tmp_path / "model").write_bytes(answer.content)
+    pl.DataFrame([ROW]).write_csv(tmp_path / "rows.csv", separator=";")
+    assert "301 rows" in ask("info", tmp_path / "model").output
+    words = ("predict", tmp_path / "rows.csv", "--model", tmp_path / "model")
+    found = ask(*words, "--out", tmp_path / "out.csv")
+    assert found.exit_code == 0, found.output
+    assert pl.read_csv(tmp_path / "out.csv")["prediction"].to_list() == [said["grade"]]
+
+
+def families(client):
+    return {f.name: f for f in text_string_to_metric_families(client.get("/metrics").text)}
+
+
+def number(client, name, **labels):
+    samples = [s for f in families(client).values() for s in f.samples if s.name == name]
+    return sum(s.value for s in samples if labels.items() <= s.labels.items())
+
+
+def slow_counts(events):
+    """Rows, error, ranges that contain and that meet the label, by the definitions."""
+    error = contains = meets = 0
+    for event in events:
+        label = set(range(event.lower, event.upper + 1))
+        predicted = set(range(event.low, event.high + 1))
+        error += min(abs(event.predicted - rank) for rank in label)
+        contains += label <= predicted
+        meets += bool(label & predicted)
+    return [len(events), error, contains, meets]
+
+
+COUNTS = [
+    "ordspan_learned_rows_total",
+    "ordspan_absolute_error_total",
+    "ordspan_range_contains_label_total",
+    "ordspan_range_meets_label_total",
+]
+
+
+def test_metrics_count_what_the_log_holds_after_a_restart_too(tmp_path):
+    rng = np.random.default_rng(3)
+    for _ in range(2):
+        start = "numbers" if not list(tmp_path.iterdir()) else None
+        with serving(tmp_path, start) as client:
+            told = [number(client, name) for name in COUNTS]
+            assert told == slow_counts(client.engine.events())
+            for _ in range(3):
+                labels = np.sort(rng.integers(1, 5, (12, 2))).tolist()
+                pairs = zip(records_of("numbers"), labels, strict=True)
+                client.post("/learn", json=[record | {"label": label} for record, label in pairs])
+            client.post("/learn", json={"x0": 1})
+            events = client.engine.events()
+            rows, error, contains, meets = slow_counts(events)
+            assert 0 < contains < meets < rows
+            assert [number(client, name) for name in COUNTS] == [rows, error, contains, meets]
+            assert number(client, "ordspan_running_mae") == pytest.approx(error / rows)
+            for bound, count in (("contains", contains), ("meets", meets)):
+                share = number(client, "ordspan_running_coverage", bound=bound)
+                assert share == pytest.approx(count / rows)
+    assert rows == 72
+
+
+def test_metrics_count_requests_by_path_and_status(tmp_path):
+    with serving(tmp_path, empty()) as client:
+        for path in ("/predict", "/predict", "/secret/1", "/secret/2"):
+            client.post(path, json={"a": 1, "b": 2})
+        client.post("/predict", json={"a": 1})
+        count = "ordspan_request_seconds_count"
+        assert number(client, count, path="/predict", status="200") == 2
+        assert number(client, count, path="/predict", status="422") == 1
+        assert number(client, count, path="other", status="404") == 2
+        assert "secret" not in client.get("/metrics").text
+        kinds = {name: family.type for name, family in families(client).items()}
+        assert kinds["ordspan_request_seconds"] == "histogram"
+        assert kinds["ordspan_queue_rows"] == "gauge"
+
+
+def test_every_request_is_described(tmp_path):
+    with serving(tmp_path, empty()) as client:
+        described = client.get("/openapi.json").json()
+        page = client.get("/docs")
+    assert page.headers["content-type"] == "text/html; charset=utf-8"
+    assert "<script" not in page.text
+    assert {"/predict", "/learn", "/model", "/metrics", "/v2", "/v2/models/ordspan/infer"} <= set(
+        described["paths"]
+    )
+    for path, methods in described["paths"].items():
+        for method, about in methods.items():
+            assert f"{method.upper()} {path}<" in page.text
+            assert about["description"] in page.text
+    example = described["paths"]["/learn"]["post"]["requestBody"]["content"]["application/json"]
+    with serving(tmp_path / "new", empty("age,income")) as client:
+        assert client.post("/learn", json=example["example"]).status_code == 200
+
+
+def test_a_model_that_began_empty_learns_its_scale_from_the_rows(tmp_path):
+    with serving(tmp_path, empty("a,word", text=["word"])) as client:
+        rows = [{"a": 1000.0 * y, "word": "w", "label": y} for y in (1, 2, 3, 4, 5)] * 20
+        client.post("/learn", json=rows)
+        said = client.post(
+            "/predict", json=[{"a": 1000.0, "word": "w"}, {"a": 5000.0, "word": "w"}]
+        )
+        assert [row["grade"] for row in said.json()] == [1, 5]
+        assert from_bytes(client.get("/model").content, "model").scale.state[1, 0] == 3000.0

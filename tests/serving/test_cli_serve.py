@@ -1,0 +1,96 @@
+"""`ordspan serve` as a process: it starts, learns, ends when asked, and goes on where it was."""
+
+import json
+import signal
+import subprocess
+import sys
+from contextlib import contextmanager
+
+import httpx
+import pytest
+
+from commands.tables import ask
+from serving.served import ROW, model_file
+
+EMPTY = ("--grades", "1..5", "--columns", "a,b", "--text", "b")
+
+
+@contextmanager
+def served(*words):
+    """A client of `ordspan serve`, and what it said at its start; it is ended as a system does."""
+    command = [sys.executable, "-m", "ordspan", "serve", "--port", "0", "--json", *map(str, words)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        try:
+            line = process.stdout.readline()
+            assert line, process.stderr.read().decode()
+            said = json.loads(line)
+            with httpx.Client(base_url=said["address"], timeout=30) as client:
+                yield client, said
+        finally:
+            process.send_signal(signal.SIGTERM)
+            said = process.communicate(timeout=60)[1].decode()
+    assert "Traceback" not in said, said
+
+
+def test_it_learns_ends_and_goes_on(tmp_path):
+    state = tmp_path / "state"
+    with served("--model", model_file("mixed"), "--state", state, "--name", "m") as (client, said):
+        assert said["events"] == 0
+        assert said["address"].startswith("http://127.0.0.1:")
+        refused = client.post("/learn", json=ROW | {"size": "x", "label": "mid"})
+        assert "column 'size' holds 'x', not a number; correct it" in refused.json()["detail"]
+        for key in ("one", "two", "one"):
+            learned = client.post("/learn", json=ROW | {"label": "mid", "key": key})
+            assert learned.status_code == 200
+        assert client.get("/v2/models/m").json()["name"] == "m"
+        content = client.get("/model").content
+    token = tmp_path / "token"
+    token.write_text("a-secret-of-some-length\n")
+    with served("--state", state, "--token-file", token) as (client, said):
+        assert said["events"] == 2
+        assert client.get("/model").status_code == 401
+        bearer = {"Authorization": "Bearer a-secret-of-some-length"}
+        assert client.get("/model", headers=bearer).content == content
+    (state / "snapshot.ordspan").unlink()
+    replayed = ask("serve", "--state", state, "--replay")
+    assert replayed.exit_code == 0, replayed.output
+    assert "2 events gives the same model" in replayed.output
+    told = ask("serve", "--state", state, "--replay", "--json")
+    assert json.loads(told.output) == {"events": 2, "same": True}
+
+
+WRONG = {
+    "other machines without a token": (("--host", "0.0.0.0"), "--token-file"),
+    "every address": (("--host", ""), "--token-file"),
+    "weak token": (("--token-file", "{tmp}/weak"), "at least 16"),
+    "no token file": (("--token-file", "{tmp}/nowhere"), "nowhere"),
+    "model and grades": (("--model", "{tmp}/weak"), "either --model"),
+    "name": (("--name", "a/b"), "letters, digits"),
+    "one grade": (("--grades", "1"), "grades"),
+    "words that are no column": (("--text", "c"), "'c'"),
+    "column twice": (("--columns", "a"), "twice"),
+    "column named as the label": (("--columns", "label"), "'label'"),
+}
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_what_cannot_be_served_is_refused_with_a_sentence(name, tmp_path):
+    (tmp_path / "weak").write_text("1234")
+    words, sentence = WRONG[name]
+    words = [word.format(tmp=tmp_path) for word in words]
+    refused = ask("serve", "--state", tmp_path / "state", *EMPTY, *words)
+    assert refused.exit_code == 1
+    assert sentence in " ".join(refused.output.split())
+    assert not (tmp_path / "state").exists(), "it would be in the way of the next try"
+
+
+def test_a_new_folder_needs_a_model_or_grades_and_columns(tmp_path):
+    for words, sentence in (
+        ((), "give one to begin with"),
+        (("--grades", "1..5"), "both --grades and --columns"),
+        (("--columns", "a"), "both --grades and --columns"),
+        (("--model", tmp_path / "none"), "no such model file"),
+    ):
+        refused = ask("serve", "--state", tmp_path / "state", *words)
+        assert refused.exit_code == 1
+        assert sentence in " ".join(refused.output.split())

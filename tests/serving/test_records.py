@@ -1,0 +1,248 @@
+"""Records of a request: read as files are, and refused in the same words."""
+
+import json
+import re
+
+import numpy as np
+import polars as pl
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from commands.tables import ask
+from files.test_forms import SPELLED, with_ends
+from ordspan.commands.models import read_table_model
+from ordspan.commands.train import TrainJob, train
+from ordspan.files.batch import RowError
+from ordspan.files.features import Recipe
+from ordspan.files.grades import Grades, LabelColumns
+from ordspan.modelfile import to_bytes
+from ordspan.serving.records import batch_of
+from serving.served import GRADES, ROW, empty, mixed_file, model_file, opened, serving, standing
+
+LABELS = [with_ends(form, 2, 4) for form in SPELLED] + ["3", " 3.0 ", "3,0", "[2,]", "(,4)", "(2,]"]
+GOOD = {"x0": 1.0, "x1": 2, "x2": "-3.5", "label": 2}
+
+
+def ends_in_files(columns):
+    """Ranks of labels of grades 1 to 5 as a file gives them."""
+    names = LabelColumns(**{name: name for name in columns})
+    lower, upper, faults = Grades(np.arange(1, 6)).read(pl.DataFrame(columns), names)
+    assert not faults
+    return list(zip(lower.tolist(), upper.tolist(), strict=True))
+
+
+def ends_learned(tmp_path, labels):
+    with serving(tmp_path, empty()) as client:
+        answer = client.post("/learn", json=[{"a": 1, "b": 2} | label for label in labels])
+        assert answer.status_code == 200, answer.text
+        return [(event.lower, event.upper) for event in client.engine.events()]
+
+
+def test_every_form_of_label_has_the_ranks_that_files_give_it(tmp_path):
+    learned = ends_learned(tmp_path, [{"label": label} for label in LABELS])
+    assert learned == ends_in_files({"label": LABELS})
+    assert len(set(learned)) > 5
+
+
+def test_two_ends_have_the_ranks_that_files_give_them(tmp_path):
+    pairs = [("2", "4"), ("", "3"), ("NA", "2.0"), ("4", None), (None, "inf"), ("1", "1")]
+    lower, upper = map(list, zip(*pairs, strict=True))
+    expected = ends_in_files({"lower": lower, "upper": upper})
+    as_columns = [{"lower": low, "upper": high} for low, high in pairs]
+    as_list = [{"label": [low, high]} for low, high in pairs]
+    assert ends_learned(tmp_path / "columns", as_columns) == expected
+    assert ends_learned(tmp_path / "list", as_list) == expected
+    alone = ends_learned(tmp_path / "alone", [{"lower": 4}, {"upper": 2.0}, {"label": 3.0}])
+    assert alone == [(4, 5), (1, 2), (3, 3)]
+
+
+BAD_BODIES = {
+    "not JSON": (b"size=1", 400, "byte 0"),
+    "nothing": (b"", 400, "cannot be read"),
+    "not UTF-8": (b'{"x0": "\xff"}', 400, "UTF-8"),
+    "half a surrogate": (b'{"x0": "\\ud800"}', 400, "cannot be read"),
+    "NaN": (json.dumps(GOOD | {"x0": float("nan")}).encode(), 400, "null stands for a value"),
+    "infinity": (json.dumps(GOOD).replace("1.0", "1e999").encode(), 400, "out of range"),
+    "a number of 5,000 digits": (
+        json.dumps(GOOD).replace("1.0", "9" * 5000).encode(),
+        400,
+        "range",
+    ),
+    "deep": (b"[" * 100_000 + b"]" * 100_000, 400, "nested too deeply"),
+    "UTF-16": (json.dumps(GOOD).encode("utf-16"), 400, "cannot be read"),
+    "empty list": (b"[]", 422, "empty list; give at least one"),
+    "a word": (b'"x0"', 422, "record 1: 'x0' is not an object"),
+    "a list of lists": (json.dumps([GOOD, [1, 2, 3]]).encode(), 422, "record 2: [1, 2, 3] is not"),
+}
+BAD_RECORDS = {
+    "missing column": ({"x1": ...}, "no column 'x1', which the model needs; give null"),
+    "renamed column": (
+        {"x1": ..., "x1 ": 1},
+        "no column 'x1', which the model needs; is 'x1 ' the",
+    ),
+    "unknown column": ({"x9": 1}, "does not know the column 'x9'; leave it out. It has ['x0',"),
+    "a word": ({"x1": "seven"}, "column 'x1' holds 'seven', not a number; correct it"),
+    "nested list": ({"x1": [1]}, "column 'x1' holds [1]; give a number"),
+    "nested object": ({"x1": {"a": [1] * 999}}, "column 'x1' holds \"{'a': [1, 1"),
+    "too large": ({"x1": 1e91}, "column 'x1' holds 1e+91, which is too large"),
+    "4,000 digits": ({"x1": int("9" * 4000)}, "column 'x1' holds '99999"),
+    "unknown grade": ({"label": 9}, "grade '9' is not among the model's [1, 2, 3, 4]; correct it"),
+    "grade of 4,000 digits": ({"label": int("9" * 4000)}, "(4,000 letters) is not among"),
+    "half a grade": ({"label": 2.5}, "grade '2.5' is not among"),
+    "truth as grade": ({"label": True}, "grade 'true' is not among"),
+    "empty label": ({"label": None}, "the label is empty"),
+    "range upside down": ({"label": "4-2"}, "lower end of '4-2' is above its upper end; swap"),
+    "list upside down": ({"label": [4, 2]}, "lower 4 is above upper 2; swap"),
+    "columns upside down": ({"label": ..., "lower": 4, "upper": "2"}, "lower 4 is above upper '2'"),
+    "unknown end": ({"label": [0, 2]}, "grade '0' is not among"),
+    "list of three": ({"label": [1, 2, 3]}, "the label [1, 2, 3] is neither a grade nor a range"),
+    "object as label": ({"label": {"lower": 1}}, "the label {'lower': 1} is neither"),
+    "list in a list": ({"label": [[1], 2]}, "the label [1] is neither"),
+    "no label": ({"label": ...}, "no label; give 'label', or 'lower' and 'upper'"),
+    "two labels": ({"lower": 1}, "give either 'label', or"),
+    "key of number": ({"key": 7}, "the key 7 is not a text of 1 to 200"),
+    "empty key": ({"key": ""}, "the key '' is not a text"),
+    "long key": ({"key": "k" * 201}, "(201 letters) is not a text"),
+}
+
+
+@pytest.fixture(scope="module")
+def client(tmp_path_factory):
+    with serving(tmp_path_factory.mktemp("state"), "numbers") as client:
+        client.post("/learn", json=GOOD)
+        yield client
+
+
+def refusal(client, path, body):
+    """Status and sentence of a request that must leave everything as it was."""
+    before = standing(client)
+    answer = client.post(path, content=body, headers={"Content-Type": "application/json"})
+    assert standing(client) == before
+    return answer.status_code, answer.json()["detail"]
+
+
+@pytest.mark.parametrize("path", ["/learn", "/predict"])
+@pytest.mark.parametrize("name", BAD_BODIES)
+def test_a_bad_body_is_refused_with_a_sentence(name, path, client):
+    body, status, words = BAD_BODIES[name]
+    assert refusal(client, path, body)[0] == status
+    assert words in refusal(client, path, body)[1]
+
+
+@pytest.mark.parametrize("name", BAD_RECORDS)
+def test_a_bad_record_is_refused_by_its_number_and_no_other_is_learned(name, client):
+    change, words = BAD_RECORDS[name]
+    bad = {column: cell for column, cell in (GOOD | change).items() if cell is not ...}
+    status, said = refusal(client, "/learn", json.dumps([GOOD, bad, GOOD]).encode())
+    assert status == 422
+    assert said.startswith("the request, record 2: ")
+    assert words in said
+    if not bad.keys() & {"label", "lower", "upper", "key"} - {"label"} and bad.get("label") == 2:
+        del bad["label"]
+        status, also = refusal(client, "/predict", json.dumps(bad).encode())
+        assert (status, also) == (422, said.replace("record 2", "record 1"))
+
+
+@pytest.mark.parametrize("cell", ["seven", "1e91", "inf", "1.2.3", "9" * 300])
+def test_bad_cells_have_the_words_of_tables(cell, client):
+    row = {"x0": "1", "x1": cell, "x2": "3"}
+    with pytest.raises(RowError) as words:
+        client.engine.model.predict(pl.DataFrame([row]))
+    told = str(words.value).removeprefix("the table, row 0: ")
+    assert (
+        refusal(client, "/predict", json.dumps(row).encode())[1] == f"the request, record 1: {told}"
+    )
+
+
+@pytest.mark.parametrize("label", ["9", "1-9", "hihg", "4-2", ">4", "", "[2,7]", "2 to"])
+def test_unknown_grades_have_the_words_of_the_command_line(label, client, tmp_path):
+    pl.DataFrame([GOOD | {"label": label}]).write_ndjson(tmp_path / "a.jsonl")
+    command = (
+        "evaluate",
+        tmp_path / "a.jsonl",
+        "--model",
+        model_file("numbers"),
+        "--label",
+        "label",
+    )
+    said = " ".join(ask(*command, env={"COLUMNS": "10000"}).output.split())
+    body = json.dumps(GOOD | {"label": label}).encode()
+    sentence = refusal(client, "/learn", body)[1].removeprefix("the request, record 1: ")
+    assert " ".join(sentence.split()) in said
+
+
+def test_a_row_is_worth_the_same_beside_any_other(tmp_path):
+    """In a list, alone, and when the log is replayed: cells are read one by one."""
+    model = read_table_model(model_file("mixed"))
+    cells = [1.5, "1,5", "1.234,5", None, True, "7 %", -3, 1e22, "NA", 12345678901234567890]
+    rows = [ROW | {"price": price, "town": town} for price in cells for town in ("Ulm", 5, None)]
+    with serving(tmp_path, "mixed") as client:
+        alone = [client.post("/predict", json=row).json()["score"] for row in rows]
+        told = client.post("/predict", json=rows).json()
+        assert [row["score"] for row in told] == pytest.approx(alone, rel=1e-12)
+        same = alone[0], alone[3]
+        assert same[0] == pytest.approx(same[1])
+        assert model.latent(pl.DataFrame([ROW | {"price": "1,5"}]))[0] == pytest.approx(same[0])
+        for row in rows:
+            assert client.post("/learn", json=row | {"label": "mid"}).status_code == 200
+        content = client.get("/model").content
+    (tmp_path / "snapshot.ordspan").unlink()
+    engine = opened(tmp_path, None)
+    assert to_bytes(engine.model) == content
+    engine.close()
+
+
+CELLS = st.none() | st.booleans() | st.integers() | st.floats() | st.text()
+
+
+@settings(max_examples=50)
+@given(st.lists(st.tuples(CELLS, CELLS), max_size=4))
+def test_any_cells_make_numbers_or_an_error_with_the_place(rows):
+    recipe = Recipe(("a", "b"), dressed=(("b", ","),))
+    try:
+        X = batch_of(recipe, rows).X if rows else np.empty((0, 2))
+    except RowError as error:
+        row = int(re.match(r"the request, record (\d+): column '[ab]' ", str(error))[1]) - 1
+        with pytest.raises(RowError):
+            batch_of(recipe, [rows[row]])
+        return
+    assert X.shape == (len(rows), 2)
+    assert not np.isinf(X).any()
+    for x, row in zip(X, rows, strict=True):
+        np.testing.assert_array_equal(batch_of(recipe, [row]).X[0], x)
+
+
+@pytest.mark.parametrize("name", ["0", "4", "01", "1.0", "x", "", "-1", "٣", "9" * 30])
+def test_features_of_svmlight_rows_have_one_name_each(name, tmp_path):
+    with serving(tmp_path, "svmlight") as client:
+        status, said = refusal(client, "/learn", json.dumps({name: 1, "1": 1, "label": 1}).encode())
+        assert (status, "numbered from 1 to 3" in said) == (422, True)
+
+
+def test_svmlight_cells_are_numbers(tmp_path):
+    with serving(tmp_path, "svmlight") as client:
+        for cell in ("x", None, [1], 1e91):
+            status, said = refusal(client, "/learn", json.dumps({"2": cell, "label": 1}).encode())
+            assert (status, "feature 2" in said) == (422, True)
+
+
+def test_a_model_with_a_column_named_as_a_label_is_not_served(tmp_path):
+    with pytest.raises(ValueError, match="column 'key'"), serving(tmp_path, empty("a,key")):
+        pass
+
+
+def test_named_grades_are_learned_as_training_reads_them(tmp_path):
+    """The same file, once more, by training and by requests."""
+    rows = pl.read_csv(mixed_file(tmp_path), separator=";", infer_schema=False)[:40]
+    rows.write_csv(tmp_path / "more.csv", separator=";")
+    job = TrainJob([str(tmp_path / "more.csv")], start=str(model_file("mixed")))
+    train(job, tmp_path / "expected")
+    with serving(tmp_path / "state", "mixed") as client:
+        records = [row | {"label": row.pop("grade")} for row in rows.to_dicts()]
+        assert client.post("/learn", json=records).status_code == 200
+        learned = client.engine.model
+        assert learned.classes_.tolist() == GRADES
+        expected = read_table_model(tmp_path / "expected")
+        np.testing.assert_array_equal(learned.learner.memory, expected.learner.memory)
+        np.testing.assert_array_equal(learned.calibration.state, expected.calibration.state)
