@@ -127,6 +127,15 @@ def make_app(session: Session, *, title: str, question: str, token: str | None =
     return Guard(app, token=token, public=public, most_bytes=LONGEST_BODY)
 
 
+async def read(request: Request, kind: type[Any]) -> Any:
+    """The body of a request, if it is as it should be."""
+    asked = msgspec.json.decode(await request.body(), type=kind)
+    asked.annotator = asked.annotator.strip()
+    if not asked.annotator or as_text(asked.annotator) != asked.annotator:
+        raise HTTPException(422, "the name of an annotator has letters, and no control characters")
+    return asked
+
+
 def _add_questions(app: FastAPI, session: Session, title: str, question: str) -> None:
     @app.get("/api/task")
     async def task() -> Response:
