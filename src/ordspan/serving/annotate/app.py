@@ -21,6 +21,7 @@ from ordspan.serving.engine import KeyConflictError
 from ordspan.serving.guard import Guard
 from ordspan.serving.log import LogError
 from ordspan.serving.responses import as_json, report_errors
+from ordspan.wording import as_text
 
 PAGES = {"/": "annotate.html", "/progress": "progress.html"}
 KINDS = {

@@ -180,8 +180,9 @@ class Session:
         asked = self._asked.get((extra.annotator, extra.item))
         if asked is None:  # before a restart
             return extra
+        shown = asked.guess is not None and (asked.show or extra.shown)
         return msgspec.structs.replace(
-            extra, asked_by=asked.asked_by, guess=asked.guess, shown=asked.show or extra.shown
+            extra, asked_by=asked.asked_by, guess=asked.guess, shown=shown
         )
 
     def _take_note(self, event: Event, extra: Extra) -> None:
