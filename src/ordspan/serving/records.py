@@ -101,9 +101,8 @@ def batch_of(recipe: Recipe, rows: Sequence[Sequence[Any]], name: str = REQUEST)
     if X is None and not recipe.texts:
         X = _plain_numbers(rows)
     if X is None:
-        frame = _frame(recipe, rows, faults)
-        X = matrix_of(frame, recipe.numbers, faults, dict(recipe.dressed))
-        table = words_of(frame, recipe.texts)
+        X = _numbers(recipe, rows, faults)
+        table = words_of(_words(recipe, rows, faults), recipe.texts)
     batch = Batch(X, pl.DataFrame() if table is None else table, places, places, name, "record")
     for row, fault in unusable_rows(recipe, X).items():
         faults.setdefault(row, fault)
@@ -148,24 +147,46 @@ def _as_float(value: Any, name: str, row: int, faults: Faults) -> float:
     return 0.0
 
 
-def _frame(recipe: Recipe, rows: Sequence[Sequence[Any]], faults: Faults) -> pl.DataFrame:
-    """Rows as columns: of numbers where all are, else of words, as in a file of JSON lines."""
-    columns = []
-    for place, name in enumerate(recipe.columns):
-        cells = [row[place] for row in rows]
+def _numbers(recipe: Recipe, rows: Sequence[Sequence[Any]], faults: Faults) -> NDArray[np.float64]:
+    """Numbers as they are, whatever stands beside them; quoted ones as files have them."""
+    X = np.full((len(rows), len(recipe.numbers)), np.nan)
+    quoted: dict[str, list[str | None]] = {}
+    for place, name in enumerate(recipe.numbers):
+        cells = _plain_cells(name, [row[place] for row in rows], faults)
         for row, cell in enumerate(cells):
-            if isinstance(cell, list | dict):
-                faults.setdefault(row, f"column {name!r} holds {brief(cell)}, not a plain value")
-                cells[row] = None
-        if name in recipe.texts or any(isinstance(cell, str) for cell in cells):
-            columns.append(pl.Series(name, list(map(_word, cells)), dtype=pl.String()))
-        else:
-            numbers = [
-                None if cell is None else _as_float(cell, name, row, faults)
-                for row, cell in enumerate(cells)
-            ]
-            columns.append(pl.Series(name, numbers, dtype=pl.Float64()))
-    return pl.DataFrame(columns)
+            if isinstance(cell, str):
+                quoted.setdefault(name, [None] * len(rows))[row] = cell
+            elif cell is not None:
+                X[row, place] = _as_float(cell, name, row, faults)
+    if quoted:
+        frame = pl.DataFrame(quoted, schema=dict.fromkeys(quoted, pl.String()))
+        read = matrix_of(frame, list(quoted), faults, dict(recipe.dressed))
+        for place, column in zip(map(recipe.numbers.index, quoted), read.T, strict=True):
+            np.copyto(X[:, place], column, where=np.isnan(X[:, place]))
+    return X
+
+
+def _words(recipe: Recipe, rows: Sequence[Sequence[Any]], faults: Faults) -> pl.DataFrame:
+    """Columns of words; a number among them is the word that JSON writes it by."""
+    return pl.DataFrame(
+        [
+            pl.Series(
+                name,
+                [_word(cell) for cell in _plain_cells(name, [row[place] for row in rows], faults)],
+                dtype=pl.String(),
+            )
+            for place, name in enumerate(recipe.texts, len(recipe.numbers))
+        ]
+    )
+
+
+def _plain_cells(name: str, cells: list[Any], faults: Faults) -> list[Any]:
+    """The cells of a column; None in the place of one that is not a plain value."""
+    for row, cell in enumerate(cells):
+        if isinstance(cell, list | dict):
+            faults.setdefault(row, f"column {name!r} holds {brief(cell)}, not a plain value")
+            cells[row] = None
+    return cells
 
 
 def _word(cell: Any) -> str | None:
