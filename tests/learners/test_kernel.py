@@ -667,3 +667,14 @@ def test_a_kernel_that_raises_half_way_leaves_the_learner_as_it_was(data):
 def test_a_learner_in_dual_form_does_not_grow():
     assert not hasattr(make(), "widened")
     assert not hasattr(make(), "with_rank")
+
+
+def test_a_copy_with_a_memory_of_its_own_goes_its_own_way(data):
+    X, lower, upper = data
+    learner = make(budget=8)
+    learner.learn_many(X[:20], lower[:20], upper[:20])
+    before = learner.memory.copy()
+    twin = copy.copy(learner)
+    twin.take_over(before.copy())
+    twin.learn_many(X[20:40], lower[20:40], upper[20:40])
+    assert learner.memory.tobytes() == before.tobytes()

@@ -115,6 +115,7 @@ class KernelLearner(WalkingLearner):
         rest = memory[size:]
         n_known = N_PARTS * (rest.size // (N_PARTS + width))
         self._head = memory[:size].copy()
+        self.support = Support(width)  # a copy of this learner may have the old one
         self.support.fill(rest[:n_known].reshape(N_PARTS, -1), rest[n_known:].reshape(-1, width))
 
     def _fault_in(self, memory: Floats, n_features: int, n_classes: int) -> str | None:
