@@ -207,8 +207,13 @@ class Page:
             time.sleep(0.03)
         self.call("Input.dispatchKeyEvent", type="keyUp", **press)
 
+    def paint(self):
+        """Wait until what the page has changed is drawn: fingers aim at what they see."""
+        self.run("new Promise(done => requestAnimationFrame(() => setTimeout(done, 0)))")
+
     def drag(self, start, end, steps=8):
         """Drag with the mouse; without a way to go it is a click."""
+        self.paint()
         self._mouse("mousePressed", *start)
         for step in range(1, steps + 1) if start != end else ():
             self._mouse("mouseMoved", *between(start, end, step / steps))
@@ -222,11 +227,13 @@ class Page:
         self.drag(point, point)
 
     def tap(self, selector):
+        self.paint()
         self._touch("touchStart", self.middle(selector))
         self._touch("touchEnd")
 
     def swipe(self, start, end, steps=8):
         """Drag with a finger."""
+        self.paint()
         self._touch("touchStart", start)
         for step in range(1, steps + 1):
             self._touch("touchMove", between(start, end, step / steps))
