@@ -208,8 +208,13 @@ class Page:
         self.call("Input.dispatchKeyEvent", type="keyUp", **press)
 
     def paint(self):
-        """Wait until what the page has changed is drawn: fingers aim at what they see."""
-        self.run("new Promise(done => requestAnimationFrame(() => setTimeout(done, 0)))")
+        """Wait until what the page has changed is drawn and at rest: fingers aim at what is."""
+        self.run(
+            "new Promise(done => requestAnimationFrame(() => setTimeout(done, 0)))"
+            ".then(() => Promise.race([new Promise(done => setTimeout(done, 1000)),"
+            " Promise.allSettled(document.getAnimations().map(one => one.finished))]))"
+            ".then(() => 0)"
+        )
 
     def drag(self, start, end, steps=8):
         """Drag with the mouse; without a way to go it is a click."""
