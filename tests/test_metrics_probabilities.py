@@ -204,7 +204,7 @@ def test_numbers_need_no_classes_if_all_occur(metric, numbers):
         ([1, 2, 2], r"2 grades occur, \[1, 2\], but the probabilities have shape \(3, 3\)"),
         ([[1, 2], [3, 4], [1, 1]], "4 grades occur"),
         (["low", "mid", "high"], "order of grades like 'low' is not known"),
-        ([[1, None], [2, 2], [3, 3]], "row 0: end None of the interval is open"),
+        ([[1, None], [2, 2], [3, 3]], "row 0: end None of the range is open"),
     ],
 )
 def test_an_unknown_scale_is_refused_with_code_that_works(metric, labels, message):
@@ -253,7 +253,7 @@ EVEN = [0.25] * 4
         ([1, 2], [0.5, 2], [1, 2], r"row 1: probability 2\.0 is not between"),  # predicted grades
         ([1, 1], [[0, 1], [0.5, 0.25]], [1, 2], r"row 1: .*\[0\.5, 0\.25\] sum to 0\.75, not"),
         ([1, None], [[0, 1], [0, 1]], [1, 2], "row 1 is None"),
-        (["low"], [[0, 1]], ["a", "b"], "row 0: label 'low' is not one of the classes"),
+        (["low"], [[0, 1]], ["a", "b"], "row 0: label 'low' is not one of the grades"),
         ([[2, 1]], [[0, 1]], [1, 2], "row 0: lower end 2 is above upper end 1"),
     ],
 )

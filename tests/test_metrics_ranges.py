@@ -143,7 +143,7 @@ def test_ranges_as_labels_need_a_choice():
         (np.empty((0, 2)), None, "at least one label"),
         ([[1, 2], [1, np.nan]], None, "row 1: prediction .*nan.* is not a grade"),
         ([[1, 2], [None, 2]], [1, 2], "row 1: prediction None is not a grade"),
-        ([[1, 2], [1, 4]], [1, 2, 3], "row 1: prediction 4 is not one of the classes"),
+        ([[1, 2], [1, 4]], [1, 2, 3], "row 1: prediction 4 is not one of the grades"),
         (
             [[1, 2], [2, 1]],
             None,

@@ -68,7 +68,7 @@ def river_checks():
             yield pytest.param(name, check, id=f"{name}-{check.__name__}-{number}")
 
 
-@pytest.mark.filterwarnings("ignore:the order of the classes was not given")
+@pytest.mark.filterwarnings("ignore:the order of the grades was not given")
 @pytest.mark.parametrize(("name", "check"), list(river_checks()))
 def test_rivers_own_checks(name, check):
     random.seed(0)
@@ -416,20 +416,20 @@ BAD_FEATURES = {
     "missing": ({"f0": None, "f1": 1.0}, "feature 'f0' is None, not a number"),
     "list": ({"f0": [1.0, 2.0], "f1": 1.0}, "feature 'f0' is .*not a number"),
     "lists": ({"f0": [1.0], "f1": [2.0]}, r"feature 'f0' is \[1.0\], not a number"),
-    "empty": ({}, "x has no features, and says nothing"),
+    "empty": ({}, "x has no features to learn from"),
     "NaN": ({"f0": 1.0, "f1": np.nan}, r"feature 'f1' is nan; leave it out.*StatImputer"),
     "infinity": ({"f0": -np.inf}, "feature 'f0' is -inf"),
     "NaN in a new feature": ({"f0": 1.0, "new": np.nan}, "feature 'new' is nan"),
     "too large": ({"f0": 1e150, "new": 1.0}, r"feature 'f0' is 1e\+150, which overflows"),
 }
 BAD_LABELS = {
-    "not a class": (6, r"label 6 is not one of the classes \[1, 2, 3, 4, 5\]", GIVEN),
-    "an end that is not a class": ((1, 6), "label 6 is not one of the classes", GIVEN),
-    "a word among given numbers": ("good", "label 'good' is not one of the classes", GIVEN),
-    "a word among found numbers": ("good", "'good' cannot be put in order with", {}),
-    "a measurement": (2.5, "label 2.5 seems to be a measurement", {}),
-    "no grade": (object, "is no grade: give a number or a word", {}),
-    "no end": (([1], 2), r"label \[1\] is no grade", {}),
+    "not a class": (6, r"label 6 is not one of the grades \[1, 2, 3, 4, 5\]", GIVEN),
+    "an end that is not a class": ((1, 6), "label 6 is not one of the grades", GIVEN),
+    "a word among given numbers": ("good", "label 'good' is not one of the grades", GIVEN),
+    "a word among found numbers": ("good", "'good' cannot be ordered among", {}),
+    "a measurement": (2.5, "label 2.5 looks like a measurement", {}),
+    "no grade": (object, "is not a grade: give a number or a string", {}),
+    "no end": (([1], 2), r"label \[1\] is not a grade", {}),
     "ends swapped": ((4, 2), "lower end 4 is above upper end 2; swap", {}),
     "new ends swapped": ((9, 8), "lower end 9 is above upper end 8; swap", {}),
     "one new end, swapped": ((77, 2), "lower end 77 is above upper end 2; swap", {}),
@@ -507,7 +507,7 @@ def test_two_columns_of_ends_are_pairs():
     pairs.learn_many(X, pd.Series([(1, 1), (1, 2), (3, None)] * 10))
     assert columns.weights == pairs.weights
     assert columns.thresholds == pairs.thresholds
-    with pytest.raises(ValueError, match=r"row 0: an interval label is a pair"):
+    with pytest.raises(ValueError, match=r"row 0: a range label is a pair"):
         columns.learn_many(X, ends[["lower"]])
 
 
@@ -522,12 +522,12 @@ def test_an_example_that_is_no_dict_is_refused(x):
 def test_a_batch_that_is_no_pandas_frame_is_refused():
     model = taught("default")
     for call in (model.predict_many, lambda X: model.learn_many(X, [1])):
-        with pytest.raises(TypeError, match="a mini-batch is a pandas DataFrame, got ndarray"):
+        with pytest.raises(TypeError, match="a mini-batch must be a pandas DataFrame, got ndarray"):
             call(np.ones((1, 2)))
 
 
 def test_a_column_twice_is_refused():
-    with pytest.raises(ValueError, match="more than one column 'a'"):
+    with pytest.raises(ValueError, match="more than one column of X is named 'a'"):
         OrdinalPA().learn_many(pd.DataFrame([[1.0, 2.0]], columns=["a", "a"]), [1])
 
 

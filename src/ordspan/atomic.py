@@ -1,4 +1,4 @@
-"""Files that appear whole or not at all, whatever happens meanwhile."""
+"""Atomic writes: files appear complete or not at all."""
 
 from __future__ import annotations
 
@@ -19,22 +19,22 @@ except ModuleNotFoundError:  # Windows
     fcntl = None  # type: ignore[assignment]
 
 PREFIX = f".ordspan-{re.sub(r'[^A-Za-z0-9]+', '-', platform.node())}-"
-"""Of temporary files, with the machine: not every shared folder shows the locks of others."""
+"""Prefix of temporary files, with the host: not every shared folder shares its locks."""
 
 
 def write_atomically(path: Path, content: bytes) -> None:
-    """Replace a file by another content at once."""
+    """Replace the content of a file atomically."""
     with opened_atomically(path) as file:
         file.write(content)
 
 
 @contextmanager
 def opened_atomically(path: Path) -> Iterator[IO[bytes]]:
-    """A file to write to that takes the name ``path`` when the block ends well, and not before.
+    """A file to write to that replaces ``path`` when the block succeeds, and not before.
 
-    Temporary file, fsync, rename; an error or an interrupt leaves nothing behind, and what a
-    killed process leaves is removed by the next one that writes there. A link stays a link: the
-    file that it points to is replaced.
+    Temporary file, fsync, rename; an error or an interrupt leaves nothing behind, and leftovers of
+    a killed process are removed by the next one that writes there. A link stays a link: its target
+    is replaced.
     """
     path = Path(os.path.realpath(path))
     remove_leftovers(path.parent)
@@ -44,9 +44,9 @@ def opened_atomically(path: Path) -> Iterator[IO[bytes]]:
             yield file
             file.flush()
             os.fsync(file.fileno())
-            if fcntl is not None:  # while the lock is held
+            if fcntl is not None:  # while holding the lock
                 _rename(temporary, path)
-        if fcntl is None:  # Windows renames no open file
+        if fcntl is None:  # Windows cannot rename an open file
             _rename(temporary, path)
     except BaseException:
         Path(temporary).unlink(missing_ok=True)
@@ -55,23 +55,23 @@ def opened_atomically(path: Path) -> Iterator[IO[bytes]]:
 
 
 def check_can_write(path: Path) -> None:
-    """Refuse a file that could not be written, with the reason, before there is work to lose."""
+    """Raise, before there is work to lose, if a file could not be written."""
     real = Path(os.path.realpath(path))
     try:
-        real.exists()  # fails for too long a name
-        if real.is_symlink():  # it leads back to itself
+        real.exists()  # fails if the name is too long
+        if real.is_symlink():  # a loop
             raise OSError(errno.ELOOP, os.strerror(errno.ELOOP))
         handle, temporary = _temporary_file(real.parent)
     except OSError as error:
-        told = f"{path}: cannot be written ({error.strerror}); choose another name or folder"
-        raise type(error)(told) from None
+        message = f"{path}: cannot be written ({error.strerror}); choose another name or folder"
+        raise type(error)(message) from None
     os.close(handle)
     os.unlink(temporary)
 
 
 @cache
 def remove_leftovers(folder: Path) -> None:
-    """Remove temporary files of processes that were killed on this machine, once a process."""
+    """Remove temporary files of killed processes on this machine, once per process."""
     if fcntl is None:
         return
     for path in folder.glob(f"{PREFIX}*"):
@@ -81,11 +81,11 @@ def remove_leftovers(folder: Path) -> None:
 
 
 def _temporary_file(folder: Path) -> tuple[int, str]:
-    """A new file, open and locked, with its name; the lock ends with the process."""
+    """A new file, open and locked, and its name; the lock ends with the process."""
     while True:
         handle, name = tempfile.mkstemp(dir=folder, prefix=PREFIX)
         if fcntl is not None:
-            with suppress(OSError):  # a file system without locks: then nobody removes it either
+            with suppress(OSError):  # without locks, leftovers are not removed either
                 fcntl.flock(handle, fcntl.LOCK_EX)
             if os.fstat(handle).st_nlink == 0:  # taken for a leftover before it was locked
                 os.close(handle)
@@ -105,7 +105,7 @@ def _umask() -> int:
 
 
 def _sync_folder(folder: Path) -> None:
-    """Make the rename itself durable, where folders can be opened (not on Windows)."""
+    """Make the rename itself durable; Windows cannot open folders."""
     if os.name == "posix":
         handle = os.open(folder, os.O_RDONLY)
         try:

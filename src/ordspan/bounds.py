@@ -1,4 +1,4 @@
-"""How much the online learners can lose on a stream, by the theorems, beside what they do lose."""
+"""Mistake bounds: how much online learners can lose on a stream, and how much they do lose."""
 
 from __future__ import annotations
 
@@ -26,15 +26,15 @@ Floats = NDArray[np.float64]
 Ranker = tuple[Floats, Floats]  # weights and thresholds, u and b of the paper
 
 HINGE, SQUARED, IDEAL = "hinge", "squared_hinge", "ideal"
-"""What makes a comparator good for a statement: little loss, little squared loss, none at all."""
+"""What makes a comparator good for a statement: little loss, little squared loss, or no loss."""
 
 PATH_LENGTH = 16
 PATH_FACTOR = 4.0
-"""The comparators are the batch optima for this many C, each this many times the last."""
+"""The comparators are the batch optima for PATH_LENGTH values of C, PATH_FACTOR apart."""
 PATH_TOL, PATH_SWEEPS = 1e-3, 300
-"""A comparator need not be exactly optimal for its bound to be true, only for it to be tight."""
+"""A bound holds for any comparator; a better optimum only makes it tighter."""
 LONGEST_IDEAL = 1e5
-"""Ideal comparators of a larger norm are not looked for."""
+"""Ideal comparators with a larger norm are not searched for."""
 NO_COMPARATOR = Comparator(norm=nan, loss=nan, sq_loss=nan, worst=inf)
 
 
@@ -56,25 +56,25 @@ def mistake_bounds(
 ) -> list[Bound]:
     """Every bound of section 5 for one variant on one stream, and whether the run kept it.
 
-    The learner starts from zero, sees the rows once in the order given, and uses the exact update.
+    The learner starts from zero, sees the rows once in the given order, and uses the exact update.
 
     Parameters
     ----------
     X : array or CSR matrix of shape (T, d)
         The rows in the order in which they are learned.
     y : array-like of shape (T,) or (T, 2)
-        Exact labels, or intervals ``[lower, upper]``.
+        Exact labels, or ranges ``[lower, upper]``.
     variant : {"PA", "PA-I", "PA-II"}
         Which update.
     C : float, optional
-        Aggressiveness. PA has none. For PA-I, None is the value that the theorem asks for, which
+        Aggressiveness. PA has none. For PA-I, None is the value that the theorem requires, which
         depends on the comparator; a number gives the inequality of the appendix for that C.
         For PA-II, None is the learner's default.
     comparator : pair of arrays (weights, thresholds), optional
-        The fixed ranker to compare with. Left out, each statement is given the batch optimum that
+        The fixed ranker to compare with. By default, each statement uses the batch optimum that
         makes it tightest, on a path of trade-offs between norm and loss.
     classes : array-like, optional
-        All classes from lowest to highest.
+        All grades from lowest to highest.
 
     Returns
     -------
@@ -110,16 +110,16 @@ def online_losses(learner: Learner, X: Any, lower: ArrayLike, upper: ArrayLike) 
     Parameters
     ----------
     learner : Learner
-        A learner with thresholds; it learns the rows on the way.
+        A learner with thresholds; it learns the rows.
     X : array or CSR matrix of shape (T, d)
         The rows in the order in which they are learned.
     lower, upper : array-like of shape (T,)
-        Ends of the labels' intervals, ranks 1..K.
+        Ends of the labels, ranks 1..K.
 
     Returns
     -------
     ndarray of shape (T, K - 1)
-        The losses; 0 where a threshold has no side to be on.
+        The losses; 0 for a threshold inside the label.
 
     Examples
     --------
@@ -173,7 +173,7 @@ def _statements(variant: str, C: float | None) -> list[Statement]:
 
 
 class BoundProblem:
-    """The examples of a stream, the learners that run on it and the rankers that compete."""
+    """A stream of examples, the runs of online learners on it, and fixed rankers to compare."""
 
     def __init__(self, matrix: Any, lower: Ranks, upper: Ranks, n_classes: int) -> None:
         self.matrix, self.lower, self.upper, self.n_classes = matrix, lower, upper, n_classes
@@ -183,7 +183,7 @@ class BoundProblem:
 
     @property
     def zero(self) -> Ranker:
-        """Where every learner starts."""
+        """The ranker that every learner starts from."""
         return np.zeros(self.matrix.shape[1]), np.zeros(self.n_classes - 1)
 
     def run(self, variant: str, C: float | None) -> Floats:
@@ -193,7 +193,7 @@ class BoundProblem:
         return self._runs[C]
 
     def _run(self, variant: str, C: float | None) -> Floats:
-        if C is not None and np.isnan(C):  # PA-I's C, where there is no comparator to take it from
+        if C is not None and np.isnan(C):  # PA-I without a comparator to take C from
             return np.full((self.stream.n_trials, self.n_classes - 1), nan)
         if C == 0.0:  # never moves
             return hinge_losses(self.scores(self.zero), self.zero[1], *self.labels)
@@ -218,7 +218,7 @@ class BoundProblem:
         if (weights.shape, thresholds.shape) != shapes:
             raise ValueError(
                 f"the comparator has weights of shape {weights.shape} and thresholds of shape "
-                f"{thresholds.shape}; the data asks for {shapes[0]} and {shapes[1]}"
+                f"{thresholds.shape}; the data needs {shapes[0]} and {shapes[1]}"
             )
         return weights, thresholds
 
@@ -228,20 +228,20 @@ class BoundProblem:
         return theorems.measure(*ranker, losses)
 
     def comparators(self, asks_for: str, C: float | None) -> list[Comparator]:
-        """Comparators among which a statement of a kind finds the one that makes it tight."""
+        """Candidate comparators for a kind of statement, of which it uses the tightest."""
         if asks_for not in self._found:
             rankers = self._ideal() if asks_for == IDEAL else self._path(asks_for, C)
             self._found[asks_for] = [self.measure(ranker) for ranker in rankers]
         return self._found[asks_for] or [NO_COMPARATOR]
 
     def _path(self, loss: str, C: float | None) -> Iterator[Ranker]:
-        """The zero ranker, and batch optima from the short and lossy to the long and exact."""
+        """The zero ranker, and batch optima of growing norm and shrinking loss."""
         from ordspan.learners.batch import solve
 
         yield self.zero
         data = self.matrix, *self.labels, self.n_classes
         settings: dict[str, Any] = {"loss": loss, "tol": PATH_TOL, "max_iter": PATH_SWEEPS}
-        if C is not None:  # for a given C this is the very minimiser of the bound
+        if C is not None:  # for a given C, the minimiser of the bound
             optimum = solve(*data, C, **settings)
             yield optimum.weights, optimum.thresholds
         first = 1.0 / (self.stream.n_trials * (1.0 + self.stream.largest_sq_norm))

@@ -1,4 +1,4 @@
-"""Time without what Numba spends compiling, and a word to the user where that takes long."""
+"""Time without Numba's compiling, and a message to the user if compiling takes long."""
 
 from __future__ import annotations
 
@@ -9,29 +9,29 @@ from threading import Timer
 from numba.core.event import Event, Listener, register
 
 LONG = 1.0
-"""Seconds of compiling after which the user should know why nothing happens."""
+"""Seconds of compiling after which the user is told why nothing happens."""
 
 
 class CompileTime(Listener):
-    """Adds up the time spent compiling; code that comes from the cache takes none.
+    """Total time spent compiling; code from the cache takes none.
 
-    Compiling one function compiles those it calls, so events nest, and only the outermost count.
+    Compiling a function compiles those it calls, so events nest, and only the outermost count.
     Numba's lock keeps threads from compiling at the same time.
     """
 
     def __init__(self) -> None:
-        self._spent: tuple[float, float | None] = (0.0, None)  # before, and since when it goes on
+        self._spent: tuple[float, float | None] = (0.0, None)  # so far, and current start
         self._depth = 0
         self._announce: Callable[[], None] | None = None
         self._timer: Timer | None = None
 
     def seconds(self) -> float:
         """Seconds spent compiling in this process so far."""
-        before, since = self._spent  # read at once, as another thread may be compiling
+        before, since = self._spent  # read together: another thread may be compiling
         return before if since is None else before + time.perf_counter() - since
 
     def announce(self, say: Callable[[], None]) -> None:
-        """Call a function once, as soon as compiling has taken long; in a thread of its own."""
+        """Call a function once, in its own thread, as soon as compiling has taken long."""
         self._announce = say
 
     def on_start(self, event: Event) -> None:
@@ -47,7 +47,7 @@ class CompileTime(Listener):
             self._timer.start()
 
     def on_end(self, event: Event) -> None:
-        """Stop both."""
+        """Stop the clock and the timer."""
         self._depth -= 1
         if self._depth > 0:
             return
@@ -66,7 +66,7 @@ register("numba:compile", compiling)
 
 
 class Clock:
-    """Counts seconds from now on, without those spent compiling."""
+    """Counts seconds from its creation, without those spent compiling."""
 
     def __init__(self) -> None:
         self._begun = _working_time()

@@ -1,4 +1,4 @@
-"""Web pages that stand alone: a template filled in, with plotly.js and the common style inside."""
+"""Self-contained web pages: a template with plotly.js and the common style inside."""
 
 from __future__ import annotations
 
@@ -11,25 +11,25 @@ from typing import Any
 
 
 def fill_template(package: str, template: str, parts: Mapping[str, str]) -> str:
-    """A template of a package with a part in every place ``{{name}}``.
+    """A template of a package with a part in place of every ``{{name}}``.
 
-    The place ``{{head}}`` receives what all pages have: plotly.js, a common style, and the rule
-    that nothing may be fetched.
+    ``{{head}}`` is replaced by what all pages have: plotly.js, a common style, and the rule that
+    nothing may be fetched.
     """
     from plotly.offline import get_plotlyjs
 
-    head = _text("ordspan", "pages.html").replace("{{plotly}}", get_plotlyjs())
+    head = _resource("ordspan", "pages.html").replace("{{plotly}}", get_plotlyjs())
     whole = {**parts, "head": head}
-    # one pass, so that nothing inside a part can be taken for a place to fill
-    return re.sub(r"\{\{(\w+)\}\}", lambda place: whole[place[1]], _text(package, template))
+    # one pass, so that nothing inside a part is replaced
+    return re.sub(r"\{\{(\w+)\}\}", lambda place: whole[place[1]], _resource(package, template))
 
 
-def _text(package: str, name: str) -> str:
+def _resource(package: str, name: str) -> str:
     return resources.files(package).joinpath(name).read_text(encoding="utf-8")
 
 
 def script_json(data: object) -> str:
-    r"""JSON that cannot end the script element it stands in, nor keep it from ending.
+    r"""JSON that is safe inside a script element.
 
     >>> script_json({"name": "</script>"})
     '{"name":"\\u003c/script>"}'
@@ -38,7 +38,7 @@ def script_json(data: object) -> str:
 
 
 def terms(pairs: Mapping[str, Any]) -> str:
-    """Names and what they mean, as a list of definitions; nothing for no pairs.
+    """Pairs of names and values as an HTML definition list; empty without pairs.
 
     >>> terms({"rows": 3})
     '<dl><dt>rows</dt><dd>3</dd></dl>'

@@ -16,10 +16,10 @@ from ordspan.files.features import Recipe, Scale, Unseen, prepare_features, unus
 from ordspan.files.grades import LabelColumns, LabelReader
 from ordspan.files.opening import FileOptions
 from ordspan.learners import Calibration, KernelLearner, Learner, LinearLearner
-from ordspan.learners.base import rank_among
 from ordspan.learners.checks import DEFAULT_C, RowValueError
 from ordspan.learners.locking import lock_of
 from ordspan.learners.rows import as_rows
+from ordspan.learners.scoring import rank_among
 
 if TYPE_CHECKING:
     import polars as pl

@@ -1,4 +1,4 @@
-"""How messages name a way out, in Python or in a shell, and show what stands in files."""
+"""Messages that suggest a remedy, as Python arguments or shell options, and show text safely."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from typing import Any
 CONTROLS = re.compile(
     "[\x00-\x09\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]"
 )
-"""What a terminal obeys, changes the order of letters, or is half a letter; but line ends."""
-_options: Collection[str] | None = None  # of the command that runs; None in Python
+"""Control characters, text direction marks and lone surrogates, but not line breaks."""
+_options: Collection[str] | None = None  # of the running command; None in Python
 
 
 @contextmanager
 def in_a_shell(options: Collection[str]) -> Iterator[None]:
-    """Within the block, messages propose the options of a command, and no others.
+    """Within the block, messages suggest only the options of a command.
 
     >>> with in_a_shell(["--drop"]):
     ...     option("--drop age", "drop=['age']"), option("--text age", "text=['age']")
@@ -34,7 +34,7 @@ def in_a_shell(options: Collection[str]) -> Iterator[None]:
 
 @dataclass(frozen=True)
 class KeepWording:
-    """A function that speaks on a worker as it would in this process."""
+    """A function whose messages on a worker are worded as in this process."""
 
     function: Callable[..., Any]
     options: Collection[str]
@@ -46,12 +46,12 @@ class KeepWording:
 
 
 def keep_wording(function: Callable[..., Any]) -> Callable[..., Any]:
-    """A function to be sent to workers, whose messages are for the user of this process."""
+    """A function to send to workers, with messages worded for the user of this process."""
     return function if _options is None else KeepWording(function, _options)
 
 
 def option(shell: str, python: str) -> str:
-    """An option with its value, or the argument in Python; nothing where the command has it not.
+    """An option with its value, or the Python argument; empty if the command lacks the option.
 
     >>> option("--drop age", "drop=['age']")
     "drop=['age']"
@@ -62,7 +62,7 @@ def option(shell: str, python: str) -> str:
 
 
 def columns_option(name: str, *columns: str, python: str = "") -> str:
-    """An option that takes columns.
+    """An option whose value is a list of columns.
 
     >>> columns_option("drop", "my age"), columns_option("hash", "town", python="hashed")
     ("drop=['my age']", "hashed=['town']")
@@ -72,7 +72,7 @@ def columns_option(name: str, *columns: str, python: str = "") -> str:
 
 
 def either(*ways: str, start: str = "; ") -> str:
-    """The ways out that there are, as the end of a message.
+    """The remedies that are not empty, as the end of a message.
 
     >>> either("correct it", "", "drop the column")
     '; correct it, or drop the column'
@@ -84,7 +84,7 @@ def either(*ways: str, start: str = "; ") -> str:
 
 
 def by(verb: str, how: str) -> str:
-    """What can be done by an option; nothing where the command does not have it.
+    """A remedy that uses an option; empty if the command lacks the option.
 
     >>> by("leave it out with", "--drop age"), by("leave it out with", "")
     ('leave it out with --drop age', '')
@@ -93,7 +93,7 @@ def by(verb: str, how: str) -> str:
 
 
 def as_text(text: str) -> str:
-    r"""Text in which control characters are written out, so that a terminal shows them.
+    r"""Text with control characters escaped, so that a terminal shows them.
 
     >>> print(as_text("\x1b[31mred\u202e"))
     \x1b[31mred\u202e

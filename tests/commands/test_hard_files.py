@@ -103,7 +103,7 @@ def test_numbers_that_may_mean_two_things_are_asked_for_or_read_as_they_go(tmp_p
             expected = expected or ranks
             assert ranks == expected
         words = ["predict", pointed, "--model", model, "--out", out]
-        if model == models[1]:  # the others have seen points as decimal signs
+        if model == models[1]:  # the others have seen points as decimal separators
             assert "--decimal" in asked(*words, code=1)
             words += ["--decimal", "."]
         asked(*words)
@@ -215,7 +215,7 @@ def test_svmlight_files_with_shifted_indices_are_refused(tmp_path, zero_based):
     asked("train", paths[0], "--model", tmp_path / "m")
     for command in ("predict", "evaluate"):
         told = asked(command, paths[1], "--model", tmp_path / "m", code=1)
-        assert f"indices begin at {int(zero_based)} here, but at {int(not zero_based)}" in told
+        assert f"indices start at {int(zero_based)} here, but at {int(not zero_based)}" in told
 
 
 def test_numbers_in_strings_are_numbers_but_codes_are_not(tmp_path):
@@ -244,7 +244,7 @@ def test_gaps_that_are_new_at_prediction_are_told(tmp_path):
     model, _ = clean(tmp_path)
     path = written(FRAME.assign(a=""), tmp_path / "new.csv")
     told = asked("predict", path, "--model", model, "--out", tmp_path / "out.csv")
-    assert "missing values, which training never had, were filled: a (400 rows)" in told
+    assert "missing values, which training did not have, were filled: a (400 rows)" in told
 
 
 @pytest.mark.parametrize("form", ["%Y-%m-%d", "%d.%m.%Y", "%m/%d/%Y", "%d %b %Y", "%Y-%m-%d %H:%M"])

@@ -215,7 +215,7 @@ def test_an_unknown_feature_is_named_with_its_line(sparse, model, new, tmp_path)
     crossed = ask("predict", path, "--model", model)
     assert (crossed.exit_code, "no column 'size'" in crossed.output) == (1, True)
     crossed = ask("predict", new, "--model", sparse)
-    assert (crossed.exit_code, "svmlight rows are needed" in crossed.output) == (1, True)
+    assert (crossed.exit_code, "svmlight rows are expected" in crossed.output) == (1, True)
 
 
 BAD_FILES = {
@@ -254,7 +254,7 @@ def test_a_truncated_file_is_told_and_writes_nothing(model, tmp_path, name):
     path.write_bytes(path.read_bytes()[:-200])
     answer = ask("predict", path, "--model", model, "--out", tmp_path / "out.csv")
     assert answer.exit_code == 1
-    assert "cut short" in answer.output
+    assert "truncated" in answer.output
     assert [p.name for p in tmp_path.iterdir()] == [name]
 
 
@@ -267,7 +267,10 @@ def test_a_truncated_file_is_told_and_writes_nothing(model, tmp_path, name):
         (["--out", "folder.csv"], "folder.csv is a folder"),
         (["--keep", "rank"], "cannot keep a column 'rank': one of that name is written anyway"),
         (["--where", "--keep", "line"], "cannot keep a column 'line'"),
-        (["--keep", "ID"], "no column 'ID', which --keep asks for; there are id, size, age, town"),
+        (
+            ["--keep", "ID"],
+            "no column 'ID', which --keep asks for; the columns are id, size, age, town",
+        ),
         (["--model", "none"], "none: no such model file; ordspan train writes one"),
         (["--model", "folder.csv"], "folder.csv is a folder; give the name of a model file"),
         (["--model", "new.csv"], "new.csv is not an ordspan model file"),
@@ -331,7 +334,7 @@ def test_a_word_that_training_has_not_seen_is_told(folder, tmp_path):
     path = write_table(NEW.set_column(3, "town", pa.array(["Bern"] * 200)), tmp_path / "a.csv")
     answer = ask("predict", path, "--model", model, "--out", tmp_path / "out.csv")
     assert answer.exit_code == 0
-    assert "words that the model has not seen before: town = 'Bern' (200 rows)" in answer.stderr
+    assert "values not seen in training: town = 'Bern' (200 rows)" in answer.stderr
     path.write_text("size,age,town\n1,2,Ulm\n1,2,Bern\nx,2,Bonn\n1,2\n")  # two bad rows
     answer = ask("predict", path, "--model", model, "--out", tmp_path / "out.csv")
     assert "not seen before: town = 'Bern' (1 row)" in answer.stderr

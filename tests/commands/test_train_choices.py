@@ -164,7 +164,7 @@ def test_only_columns_that_are_needed_must_be_in_every_file(tmp_path):
     files = [str(tmp_path / name) for name in ("a.csv", "b.csv")]
     summary = train(TrainJob(files, label="grade"), tmp_path / "both")
     assert summary["left_out"] == {"x1": "not every file has it"}
-    with pytest.raises(FileError, match=r"b\.csv: no column 'x1'; there are x0, x2, grade"):
+    with pytest.raises(FileError, match=r"b\.csv: no column 'x1'; the columns are x0, x2, grade"):
         train(TrainJob(files, label="grade", features=["x1"]), tmp_path / "m")
     for number, choices in enumerate(({"drop": ["x1"]}, {"features": ["x0", "x2"]})):
         summary = train(TrainJob(files, label="grade", **choices), tmp_path / f"m{number}")
@@ -271,8 +271,8 @@ def test_ids_and_empty_columns_are_left_out_and_that_is_told(tmp_path):
         model.estimator.coef_, ordspan.load(tmp_path / "plain").estimator.coef_
     )
     chosen = train(job(path, features=["x0", "number"]), tmp_path / "chosen")
-    assert set(chosen["left_out"].values()) == {"as told"}
-    assert set(chosen["left_out"].values()) == {"as told"}
+    assert set(chosen["left_out"].values()) == {"as requested"}
+    assert set(chosen["left_out"].values()) == {"as requested"}
 
 
 def test_a_part_without_rows_changes_nothing(tmp_path):

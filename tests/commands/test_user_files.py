@@ -54,7 +54,7 @@ def with_comma(value):
 
 
 def grouped(group, decimal):
-    """Thousands set apart, and another decimal sign."""
+    """Thousands set apart, and another decimal separator."""
     signs = str.maketrans({",": group, ".": decimal})
     return lambda value: f"{value:,.2f}".translate(signs)
 
@@ -223,7 +223,7 @@ def test_decimal_signs_and_separators_can_be_told(tmp_path):
 REFUSED = {
     "UTF-32": (written(CLEAN).encode("utf-32"), "is in UTF-32"),
     "UTF-16 without a mark": (written(CLEAN).encode("utf-16-le"), "UTF-16 without a byte-order"),
-    "no text": (b"%PDF-1.7" + bytes(100), "it contains null bytes"),
+    "no text": (b"%PDF-1.7" + bytes(100), "contains null bytes"),
     "a workbook named .csv": (b"PK\x03\x04" + bytes(100), "this is an Excel workbook (.xlsx)"),
     "Parquet named .csv": (b"PAR1" + bytes(100), "this is a Parquet file (.parquet)"),
     "thousands or decimals": (
@@ -249,8 +249,8 @@ REFUSED = {
         ).encode(),
         "column 'born' holds dates; leave it out with --drop born",
     ),
-    "a header only": (b"age,grade\n", "there is a header, but no row under it"),
-    "no header": (b"1,2\n2,3\n", "no column 'grade'; there are 1, 2"),
+    "a header only": (b"age,grade\n", "the file has a header but no rows"),
+    "no header": (b"1,2\n2,3\n", "no column 'grade'; the columns are 1, 2"),
     "Low beside low": (
         written(
             CLEAN.with_columns(grade=pl.Series(["low", "high", "low", "Low"] * (N // 4)))
@@ -259,7 +259,7 @@ REFUSED = {
     ),
     "named grades": (
         written(CLEAN.with_columns(grade=pl.Series(["low", "high"] * (N // 2)))).encode(),
-        "their order must be told: --order lowest,...,highest",
+        "their order must be given: --order lowest,...,highest",
     ),
     "a stray word": (
         written(CLEAN).replace("\n", "\nforty,1000,Ulm,2\n", 1).encode(),

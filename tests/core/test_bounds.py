@@ -1,7 +1,7 @@
 """The statements of section 5, and the smallest streams on which a printed one or its proof fails.
 
 Streams that were found by search are checked here in exact fractions, so that a reader can follow
-every number by hand; docs/bounds.md tells what they mean.
+every number by hand; docs/bounds.md explains them.
 """
 
 from fractions import Fraction

@@ -43,7 +43,7 @@ def test_no_rows_are_no_error():
         ([1, 1.5], [2, 2], r"row 1: lower rank 1\.5 is not a whole number"),
         ([1, 1], [2, np.nan], r"row 1: upper rank nan is not a whole number"),
         ([1, 1], [2, np.inf], r"row 1: upper rank inf is not a whole number"),
-        ([1, 2], [2], "lower has 2 ranks and upper has 1"),
+        ([1, 2], [2], "lower has 2 ranks, but upper has 1"),
         ([[1, 2]], [[2, 2]], r"lower must be 1-d.*\(1, 2\)"),
         (["a"], ["b"], "lower must hold whole numbers, not"),
         ([True], [True], "lower must hold whole numbers, not bool"),
@@ -129,9 +129,9 @@ def test_encoding_inverts_indexing():
 @pytest.mark.parametrize(
     ("given", "classes", "message"),
     [
-        (np.array(["low", "top"]), GRADES, r"row 1: label 'top' is not one of the classes \['low'"),
-        (np.array([1, 9]), np.array([1, 2]), "row 1: label 9 is not one of the classes"),
-        (np.array([0]), np.array([1, 2]), "row 0: label 0 is not one of the classes"),
+        (np.array(["low", "top"]), GRADES, r"row 1: label 'top' is not one of the grades \['low'"),
+        (np.array([1, 9]), np.array([1, 2]), "row 1: label 9 is not one of the grades"),
+        (np.array([0]), np.array([1, 2]), "row 0: label 0 is not one of the grades"),
         (np.array([1.5]), np.array([1, 2]), r"row 0: label 1\.5 is not one"),
         (np.array(["1"]), np.array([1, 2]), "row 0: label '1' is not one"),
         (np.array([1]), GRADES, "row 0: label 1 is not one"),
@@ -172,9 +172,9 @@ def test_the_same_column_twice_may_be_open():
     ("lower", "upper", "message"),
     [
         ([1, 3], [1, 2], "row 1: lower end 3 is above upper end 2; swap"),
-        ([1, 2], [1], "lower has 2 labels and upper has 1"),
-        ([[1]], [1], r"lower must be 1-d, but has shape \(1, 1\)"),
-        ([1], [4], "row 0: label 4 is not one of the classes"),
+        ([1, 2], [1], "lower has 2 labels, but upper has 1"),
+        ([[1]], [1], r"lower must be 1-d, got shape \(1, 1\)"),
+        ([1], [4], "row 0: label 4 is not one of the grades"),
     ],
 )
 def test_bad_intervals_are_named(lower, upper, message):
@@ -215,7 +215,7 @@ def test_intervals_and_coarsening_keep_the_order_of_an_ordered_categorical():
 
 
 def test_labels_of_mixed_shape_are_refused_in_words():
-    with pytest.raises(ValueError, match=r"pairs \[lower, upper\] all of them; some rows differ"):
+    with pytest.raises(ValueError, match=r"all pairs \[lower, upper\]; some rows differ"):
         intervals([1, (1, 2)], [1, 2])
 
 

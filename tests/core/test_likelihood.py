@@ -216,7 +216,7 @@ def test_a_state_that_cannot_be_is_refused():
         ("bands", [-inf, 1.0, 0.0, 2.0, inf], "not sorted"),
         ("head", [4.0, 0.0, -1.0, *[0.0] * 7], "counts"),
         ("head", [4.0, 0.5, *[0.0] * 8], "counts"),
-        ("head", [5.0, *[0.0] * 9], "not one of 4 ranks"),
+        ("head", [5.0, *[0.0] * 9], "not for 4 ranks"),
         ("head", [4.0, *[0.0] * 6, 1e250, 0.0, 0.0], "steep"),
     ]:
         bad = good.copy()

@@ -72,13 +72,13 @@ def upside_down():
 
 BAD_LABELS = [
     (upside_down(), "row 5: lower end 3 is above upper end 1; swap the two columns"),
-    (np.where(np.arange(60) == 9, 8, Y), r"row 9: label 8 is not one of the classes \[1, 2, 3, 4"),
+    (np.where(np.arange(60) == 9, 8, Y), r"row 9: label 8 is not one of the grades \[1, 2, 3, 4"),
     (Y[:-1], "inconsistent numbers of samples"),
     (np.column_stack([Y, Y, Y]), r"shape \(60, 3\)"),
     (Y.reshape(3, 4, 5), "shape"),
-    (Y + 0.5, "row 0: label .* is not one of the classes"),
+    (Y + 0.5, "row 0: label .* is not one of the grades"),
     (np.where(np.arange(60) == 4, np.nan, Y), "row 4"),
-    (np.array(["a"] * 60), "row 0: label 'a' is not one of the classes"),
+    (np.array(["a"] * 60), "row 0: label 'a' is not one of the grades"),
     (None, "requires y"),
     ([[1, 2]] * 59 + [[1]], "some rows differ"),
 ]
@@ -104,7 +104,7 @@ def test_bad_labels_are_named_and_change_nothing(method, labels, message):
         ({"C": np.inf}, "C must be"),
         ({"C": "1"}, "C must be"),
         ({"variant": "PA-III"}, "unknown variant 'PA-III'; choose one of PA, PA-I, PA-II"),
-        ({"solver": "sca"}, "solver='sca' is the search that the paper prints, .*balanced=False"),
+        ({"solver": "sca"}, "solver='sca' is the paper.s printed search, .*balanced=False"),
         ({"solver": "newton"}, "unknown solver 'newton'; choose one of exact, sca"),
         ({"max_iter": 0}, "max_iter must be a whole number >= 1"),
         ({"max_iter": 1.5}, "max_iter must be"),

@@ -43,7 +43,7 @@ def expected_failures(estimator):
     }
 
 
-@pytest.mark.filterwarnings("ignore:the order of the classes was not given:UserWarning")
+@pytest.mark.filterwarnings("ignore:the order of the grades was not given:UserWarning")
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.SkipTestWarning")
 @pytest.mark.filterwarnings("ignore:the model gives every row it was fitted to:UserWarning")
 @parametrize_with_checks(
@@ -270,7 +270,7 @@ def test_errors_leave_the_model_as_it_was():
         for bad, labels, options, message in [
             (with_nan(X), spans, {}, "row 7, column 2"),
             (X[:, :3], spans, {}, "features"),
-            (X, y + 3, {"classes": CLASSES}, "not one of the classes|classes"),
+            (X, y + 3, {"classes": CLASSES}, "not one of the grades|classes"),
             (X, spans[:5], {}, "inconsistent"),
             (X, spans, {"sample_weight": np.full(300, -1.0)}, "sample_weight"),
         ]:

@@ -35,7 +35,7 @@ def expected_failures(estimator):
     return dict.fromkeys(checks, reason)
 
 
-@pytest.mark.filterwarnings("ignore:the order of the classes was not given:UserWarning")
+@pytest.mark.filterwarnings("ignore:the order of the grades was not given:UserWarning")
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.SkipTestWarning")
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 @pytest.mark.filterwarnings("ignore:the model gives every row it was fitted to:UserWarning")

@@ -28,11 +28,11 @@ def cut(*names):
 
 
 DAMAGE = {
-    "wild start": (write("indptr", 2, 2**31 - 1), "1 reaches from entry"),
-    "negative start": (write("indptr", 2, -7), "1 reaches from entry"),
-    "falling starts": (write("indptr", 2, 0), "1 reaches from entry"),
+    "wild start": (write("indptr", 2, 2**31 - 1), "1 has entries"),
+    "negative start": (write("indptr", 2, -7), "1 has entries"),
+    "falling starts": (write("indptr", 2, 0), "1 has entries"),
     "late first start": (write("indptr", 0, 1), "begins with 1"),
-    "end beyond the data": (write("indptr", -1, 10**7), "reaches from entry"),
+    "end beyond the data": (write("indptr", -1, 10**7), "has entries"),
     "too few starts": (cut("indptr"), r"indptr has shape \(2,\)"),
     "too few columns": (cut("indices"), r"indices have shape \(2,\)"),
     "too few values": (cut("data"), r"data have shape \(2,\)"),

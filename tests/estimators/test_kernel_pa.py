@@ -47,7 +47,7 @@ def test_linear_kernel_is_ordinal_pa(variant, average, form):
     assert dual.n_updates_ == primal.n_updates_
 
 
-@pytest.mark.filterwarnings("ignore:the order of the classes was not given:UserWarning")
+@pytest.mark.filterwarnings("ignore:the order of the grades was not given:UserWarning")
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.SkipTestWarning")
 @parametrize_with_checks(
     [KernelOrdinalPA(kernel="precomputed", random_state=0)],
@@ -132,14 +132,14 @@ BAD = [
     ({"budget": 0}, "budget must be a whole number >= 1"),
     ({"budget_strategy": "random"}, "unknown budget_strategy 'random'"),
     ({"gamma": "wide"}, "gamma must be a number or one of distance, scale, auto, got 'wide'"),
-    ({"gamma": -1.0}, "gamma must be a finite number from 0 up"),
+    ({"gamma": -1.0}, "gamma must be a finite number >= 0"),
     ({"gamma": None}, "gamma must be"),
-    ({"kernel": "poly", "degree": 0.5}, "degree must be a finite number from 1 up"),
+    ({"kernel": "poly", "degree": 0.5}, "degree must be a finite number >= 1"),
     ({"kernel": "poly", "coef0": np.nan}, "coef0 must be"),
     ({"variant": "PA-III"}, "unknown variant"),
     ({"C": 0}, "C must be"),
     ({"kernel": "precomputed"}, r"square matrix.*got shape \(200, 4\)"),
-    ({"kernel": "sigmoid", "coef0": -50.0}, r"row 0: k\(x, x\) = -1, but a kernel is above 0"),
+    ({"kernel": "sigmoid", "coef0": -50.0}, r"row 0: k\(x, x\) = -1 must be positive"),
     ({"kernel": lambda A, B: A @ A.T}, "must return an array of numbers of shape"),
     ({"kernel": lambda A, B: A @ B.T * np.nan}, "row 0: the kernel returned nan"),
     ({"kernel": lambda A, B: -(A @ B.T)}, r"row 0: k\(x, x\) = -"),

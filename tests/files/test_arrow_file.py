@@ -1,4 +1,4 @@
-"""Parquet and Arrow files: what pyarrow reads, whatever the types, and damage is told."""
+"""Parquet and Arrow files: what pyarrow reads, whatever the types; damage is reported."""
 
 import contextlib
 import decimal
@@ -110,7 +110,7 @@ def test_a_name_that_is_not_utf8_is_an_error(tmp_path):
     path = tmp_path / "a.parquet"
     parquet.write_table(ONE.rename_columns(["size", "grade"]), path, store_schema=False)
     path.write_bytes(path.read_bytes().replace(b"size", b"s\xe7ze"))
-    with pytest.raises(FileError, match=r"a\.parquet: not a Parquet file, damaged or cut short"):
+    with pytest.raises(FileError, match=r"a\.parquet: not a Parquet file, or damaged or truncated"):
         ParquetFile(str(path))
 
 
@@ -118,7 +118,7 @@ def test_two_columns_of_one_name_are_an_error(tmp_path):
     parquet.write_table(
         pa.table([[1.0], [2.0], [3]], names=["a", "a", "grade"]), tmp_path / "a.parquet"
     )
-    with pytest.raises(FileError, match="more than one column 'a'; rename one of them"):
+    with pytest.raises(FileError, match="more than one column is named 'a'; rename one of them"):
         ParquetFile(str(tmp_path / "a.parquet"))
 
 

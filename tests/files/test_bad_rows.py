@@ -40,7 +40,7 @@ def write(path, lines):
     return str(path)
 
 
-def check(clean, bad, told, *, feature=True):
+def check(clean, bad, message, *, feature=True):
     """Every command names the row, or leaves it out; predictions need a feature to be bad."""
     folder, label = clean.parent, "g" if clean.suffix != ".txt" else None
     train(TrainJob([str(clean)], label=label), folder / "model")
@@ -57,12 +57,12 @@ def check(clean, bad, told, *, feature=True):
         return evaluate(EvaluateJob([str(bad)], folder / "model", label=label, on_bad_row=policy))
 
     for command in (streamed, trained, evaluated):
-        with pytest.raises(RowError, match=told):
+        with pytest.raises(RowError, match=message):
             command("raise")
         answer = command("skip")
         assert (answer["rows"], answer["skipped"]) == (len(ROWS), 1)
     if feature:
-        with pytest.raises(RowError, match=told):
+        with pytest.raises(RowError, match=message):
             predict(
                 PredictJob([str(bad)], str(folder / "model"), on_bad_row="raise"), folder / "o.csv"
             )
@@ -71,13 +71,17 @@ def check(clean, bad, told, *, feature=True):
 
 
 @pytest.mark.parametrize(
-    ("ending", "line", "told"),
+    ("ending", "line", "message"),
     [
         ("csv", b"1,a\0b,1", "byte 4 is a null byte"),
         ("csv", LONG + b",ab,1", "column 'a' holds inf, which is too large"),
-        ("jsonl", b'{"a":' + DEEP + b"]" * 100_000 + b',"w":"ab","g":1}', "more than 64 lists"),
-        ("jsonl", b'{"a":1,"w":"ab","g":1,"z":' + NESTED + b"}", "more than 64 lists"),
-        ("jsonl", b'{"a":' + LONG + b',"w":"ab","g":1}', r"holds '9+'\.\.\. \(5,000 letters\)"),
+        (
+            "jsonl",
+            b'{"a":' + DEEP + b"]" * 100_000 + b',"w":"ab","g":1}',
+            "nested more than 64 deep",
+        ),
+        ("jsonl", b'{"a":1,"w":"ab","g":1,"z":' + NESTED + b"}", "nested more than 64 deep"),
+        ("jsonl", b'{"a":' + LONG + b',"w":"ab","g":1}', r"holds '9+'\.\.\. \(5,000 characters\)"),
         ("jsonl", b'{"a":1,"w":"\\ud800","g":1}', "half of a surrogate pair"),
         ("jsonl", b'{"a":1,"w":"\xed\xa0\x80","g":1}', "byte 13 is not UTF-8"),
         ("jsonl", b'{"a":1,"\\udc00w":"ab","g":1}', "half of a surrogate pair"),
@@ -85,19 +89,19 @@ def check(clean, bad, told, *, feature=True):
         ("csv", b"1%.5,ab,1", "column 'a' holds '1%.5', not a number"),
         ("txt", b"1 qid:99999999999999999999 1:1", "'qid:9+' is not of the form"),
         ("txt", b"1 qid:1.5 1:1", "'qid:1.5' is not of the form"),
-        ("txt", b"1 qid:1 " + LONG + b":1", r"'9+'\.\.\. \(5,002 letters\) is not of the form"),
+        ("txt", b"1 qid:1 " + LONG + b":1", r"'9+'\.\.\. \(5,002 characters\) is not of the form"),
         ("txt", b"1 qid:1 1:" + LONG, "holds inf, which is too large"),
         ("txt", b"1 qid:1 1:1\0", "is not of the form"),
     ],
     ids=lambda value: repr(value)[:30],
 )
-def test_a_bad_line_is_named_or_left_out_by_every_command(tmp_path, ending, line, told):
+def test_a_bad_line_is_named_or_left_out_by_every_command(tmp_path, ending, line, message):
     lines = lines_of(ending)
     write(tmp_path / f"clean.{ending}", lines)
     write(tmp_path / f"bad.{ending}", [*lines[:AT], line, *lines[AT:]])
     number = AT + 1 + (ending == "csv")
-    told = rf"bad\.{ending}, line {number}: .*{told}"
-    check(tmp_path / f"clean.{ending}", tmp_path / f"bad.{ending}", told)
+    message = rf"bad\.{ending}, line {number}: .*{message}"
+    check(tmp_path / f"clean.{ending}", tmp_path / f"bad.{ending}", message)
 
 
 @pytest.mark.parametrize(
@@ -110,8 +114,8 @@ def test_an_odd_label_is_a_fault_of_its_row(tmp_path, ending, label):
     row = json.dumps({"a": 1, "w": "ab", "g": label}) if ending == "jsonl" else f"1,ab,{label}"
     write(tmp_path / f"clean.{ending}", lines)
     write(tmp_path / f"bad.{ending}", [*lines[:AT], row.encode(), *lines[AT:]])
-    told = rf"bad\.{ending}, line {AT + 1 + (ending == 'csv')}: column 'g' holds .{{1,400}}$"
-    check(tmp_path / f"clean.{ending}", tmp_path / f"bad.{ending}", told, feature=False)
+    message = rf"bad\.{ending}, line {AT + 1 + (ending == 'csv')}: column 'g' holds .{{1,400}}$"
+    check(tmp_path / f"clean.{ending}", tmp_path / f"bad.{ending}", message, feature=False)
 
 
 @pytest.mark.parametrize("cell", ["\xa0", "  ", "\u2003"])
@@ -124,8 +128,8 @@ def test_a_blank_cell_is_a_missing_number(tmp_path, ending, cell):
     X = np.vstack([batch.X for batch in batches])
     assert batches.feature_names[:2] == ["a", "a is missing"]
     assert np.flatnonzero(X[:, 1]).tolist() == [AT]
-    told = rf"a\.{ending}, line {AT + 1 + (ending == 'csv')}: column 'a' is empty"
-    with pytest.raises(RowError, match=told):
+    message = rf"a\.{ending}, line {AT + 1 + (ending == 'csv')}: column 'a' is empty"
+    with pytest.raises(RowError, match=message):
         list(stream(path, label="g", missing="error"))
 
 
@@ -159,12 +163,12 @@ def test_words_of_parquet_that_are_not_utf8_are_bad(tmp_path, name, form):
     else:
         with ipc.new_file(str(path), pa.table(bad).schema) as writer:
             writer.write_table(pa.table(bad), max_chunksize=15)
-    told = rf"bad\.\w+, row {AT + 1}: column '{name}' holds b'a\\xff', which is not UTF-8"
-    check(tmp_path / "clean.parquet", path, told, feature=name == "w")
+    message = rf"bad\.\w+, row {AT + 1}: column '{name}' holds b'a\\xff', which is not UTF-8"
+    check(tmp_path / "clean.parquet", path, message, feature=name == "w")
 
 
 def test_a_text_with_many_null_bytes_is_refused_as_such(tmp_path):
     path = tmp_path / "a.csv"
     path.write_bytes("a,g\n1,2\n".encode("utf-16-le"))
-    with pytest.raises(ValueError, match=r"a\.csv: it contains null bytes.*utf-16-le"):
+    with pytest.raises(ValueError, match=r"a\.csv: contains null bytes.*utf-16-le"):
         stream(path, label="g")

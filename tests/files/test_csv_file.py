@@ -11,10 +11,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ordspan.data import stream
-from ordspan.files import csv_file, text
+from ordspan.files import csv_file, lines, text
 from ordspan.files.batch import FileError
 from ordspan.files.csv_file import CsvFile
-from ordspan.files.text import end_of_records, text_blocks
+from ordspan.files.lines import end_of_records
+from ordspan.files.text import text_blocks
 
 CELLS = st.text(st.sampled_from(list('ab ,;"\n\r01.5é')), max_size=6)
 
@@ -88,7 +89,7 @@ def test_blocks_hold_whole_lines_and_all_of_the_text(tmp_path, monkeypatch, size
 
 def test_an_open_quote_costs_its_own_row_and_no_other(tmp_path, monkeypatch):
     monkeypatch.setattr(text, "BLOCK_BYTES", 100)
-    monkeypatch.setattr(text, "MAX_LINES", 30)
+    monkeypatch.setattr(lines, "MAX_LINES", 30)
     good = "".join(f'{i},"town {i}",{i % 3 + 1}\n' for i in range(100))
     (tmp_path / "a.csv").write_text("a,w,g\n" + good + '7,"open,1\n' + good)
     batches = stream(tmp_path / "a.csv", label="g", order=[1, 2, 3], on_bad_row="skip")
@@ -151,7 +152,7 @@ def test_an_excel_sheet_is_read_like_a_csv_file(tmp_path):
         list(stream(tmp_path / "a.xlsx", label="grade", order=[1, 2, 3]))
     book.create_sheet("more")
     book.save(tmp_path / "a.xlsx")
-    with pytest.raises(FileError, match="there are 2 sheets, Sheet, more"):
+    with pytest.raises(FileError, match="the workbook has 2 sheets, Sheet, more"):
         stream(tmp_path / "a.xlsx", label="grade")
     (tmp_path / "b.xlsx").write_bytes(b"no workbook")
     with pytest.raises(FileError, match="not an Excel workbook"):
@@ -163,30 +164,42 @@ def test_a_pattern_is_the_files_of_it(tmp_path):
         (tmp_path / name).write_text(f"x,g\n{ord(name[0])},1\n")
     batches = stream(tmp_path / "*.csv", label="g", order=[1, 2])
     assert [batch.X[0, 0] for batch in batches] == [97.0, 98.0]
-    with pytest.raises(FileError, match=r"z\*: no files with an ending of"):
+    with pytest.raises(FileError, match=r"z\*: no files that end in"):
         stream(tmp_path / "z*", label="g")
 
 
 @pytest.mark.parametrize(
-    ("content", "line", "told", "left"),
+    ("content", "line", "message", "left"),
     [
         ("id,a,g\nx,10,1\ny,1,000,2\nz,30,2\n", 3, "4 fields, but", [10.0, 30.0]),
         ("id,a,g\nx,10,1\ny,1,0,2\nz,3\n", 3, "4 fields, but", [10.0]),
-        ('id,a,g\nx,10,1\n5" disk,2,1', 3, "a quote stands inside a cell", [10.0]),
-        ('id,a,g\n5" disk,1,1\n"a\nb",2,2\nx,3,2\n', 2, "a quote stands", [2.0, 3.0]),
-        ('id,a,g\nx,1,1\n"a" b" c",2,2\n"u",3,2\n', 3, "a quote stands", [1.0, 3.0]),
-        ('id,a,g\nx,1,1\n""a"",2,2\n', 3, "a quote stands", [1.0]),
+        ('id,a,g\nx,10,1\n5" disk,2,1', 3, "a quote inside an unquoted cell", [10.0]),
+        (
+            'id,a,g\n5" disk,1,1\n"a\nb",2,2\nx,3,2\n',
+            2,
+            "a quote inside an unquoted cell",
+            [2.0, 3.0],
+        ),
+        (
+            'id,a,g\nx,1,1\n"a" b" c",2,2\n"u",3,2\n',
+            3,
+            "a quote inside an unquoted cell",
+            [1.0, 3.0],
+        ),
+        ('id,a,g\nx,1,1\n""a"",2,2\n', 3, "a quote inside an unquoted cell", [1.0]),
         ("id,a,g\nx,1,1\ny,\u0663,2\n", 3, "'\u0663', not a number", [1.0]),
         ("g,a\n1,1\n\ufeff2,2\n2,3\n", 3, "grade", [1.0, 3.0]),
     ],
 )
 @pytest.mark.parametrize("size", [1, 9, 1 << 20])
-def test_an_odd_row_is_the_only_one_to_go(tmp_path, monkeypatch, content, line, told, left, size):
+def test_an_odd_row_is_the_only_one_to_go(
+    tmp_path, monkeypatch, content, line, message, left, size
+):
     monkeypatch.setattr(text, "BLOCK_BYTES", size)
     path = tmp_path / "a.csv"
     path.write_bytes(content.encode())
     wanted = {"label": "g", "order": [0, 1, 2], "features": ["a"]}
-    with pytest.raises(ValueError, match=rf"a\.csv, line {line}: .*{told}"):
+    with pytest.raises(ValueError, match=rf"a\.csv, line {line}: .*{message}"):
         list(stream(path, **wanted))
     batches = stream(path, on_bad_row="skip", **wanted)
     assert np.concatenate([batch.X.ravel() for batch in batches]).tolist() == left
@@ -226,7 +239,7 @@ def test_wide_rows_with_a_misplaced_quote_cost_one_row_each(tmp_path, monkeypatc
     wanted = {"label": "g", "order": [1, 2], "features": names[1:]}
     batches = stream(tmp_path / "a.csv", on_bad_row="skip", **wanted)
     assert sum(map(len, batches)) == 98
-    with pytest.raises(ValueError, match="line 22: a quote stands inside a cell"):
+    with pytest.raises(ValueError, match="line 22: a quote inside an unquoted cell"):
         list(stream(tmp_path / "a.csv", **wanted))
 
 

@@ -1,6 +1,6 @@
 """The forms of labels: the table in the documentation, and every form read as it was written.
 
-Run as a script, this file writes the table anew.
+Run as a script, this file rewrites the table.
 """
 
 import re
@@ -23,7 +23,7 @@ FIVE = LabelReader(np.arange(1, 6))
 
 
 def spelled(form):
-    """Every spelling of a form, as words joined by slashes can stand for each other."""
+    """Every spelling of a form, with every choice of the words joined by slashes."""
     return [" ".join(words) for words in product(*(part.split("/") for part in form.split(" ")))]
 
 

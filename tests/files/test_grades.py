@@ -120,14 +120,16 @@ def test_numbers_outside_the_order_are_compared_only_where_the_order_ascends():
     ],
 )
 def test_an_unknown_name_is_an_error_that_proposes_what_was_meant(word, wrong, meant):
-    said = rf"grade '{wrong}' is not among \['low', .*\]; did you mean '{meant}'\? If not, add it"
-    with pytest.raises(ValueError, match=said):
+    message = (
+        rf"grade '{wrong}' is not among \['low', .*\]; did you mean '{meant}'\? If not, add it"
+    )
+    with pytest.raises(ValueError, match=message):
         NAMED.interval(word)
 
 
 def test_a_model_proposes_what_was_meant_too():
-    said = r"'Low' is not among the model's \['low', .*did you mean 'low'\? If not, correct it"
-    with pytest.raises(ValueError, match=said):
+    message = r"'Low' is not among the model's \['low', .*did you mean 'low'\? If not, correct it"
+    with pytest.raises(ValueError, match=message):
         KnownGrades(NAMED.classes).interval("Low")
 
 
@@ -139,7 +141,7 @@ def test_one_name_written_twice_is_proposed_before_the_order_is_asked_for():
 
 
 @pytest.mark.parametrize(
-    ("word", "told"),
+    ("word", "message"),
     [
         ("9", "'9' is not among"),
         ("", "empty"),
@@ -157,8 +159,8 @@ def test_one_name_written_twice_is_proposed_before_the_order_is_asked_for():
         ("-" * 5000, "not among"),
     ],
 )
-def test_what_is_no_grade_is_told(word, told):
-    with pytest.raises(ValueError, match=told):
+def test_an_unknown_grade_is_reported(word, message):
+    with pytest.raises(ValueError, match=message):
         FIVE.interval(word)
 
 
@@ -181,7 +183,7 @@ def test_a_grade_is_the_same_in_every_type_of_column(column):
 def test_classes_are_all_numbers_that_labels_name():
     assert classes_of(["3", "1-2", ">=4", "<=0", "[2,7]", ""]).tolist() == [0, 1, 2, 3, 4, 7]
     assert classes_of(["1", "2.5"]).tolist() == [1.0, 2.5]
-    assert classes_of(["1", "2", "?"]).tolist() == [1, 2]  # the reader tells the line of "?"
+    assert classes_of(["1", "2", "?"]).tolist() == [1, 2]  # the reader reports the line of "?"
 
 
 def test_named_grades_need_their_order():
@@ -206,8 +208,8 @@ def test_names_that_look_like_ranges_are_pointed_out():
     ],
 )
 def test_an_end_that_is_not_included_invents_no_grade(words, order):
-    said = rf"do not show which grades '{re.escape(words[-1])}' stands for: .* --order {order}$"
-    with pytest.raises(ValueError, match=said):
+    message = rf"do not show which grades '{re.escape(words[-1])}' means: .* --order {order}$"
+    with pytest.raises(ValueError, match=message):
         classes_of(words)
     classes = read_order(order)
     assert all(LabelReader(classes).interval(word) for word in words)

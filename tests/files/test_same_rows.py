@@ -1,4 +1,4 @@
-"""The same file gives the same rows, whoever reads it."""
+"""The same file gives the same rows, whichever reader is used."""
 
 import numpy as np
 import pyarrow as pa

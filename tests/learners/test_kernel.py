@@ -146,7 +146,7 @@ def product(A, B):
 )
 def test_a_function_and_a_matrix_give_what_the_name_gives(data, average, options):
     X, lower, upper = data
-    X = np.unique(X, axis=0)  # a matrix cannot tell that two rows are the same
+    X = np.unique(X, axis=0)  # a matrix does not show that two rows are the same
     lower, upper = lower[: len(X)], upper[: len(X)]
     named, called = (
         make("poly", average=average, **options),
@@ -475,9 +475,9 @@ def test_learning_goes_on_with_the_same_kernel_only(data):
         ({"budget": True}, "budget must be"),
         ({"budget_strategy": "oldest"}, "unknown budget_strategy 'oldest'; choose one of nearest"),
         ({"gamma": 0.0}, "gamma must be above 0"),
-        ({"gamma": -1.0}, "gamma must be a finite number from 0 up, got -1.0"),
+        ({"gamma": -1.0}, "gamma must be a finite number >= 0, got -1.0"),
         ({"gamma": "wide"}, "gamma must be"),
-        ({"degree": 0}, "degree must be a finite number from 1 up"),
+        ({"degree": 0}, "degree must be a finite number >= 1"),
         ({"degree": np.inf}, "degree must be"),
         ({"coef0": np.nan}, "coef0 must be"),
         ({"coef0": -np.inf}, "coef0 must be"),
@@ -504,7 +504,7 @@ BAD_ANSWERS = [
     (lambda A, B: np.array([["a"] * len(B)] * len(A)), "array of numbers"),
     (lambda A, B: product(A, B) * np.nan, r"row \d+: the kernel returned nan; every value must be"),
     (lambda A, B: product(A, B) + np.inf, r"row \d+: the kernel returned inf"),
-    (lambda A, B: product(A, B) * -1, r"row \d+: k\(x, x\) = -.*, but a kernel is above 0 there"),
+    (lambda A, B: product(A, B) * -1, r"row \d+: k\(x, x\) = -.* must be positive"),
     (lambda A, B: product(A, B) * 0, r"row \d+: k\(x, x\) = 0, but"),
     (lambda A, B: product(A, B) * 1e201, r"k\(x, x\) = .* is not a finite number below 1e\+200"),
 ]
@@ -612,7 +612,7 @@ def test_one_example_is_checked_like_many():
     learner = make()
     for x, label, message in (
         (np.zeros(2), (1, 1), "x has 2 features, but the learner has 3"),
-        (np.zeros(3), (2, 1), r"\[2, 1\] is not an interval within 1..5"),
+        (np.zeros(3), (2, 1), r"\[2, 1\] is not a range within 1..5"),
         (np.zeros(3), (1, 6), r"\[1, 6\] is not an interval"),
         (np.zeros(3), (1.5, 2), r"\[1.5, 2\] is not an interval"),
         (np.zeros((1, 3)), (1, 1), "1-d row"),

@@ -420,7 +420,7 @@ TWOS = np.full(240, 2)
         (ranks_with(7, 1.5), TWOS, r"row 7: lower rank 1\.5 is not a whole number"),
         (ranks_with(7, np.nan), TWOS, "row 7: lower rank nan is not a whole number"),
         (TWOS[:9], TWOS[:9], "X has 240 rows, but there are 9 labels"),
-        (TWOS, TWOS[:9], "lower has 240 ranks and upper has 9"),
+        (TWOS, TWOS[:9], "lower has 240 ranks, but upper has 9"),
     ],
 )
 def test_bad_labels_are_named_and_nothing_is_learned(veteran, data, lower, upper, message):
@@ -470,7 +470,7 @@ def test_bad_sample_weights_are_named(veteran, data, weight, message):
 @pytest.mark.parametrize(
     ("x", "lower", "upper", "message"),
     [
-        (np.ones(D), 0, 1, r"label \[0, 1\] is not an interval within 1\.\.5"),
+        (np.ones(D), 0, 1, r"label \[0, 1\] is not a range within 1\.\.5"),
         (np.ones(D), 3, 2, r"label \[3, 2\]"),
         (np.ones(D), 1, 6, r"label \[1, 6\]"),
         (np.ones(D + 1), 1, 1, "x has 7 features, but the learner has 6"),
@@ -585,7 +585,7 @@ def test_the_compiled_sparse_calls_are_their_python(function):
     [
         ([1.0], [D], (1, 1), r"columns in 0\.\.5, got \[6\]"),
         ([1.0], [-1], (1, 1), r"columns in 0\.\.5, got \[-1\]"),
-        ([1.0, 2.0], [1], (1, 1), "2 values need 2 columns"),
+        ([1.0, 2.0], [1], (1, 1), "2 values need as many columns"),
         ([np.nan], [1], (1, 1), "NaN"),
         ([np.inf], [1], (1, 1), "infinity"),
         ([1e150], [1], (1, 1), "overflow"),

@@ -18,6 +18,7 @@ from ordspan.commands.queries import QueryTally, query_names
 from ordspan.commands.tally import Tally, compared
 from ordspan.files.batch import GROUP, LABEL, SKIPPED_SHARE, BadRows, Batch, FileError
 from ordspan.files.grades import LabelColumns
+from ordspan.files.labels import label_columns
 from ordspan.files.opening import (
     FileOptions,
     check_columns,
@@ -26,7 +27,7 @@ from ordspan.files.opening import (
     is_svmlight,
     open_file,
 )
-from ordspan.files.reading import RowReader, check_index_base, label_columns
+from ordspan.files.reading import RowReader, check_index_base
 from ordspan.tabular import Scored, scored
 from ordspan.wording import option
 

@@ -10,8 +10,9 @@ from ordspan.commands.train_job import TrainJob
 from ordspan.files.batch import GROUP, BadRows, FileError
 from ordspan.files.columns import AS_REQUESTED
 from ordspan.files.grades import LabelColumns
+from ordspan.files.labels import label_columns
 from ordspan.files.opening import FileOptions, describe_columns, expand, open_file
-from ordspan.files.reading import RowReader, check_index_base, label_columns, order_in_files
+from ordspan.files.reading import RowReader, check_index_base, order_in_files
 from ordspan.tabular import ESTIMATORS, SVM, TabularModel
 from ordspan.wording import columns_option, option
 

@@ -10,8 +10,8 @@ from ordspan.files.batch import LABEL, SKIPPED_SHARE
 from ordspan.files.columns import ColumnChoice
 from ordspan.files.features import DEFAULT_HASH_BITS
 from ordspan.files.grades import LabelColumns
+from ordspan.files.labels import label_columns
 from ordspan.files.opening import FileOptions, expand, is_svmlight, sizes_of
-from ordspan.files.reading import label_columns
 from ordspan.files.text import STDIN
 from ordspan.tabular import PA, learner_parameters
 from ordspan.wording import option

@@ -13,8 +13,8 @@ from ordspan.core.rows import MAX_SQ_NORM, add_scaled, dot, row_at, score_and_no
 def prank_step(edges, correction, age, score, lower, upper, size):
     """PRank (Crammer & Singer 2001): every required threshold on the wrong side moves by ``size``.
 
-    With steps of equal size the order holds by their Lemma 1; with unequal ones (sample weights) a
-    threshold stops at its neighbour that does not move.
+    With equal step sizes the thresholds stay sorted by their Lemma 1; with unequal ones (sample
+    weights) a threshold stops at the nearest one that does not move.
     """
     if edges[lower - 1] <= score < edges[upper]:
         return 0.0, False, True
@@ -32,13 +32,13 @@ def prank_step(edges, correction, age, score, lower, upper, size):
 
 @compiled(inline="always")
 def step(model, age, C, score, sq_norm, lower, upper):
-    """One trial's move of the thresholds; pull on the row, moved, finite."""
+    """Move the thresholds for one example; returns the pull on the row, moved, finite."""
     return prank_step(model.edges, model.edge_correction, age, score, lower, upper, C)
 
 
 @compiled
 def show_members(memory, coins, size, values, columns, lower, upper):
-    """Let the members whose coin is up learn a row; whether any moved, and whether all are finite.
+    """Let the members whose coin came up learn a row; whether any moved, whether all are finite.
 
     Row 0 of the memory is the sum of the members in the rows below it.
     """
@@ -59,7 +59,7 @@ def show_members(memory, coins, size, values, columns, lower, upper):
             any_moved = True
         own.counters[TRIALS] += 1.0
     if any_moved:
-        # added anew: sums of sorted thresholds in one and the same order are sorted to the bit
+        # recomputed: sums of sorted thresholds, added in the same order, stay sorted to the bit
         total.edges[1:-1] = 0.0
         for m in range(coins.size):
             edges = view(memory[m + 1]).edges
@@ -72,11 +72,11 @@ def show_members(memory, coins, size, values, columns, lower, upper):
 def walk_members(
     memory, data, columns, starts, lower, upper, sample_weight, order, predicted, coins, first
 ):
-    """Learn rows by a committee of PRanks from number ``first`` on, until the coins are used up.
+    """Train a committee of PRanks on the rows from ``first`` on, until the coins run out.
 
-    Row t of ``coins`` says which members are shown the t-th row that counts. Returns the number to
-    go on from, and the first row that was refused, or -1. The committee ranks by the sum of its
-    members, which is the rank by their average.
+    Row t of ``coins`` says which members are shown the t-th row that counts. Returns the position
+    to continue from, and the first refused row or -1. The committee ranks by the sum of its
+    members, which gives the same rank as their average.
     """
     model = view(memory[0])
     size = model.C

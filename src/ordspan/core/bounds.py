@@ -6,8 +6,8 @@ started from zero.
 
 Letters of the paper: ``K`` classes, ``c`` the narrowest interval's width, ``R2`` the largest
 squared norm of a row, ``l`` the hinge losses of the run before each update, ``l*`` those of the
-comparator v = (u, b). The paper's K - c - 1, the most thresholds that a label can ask anything of,
-is ``StreamSummary.n_required`` here.
+comparator v = (u, b). The paper's K - c - 1, the largest number of thresholds that one label
+constrains, is ``StreamSummary.n_required`` here.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ from numpy.typing import ArrayLike
 from ordspan.core.memory import Floats
 
 ROUNDING = 1e-8
-"""A bound that is missed by this share of it counts as kept."""
+"""Relative excess up to which a bound counts as kept."""
 NO_LOSS = 1e-9
 """A comparator whose losses are all this small counts as ideal."""
 
 
 class StreamSummary(NamedTuple):
-    """What the theorems need to know of the examples."""
+    """What the theorems need to know about the examples."""
 
     n_trials: int  # T
     n_classes: int  # K
@@ -36,12 +36,12 @@ class StreamSummary(NamedTuple):
 
     @property
     def n_required(self) -> int:
-        """The most thresholds that one label asks anything of, K - c - 1."""
+        """The largest number of thresholds that one label constrains, K - c - 1."""
         return self.n_classes - self.narrowest - 1
 
 
 class Comparator(NamedTuple):
-    """What the theorems need to know of a fixed ranker."""
+    """What the theorems need to know about a fixed ranker."""
 
     norm: float  # of weights and thresholds together
     loss: float  # sum of its hinge losses
@@ -57,7 +57,7 @@ class Bound(NamedTuple):
     name : str
         Which theorem or corollary.
     bound : float
-        What the run can lose at most, by the statement.
+        The most that the run can lose, according to the statement.
     observed : float
         Sum of the losses of the online run, each to the given power.
     holds : bool or None
@@ -72,7 +72,7 @@ class Bound(NamedTuple):
     D : float
         The statement's own constant.
     C : float or None
-        The aggressiveness that the statement is about; PA has none.
+        The aggressiveness that the statement assumes; PA has none.
     comparator_norm : float
         Norm of the comparator, weights and thresholds together.
     comparator_loss : float
@@ -135,7 +135,7 @@ def measure(weights: ArrayLike, thresholds: ArrayLike, losses: Floats) -> Compar
 
 
 def with_observed(bound: Bound, losses: Floats) -> Bound:
-    """The bound beside what the online run lost; ``losses`` are those before each update.
+    """The bound with the loss of the online run; ``losses`` are those before each update.
 
     A bound that does not apply keeps ``holds=None``.
     """
@@ -248,7 +248,7 @@ def _if_ideal(comparator: Comparator, value: float) -> float:
 
 def _tuned(name: str, stream: StreamSummary, comparator: Comparator, factor: float) -> Bound:
     spread = sqrt(factor * stream.n_trials)
-    C = comparator.norm / spread if spread > 0.0 else 1.0  # where nothing is asked, any C will do
+    C = comparator.norm / spread if spread > 0.0 else 1.0  # nothing required: any C will do
     value = comparator.loss + spread * comparator.norm
     return _bound(name, stream, comparator, factor, value, power=1, C=C)
 

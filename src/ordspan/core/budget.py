@@ -1,4 +1,4 @@
-"""Compiled: doing without support vectors where there are more than the budget allows.
+"""Compiled: removing support vectors beyond the budget.
 
 Budgeted passive-aggressive learning (Wang & Vucetic 2010).
 """
@@ -13,14 +13,14 @@ from ordspan.core.vectors import CLOSE, COEF, CORRECTION, INVERSE, NORM, move_ve
 SIMPLE, NEAREST = range(2)
 
 CLOSE_ENOUGH = 1e-9
-"""Kernel values of two vectors computed one way and the other may differ by this share."""
+"""Relative difference by which k(s, t) and k(t, s) may differ through rounding."""
 
 MIN_ANGLE = 1e-12
 """Two vectors whose squared sine is below this count as one direction."""
 
 
 class Budget(NamedTuple):
-    """How many support vectors there may be, and how one is done without."""
+    """Largest number of support vectors, and how one is removed."""
 
     size: int
     strategy: int
@@ -28,7 +28,7 @@ class Budget(NamedTuple):
 
 @compiled
 def largest(values):
-    """The largest of some numbers; four at a time, as each comparison waits for the last one."""
+    """Maximum of an array; four running maxima, because each comparison waits for the last."""
     first = second = third = fourth = values[0]
     whole = values.size // 4 * 4
     for i in range(0, whole, 4):
@@ -43,7 +43,7 @@ def largest(values):
 
 @compiled
 def position(values, value):
-    """Where a value stands that is known to be there; the last place if it is NaN."""
+    """Index of a value known to be present; the last index if it is NaN."""
     i = 0
     while i < values.size - 1 and values[i] != value:
         i += 1
@@ -52,7 +52,7 @@ def position(values, value):
 
 @compiled
 def note_closeness(dual, n_support, values, scratch):
-    """Keep account of how close the newest vector is to the others, by its kernel values."""
+    """Update how close each vector is to its nearest, by the kernel values of the newest one."""
     last = n_support - 1
     others, inverses, closeness = scratch[:last], dual[INVERSE], dual[CLOSE]
     inverse = inverses[last]
@@ -65,11 +65,11 @@ def note_closeness(dual, n_support, values, scratch):
 
 @compiled
 def spare_vector(dual, n_support, values, strategy, trials, scratch):
-    """The support vector, the newest left out, that it seems to cost least to do without.
+    """The support vector, other than the newest, whose removal seems to cost least.
 
-    ``values`` are the kernel values of the newest. What is left over when the vector is projected,
-    under SIMPLE on the newest, under NEAREST on its nearest, counts by the square of the
-    coefficient that predicts: the average, if ``trials`` is not 0.
+    ``values`` are the kernel values of the newest. The cost is the squared norm of what remains
+    after projecting the vector (SIMPLE: onto the newest, NEAREST: onto its nearest) times the
+    square of the coefficient that predicts: the average, if ``trials`` is not 0.
     """
     gains = scratch[: n_support - 1]
     coefs, corrections, norms, closeness = dual[COEF], dual[CORRECTION], dual[NORM], dual[CLOSE]
@@ -88,11 +88,11 @@ def spare_vector(dual, n_support, values, strategy, trials, scratch):
 
 @compiled
 def nearest_vector(dual, n_support, spare, spare_values, scratch):
-    """The support vector most in the direction of the spare one, or -1; and whether it was known.
+    """The support vector closest in direction to the spare one, or -1; and whether it was known.
 
-    ``spare_values`` are the kernel values of the spare one. The account of its closeness is too
-    high after its nearest has been dropped; it is put right here, and another one may then be
-    cheaper to do without.
+    ``spare_values`` are the kernel values of the spare one. The recorded closeness is too high
+    after its nearest has been dropped; it is corrected here, and another one may then be cheaper
+    to remove.
     """
     last = n_support - 1
     others, inverses = scratch[:last], dual[INVERSE]
@@ -102,16 +102,16 @@ def nearest_vector(dual, n_support, spare, spare_values, scratch):
     most = largest(others)
     nearest = position(others, most) if most > 0.0 else -1
     close = max(most, spare_values[last] * inverses[last] * spare_values[last])
-    known = not dual[CLOSE, spare] > close * (1.0 + CLOSE_ENOUGH)  # NaN is taken as it is
+    known = not dual[CLOSE, spare] > close * (1.0 + CLOSE_ENOUGH)  # NaN passes
     dual[CLOSE, spare] = close
     return nearest, known
 
 
 @compiled(inline="always")
 def shares(norm, near_norm, between, to_newest, to_nearest):
-    """Coefficients of the projection of a vector on the newest and on its nearest one.
+    """Coefficients of the projection of a vector onto the newest one and its nearest one.
 
-    ``between`` is the kernel value of the two, ``to_newest`` and ``to_nearest`` are the vector's.
+    ``between`` is the kernel value of these two, ``to_newest`` and ``to_nearest`` are the vector's.
     """
     area = norm * near_norm - between * between
     if not area > MIN_ANGLE * norm * near_norm:
@@ -122,12 +122,12 @@ def shares(norm, near_norm, between, to_newest, to_nearest):
 
 @compiled
 def drop_vector(vectors, dual, n_support, values, spare, nearest, to_nearest, strategy, trials):
-    """Replace a support vector by its projection on the newest, and on its nearest; then drop it.
+    """Replace a support vector by its projection onto the newest and its nearest; then drop it.
 
-    SIMPLE projects the last iterate on the newest alone. Its average is projected on both too: it
-    would shrink to nothing otherwise. ``to_nearest`` is the kernel value of spare and nearest,
-    which is -1 where there is none. As the newest row is one of those projected on, its own score
-    stays as the step left it. The newest stays the last.
+    SIMPLE projects the last iterate onto the newest alone, but its average onto both: otherwise
+    the average would shrink to nothing. ``to_nearest`` is the kernel value of spare and nearest;
+    ``nearest`` is -1 if there is none. Because the newest row is projected onto, its own score
+    stays as the step left it. The newest stays last.
     """
     last = n_support - 1
     norm, to_newest = values[last], values[spare]
@@ -140,7 +140,7 @@ def drop_vector(vectors, dual, n_support, values, spare, nearest, to_nearest, st
         if strategy == NEAREST:
             on_newest, on_nearest = mean_on_newest, mean_on_nearest
     coef, correction = dual[COEF, spare], dual[CORRECTION, spare]
-    # the average is coefficient - correction / trials: this adds the share of the one to the other
+    # the average is coefficient - correction / trials: this adds the projected shares to both
     dual[COEF, last] += on_newest * coef
     dual[CORRECTION, last] += (
         mean_on_newest * correction + trials * (on_newest - mean_on_newest) * coef
@@ -157,10 +157,10 @@ def drop_vector(vectors, dual, n_support, values, spare, nearest, to_nearest, st
 
 @compiled(inline="always")
 def keep_budget(kernel, budget, vectors, dual, n_support, row, values, scratch, trials):
-    """Do without support vectors until the budget holds; the number that is left.
+    """Remove support vectors until the budget holds; returns how many are left.
 
     The newest one, whose kernel values are ``values``, stays. ``row`` and ``scratch`` from its row
-    2 on are overwritten. ``trials`` is their number if there is an average, else 0.
+    2 on are overwritten. ``trials`` is the number of trials of an averaging learner, else 0.
     """
     spare_values, costs = scratch[2], scratch[3]
     if budget.strategy == NEAREST:

@@ -25,28 +25,27 @@ N_CUT_PARTS = 6  # arrays of K + 1 numbers, the ends unused: see `Parts`
 BLOCK = 32
 """Rows between two steps of the slope and the cuts."""
 FORGETTING = 2.0
-"""Row t of a stream counts by about t to this power: early scores are those of a ranker that knew
+"""Row t of a stream is weighted by about t to this power: early scores come from a ranker that knew
 little."""
 RIDGE = 0.01
-"""Weight of a pull to 0, too weak to notice beside a few rows; it keeps the optimum finite."""
+"""Ridge penalty: negligible beside a few rows, but it keeps the optimum finite."""
 CAUTION = 4.0
-"""Curvatures count as if so many rows more had been seen."""
+"""Curvatures are inflated as if this many more rows had been seen."""
 LONGEST = 2.0
 """Longest move of a cut in one step, in log-odds."""
 CLOSING = 0.9
-"""Largest part of the slope, or of the gap between two cuts, that one step takes away."""
+"""Largest fraction of the slope, or of the gap between two cuts, that one step may remove."""
 SPARE, THIN = 1.0, 0.1
-"""Weight of every rank beforehand, as if it had been seen in so many rows, or in this part of its
-equal share of the rows if they are few: a rank never seen keeps a probability, and cuts stay
-apart."""
+"""Prior weight of every rank: as if seen in SPARE rows, or in THIN of its equal share of the rows
+if there are few. A rank never seen keeps a probability, and cuts stay apart."""
 NEW_BAND = 2.0
 """Room, in log-odds, that the outermost rank keeps when one more is added beyond it."""
 MAX_STEPS, CLOSE = 200, 1e-9
-"""A fit in batch ends after so many steps, or when no cut moves by more than CLOSE."""
+"""A batch fit ends after MAX_STEPS steps, or when no cut moves by more than CLOSE."""
 MIN_GAP, MAX_PART = 1e-50, 1e250
-"""Bounds of a state from elsewhere, far from what is learned; beyond, products overflow."""
+"""Limits of a state read from a file, far beyond what is learned; outside, products overflow."""
 MAX_SCORE, MAX_SLOPE = 1e100, 1e200
-"""Scores beyond count as this one, whose square is still finite, as is its product with a slope."""
+"""Scores are clipped to MAX_SCORE, whose square and product with a slope are still finite."""
 
 
 class Parts(NamedTuple):
@@ -64,7 +63,7 @@ class Parts(NamedTuple):
 
 
 def new_state(n_classes: int, coverage: Floats, contain: bool) -> Floats:
-    """The state of a calibration that has seen nothing: every rank is as probable as another."""
+    """The state of a calibration that has seen nothing: all ranks are equally probable."""
     state = np.zeros(N_HEAD + N_CUT_PARTS * (n_classes + 1) + 2 * coverage.size)
     state[N_CLASSES], state[CONTAIN] = n_classes, contain
     parts = parts_view.py_func(state)
@@ -78,7 +77,7 @@ def new_state(n_classes: int, coverage: Floats, contain: bool) -> Floats:
 
 
 def state_with_rank(state: Floats, rank: int) -> Floats:
-    """A copy with one rank more, number ``rank``; between two others its band is almost empty."""
+    """A copy with one more rank, number ``rank``; between two others its band is almost empty."""
     old = parts_view.py_func(state)
     grown = new_state(old.cuts.size, old.coverage, bool(state[CONTAIN]))
     new = parts_view.py_func(grown)
@@ -100,14 +99,14 @@ def state_with_rank(state: Floats, rank: int) -> Floats:
 
 
 def state_fault(state: NDArray[Any], n_classes: int) -> str | None:
-    """Why an array from elsewhere cannot be the state of so many ranks, or None.
+    """Why an untrusted array cannot be the state for this many ranks, or None.
 
     >>> state_fault(np.zeros(3), 2)
-    'is not one of 2 ranks'
+    'is not for 2 ranks'
     """
     n_levels, odd = divmod(state.size - N_HEAD - N_CUT_PARTS * (n_classes + 1), 2)
     if state.ndim != 1 or n_levels < 1 or odd or state[N_CLASSES] != n_classes:
-        return f"is not one of {n_classes} ranks"
+        return f"is not for {n_classes} ranks"
     if state.dtype != np.float64 or not state.dtype.isnative:
         return f"is of {state.dtype.str}, not of this machine's float64"
     parts = parts_view.py_func(state)
@@ -121,17 +120,17 @@ def state_fault(state: NDArray[Any], n_classes: int) -> str | None:
         return "has cuts that are not apart"
     levels = np.concatenate([[0.0], parts.coverage, [1.0]])
     if (np.diff(levels) <= 0.0).any() or (parts.reach < 0.0).any():
-        return "has coverages or reaches that cannot be"
+        return "has impossible coverages or reaches"
     tied = np.minimum(parts.curvature[:-1], parts.curvature[1:])
     if (parts.coupling > 0.0).any() or (parts.coupling[:-1] < -tied).any():
-        return "has curvatures that cannot be"
+        return "has impossible curvatures"
     if np.abs(inner).max() > MAX_PART or parts.head[SLOPE] > MAX_SLOPE:
         return "has numbers that are too large, or too steep a slope"
     if parts.head[UNIT] not in (1.0, parts.head[SLOPE]):
         return "has bands that are neither thresholds nor cuts"
     counts = parts.head[[CONTAIN, ROWS, WEIGHT, PENDING, RATE, UNIT, SLOPE, SLOPE_CURVATURE]]
     if (counts < 0.0).any() or counts[1] > MAX_TRIALS or counts[0] not in (0.0, 1.0):
-        return "has counts that cannot be"
+        return "has impossible counts"
     return None
 
 
@@ -164,7 +163,7 @@ def bounded(score):
 
 @compiled
 def two_sigmoids(x):
-    """1 / (1 + exp(-x)) and the rest to 1, without overflow."""
+    """1 / (1 + exp(-x)) and its complement, without overflow."""
     tail = exp(-abs(x))
     large = 1.0 / (1.0 + tail)
     return (large, tail * large) if x >= 0.0 else (tail * large, large)
@@ -185,7 +184,7 @@ def log_probability(cuts, shift, lower, upper):
 
 @compiled
 def crowding_of(gap):
-    """Derivative of log(1 - exp(-gap)), a part of every range's log-likelihood, by the gap."""
+    """Derivative of log(1 - exp(-gap)), a term of every range's log-likelihood."""
     return 1.0 / -expm1(-gap) - 1.0
 
 
@@ -222,7 +221,7 @@ def accumulate(parts, score, lower, upper, weight):
 
 @compiled
 def spare_weight(rows, n_classes):
-    """Weight of a rank beforehand, when so many rows have been seen."""
+    """Prior weight of a rank after this many rows."""
     return min(SPARE, THIN * rows / n_classes)
 
 
@@ -230,8 +229,8 @@ def spare_weight(rows, n_classes):
 def newton_step(parts, rows, share, tension):
     """One damped Newton step of the cuts and the slope; returns the longest move, in log-odds.
 
-    ``rows`` is how many rows the curvature is made of, ``share`` the part of them that the gradient
-    is made of, and ``tension`` the weight of the slope's pull to 0.
+    ``rows`` is the number of rows behind the curvature, ``share`` the fraction of them behind the
+    gradient, and ``tension`` the ridge penalty of the slope.
     """
     cuts, n_cuts = parts.cuts, parts.cuts.size - 2
     damping, spare = 1.0 + CAUTION / max(rows, 1.0), spare_weight(rows, n_cuts + 1)
@@ -271,7 +270,7 @@ def newton_step(parts, rows, share, tension):
 
 @compiled
 def slope_step(parts, damping, share, tension, plain, bordered):
-    """What the solved cuts leave to the slope, which stays above 0 once it is."""
+    """The step of the slope given the solved cuts; a positive slope stays positive."""
     head = parts.head
     stiffness = head[SLOPE_CURVATURE] * damping + tension
     force = head[SLOPE_GRADIENT] - share * tension * head[SLOPE]
@@ -285,14 +284,14 @@ def slope_step(parts, damping, share, tension, plain, bordered):
 
 @compiled
 def follow_cuts(parts):
-    """Make the ranges of the bands between the cuts, in log-odds."""
+    """Base ranges on the bands between the cuts, in log-odds."""
     parts.bands[:] = parts.cuts
     parts.head[UNIT] = parts.head[SLOPE]
 
 
 @compiled
 def forget(parts, kept):
-    """Keep a part of the curvature, and nothing of the gradient, which a step has used up."""
+    """Keep a fraction of the curvature and drop the gradient, which the last step used up."""
     parts.gradient[:] = 0.0
     parts.curvature[:] *= kept
     parts.coupling[:] *= kept
@@ -303,7 +302,7 @@ def forget(parts, kept):
 
 @compiled
 def log_likelihood(parts, tension, spare, scores, lower, upper, sample_weight):
-    """Log-likelihood of labels, less the price of the pulls to 0 and of narrow bands."""
+    """Log-likelihood of labels minus the ridge penalties and the penalty on narrow bands."""
     total = -0.5 * tension * parts.head[SLOPE] * parts.head[SLOPE]
     cuts, n_classes = parts.cuts, parts.cuts.size - 1
     for i in range(1, n_classes):
@@ -317,7 +316,7 @@ def log_likelihood(parts, tension, spare, scores, lower, upper, sample_weight):
 
 @compiled
 def fit_cuts(state, scores, lower, upper, sample_weight):
-    """Find the slope and the cuts of the largest likelihood; weights have the mean 1."""
+    """Find the slope and the cuts of maximum likelihood; weights have mean 1."""
     parts = parts_view(state)
     rows, tension = sample_weight.sum(), 0.0
     for i in range(scores.size):

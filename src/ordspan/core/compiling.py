@@ -17,7 +17,7 @@ FAST = {"reassoc", "contract", "nsz"}
 
 
 def digest_of(folder: Path) -> str:
-    """Digest of all Python files of a folder; empty where there are none, as in a zip archive."""
+    """Digest of all Python files of a folder; empty if there are none, as in a zip archive."""
     files = sorted(file for file in folder.glob("*.py") if file.name[0] != ".")
     parts = [file.name.encode() + sha256(file.read_bytes()).digest() for file in files]
     return sha256(b"".join(parts)).hexdigest() if parts else ""
@@ -28,28 +28,28 @@ SOURCE_STAMP = digest_of(Path(__file__).parent)
 
 @cache
 def warn_of_no_cache(reason):
-    """Warn that compiled code is not kept; once, as one reason holds for all."""
+    """Warn, once per reason, that compiled code is not cached."""
     warnings.warn(
-        "compiled code cannot be kept on disk, so every process compiles anew, which takes seconds "
-        f"({reason}); set NUMBA_CACHE_DIR to a folder that can be written to",
+        f"compiled code cannot be cached on disk ({reason}), so every process compiles it again, "
+        "which takes seconds; set NUMBA_CACHE_DIR to a writable folder",
         RuntimeWarning,
         stacklevel=2,
     )
 
 
 class MemoryCache(NullCache):
-    """The cache where there is no folder for one."""
+    """Stand-in for the cache where no folder is writable."""
 
     def save_overload(self, sig, data):
-        """Warn, now that compiling has taken its time; importing alone has cost nothing."""
-        warn_of_no_cache("no folder for it can be written to")
+        """Warn after compiling, not on import, which compiles nothing."""
+        warn_of_no_cache("no cache folder is writable")
 
 
 class FolderCache(FunctionCache):
-    """Numba's cache of a function on disk; one that cannot be read or written is done without.
+    """Numba's on-disk cache of a function; one that cannot be read or written is ignored.
 
-    Numba's own notices an edit in the function's own file only. Its stamp is replaced by the digest
-    of this whole folder, so that an edited helper in another file is noticed too.
+    Numba notices edits to the function's own file only. Its stamp is replaced by a digest of this
+    whole folder, so that edits to helpers in other files are noticed too.
     """
 
     def __init__(self, function):
@@ -68,7 +68,7 @@ class FolderCache(FunctionCache):
             return None
 
     def save_overload(self, sig, data):
-        """Keep compiled code, if the disk takes it."""
+        """Save compiled code; warn if that fails."""
         try:
             super().save_overload(sig, data)
         except OSError as error:
@@ -76,7 +76,7 @@ class FolderCache(FunctionCache):
 
 
 def cache_for(function):
-    """The cache of a function: on disk if there is a place for it."""
+    """The cache of a function: on disk if a folder is writable."""
     try:
         return FolderCache(function)
     except RuntimeError:  # Numba has tried all folders it knows
@@ -86,9 +86,9 @@ def cache_for(function):
 def compiled(function=None, **options):
     """Compile a function on its first call, release the GIL in it, and cache it on disk.
 
-    ``inline="always"`` compiles a function as a part of its callers, which halves the time to
-    compile one that is small or has a single caller. It loses fast-math flags, and does not do for
-    a function that chooses by whether an argument is None.
+    ``inline="always"`` compiles a function as a part of its callers, which halves the compile time
+    of one that is small or has a single caller. It loses fast-math flags, and does not work for a
+    function that branches on whether an argument is None.
     """
     if function is None:
         return partial(compiled, **options)
@@ -102,10 +102,10 @@ def compiled(function=None, **options):
 
 
 def specialised(template, name, functions, **options):
-    """Compile a copy of a plain function in which some global names stand for other functions.
+    """Compile a copy of a plain function in which some global names refer to other functions.
 
-    Numba does not cache functions that take others as arguments or close over them; those it finds
-    among the globals it does.
+    Numba does not cache functions that take others as arguments or close over them; it does cache
+    functions that find others among their globals.
     """
     full_name = f"{template.__name__}_{name.lower()}"
     copy = FunctionType(template.__code__, {**template.__globals__, **functions}, full_name)

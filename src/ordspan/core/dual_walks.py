@@ -22,8 +22,8 @@ from ordspan.core.vectors import COEF, CORRECTION, add_vector, weighted_sum
 class LabelledRows(NamedTuple):
     """Rows to learn: their values, the CSR arrays or None, and their labels.
 
-    The last four may be empty: unit weights, rows as they come, no predictions wanted, or not the
-    scores that rows were predicted by.
+    Each of the last four may be empty: unit weights, rows in the given order, no predictions
+    wanted, no scores wanted.
     """
 
     data: Any
@@ -39,10 +39,10 @@ class LabelledRows(NamedTuple):
 
 @compiled(inline="always")
 def support_step(model, vectors, dual, n_support, row, square, values, norm, C, lower, upper):
-    """Learn a row whose kernel values are known; the number of support vectors after, or -1.
+    """Learn a row whose kernel values are known; returns the number of support vectors, or -1.
 
-    -1 says that the row was refused: a value is not finite, or k(x, x) is not above zero (zero is
-    right for a row of zeros only, which has no direction), and nothing has changed.
+    -1 means that the row was refused and nothing changed: a value is not finite, or k(x, x) is not
+    positive (only a row of zeros, which has no direction, may have zero).
     """
     score = weighted_sum(dual[COEF], values, n_support)
     positive = norm > 0.0 or (norm == 0.0 and square == 0.0)
@@ -53,7 +53,7 @@ def support_step(model, vectors, dual, n_support, row, square, values, norm, C, 
     edges, correction = model.edges, model.edge_correction
     age = model.counters[TRIALS] if correction.size > 0 else 0.0
     softness, cap = limits(model.rule, C)
-    length = norm if norm >= MIN_SQ_NORM else 0.0  # a coefficient for less would overflow
+    length = norm if norm >= MIN_SQ_NORM else 0.0  # the coefficient of a shorter row would overflow
     pull, moved, finite = exact_step(
         edges, correction, age, score, length, lower, upper, softness, cap
     )
@@ -78,10 +78,10 @@ def rank_support(model, dual, n_support, values, guess):
 
 @compiled
 def walk_support(memory, vectors, dual, scratch, n_support, kernel, budget, rows, first):
-    """Learn rows in dual form from number ``first`` on, until the room for vectors is used up.
+    """Learn rows in dual form from position ``first`` on, until there is no room for vectors.
 
-    ``budget`` is None where there may be any number of vectors. ``scratch`` is overwritten. Returns
-    the number to go on from, the first row that was refused or -1, and the number of vectors.
+    ``budget`` is None for any number of vectors. ``scratch`` is overwritten. Returns the position
+    to continue from, the first refused row or -1, and the number of vectors.
     """
     memory, scratch = without_refcount(memory), without_refcount(scratch)
     vectors, dual = without_refcount(vectors), without_refcount(dual)
@@ -120,7 +120,7 @@ def walk_support(memory, vectors, dual, scratch, n_support, kernel, budget, rows
 
 @compiled
 def support_scores(coefs, vectors, kernel, data, columns, starts, out):
-    """Score of every row by the dual coefficients; the first row that has none, or -1."""
+    """Write the score of every row to ``out``; returns the first row without one, or -1."""
     width = vectors.shape[1]
     row, values = np.empty(width), np.empty(vectors.shape[0] * LANES)
     for i in range(out.size):

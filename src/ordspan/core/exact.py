@@ -23,10 +23,10 @@ from ordspan.core.memory import (
 from ordspan.core.rows import MIN_SQ_NORM
 
 MIN_C = 1e-300
-"""A smaller C counts as this one, whose reciprocal is still finite."""
+"""A smaller C is raised to this one, whose reciprocal is still finite."""
 
 EVERY_ROW, SELDOM = 256, 16
-"""Balancing gathers each of the first corrected rows, and later one in so many, a power of 2."""
+"""Balancing counts each of the first EVERY_ROW corrected rows, then one in SELDOM, a power of 2."""
 
 WIDE = 8
 """With more violated thresholds than this, start the search near the label, not at the score."""
@@ -52,9 +52,9 @@ def satisfied(edges, score, lower, upper):
 def sum_shortfalls(edges, landing, near, sign, cap):
     """Shortfalls of one side: sum below the cap, first index below the cap, first cleared index.
 
-    ``sign`` is +1 for the thresholds that belong below the score (looked at downwards from
-    ``near``) and -1 for those that belong above it (upwards). Because the thresholds are sorted,
-    nothing beyond the first cleared one needs to be looked at; the sentinel ends the loop.
+    ``sign`` is +1 for the thresholds that belong below the score (scanned downwards from ``near``)
+    and -1 for those that belong above it (upwards). Because the thresholds are sorted, the scan
+    stops at the first cleared one; the sentinel ends the loop.
     """
     outward = -np.int64(sign)
     i = near
@@ -76,7 +76,8 @@ def central_guess(edges, score, sq_norm, lower, upper, softness, cap, n_violated
     """A landing score close to the root when many thresholds take part.
 
     Many thresholds outweigh the old score, so the landing lies near the point where the two sides
-    balance. Any guess is correct, because the search goes on from it exactly; this one is short.
+    balance. Any guess gives the exact root, because the search continues from it; this one makes
+    the search short.
     """
     left, right = edges[lower - 1] + 1.0, edges[upper] - 1.0
     goal = min(max(score, left), right) if left <= right else 0.5 * (left + right)
@@ -92,8 +93,8 @@ def follow(edges, landing, sq_norm, softness, cap, sign, near, ends, drive, n_li
     The score moves in direction ``sign``. The side that pulls it there has its first index below
     the cap at ``pull_linear`` and its first cleared one at ``pull_end``; its shortfalls shrink on
     the way. Those of the side that holds it back grow. ``near`` is the pulling side's threshold
-    next to the label. Returns the way still to go, the number of thresholds on linear pieces, and
-    the ends where they are then.
+    next to the label. Returns the remaining distance, the number of thresholds on linear pieces,
+    and the updated ends.
     """
     pull_linear, pull_end, hold_linear, hold_end = ends
     inward = np.int64(sign)
@@ -202,8 +203,8 @@ def exact_step(edges, correction, age, score, sq_norm, lower, upper, softness, c
 def gathered_scale(counters, sq_norm):
     """Sum and number of logarithms of squared norms, and their geometric mean, with a new row.
 
-    Every one of the first rows counts, and later one in so many: a logarithm and an exponential for
-    each would take half as long as a short row's step. A row of zeros does not count.
+    Each of the first rows counts, later one in SELDOM: a logarithm and an exponential for each
+    would take half as long as the step of a short row. A row of zeros does not count.
     """
     log_sum, log_count, scale = counters[LOG_SUM], counters[LOG_COUNT], counters[SCALE]
     number = np.int64(counters[UPDATES])
@@ -215,7 +216,7 @@ def gathered_scale(counters, sq_norm):
 
 @compiled(inline="always")
 def step(model, age, C, score, sq_norm, lower, upper):
-    """One trial's move of the thresholds; pull on the row, whether moved, whether finite.
+    """Move the thresholds for one example; returns the pull on the row, moved, finite.
 
     Balanced, it minimises 1/2 |dw|^2 + |dtheta|^2 / (2 v) + the variant's loss. Divided by v that
     is the plain problem with squared norm s / v and C v, whose pull is v times too large. v is the

@@ -10,7 +10,7 @@ from ordspan.core.rbf import LANES, rbf_values
 
 LINEAR, RBF, POLY, SIGMOID = range(4)
 MAX_PRODUCTS = 64
-"""A power is a product up to this degree; one of 1e15 factors would never end."""
+"""Whole powers up to this degree are repeated products; 1e15 factors would never end."""
 
 
 class Kernel(NamedTuple):

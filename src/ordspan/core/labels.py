@@ -33,7 +33,7 @@ def check_ranks(lower: ArrayLike, upper: ArrayLike, n_classes: int) -> tuple[Ran
     low = whole_numbers(lower, "lower")
     high = low if upper is lower else whole_numbers(upper, "upper")
     if low.shape != high.shape:
-        raise ValueError(f"lower has {low.size} ranks and upper has {high.size}; give one of each")
+        raise ValueError(f"lower has {low.size} ranks, but upper has {high.size}")
     if low.size == 0:
         return low, high
     for name, ranks in (("lower", low), ("upper", high)):
@@ -45,10 +45,10 @@ def check_ranks(lower: ArrayLike, upper: ArrayLike, n_classes: int) -> tuple[Ran
 
 
 def whole_numbers(ranks: ArrayLike, name: str) -> Ranks:
-    """Ranks as a 1-d int64 array; fractions are refused, not cut off."""
+    """Ranks as a 1-d int64 array; fractions are refused, not truncated."""
     given = np.asarray(ranks)
     if given.ndim != 1:
-        raise ValueError(f"{name} must be 1-d, one rank a row, but has shape {given.shape}")
+        raise ValueError(f"{name} must be 1-d, one rank per row, got shape {given.shape}")
     if given.dtype.kind in "iu":
         return given.astype(np.int64, copy=False)
     if given.dtype.kind == "f":
@@ -62,7 +62,7 @@ def whole_numbers(ranks: ArrayLike, name: str) -> Ranks:
 def check_order(
     low: Ranks, high: Ranks, lower: NDArray[Any], upper: NDArray[Any], what: str
 ) -> None:
-    """Refuse an interval whose lower end lies above its upper end, in the user's own words."""
+    """Refuse an interval whose lower end is above its upper end, naming the user's labels."""
     if low is high:
         return
     wrong = low > high
@@ -75,7 +75,7 @@ def check_order(
 
 
 def check_classes(classes: Any) -> NDArray[Any]:
-    """The classes from lowest to highest as a 1-d array without repeats, at least two of them.
+    """The classes from lowest to highest as a 1-d array of two or more distinct values.
 
     >>> check_classes(["low", "mid", "high"])
     array(['low', 'mid', 'high'], dtype='<U4')
@@ -93,7 +93,7 @@ def check_classes(classes: Any) -> NDArray[Any]:
     if order.size < 2:
         raise ValueError(
             f"needs at least 2 classes, but got {order.size} class: {shown(order)}; "
-            "give classes= if the others are only missing from this data"
+            "give classes= if the other grades are only missing from this data"
         )
     return order
 
@@ -105,18 +105,18 @@ def distinct(*labels: NDArray[Any]) -> NDArray[Any]:
     array([1., 2.])
     """
     known = [v[~is_open(v)] for v in labels]
-    # objects that only made room for an open end are numbers or words again
+    # arrays that were objects only to hold open ends become numbers or strings again
     return np.unique(
         np.concatenate([np.array(v.tolist()) if v.dtype == object else v for v in known])
     )
 
 
 def infer_classes(*labels: NDArray[Any]) -> NDArray[Any]:
-    """All labels that occur, sorted; sorting words is a guess, so it warns."""
+    """All labels that occur, sorted; warns if they are strings, whose order is a guess."""
     found = distinct(*labels)
     if found.dtype.kind in "OU" and found.size > 1:
         warnings.warn(
-            f"the order of the classes was not given, so they were sorted: {shown(found)}; "
+            f"the order of the grades was not given, so they were sorted: {shown(found)}; "
             "give it from lowest to highest with classes=[...] or as an ordered Categorical",
             UserWarning,
             stacklevel=2,
@@ -151,7 +151,7 @@ def encode(
 ) -> Ranks:
     """Ranks 1..K of labels in the order of the classes; open ends become ``open_rank``.
 
-    ``what`` is what errors call a label.
+    ``what`` is the word for a label in errors.
 
     >>> encode(np.array(["mid", "low"]), np.array(["low", "mid", "high"]))
     array([2, 1])
@@ -175,14 +175,13 @@ def encode(
     if unknown.any():
         rows = np.flatnonzero(~opened)[unknown]
         raise ValueError(
-            f"row {rows[0]}: {what} {known[unknown].tolist()[0]!r} is not one of the classes "
-            f"{shown(classes)}; list every class in classes=[...]"
+            f"row {rows[0]}: {what} {known[unknown].tolist()[0]!r} is not one of the grades "
+            f"{shown(classes)}; list every grade in classes=[...]"
         )
     if opened.any() and open_rank is None:
         row = int(np.argmax(opened))
         raise ValueError(
-            f"row {row}: label {labels[row]!r} is missing; an exact label cannot be open, "
-            "give the row as an interval or drop it"
+            f"row {row}: label {labels[row]!r} is missing; give the row a range, or drop it"
         )
     ranks = np.full(labels.shape, open_rank or 0, dtype=np.int64)
     ranks[~opened] = sorter[at] + 1
@@ -196,7 +195,7 @@ def _is_range(classes: NDArray[Any]) -> bool:
 def encode_interval(
     lower: NDArray[Any], upper: NDArray[Any], classes: NDArray[Any]
 ) -> tuple[Ranks, Ranks]:
-    """Lower and upper ranks of intervals in the user's labels; open ends reach to 1 and K."""
+    """Lower and upper ranks of intervals in the user's labels; open ends become 1 and K."""
     if lower is upper:
         ranks = encode(lower, classes)
         return ranks, ranks
@@ -207,20 +206,20 @@ def encode_interval(
 
 
 def intervals(lower: ArrayLike, upper: ArrayLike, *, classes: Any = None) -> NDArray[Any]:
-    """Build interval labels for ``fit`` from two columns, closing open ends.
+    """Build range labels for ``fit`` from two columns, closing open ends.
 
     Parameters
     ----------
     lower, upper : array-like of shape (n,)
-        Ends of the intervals in your own labels, both inclusive. None, NaN and infinities are
-        open ends: "at least 3" is ``lower=3, upper=None``.
+        Ends of the ranges in your own labels, both inclusive. None, NaN and infinities are open
+        ends: "at least 3" is ``lower=3, upper=None``.
     classes : array-like, optional
-        All classes from lowest to highest. Left out, they are the labels that occur, sorted.
+        All grades from lowest to highest. By default, the labels that occur, sorted.
 
     Returns
     -------
     ndarray of shape (n, 2)
-        The ``y`` to hand to any estimator.
+        The ``y`` to pass to any estimator.
 
     Examples
     --------
@@ -235,9 +234,9 @@ def intervals(lower: ArrayLike, upper: ArrayLike, *, classes: Any = None) -> NDA
     (low, low_order), (high, high_order) = read_column(lower), read_column(upper)
     for name, column in (("lower", low), ("upper", high)):
         if column.ndim != 1:
-            raise ValueError(f"{name} must be 1-d, but has shape {column.shape}")
+            raise ValueError(f"{name} must be 1-d, got shape {column.shape}")
     if low.shape != high.shape:
-        raise ValueError(f"lower has {low.size} labels and upper has {high.size}")
+        raise ValueError(f"lower has {low.size} labels, but upper has {high.size}")
     given = next((o for o in (classes, low_order, high_order) if o is not None), None)
     order = check_classes(infer_classes(low, high) if given is None else given)
     ranks = encode_interval(low, high.view(), order)
@@ -245,9 +244,9 @@ def intervals(lower: ArrayLike, upper: ArrayLike, *, classes: Any = None) -> NDA
 
 
 def read_column(labels: Any) -> tuple[NDArray[Any], NDArray[Any] | None]:
-    """Labels as an array, and their order where the container knows it.
+    """Labels as an array, and their order if the container knows it.
 
-    An ordered pandas Categorical and a polars Enum do; neither package is imported to ask.
+    An ordered pandas Categorical and a polars Enum do; neither package is imported for this.
     """
     dtype: Any = getattr(labels, "dtype", None)
     if getattr(dtype, "ordered", False):
@@ -258,10 +257,10 @@ def read_column(labels: Any) -> tuple[NDArray[Any], NDArray[Any] | None]:
         values = np.asarray(labels)
     except ValueError:
         raise ValueError(
-            "labels must be plain values, or pairs [lower, upper] all of them; some rows differ"
+            "labels must be all plain values or all pairs [lower, upper]; some rows differ"
         ) from None
     if values.dtype.kind == "U" and dtype is None:
-        as_given = np.asarray(labels, dtype=object)  # NumPy spells NaN among words 'nan'
+        as_given = np.asarray(labels, dtype=object)  # NumPy turns NaN among strings into 'nan'
         if any(map(is_open_value, as_given.flat)):
             return as_given, None
     return values, None

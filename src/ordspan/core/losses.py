@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 def shortfalls(
     scores: ArrayLike, thresholds: ArrayLike, lower: ArrayLike, upper: ArrayLike
 ) -> NDArray[np.float64]:
-    """By how much each threshold misses the margin of 1, signed; minus infinity inside the label.
+    """How far each threshold is from clearing the margin of 1; minus infinity inside the label.
 
     Parameters
     ----------

@@ -1,8 +1,8 @@
-"""The layout of a learner's state, known to no other file: one array of floats.
+"""The layout of a learner's state, private to this file: one array of floats.
 
 A header comes first, then the edges, the weights and, for a learner that averages, the correction
 that turns the last edges and weights into their averages. One array makes a call from Python cheap,
-and a copy of it is all it takes to go back.
+and a copy of it is a complete snapshot.
 
 ``edges`` holds the thresholds with a sentinel at each end: ``edges[i]`` is theta_i of the paper for
 i = 1..K-1, ``edges[0]`` is minus infinity and ``edges[K]`` plus infinity. Ranks are 1..K.
@@ -21,23 +21,23 @@ HARD, CAPPED, SOFT, SCA_HARD, SCA_CAPPED, SCA_SOFT, PRANK = range(7)
 PERCEPTRON, CLASSES_HARD, CLASSES_CAPPED, CLASSES_SOFT = range(7, 11)
 
 NEW_BAND = 1.0
-"""Width of the band that an outermost rank keeps when one beyond it appears: the margin."""
+"""Width of the band that an outermost rank keeps when one is added beyond it: the margin."""
 
 RULE, C, N_CLASSES, AVERAGING, BALANCED = range(5)
 SETTINGS, SHAPE = slice(RULE, BALANCED + 1), slice(N_CLASSES, BALANCED + 1)
 
 N_COUNTERS = 5
 TRIALS, UPDATES, LOG_SUM, LOG_COUNT, SCALE = range(N_COUNTERS)
-"""Counters: examples seen, those that moved something, the sum and number of the logarithms that
-balancing gathers, and the exponential of their mean."""
+"""Counters: examples seen, updates, the sum and number of the logarithms that balancing gathers,
+and the exponential of their mean."""
 
 HEADER = BALANCED + 1 + N_COUNTERS
 UNSORTED = (SCA_HARD, SCA_CAPPED, SCA_SOFT)
 """Rules that can leave the thresholds out of order."""
 MAX_TRIALS = 2.0**53
-"""Beyond, a counter would not notice one more."""
+"""From here on, adding 1 to a float counter has no effect."""
 MAX_LOG = 700.0
-"""Logarithms of the squared norms that balancing gathers are smaller."""
+"""Upper bound on the logarithms of squared norms that balancing gathers."""
 
 Floats = NDArray[np.float64]
 
@@ -58,7 +58,7 @@ class Model(NamedTuple):
 def new_memory(
     rule: int, C: float, n_features: int, n_classes: int, average: bool, balanced: bool = False
 ) -> Floats:
-    """The memory of a learner that has seen nothing."""
+    """The memory of an untrained learner."""
     memory = np.zeros(memory_size(rule, n_features, n_classes, average))
     memory[SETTINGS] = rule, C, n_classes, average, balanced
     memory[HEADER - N_COUNTERS + SCALE] = 1.0
@@ -67,14 +67,14 @@ def new_memory(
 
 
 def memory_size(rule: int, n_features: int, n_classes: int, average: bool) -> int:
-    """How many numbers a learner keeps."""
+    """Length of the memory of a learner."""
     n_vectors = n_classes if has_vectors.py_func(rule) else 1
     return HEADER + (n_classes + 1 + n_features * n_vectors) * (1 + average)
 
 
 @compiled(inline="always")
 def has_vectors(rule):
-    """Whether a rule keeps a weight vector for each class, and has no use for thresholds."""
+    """Whether a rule keeps one weight vector per class and no thresholds."""
     return rule >= PERCEPTRON
 
 
@@ -112,7 +112,7 @@ def view(memory):
 
 
 def model_view(memory: Floats) -> Model:
-    """`view` as plain Python, which spares the compiler's start."""
+    """`view` in plain Python, which needs no compiler."""
     model: Model = view.py_func(memory)
     return model
 
@@ -127,9 +127,9 @@ def memory_fault(
 ) -> str | None:
     """Why a memory cannot be that of a learner, or None.
 
-    Compiled code reads and writes where a memory says, so one from elsewhere has to be looked at
-    before it is used. ``like`` is the memory of any learner with the same settings, ``rules`` are
-    those that the learner can follow.
+    Compiled code reads and writes where a memory points, so an untrusted one is checked before it
+    is used. ``like`` is the memory of any learner with the same settings, ``rules`` are those that
+    the learner can follow.
 
     >>> memory = new_memory(HARD, 1.0, n_features=2, n_classes=3, average=False)
     >>> memory_fault(memory, memory, [HARD], n_features=5, n_classes=3)
@@ -160,14 +160,14 @@ def memory_fault(
     log_sum, log_count, scale = model.counters[[LOG_SUM, LOG_COUNT, SCALE]]
     mean_log = log_sum / max(1.0, log_count)
     if not (abs(mean_log) < MAX_LOG and isclose(scale, exp(mean_log), rel_tol=1e-6)):
-        return "has a scale that is not the mean that it is made of"
+        return "has a scale that is not the mean of its logarithms"
     if not np.isfinite(memory[HEADER + n_classes + 1 :]).all():
         return "has weights that are not finite"
     return None
 
 
 def same_settings(memory: Floats, other: Floats, *, rule_too: bool = True) -> bool:
-    """Whether two memories belong to learners of one kind; if not ``rule_too``, but for rule and C.
+    """Whether two memories have the same settings; without ``rule_too``, rule and C may differ.
 
     >>> one, other = (new_memory(CAPPED, C, 2, 3, average=False) for C in (0.1, 1.0))
     >>> same_settings(one, other), same_settings(one, other, rule_too=False)
@@ -178,17 +178,17 @@ def same_settings(memory: Floats, other: Floats, *, rule_too: bool = True) -> bo
 
 
 def take_rule(memory: Floats, other: Floats) -> None:
-    """Let a learner go on by the rule and C of another one."""
+    """Copy the rule and C of another memory."""
     memory[..., RULE : C + 1] = other[..., RULE : C + 1]
 
 
 def updates_of(memory: Floats) -> float:
-    """Examples that moved something."""
+    """Number of updates."""
     return float(model_view(memory).counters[UPDATES])
 
 
 def add_counters(memory: Floats, before: Floats, after: Floats) -> None:
-    """Count in what another learner has counted between two of its memories."""
+    """Add what another learner has counted between two of its memories."""
     counters = model_view(memory).counters
     counters[:SCALE] += (model_view(after).counters - model_view(before).counters)[:SCALE]
     if counters[LOG_COUNT] > 0.0:
@@ -196,14 +196,14 @@ def add_counters(memory: Floats, before: Floats, after: Floats) -> None:
 
 
 class Places(NamedTuple):
-    """Where the numbers of a memory stand."""
+    """Indices into a memory."""
 
     parameters: NDArray[np.intp]  # thresholds without their sentinels, and weights
     corrections: NDArray[np.intp]  # of the parameters, one each; empty without averaging
 
 
 def places(memory: Floats) -> Places:
-    """Where the parameters and their corrections stand in a memory."""
+    """Indices of the parameters and their corrections in a memory."""
     model = model_view(memory)
     size = model.edges.size + model.weights.size
     parameters = HEADER + np.delete(np.arange(size), [0, model.edges.size - 1])
@@ -223,12 +223,11 @@ def widened_memory(memory: Floats, n_features: int) -> Floats:
 
 
 def memory_with_rank(memory: Floats, rank: int) -> Floats:
-    """A copy with one rank more, which becomes number ``rank``; the ranks from there on move up.
+    """A copy with one more rank, number ``rank``; the ranks from there on move up.
 
-    Between two ranks it starts with an empty band of scores, on the threshold between them, so no
-    prediction changes. Beyond the last (or first) one the rank that was there keeps a band of
-    NEW_BAND. The history of the new threshold is that of its neighbour, so that averages stay
-    sorted.
+    Between two ranks it starts with an empty band of scores on the threshold between them, so no
+    prediction changes. Beyond the outermost rank, that rank keeps a band of NEW_BAND. The new
+    threshold takes the history of its neighbour, so that averages stay sorted.
     """
     n_classes = int(memory[N_CLASSES])
     at = min(rank, n_classes)

@@ -1,6 +1,6 @@
-"""Compiled: rules with one weight vector per class, which know no order of the classes.
+"""Compiled: rules with one weight vector per class, which ignore the order of the classes.
 
-The highest score wins. On an interval the best class inside has to win, and only the classes
+The highest score wins. For an interval label the best class inside has to win, and only the classes
 outside are its rivals.
 """
 
@@ -16,7 +16,7 @@ from ordspan.core.rows import BAD_ROW, MAX_SQ_NORM, MIN_SQ_NORM, add_scaled, sco
 
 @compiled
 def sift_down(heap, i, size):
-    """Put entry ``i`` of a heap, smallest first, where it belongs below."""
+    """Sift entry ``i`` of a min-heap down."""
     entry = heap[i]
     child = 2 * i + 1
     while child < size:
@@ -31,11 +31,11 @@ def sift_down(heap, i, size):
 
 @compiled
 def grow_support(gaps, loss, sq_norm, spread, cap):
-    """The rivals that get a multiplier, worst first; their number, sum and last gap, and total.
+    """Grow the support, worst rival first; returns its size, sum of gaps, last gap, and total.
 
-    ``gaps`` (used up) are how much less than ``loss`` each rival's loss is. With n of them in the
-    support and G the sum of their gaps, the multipliers add up to the smaller of the cap and
-    (n loss - G) / (s + n (s + spread)); one more belongs in while its own would be positive.
+    ``gaps`` (overwritten) are how much less than ``loss`` each rival's loss is. With n of them in
+    the support and G the sum of their gaps, the multipliers add up to the smaller of the cap and
+    (n loss - G) / (s + n (s + spread)); the next rival joins while its multiplier is positive.
     """
     size = gaps.size
     for i in range(size // 2 - 1, -1, -1):
@@ -103,7 +103,7 @@ def perceptron_step(scores, best, rival, size, pulls):
 
 @compiled(inline="always")
 def class_limits(rule, C):
-    """Spread of the slack and cap of the sum of the multipliers: what sets variants apart."""
+    """Spread of the slack and cap on the sum of the multipliers: what distinguishes variants."""
     if rule == CLASSES_SOFT:
         return 0.5 / max(C, MIN_C), inf
     return 0.0, C if rule == CLASSES_CAPPED else inf
@@ -111,7 +111,7 @@ def class_limits(rule, C):
 
 @compiled(inline="always")
 def room_for(model):
-    """Room for two numbers a class."""
+    """Scratch space: two numbers per class."""
     return np.empty(2 * (model.edges.size - 1))
 
 
@@ -119,7 +119,7 @@ def room_for(model):
 def score_classes(model, scores, values, columns, lower, upper):
     """Fill in the scores; best class of the interval, best one outside (0: none), squared norm.
 
-    The squared norm is infinite if a score is not finite. The lowest of equals is the best.
+    The squared norm is infinite if a score is not finite. Ties go to the lowest class.
     """
     width = model.weights.size // scores.size
     best, rival = lower, 0
@@ -140,7 +140,7 @@ def score_classes(model, scores, values, columns, lower, upper):
 
 @compiled(inline="always")
 def vector_step(model, C, scores, best, rival, sq_norm, lower, upper, pulls):
-    """Fill in the pull on every class vector; whether anything is to move, and all is finite."""
+    """Fill in the pull on every class vector; whether anything moves, and all is finite."""
     if model.rule == PERCEPTRON:
         return perceptron_step(scores, best, rival, C, pulls)
     spread, cap = class_limits(model.rule, C)
@@ -151,7 +151,7 @@ def vector_step(model, C, scores, best, rival, sq_norm, lower, upper, pulls):
 def learn_class_row(model, scratch, C, values, columns, lower, upper, want_rank):
     """One trial; returns the rank predicted before it, or BAD_ROW with nothing changed.
 
-    There is no one score that it was predicted by: NaN stands in its place.
+    There is no single score to return, so NaN takes its place.
     """
     n_classes = scratch.size // 2
     scores, pulls = scratch[:n_classes], scratch[n_classes:]

@@ -1,8 +1,8 @@
 """Compiled: numbers out of bytes, for the common kinds of svmlight lines.
 
-The walk reads the plain, frequent forms at the speed of the bytes and gives up (returns -1) at
-anything else: words, very long numbers, indices that do not rise. The caller then reads the same
-block line by line, so the walk decides nothing but the time it takes.
+The loop reads the common forms at full speed and gives up (returns -1) at anything else: text, very
+long numbers, indices that do not increase. The caller then reads the same block line by line, so
+the loop affects nothing but the time.
 
 A number is read as a whole number of digits and a power of ten within +-22, which a double holds
 exactly. Digits within 2**53 give the nearest double by one multiplication or division (Clinger
@@ -70,7 +70,7 @@ def read_number(data, at):
 
 @compiled
 def leading_zeros(data, at):
-    """How many zeros stand before the first other digit of a number."""
+    """Number of leading zeros of a number."""
     n_zeros = 0
     while data[at] == ZERO or data[at] == POINT:
         n_zeros += data[at] == ZERO
@@ -128,8 +128,24 @@ def read_power(data, at):
 
 @compiled
 def is_end(letter):
-    """Whether a word ends before a letter."""
+    """Whether a token ends before this byte."""
     return letter in (SPACE, NEWLINE, TAB, RETURN, HASH)
+
+
+@compiled
+def read_query(data, at):
+    """The query of ``qid:N``, where it ends, and whether it was plain."""
+    if data[at + 1] != LETTERS[1] or data[at + 2] != LETTERS[2] or data[at + 3] != COLON:
+        return np.int64(0), at, False
+    at += 4
+    negative = data[at] == MINUS
+    at += negative
+    query = np.int64(0)
+    begun = at
+    while ZERO <= data[at] <= NINE and at < begun + 18:
+        query = query * 10 + (data[at] - ZERO)
+        at += 1
+    return -query if negative else query, at, at > begun and is_end(data[at])
 
 
 @compiled
@@ -161,21 +177,10 @@ def read_svmlight_lines(data, first_index, grades, queries, starts, columns, val
             if data[at] == NEWLINE or data[at] == HASH:
                 break
             if data[at] == LETTERS[0]:
-                if data[at + 1] != LETTERS[1] or data[at + 2] != LETTERS[2]:
+                query, at, plain = read_query(data, at)
+                if not (plain and is_first):
                     return -1
-                if data[at + 3] != COLON or not is_first:
-                    return -1
-                at += 4
-                negative = data[at] == MINUS
-                at += negative
-                query = np.int64(0)
-                begun = at
-                while ZERO <= data[at] <= NINE and at < begun + 18:
-                    query = query * 10 + (data[at] - ZERO)
-                    at += 1
-                if at == begun or not is_end(data[at]):
-                    return -1
-                queries[row] = -query if negative else query
+                queries[row] = query
                 is_first = False
                 continue
             is_first = False

@@ -32,17 +32,17 @@ from ordspan.core.calibration import (
 from ordspan.core.compiling import compiled, without_refcount
 
 SLOWNESS, RATES, RATE_EVERY = 0.6, 256, 32
-"""The reach of a range moves by t^-SLOWNESS log-odds in row t; after so many rows this is found
-anew for every so many, a power of 2."""
+"""The reach of a range moves by t^-SLOWNESS log-odds in row t; after RATES rows this rate is
+updated only every RATE_EVERY rows, a power of 2."""
 EVERY_ROW, SELDOM = 8192, 8
-"""The likelihood gathers each of the first rows, and later about one in so many, a power of 2."""
+"""The likelihood uses each of the first EVERY_ROW rows, later about one in SELDOM, a power of 2."""
 START_REACH = 40.0
-"""Where a reach without end starts from when a stream goes on."""
+"""Where an infinite reach restarts when a stream continues."""
 
 
 @compiled
 def outside(bands, place, predicted, rank):
-    """The reach from which on a range holds a rank: how far the score lies outside its band.
+    """Smallest reach at which a range holds a rank: how far the score lies outside its band.
 
     The range holds the predicted rank too, and those between it and the band of the score.
     """
@@ -85,7 +85,7 @@ def miss_of(parts, bands, reach, score, predicted, lower, upper):
 
 @compiled(inline="always")
 def steer(parts, rate, score, predicted, lower, upper):
-    """Move the reach of every coverage up by a miss, and down by what may be missed.
+    """Move the reach of every coverage up by the miss, and down by the allowed miss rate.
 
     A larger coverage uses at least the reach of a smaller one, so that ranges are nested.
     """
@@ -95,7 +95,7 @@ def steer(parts, rate, score, predicted, lower, upper):
         far = max(far, outside(parts.bands, place, predicted, lower))
     for j in range(parts.reach.size):
         used = max(used, parts.reach[j])
-        miss = np.float64(far > used)  # of an exact label; no branch, which would be a gamble
+        miss = np.float64(far > used)  # for an exact label; a branch would be mispredicted
         if lower < upper and far > used:
             miss = miss_of(parts, parts.bands, used, score, predicted, lower, upper)
         parts.reach[j] = max(0.0, parts.reach[j] + rate * (miss - (1.0 - parts.coverage[j])))
@@ -103,7 +103,7 @@ def steer(parts, rate, score, predicted, lower, upper):
 
 @compiled(inline="always")
 def scattered(number):
-    """A whole number that looks drawn at random, so that a rhythm in the stream does no harm."""
+    """A pseudo-random whole number, so that periodic streams are not sampled in step."""
     return ((number & 0x7FFFFFFF) * 0x9E3779B1) >> 29  # below 2^63: overflow is undefined
 
 
@@ -112,13 +112,13 @@ def observe_row(parts, score, predicted, lower, upper, weight):
     """Learn from the score and the rank that a row had before it was learned."""
     head, score = parts.head, bounded(score)
     if weight <= 0.0 or (lower == 1 and upper == parts.cuts.size - 1):
-        return  # it says nothing
+        return  # no information
     if head[UNIT] != head[SLOPE]:
         leave_thresholds(parts)
     head[ROWS] += 1.0
     head[WEIGHT] += weight
     if head[WEIGHT] != head[ROWS]:
-        weight = head[ROWS] * weight / head[WEIGHT]  # against the mean weight
+        weight = head[ROWS] * weight / head[WEIGHT]  # relative to the mean weight
     number = np.int64(head[ROWS])
     if number < RATES or number & (RATE_EVERY - 1) == 0:
         head[RATE] = head[ROWS] ** -SLOWNESS
@@ -140,13 +140,13 @@ def observe_row(parts, score, predicted, lower, upper, weight):
 
 @compiled(nogil=False)
 def observe_one(state, score, predicted, lower, upper):
-    """`observe_row` for a single row straight from Python."""
+    """`observe_row` for a single row, called from Python."""
     observe_row(parts_view(state), score, predicted, lower, upper, 1.0)
 
 
 @compiled
 def leave_thresholds(parts):
-    """Go on in a stream from what was calibrated in a batch."""
+    """Continue in a stream from a batch calibration."""
     parts.head[RATE] = max(1.0, parts.head[ROWS]) ** -SLOWNESS
     for j in range(parts.reach.size):
         reach = parts.reach[j] * parts.head[SLOPE] / parts.head[UNIT]

@@ -7,7 +7,7 @@ from ordspan.core.rows import dot
 
 @compiled
 def rank_near(edges, score, guess):
-    """Predicted rank, 1 + the number of thresholds not above the score, looked for from a guess."""
+    """Predicted rank, 1 + the number of thresholds not above the score, searched from a guess."""
     rank = guess
     while rank < edges.size - 1 and edges[rank] <= score:
         rank += 1
@@ -18,7 +18,7 @@ def rank_near(edges, score, guess):
 
 @compiled
 def rank_by_average(edges, correction, trials, score, guess):
-    """Rank of a score among the averaged thresholds, looked for from a guess."""
+    """Rank of a score among the averaged thresholds, searched from a guess."""
     rank = guess
     while rank < edges.size - 1 and edges[rank] - correction[rank] / trials <= score:
         rank += 1

@@ -7,13 +7,13 @@ from numba.core import cgutils
 from numba.extending import intrinsic, overload
 
 LANES = 64
-"""Support vectors are kept in blocks of so many, feature by feature, to be worked on together."""
+"""Support vectors are stored in blocks of this size, feature by feature, to be vectorised."""
 
 LOG2_E = 1.4426950408889634
 LN2_HIGH, LN2_LOW = 0.693145751953125, 1.42860682030941723212e-06
 ROUND = 6755399441055744.0 + 1023.0
-"""1.5 times 2^52, and 1023: added to a number it leaves the nearest whole one in the lowest bits,
-as the exponent of a float64 is written."""
+"""1.5 times 2^52, plus 1023: adding it to a number leaves the nearest integer in the lowest bits,
+in the form of a float64 exponent."""
 
 EXP_SERIES = (
     2.5100375832561234e-08,
@@ -29,29 +29,29 @@ EXP_SERIES = (
     1.0,
     1.0,
 )
-"""exp(r) = 1 + r + r^2 q(r), where q is right at the ten Chebyshev nodes of -ln 2 / 2..ln 2 / 2.
+"""exp(r) = 1 + r + r^2 q(r), where q is exact at the ten Chebyshev nodes of -ln 2 / 2..ln 2 / 2.
 
-Its relative error stays below 4e-17; a Taylor polynomial needs two terms more for that."""
+Its relative error is below 4e-17; a Taylor polynomial needs two more terms for that."""
 
 LOWEST_EXPONENT = -708.0
-"""exp of anything lower counts as exp of this, 3e-308: the result stays a normal number."""
+"""Lower exponents are raised to this, exp of which is 3e-308: the result stays a normal number."""
 
 EIGHT, EIGHT_WHOLE = (ir.VectorType(kind, 8) for kind in (ir.DoubleType(), ir.IntType(64)))
-"""Values for the processor to work on together; where it takes fewer, the compiler splits them.
+"""Vectors of eight lanes, which the compiler splits on processors with narrower registers.
 
-Left to itself it takes 4 at once, also on processors that are made for 8.
+Left alone it uses 4 lanes, even on processors with 8.
 """
 
 
 def multiply_add(builder, a, b, c):
-    """a b + c, as one operation on processors that have it; the rest is numbers for all eight."""
+    """a b + c, fused on processors that can; floats are broadcast to all eight lanes."""
     b, c = (ir.Constant(EIGHT, [x] * 8) if isinstance(x, float) else x for x in (b, c))
     product = builder.fmul(a, b, flags=("contract",))
     return builder.fadd(product, c, flags=("contract",))
 
 
 def exp_of_eight(builder, power):
-    """exp(power) of eight powers at most 0, to the last digit or the one before.
+    """exp of eight powers that are at most 0, to about one unit in the last place.
 
     exp(v) = 2^n exp(r), where r is at most ln 2 / 2 in size and has a polynomial. There is no call
     and no branch. Sums must not be reordered: ROUND would cancel.
@@ -70,7 +70,7 @@ def exp_of_eight(builder, power):
 
 
 def eight_times(builder, value):
-    """One value, eight times."""
+    """One value in all eight lanes."""
     lane = ir.IntType(32)
     first = builder.insert_element(ir.Constant(EIGHT, ir.Undefined), value, ir.Constant(lane, 0))
     return builder.shuffle_vector(first, first, ir.Constant(ir.VectorType(lane, 8), [0] * 8))
@@ -79,7 +79,7 @@ def eight_times(builder, value):
 def rbf_values(block, row, gamma, out):
     """Write exp(-gamma |s - row|^2) to ``out`` for every vector s of a block.
 
-    Exactly 1 for the row itself. A whole block, also where it is not full.
+    Exactly 1 for the row itself. The whole block is computed even if it is not full.
     """
     squares = np.square(block - row[:, None]).sum(axis=0)
     out[:LANES] = np.exp(np.fmax(-gamma * squares, LOWEST_EXPONENT))
@@ -95,8 +95,8 @@ def rbf_values_compiled(block, row, gamma, out):
 def write_rbf_values(typing_context, block, row, gamma, out):
     """The compiled form of `rbf_values`, for a whole block at once.
 
-    Each number of the row is fetched once for all, and the processor need not wait for one series
-    to begin another one.
+    Each number of the row is loaded once for all vectors, and the exponential series are
+    independent, so the processor overlaps them.
     """
 
     def codegen(context, builder, signature, args):

@@ -1,4 +1,4 @@
-"""Compiled: what is done with one row of data, dense or sparse.
+"""Compiled: operations on one row of data, dense or sparse.
 
 ``columns`` and ``starts`` are None for dense rows and the CSR arrays for sparse ones.
 """
@@ -16,7 +16,7 @@ MAX_SQ_NORM = 1e200
 """Rows with a larger squared norm are refused: beyond it products overflow to infinity."""
 
 MIN_SQ_NORM = 1e-200
-"""Rows with a smaller one count as zero where only the weights can move: they would overflow."""
+"""Rows with a smaller one count as zero where only weights can move: these would overflow."""
 
 
 @compiled(forceinline=True)
@@ -67,7 +67,7 @@ def add_scaled(weights, scale, values, columns):
 def row_fits(values, columns, width):
     """Whether a row has the width, or every value of a sparse row a column inside it.
 
-    A column outside would be written to.
+    Checked because writing to a column outside would corrupt memory.
     """
     if columns is None:
         return values.size == width
@@ -79,7 +79,7 @@ def row_fits(values, columns, width):
 
 @compiled
 def scores(weights, data, columns, starts, out):
-    """Dot product of every row with the weights; returns the first non-finite one's row, or -1."""
+    """Dot product of every row with the weights; returns the first non-finite row, or -1."""
     for i in range(out.size):
         values, cols = row_at(data, columns, starts, weights.size, i)
         out[i] = dot(weights, values, cols)

@@ -9,7 +9,7 @@ from ordspan.core.compiling import compiled
 from ordspan.core.exact import limits, satisfied
 
 MAX_ROUNDS = 100
-"""Where the printed SCA-I loop has not converged after this many rounds, it is ended."""
+"""The printed SCA-I loop is stopped after this many rounds if it has not converged."""
 
 
 @compiled
@@ -23,9 +23,9 @@ def clipped_loss(edges, score, i, lower):
 def sca_support(edges, score, sq_norm, lower, upper, softness):
     """The support sets as Algorithm 2 of the paper prints them, and the pull they give.
 
-    Returns start, stop, pull: the sets are start..lower-1 and upper..stop-1. Three liberties: a
+    Returns start, stop, pull: the sets are start..lower-1 and upper..stop-1. Three deviations: a
     threshold that does not exist (lower = 1, upper = K) is left out, the loop ends when both sides
-    are used up, where the printed one would not, and PA-II's softness replaces the 1.
+    are exhausted, where the printed one would not, and PA-II's softness replaces the 1.
     """
     n_classes = edges.size - 1
     start, stop = max(lower - 1, 1), min(upper + 1, n_classes)
@@ -58,8 +58,8 @@ def sca_support(edges, score, sq_norm, lower, upper, softness):
 def sca_capped_pull(edges, score, sq_norm, lower, upper, cap):
     """The pull of Algorithm 3 (SCA-I): multipliers and pull in turn until they settle.
 
-    The printed loop swings for ever when sq_norm times the support's size exceeds 1; it is ended
-    after MAX_ROUNDS rounds. Multipliers are kept in [0, C] so that it cannot diverge.
+    The printed loop oscillates forever when sq_norm times the support's size exceeds 1; it is
+    stopped after MAX_ROUNDS rounds. Multipliers are kept in [0, C] so that it cannot diverge.
     """
     pull = 0.0
     for _ in range(MAX_ROUNDS):
@@ -82,8 +82,8 @@ def sca_step(edges, correction, age, score, sq_norm, lower, upper, softness, cap
     """The printed step; pull on the row, whether anything moved, and whether all stayed finite.
 
     From six classes on it can leave a constraint violated or the thresholds out of order, because
-    the printed flag is overwritten: they are then put back in order by a running maximum. Its steps
-    are longer than the exact ones, and on noisy labels with long rows they can grow without bound.
+    the printed flag is overwritten: a running maximum then restores the order. Its steps are longer
+    than the exact ones, and on noisy labels with long rows they can grow without bound.
     """
     if satisfied(edges, score, lower, upper):
         return 0.0, False, True
@@ -119,7 +119,7 @@ def sca_step(edges, correction, age, score, sq_norm, lower, upper, softness, cap
 
 @compiled(inline="always")
 def step(model, age, C, score, sq_norm, lower, upper):
-    """One trial's move of the thresholds; pull on the row, moved, finite."""
+    """Move the thresholds for one example; returns the pull on the row, moved, finite."""
     softness, cap = limits(model.rule, C)
     return sca_step(
         model.edges, model.edge_correction, age, score, sq_norm, lower, upper, softness, cap

@@ -10,16 +10,16 @@ from ordspan.core.compiling import FAST, compiled
 
 N_PARTS = 4
 COUNT, MEAN, SPREAD, SCALE = range(N_PARTS)
-"""Rows of a state: how many values, their mean, the sum of their squared deviations, and what the
-next rows are multiplied by."""
+"""Rows of a state: number of values, their mean, the sum of their squared deviations, and the
+factor for the next rows."""
 
 EVERY_ROW, SELDOM = 1024, 64
-"""The factor is made anew with each of the first rows, and with one row in so many after them: a
-root and a division for every value would take longer than to learn it."""
+"""The factor is updated with each of the first EVERY_ROW rows, and every SELDOM rows after them: a
+root and a division for every value would take longer than learning it."""
 
 
 def scale_fault(state: NDArray[Any], n_features: int) -> str | None:
-    """Why an array from elsewhere cannot be the state of so many features, or None.
+    """Why an untrusted array cannot be the state for this many features, or None.
 
     >>> scale_fault(np.zeros((4, 2)), 3)
     'has shape (4, 2)'
@@ -35,11 +35,10 @@ def scale_fault(state: NDArray[Any], n_features: int) -> str | None:
 
 @compiled(fastmath=FAST)
 def learn_dense(state, rows):
-    """Take rows in one after the other; centre and scale each by the rows up to it, in place.
+    """Update the state row by row; centre and scale each row by the rows up to it, in place.
 
-    A feature that has not varied becomes 0. The spread may be that of up to SELDOM rows before; no
-    value comes out larger than the root of the number of rows before it, which is the most it
-    could be by a spread that counts its own row in.
+    A constant feature becomes 0. The spread may be up to SELDOM rows old, so values are clipped to
+    the root of the number of rows before them: the most that a spread up to date allows.
     """
     mean, spread, scale = state[MEAN], state[SPREAD], state[SCALE]
     n_rows, n_features = rows.shape
@@ -74,7 +73,7 @@ def learn_dense(state, rows):
 
 @compiled(fastmath=FAST)
 def scale_dense(state, rows, out):
-    """Centre and scale rows by what is known; a missing number becomes 0."""
+    """Centre and scale rows by the state; a missing number becomes 0."""
     n_rows, n_features = rows.shape
     scale = np.zeros(n_features)
     for j in range(n_features):
@@ -101,7 +100,7 @@ def scale_sparse(state, values, columns, learn):
 
 @compiled
 def all_within(rows, largest, gaps):
-    """Whether no value is larger than this in size, or not a number unless there may be gaps."""
+    """Whether no absolute value exceeds ``largest``; NaN passes only with ``gaps``."""
     n_rows, n_features = rows.shape
     for i in range(n_rows):
         n_within = n_larger = 0

@@ -1,4 +1,4 @@
-"""Compiled: whether the arrays of a sparse matrix can be followed."""
+"""Compiled: whether the index arrays of a sparse matrix are valid."""
 
 import numpy as np
 
@@ -7,9 +7,9 @@ from ordspan.core.compiling import compiled
 
 @compiled
 def damaged_line(starts, columns, width):
-    """First line of CSR arrays that leads outside, or -1; and whether columns rise in every line.
+    """First invalid line of compressed arrays, or -1; and whether columns increase in every line.
 
-    A line may begin and end where there is nothing, or name a column that does not exist.
+    A line may point outside the entries, or name a column that does not exist.
     """
     rising = True
     for i in range(starts.size - 1):

@@ -1,10 +1,10 @@
 """Compiled: dual coordinate ascent for the best ranker in hindsight, and its certificate.
 
 Minimises  1/2 |w|^2 + 1/2 |theta|^2 + sum_t C_t sum_i loss_ti  over all (w, theta), where loss_ti
-is the hinge (or its square) of required threshold i of row t. One block of the dual are the
-multipliers of one row, and its best values are the root of the same scalar equation as an online
-step: take the row's own multipliers out, step, put the new ones in. After taking them out the
-thresholds need not be sorted, so nothing here relies on their order.
+is the hinge (or its square) of required threshold i of row t. The multipliers of one row are one
+block of the dual, and their best values solve the same scalar equation as an online step: take the
+row's own multipliers out, step, put the new ones in. Without them the thresholds need not be
+sorted, so nothing here relies on their order.
 """
 
 from math import inf
@@ -20,9 +20,9 @@ MAX_NEWTON = 60
 """More than any case needs: bisection alone would have found the root to the last bit."""
 
 TINY = 1e-15
-"""Relative remainder at which a root counts as found: the rounding of the equation itself."""
+"""Relative residual at which a root counts as found: the rounding of the equation itself."""
 LONGEST_REST = 4
-"""A row that has been quiet is visited every second, fourth, ... turn, at least every 2**4th."""
+"""A quiet row is visited every second, fourth, ... sweep, and at least every 2**4th."""
 SETTLED = 1e-8
 """A row whose multipliers move by less than this share of its C is quiet."""
 
@@ -41,7 +41,7 @@ class Problem(NamedTuple):
 
 @compiled(fastmath=FAST)
 def clip(value, most):
-    """A value within 0..most; loops over it are vectorised, as those over min and max are not."""
+    """A value clipped to 0..most; unlike min and max, it lets loops vectorise."""
     value = value if value > 0.0 else 0.0
     return value if value < most else most
 
@@ -64,8 +64,8 @@ def excess(free, signs, landing, softness, cap):
 def landing_score(free, signs, base, guess, sq_norm, softness, cap):
     """Root of  landing - base - weight * excess(landing):  safeguarded Newton from a guess.
 
-    The function is increasing and piecewise linear, so Newton ends on the exact root as soon as it
-    meets its linear piece; the bracket keeps it from running in circles.
+    The function is increasing and piecewise linear, so Newton finds the exact root as soon as it
+    reaches its linear piece; the bracket prevents cycles.
     """
     low, high = -inf, inf
     landing = guess
@@ -90,11 +90,11 @@ def landing_score(free, signs, base, guess, sq_norm, softness, cap):
 
 @compiled(fastmath=FAST)
 def take_out(thresholds, multipliers, lower, upper, signs, free):
-    """Fill the sides of a row (+1 left, -1 right, 0 not required) and the thresholds without its
-    own multipliers; returns the pull that these have on the weights.
+    """Take a row's multipliers out of the thresholds; returns their pull on the weights.
 
-    All thresholds in one loop of fixed length: two short loops, one a side, would end where the
-    processor does not expect it, and cost more than they save.
+    Fills ``signs`` with the sides (+1 left, -1 right, 0 not required) and ``free`` with the
+    thresholds. One loop of fixed length: two short ones, one per side, would cost more in
+    mispredicted branches than they save.
     """
     pull = 0.0
     for i in range(free.size):
@@ -128,7 +128,7 @@ def sweep(point, multipliers, quiet, data, columns, starts, problem, runs, withi
 
     ``point`` holds the thresholds, then the weights. Rows come in runs of neighbours: those that
     begin at ``runs``, each in the order ``within``. A row that has been quiet q times in a row is
-    visited in every 2**q-th turn, and at least in every 2**LONGEST_REST-th.
+    visited every 2**q-th sweep, and at least every 2**LONGEST_REST-th.
     """
     lower, upper, row_C, norms, squared = problem
     n_thresholds = multipliers.shape[1]
@@ -159,7 +159,7 @@ def sweep(point, multipliers, quiet, data, columns, starts, problem, runs, withi
 
 @compiled
 def rebuild(point, multipliers, data, columns, starts, lower):
-    """The point that the multipliers stand for."""
+    """Recompute the point from the multipliers."""
     n_thresholds = multipliers.shape[1]
     point[:] = 0.0
     weights = point[n_thresholds:]
@@ -176,7 +176,7 @@ def rebuild(point, multipliers, data, columns, starts, lower):
 
 @compiled(fastmath=FAST)
 def total_loss(thresholds, weights, data, columns, starts, problem):
-    """Weighted sum of all losses of a ranker: its primal value less the norms."""
+    """Weighted sum of all losses of a ranker: its primal value minus the norms."""
     lower, upper, row_C, _, squared = problem
     total = 0.0
     for t in range(lower.size):
@@ -195,7 +195,7 @@ def total_loss(thresholds, weights, data, columns, starts, problem):
 
 @compiled(fastmath=FAST)
 def dual_gain(multipliers, problem):
-    """Sum of the multipliers, less their cost under the squared hinge: the dual less the norms."""
+    """Sum of the multipliers minus their cost under the squared hinge: the dual plus the norms."""
     total = 0.0
     for t in range(multipliers.shape[0]):
         C = problem.C[t]

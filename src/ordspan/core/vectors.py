@@ -5,8 +5,8 @@ from ordspan.core.rbf import LANES
 
 N_PARTS = 6
 COEF, CORRECTION, NORM, INVERSE, SQUARE, CLOSE = range(N_PARTS)
-"""Rows of ``dual``: coefficient, what turns it into its average, k(s, s), its inverse, s.s, and how
-close others are: at least the largest squared length of the projection of s on another one."""
+"""Rows of ``dual``: coefficient, correction to its average, k(s, s), its inverse, s.s, and
+closeness: at least the largest squared length of the projection of s onto another vector."""
 
 
 @compiled(fastmath=FAST, forceinline=True)
@@ -50,10 +50,10 @@ def move_vector(vectors, dual, values, old, new):
 
 @compiled
 def add_vector(vectors, dual, n_support, row, square, values, norm, pull, age):
-    """Add ``pull`` times a row to the ranker; the number of support vectors after.
+    """Add ``pull`` times a row to the ranker; returns the number of support vectors.
 
-    A row that is a support vector already adds to its coefficient, and one whose coefficient has
-    become zero, in the average too, is forgotten. A new one comes last.
+    A row that is already a support vector adds to its coefficient, and one whose coefficient has
+    become zero, also in the average, is removed. A new one comes last.
     """
     same = find_vector(vectors, dual[SQUARE], n_support, row, square)
     if same < 0:

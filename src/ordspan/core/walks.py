@@ -26,12 +26,12 @@ from ordspan.core.rows import (
 )
 
 step = exact.step
-"""The move of one rule; a template is given that of its own."""
+"""The step of a rule; each specialised copy gets its own."""
 
 
 @compiled(inline="always")
 def no_room(model):
-    """A rule with thresholds needs no room for intermediate results."""
+    """Rules with thresholds need no scratch space."""
     return model.counters[:0]
 
 
@@ -39,10 +39,10 @@ room_for = no_room
 
 
 def learn_row(model, scratch, C, values, columns, lower, upper, want_rank):
-    """One trial; returns the rank predicted before it, or BAD_ROW with nothing changed, and the
-    score that it was predicted by.
+    """One trial; returns the rank and the score of the row before it is learned.
 
-    If the rank is not wanted, neither need be right.
+    The rank is BAD_ROW, with nothing changed, if the row is refused. Without ``want_rank`` neither
+    result is meaningful otherwise.
     """
     score, sq_norm = score_and_norm(model.weights, values, columns)
     if not (sq_norm < MAX_SQ_NORM and abs(score) < inf):
@@ -78,8 +78,8 @@ def rank_of(model, values, columns):
 def walk(memory, data, columns, starts, lower, upper, sample_weight, order, predicted, seen):
     """Learn rows one by one; returns the first row that was refused, or -1.
 
-    ``sample_weight``, ``order``, ``predicted`` and ``seen`` (the scores that rows were predicted
-    by) may be empty: unit weights, rows as they come, no predictions wanted, or no scores.
+    ``sample_weight``, ``order``, ``predicted`` and ``seen`` (the scores before learning) may be
+    empty: unit weights, rows in the given order, no predictions wanted, no scores wanted.
     """
     memory, data = without_refcount(memory), without_refcount(data)
     columns = without_refcount(columns)
@@ -109,7 +109,7 @@ def is_label(lower, upper, n_classes):
 
 
 def learn_one(memory, values, columns, lower, upper):
-    """One trial straight from Python; the rank predicted before, or why it was refused."""
+    """One trial, called from Python; the rank predicted before, or why it was refused."""
     if not row_fits(values, columns, row_width(memory)):
         return BAD_WIDTH
     model = view(without_refcount(memory))
@@ -120,7 +120,7 @@ def learn_one(memory, values, columns, lower, upper):
 
 
 def predict_one(memory, values, columns):
-    """Rank of one row straight from Python, or why it was refused."""
+    """Rank of one row, called from Python, or why it was refused."""
     if not row_fits(values, columns, row_width(memory)):
         return BAD_WIDTH
     return rank_of(view(memory), values, columns)
@@ -137,9 +137,9 @@ def score_one(memory, values, columns):
 
 
 class Walks(NamedTuple):
-    """Everything that a learner calls, compiled for its rule when it is first called."""
+    """Everything that a learner calls, compiled for its rule on the first call."""
 
-    name: str  # the constant of this module, by which a copy or a pickle knows it again
+    name: str  # the constant of this module that copies and pickles refer to
     walk: Any
     learn_one: Any
     predict_one: Any
@@ -149,12 +149,12 @@ class Walks(NamedTuple):
 
 
 def walks_by(name, learn_row, rank_of, room_for):
-    """The walks of a rule, given its trial, its prediction and the room that these need."""
+    """The walks of a rule, given its trial, its prediction and their scratch space."""
     rule = {"learn_row": learn_row, "rank_of": rank_of, "room_for": room_for}
     return Walks(
         name,
         specialised(walk, name, rule),
-        # to release the GIL would take longer than a single trial does
+        # releasing the GIL would take longer than a single trial
         specialised(learn_one, name, rule, nogil=False),
         specialised(predict_one, name, rule, nogil=False),
     )

@@ -19,8 +19,9 @@ from ordspan.distributed.file_blocks import Spec, block_names, delayed_blocks, l
 from ordspan.estimators.targets import Labels, ends, find_classes, read_labels, refuse_missing
 from ordspan.files.columns import AS_REQUESTED, PARTLY, ColumnChoice
 from ordspan.files.grades import LabelColumns
+from ordspan.files.labels import label_columns
 from ordspan.files.opening import FileOptions, Identity, expand, identity, is_svmlight
-from ordspan.files.reading import label_columns, open_rows
+from ordspan.files.reading import open_rows
 
 
 class Blocks(NamedTuple):

@@ -15,6 +15,7 @@ from ordspan.distributed.cluster import Cluster
 from ordspan.files.batch import LABEL, BadRows
 from ordspan.files.features import Recipe, Scale, prepare_features, stack_rows
 from ordspan.files.grades import LabelColumns, LabelReader
+from ordspan.files.labels import find_words
 from ordspan.files.opening import FileOptions, is_svmlight
 from ordspan.files.preview import (
     PREVIEW_BYTES,
@@ -23,7 +24,7 @@ from ordspan.files.preview import (
     preview_files,
     preview_sparse,
 )
-from ordspan.files.reading import RowReader, find_words
+from ordspan.files.reading import RowReader
 from ordspan.files.svmlight import index_base, survey
 
 

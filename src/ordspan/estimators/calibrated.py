@@ -25,8 +25,8 @@ from ordspan.estimators.online import OrdinalPA
 from ordspan.estimators.passes import ThresholdEstimator
 from ordspan.estimators.steps import fit_weighted, last_step, latent_of, ranker_of
 from ordspan.estimators.targets import read_labels
-from ordspan.learners.base import rank_among
 from ordspan.learners.calibration import COVERAGES, Calibration
+from ordspan.learners.scoring import rank_among
 
 
 def can_stream(model: CalibratedOrdinal) -> bool:

@@ -1,1 +1,1 @@
-"""Files of any size as batches of rows: text, Parquet, Arrow, Excel, svmlight; one cursor."""
+"""Files of any size as batches of rows: text, Parquet, Arrow, Excel and svmlight."""

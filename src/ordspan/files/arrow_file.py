@@ -1,4 +1,4 @@
-"""Parquet and Arrow files by pyarrow, some rows at a time."""
+"""Parquet and Arrow files, read by pyarrow in batches."""
 
 from __future__ import annotations
 
@@ -19,22 +19,22 @@ from ordspan.files.text import N_SPANS, stop_hook
 from ordspan.files.threads import read_ahead
 
 BATCH_BYTES, LONG_BYTES = 1 << 22, 1 << 24
-"""Of numbers, and at most of all columns together, whose words may be long."""
+"""Size of a batch of numbers, and the limit for all columns together, whose text may be long."""
 AHEAD = 2
-"""Batches that are decoded while one is used: one may take much longer than another."""
+"""Batches decoded ahead: one may take much longer than another."""
 
 BUFFER_BYTES = 1 << 14  # of each column
 MAX_ROWS, MIN_ROWS = 1 << 16, 1 << 8
 MAGIC = b"ARROW1"
 ENOUGH_PARTS, MAX_PHASES = 32, 8
-"""Parts to read in random order, and into how many a row group may be cut for that."""
+"""Wanted number of parts to read in random order, and the most that a row group is cut into."""
 DAMAGE = (pa.ArrowException, OSError, UnicodeDecodeError)
 UNKNOWN = (pa.ArrowException, pl.exceptions.PolarsError, pl.exceptions.PanicException, ValueError)
-"""What may come of a type that Polars does not know, or of damage that pyarrow does not notice."""
+"""Errors for types that Polars does not know, or for damage that pyarrow does not notice."""
 
 
 class GroupPart(NamedTuple):
-    """Some batches of a row group: those of a phase out of so many."""
+    """Every ``of``-th batch of a row group, from batch ``phase`` on."""
 
     group: int
     phase: int = 0
@@ -55,20 +55,20 @@ class ParquetFile(TableFile):
             names: list[str] = self.schema.names
         except DAMAGE as error:
             raise FileError(
-                f"{self.path}: not {self.kind}, damaged or cut short ({error}); copy it anew"
+                f"{self.path}: not {self.kind}, or damaged or truncated ({error}); copy it again"
             ) from None
         if self.n_rows == 0:
-            raise FileError(f"{self.path}: the file has columns, but no rows")
+            raise FileError(f"{self.path}: the file has columns but no rows")
         return names
 
     def _look(self) -> tuple[pa.Schema, int]:
-        """The columns, and the number of rows that the file promises."""
-        # else memory grows with the row groups, which may be as large as the file
+        """The schema, and the number of rows according to the metadata."""
+        # without pre-buffering: row groups may be as large as the file
         self._file = parquet.ParquetFile(self.path, pre_buffer=False, buffer_size=BUFFER_BYTES)
         metadata = self._file.metadata
         self._sizes = [metadata.row_group(g).num_rows for g in range(metadata.num_row_groups)]
         if sum(self._sizes) != metadata.num_rows or min(self._sizes, default=0) < 0:
-            raise pa.ArrowInvalid("the numbers of rows do not agree")
+            raise pa.ArrowInvalid("the row counts do not agree")
         sizes = [metadata.row_group(g).total_byte_size for g in range(metadata.num_row_groups)]
         row_bytes = max(
             (s // max(1, n) for s, n in zip(sizes, self._sizes, strict=True)), default=0
@@ -79,7 +79,7 @@ class ParquetFile(TableFile):
     def _pieces(
         self, columns: list[str], start: int, part: GroupPart | None = None
     ) -> Iterator[tuple[int, pa.RecordBatch]]:
-        """Some rows at a time, of all row groups or of a part, with the place of the first."""
+        """Batches of all row groups or of a part, each with the position of its first row."""
         ends = np.cumsum(self._sizes)
         group = int(np.searchsorted(ends, start, side="right")) if part is None else part.group
         row = int(ends[group - 1]) if group else 0
@@ -93,9 +93,9 @@ class ParquetFile(TableFile):
             row += piece.num_rows
 
     def parts(self) -> list[Any]:
-        """The row groups; where they are few, every so many batches of each are a part.
+        """The row groups; if there are few, each is split into interleaved batches.
 
-        To read such a part its whole row group is decoded.
+        Reading such a part decodes its whole row group.
         """
         of = min(MAX_PHASES, -(-ENOUGH_PARTS // max(1, len(self._sizes))))
         return [GroupPart(g, p, of) for g, n in enumerate(self._sizes) if n for p in range(of)]
@@ -107,7 +107,7 @@ class ParquetFile(TableFile):
             return self._good(piece.slice(0, INFER_ROWS), 0)
 
     def sample(self, size: int) -> tuple[pl.DataFrame, bool]:
-        """Rows spread over the file, about ``size`` bytes of them; whether these are all."""
+        """About ``size`` bytes of rows spread over the file; whether these are all."""
         names = self._known()
         most = max(INFER_ROWS, size // (8 * max(1, len(names))))
         whole = self.n_rows <= most
@@ -116,7 +116,7 @@ class ParquetFile(TableFile):
         parts = [part for part in parts if part is None or part.phase == 0]
         parts = [part and part._replace(of=1) for part in parts]
         chosen = parts[:: max(1, len(parts) // N_SPANS)]
-        every = 1 if len(chosen) > 1 else -(-self.n_rows // most)  # one group: spread over it
+        every = 1 if len(chosen) > 1 else -(-self.n_rows // most)  # a single group: thin it out
         kept = []
         with self._reported():
             for part in [None] if whole else chosen:
@@ -124,18 +124,18 @@ class ParquetFile(TableFile):
                 for row, piece in self._pieces(names, 0, part):
                     stop_hook.check()
                     n_rows = min(left, -(-piece.num_rows // every))
-                    if n_rows < piece.num_rows:  # copied: a slice would hold on to all rows
+                    if n_rows < piece.num_rows:  # copied: a slice would keep all rows alive
                         piece = piece.take(pa.array(range(n_rows)))
                     kept.append(self._good(piece, row))
                     left -= n_rows
                     if left <= 0:
                         break
         del piece
-        pa.default_memory_pool().release_unused()  # the pages of every column, once more
+        pa.default_memory_pool().release_unused()  # the decoded pages of every column
         return pl.concat(kept, how="vertical_relaxed"), whole
 
     def _known(self) -> list[str]:
-        """The columns of plain values."""
+        """The columns that are not nested."""
         return [field.name for field in self.schema if not types.is_nested(field.type)]
 
     def kinds(self) -> dict[str, str]:
@@ -151,7 +151,7 @@ class ParquetFile(TableFile):
         return kinds
 
     def orders(self) -> dict[str, list[Any]]:
-        """The values from lowest to highest of ordered categories."""
+        """The values of ordered categories, from lowest to highest."""
         return {
             field.name: self._order(field.name)
             for field in self.schema
@@ -185,15 +185,15 @@ class ParquetFile(TableFile):
                 row += piece.num_rows
         except DAMAGE as error:
             raise FileError(
-                f"{self.path}, after row {end}: damaged ({error}); copy it anew"
+                f"{self.path}, after row {end}: damaged ({error}); copy it again"
             ) from None
         if part is None and row < self.n_rows:
             raise FileError(
-                f"{self.path}, after row {row}: damaged, rows are missing; copy it anew"
+                f"{self.path}, after row {row}: damaged, rows are missing; copy it again"
             )
 
     def _matrix(self, piece: pa.RecordBatch) -> NDArray[Any]:
-        """Columns of plain numbers as rows, missing ones as NaN; quicker than by way of Polars."""
+        """Numeric columns as a row-major matrix, nulls as NaN; faster than through Polars."""
         X: NDArray[Any] = piece.to_tensor(null_to_nan=True, row_major=True).to_numpy()
         small = all(types.is_float32(field.type) for field in piece.schema)
         return X if small else X.astype(np.float64, copy=False)
@@ -203,10 +203,10 @@ class ParquetFile(TableFile):
         try:
             yield
         except DAMAGE as error:
-            raise FileError(f"{self.path}: damaged ({error}); copy it anew") from None
+            raise FileError(f"{self.path}: damaged ({error}); copy it again") from None
 
     def _good(self, piece: pa.RecordBatch, first: int) -> pl.DataFrame:
-        """The good rows of a piece for a look; what is wrong with the first bad one is noted."""
+        """The good rows of a batch for a preview; the fault of the first bad one is kept."""
         frame, faults = self._as_frame(piece)
         if not faults:
             return frame
@@ -216,14 +216,14 @@ class ParquetFile(TableFile):
         return frame.filter(~pl.int_range(pl.len()).is_in(list(faults)))
 
     def _as_frame(self, piece: pa.RecordBatch) -> tuple[pl.DataFrame, Faults]:
-        """The rows of a piece, and what is wrong with those whose words are not UTF-8."""
+        """The rows of a batch, and the faults of those whose text is not UTF-8."""
         if not piece.num_columns:
             return pl.DataFrame(), Faults()
         faults = Faults()
         try:
-            piece.validate(full=True)  # damaged lengths or letters would end the process in Polars
+            piece.validate(full=True)  # Polars would crash on damaged lengths or characters
         except pa.ArrowInvalid:
-            piece, faults = _without_odd_words(piece)
+            piece, faults = _without_bad_text(piece)
             piece.validate(full=True)
         try:
             frame = pl.from_arrow(piece)
@@ -290,51 +290,51 @@ class ArrowFile(ParquetFile):
                     row += piece.num_rows
 
 
-def _without_odd_words(piece: pa.RecordBatch) -> tuple[pa.RecordBatch, Faults]:
-    """A piece in which words that are not UTF-8 are missing, and the faults of their rows."""
+def _without_bad_text(piece: pa.RecordBatch) -> tuple[pa.RecordBatch, Faults]:
+    """A batch in which text that is not UTF-8 is null, and the faults of its rows."""
     faults, columns = Faults(), []
     for name, column in zip(piece.schema.names, piece.columns, strict=True):
-        mended, odd = _mended(column)
-        columns.append(mended)
-        for row, word in odd.items():
-            told = f"column {name!r} holds {brief(word)}, which is not UTF-8; correct it"
-            faults.setdefault(row, told)
+        repaired, bad = _repaired(column)
+        columns.append(repaired)
+        for row, text in bad.items():
+            fault = f"column {name!r} holds {brief(text)}, which is not UTF-8; correct it"
+            faults.setdefault(row, fault)
     return pa.RecordBatch.from_arrays(columns, schema=piece.schema), faults
 
 
-def _mended(column: pa.Array) -> tuple[pa.Array, dict[int, bytes]]:
-    """A column without its odd words, and these by their rows."""
+def _repaired(column: pa.Array) -> tuple[pa.Array, dict[int, bytes]]:
+    """A column with null in place of text that is not UTF-8, and that text by row."""
     dtype = column.type
     if types.is_dictionary(dtype) and not dtype.ordered:
-        words, odd = _mended(column.dictionary)
+        words, bad = _repaired(column.dictionary)
         codes = column.indices.to_pylist()
-        rows = {row: odd[code] for row, code in enumerate(codes) if code in odd}
-        codes = pa.array([None if code in odd else code for code in codes], dtype.index_type)
+        rows = {row: bad[code] for row, code in enumerate(codes) if code in bad}
+        codes = pa.array([None if code in bad else code for code in codes], dtype.index_type)
         known = [
-            f"not UTF-8: {place}" if place in odd else w.as_py() for place, w in enumerate(words)
+            f"not UTF-8: {place}" if place in bad else w.as_py() for place, w in enumerate(words)
         ]
         return pa.DictionaryArray.from_arrays(codes, pa.array(known, words.type)), rows
     if not (types.is_string(dtype) or types.is_large_string(dtype) or types.is_string_view(dtype)):
         return column, {}
     as_bytes = column.cast(pa.large_binary())
     as_bytes.validate(full=True)  # damaged lengths
-    odd, words = {}, []
+    bad, words = {}, []
     for row, word in enumerate(as_bytes.to_pylist()):
         try:
             words.append(None if word is None else word.decode())
         except UnicodeDecodeError:
-            odd[row] = word
+            bad[row] = word
             words.append(None)
-    return pa.array(words, dtype), odd
+    return pa.array(words, dtype), bad
 
 
 def _is_plain(dtype: pa.DataType) -> bool:
-    """Whether pyarrow turns such a column into rows as it is."""
+    """Whether pyarrow can put a column of this type into a matrix."""
     return bool(types.is_integer(dtype) or types.is_float32(dtype) or types.is_float64(dtype))
 
 
 def batch_rows(n_columns: int) -> int:
-    """How many rows to read at a time: many, because each batch costs a call for every column.
+    """Rows per batch: many, because each batch costs a call per column.
 
     >>> batch_rows(3), batch_rows(136), batch_rows(50_000)
     (65536, 3855, 256)

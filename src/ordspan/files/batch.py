@@ -1,4 +1,4 @@
-"""Rows on their way from a file to a learner, and what happens to bad ones."""
+"""Batches of rows from a file, and what to do with bad rows."""
 
 from __future__ import annotations
 
@@ -22,40 +22,40 @@ LARGEST = np.float64(1e90)
 
 N_EXAMPLES = 5
 SHOWN, LONGEST_SHOWN = 60, 200
-"""Letters of a cell or row in a message: of a longer one only some."""
+"""Characters of a cell shown in a message if it is longer than LONGEST_SHOWN."""
 SKIPPED_SHARE = 0.2
-"""Where more than these of the rows are bad, there is no result unless that is allowed."""
+"""Largest share of bad rows that is accepted by default."""
 INFER_ROWS = 500
-"""Rows at the beginning of a text that show which of its columns hold numbers, which words."""
+"""Rows at the beginning of a file from which the types of its columns are inferred."""
 NUMBER, TEXT, OTHER, UNTYPED = "number", "text", "other", "untyped"
 EMPTY = (
     *("", "NA", "N/A", "n/a", "n.a.", "NaN", "nan", "null", "NULL", "None", "none", "<NA>"),
     *("?", "-", "–", ".", "#N/A", "#NV", "#NULL!", "#DIV/0!", "#VALUE!", "#WERT!", "#REF!", "NaT"),
 )
-"""Cells that mean a missing number."""
+"""Cells that stand for a missing number."""
 
 LABEL, GROUP = "label", "qid"
 """The columns of svmlight rows besides their features."""
 
 Count = Annotated[int, msgspec.Meta(ge=0, le=2**53)]
-"""A count that is read from a file; one that was tampered with does not overflow."""
+"""A count read from a file, limited so that a forged one cannot overflow."""
 
 Faults = dict[int, str]
-"""What is wrong with the bad rows of a batch, by their place in it."""
+"""What is wrong with the bad rows of a batch, by position."""
 
 
 class FileError(ValueError):
-    """A file that cannot be read: where, why, and the way out."""
+    """A file that cannot be read; the message has the place, the reason and a remedy."""
 
 
 class RowError(ValueError):
-    """A row of a file that cannot be used: file, line or row, column, value and the way out."""
+    """A row of a file that cannot be used; the message has its place, its value and a remedy."""
 
 
 class Cursor(NamedTuple):
-    """How far a walk over files has come: this many passes, pieces, and rows of a piece are done.
+    """A position in files: passes, pieces, and rows of a piece that are done.
 
-    A piece is a file, or a part of one where the parts are read in random order.
+    A piece is a file, or a part of one if the parts are read in random order.
     """
 
     epoch: Count = 0
@@ -75,31 +75,31 @@ class Batch:
     X : array or CSR matrix of shape (n, d)
         Features.
     table : polars.DataFrame
-        Columns of words, labels and what is carried along, as they stand in the file.
+        Text columns, labels and columns to keep, as in the file.
     lines : array of shape (n,)
-        The line, or the row from 1, that each row is known by in messages.
+        The line, or the row from 1, that messages give for each row.
     rows : array of shape (n,)
-        The place of each row among all rows of its file, from 0; bad rows count.
+        The position of each row among all rows of its file, from 0; bad rows count.
     path, unit : str
         The file, and whether ``lines`` counts lines or rows.
     cursor : Cursor
-        Where the batch begins; a part of a batch keeps that of the whole.
+        Where the batch begins; a part of a batch keeps the cursor of the whole.
     done : int
         Rows of the whole batch before this part of it.
     skipped : int
-        Bad rows that were left out before ``cursor``.
+        Bad rows that were skipped before ``cursor``.
     share : float
         How much of the file has been read, from 0 to 1.
     lower, upper : arrays of shape (n,), optional
-        Ranks of the labels, where there are any.
+        Ranks of the labels, if there are any.
     classes : array, optional
-        The grades that the ranks stand for.
+        The grades of the ranks.
     group_column : str, optional
-        Column of the group (query) of each row.
+        Column with the group (query) of each row.
     keep : tuple of str
-        Columns to carry along.
+        Columns to keep.
     faults : dict
-        What is wrong with bad rows, where they are kept.
+        What is wrong with bad rows, if they are kept.
 
     Examples
     --------
@@ -134,7 +134,7 @@ class Batch:
 
     @property
     def y(self) -> NDArray[Any] | None:
-        """Labels in the user's words, (n,) where all are exact, else (n, 2); None without any."""
+        """Labels in the user's grades, (n,) if all are exact, else (n, 2); None without labels."""
         if self.lower is None or self.upper is None or self.classes is None:
             return None
         if np.array_equal(self.lower, self.upper):
@@ -143,14 +143,14 @@ class Batch:
 
     @property
     def group(self) -> NDArray[Any] | None:
-        """The group (query) of each row, where there is one."""
+        """The group (query) of each row, if there is one."""
         if self.group_column is None or self.group_column not in self.table.columns:
             return None
         return self.table[self.group_column].to_numpy()
 
     @property
     def kept(self) -> Any:
-        """The columns to carry along, as a polars.DataFrame."""
+        """The columns to keep, as a polars.DataFrame."""
         return self.table.select(self.keep)
 
     def where(self, row: int) -> str:
@@ -159,7 +159,7 @@ class Batch:
         Parameters
         ----------
         row : int
-            Its place in the batch.
+            Its position in the batch.
 
         Returns
         -------
@@ -174,7 +174,7 @@ class Batch:
         Parameters
         ----------
         begin, end : int
-            From the first to before the last.
+            Positions of the first row and of the one after the last.
 
         Returns
         -------
@@ -193,12 +193,12 @@ class Batch:
         faults : dict
             What is wrong with each of them.
         bad : BadRows
-            Told of each of them, in order.
+            Receives each of them, in order.
 
         Returns
         -------
         Batch
-            The rows that stay.
+            The remaining rows.
         """
         if not faults:
             return self
@@ -219,7 +219,7 @@ class Batch:
         Parameters
         ----------
         rows : slice, indices or mask
-            Which of them.
+            Which rows.
 
         Returns
         -------
@@ -241,7 +241,7 @@ class Batch:
         )
 
     def after(self) -> tuple[Cursor, int]:
-        """Where the next row stands, and how many bad rows were left out before that.
+        """The position after the batch, and how many bad rows were skipped before it.
 
         Returns
         -------
@@ -255,7 +255,7 @@ class Batch:
 
 @dataclass
 class BadRows:
-    """What to do with a bad row: end with its message, leave it out, or keep it, and count it."""
+    """What to do with bad rows: raise an error, skip them, or keep them; counts them."""
 
     policy: str = "raise"
     count: int = 0
@@ -267,10 +267,10 @@ class BadRows:
             raise ValueError(f"on_bad_row must be {known}, got {self.policy!r}")
 
     def add(self, message: str) -> None:
-        """A bad row was met."""
+        """Handle a bad row according to the policy."""
         if self.policy == "raise":
             skip = option("--on-bad-row skip", "on_bad_row='skip'")
-            raise RowError(message + (skip and f" ({skip} leaves such rows out)"))
+            raise RowError(message + (skip and f" (skip such rows with {skip})"))
         if self.policy == REFUSE:
             raise RowError(message)
         self.count += 1
@@ -278,26 +278,26 @@ class BadRows:
             self.examples.append(message)
 
     def check(self, used: int, allowed: float) -> None:
-        """Refuse to go on where more than a share of the rows was left out."""
+        """Raise if more than the allowed share of the rows was skipped."""
         total = self.count + used
         if total and self.count > allowed * total:
             share = self.count / total
-            told = f"{min(1.0, ceil(share * 100) / 100):g}"
-            allow = option(f"--allow-skipped {told}", f"allow_skipped={told}")
+            enough = f"{min(1.0, ceil(share * 100) / 100):g}"
+            allow = option(f"--allow-skipped {enough}", f"allow_skipped={enough}")
             raise FileError(
                 f"{self.count:,} of {total:,} rows ({share:.1%}) cannot be used; the first: "
                 f"{self.examples[0]}. "
-                + either("Fix the rows", by("accept it with", allow), start="")
+                + either("Fix the rows", by("accept this with", allow), start="")
             )
 
     def summary(self) -> str:
-        """How many rows were left out, and why the first."""
+        """How many rows were skipped, and why the first was."""
         first = f", the first: {self.examples[0]}" if self.examples else ""
         return f"{self.count} skipped{first}"
 
 
 def first_duplicate(names: Iterable[str]) -> str | None:
-    """The first name that more than one column has.
+    """The first name that occurs more than once.
 
     >>> first_duplicate(["a", "b", "a"]), first_duplicate(["a", "b"])
     ('a', None)
@@ -315,17 +315,17 @@ def is_number(text: Any) -> bool:
         float(text)
     except (TypeError, ValueError, OverflowError):
         return False
-    # what only Python takes for a number: 1_000, digits of other scripts
+    # Python alone also accepts 1_000 and digits of other scripts
     return not isinstance(text, str) or (text.isascii() and "_" not in text)
 
 
 def brief(value: Any) -> str:
-    """A value for a message; of a very long one its beginning.
+    """A value for a message; only the beginning of a very long one.
 
-    >>> brief("low"), brief("9" * 5000)[-25:]
-    ("'low'", "99999'... (5,000 letters)")
+    >>> brief("low"), brief("9" * 5000)[-28:]
+    ("'low'", "99999'... (5,000 characters)")
     """
     whole = value if isinstance(value, str) else repr(value)
     if len(whole) <= LONGEST_SHOWN:
         return repr(value)
-    return f"{whole[:SHOWN]!r}... ({len(whole):,} letters)"
+    return f"{whole[:SHOWN]!r}... ({len(whole):,} characters)"

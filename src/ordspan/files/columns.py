@@ -1,4 +1,4 @@
-"""What a look at files makes of their columns: numbers, words, hashed words, or nothing."""
+"""Which columns of a preview become features: numbers, text, hashed text, or nothing."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ from ordspan.files.preview import FilePreview, Preview, raise_fault
 from ordspan.wording import by, columns_option, either, option
 
 MAX_WORDS = 256
-"""Columns with more different words than these are hashed."""
+"""Text columns with more distinct values than this are hashed."""
 ENOUGH_ROWS = 20
-"""Fewer rows do not show that a column is an id."""
+"""With fewer rows a column is not taken for an id."""
 ODD_SHARE = 0.1
-PARTLY, AS_REQUESTED = "not every file has it", "as told"
+PARTLY, AS_REQUESTED = "not every file has it", "as requested"
 DATE = "date"
 DATES = [
     *("%Y-%m-%d", "%d.%m.%Y", "%d/%m/%Y", "%m/%d/%Y", "%Y/%m/%d", "%d %b %Y", "%d-%b-%Y"),
@@ -34,7 +34,7 @@ ID_NAME = re.compile(
     r"(?i:^(id|index|nr|no|row.?(names?|id)?|unnamed.*|column \d+|__index_level_\d+__)$"
     r"|[_ .-](id|nr|no)$)|[a-z]I[dD]$"
 )
-"""Names of columns that count or name rows, where all their values are different."""
+"""Names of columns that number or name rows, if all their values are different."""
 ANNOTATED = ("item", "lower", "upper", "annotator", "seconds", "asked_by")
 """The first columns of a file that ``ordspan annotate`` wrote, of which only the label counts."""
 BESIDE = "ordspan annotate wrote it beside the answer"
@@ -46,7 +46,7 @@ class NoFeatureError(ValueError):
 
 
 class ColumnChoice(NamedTuple):
-    """What a user says of the columns to learn from."""
+    """The columns to learn from, as the user chooses them."""
 
     features: Sequence[str] | None = None
     drop: Sequence[str] = ()
@@ -58,21 +58,21 @@ class ColumnChoice(NamedTuple):
 
 
 class ColumnPlan(NamedTuple):
-    """What a look makes of the columns."""
+    """The features made of the columns."""
 
     recipe: Recipe
     scale: Scale
-    X: NDArray[np.float64]  # the numbers of all rows that were looked at
+    X: NDArray[np.float64]  # the numbers of all rows of the preview
     left_out: dict[str, str]  # columns, and why
     notes: list[str]
 
 
 def make_recipe(
-    preview: Preview, taken: Sequence[str], choice: ColumnChoice, told: str | None
+    preview: Preview, taken: Sequence[str], choice: ColumnChoice, decimal: str | None
 ) -> ColumnPlan:
-    """Which columns of tables are features, and how; mean and spread of the numbers.
+    """Choose the columns of tables that become features, and find their mean and spread.
 
-    Columns in ``taken`` (labels, groups) are not; ``told`` is the decimal sign, if told.
+    Columns in ``taken`` (labels, groups) do not; ``decimal`` is the decimal separator, if given.
     """
     named = [*taken, *(choice.features or ()), *choice.text, *choice.hashed]
     preview.check(named)
@@ -89,19 +89,19 @@ def make_recipe(
             left_out |= {name: BESIDE for name in ANNOTATED if name not in outside}
             chosen = [name for name in chosen if name not in left_out]
     words = {*choice.text, *choice.hashed}
-    # labels too, whose numbers may be written in the same way
+    # labels too: their numbers may be written in the same way
     asked = [name for name in (*chosen, *taken) if name not in words]
     for file in preview.files:
-        file.settle(asked, told, {})
-    kinds = {name: _kind(preview, name, choice) for name in chosen}
+        file.settle(asked, decimal, {})
+    kinds = {name: _column_kind(preview, name, choice) for name in chosen}
     if choice.features is None:
         left_out |= {n: why for n in chosen if (why := _useless(preview, n, kinds[n]))}
     chosen = [name for name in chosen if name not in left_out]
-    _refuse(preview, {name: kinds[name] for name in chosen}, left_out)
+    _check_usable(preview, {name: kinds[name] for name in chosen}, left_out)
     numbers = tuple(name for name in chosen if kinds[name] == NUMBER)
     columns = [preview.numbers(name) for name in numbers]
     for column in columns:
-        _refuse_units(preview, column.name)
+        _check_units(preview, column.name)
     X = np.column_stack([c.to_numpy() for c in columns]) if columns else np.empty((0, 0))
     X = np.where(np.abs(X) <= LARGEST, X, np.nan)
     gaps = tuple(column.name for column in columns if column.null_count())
@@ -113,19 +113,19 @@ def make_recipe(
         hashed,
         choice.hash_bits,
         standardise=choice.standardise,
-        # a pipe has no mean to fill in, unless it is learned on the way
+        # standard input has no mean to fill in, unless it is learned online
         missing="error" if preview.reader and not choice.standardise else choice.missing,
         dressed=tuple((n, s) for n, s in preview.files[0].decimals.items() if n in numbers),
     )
     fewer = by("give fewer", option("--hash-bits", "hash_bits")) if hashed else ""
     drop = by("leave columns out with", option("--drop NAME", "drop="))
-    told = f"{preview.path}: {recipe.n_features:,} features of {len(chosen):,} columns"
-    check_memory(told, FEATURE_BYTES * recipe.n_features, either(fewer, drop))
+    size = f"{preview.path}: {recipe.n_features:,} features from {len(chosen):,} columns"
+    check_memory(size, FEATURE_BYTES * recipe.n_features, either(fewer, drop))
     return ColumnPlan(recipe, scale_of(X), X, left_out, _notes(preview, recipe, left_out, columns))
 
 
-def _kind(preview: Preview, name: str, choice: ColumnChoice) -> str:
-    """What a column holds, in all files together."""
+def _column_kind(preview: Preview, name: str, choice: ColumnChoice) -> str:
+    """The kind of a column in all files together."""
     kinds = {file.kinds[name] for file in preview.files}
     if name in (*choice.text, *choice.hashed):
         return TEXT
@@ -134,19 +134,19 @@ def _kind(preview: Preview, name: str, choice: ColumnChoice) -> str:
     if kinds == {NUMBER}:
         return NUMBER
     if any(name not in file.numbers for file in preview.files if file.table.height):
-        return TEXT  # a type for words
+        return TEXT  # typed as text
     values = preview.numbers(name)
     n_numbers = int(values.is_not_nan().sum())
     if values.is_nan().any() and is_boolean(preview.words([name])[name].str.strip_chars()).any():
-        return TEXT  # true, false and something else
+        return TEXT  # booleans among other values
     n_filled = len(values) - values.null_count()
-    # a stray word among numbers is found and told, instead of turning the column into words
+    # a stray word among numbers is reported, instead of turning the column into text
     if 2 * n_numbers < n_filled or (n_filled == 0 and kinds == {TEXT}):
         cells = preview.words([name])[name]
         return DATE if _are_dates(cells.filter(~is_empty(cells.str.strip_chars()))) else TEXT
     if kinds != {TEXT} or not n_filled:
         return NUMBER
-    # words by their type: codes such as 01234 stay words, measures such as 1.5 or 1,5 do not
+    # typed as text: codes such as 01234 stay text, measures such as 1.5 or 1,5 do not
     cells = preview.words([name])[name].str.strip_chars()
     n_odd = int(cells.str.contains(r"^[-+]?[0-9]+$").not_().sum())
     encode_column = cells.str.contains(r"^[-+]?0[0-9]").any() or cells.n_unique() <= MAX_WORDS
@@ -154,7 +154,7 @@ def _kind(preview: Preview, name: str, choice: ColumnChoice) -> str:
 
 
 def _are_dates(words: pl.Series) -> bool:
-    """Whether most of the first words are dates in one form, perhaps with a time.
+    """Whether most of the first values are dates in one format, perhaps with a time.
 
     >>> _are_dates(pl.Series(["3 May 1999", "4 Jun 2001"])), _are_dates(pl.Series(["May", "Ulm"]))
     (True, False)
@@ -166,7 +166,7 @@ def _are_dates(words: pl.Series) -> bool:
 
 
 def _useless(preview: Preview, name: str, kind: str) -> str:
-    """Why a column cannot help: it is an id, or empty."""
+    """Why a column is useless: it is an id, or empty."""
     n_rows = sum(file.table.height for file in preview.files)
     if kind == NUMBER:
         values = preview.numbers(name).drop_nulls()
@@ -174,41 +174,41 @@ def _useless(preview: Preview, name: str, kind: str) -> str:
         cells = preview.words([name])[name]
         values = cells.filter(~is_empty(cells.str.strip_chars()))
     if values.is_empty():
-        return "there is no value in it"
+        return "it has no values"
     if len(values) < max(n_rows, ENOUGH_ROWS):
         return ""
     if kind != NUMBER:
         different = kind == TEXT and values.n_unique() == n_rows
-        return "every value is different, as of an id" if different else ""
+        return "every value is different, like an id" if different else ""
     if not (values % 1 == 0).all():
         return ""
     steps = values.diff().drop_nulls()
     if (steps == 1).sum() >= 0.99 * len(steps):
-        return "it counts the rows"
+        return "it numbers the rows"
     if ID_NAME.search(name) and values.n_unique() == n_rows:
-        return "every value is different, as of an id"
+        return "every value is different, like an id"
     return ""
 
 
-def _refuse(preview: Preview, kinds: dict[str, str], left_out: dict[str, str]) -> None:
-    """Refuse columns that are neither numbers nor words, and files without a column to use."""
+def _check_usable(preview: Preview, kinds: dict[str, str], left_out: dict[str, str]) -> None:
+    """Refuse columns that are neither numbers nor text, and files without a usable column."""
     for name, kind in kinds.items():
         if kind in (OTHER, DATE):
-            what = "dates" if kind == DATE else "neither numbers nor words"
+            what = "dates" if kind == DATE else "neither numbers nor text"
             drop, text = columns_option("drop", name), columns_option("text", name)
             raise ValueError(
                 f"{preview.path}: column {name!r} holds {what}"
-                + either(by("leave it out with", drop), by("take it as words with", text))
+                + either(by("leave it out with", drop), by("treat it as text with", text))
             )
     if not kinds:
         why = first_few([f"{name}: {reason}" for name, reason in left_out.items()])
-        told = by("to learn from one all the same give", option("--features NAME", "features="))
-        why = f" ({why}){either(told)}" if why else ""
+        anyway = by("to use one anyway give", option("--features NAME", "features="))
+        why = f" ({why}){either(anyway)}" if why else ""
         raise NoFeatureError(f"{preview.path}: no column is left to learn from{why}")
 
 
-def _refuse_units(preview: Preview, name: str) -> None:
-    """Refuse a column of numbers in several currencies, or only some of them in per cent."""
+def _check_units(preview: Preview, name: str) -> None:
+    """Refuse a column of numbers in several currencies, or with only some in per cent."""
     for file in preview.files:
         if name not in file.decimals:
             continue
@@ -229,9 +229,9 @@ def _refuse_units(preview: Preview, name: str) -> None:
 def _vocabularies(
     preview: Preview, names: Sequence[str], choice: ColumnChoice
 ) -> tuple[tuple[tuple[str, tuple[str, ...]], ...], tuple[str, ...]]:
-    """Columns with few words, with these words, and the columns to hash.
+    """Text columns with few distinct values, with these values, and the columns to hash.
 
-    The words that come through a pipe are not known beforehand, so they are hashed.
+    The values in standard input are not known beforehand, so they are hashed.
     """
     words, hashed = [], []
     for name in names:
@@ -244,7 +244,7 @@ def _vocabularies(
 
 
 def scale_of(X: NDArray[np.float64]) -> Scale:
-    """Mean and spread of columns of numbers, gaps left out."""
+    """Mean and spread of numeric columns, ignoring missing values."""
     scale = Scale(X.shape[1])
     if not X.size:
         return scale
@@ -263,7 +263,7 @@ def scale_of(X: NDArray[np.float64]) -> Scale:
 def _notes(
     preview: Preview, recipe: Recipe, left_out: dict[str, str], columns: Sequence[pl.Series]
 ) -> list[str]:
-    """What was done that a user may not expect."""
+    """What the user may not expect."""
     notes = []
     for file in preview.files:
         place = f" ({file.path})" if len(preview.files) > 1 else ""
@@ -272,25 +272,25 @@ def _notes(
             notes.append(f"read as numbers{place}: {first_few(read)}")
     notes += [f"left out {name!r}: {why}" for name, why in left_out.items()]
     if recipe.gaps:
-        told = [f"{c.name} ({c.null_count() / len(c):.1%})" for c in columns if c.null_count()]
+        gaps = [f"{c.name} ({c.null_count() / len(c):.1%})" for c in columns if c.null_count()]
         notes.append(
-            f"missing numbers are filled by the column's mean, and marked: {first_few(told)}"
+            f"missing numbers are filled with the column's mean and marked: {first_few(gaps)}"
         )
     if recipe.words:
-        told = [f"{name} ({len(words)})" for name, words in recipe.words]
-        notes.append(f"words, each a feature: {first_few(told)}")
+        sizes = [f"{name} ({len(words)})" for name, words in recipe.words]
+        notes.append(f"text, one feature per value: {first_few(sizes)}")
     if recipe.hashed:
-        notes.append(f"words, hashed: {first_few(recipe.hashed)}")
+        notes.append(f"text, hashed: {first_few(recipe.hashed)}")
     return notes
 
 
 def _read_as_numbers(file: FilePreview, recipe: Recipe) -> list[str]:
-    """Columns of a file that are numbers in other dress, each with an example."""
+    """Columns of a file whose numbers are formatted as text, each with an example."""
     read = []
-    for name, sign in file.decimals.items():
+    for name, decimal in file.decimals.items():
         if name in recipe.numbers:
             odd = file.table[name].str.strip_chars().str.contains(r"^[-+]?[0-9.]+$").not_()
-            odd |= file.table[name].str.contains(".", literal=True) & (sign == ",")
+            odd |= file.table[name].str.contains(".", literal=True) & (decimal == ",")
             shown = file.numbers[name].is_finite() & odd
             if (place := shown.arg_max()) is not None and shown[place]:
                 read.append(
@@ -301,7 +301,7 @@ def _read_as_numbers(file: FilePreview, recipe: Recipe) -> list[str]:
 
 
 def first_few(words: Sequence[str], most: int = 8) -> str:
-    """Some words of many.
+    """The first items of a long list.
 
     >>> first_few(["a", "b", "c"], 2)
     'a, b, and 1 more'

@@ -1,4 +1,4 @@
-"""Comma separated values by Polars; a block that it refuses is read again, cell by cell."""
+"""CSV files, read by Polars; a block that it rejects is read again, cell by cell."""
 
 from __future__ import annotations
 
@@ -12,37 +12,27 @@ from numpy.typing import NDArray
 
 from ordspan.files.batch import INFER_ROWS, SHOWN, Faults, FileError, first_duplicate
 from ordspan.files.dialect import find_delimiter, sep_line
+from ordspan.files.lines import QUOTE, TextBlock, record, well_quoted
 from ordspan.files.tables import Frame, TableFile, TextFile
-from ordspan.files.text import (
-    QUOTE,
-    SAVE_AS_UTF8,
-    UTF8_MARK,
-    WESTERN,
-    TextBlock,
-    open_text,
-    plain_name,
-    record,
-    text_blocks,
-    well_quoted,
-)
+from ordspan.files.text import SAVE_AS_UTF8, UTF8_MARK, WESTERN, open_text, plain_name, text_blocks
 
 MAX_FALLBACK_BLOCKS = 3
-"""After so many blocks with other cells than numbers in a number column, all are read as words."""
+"""After this many blocks with non-numeric cells in numeric columns, all are read as text."""
 
 
 class CsvFile(TextFile):
-    """Comma separated values under a header."""
+    """A CSV file with a header, or standard input."""
 
     def __init__(
         self, path: str, delimiter: str | None = None, encoding: str | None = None
     ) -> None:
-        self._told, self.encoding = delimiter, encoding
+        self._given, self.encoding = delimiter, encoding
         self._refused = 0
         super().__init__(path)
         self._places = {name: place for place, name in enumerate(self.names)}
 
     def _open(self) -> list[str]:
-        """The names of the columns; the blocks under them wait to be read."""
+        """The names of the columns; the blocks below them are read later."""
         text = open_text(self.path, self.encoding)
         if self.encoding is None and text.encoding == WESTERN:
             self.notes.append("read as Windows-1252 (Latin-1), because it is not UTF-8")
@@ -57,7 +47,7 @@ class CsvFile(TextFile):
         lines = first.content[len(skipped) :].split(b"\n")
         at = next((i for i, line in enumerate(lines) if line.strip(b"\r")), None)
         if at is None:
-            raise FileError(f"{self.path}: there is no header")
+            raise FileError(f"{self.path}: there is no header line")
         used, names, fault = self._record(lines, at)
         self.line = first.line + bool(skipped) + at
         if fault:
@@ -67,11 +57,11 @@ class CsvFile(TextFile):
         self.begin = text.begin + len(first.content) - len(content)
         under = TextBlock(content, self.line, first.share, first.odd)
         self._begun = chain([] if under.is_blank() else [under], rest)
-        return _named(names)
+        return _column_names(names)
 
     def _choose_delimiter(self, head: bytes) -> None:
-        if self._told is not None:
-            self.delimiter = self._told
+        if self._given is not None:
+            self.delimiter = self._given
         elif plain_name(self.path).lower().endswith(".tsv") and not sep_line(head):
             self.delimiter = "\t"
         else:
@@ -81,20 +71,20 @@ class CsvFile(TextFile):
                 self.notes.append(f"fields are separated by {shown}")
 
     def _n_rows(self, block: TextBlock) -> int:
-        """Rows of a block, which are its lines unless there are quotes."""
+        """Number of rows of a block: its lines, unless there are quotes."""
         if QUOTE in block.content:
             return self._parsed(block, (), ()).lines.size
         return len(block.numbered_lines())
 
     def _parsed(self, block: TextBlock, numbers: Sequence[str], texts: Sequence[str]) -> Frame:
-        """The rows of a block: the quick way, or as words by Polars, or as words by Python."""
+        """The rows of a block, by Polars with numbers, by Polars as text, or by Python."""
         wanted, content = list(dict.fromkeys([*numbers, *texts])), block.content
         odd_ends = b"\r" in content and content.count(b"\r") != content.count(b"\r\n")
-        # a mark within the text would be left out by Polars, and wrong letters in other columns
+        # Polars drops a byte-order mark inside the text, and ignores bad bytes in other columns
         odd = block.odd or odd_ends or b"\0" in content or content.startswith(UTF8_MARK)
         if odd or not _is_utf8(content):
             return self._slowly(block, wanted)
-        # what is carried along stays as it is written
+        # columns to keep stay as they are written
         floats = [name for name in numbers if name not in texts]
         for typed in (floats, []) if self._refused < MAX_FALLBACK_BLOCKS else ([],):
             try:
@@ -104,13 +94,13 @@ class CsvFile(TextFile):
         return self._slowly(block, wanted)
 
     def _read(self, block: TextBlock, wanted: list[str], floats: list[str]) -> Frame:
-        """The rows by Polars; if it may have overlooked a long row, with all columns."""
+        """The rows by Polars; with all columns if it may have missed a long row."""
         content, last = block.content, self.names[-1]
         needed = [name for name in self.names if name in {*wanted, last}]
         frame = self._frame(content, needed, floats)
-        # without quotes, and where the last field of no row is empty, each line is a whole row
+        # without quotes and empty last fields, each line is a complete row
         plain = QUOTE not in content and not frame[last].null_count()
-        if plain and len(needed) < len(self.names):  # Polars looks at the fields it needs only
+        if plain and len(needed) < len(self.names):  # Polars parses only the fields it needs
             n_cuts = frame.height * (len(self.names) - 1)
             plain = content.count(self.delimiter.encode()) == n_cuts
         if plain:
@@ -133,7 +123,7 @@ class CsvFile(TextFile):
         return frame
 
     def _settled(self, block: TextBlock, frame: pl.DataFrame, wanted: list[str]) -> Frame:
-        """What Polars read, without blank lines, which it takes for rows; short rows are found."""
+        """What Polars read, without blank lines, which it counts as rows; finds short rows."""
         starts, ends, lines = records(block)
         if starts.size != frame.height:
             raise pl.exceptions.ComputeError("rows and lines do not agree")
@@ -141,7 +131,7 @@ class CsvFile(TextFile):
         suspect = frame[self.names[-1]].is_null().to_numpy() & filled
         n_cuts = np.count_nonzero(filled) * (len(self.names) - 1)
         if QUOTE not in block.content and block.content.count(self.delimiter.encode()) == n_cuts:
-            suspect[:] = False  # no row is short: the last fields are only empty
+            suspect[:] = False  # no row is short: the last fields are just empty
         for row in np.flatnonzero(suspect).tolist():
             lines_of_row = block.content[starts[row] : ends[row]].split(b"\n")
             if fault := self._field_fault(record(lines_of_row, 0, self.delimiter)[1]):
@@ -150,7 +140,7 @@ class CsvFile(TextFile):
         return Frame(kept, lines[filled], faults, block.share)
 
     def _slowly(self, block: TextBlock, wanted: Sequence[str], most: int | None = None) -> Frame:
-        """The wanted cells as words, by Python's own reader, which finds the line at fault."""
+        """The wanted cells as text, by Python's csv reader, which finds the faulty line."""
         lines: list[int] = []
         rows: list[list[str | None]] = []
         faults, texts = Faults(), block.content.split(b"\n")
@@ -170,7 +160,7 @@ class CsvFile(TextFile):
         return Frame(frame, np.array(lines, dtype=np.int64), faults, block.share)
 
     def _record(self, lines: list[bytes], at: int) -> tuple[int, list[str], str]:
-        """Lines and cells of the record that begins on a line, and what is wrong with it."""
+        """Number of lines and cells of the record that begins at a line, and its fault."""
         used, cells = record(lines, at, self.delimiter)
         whole = b"\n".join(lines[at : at + max(1, used)])
         try:
@@ -178,18 +168,15 @@ class CsvFile(TextFile):
         except UnicodeDecodeError as error:
             return max(1, used), [], f"byte {error.start + 1} is not UTF-8; {SAVE_AS_UTF8}"
         if b"\0" in whole:
-            return max(1, used), [], f"byte {whole.index(0) + 1} is a null byte; take it out"
+            return max(1, used), [], f"byte {whole.index(0) + 1} is a null byte; remove it"
         if used == 0 and lines[at].count(QUOTE) % 2:
-            return (
-                1,
-                [],
-                f"a quote is not closed; close it, or double a quote within quotes: {shown}",
-            )
+            fault = f"a quote is not closed; close it, or double quotes within quotes: {shown}"
+            return 1, [], fault
         if QUOTE in whole and not well_quoted(whole, self.delimiter):
-            fault = f"a quote stands inside a cell; put the whole cell in quotes: {shown}"
+            fault = f"a quote inside an unquoted cell; quote the whole cell: {shown}"
             return max(1, used), [], fault
         if used == 0 or (b"\r" in whole.rstrip(b"\r") and QUOTE not in whole):
-            return 1, [], "cannot be read as fields: there is a carriage return inside the line"
+            return 1, [], "cannot be split into fields: carriage return inside the line"
         return used, cells, ""
 
     def _field_fault(self, cells: list[str]) -> str:
@@ -199,10 +186,10 @@ class CsvFile(TextFile):
         return f"{len(cells)} field{s}, but the header has {len(self.names)}"
 
 
-def _named(names: Sequence[str]) -> list[str]:
-    """The names in a header; a column without one is called by its place.
+def _column_names(names: Sequence[str]) -> list[str]:
+    """The names in a header; a column without one is named by its position.
 
-    >>> _named(["", "age ", ""])
+    >>> _column_names(["", "age ", ""])
     ['column 1', 'age', 'column 3']
     """
     return [name.strip() or f"column {place}" for place, name in enumerate(names, start=1)]
@@ -216,7 +203,7 @@ def _is_utf8(content: bytes) -> bool:
 
 
 def records(block: TextBlock) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
-    r"""Where each record of a block begins and ends, and its line; line ends in quotes are none.
+    r"""Start, end and line of each record of a block; line breaks in quotes do not end one.
 
     >>> starts, ends, lines = records(TextBlock(b'1,"a\nb"\n\n2,c\r\n', line=5, share=1.0))
     >>> starts.tolist(), ends.tolist(), lines.tolist()
@@ -236,7 +223,7 @@ def records(block: TextBlock) -> tuple[NDArray[np.int64], NDArray[np.int64], NDA
 
 
 class ExcelFile(TableFile):
-    """The one sheet of an Excel workbook; its cells are taken as words, lines are its rows."""
+    """The only sheet of an Excel workbook; cells are read as text, lines are its rows."""
 
     def _open(self) -> list[str]:
         import fastexcel
@@ -247,8 +234,8 @@ class ExcelFile(TableFile):
             raise FileError(f"{self.path}: not an Excel workbook ({error})") from None
         if len(book.sheet_names) > 1:
             raise FileError(
-                f"{self.path}: there are {len(book.sheet_names)} sheets, "
-                f"{', '.join(book.sheet_names)}; save the one to read as a file of its own"
+                f"{self.path}: the workbook has {len(book.sheet_names)} sheets, "
+                f"{', '.join(book.sheet_names)}; save the one to read as its own file"
             )
         sheet: Any = book.load_sheet(0, header_row=None, skip_rows=0, dtypes="string")
         cells = sheet.to_polars().with_columns(pl.all().fill_null(""))
@@ -256,10 +243,10 @@ class ExcelFile(TableFile):
             ~pl.all_horizontal(pl.exclude("line") == "")
         )
         if filled.height < 2:
-            raise FileError(f"{self.path}: there is no row under a header")
+            raise FileError(f"{self.path}: there is no row below the header")
         self._lines = filled["line"].to_numpy()[1:].astype(np.int64)
         self._cells = filled.drop("line")[1:]
-        names = _named(filled.row(0)[1:])
+        names = _column_names(filled.row(0)[1:])
         self._cells.columns = names if first_duplicate(names) is None else self._cells.columns
         return names
 

@@ -1,4 +1,4 @@
-"""How a text of separated values is written, judged by its beginning; numbers in other dress."""
+"""The dialect of a CSV file: delimiter, decimal separator, and numbers formatted as text."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from typing import NamedTuple
 import polars as pl
 
 from ordspan.files.batch import EMPTY, FileError
-from ordspan.files.text import record
+from ordspan.files.lines import record
 from ordspan.wording import by, either, option
 
 DELIMITERS = ",;\t|"
 INFER_LINES = 200
 SEP_LINE = re.compile(rb'"?sep=(.)"?\r?\n', re.IGNORECASE)
-"""By which Excel is told the delimiter, above the header."""
+"""A line above the header that gives Excel the delimiter."""
 
 GAPS = r" '’\x{a0}\x{202f}\x{2009}"
-"""What stands between groups of three digits besides point or comma."""
+"""Separators of groups of three digits, besides point and comma."""
 BODY = rf"[0-9.,]|[0-9][{GAPS}][0-9]|[eE][-+]?[0-9]"
 CURRENCY = (
     r"(?:US\$|\p{Sc}|USD|EUR|GBP|CHF|JPY|CNY|INR|AUD|CAD|NZD|SEK|NOK|DKK|PLN|CZK|HUF|BRL|MXN|ZAR"
@@ -30,8 +30,8 @@ BARE = rf"^([-+−]?)\s*{CURRENCY}?\s*([-+−]?(?:{BODY})+)\s*[%‰]?\s*{CURRENC
 
 
 def _decimal(sign: str, group: str) -> str:
-    """Numbers in which a sign can only be the decimal one: other than three digits follow it, a
-    zero or more than three digits stand before it, or the other sign groups digits."""
+    """Numbers in which a sign can only be the decimal separator: not three digits follow it, a
+    zero or more than three digits precede it, or the other sign groups digits."""
     return (
         rf"^[-+]?(?:[0-9]*{sign}(?:[0-9]{{1,2}}|[0-9]{{4,}})|0{sign}[0-9]+|[0-9]{{4,}}{sign}[0-9]+"
         rf"|[0-9]{{1,3}}(?:(?:{group}|[{GAPS}])[0-9]{{3}})+{sign}[0-9]+"
@@ -41,15 +41,15 @@ def _decimal(sign: str, group: str) -> str:
 
 COMMA_DECIMAL, POINT_DECIMAL = _decimal(",", r"\."), _decimal(r"\.", ",")
 EITHER = r"^[-+]?[0-9]{1,3}([.,])[0-9]{3}$"
-"""A number with a decimal sign, or with thousands set apart: nobody can tell."""
+"""A number with a decimal separator, or with a thousands separator: ambiguous."""
 NATURAL = {(",", "."): ".", (",", ","): ".", ("\t", "."): ".", ("|", "."): ".", (";", ","): ","}
-"""Decimal sign that a delimiter and a sign among digits suggest where no cell shows it."""
+"""The decimal separator that a delimiter and a sign among digits suggest if no cell shows it."""
 MIXED = 0.05
 EXPONENT = r"(?:[eE][-+]?[0-9]+)?$"
 
 
 def sep_line(head: bytes) -> bytes:
-    """The first line, where it only tells the delimiter; otherwise nothing.
+    """The first line if it only gives the delimiter, else nothing.
 
     >>> sep_line(b"sep=;\\r\\na;b\\r\\n"), sep_line(b"a,b\\n")
     (b'sep=;\\r\\n', b'')
@@ -59,24 +59,24 @@ def sep_line(head: bytes) -> bytes:
 
 
 def find_delimiter(head: bytes) -> str:
-    """The character by which every line falls into as many fields as the header, and most of them.
+    """The character that splits every line into as many fields as the header, and into most.
 
     >>> find_delimiter(b"a;b;c\\n1,5;2,5;x\\n"), find_delimiter(b"a,b\\n1,5\\n")
     (';', ',')
     """
-    told = SEP_LINE.match(head)
-    if told:
-        return told[1].decode()
+    given = SEP_LINE.match(head)
+    if given:
+        return given[1].decode()
     lines = head.split(b"\n")
     if len(lines) > 1:
-        lines = lines[:-1] if not head.endswith(b"\n") else lines  # the last may be cut
+        lines = lines[:-1] if not head.endswith(b"\n") else lines  # the last may be incomplete
     found = {d: _agreement(lines[: 2 * INFER_LINES], d) for d in DELIMITERS}
     best = max(DELIMITERS, key=lambda d: found[d])
     return best if found[best] > (0.0, 1) else DELIMITERS[0]
 
 
 def _agreement(lines: list[bytes], delimiter: str) -> tuple[float, int]:
-    """How many of the first records have as many fields as the header, and that number."""
+    """Share of the first records with as many fields as the header, and that number."""
     counts: list[int] = []
     at = 0
     while at < len(lines) and len(counts) < INFER_LINES:
@@ -93,7 +93,7 @@ def _agreement(lines: list[bytes], delimiter: str) -> tuple[float, int]:
 
 
 def strip_units(column: pl.Series) -> pl.Series:
-    """Words without blanks, currency and per cent signs around a number.
+    """Text without spaces, currency and per cent signs around a number.
 
     >>> strip_units(pl.Series(["$ 1,000.5", "12 %", "−3 €", "a b"])).to_list()
     ['1,000.5', '12', '-3', 'a b']
@@ -103,7 +103,7 @@ def strip_units(column: pl.Series) -> pl.Series:
 
 
 def as_numbers(column: pl.Series, decimal: str = ".") -> pl.Series:
-    """Words as numbers, null where they are none; groups of three digits may be set apart.
+    """Text as numbers, null where it is not a number; thousands separators are allowed.
 
     >>> as_numbers(pl.Series(["1.234,5", "7", "1.5"]), ",").to_list()
     [1234.5, 7.0, None]
@@ -113,7 +113,7 @@ def as_numbers(column: pl.Series, decimal: str = ".") -> pl.Series:
     cells = column.str.strip_chars()
     plain = cells.cast(pl.Float64(), strict=False)
     truth = is_boolean(cells)
-    if truth.any():  # 1 and 0, as in formats that have such a type
+    if truth.any():  # 1 and 0, as in formats with booleans
         ones = cells.str.to_lowercase().eq("true").cast(pl.Float64())
         plain = pl.select(pl.when(truth).then(ones).otherwise(plain)).to_series()
     if decimal == "." and not (plain.is_null() & ~is_empty(cells)).any():
@@ -129,24 +129,24 @@ def as_numbers(column: pl.Series, decimal: str = ".") -> pl.Series:
     values = pl.select(pl.when(right).then(values)).to_series()
     if decimal == ".":
         values = plain.fill_null(values)
-    else:  # inf is a number too, which the reader refuses by name
+    else:  # inf is a number too; the reader refuses it later
         kept = plain.is_infinite() | truth
         values = values.fill_null(pl.select(pl.when(kept).then(plain)).to_series())
     return values.alias(column.name)
 
 
 def is_boolean(cells: pl.Series) -> pl.Series:
-    """Whether a cell says true or false."""
+    """Whether a cell is true or false."""
     return cells.str.contains("^(?i:true|false)$").fill_null(value=False)
 
 
 def is_empty(cells: pl.Series) -> pl.Series:
-    """Whether a cell, already stripped, means that there is no value."""
+    """Whether a stripped cell stands for a missing value."""
     return cells.is_null() | cells.is_in(EMPTY)
 
 
 def evidence(column: pl.Series) -> int:
-    """Cells that can only have a decimal comma, less those that can only have a point.
+    """Number of cells that must have a decimal comma, minus those that must have a point.
 
     >>> evidence(pl.Series(["1,5", "1.234,5", "1.234"])), evidence(pl.Series(["0.5", "1,234"]))
     (2, -1)
@@ -157,9 +157,9 @@ def evidence(column: pl.Series) -> int:
 
 
 def plain_numbers(table: pl.DataFrame, names: Sequence[str]) -> tuple[pl.DataFrame, int]:
-    """Those columns of words that are numbers with a point, or whole; how many show a point.
+    """The text columns that are whole numbers or have a decimal point; how many show a point.
 
-    A column in which every point stands before three digits is left out: they may be thousands.
+    A column in which every point precedes three digits is left out: they may be thousands.
     """
     if not names:
         return table.select(), 0
@@ -183,10 +183,10 @@ def _where(answers: pl.DataFrame) -> list[str]:
 
 
 class Decimals(NamedTuple):
-    """How the columns of words of a file are numbers."""
+    """How the numbers in text columns of a file are written."""
 
-    plain: pl.DataFrame  # numbers as Polars has them, or whole ones
-    decimals: dict[str, str]  # decimal signs of the other columns
+    plain: pl.DataFrame  # columns of numbers that Polars can parse
+    decimals: dict[str, str]  # decimal separators of the other columns
 
 
 def find_decimals(
@@ -195,24 +195,24 @@ def find_decimals(
     names: Sequence[str],
     *,
     delimiter: str = "",
-    told: str | None = None,
+    given: str | None = None,
     known: Mapping[str, str] | None = None,
 ) -> Decimals:
-    """The decimal sign of columns of words: told, or seen in them, or in the others.
+    """The decimal separators of text columns: given, or seen in them or in the other columns.
 
-    Where no cell of the file shows it, it is that of an earlier file (``known``), or what goes
-    with the delimiter; and where that leaves two readings the column is refused.
+    If no cell of the file shows it, it is that of an earlier file (``known``), or the usual one
+    for the delimiter; a column that stays ambiguous is refused.
     """
     schema = table.schema
     names = [name for name in names if schema.get(name) == pl.String()]
-    # a column that is known to have commas, and shows none here, may still have them later on
-    commas = [name for name, sign in (known or {}).items() if sign == ","]
+    # a column that is known to have commas may show them only later in this file
+    commas = [name for name, decimal in (known or {}).items() if decimal == ","]
     sure = [name for name in names if name not in commas]
-    plain, n_points = plain_numbers(table, sure) if told != "," else (table.select(), 0)
+    plain, n_points = plain_numbers(table, sure) if given != "," else (table.select(), 0)
     settled = set(plain.columns)
     rest = [table[name] for name in names if name not in settled]
-    if told is not None:
-        return Decimals(plain, {column.name: told for column in rest})
+    if given is not None:
+        return Decimals(plain, {column.name: given for column in rest})
     seen = {column.name: evidence(column) for column in rest}
     total = sum((found > 0) - (found < 0) for found in seen.values()) - n_points
     together = "," if total > 0 else "." if total < 0 else ""
@@ -229,7 +229,7 @@ def find_decimals(
 
 
 def _guessed(path: str, column: pl.Series, together: str, delimiter: str, known: str) -> str:
-    """The decimal sign of a column that does not show it; two readings are refused."""
+    """The decimal separator of a column that does not show it; ambiguous ones are refused."""
     words = strip_units(column)
     unclear = words.filter(words.str.contains(EITHER)).drop_nulls()
     whole = int(words.str.contains(r"^[-+]?[0-9]{1,3}$").sum())

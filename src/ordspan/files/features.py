@@ -1,4 +1,4 @@
-"""Columns as a matrix: numbers as they are or standardised, words one feature each or hashed."""
+"""Columns as a feature matrix: numbers, perhaps standardised; text, one-hot or hashed."""
 
 from __future__ import annotations
 
@@ -19,27 +19,27 @@ if TYPE_CHECKING:
 DEFAULT_HASH_BITS = 12
 MAX_HASH_BITS = 24
 MAX_DENSE = 256
-"""Rows of more features than this are sparse where some of them are words."""
+"""Rows with text and more features than this are sparse."""
 MISSING = ("mean", "error")
 MAX_UNSEEN = 1000
 
 
 @dataclass(frozen=True)
 class Recipe:
-    """Which columns make the features, and how; a model file keeps it.
+    """Which columns make the features, and how; stored in model files.
 
-    The features are in this order: numbers, marks of missing numbers, words of their own, hashed
-    words.
+    The order of the features is: numbers, indicators of missing numbers, text values, hashed text.
 
     Parameters
     ----------
     numbers : tuple of str
         Numeric columns, in the order of the weights. A missing number becomes the column's mean.
     gaps : tuple of str
-        Those of them that had gaps in training: each has one more feature, 1 where it is missing.
+        Those of them with missing numbers in training: each has an extra feature, 1 where the
+        number is missing.
     words : tuple of (str, tuple of str)
-        Text columns with few different words, and these words: each word is a feature. The empty
-        word is a missing one.
+        Text columns with few distinct values, and these values: each value is a feature. The empty
+        string is a missing value.
     hashed : tuple of str
         Other text columns, hashed together into ``2 ** hash_bits`` features.
     hash_bits : int
@@ -47,13 +47,14 @@ class Recipe:
     n_sparse : int
         Number of features of svmlight rows, which have no named columns; otherwise 0.
     zero_based : bool
-        Whether the indices of svmlight rows begin at 0.
+        Whether the indices of svmlight rows start at 0.
     standardise : bool
         Whether numbers are centred and scaled; sparse ones are only scaled.
     missing : {"mean", "error"}
         Whether a missing number is filled in, or makes a row bad.
     dressed : tuple of (str, str)
-        Decimal signs of numeric columns that were written as words, such as ``1.234,5``.
+        Decimal separators of numeric columns formatted as text, such as ``1.234,5``. The name is
+        that of model files.
     """
 
     numbers: tuple[str, ...] = ()
@@ -79,20 +80,20 @@ class Recipe:
             (dressed, self.numbers),
         ):
             if len(set(names)) < len(names) or not set(names) <= set(known):
-                raise ValueError(f"a recipe names each column once, got {', '.join(names)}")
-        if not {sign for _, sign in self.dressed} <= {".", ","}:
-            raise ValueError("the decimal sign of a column must be . or ,")
+                raise ValueError(f"a recipe must name each column once, got {', '.join(names)}")
+        if not set(self.decimals.values()) <= {".", ","}:
+            raise ValueError("the decimal separator of a column must be . or ,")
         if self.n_sparse < 0 or (self.n_sparse and self.columns):
-            raise ValueError(f"{self.n_sparse} sparse features beside columns")
+            raise ValueError(f"a recipe cannot have {self.n_sparse} sparse features and columns")
 
     @property
     def texts(self) -> tuple[str, ...]:
-        """All columns of words."""
+        """All text columns."""
         return (*(name for name, _ in self.words), *self.hashed)
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """All columns that make features."""
+        """All columns used as features."""
         return (*self.numbers, *self.texts)
 
     @property
@@ -122,14 +123,14 @@ class Recipe:
 
     @property
     def row_bytes(self) -> int:
-        """About how much memory a row takes, read and prepared."""
+        """Approximate memory of a row, read and prepared."""
         read = 8 * len(self.numbers) + 40 * len(self.texts)
         if self.n_sparse:
             return 24 * min(self.n_sparse, 300)
         return max(64, read + (8 * self.n_features if self.dense else 24 * len(self.columns)))
 
     def feature_names(self) -> list[str]:
-        """What the features are called in messages and tables.
+        """Names of the features in messages and tables.
 
         >>> Recipe(("age",), ("age",), (("job", ("", "cook")),)).feature_names()
         ['age', 'age is missing', 'job is missing', 'job = cook']
@@ -143,19 +144,19 @@ class Recipe:
         return names + [f"hash {i} of {hashed}" for i in range(self.n_features - len(names))]
 
     def feature_name(self, index: int) -> str:
-        """What one feature is called."""
+        """Name of one feature."""
         if self.n_sparse:
             return f"feature {index + (not self.zero_based)}"
         return self.feature_names()[index]
 
 
 class Scale:
-    """Mean and spread of every feature, found before learning, or row by row on the way.
+    """Mean and spread of every feature, known before learning or learned online.
 
-    Learned on the way, each row is scaled by the rows up to and including it (after the first
-    thousand its spread is looked at anew every 64 rows), so the result does not depend on how the
-    rows were cut into batches. Sparse rows are divided by the root mean square of the values
-    present, and not centred, because centring would fill their zeros.
+    Learned online, each row is scaled by the rows up to and including it (after the first thousand
+    the spread is updated every 64 rows), so the result does not depend on the batches. Sparse rows
+    are divided by the root mean square of the values present, and not centred, because centring
+    would fill their zeros.
     """
 
     def __init__(self, n_features: int, state: NDArray[Any] | None = None) -> None:
@@ -166,9 +167,9 @@ class Scale:
         self.state: NDArray[np.float64] = state
 
     def learn(self, matrix: Any) -> Any:
-        """Take the rows in, one after the other, and scale each by what is known then.
+        """Learn the rows one after the other, and scale each by the rows up to it.
 
-        Dense rows are scaled where they stand: to write them elsewhere would take longer.
+        Dense rows are scaled in place: writing them elsewhere would take longer.
         """
         if hasattr(matrix, "indptr"):
             return self._scaled_values(matrix, learn=True)
@@ -177,7 +178,7 @@ class Scale:
         return matrix
 
     def apply(self, matrix: Any, out: NDArray[np.float64] | None = None) -> Any:
-        """Scale rows by what is known; a missing number becomes 0, the mean."""
+        """Scale rows by the known mean and spread; a missing number becomes 0, the mean."""
         if hasattr(matrix, "indptr"):
             return self._scaled_values(matrix, learn=False)
         scaled = np.empty(matrix.shape) if out is None else out
@@ -186,7 +187,7 @@ class Scale:
         return scaled
 
     def fill(self, matrix: NDArray[Any]) -> NDArray[Any]:
-        """Rows as they are, missing numbers replaced by the mean that is known."""
+        """Rows unscaled, with missing numbers replaced by the mean."""
         holes = np.isnan(matrix)
         if not holes.any():
             return matrix
@@ -199,7 +200,7 @@ class Scale:
 
 
 def unusable_rows(recipe: Recipe, X: Any) -> Faults:
-    """What is wrong with rows that have too large a number, or none where that is not allowed."""
+    """Faults of rows with numbers that are too large, or missing where that is not allowed."""
     sparse = recipe.n_sparse > 0
     values = X.data.reshape(-1, 1) if sparse else X
     allowed = recipe.missing == "mean" and not sparse
@@ -224,17 +225,17 @@ def _value_fault(value: float, name: str) -> str:
 
 @dataclass
 class Unseen:
-    """Words that a model does not know: they say nothing in a prediction, which is told.
+    """Counts of text values that a model has not seen, which predictions ignore.
 
     Those of bad rows, which get no prediction, are not counted.
     """
 
-    bad: list[int] = field(default_factory=list)  # of the batch at hand
+    bad: list[int] = field(default_factory=list)  # rows of the current batch
     gaps: dict[str, int] = field(default_factory=dict)  # columns without gaps in training
     counts: dict[tuple[str, str], int] = field(default_factory=dict)
 
     def add(self, name: str, words: list[str], counts: NDArray[np.int64]) -> None:
-        """Some rows had such words."""
+        """Count unseen values of a column."""
         for word, count in zip(words, counts.tolist(), strict=True):
             if not count:
                 continue
@@ -242,20 +243,20 @@ class Unseen:
             self.counts[key] = self.counts.get(key, 0) + count
 
     def messages(self) -> list[str]:
-        """The most frequent of them, in words."""
+        """Messages about the most frequent ones."""
         found = sorted(self.counts.items(), key=lambda item: -item[1])
         rows = [
             f"{name} = {word!r} ({count:,} row{'s' * (count > 1)})"
             for (name, word), count in found[:5]
         ]
-        told = [f"words that the model has not seen before: {', '.join(rows)}"] if rows else []
+        messages = [f"values not seen in training: {', '.join(rows)}"] if rows else []
         if self.gaps:
             rows = [
                 f"{name} ({count:,} row{'s' * (count > 1)})" for name, count in self.gaps.items()
             ]
             shown = ", ".join(rows[:8]) + (", ..." if len(rows) > 8 else "")
-            told.append(f"missing values, which training never had, were filled: {shown}")
-        return told
+            messages.append(f"missing values, which training did not have, were filled: {shown}")
+        return messages
 
     def add_gaps(self, recipe: Recipe, X: NDArray[Any]) -> None:
         """Count missing numbers of columns that had none in training."""
@@ -273,9 +274,9 @@ def prepare_features(
     learn: bool = False,
     unseen: Unseen | None = None,
 ) -> Any:
-    """The features of a batch: numbers scaled, gaps marked, words looked up or hashed.
+    """The features of a batch: numbers scaled, gaps marked, text one-hot encoded or hashed.
 
-    With ``learn`` the scale takes the rows in, one after the other.
+    With ``learn`` the scale learns the rows, one after the other.
     """
     X, table = batch.X, batch.table
     if unseen is not None:
@@ -311,7 +312,7 @@ def prepare_features(
 def _sparse_rows(
     recipe: Recipe, X: NDArray[Any], holes: list[Any], table: pl.DataFrame, unseen: Unseen | None
 ) -> Any:
-    """Rows of many features, of which few are not 0."""
+    """Features of a batch as a sparse matrix."""
     from scipy.sparse import csr_array, hstack
 
     parts = [csr_array(X)] + [csr_array(hole[:, None].astype(float)) for hole in holes]
@@ -329,7 +330,7 @@ def _sparse_rows(
 def word_codes(
     table: pl.DataFrame, name: str, words: tuple[str, ...], unseen: Unseen | None = None
 ) -> NDArray[np.int64]:
-    """The place of every row's word among the known ones; -1 where it is none of them."""
+    """Index of every row's value among the known ones; -1 if it is none of them."""
     codes, found = encode_column(as_words(table, [name]), name, str)
     places = {word: place for place, word in enumerate(words)}
     each = np.array([places.get(word, -1) for word in found], dtype=np.int64)
@@ -341,7 +342,7 @@ def word_codes(
 
 
 def as_words(table: pl.DataFrame, names: Sequence[str]) -> pl.DataFrame:
-    """Columns as words, without blanks around them: 01234 is not 1234, and nothing is a word."""
+    """Columns as stripped text: 01234 is not 1234, and a missing value is an empty string."""
     import polars as pl
 
     return table.select(
@@ -350,7 +351,7 @@ def as_words(table: pl.DataFrame, names: Sequence[str]) -> pl.DataFrame:
 
 
 def _hashed(table: pl.DataFrame, name: str, bits: int) -> Any:
-    """One hashed feature for each row of a text column; each different word is hashed once."""
+    """One hashed feature per row of a text column; each distinct value is hashed once."""
     from scipy.sparse import csr_array
     from sklearn.feature_extraction import FeatureHasher
 
@@ -361,7 +362,7 @@ def _hashed(table: pl.DataFrame, name: str, bits: int) -> Any:
 
 
 def stack_rows(parts: list[Any]) -> Any:
-    """Dense or CSR rows, one part below the other."""
+    """Dense or CSR parts stacked vertically."""
     if len(parts) == 1:
         return parts[0]
     if hasattr(parts[0], "indptr"):

@@ -1,4 +1,4 @@
-"""How labels are written: one table of forms, read without knowing the grades."""
+"""How range labels may be written: one table of forms, parsed without knowing the grades."""
 
 from __future__ import annotations
 
@@ -37,20 +37,20 @@ FORMS = (
     "under/below {below}",
     "less/fewer/lower/worse/younger than {below}",
 )
-"""How ranges are written; ``above`` and ``below`` are ends that are not included.
+"""How ranges may be written; ``above`` and ``below`` are ends that are not included.
 
-Of the words joined by slashes any one will do. The table of label forms in the documentation is
-made from this one.
+Slashes separate alternative words. The table of label forms in the documentation is generated from
+this one.
 """
 DASHES = dict.fromkeys(map(ord, "‐‑‒–—―−"), "-")
 OPEN = ("", "NA", "NaN", "nan", "null", "None", "inf", "-inf", "+inf")
-"""What stands in a lower or upper column where that end is open."""
+"""Values of a lower or upper column that mean an open end."""
 LONGEST = 1000
-"""Longer labels are no ranges: texts with many dashes could be cut in too many ways."""
+"""Longer labels are not ranges: text with many dashes could be split in too many ways."""
 
 
 def plain_word(value: Any) -> str:
-    """A cell as text, whole numbers without their point, others with one.
+    """A cell as text; whole numbers have no decimal point, other numbers have one.
 
     >>> plain_word(3.0), plain_word(" mid "), plain_word("3.0"), plain_word("1,7")
     ('3', 'mid', '3', '1.7')
@@ -67,12 +67,12 @@ def plain_word(value: Any) -> str:
 
 
 def tidy(word: str) -> str:
-    """A plain word with every dash as a hyphen and every run of spaces as one space."""
+    """A plain word with dashes as hyphens and single spaces."""
     return plain_word(" ".join(word.translate(DASHES).split()))
 
 
 class _Form(NamedTuple):
-    """A form taken apart: its ends, what encloses them and what stands between them."""
+    """A parsed form: its ends, and the patterns around and between them."""
 
     ends: list[str]
     around: re.Pattern[str]
@@ -82,7 +82,7 @@ class _Form(NamedTuple):
 
 def _compiled(form: str) -> _Form:
     before, *between, after = map(_pattern, re.split(r"\{\w+\}", form))
-    # B+ is a grade that the order lacks rather than "B or more"
+    # B+ is a grade missing from the order rather than "B or more"
     inner = r"(.*\d ?)" if form == "{low}+" else "(.*)"
     return _Form(
         re.findall(r"\{(\w+)\}", form),
@@ -101,7 +101,7 @@ _FORMS = [_compiled(form) for form in dict.fromkeys(form.translate(DASHES) for f
 
 
 def readings(text: str, grades: Container[str] = ()) -> Iterator[dict[str, str]]:
-    """Every way to read a tidy label as a range, as the words of its ends without open ones.
+    """Every way to read a tidy label as a range: the text of its ends, without open ones.
 
     >>> list(readings("-1..1")), list(readings("(2,]"))
     ([{'low': '-1', 'high': '1'}], [{'above': '2'}])
@@ -116,7 +116,7 @@ def readings(text: str, grades: Container[str] = ()) -> Iterator[dict[str, str]]
 
 
 def _cuts(text: str, between: re.Pattern[str] | None) -> list[tuple[str, ...]]:
-    """A text cut in two wherever the pattern occurs, or left whole without one."""
+    """A text split in two at every match of the pattern, or whole without a pattern."""
     if between is None:
         return [(text,)]
     return [(text[: cut.start()], text[cut.end() :]) for cut in between.finditer(text)]

@@ -1,4 +1,4 @@
-"""Words of a label column as intervals of ranks, in the forms that forms.py lists."""
+"""Cells of a label column as intervals of ranks, in the forms that forms.py lists."""
 
 from __future__ import annotations
 
@@ -26,23 +26,23 @@ if TYPE_CHECKING:
 
 LARGEST_GRADE = 2.0**63
 ALIKE = 0.6
-"""How much of two words must agree for one to be proposed in place of the other."""
+"""Similarity from which a grade is suggested in place of an unknown one."""
 
 
 class LabelColumns(NamedTuple):
-    """Where the label stands: one column of grades or ranges, or one column for each end."""
+    """The label columns: one column of grades or ranges, or one column for each end."""
 
     label: str | None = None
     lower: str | None = None
     upper: str | None = None
 
     def names(self) -> list[str]:
-        """The columns it takes."""
+        """The columns in use."""
         return [name for name in self if name is not None]
 
 
 def read_order(text: str) -> NDArray[Any]:
-    """Classes from lowest to highest, from a list such as ``low,mid,high`` or a range ``1..5``.
+    """Grades from lowest to highest, from a list such as ``low,mid,high`` or a range ``1..5``.
 
     >>> read_order("0..4")
     array([0, 1, 2, 3, 4])
@@ -58,48 +58,48 @@ def read_order(text: str) -> NDArray[Any]:
     words = [word.strip() for word in next(csv.reader([text], skipinitialspace=True), [])]
     if "" in words or len(words) < 2:
         raise ValueError(
-            f"the order {brief(text)} is not understood: separate the grades by commas, from "
-            "lowest to highest (quotes protect a comma in a name), or write 1..5"
+            f"cannot read the order {brief(text)}: separate the grades by commas, from lowest to "
+            "highest (quote a name that contains a comma), or write 1..5"
         )
     return check_classes(_typed(words))
 
 
 def classes_of(words: Iterable[str]) -> NDArray[Any]:
-    """Every grade that occurs in labels, sorted; named grades need an order given by the user.
+    """Every grade that occurs in labels, sorted; named grades need an order from the user.
 
-    The ends of a range are grades where they are included. An end that is not included is no
-    evidence for a grade, so it has to occur elsewhere, as does a grade beyond it.
+    Included ends of ranges are grades. An excluded end is no evidence for a grade, so it has to
+    occur elsewhere, as does a grade beyond it.
     """
     words = {tidy(word) for word in words} - set(OPEN)
     numbers = set(filter(_may_be_grade, words))
-    check_grades(len(numbers), "the labels show")
+    check_grades(len(numbers), "the labels have")
     ranges = {word: ends for word in sorted(words) if (ends := _numeric_ends(word))}
     names = words - numbers - ranges.keys()
     if names and not numbers:
         raise ValueError(_ask_for_names(names, words))
     if ranges and not numbers:
         raise ValueError(_ask_for_grades(ranges))
-    # a word among numbers is a fault that the reader tells with its line
+    # a word among numbers is a fault that the reader reports with its line
     inside = {ends[kind] for ends in ranges.values() for kind in ends if kind in ("low", "high")}
     classes = np.sort(_typed([*(numbers | inside)]))
     for word, ends in ranges.items():
         _check_excluded(word, ends, classes)
     if classes.size < 2:
         raise ValueError(
-            f"the labels show too few grades, {shown(classes)}"
-            + either(by("name all of them with", _any_order()))
+            f"the labels have too few grades, {shown(classes)}"
+            + either(by("list all of them with", _any_order()))
         )
     return check_classes(classes)
 
 
 def _ask_for_names(names: set[str], words: set[str]) -> str:
-    """Why named grades cannot be ordered, or which of them are one name written twice."""
+    """Ask for the order of named grades, or report two spellings of one name."""
     spellings = defaultdict(list)
     for name in sorted(names):
         spellings[_folded(name)].append(name)
     for same in spellings.values():
         if len(same) > 1:
-            # the one that is capitalised as most of the names are
+            # the one capitalised like most of the names comes last
             same.sort(key=lambda name: sum(name.istitle() == other.istitle() for other in names))
             return (
                 f"grade {same[0]!r} is not among {shown(np.array(sorted(names - {same[0]})))}; "
@@ -108,13 +108,13 @@ def _ask_for_names(names: set[str], words: set[str]) -> str:
     ranges = {w for w in words if any(words.issuperset(e.values()) for e in readings(w))}
     unless = f"; {min(ranges)!r} is a range of these, unless it is listed too" if ranges else ""
     return (
-        f"the grades are named, so their order must be told: {_any_order()} of "
+        f"the grades are names, so their order must be given: {_any_order()} of "
         f"{shown(np.array(sorted(words - ranges)))}{unless}"
     )
 
 
 def _ask_for_grades(ranges: dict[str, dict[str, str]]) -> str:
-    """Why ranges alone do not show the grades, and the order that may be meant."""
+    """Ask for the grades where all labels are ranges, with an order that may be meant."""
     lowest = {w: float(ends.get("low", ends.get("above", "-inf"))) for w, ends in ranges.items()}
     return (
         f"every label is a range, such as {min(ranges)!r}: if these are the names of the grades, "
@@ -124,7 +124,7 @@ def _ask_for_grades(ranges: dict[str, dict[str, str]]) -> str:
 
 
 def _check_excluded(word: str, ends: dict[str, str], classes: NDArray[Any]) -> None:
-    """Refuse an end that is not included where no label shows the grades on both sides of it."""
+    """Refuse an excluded end unless labels show the grades on both sides of it."""
     for kind, step in (("above", 1), ("below", -1)):
         if kind not in ends:
             continue
@@ -133,8 +133,8 @@ def _check_excluded(word: str, ends: dict[str, str], classes: NDArray[Any]) -> N
         if end not in classes or not beyond.any():
             wanted = {*classes.tolist(), end, end if beyond.any() else end + step}
             raise ValueError(
-                f"the labels alone do not show which grades {word!r} stands for: list every "
-                f"grade, such as {_as_option(sorted(wanted))}"
+                f"the labels alone do not show which grades {word!r} means: list every grade, "
+                f"such as {_as_option(sorted(wanted))}"
             )
 
 
@@ -168,7 +168,7 @@ def _numeric_ends(text: str) -> dict[str, str] | None:
 
 
 def _may_be_grade(text: str) -> bool:
-    """Whether a label is a number of a usual size; one that is not is a fault of its row.
+    """Whether a label is a number of reasonable size; others are faults of their rows.
 
     >>> _may_be_grade("3"), _may_be_grade("9" * 5000), _may_be_grade("low")
     (True, False, False)
@@ -177,19 +177,19 @@ def _may_be_grade(text: str) -> bool:
 
 
 def _folded(word: str) -> str:
-    """What is left of a word without capitals and spaces."""
+    """A word in lower case without spaces."""
     return "".join(word.casefold().split())
 
 
 def _likeness(a: str, b: str) -> float:
-    """How much of two words agrees, 1 if all does; 0 where it is not worth a proposal."""
+    """Similarity of two words, from 0 to 1; 0 if too low for a suggestion."""
     matcher = SequenceMatcher(None, _folded(a), _folded(b))
     ratio = matcher.ratio() if matcher.real_quick_ratio() >= ALIKE else 0.0
     return ratio if ratio >= ALIKE else 0.0
 
 
 def _typed(words: list[str]) -> NDArray[Any]:
-    """Words as whole numbers or numbers where all of them are."""
+    """Words as integers or floats if all of them are numbers."""
     for dtype in (np.int64, np.float64):
         try:
             return np.array([dtype(word) for word in words])
@@ -199,7 +199,7 @@ def _typed(words: list[str]) -> NDArray[Any]:
 
 
 class LabelReader:
-    """Turns label columns into ranks 1..K; every different word is read once.
+    """Turns label columns into ranks 1..K; every distinct value is read once.
 
     >>> grades = LabelReader(np.array([1, 2, 3, 4, 5]))
     >>> [grades.interval(word) for word in ("4", "3-5", ">=3", "under 3", "(3,5]", "4 or more")]
@@ -210,7 +210,7 @@ class LabelReader:
 
     @property
     def way_out(self) -> str:
-        """What to do about a grade that is none of them."""
+        """What to do about an unknown grade."""
         return "add it to the order, or write a range as 3-5, >=3, <=2 or [3,5]"
 
     def __init__(self, classes: NDArray[Any]) -> None:
@@ -241,7 +241,7 @@ class LabelReader:
         )
 
     def _nearest(self, word: str) -> tuple[float, str]:
-        """How alike a word and the named grade nearest to it are, from 0 to 1, and that grade."""
+        """Similarity of a word to the most similar named grade, from 0 to 1, and that grade."""
         names = [] if self._numbers else map(str, self.classes.tolist())
         return max(((_likeness(word, name), name) for name in names), default=(0.0, ""))
 
@@ -264,11 +264,11 @@ class LabelReader:
         if len(found) > 1:
             spans = (self.classes[np.array(span) - 1].tolist() for span in sorted(found))
             ranges = " or ".join(f"[{low},{high}]" for low, high in spans)
-            raise ValueError(f"{brief(text)} may mean {ranges}; write one of these")
+            raise ValueError(f"{brief(text)} may mean {ranges}; write one of these instead")
         return found.pop()
 
     def _plausibility(self, words: Iterable[str]) -> float:
-        """How well the least known of some words can be taken for a grade, from 0 to 1."""
+        """How likely the least likely of some words is a grade, from 0 to 1."""
         known = (
             w in self._ranks or (self._numbers is not None and is_number(w)) or self._nearest(w)[0]
             for w in words
@@ -290,7 +290,7 @@ class LabelReader:
         return lower, upper
 
     def _last_inside(self, kind: str, word: str) -> int:
-        """The rank of the grade at one end of a range, the last that is included."""
+        """The rank of the last included grade at one end of a range."""
         if kind in ("low", "high"):
             return self.rank(word)
         above, grade = kind == "above", self._find(word)
@@ -344,7 +344,7 @@ class LabelReader:
     def _read_column(
         self, table: pl.DataFrame, name: str, read: Any
     ) -> tuple[Ranks, Ranks, Faults]:
-        """Read each different word once, then spread the answers over the rows."""
+        """Read each distinct value once, then spread the results over the rows."""
         codes, words = encode_column(table, name)
         ends = np.ones((len(words), 2), dtype=np.int64)
         reasons: dict[int, str] = {}
@@ -363,12 +363,12 @@ class LabelReader:
 def encode_column(
     table: pl.DataFrame, name: str, read: Callable[[Any], str] = plain_word
 ) -> tuple[NDArray[np.int64], list[str]]:
-    """A column as a code for every row and the words the codes stand for."""
+    """A column as a code for every row, and the value of every code."""
     import polars as pl
 
     column = table[name]
     if column.dtype.is_nested():
-        raise ValueError(f"column {name!r} holds {column.dtype}, no plain values")
+        raise ValueError(f"column {name!r} holds {column.dtype}, not plain values")
     if column.dtype == pl.String and not column.null_count():
         words = column.unique(maintain_order=True)
         codes = column.cast(pl.Enum(words)).to_physical().to_numpy()

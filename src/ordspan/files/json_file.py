@@ -1,4 +1,4 @@
-"""JSON lines by Polars, one object a line; a block that it refuses is read again, line by line."""
+"""JSON lines, read by Polars; a block that it rejects is read again, line by line."""
 
 from __future__ import annotations
 
@@ -24,24 +24,25 @@ from ordspan.files.batch import (
     FileError,
     is_number,
 )
+from ordspan.files.lines import TextBlock
 from ordspan.files.tables import Frame, TextFile, not_a_number
-from ordspan.files.text import SAVE_AS_UTF8, STDIN, TextBlock, open_text, text_blocks
+from ordspan.files.text import SAVE_AS_UTF8, STDIN, open_text, text_blocks
 
 HALF = re.compile(
     rb"\\u[dD][89abAB]..(?!\\u[dD][c-fC-F])|(?<!\\u[dD][89abAB]..)\\u[dD][c-fC-F]", re.DOTALL
 )
-"""A surrogate without the other of its pair, which Polars would read as another letter."""
+"""An unpaired surrogate, which Polars would read as another character."""
 SURROGATE = re.compile("[\ud800-\udfff]")
 STRING = re.compile(rb'"(?:[^"\\]|\\.)*"?', re.DOTALL)
 OPENING, CLOSING = list(b"[{"), list(b"]}")
 DEEPEST = 64
-"""Polars ends the process where some hundred lists or objects stand inside each other."""
+"""Deepest nesting that is read: Polars crashes at some hundred levels."""
 MAX_DIGITS = 4000
-"""Python refuses whole numbers of more digits than about these."""
+"""Python refuses to parse integers with more digits than about this."""
 
 
 class JsonFile(TextFile):
-    """A file, or standard input, with one JSON object a line; its keys are the columns."""
+    """A file, or standard input, with one JSON object per line; its keys are the columns."""
 
     def __init__(self, path: str, encoding: str | None = None) -> None:
         self.encoding = encoding
@@ -70,14 +71,14 @@ class JsonFile(TextFile):
         return [line for block in blocks for line in _filled_lines(block)][:INFER_ROWS]
 
     def kinds(self) -> dict[str, str]:
-        """What each key holds, as JSON tells it of the first lines."""
+        """The kind of each key, from the JSON types in the first lines."""
         if not self._kinds:
             rows = [_object(line)[0] for _, line in self._first_lines()]
-            self._kinds = {name: _kind([row.get(name) for row in rows]) for name in self.names}
+            self._kinds = {name: _json_kind([row.get(name) for row in rows]) for name in self.names}
         return self._kinds
 
     def sample(self, size: int) -> tuple[pl.DataFrame, bool]:
-        """Rows spread over the file; keys that the first lines do not have are found in them."""
+        """Rows spread over the file; adds keys that the first lines do not have."""
         self._searching = True
         return super().sample(size)
 
@@ -100,7 +101,7 @@ class JsonFile(TextFile):
                 self._kinds[name] = UNTYPED
 
     def find(self, wanted: Sequence[str]) -> None:
-        """Look for keys that the first lines do not have in the rest of a file."""
+        """Search the rest of the file for keys that the first lines do not have."""
         missing = (
             {name for name in wanted if name not in self.names} if self.path != STDIN else set()
         )
@@ -113,7 +114,7 @@ class JsonFile(TextFile):
                 break
 
     def typed_numbers(self) -> list[str]:
-        """Columns of numbers, true and false."""
+        """Columns of numbers and booleans."""
         return [name for name, kind in self.kinds().items() if kind == NUMBER]
 
     def _n_rows(self, block: TextBlock) -> int:
@@ -122,7 +123,7 @@ class JsonFile(TextFile):
     def _parsed(self, block: TextBlock, numbers: Sequence[str], texts: Sequence[str]) -> Frame:
         content, numbered = block.content, _filled_lines(block)
         lines = np.array([number for number, _ in numbered], dtype=np.int64)
-        words: dict[str, Any] = dict.fromkeys(texts, pl.String())  # as written, also of numbers
+        words: dict[str, Any] = dict.fromkeys(texts, pl.String())  # as written, numbers too
         floats: dict[str, Any] = dict.fromkeys([n for n in numbers if n not in texts], pl.Float64())
         try:
             _check_plain(content)
@@ -140,7 +141,7 @@ class JsonFile(TextFile):
         frame = pl.DataFrame(
             [[_as_float(row.get(n)) for n in floats] for row in rows], floats, orient="row"
         )
-        if words:  # again by Polars, so that they are the same whichever way was taken
+        if words:  # again by Polars, so that the result is the same either way
             again = "\n".join(
                 json.dumps({name: _word(row.get(name)) for name in words}) for row in rows
             )
@@ -155,7 +156,7 @@ def _filled_lines(block: TextBlock) -> list[tuple[int, bytes]]:
 def _object(line: bytes) -> tuple[dict[str, Any], str]:
     """The object on a line, or what is wrong with it."""
     if _is_deep(line):
-        return {}, f"more than {DEEPEST} lists or objects stand inside each other; flatten it"
+        return {}, f"lists or objects are nested more than {DEEPEST} deep; flatten them"
     try:
         row = json.loads(
             line.decode(),
@@ -168,21 +169,21 @@ def _object(line: bytes) -> tuple[dict[str, Any], str]:
     except json.JSONDecodeError as error:
         return {}, f"not JSON: {error.msg}, at column {error.colno}"
     if HALF.search(line) and SURROGATE.search(json.dumps(row, ensure_ascii=False)):
-        return {}, "half of a surrogate pair such as \\ud800 is no letter; correct it"
+        return {}, "half of a surrogate pair such as \\ud800 is not a character; correct it"
     if not isinstance(row, dict):
         return {}, f"{line.decode()[:SHOWN]!r} is not an object with a value for each column"
     return row, ""
 
 
 def _check_plain(content: bytes) -> None:
-    """Raise, as Polars does, for what it would read in another way, or end the process by."""
+    """Raise Polars' error for content that it would misread, or crash on."""
     half = b"\\u" in content and HALF.search(content)
     if half or b"\0" in content or _is_deep(content):
         raise pl.exceptions.ComputeError("not plain")
 
 
 def _is_deep(content: bytes) -> bool:
-    """Whether on some line more lists and objects stand inside each other than can be read.
+    """Whether lists and objects on some line are nested too deep.
 
     >>> _is_deep(b"[" * 100 + b"]" * 100), _is_deep(b'{"a": "' + b"[" * 100 + b'"}')
     (True, False)
@@ -197,23 +198,23 @@ def _is_deep(content: bytes) -> bool:
 
 
 def _depth(line: bytes) -> int:
-    """How many lists and objects stand inside each other, brackets in words left out."""
+    """Depth of nested lists and objects, ignoring brackets in strings."""
     letters = np.frombuffer(STRING.sub(b"", line), dtype=np.uint8)
     steps = np.isin(letters, OPENING).astype(np.int64) - np.isin(letters, CLOSING)
     return int(np.cumsum(steps).max(initial=0))
 
 
 def _whole_number(digits: str) -> int | str:
-    """A whole number; one that Python does not read is a word."""
+    """An integer; one that Python does not parse stays text."""
     return int(digits) if len(digits) <= MAX_DIGITS else digits
 
 
 def _first_of_each(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """An object with the first value of a key that comes twice, as Polars reads it."""
-    return dict(pairs) | dict(pairs[::-1])  # in the order of the keys, the first values last
+    """An object with the first value of each repeated key, as Polars reads it."""
+    return dict(pairs) | dict(pairs[::-1])  # the left side keeps the order of the keys
 
 
-def _kind(values: list[Any]) -> str:
+def _json_kind(values: list[Any]) -> str:
     if any(isinstance(v, list | dict) for v in values):
         return OTHER
     known = [v for v in values if v is not None]
@@ -237,7 +238,7 @@ def _is_empty(value: Any) -> bool:
 
 
 def _word(value: Any) -> Any:
-    """A value that can be written as JSON again, and read by Polars; very large numbers cannot."""
+    """A value to write as JSON for Polars; very large numbers become text."""
     if isinstance(value, int) and abs(value) >= 2**63:
         return str(value)
     return str(value) if isinstance(value, float) and not isfinite(value) else value

@@ -1,4 +1,4 @@
-"""Whether what files or options ask for fits into memory, found before it is allocated."""
+"""Limits on memory and on the number of grades, checked before anything is allocated."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ from pathlib import Path
 from ordspan.files.batch import FileError
 
 FEATURE_BYTES = 150
-"""Of each feature, while a linear model is trained: scales, weights, their average, and copies."""
+"""Memory per feature while a linear model is trained: scales, weights, averages, and copies."""
 MAX_GRADES = 1 << 12
-"""An evaluation counts every pair of grades."""
+"""An evaluation counts every pair of grades, so their number is limited."""
 MAX_LABELS = 16 * MAX_GRADES
 """Ranges of grades are labels too."""
 
 
 def memory_limit() -> float:
-    """Bytes that may be asked for at once: half of what the machine, or its container, has."""
+    """Bytes that may be allocated at once: half the memory of the machine or its container."""
     try:
         memory = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     except (AttributeError, ValueError, OSError):  # Windows
@@ -28,23 +28,23 @@ def memory_limit() -> float:
 
 
 def check_memory(what: str, n_bytes: float, way_out: str) -> None:
-    """Refuse what takes more than half of the memory, with the numbers.
+    """Raise if something needs more than half of the memory.
 
     >>> check_memory("a.txt: 10 features", 1500, "; use fewer")
     """
     limit = memory_limit()
     if n_bytes > limit:
         raise FileError(
-            f"{what} would take about {n_bytes / 1e9:,.1f} GB of memory, and may take "
-            f"{limit / 1e9:,.1f} GB, half of what there is{way_out}"
+            f"{what} would take about {n_bytes / 1e9:,.1f} GB of memory, more than the limit of "
+            f"{limit / 1e9:,.1f} GB, half of the memory{way_out}"
         )
 
 
 def check_grades(count: int, who: str, most: int = MAX_GRADES) -> None:
-    """Refuse more grades than can be learned, or more different labels than are worth reading."""
+    """Raise if there are more grades, or more distinct labels, than can be learned."""
     if count > most:
-        what = "grades" if most == MAX_GRADES else "different labels"
+        what = "grades" if most == MAX_GRADES else "distinct labels"
         raise ValueError(
-            f"{who} {count:,} {what}, more than the {most:,} that can be learned; join "
-            "neighbouring grades, such as prices in steps of 10"
+            f"{who} {count:,} {what}, more than the {most:,} that can be learned; merge "
+            "neighbouring grades, for example prices in steps of 10"
         )

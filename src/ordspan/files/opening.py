@@ -1,4 +1,4 @@
-"""Which files are meant, what format each has, and its reader."""
+"""Finding files, their formats, and their readers."""
 
 from __future__ import annotations
 
@@ -34,18 +34,18 @@ class FileOptions:
     Parameters
     ----------
     format : str, optional
-        "csv", "jsonl", "parquet", "arrow", "xlsx" or "svmlight"; left out, the ending of the name
-        decides.
+        "csv", "jsonl", "parquet", "arrow", "xlsx" or "svmlight"; by default, it follows from the
+        ending of the name.
     delimiter : str, optional
-        What separates the fields of a CSV file; left out, it is found by a look at the file.
+        Field separator of CSV files; by default, detected.
     zero_based : bool, optional
-        Whether the indices of svmlight files begin at 0; left out, they do if 0 occurs.
+        Whether the indices of svmlight files start at 0; by default, they do if 0 occurs.
     n_features : int
-        Number of features of svmlight files; 0 where it is not known yet.
+        Number of features of svmlight files; 0 if it is not known yet.
     encoding : str, optional
-        Of texts; left out, it is found by a look at the file.
+        Encoding of text files; by default, detected.
     decimal : {".", ","}, optional
-        Decimal sign of numbers in texts; left out, it is found by a look at the columns.
+        Decimal separator in text files; by default, detected for each column.
     """
 
     format: str | None = None
@@ -63,11 +63,11 @@ class FileOptions:
         ):
             raise ValueError(f"the delimiter must be one ASCII character, got {self.delimiter!r}")
         if self.decimal not in (None, ".", ","):
-            raise ValueError(f"the decimal sign must be . or , but is {self.decimal!r}")
+            raise ValueError(f"the decimal separator must be . or , got {self.decimal!r}")
         if self.encoding is not None:
             try:
                 codecs.getincrementaldecoder(self.encoding)
-                b"".decode(self.encoding)  # some codecs, such as rot13, do not read texts
+                b"".decode(self.encoding)  # some codecs, such as rot13, do not decode text
             except (LookupError, UnicodeError):
                 raise ValueError(
                     f"unknown encoding {self.encoding!r}; utf-8, utf-16 and cp1252 are common"
@@ -75,7 +75,7 @@ class FileOptions:
 
 
 def expand(paths: Iterable[str | Path]) -> list[str]:
-    """Files in order; a folder or a pattern stands for the files of it whose format is known."""
+    """Files in order; a folder or a pattern expands to its files of known formats."""
     found: list[str] = []
     for path in map(str, paths):
         if path != STDIN and Path(path).is_dir():
@@ -85,9 +85,9 @@ def expand(paths: Iterable[str | Path]) -> list[str]:
         else:
             found.append(path)
     if not found:
-        raise FileError("no file was named")
+        raise FileError("no files given")
     if STDIN in found and len(found) > 1:
-        raise FileError("standard input cannot be mixed with files")
+        raise FileError("standard input cannot be combined with files")
     return found
 
 
@@ -95,12 +95,12 @@ def _of_known_format(where: str, paths: Iterable[Path]) -> list[str]:
     shown = sorted(str(path) for path in paths if path.is_file() and path.name[0] not in "._")
     known = [path for path in shown if plain_name(path).lower().endswith(ENDINGS)]
     if not known:
-        raise FileError(f"{where}: no files with an ending of {', '.join(ENDINGS)} in it")
+        raise FileError(f"{where}: no files that end in {', '.join(ENDINGS)}")
     return known
 
 
 def sizes_of(files: Sequence[str]) -> list[int]:
-    """Bytes of every file, 0 for standard input; a missing one is refused."""
+    """Sizes of files in bytes, 0 for standard input; raises if one is missing."""
     missing = next((path for path in files if path != STDIN and not Path(path).is_file()), None)
     if missing is not None:
         raise FileError(f"{missing}: no such file")
@@ -108,28 +108,28 @@ def sizes_of(files: Sequence[str]) -> list[int]:
 
 
 class Identity(NamedTuple):
-    """By which a file is known again: another content shows in one of these, but for rare luck."""
+    """What identifies a file; a change of its content almost surely changes one of these."""
 
     name: str
     size: int
-    time: int  # of its last modification, in nanoseconds
+    time: int  # last modification, in nanoseconds
     digest: str
 
 
 def identity(path: str) -> Identity:
-    """What tells a file from one that was changed in place: also samples spread over it."""
-    told = Path(path).stat()
+    """The identity of a file, with a digest of samples spread over it."""
+    status = Path(path).stat()
     digest = blake2b(digest_size=16)
     with open(path, "rb") as file:
-        last = max(0, told.st_size - SAMPLE_BYTES)
+        last = max(0, status.st_size - SAMPLE_BYTES)
         for part in range(N_SAMPLES + 1):
             file.seek(last * part // N_SAMPLES)
             digest.update(file.read(SAMPLE_BYTES))
-    return Identity(path, told.st_size, told.st_mtime_ns, digest.hexdigest())
+    return Identity(path, status.st_size, status.st_mtime_ns, digest.hexdigest())
 
 
 def format_of(path: str, options: FileOptions) -> str:
-    """The format that was told, or that the name's ending tells."""
+    """The format that was given, or that follows from the ending of the name."""
     if options.format is not None:
         return options.format
     if path == STDIN:
@@ -139,28 +139,27 @@ def format_of(path: str, options: FileOptions) -> str:
         if ending in endings:
             return name
     raise FileError(
-        f"{path}: the ending {ending!r} does not tell the format. Files ending with "
-        f"{', '.join(ENDINGS)} can be read"
-        + either(by("for another name give", option(f"--format {'|'.join(FORMATS)}", "format=")))
+        f"{path}: unknown ending {ending!r}. Files that end in {', '.join(ENDINGS)} can be read"
+        + either(by("for other names give", option(f"--format {'|'.join(FORMATS)}", "format=")))
     )
 
 
 def _format_of_stdin() -> str:
-    """JSON lines begin with a brace; a peek leaves the bytes for the reader."""
+    """JSON lines if the first character is a brace; a peek leaves it for the reader."""
     standard_input: Any = sys.stdin.buffer
     first = standard_input.peek(1).removeprefix(UTF8_MARK).lstrip()[:2]
     if first in (b"[{", b"[\n"):
-        raise FileError("standard input is a JSON array; give one object a line instead")
+        raise FileError("standard input is a JSON array; give one object per line instead")
     return "jsonl" if first[:1] == b"{" else "csv"
 
 
 def is_svmlight(path: str, options: FileOptions) -> bool:
-    """Whether a file has svmlight rows, whose label and query stand at known places."""
+    """Whether a file has svmlight rows, whose label and query have fixed places."""
     return path != STDIN and format_of(path, options) == "svmlight"
 
 
 def open_file(path: str, options: FileOptions) -> Any:
-    """The reader of a file; each format's libraries are imported only for it."""
+    """The reader of a file; imports the libraries of its format only."""
     name = format_of(path, options)
     if path == STDIN and name not in ("csv", "jsonl"):
         raise FileError(f"standard input takes csv or jsonl, not {name}; give a file")
@@ -185,7 +184,7 @@ def open_file(path: str, options: FileOptions) -> Any:
 
 
 def check_columns(path: str, there: Iterable[str], wanted: Iterable[str]) -> None:
-    """Refuse a file in which a wanted column is missing."""
+    """Raise if a file lacks a wanted column."""
     there = list(there)
     for name in wanted:
         if name not in there:
@@ -193,9 +192,9 @@ def check_columns(path: str, there: Iterable[str], wanted: Iterable[str]) -> Non
 
 
 def describe_columns(there: Sequence[str]) -> str:
-    """The columns of a file, and what to try where they look like one long name."""
-    told = "there are " + ", ".join(there[:20]) + (", ..." if len(there) > 20 else "")
+    """The columns of a file for a message, with a hint if they look like one long name."""
+    columns = "the columns are " + ", ".join(there[:20]) + (", ..." if len(there) > 20 else "")
     if len(there) > 1 or " " not in there[0].strip():
-        return told
+        return columns
     spaces = option("--delimiter ' '", "delimiter=' '")
-    return told + either(by("are fields separated by spaces? Give", spaces))
+    return columns + either(by("are fields separated by spaces? Give", spaces))

@@ -1,4 +1,4 @@
-"""Whether rows come sorted or in runs, judged by neighbours: then they have to be shuffled."""
+"""Detecting rows that are sorted or come in runs, which have to be shuffled."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from numpy.typing import NDArray
 
 N_CHUNKS, CHUNK_ROWS = 32, 10
 SORTED_SHARE = 0.03
-"""Rows are sorted where chunks of neighbours explain so much of the variance of some column."""
+"""Rows are sorted if chunks of neighbours explain this share of the variance of a column."""
 CHANCE = 5 * np.sqrt(2 * N_CHUNKS)
-"""Five standard deviations of what chunks of mixed rows explain by chance, times their number."""
+"""Five standard deviations of what chunks of shuffled rows explain by chance, times n."""
 RUN_SHARE = 0.2
-"""Values come in runs where a row has its neighbour's by so much more than by chance."""
+"""Values come in runs if neighbours agree by this much more than by chance."""
 MAX_SPARSE = 20_000
-"""Of more features than these svmlight rows are not looked at for their order."""
+"""svmlight rows with more features than this are not checked for their order."""
 
 
 def find_sort_key(
@@ -24,14 +24,14 @@ def find_sort_key(
     numbers: Sequence[tuple[str, NDArray[Any]]] = (),
     words: Sequence[tuple[str, NDArray[Any]]] = (),
 ) -> str:
-    """By what rows are sorted or in runs; nothing where they are mixed.
+    """The column by which rows are sorted or in runs; empty if they are shuffled.
 
     Parameters
     ----------
     labels : array of shape (n,)
-        Middles of the labels.
+        Midpoints of the labels.
     numbers, words : sequences of (name, values of shape (n,))
-        Columns of numbers, and of codes for words.
+        Numeric columns, and the codes of text columns.
 
     Examples
     --------
@@ -43,7 +43,7 @@ def find_sort_key(
         return ""
     if in_runs(labels) or (labels == labels[0]).all():
         return "labels"
-    least = max(SORTED_SHARE, CHANCE / n_rows)  # small files show more by chance
+    least = max(SORTED_SHARE, CHANCE / n_rows)  # chance explains more in small files
     for name, values in [("labels", labels), *numbers, *words]:
         if explained(np.asarray(values, dtype=np.float64)) > least:
             return name
@@ -51,21 +51,21 @@ def find_sort_key(
 
 
 def in_runs(values: NDArray[Any]) -> bool:
-    """Whether neighbours are alike much more often than by chance."""
+    """Whether neighbours are equal much more often than by chance."""
     return are_runs(
         np.unique(values, return_counts=True)[1], int((values[1:] == values[:-1]).sum())
     )
 
 
 def are_runs(counts: NDArray[np.int64], n_alike: int) -> bool:
-    """The same of counts of the values, and of neighbours that are alike."""
+    """`in_runs` from the counts of the values and the number of equal neighbours."""
     n_rows = max(1, int(counts.sum()))
     by_chance = float(np.square(counts / n_rows).sum())
     return by_chance < 1 and (n_alike / n_rows - by_chance) / (1 - by_chance) > RUN_SHARE
 
 
 def explained(values: NDArray[np.float64]) -> float:
-    """Share of the variance of a column that chunks of neighbours explain, less that by chance.
+    """Share of the variance of a column that chunks of neighbours explain, beyond chance.
 
     >>> round(explained(np.arange(1000.0)), 2)
     1.0
@@ -83,13 +83,13 @@ def explained(values: NDArray[np.float64]) -> float:
 
 
 def _beyond_chance(between: Any, total: Any, n: int, n_chunks: int) -> Any:
-    """Omega squared of an analysis of variance: the share explained, less that by chance."""
+    """Omega squared of an analysis of variance: the share explained beyond chance."""
     within = np.maximum(total - between, 0.0) / (n - n_chunks)
     return (between - (n_chunks - 1) * within) / np.maximum(total + within, np.finfo(float).tiny)
 
 
 def sparse_order(rows: Sequence[tuple[Any, NDArray[np.float64]]]) -> str:
-    """By what svmlight rows are sorted, if they are."""
+    """What svmlight rows are sorted by, or nothing."""
     from scipy.sparse import csr_array, vstack
 
     if not rows:
@@ -108,6 +108,6 @@ def sparse_order(rows: Sequence[tuple[Any, NDArray[np.float64]]]) -> str:
     sizes = np.bincount(chunk)[:, None]
     between = (np.square(sums.toarray() - sizes * mean) / sizes).sum(axis=0)
     share = _beyond_chance(between, total, n, n_chunks)
-    # a sum of squares that is only rounding says nothing
+    # ignore a sum of squares that is only rounding
     share[total <= 1e-9 * n * mean**2] = 0.0
     return "a feature" if (share > max(SORTED_SHARE, CHANCE / n)).any() else ""

@@ -1,4 +1,4 @@
-"""A look at files before anything is learned: rows spread over them, or all."""
+"""A preview of files before learning: rows spread over them, or all rows."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ from ordspan.files.tables import text_numbers
 from ordspan.files.text import STDIN
 
 PREVIEW_BYTES = 1 << 25
-"""Larger files are not looked at as a whole, but at places spread over them."""
+"""Larger files are sampled at places spread over them instead of read completely."""
 
 
 @dataclass
 class FilePreview:
-    """Rows spread over a file, or all of them, and what its format tells of their columns."""
+    """Rows spread over a file, or all of them, and what its format says about its columns."""
 
     path: str
     names: list[str]
@@ -36,22 +36,23 @@ class FilePreview:
     delimiter: str = ""
     notes: list[str] = field(default_factory=list)
     fault: str = ""  # of the first bad row
-    decimals: dict[str, str] = field(default_factory=dict)  # decimal signs of numbers in words
+    decimals: dict[str, str] = field(default_factory=dict)  # separators of numbers in text
     orders: dict[str, list[Any]] = field(default_factory=dict)  # of ordered types
-    typed: dict[str, pl.Series] = field(default_factory=dict)  # numbers, where table has words
+    typed: dict[str, pl.Series] = field(default_factory=dict)  # numbers that table has as text
     numbers: dict[str, pl.Series] = field(default_factory=dict)  # columns that were settled
 
-    def settle(self, names: Sequence[str], told: str | None, known: Mapping[str, str]) -> None:
-        """Read columns of words as numbers, as far as they are; a word among them becomes NaN."""
+    def settle(self, names: Sequence[str], decimal: str | None, known: Mapping[str, str]) -> None:
+        """Read text columns as numbers where possible; a word among them becomes NaN."""
         asked = [name for name in names if self.kinds.get(name) in (TEXT, UNTYPED)]
         plain, separators = find_decimals(
-            self.path, self.table, asked, delimiter=self.delimiter, told=told, known=known
+            self.path, self.table, asked, delimiter=self.delimiter, given=decimal, known=known
         )
         self.decimals = text_numbers(plain.columns, self.kinds) | separators
         typed = [self.typed.get(n, self.table[n]) for n in names if self.kinds.get(n) == NUMBER]
         self.numbers = {column.name: column for column in (*typed, *plain)}
-        for name, sign in self.decimals.items():
-            values, cells = as_numbers(self.table[name], sign), self.table[name].str.strip_chars()
+        for name, separator in self.decimals.items():
+            cells = self.table[name].str.strip_chars()
+            values = as_numbers(self.table[name], separator)
             stray = values.is_null() & ~is_empty(cells)
             values = pl.select(pl.when(stray).then(float("nan")).otherwise(values)).to_series()
             self.numbers[name] = values
@@ -59,7 +60,7 @@ class FilePreview:
 
 @dataclass
 class Preview:
-    """A look at one file or several."""
+    """A preview of one file or several."""
 
     files: list[FilePreview]
     reader: Any = None  # of standard input, which can be read only once
@@ -76,32 +77,32 @@ class Preview:
 
     @property
     def fault(self) -> str:
-        """What is wrong with the first bad row, if there is one."""
+        """The fault of the first bad row, if there is one."""
         return next((file.fault for file in self.files if file.fault), "")
 
     def shared(self) -> list[str]:
-        """The columns that every file has, in the order of the first."""
+        """The columns that every file has, in the order of the first file."""
         first, *others = self.files
         everywhere = set(first.names).intersection(*(file.names for file in others))
         return [name for name in first.names if name in everywhere]
 
     def check(self, needed: Sequence[str]) -> None:
-        """Refuse files in which a needed column is missing."""
+        """Raise if a file lacks a needed column."""
         for file in self.files:
             check_columns(file.path, file.names, needed)
 
     def words(self, names: Sequence[str]) -> pl.DataFrame:
-        """Some columns of all files as words."""
+        """Columns of all files as text."""
         return pl.concat([as_words(file.table, names) for file in self.files])
 
     def numbers(self, name: str) -> pl.Series:
-        """A column of all files as numbers: null where it is missing, NaN where it is a word."""
+        """A column of all files as numbers: null where missing, NaN where it is text."""
         parts = [file.numbers[name].cast(pl.Float64()) for file in self.files if file.table.height]
         return pl.concat([part.alias(name) for part in parts])
 
 
 def preview_files(files: Sequence[str], options: FileOptions, size: int = PREVIEW_BYTES) -> Preview:
-    """Preview at tables; of standard input at its first rows."""
+    """Preview tables; only the first rows of standard input."""
     if files[0] == STDIN:
         reader = open_file(STDIN, options)
         return Preview([_file_preview(reader, lambda: (reader.head(), False))], reader)
@@ -126,7 +127,7 @@ def _file_preview(reader: Any, sample: Callable[[], tuple[pl.DataFrame, bool]]) 
 
 
 class SparsePreview(NamedTuple):
-    """What a look at svmlight rows finds: spread of the values present, and in which order."""
+    """A preview of svmlight rows: spread of the values present, and their sort order."""
 
     state: NDArray[np.float64]
     sorted_by: str
@@ -135,7 +136,7 @@ class SparsePreview(NamedTuple):
 def preview_sparse(
     files: Sequence[str], options: FileOptions, size: int = PREVIEW_BYTES
 ) -> SparsePreview:
-    """Preview at rows spread over svmlight files."""
+    """Preview rows spread over svmlight files."""
     sizes = [Path(path).stat().st_size for path in files]
     scale, rows = Scale(options.n_features), []
     for path, n_bytes in zip(files, sizes, strict=True):
@@ -149,7 +150,7 @@ def preview_sparse(
 
 
 def merge_sparse_previews(previews: Sequence[SparsePreview]) -> SparsePreview:
-    """Looks at several files as one."""
+    """Several previews of svmlight files as one."""
     state = sum((preview.state for preview in previews[1:]), previews[0].state)
     return SparsePreview(
         state, next((preview.sorted_by for preview in previews if preview.sorted_by), "")
@@ -157,12 +158,11 @@ def merge_sparse_previews(previews: Sequence[SparsePreview]) -> SparsePreview:
 
 
 def merge_previews(previews: Sequence[Preview]) -> Preview:
-    """Looks at several files as one."""
+    """Several previews as one."""
     return Preview([file for preview in previews for file in preview.files])
 
 
 def raise_fault(preview: Preview) -> None:
-    """Refuse files without a good row."""
+    """Raise if there is no good row."""
     if not any(file.table.height for file in preview.files):
-        told = f"{preview.path}: there is a header, but no row under it"
-        raise FileError(preview.fault or told)
+        raise FileError(preview.fault or f"{preview.path}: the file has a header but no rows")

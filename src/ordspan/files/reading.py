@@ -1,18 +1,16 @@
-"""Files as rows ready to learn from: which columns, which grades, and from where."""
+"""Files as rows ready to learn from: columns, grades, and a position to start from."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-import polars as pl
 from numpy.typing import NDArray
 
-from ordspan.core.labels import check_classes
 from ordspan.files.batch import (
     BEGINNING,
     GROUP,
@@ -25,10 +23,10 @@ from ordspan.files.batch import (
     RowError,
 )
 from ordspan.files.columns import AS_REQUESTED, ColumnChoice, make_recipe
-from ordspan.files.dialect import as_numbers, is_boolean
 from ordspan.files.features import Recipe, Scale, unusable_rows
-from ordspan.files.grades import LabelColumns, LabelReader, classes_of, encode_column
-from ordspan.files.limits import FEATURE_BYTES, MAX_LABELS, check_grades, check_memory
+from ordspan.files.grades import LabelColumns, LabelReader
+from ordspan.files.labels import known_classes, label_words, labels_of, order_of, plain_labels
+from ordspan.files.limits import FEATURE_BYTES, check_memory
 from ordspan.files.opening import (
     FileOptions,
     check_columns,
@@ -40,7 +38,6 @@ from ordspan.files.opening import (
 from ordspan.files.ordering import find_sort_key
 from ordspan.files.preview import Preview, SparsePreview, preview_files, preview_sparse
 from ordspan.files.svmlight import index_base, survey
-from ordspan.files.tables import text_columns
 from ordspan.files.text import STDIN
 from ordspan.wording import option
 
@@ -58,13 +55,13 @@ def open_rows(
     preview: Any = None,
     words: set[str] | None = None,
 ) -> RowReader:
-    """The rows of files that are to be learned: columns, grades and features found and checked.
+    """The rows of files to learn from, with columns, grades and features found and checked.
 
-    A ``preview`` at the files and the ``words`` of their labels may be there already.
+    A ``preview`` of the files and the ``words`` of their labels may be available already.
     """
     files = expand(paths)
     if preview is None:
-        sizes_of(files)  # a missing one is refused
+        sizes_of(files)  # raises if one is missing
     options = count_features(files, options)
     bad = BadRows(on_bad_row)
     if is_svmlight(files[0], options):
@@ -80,15 +77,17 @@ def open_rows(
         try:
             grades = LabelReader(known_classes(order, files, options, columns, on_bad_row, words))
         except ValueError as error:
-            if preview.fault and on_bad_row == "raise":  # the cause, perhaps, and to be told anyway
+            if preview.fault and on_bad_row == "raise":  # perhaps the cause, and an error anyway
                 raise RowError(preview.fault) from error
             raise
     reader = RowReader(
         files, options, found.recipe, columns, grades, bad, group, keep, first=preview.reader
     )
-    told = [] if choice.features is None else [n for n in preview.files[0].names if n not in taken]
-    told = [name for name in (*told, *choice.drop) if name not in found.recipe.columns]
-    reader.notes, reader.left_out = found.notes, found.left_out | dict.fromkeys(told, AS_REQUESTED)
+    names = [] if choice.features is None else preview.files[0].names
+    unused = [name for name in names if name not in taken]
+    unused = [name for name in (*unused, *choice.drop) if name not in found.recipe.columns]
+    reader.notes = found.notes
+    reader.left_out = found.left_out | dict.fromkeys(unused, AS_REQUESTED)
     reader.decimals = {file.path: file.decimals for file in preview.files}
     if preview.reader is None:
         reader.scale = found.scale
@@ -103,7 +102,7 @@ def sorted_by(
     grades: LabelReader | None,
     columns: LabelColumns,
 ) -> str:
-    """By what the rows that were looked at are sorted, if they are."""
+    """What the rows of a preview are sorted by, or nothing."""
     if grades is None:
         return ""
     lower, upper, faults = grades.read(labels_of(preview, columns), columns)
@@ -115,7 +114,7 @@ def sorted_by(
 
 
 def order_in_files(reader: RowReader) -> str:
-    """By what the rows of files are sorted that a recipe is known for, if they are."""
+    """What the rows of files are sorted by, or nothing, for a reader with a known recipe."""
     recipe, columns = reader.recipe, reader.columns
     if recipe.n_sparse:
         return preview_sparse(reader.files, reader.options).sorted_by
@@ -131,52 +130,6 @@ def order_in_files(reader: RowReader) -> str:
     return sorted_by(preview, X, recipe, reader.grades, columns)
 
 
-def labels_of(preview: Preview, columns: LabelColumns) -> pl.DataFrame:
-    """The label columns of the rows that were looked at."""
-    tables = [f.table.select(columns.names()) for f in preview.files if f.table.height]
-    separators = [f.decimals for f in preview.files if f.table.height]
-    tables = [plain_labels(t, columns, s) for t, s in zip(tables, separators, strict=True)]
-    return pl.concat([text_columns(t, t.columns).cast(pl.String()) for t in tables])
-
-
-def label_words(preview: Preview, columns: LabelColumns) -> set[str]:
-    """All different words in the label columns of a table that was looked at as a whole."""
-    table = labels_of(preview, columns)
-    return {word for name in columns.names() for word in encode_column(table, name)[1]}
-
-
-def plain_labels(
-    table: pl.DataFrame, columns: LabelColumns, separators: Mapping[str, str]
-) -> pl.DataFrame:
-    """Label columns in which numbers in other dress are written plainly; ranges stay."""
-    for name in columns.names():
-        if name in separators and table[name].dtype == pl.String:
-            cells = table[name]
-            values = as_numbers(cells, separators[name]).cast(pl.String())
-            named = values.is_null() | is_boolean(cells.str.strip_chars())  # true is a grade's name
-            plain = pl.select(pl.when(named).then(cells).otherwise(values)).to_series()
-            table = table.with_columns(plain.alias(name))
-    return table
-
-
-def order_of(preview: Preview, columns: LabelColumns) -> list[Any] | None:
-    """The grades from lowest to highest, where the type of a label column tells them."""
-    orders = {
-        tuple(file.orders[name]): file.path
-        for file in preview.files
-        for name in columns.names()
-        if name in file.orders
-    }
-    if len(orders) > 1:
-        (one, first), (other, second) = list(orders.items())[:2]
-        raise FileError(
-            f"{first} and {second} have different orders of the grades, {list(one)} and "
-            f"{list(other)}; give the one that is meant with "
-            + option("--order lowest,...,highest", "order=[lowest, ..., highest]")
-        )
-    return list(next(iter(orders))) if orders else None
-
-
 def _open_sparse(
     files: Sequence[str],
     options: FileOptions,
@@ -187,7 +140,7 @@ def _open_sparse(
     preview: SparsePreview | None,
     words: set[str] | None,
 ) -> RowReader:
-    """The rows of svmlight files, whose label and query stand at known places."""
+    """The rows of svmlight files, whose label and query have fixed places."""
     if choice.features is not None or choice.drop or choice.text or choice.hashed:
         raise ValueError(f"{files[0]}: svmlight rows have no named columns to choose from")
     columns = LabelColumns(LABEL)
@@ -205,78 +158,23 @@ def _open_sparse(
     return reader
 
 
-def label_columns(label: str | None, lower: str | None, upper: str | None) -> LabelColumns:
-    """The label columns that were named, one way or the other."""
-    if label is not None and (lower is not None or upper is not None):
-        raise ValueError("give either a label column, or columns of lower and upper ends")
-    if lower is not None and lower == upper:
-        raise ValueError(f"both ends are to stand in column {lower!r}; name it as the label column")
-    return LabelColumns(label, lower, upper)
-
-
-def known_classes(
-    order: Sequence[Any] | None,
-    files: Sequence[str],
-    options: FileOptions,
-    columns: LabelColumns,
-    on_bad_row: str,
-    words: set[str] | None = None,
-) -> NDArray[Any]:
-    """The grades in the order that was given, or found in the label columns.
-
-    Without their ``words`` that takes a pass over these columns.
-    """
-    if order is not None:
-        check_grades(len(order), "the order has")
-        return check_classes(order)
-    if words is None:
-        words = find_words(files, options, columns, BadRows(on_bad_row))
-    return classes_of(words)
-
-
-def find_words(
-    files: Sequence[str], options: FileOptions, columns: LabelColumns, bad: BadRows
-) -> set[str]:
-    """All different words in the label columns."""
-    words: set[str] = set()
-    for path in files:
-        if path == STDIN:
-            order = option("--order lowest,...,highest", "order=[lowest, ..., highest]")
-            raise ValueError(
-                "standard input and other pipes can be read only once: give the grades with "
-                + order
-            )
-        if is_svmlight(path, options):
-            words |= survey(path).grades
-            continue
-        reader = open_file(path, options)
-        check_columns(path, reader.names, columns.names())
-        reader.detect_decimals(columns.names(), {}, options.decimal)
-        for batch, faults in reader.batches((), columns.names()):
-            table = plain_labels(batch.without(faults, bad).table, columns, reader.decimals)
-            for name in columns.names():
-                words.update(encode_column(table, name)[1])
-                check_grades(len(words), f"{path}: column {name!r} has", MAX_LABELS)
-    return words
-
-
 def check_index_base(files: Sequence[str], recipe: Recipe, options: FileOptions) -> None:
-    """Refuse svmlight files whose indices begin elsewhere than in training."""
+    """Refuse svmlight files whose first index differs from that in training."""
     for path in files if recipe.n_sparse else ():
         if not is_svmlight(path, options):
             continue
         extent = survey(path)
         there = 0 if extent.smallest == 0 else 1
         if there == 0 and not recipe.zero_based:
-            raise FileError(f"{path}: indices begin at 0 here, but at 1 in training")
+            raise FileError(f"{path}: indices start at 0 here, but at 1 in training")
         if there == 1 and recipe.zero_based and extent.largest == recipe.n_sparse:
-            raise FileError(f"{path}: indices begin at 1 here, but at 0 in training")
+            raise FileError(f"{path}: indices start at 1 here, but at 0 in training")
 
 
 def count_features(files: Sequence[str], options: FileOptions) -> FileOptions:
-    """The options with where indices of svmlight files begin, and the number of their features.
+    """The options with the first index and the number of features of svmlight files.
 
-    What was not told is found by a first look over the files.
+    What was not given is found by a first pass over the files.
     """
     sparse = [path for path in files if is_svmlight(path, options)]
     if options.n_features:
@@ -298,7 +196,7 @@ class Piece(NamedTuple):
 
 @dataclass
 class RowReader:
-    """Walks over files and yields their rows, checked, as a recipe and label columns want them."""
+    """Reads files in batches, with the features of a recipe and the ranks of the labels."""
 
     files: Sequence[str]
     options: FileOptions
@@ -307,17 +205,17 @@ class RowReader:
     grades: LabelReader | None
     bad: BadRows
     group: str | None = None  # column of groups
-    keep: Sequence[str] = ()  # columns to carry along
-    first: Any = None  # the reader of the first file, where it is open already
-    scale: Scale | None = None  # of the numbers, where a look has found it
-    sorted_by: str = ""  # by what the rows are sorted, where they are
-    decimals: dict[str, dict[str, str]] = field(default_factory=dict)  # decimal ones, of each file
-    notes: list[str] = field(default_factory=list)  # what a look did that may not be expected
+    keep: Sequence[str] = ()  # columns to keep
+    first: Any = None  # the reader of the first file, if it is open already
+    scale: Scale | None = None  # of the numbers, if a preview has found it
+    sorted_by: str = ""  # what the rows are sorted by, if they are
+    decimals: dict[str, dict[str, str]] = field(default_factory=dict)  # by file and column
+    notes: list[str] = field(default_factory=list)  # what the user may not expect
     left_out: dict[str, str] = field(default_factory=dict)  # columns, and why
 
     def __post_init__(self) -> None:
         self.pieces = [Piece(number) for number in range(len(self.files))]
-        self.turn: Sequence[int] = range(len(self.pieces))  # their order
+        self.turn: Sequence[int] = range(len(self.pieces))  # the order to read them in
         self._readers: dict[int, Any] = {}  # of files that are read in parts
 
     @cached_property
@@ -325,7 +223,7 @@ class RowReader:
         return sizes_of(self.files)
 
     def cut(self) -> None:
-        """Cut the files into parts that can be read in any order, where they have such parts."""
+        """Cut the files into parts that can be read in any order, if they have such parts."""
         self.pieces = [
             Piece(number, part)
             for number in range(len(self.files))
@@ -340,7 +238,7 @@ class RowReader:
             yield from self._of_piece(self.pieces[self.turn[place]], at)
 
     def share(self, batch: Batch) -> float | None:
-        """How much of the files has been read with a batch; None where that cannot be known."""
+        """How much of the files has been read after a batch; None if that is not known."""
         if STDIN in self.files:
             return None
         place = batch.cursor.piece
@@ -370,7 +268,7 @@ class RowReader:
         else:
             reader = open_file(self.files[number], self.options)
         if self.recipe.n_sparse and not reader.sparse:
-            raise FileError(f"{reader.path}: svmlight rows are needed here")
+            raise FileError(f"{reader.path}: svmlight rows are expected here")
         if self.recipe.n_sparse:
             return reader
         reader.find([*self.recipe.numbers, *self._texts(reader)])
@@ -383,7 +281,7 @@ class RowReader:
         return reader
 
     def _texts(self, reader: Any) -> list[str]:
-        """Columns besides X; a column may serve twice, as a label or a number and kept."""
+        """Columns besides X; a column may be used twice, for example as a number and kept."""
         if reader.sparse:
             return [LABEL, GROUP]
         group = [] if self.group is None else [self.group]
@@ -404,7 +302,7 @@ class RowReader:
 
 
 def _from(start: int, batch: Batch, faults: Faults) -> tuple[Batch, Faults]:
-    """The rows of a batch from a row of its file on."""
+    """The rows of a batch from position ``start`` in its file on."""
     before = max(0, start - int(batch.rows[0]))
     if not before:
         return batch, faults

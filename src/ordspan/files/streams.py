@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class Stream:
-    """Batches of files; each ``for`` loop over it is one more pass. Made by `stream`.
+    """Batches of rows from files; each ``for`` loop over it is another pass. Made by `stream`.
 
     Parameters
     ----------
@@ -44,12 +44,12 @@ class Stream:
 
     @property
     def classes(self) -> NDArray[Any] | None:
-        """The grades from lowest to highest; None where the rows have no labels."""
+        """The grades from lowest to highest; None if the rows have no labels."""
         return None if self._reader.grades is None else self._reader.grades.classes
 
     @property
     def recipe(self) -> Recipe:
-        """Which columns make the features."""
+        """How columns become features."""
         return self._reader.recipe
 
     @property
@@ -59,24 +59,20 @@ class Stream:
 
     @property
     def skipped(self) -> int:
-        """Bad rows that were left out so far."""
+        """Number of bad rows skipped so far."""
         return self._reader.bad.count
 
     def __iter__(self) -> Iterator[Batch]:
-        on_the_way = self._reader.scale is None  # standard input, which has no second pass
+        online = self._reader.scale is None  # standard input, which has no second pass
         for batch in self._reader.batches():
-            yield replace(
-                batch, X=prepare_features(self.recipe, self._scale, batch, learn=on_the_way)
-            )
+            yield replace(batch, X=prepare_features(self.recipe, self._scale, batch, learn=online))
 
     @property
     def notes(self) -> list[str]:
-        """What a look at the files did that may not be expected, in words."""
+        """What the preview of the files found or decided that you may not expect."""
         what = self._reader.sorted_by
-        told = (
-            f"the rows are sorted by {what}, and come in that order: shuffle them before learning"
-        )
-        return [*self._reader.notes, *([told] if what else [])]
+        warning = [f"the rows are sorted by {what}; shuffle them before learning"] if what else []
+        return [*self._reader.notes, *warning]
 
 
 def stream(
@@ -109,51 +105,51 @@ def stream(
     ----------
     paths : path, or several
         CSV (.csv, .tsv), JSON lines (.jsonl), Parquet (.parquet), Arrow (.arrow, .feather), Excel
-        (.xlsx) or svmlight/LETOR (.txt, .svm); the texts also packed (.gz, .zst). A folder, or a
-        pattern such as ``data/*.csv``, stands for the files of it.
+        (.xlsx) or svmlight/LETOR (.txt, .svm); text files may be compressed (.gz, .zst). A folder,
+        or a pattern such as ``data/*.csv``, expands to its files.
     label : str, optional
         Column of grades or of ranges written as ``3-5``, ``>=3``, ``<=2`` or ``[3,5]``. Without
-        any label column the rows have no labels; svmlight rows always have theirs.
+        a label column the rows have no labels; svmlight rows always have one.
     lower, upper : str, optional
-        Instead: columns of the lowest and of the highest grade; an empty cell is an open end.
+        Instead of ``label``: columns of the lowest and the highest grade; an empty cell is an open
+        end.
     order : sequence, optional
-        All grades from lowest to highest. Left out, numeric grades are found by one more pass
-        over the label column alone, and sorted; named grades need it.
+        All grades from lowest to highest. By default, numeric grades are found by another pass
+        over the label column alone, and sorted; named grades require it.
     features, drop : sequence of str, optional
-        Columns to learn from (left out: all but labels and group), or columns to leave out.
+        Columns to learn from (by default, all but labels and group), or columns to leave out.
     text : sequence of str
-        Columns to take as words even where they hold numbers, such as postal codes.
+        Columns to treat as text even if they hold numbers, such as postal codes.
     hashed : sequence of str
-        Columns of words to hash although they have few different words.
+        Text columns to hash although they have few distinct values.
     group : str, optional
-        Column with the group (query) of each row; svmlight rows have their qid.
+        Column with the group (query) of each row; for svmlight rows it is their qid.
     keep : sequence of str
-        Columns to carry along in ``Batch.kept``.
+        Columns to keep in ``Batch.kept``.
     hash_bits : int
-        Columns with more than 256 different words, and all words of standard input, are hashed
-        into ``2 ** hash_bits`` features by scikit-learn's FeatureHasher. Of other columns each
-        word is a feature.
+        Text columns with more than 256 distinct values, and all text in standard input, are hashed
+        into ``2 ** hash_bits`` features by scikit-learn's FeatureHasher. In other text columns
+        each value is a feature.
     standardise : bool
-        Centre and scale every number by mean and spread (sparse rows: scale only), which are found
-        by a look at the files first; of standard input they are those of the rows up to each one.
+        Centre and scale every number by mean and spread (sparse rows: scale only), estimated from
+        a preview of the files; for standard input, from the rows up to each one.
     missing : {"mean", "error"}
-        A missing number becomes the mean of its column, with one more feature that is 1 there; or
-        makes a row bad. A missing word is a word of its own.
+        A missing number becomes the mean of its column, with an extra feature that is 1 there; or
+        makes a row bad. In a text column, missing is a value of its own.
     on_bad_row : {"raise", "skip"}
-        End with a message about the first bad row, or leave bad rows out and count them.
+        Raise an error at the first bad row, or skip bad rows and count them.
     format : {"csv", "jsonl", "parquet", "arrow", "xlsx", "svmlight"}, optional
-        Left out, the ending of the name decides.
+        By default, it follows from the ending of the name.
     delimiter : str, optional
-        What separates the fields of a CSV file; left out, a look at the file finds it.
+        Field separator of CSV files; by default, detected.
     zero_based : bool, optional
-        Whether the indices of svmlight rows begin at 0; left out, they do if 0 occurs, which is
-        found together with the number of features.
+        Whether the indices of svmlight rows start at 0; by default, they do if 0 occurs.
     n_features : int, optional
-        Number of features of svmlight rows; left out, found by a quick first pass.
+        Number of features of svmlight rows; by default, found by a quick first pass.
     encoding : str, optional
-        Of texts, such as "utf-8" or "cp1252"; left out, a look at the file finds it.
+        Encoding of text files, such as "utf-8" or "cp1252"; by default, detected.
     decimal : {".", ","}, optional
-        Decimal sign of numbers in texts; left out, a look at the columns finds it.
+        Decimal separator in text files; by default, detected for each column.
 
     Returns
     -------
@@ -174,9 +170,10 @@ def stream(
     >>> batch.X.ravel(), batch.y.tolist()
     (array([1., 5., 9.]), [['low', 'low'], ['mid', 'mid'], ['mid', 'high']])
     """
-    # they need Polars, which comes with the extra cli
+    # these need Polars, which comes with the extra cli
     from ordspan.files.columns import ColumnChoice
-    from ordspan.files.reading import label_columns, open_rows
+    from ordspan.files.labels import label_columns
+    from ordspan.files.reading import open_rows
 
     options = FileOptions(format, delimiter, zero_based, n_features or 0, encoding, decimal)
     reader = open_rows(

@@ -14,11 +14,11 @@ from numpy.typing import NDArray
 from ordspan.core import parsing
 from ordspan.files.batch import GROUP, LABEL, Batch, Faults, FileError, brief, is_number
 from ordspan.files.limits import FEATURE_BYTES, MAX_GRADES, check_memory
+from ordspan.files.lines import TextBlock
 from ordspan.files.text import (
     N_SPANS,
     PART_BYTES,
     Part,
-    TextBlock,
     open_text,
     parts_of,
     spread_parts,
@@ -33,13 +33,13 @@ if TYPE_CHECKING:
 NO_QUERY = -(1 << 62)
 LARGEST_INDEX = 2**31 - 2
 MAX_FALLBACK_BLOCKS = 3
-"""After so many blocks that were not plain, no other is tried."""
+"""After this many blocks that were not plain, all are read line by line."""
 
 
 class Extent(NamedTuple):
-    """What a first look over a file finds: its grades, its smallest and its largest index.
+    """What a first pass over a file finds: its grades, its smallest and its largest index.
 
-    Of more grades than can be learned not all are kept.
+    Grades beyond the number that can be learned are not all kept.
     """
 
     grades: set[str]
@@ -49,7 +49,7 @@ class Extent(NamedTuple):
 
 
 def survey(path: str) -> Extent:
-    """A first look over a file; bad lines are left for later."""
+    """A first pass over a file, which ignores bad lines."""
     state = Path(path).stat() if Path(path).is_file() else None
     return _survey(path, state and (state.st_size, state.st_mtime_ns))
 
@@ -71,30 +71,29 @@ def _survey(path: str, state: Any) -> Extent:
 
 
 def index_base(
-    paths: Sequence[str], extents: Sequence[Extent], told: bool | None
+    paths: Sequence[str], extents: Sequence[Extent], given: bool | None
 ) -> tuple[bool, int]:
-    """Whether indices begin at 0, which unless told they do if 0 occurs; the number of features.
+    """Whether indices start at 0 (by default, if 0 occurs), and the number of features.
 
-    >>> index_base(["a.txt", "b.txt"], [Extent({"1"}, 1, 7), Extent({"1"}, 2, 9)], told=None)
+    >>> index_base(["a.txt", "b.txt"], [Extent({"1"}, 1, 7), Extent({"1"}, 2, 9)], given=None)
     (False, 9)
     """
-    zero_based = min(extent.smallest for extent in extents) == 0 if told is None else told
+    zero_based = min(extent.smallest for extent in extents) == 0 if given is None else given
     path, extent = max(zip(paths, extents, strict=True), key=lambda found: found[1].largest)
     n_features = extent.largest + zero_based
     if n_features < 1:
         raise FileError(f"{path}: no line has a feature, index:value")
-    bad = by("have such lines treated as bad with", option("--n-features N", "n_features="))
+    bad = by("treat such lines as bad with", option("--n-features N", "n_features="))
     check_memory(
-        f"{path}, line {extent.line}: the index {extent.largest} makes {n_features:,} features, "
-        "which",
+        f"{path}, line {extent.line}: index {extent.largest} means {n_features:,} features, which",
         FEATURE_BYTES * n_features,
-        either("correct it", "number the features from 1 on", bad),
+        either("correct it", "number the features from 1", bad),
     )
     return zero_based, n_features
 
 
 class SparseRows(NamedTuple):
-    """Rows of a block; a bad one is empty, and its grade is NaN."""
+    """Rows of a block; a bad row is empty and has the grade NaN."""
 
     X: Any  # CSR
     grades: NDArray[np.float64]
@@ -128,9 +127,9 @@ class SvmlightFile:
         start: int = 0,
         part: Part | None = None,
     ) -> Iterator[tuple[Batch, Faults]]:
-        """Batches with the rows from ``start`` on, at least, and what is wrong with bad rows.
+        """Batches with at least the rows from ``start`` on, and the faults of bad rows.
 
-        The columns of the table are always label and, where lines have it, qid.
+        The columns of the table are always label and, if lines have it, qid.
         """
         import polars as pl
 
@@ -145,7 +144,7 @@ class SvmlightFile:
             yield batch, found.faults
 
     def sample(self, size: int) -> Iterator[SparseRows]:
-        """About ``size`` bytes of rows spread over the file; of a packed one, its beginning."""
+        """About ``size`` bytes of rows spread over the file; the start of a compressed one."""
         if not self.plain or Path(self.path).stat().st_size <= size:
             for found in self.sparse_rows():
                 yield found
@@ -162,7 +161,7 @@ class SvmlightFile:
 
     def sparse_rows(self, part: Part | None = None) -> Iterator[SparseRows]:
         """The rows of the file, or of a part of it, block by block."""
-        self._has_queries: bool | None = None  # as the first good line decides
+        self._has_queries: bool | None = None  # decided by the first good line
         found_blocks = text_blocks(self.path, part=part)
         for block, plain in parallel_map(lambda b: (b, self._plain(b)), found_blocks):
             agrees = plain and self._has_queries in (None, plain.queries is not None)
@@ -173,7 +172,7 @@ class SvmlightFile:
                 yield found
 
     def _plain(self, block: TextBlock) -> SparseRows | None:
-        """The rows by a compiled walk, where every line of the block is plain."""
+        """The rows by a compiled loop, if every line of the block is plain."""
         if self._odd_blocks >= MAX_FALLBACK_BLOCKS:
             return None
         content = block.content if block.content.endswith(b"\n") else block.content + b"\n"
@@ -210,7 +209,7 @@ class SvmlightFile:
         return csr_array((values, columns, starts), shape=(starts.size - 1, width))
 
     def _slowly(self, block: TextBlock) -> SparseRows:
-        """The rows line by line, with what is wrong with each."""
+        """The rows line by line, with their faults."""
         faults = Faults()
         lines: list[int] = []
         grades: list[float] = []
@@ -226,8 +225,8 @@ class SvmlightFile:
             if not fault and self._has_queries is None:
                 self._has_queries = query is not None
             if not fault and self._has_queries != (query is not None):
-                which = ("no", "as") if self._has_queries else ("a", "unlike")
-                fault = f"{which[0]} qid after the grade, {which[1]} the lines before have one"
+                here, before = ("no", "one") if self._has_queries else ("a", "none")
+                fault = f"{here} qid after the grade, but the lines before have {before}"
             if fault:
                 faults[len(lines)], pairs = fault, []
             columns += [index for index, _ in pairs]
@@ -244,7 +243,7 @@ class SvmlightFile:
         return SparseRows(X, np.array(grades, float), found, numbers, faults, block.share)
 
     def _pairs(self, words: list[str]) -> tuple[list[tuple[int, float]], int | None, str]:
-        """Columns and values of a line, its query, and what is wrong with it."""
+        """Columns and values of a line, its query, and its fault."""
         grade, *cells = words
         pairs: list[tuple[int, float]] = []
         query = None
@@ -259,20 +258,20 @@ class SvmlightFile:
             if not re.fullmatch("[0-9]{1,18}", index) or not is_number(value):
                 return [], None, f"{brief(cell)} is not of the form index:value"
             if int(index) <= before:
-                told = option("--zero-based", "zero_based=True") if int(index) == 0 else ""
-                zero = told and f"; give {told}?"
-                return [], None, f"index {index} in {brief(cell)} does not rise{zero}"
+                zero = option("--zero-based", "zero_based=True") if int(index) == 0 else ""
+                hint = zero and f"; give {zero}?"
+                return [], None, f"index {index} in {brief(cell)} does not increase{hint}"
             before = int(index)
             pairs.append((before - (not self.zero_based), float(value)))
         if before > LARGEST_INDEX:
-            return [], None, f"index {before} is larger than any that can be learned"
+            return [], None, f"index {before} is larger than {LARGEST_INDEX}"
         if self.n_features and pairs and pairs[-1][0] >= self.n_features:
             return [], None, f"index {before}, but there are {self.n_features} features"
         return pairs, query, ""
 
 
 def _as_words(grades: NDArray[np.float64]) -> pl.Series:
-    """Grades as they are written, whole numbers without a point."""
+    """Grades as text, whole numbers without a decimal point."""
     import polars as pl
 
     return pl.Series(grades).cast(pl.String()).str.strip_suffix(".0")

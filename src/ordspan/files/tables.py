@@ -1,4 +1,4 @@
-"""What the readers of tables share: from columns of a frame to rows."""
+"""Base classes of the readers of tables: from columns of a frame to rows."""
 
 from __future__ import annotations
 
@@ -25,14 +25,13 @@ from ordspan.files.batch import (
     first_duplicate,
 )
 from ordspan.files.dialect import as_numbers, find_decimals, is_empty
+from ordspan.files.lines import TextBlock, beginning
 from ordspan.files.text import (
     BLOCK_BYTES,
     N_SPANS,
     PART_BYTES,
     STDIN,
     Part,
-    TextBlock,
-    beginning,
     parts_of,
     spread_parts,
     text_blocks,
@@ -42,18 +41,18 @@ from ordspan.wording import by, columns_option, either
 
 GLIMPSE_BYTES = 1 << 20
 WIDE = 1 << 10
-"""Of texts with more columns one block is parsed at a time: Polars takes some 30 kB a column."""
+"""Text with more columns is parsed one block at a time: Polars takes some 30 kB per column."""
 
 
 class Frame(NamedTuple):
-    """Consecutive rows of a file as columns, and what is wrong with bad ones."""
+    """Consecutive rows of a file as columns, and the faults of bad ones."""
 
     table: pl.DataFrame
     lines: NDArray[np.int64]
     faults: Faults
     share: float
-    row: int = 0  # place of the first among the rows of the file
-    X: NDArray[Any] | None = None  # the numbers, where they were turned to rows already
+    row: int = 0  # position of the first row in the file
+    X: NDArray[Any] | None = None  # the numbers, if they are a matrix already
 
 
 class TableFile:
@@ -65,38 +64,38 @@ class TableFile:
 
     def __init__(self, path: str) -> None:
         self.path = path
-        self.decimals: dict[str, str] = {}  # decimal signs of numbers that are written as words
-        self.notes: list[str] = []  # how the file was read, where that is not as it stands
-        self.fault = ""  # of the first bad row in a look
-        self.typed: dict[str, pl.Series] = {}  # numbers of a look, where it has words
+        self.decimals: dict[str, str] = {}  # separators of numbers that are formatted as text
+        self.notes: list[str] = []  # decisions about how to read the file
+        self.fault = ""  # of the first bad row in a preview
+        self.typed: dict[str, pl.Series] = {}  # numbers that the preview has as text
         self.names = self._open()
         if (twice := first_duplicate(self.names)) is not None:
-            raise FileError(f"{path}: there is more than one column {twice!r}; rename one of them")
+            raise FileError(f"{path}: more than one column is named {twice!r}; rename one of them")
 
     def _open(self) -> list[str]:
         """The names of the columns."""
         raise NotImplementedError
 
     def kinds(self) -> dict[str, str]:
-        """What each column holds, as far as the format tells: numbers, words or something else."""
+        """The kind of each column, as far as the format has types: number, text or other."""
         return dict.fromkeys(self.names, UNTYPED)
 
     def sample(self, size: int) -> tuple[pl.DataFrame, bool]:
-        """About ``size`` bytes of rows spread over the file, without bad ones; whether it is all.
+        """About ``size`` bytes of good rows spread over the file; whether these are all.
 
-        The reader cannot be used for anything else after it.
+        The reader cannot be used for anything else afterwards.
         """
         raise NotImplementedError
 
     def find(self, wanted: Sequence[str]) -> None:
-        """Look for columns that may show only later in the file; most formats have none."""
+        """Search for columns that may appear only later in the file; most formats have none."""
 
     def glimpse(self) -> pl.DataFrame:
-        """The first rows, and perhaps some more, as they stand; they can be read again."""
+        """The first rows, and perhaps some more; they can be read again."""
         return self.head()
 
     def orders(self) -> dict[str, list[Any]]:
-        """The values from lowest to highest of columns whose type tells them."""
+        """The values, from lowest to highest, of columns with an ordered type."""
         return {}
 
     def head(self) -> pl.DataFrame:
@@ -110,34 +109,34 @@ class TableFile:
     def frames(
         self, numbers: Sequence[str], texts: Sequence[str], start: int, part: Any = None
     ) -> Iterator[Frame]:
-        """At least the rows from ``start`` on, of which some columns should be numbers."""
+        """At least the rows from ``start`` on, with some columns as numbers."""
         raise NotImplementedError
 
     def detect_decimals(
-        self, names: Sequence[str], known: Mapping[str, str], told: str | None
+        self, names: Sequence[str], known: Mapping[str, str], given: str | None
     ) -> None:
-        """Find out which columns of numbers are written as words, and their decimal separators.
+        """Find out which numeric columns are formatted as text, and their decimal separators.
 
-        What the first rows do not show is as in ``known``, which an earlier look has found.
+        Where the first rows do not show it, ``known`` from an earlier file decides.
         """
         kinds = self.kinds()
         asked = [name for name in names if kinds.get(name) in (TEXT, UNTYPED)]
         if asked:
             plain, separators = find_decimals(
-                self.path, self.glimpse(), asked, delimiter=self.delimiter, told=told, known=known
+                self.path, self.glimpse(), asked, delimiter=self.delimiter, given=given, known=known
             )
             self.decimals = text_numbers(plain.columns, kinds) | separators
 
     def batches(
         self, numbers: Sequence[str], texts: Sequence[str], start: int = 0, part: Any = None
     ) -> Iterator[tuple[Batch, Faults]]:
-        """At least the rows from ``start`` on, and what is wrong with bad ones.
+        """At least the rows from ``start`` on, and the faults of bad ones.
 
         The columns ``numbers`` become X, ``texts`` the table.
         """
         plain = [name for name in numbers if name not in self.decimals]
-        text_numbers = [*texts, *(n for n in numbers if n in self.decimals and n not in texts)]
-        for frame, lines, faults, share, row, X in self.frames(plain, text_numbers, start, part):
+        as_text = [*texts, *(n for n in numbers if n in self.decimals and n not in texts)]
+        for frame, lines, faults, share, row, X in self.frames(plain, as_text, start, part):
             try:
                 if X is None or len(plain) < len(numbers):
                     if X is not None:
@@ -151,16 +150,16 @@ class TableFile:
 
 
 class TextFile(TableFile):
-    """A text, or standard input; its rows can be read once."""
+    """A text file, or standard input; its rows can be read once."""
 
     encoding: str | None = None
-    patient = True  # whether to wait until a pipe has shown many lines
+    patient = True  # whether to wait for many lines of standard input
     plain = False  # whether its parts can be read in any order
-    begin, line = 0, 1  # the byte and the line where the first row stands
+    begin, line = 0, 1  # byte and line of the first row
     _begun: Iterator[TextBlock]  # blocks that are still to be read
 
     def _head(self, n_lines: int) -> list[TextBlock]:
-        """The first blocks, with so many lines if there are; for a pipe they may be waited for."""
+        """The first blocks, with at least this many lines if there are; may wait for a pipe."""
         rest, n_lines = self._begun, n_lines if self.patient else 1
         head: list[TextBlock] = []
         while sum(block.n_lines for block in head) < n_lines and (more := next(rest, None)):
@@ -169,7 +168,7 @@ class TextFile(TableFile):
         return head
 
     def head(self) -> pl.DataFrame:
-        """The first rows, bad ones left out; they can be read again."""
+        """The first good rows, which can be read again."""
         head = self._head(INFER_ROWS)
         if not head:
             return self._good([])
@@ -179,7 +178,7 @@ class TextFile(TableFile):
         return self._good([beginning(head[0]._replace(content=content), size, self.delimiter)])
 
     def glimpse(self) -> pl.DataFrame:
-        """The first rows, and of a large file some from places spread over it."""
+        """The first rows, and for a large file some from places spread over it."""
         head = self.head()
         if not self.plain or Path(self.path).stat().st_size < GLIMPSE_BYTES:
             return head
@@ -202,11 +201,11 @@ class TextFile(TableFile):
         return self._good(found), each == BLOCK_BYTES
 
     def typed_numbers(self) -> list[str]:
-        """Columns that the format itself calls numbers."""
+        """Columns that are numbers by their type in the file."""
         return []
 
     def _good(self, found: list[TextBlock]) -> pl.DataFrame:
-        """The rows of blocks, columns as words unless the format knows better, without bad rows."""
+        """The good rows of blocks, as text; numbers by type go to ``typed``."""
         typed = self.typed_numbers()
         frames = [pl.DataFrame(schema=dict.fromkeys(self.names, pl.String()))]
         numbers = [pl.DataFrame(schema=dict.fromkeys(typed, pl.Float64()))]
@@ -214,7 +213,7 @@ class TextFile(TableFile):
             if block.is_blank():
                 continue
             frame = self._parsed(block, (), self.names)
-            if typed:  # once more, as the format has them
+            if typed:  # again, with their types
                 as_numbers = self._parsed(block, typed, ())
                 frame.faults.update(as_numbers.faults)
             faulty = sorted(frame.faults)
@@ -253,7 +252,7 @@ class TextFile(TableFile):
     def frames(
         self, numbers: Sequence[str], texts: Sequence[str], start: int, part: Any = None
     ) -> Iterator[Frame]:
-        """At least the rows from ``start`` on; of a file several blocks are parsed at a time."""
+        """At least the rows from ``start`` on; blocks of a file are parsed in parallel."""
         rest, row = self._blocks(part), 0
         while row < start and (block := next(rest, None)):
             n_rows = self._n_rows(block)
@@ -264,17 +263,17 @@ class TextFile(TableFile):
         parse = partial(self._parsed, numbers=numbers, texts=texts)
         alone = self.path == STDIN or part is not None or len(self.names) > WIDE
         for found in parallel_map(parse, rest, 0 if alone else THREADS):
-            # many may wait to be shuffled
+            # compact, because many may be held to be shuffled
             yield found._replace(table=compact(found.table), row=row)
             row += found.lines.size
 
 
 def compact(frame: pl.DataFrame) -> pl.DataFrame:
-    """The same without the room that Polars leaves beside the words of each of many columns."""
+    """The same frame without the spare capacity that Polars leaves in each text column."""
     if frame.width <= WIDE:
         return frame
     names, frame = frame.columns, frame.clone()
-    frame.columns = [f"{place}" for place in range(len(names))]  # a null letter would be a panic
+    frame.columns = [f"{place}" for place in range(len(names))]  # a null character would panic
     table = frame.to_arrow(compat_level=pl.CompatLevel.oldest()).combine_chunks()
     packed = pl.DataFrame(table, schema=frame.schema)
     packed.columns = names
@@ -282,16 +281,16 @@ def compact(frame: pl.DataFrame) -> pl.DataFrame:
 
 
 def text_numbers(plain: Sequence[str], kinds: Mapping[str, str]) -> dict[str, str]:
-    """Plain numbers whose type says that they are words, and so have to be read as such."""
+    """Plain numbers in columns that are typed as text, with a point as decimal separator."""
     return {name: "." for name in plain if kinds[name] == TEXT}
 
 
 def matrix_of(
     frame: pl.DataFrame, numbers: Sequence[str], faults: Faults, decimals: Mapping[str, str]
 ) -> NDArray[np.floating]:
-    """Columns as rows of numbers, missing ones NaN; words among them are faults of their row.
+    """Columns as a matrix of numbers, missing ones NaN; text among them is a fault of its row.
 
-    ``decimals`` has the decimal signs of columns that are not written with a point.
+    ``decimals`` has the decimal separators of columns that are formatted as text.
     """
     if not numbers:
         return np.empty((frame.height, 0))
@@ -300,7 +299,7 @@ def matrix_of(
         table = pl.DataFrame(
             [_as_floats(column, faults, decimals.get(column.name, ".")) for column in table]
         )
-    return np.array(table.to_numpy(order="fortran"), order="C")  # a seventh quicker than order="c"
+    return np.array(table.to_numpy(order="fortran"), order="C")  # faster than order="c"
 
 
 def _as_floats(column: pl.Series, faults: Faults, decimal: str) -> pl.Series:
@@ -320,13 +319,13 @@ def _as_floats(column: pl.Series, faults: Faults, decimal: str) -> pl.Series:
 
 
 def not_a_number(name: str, value: object) -> str:
-    """The fault of a cell with words in a column of numbers."""
-    words = by("take the column as words with", columns_option("text", name))
-    return f"column {name!r} holds {brief(value)}, not a number" + either("correct it", words)
+    """The fault of a cell with text in a numeric column."""
+    text = by("treat the column as text with", columns_option("text", name))
+    return f"column {name!r} holds {brief(value)}, not a number" + either("correct it", text)
 
 
 def text_columns(frame: pl.DataFrame, texts: Sequence[str]) -> pl.DataFrame:
-    """Some columns; a missing word is an empty one, and codes for words become the words."""
+    """Some columns, with missing text as empty strings and categories as text."""
     table = frame[list(texts)] if texts else pl.DataFrame()
     for column in table:
         if isinstance(column.dtype, pl.Categorical | pl.Enum):
@@ -337,7 +336,7 @@ def text_columns(frame: pl.DataFrame, texts: Sequence[str]) -> pl.DataFrame:
 
 
 def kind_of(column: pl.Series) -> str:
-    """What a column of some type holds."""
+    """The kind of a column, by its type."""
     dtype = column.dtype
     if dtype == pl.String or isinstance(dtype, pl.Categorical | pl.Enum):
         return TEXT

@@ -1,11 +1,10 @@
-"""Work done ahead in other threads, while what is there already is being used."""
+"""Reading ahead and parsing in parallel, in other threads."""
 
 from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import suppress
 from typing import TypeVar
 
 T = TypeVar("T")
@@ -15,7 +14,7 @@ THREADS = 2
 
 
 def read_ahead(items: Iterator[T], count: int = 1) -> Iterator[T]:
-    """The items, the next of which are made in another thread while one is used.
+    """The items, with the next ``count`` of them produced in another thread.
 
     >>> list(read_ahead(iter("abc"), 2))
     ['a', 'b', 'c']
@@ -28,17 +27,11 @@ def read_ahead(items: Iterator[T], count: int = 1) -> Iterator[T]:
             coming.append(pool.submit(next, items, end))
             yield item  # type: ignore[misc]
     finally:
-        _end(pool)
-
-
-def _end(pool: ThreadPoolExecutor) -> None:
-    """Let go of a pool; a thread of its own, in which garbage was collected, cannot wait for it."""
-    with suppress(RuntimeError):
-        pool.shutdown(cancel_futures=True)
+        pool.shutdown(wait=False, cancel_futures=True)  # may run in a garbage collection
 
 
 def parallel_map(make: Callable[[T], S], items: Iterator[T], threads: int = THREADS) -> Iterator[S]:
-    """What is made of the items, in their order, several at a time; no threads, one by one.
+    """`map` over the items in order, several at a time; with 0 threads, one by one.
 
     >>> list(parallel_map(str.upper, iter("ab")))
     ['A', 'B']
@@ -56,4 +49,4 @@ def parallel_map(make: Callable[[T], S], items: Iterator[T], threads: int = THRE
         while coming:
             yield coming.popleft().result()
     finally:
-        _end(pool)
+        pool.shutdown(wait=False, cancel_futures=True)  # may run in a garbage collection

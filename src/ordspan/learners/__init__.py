@@ -1,4 +1,4 @@
-"""State that learns: plain arrays, ranks 1..K, no scikit-learn."""
+"""Online learners on ranks 1..K: plain arrays, no scikit-learn."""
 
 from ordspan.learners.base import Learner
 from ordspan.learners.calibration import Calibration

@@ -1,4 +1,4 @@
-"""What every online learner can do: learn and predict one row or many."""
+"""The interface of every online learner: learn and predict one row or many."""
 
 from __future__ import annotations
 
@@ -10,17 +10,14 @@ from numpy.typing import ArrayLike, NDArray
 
 from ordspan.core.labels import Ranks, check_ranks
 from ordspan.core.memory import Floats
-from ordspan.core.rows import BAD_LABEL, BAD_ROW, BAD_WIDTH, row_fits, scores
-from ordspan.core.walks import is_label
+from ordspan.core.rows import BAD_LABEL, BAD_WIDTH
 from ordspan.learners.calibration import Calibration
 from ordspan.learners.checks import RowValueError, as_row, check_row_order, check_weights
-from ordspan.learners.locking import lock_of
-from ordspan.learners.rows import as_rows, refusal, row_blocks
+from ordspan.learners.rows import NO_ORDER, NO_WEIGHTS, as_rows, refusal, row_blocks
+from ordspan.learners.scoring import rank_among, scores_of
 from ordspan.learners.state import State
 
 Columns = NDArray[np.int64]
-NO_WEIGHTS: Floats = np.empty(0)
-NO_ORDER: NDArray[np.intp] = np.empty(0, dtype=np.intp)
 NO_RANKS: Ranks = np.empty(0, dtype=np.int64)
 
 
@@ -36,26 +33,26 @@ class Examples(NamedTuple):
 class Learner(State):
     """An online ranker on ranks 1..K; subclasses choose the rule.
 
-    All that it knows is the one array ``memory``: copy it to remember, write it back to forget.
+    Its whole state is the array ``memory``: copy it as a snapshot, and `restore` it to go back.
 
-    Threads may share a learner if all of them call `learn_many`, which lets one in at a time, or
-    all of them `learn_one`. Mixed, updates are lost: a single example waits for no lock, which
-    would cost as much as its step. Predictions never wait; see ``partial_fit`` of the estimators.
+    Threads may share a learner if all of them call `learn_many`, which takes a lock, or all of them
+    `learn_one`. Mixing the two loses updates: a single example takes no lock, which would cost as
+    much as its step. Predictions never wait; see ``partial_fit`` of the estimators.
 
     Parameters
     ----------
     n_features, n_classes : int
         Length of a row, and the number of ranks K.
     rule : int
-        The rule, by the number that the compiled code knows it by.
+        The number of the rule in compiled code.
     C : float
-        C of the passive-aggressive rules, the step size of the others.
+        Aggressiveness of the passive-aggressive rules, step size of the others.
     average : bool
         Predict with the average of all iterates instead of the last.
     balanced : bool
         Measure the thresholds on the scale of the scores; see `OrdinalPA`.
     n_weights : int, optional
-        How many weights it keeps; left out, one a feature.
+        Number of weights; by default, one per feature.
 
     Examples
     --------
@@ -70,19 +67,19 @@ class Learner(State):
     """
 
     def learn_one(self, x: NDArray[Any], lower: int, upper: int | None = None) -> int:
-        """Learn one example with rank in lower..upper; returns the rank predicted before.
+        """Learn one example with rank in lower..upper; returns the rank predicted before learning.
 
         Parameters
         ----------
         x : array of shape (d,)
             The row.
         lower, upper : int
-            Ends of the label's interval, ranks 1..K; ``upper`` left out means an exact label.
+            Ends of the label, ranks 1..K; without ``upper`` the label is exact.
 
         Returns
         -------
         int
-            The rank that was predicted for the row before it was learned.
+            The rank predicted for the row before learning it.
 
         Examples
         --------
@@ -125,16 +122,16 @@ class Learner(State):
         return rank
 
     def learn_sparse(self, values: Floats, columns: Columns, lower: int, upper: int) -> int:
-        """`learn_one` on the values of some columns, the others being zero; it costs their number.
+        """`learn_one` for a sparse row; the cost depends on the number of values only.
 
         Parameters
         ----------
         values : array of shape (m,)
             The values that are not zero.
         columns : array of shape (m,)
-            Their columns, each named once.
+            Their columns, each at most once.
         lower, upper : int
-            Ends of the interval in ranks 1..K.
+            Ends of the label, ranks 1..K.
 
         Returns
         -------
@@ -153,7 +150,7 @@ class Learner(State):
         return rank
 
     def predict_sparse(self, values: Floats, columns: Columns) -> int:
-        """Rank of the example with the given values in some columns and zero in the others.
+        """Rank of a sparse row.
 
         Parameters
         ----------
@@ -171,12 +168,12 @@ class Learner(State):
         return rank
 
     def _learn_one(self, values: Any, columns: Any, lower: int, upper: int) -> int:
-        """Learn a row, dense if there are no columns; its rank before, or why it was refused."""
+        """Learn a row, dense if columns is None; its rank before, or why it was refused."""
         rank: int = self.walks.learn_one(self.memory, values, columns, lower, upper)
         return rank
 
     def _predict_one(self, values: Any, columns: Any) -> int:
-        """Rank of a row, dense if there are no columns, or why it was refused."""
+        """Rank of a row, dense if columns is None, or why it was refused."""
         rank: int = self.walks.predict_one(self.memory, values, columns)
         return rank
 
@@ -185,7 +182,7 @@ class Learner(State):
     ) -> NoReturn:
         if code == BAD_WIDTH:
             raise ValueError(
-                f"{values.size} values need {values.size} columns in 0..{self.n_features - 1}, "
+                f"{values.size} values need as many columns in 0..{self.n_features - 1}, "
                 f"got {columns.tolist()}"
             )
         row = np.zeros(self.n_features)
@@ -194,9 +191,7 @@ class Learner(State):
 
     def _refuse(self, code: int, x: NDArray[Any], lower: Any = 1, upper: Any = 1) -> NoReturn:
         if code == BAD_LABEL:
-            raise ValueError(
-                f"label [{lower}, {upper}] is not an interval within 1..{self.n_classes}"
-            )
+            raise ValueError(f"label [{lower}, {upper}] is not a range within 1..{self.n_classes}")
         if code == BAD_WIDTH:
             raise ValueError(f"x has {x.size} features, but the learner has {self.n_features}")
         raise RowValueError(self._refusal(x.reshape(1, -1), 0, None))
@@ -220,22 +215,22 @@ class Learner(State):
         X : array or CSR matrix of shape (n, d)
             Rows, float64 or float32, any stride.
         lower, upper : arrays of shape (n,)
-            Ends of the intervals in ranks 1..K; ``upper`` left out means exact labels.
+            Ends of the labels, ranks 1..K; without ``upper`` the labels are exact.
         sample_weight : array of shape (n,), optional
-            Scales C (the step size of the baselines) of each row; 0 skips a row.
+            Scales C (the step size of the baselines) for each row; 0 skips a row.
         order : array of row numbers, optional
             The order in which to learn the rows, each once.
         predict : bool
             Also return the rank predicted for each row before it was learned.
         feature_names : sequence, optional
-            Names for the message about a bad value.
+            Names to use in an error about a bad value.
         calibration : Calibration, optional
             Learns from the score of each row before the row is learned.
 
         Returns
         -------
         ndarray of shape (n,) or None
-            The ranks predicted on the way, if asked for.
+            The ranks predicted before learning, if ``predict``.
         """
         examples = self.examples(X, lower, upper, sample_weight)
         turn = None if order is None else check_row_order(order, examples.lower.size)
@@ -255,7 +250,7 @@ class Learner(State):
         upper: ArrayLike | None = None,
         sample_weight: ArrayLike | None = None,
     ) -> Examples:
-        """Rows and labels in the form that `learn` takes, checked once for any number of passes.
+        """Rows and labels as `learn` takes them, checked once for any number of passes.
 
         Parameters
         ----------
@@ -265,7 +260,7 @@ class Learner(State):
         Returns
         -------
         Examples
-            The checked examples; only values that are not finite are left to be found.
+            The checked examples; non-finite values are only found when learning.
         """
         matrix = self._checked(X)
         low, high = check_ranks(lower, lower if upper is None else upper, self.n_classes)
@@ -286,9 +281,9 @@ class Learner(State):
         feature_names: Any = None,
         seen: Floats = NO_WEIGHTS,
     ) -> Ranks | None:
-        """Learn checked examples one after the other; a refused row ends it half-way.
+        """Learn checked examples one after the other; stops at a refused row.
 
-        `learn_many` is safer: it checks, and goes back if a row is refused.
+        `learn_many` is safer: it checks the rows, and rolls back if one is refused.
 
         Parameters
         ----------
@@ -297,8 +292,7 @@ class Learner(State):
         order, predict, feature_names :
             As in `learn_many`; the order is not checked.
         seen : array of shape (n,), optional
-            Filled with the scores that the rows were predicted by, before they were learned; they
-            are predicted then.
+            Filled with the scores of the rows before they were learned; implies ``predict``.
 
         Returns
         -------
@@ -337,7 +331,7 @@ class Learner(State):
         return refusal(matrix, row, feature_names)
 
     def _walk(self, *rows: Any) -> int:
-        """Learn the rows of a block; the first that was refused, or -1."""
+        """Learn the rows of a block; returns the first refused one, or -1."""
         bad: int = self.walks.walk(self.memory, *rows)
         return bad
 
@@ -350,14 +344,14 @@ class Learner(State):
         return matrix
 
     def latent(self, X: Any, *, feature_names: Any = None) -> Floats:
-        """Score of every row, (n,); one column per class, (n, K), where there are no thresholds.
+        """Score of every row, (n,); one column per class, (n, K), if there are no thresholds.
 
         Parameters
         ----------
         X : array or CSR matrix of shape (n, d)
             Rows, float64 or float32, any stride.
         feature_names : sequence, optional
-            Names for the message about a bad value.
+            Names to use in an error about a bad value.
 
         Returns
         -------
@@ -388,46 +382,6 @@ class Learner(State):
         return rank_among(self.thresholds, self._latent(matrix, feature_names))
 
 
-class WalkingLearner(Learner):
-    """A learner whose single trials go through its walk over rows."""
-
-    def _learn_one(self, values: Any, columns: Any, lower: int, upper: int) -> int:
-        if not row_fits.py_func(values, columns, self.n_features):
-            return BAD_WIDTH
-        try:
-            if not is_label.py_func(lower, upper, self.n_classes):
-                return BAD_LABEL
-        except ValueError:  # not a number
-            return BAD_LABEL
-        except TypeError:
-            raise whole_ranks_error(lower, upper) from None
-        values, starts = as_row(values), None
-        if columns is not None:
-            columns, starts = np.asarray(columns, dtype=np.int64), np.array([0, values.size])
-        low, high = np.array([int(lower)]), np.array([int(upper)])
-        rank = np.empty(1, dtype=np.int64)
-        rest = (low, high, NO_WEIGHTS, NO_ORDER, rank, NO_WEIGHTS)
-        with lock_of(self):
-            bad = self._walk(values, columns, starts, *rest)
-        return BAD_ROW if bad >= 0 else int(rank[0])
-
-
 def whole_ranks_error(lower: Any, upper: Any) -> TypeError:
-    """The error for ranks that are no numbers."""
+    """The error for ranks that are not numbers."""
     return TypeError(f"ranks must be whole numbers, got lower={lower!r}, upper={upper!r}")
-
-
-def rank_among(thresholds: Floats, scores: Floats) -> Ranks:
-    """Rank of every score; one on a threshold belongs to the rank above."""
-    return np.searchsorted(thresholds, scores, side="right").astype(np.int64) + 1
-
-
-def scores_of(weights: Floats, matrix: Any, feature_names: Any) -> Floats:
-    """Dot product of every row of a matrix with the weights."""
-    out = np.empty(matrix.shape[0])
-    for block, _ in row_blocks(matrix, NO_ORDER):
-        part = out[block.rows]
-        bad = scores(weights, block.data, block.columns, block.starts, part)
-        if bad >= 0:
-            raise RowValueError(refusal(matrix, block.rows.start + bad, feature_names))
-    return out

@@ -1,4 +1,4 @@
-"""The best fixed ranker in hindsight: the batch optimum, with a certificate of how good it is."""
+"""The best fixed ranker in hindsight: the batch optimum, with a certificate of its quality."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from ordspan.core import svm
 from ordspan.core.labels import check_ranks
 from ordspan.core.rows import MAX_SQ_NORM, sq_norms
 from ordspan.learners.checks import RowValueError, check_weights
-from ordspan.learners.rows import as_rows, is_sparse, refusal, row_blocks
+from ordspan.learners.rows import NO_ORDER, as_rows, is_sparse, refusal, row_blocks
 
 LOSSES = {"hinge": False, "squared_hinge": True}
 RUN = 64
-"""Neighbouring rows visited together: the order stays random, the reading stays sequential."""
+"""Neighbouring rows visited together: the order is random, but memory access sequential."""
 REST_AFTER_LEVEL = 2
-"""Most rows that were quiet stay so when C is doubled: they rest on, but not as long as before."""
-LOOK_GROWTH = 1.15
-"""A look at the gap costs a part of a sweep, so it is taken ever more seldom."""
+"""Most quiet rows stay quiet when C is doubled: they keep resting, but not as long as before."""
+CHECK_GROWTH = 1.15
+"""Computing the gap costs a fraction of a sweep, so it is done less and less often."""
 EASY = 0.5
 """Mean of C (K - 1) |x|^2 up to which a cold start converges quickly."""
 SWEEPS_A_LEVEL = 3
@@ -29,7 +29,6 @@ MAX_REACH = 1e100
 """C times the squared norm of a row stays below this: the objective holds products of the two."""
 
 Floats = NDArray[np.float64]
-NO_ORDER: NDArray[np.intp] = np.empty(0, dtype=np.intp)
 
 
 class Optimum(NamedTuple):
@@ -39,7 +38,7 @@ class Optimum(NamedTuple):
     thresholds: Floats  # sorted
     primal: float  # value of the objective
     dual: float  # no ranker has a smaller value than this
-    gap: float  # (primal - dual) / primal, never negative but for rounding
+    gap: float  # (primal - dual) / primal, not negative up to rounding
     n_iter: int
     multipliers: Floats  # (n, K - 1), for a warm start
     C: float
@@ -76,17 +75,17 @@ def solve(
     X : array or CSR matrix of shape (n, d)
         FlatRows.
     lower, upper : arrays of shape (n,)
-        Intervals of ranks 1..K.
+        Ends of the labels, ranks 1..K.
     n_classes : int
-        K.
+        Number of ranks K.
     C : float
         Weight of the losses.
     loss : {"hinge", "squared_hinge"}
-        Loss of each required threshold; the hinge is the one of the paper's bounds.
+        Loss of each required threshold; the paper's bounds are about the hinge.
     tol : float
         Relative duality gap to stop at.
     max_iter : int
-        Sweeps after which to stop in any case.
+        Largest number of sweeps.
     start : Optimum, optional
         A solution for the same rows and another C (or other weights) to start from.
     sample_weight : array of shape (n,), optional
@@ -96,7 +95,7 @@ def solve(
     progress : callable, optional
         Called with sweep, primal and dual value whenever these are computed.
     feature_names : sequence, optional
-        Names for the message about a bad value.
+        Names to use in an error about a bad value.
     """
     if loss not in LOSSES:
         raise ValueError(f"unknown loss {loss!r}; choose one of {', '.join(LOSSES)}")
@@ -133,19 +132,19 @@ def checked_norms(matrix: Any, rows: FlatRows, feature_names: Any) -> Floats:
 
 
 def check_reach(C: float, weight: Floats, norms: Floats) -> None:
-    """Refuse a problem whose values would overflow: their size is C times the squared norms."""
+    """Refuse a problem whose values, of the size of C times squared norms, would overflow."""
     largest = C * float(weight.max(initial=0.0))
     reach = largest * max(1.0, float(norms.max(initial=0.0)))
     if not reach < MAX_REACH:
         raise ValueError(
             f"C = {C:g} times the largest sample weight and the largest squared norm of a row is "
-            f"{reach:g}, so the objective would overflow; it must stay below {MAX_REACH:g}: lower "
-            "C, or standardise the features"
+            f"{reach:g}; above {MAX_REACH:g} the objective overflows: lower C, or standardise the "
+            "features"
         )
 
 
 class Ascent:
-    """The state of the ascent: multipliers, the point they stand for, and the best ranker seen."""
+    """The state of the ascent: multipliers, the point they define, and the best ranker so far."""
 
     def __init__(
         self,
@@ -163,17 +162,17 @@ class Ascent:
         self.multipliers = np.zeros((n_rows, self.n_thresholds))
         self.quiet = np.zeros(n_rows, dtype=np.int64)
         self.n_iter = 0
-        self._since_look: list[Floats] = []
+        self._recent: list[Floats] = []  # points since the last evaluation
         self.best = self.point.copy()
         self.primal = np.inf
         self.dual = -np.inf
 
     def approach(self, max_iter: int, rng: np.random.Generator, start: Optimum | None) -> None:
-        """Raise C step by step to its value: most multipliers stay at the share of C they have.
+        """Raise C to its value by doubling: most multipliers keep their ratio to C.
 
-        Coordinate ascent is quick where C times the squared norm is small and slow where it is
-        large, so the multipliers for a large C are found as those for half of it, doubled. The
-        first C is one that is quick from nothing, or that of the start.
+        Coordinate ascent is fast if C times the squared norm is small, and slow if it is large, so
+        the multipliers for a large C start as those for half of it, doubled. The first C is small
+        enough for a cold start, or that of ``start``.
         """
         if start is None:
             mean = float((self.problem.C * self.problem.sq_norms).mean())
@@ -209,17 +208,17 @@ class Ascent:
         progress: Callable[[int, float, float], object] | None,
     ) -> Optimum:
         """Sweep until the gap is closed to ``tol`` or ``max_iter`` sweeps are done."""
-        next_look = self.n_iter + 1
+        next_check = self.n_iter + 1
         while True:
-            if self.n_iter >= min(next_look, max_iter):
-                self._look()
+            if self.n_iter >= min(next_check, max_iter):
+                self._evaluate()
                 if progress is not None:
                     progress(self.n_iter, self.primal, self.dual)
                 if self.gap <= tol or self.n_iter >= max_iter:
                     return self._optimum()
-                next_look = max(self.n_iter + 1, int(self.n_iter * LOOK_GROWTH))
+                next_check = max(self.n_iter + 1, int(self.n_iter * CHECK_GROWTH))
             self._sweep(self.problem, rng)
-            self._since_look.append(self.point.copy())
+            self._recent.append(self.point.copy())
 
     def _sweep(self, problem: svm.Problem, rng: np.random.Generator) -> None:
         """Visit the runs of rows in a random order, and the rows of a run in another."""
@@ -231,25 +230,25 @@ class Ascent:
 
     @property
     def gap(self) -> float:
-        """Relative duality gap of the best ranker seen."""
+        """Relative duality gap of the best ranker so far."""
         return (self.primal - self.dual) / max(abs(self.primal), np.finfo(float).tiny)
 
-    def _look(self) -> None:
-        """Value of the multipliers, and of the average of the last points.
+    def _evaluate(self) -> None:
+        """Update the dual value, and the primal value by the average of the recent points.
 
-        Any ranker's value is an upper bound, and the average is a much better ranker than the last
-        point, the one that the multipliers stand for.
+        The value of any ranker is an upper bound, and the average is a much better ranker than the
+        last point, which the multipliers define.
         """
         norms = 0.5 * float(self.point @ self.point)
         self.dual = max(self.dual, svm.dual_gain(self.multipliers, self.problem) - norms)
-        self._consider(np.mean(self._since_look or [self.point], axis=0))
-        self._since_look.clear()
+        self._consider(np.mean(self._recent or [self.point], axis=0))
+        self._recent.clear()
 
     def _consider(self, point: Floats) -> None:
         """Keep a ranker if it is the best so far; its thresholds are sorted first.
 
-        Sorting keeps the norm and cannot raise the loss: of two thresholds out of order, the
-        exchange serves every row that requires both, and every row that requires one.
+        Sorting keeps the norm and cannot raise the loss: swapping two thresholds out of order does
+        not hurt any row, whether it requires both or one of them.
         """
         thresholds = np.sort(point[: self.n_thresholds])
         weights = point[self.n_thresholds :].copy()
@@ -263,8 +262,8 @@ class Ascent:
         if not np.isfinite(self.primal - self.dual):
             largest = float(self.problem.sq_norms.max())
             raise ValueError(
-                f"the ascent overflows with C = {self.C:g} and rows of a squared norm of "
-                f"{largest:g}; standardise the features, or lower C"
+                f"the solver overflows with C = {self.C:g} and rows of squared norm {largest:g}; "
+                "standardise the features, or lower C"
             )
         return Optimum(
             self.best[self.n_thresholds :],

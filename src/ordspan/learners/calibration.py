@@ -12,33 +12,32 @@ from ordspan.core import calibration as layout
 from ordspan.core.labels import Ranks
 from ordspan.core.memory import Floats
 from ordspan.core.ranges import find_ranges, fit_reach, observe, observe_one
+from ordspan.learners.rows import NO_ORDER, NO_WEIGHTS
 
 COVERAGES = (0.5, 0.8, 0.9, 0.95, 0.99)
-"""Coverages that ranges are steered to unless others are given."""
+"""Default coverages."""
 LABELS = ("expected", "contain")
-NO_WEIGHTS: Floats = np.empty(0)
-NO_ORDER: NDArray[np.intp] = np.empty(0, dtype=np.intp)
 
 
 class Calibration:
-    """What latent scores say about ranks 1..K: a probability for each, and ranges of them.
+    """Probabilities of ranks 1..K, and prediction ranges, from latent scores.
 
     P(y <= k) is the logistic function of ``cuts[k] - slope * score``. The range at a coverage holds
     every rank whose band of scores lies within ``reach`` of the score, and the predicted rank. In a
-    stream the bands are those between the cuts: the range is then what lies between two quantiles
-    of the predicted distribution, whose levels are steered so that as many labels as promised lie
-    inside. In a batch the bands are those between the ranker's thresholds, which owe nothing to
-    the rows that the reach is found from.
+    stream the bands lie between the cuts: the range is then what lies between two quantiles of the
+    predicted distribution, whose levels are steered to the promised coverage. In a batch the bands
+    lie between the ranker's thresholds, which do not depend on the rows that the reach is found
+    from.
 
     Parameters
     ----------
     n_classes : int
         Number of ranks K.
     coverages : sequence of float
-        Coverages of the ranges that can be asked for, each between 0 and 1.
+        Coverages that ranges can have, each between 0 and 1.
     labels : {"expected", "contain"}
-        What counts as a miss where the label is a range itself: "expected", the probability of
-        the part of the label that lies outside, given the label; "contain", any part outside.
+        What counts as a miss if the label is a range itself: "expected", the probability of the
+        part of the label outside the prediction, given the label; "contain", any part outside.
 
     Examples
     --------
@@ -49,7 +48,7 @@ class Calibration:
     >>> ranks = 1 + np.searchsorted([-1.0, 1.0], scores + 0.5 * rng.logistic(size=2000))
     >>> predicted = 1 + np.searchsorted([-1.0, 1.0], scores)
     >>> known = Calibration(3).fit(scores, predicted, ranks, ranks, thresholds=[-1.0, 1.0])
-    >>> round(known.slope, 1), known.cuts.round(1)  # twice the score, because the noise was half
+    >>> round(known.slope, 1), known.cuts.round(1)  # slope 2, because the noise was halved
     (2.0, array([-2. ,  2.1]))
     >>> known.probabilities([0.0]).round(2)
     array([[0.12, 0.77, 0.11]])
@@ -76,17 +75,17 @@ class Calibration:
 
     @property
     def labels(self) -> str:
-        """What counts as a miss where the label is a range."""
+        """What counts as a miss if the label is a range."""
         return LABELS[int(self.state[layout.CONTAIN])]
 
     @property
     def n_rows(self) -> int:
-        """Rows that it has learned from: those with a weight and a label that says anything."""
+        """Number of rows learned from: those with a weight and a label that excludes a rank."""
         return int(self.state[layout.ROWS])
 
     @property
     def slope(self) -> float:
-        """Log-odds by unit of the score."""
+        """Log-odds per unit of the score."""
         return float(self.state[layout.SLOPE])
 
     @property
@@ -96,7 +95,7 @@ class Calibration:
 
     @property
     def coverages(self) -> Floats:
-        """The coverages that can be asked for, sorted."""
+        """The available coverages, sorted."""
         return self._parts.coverage.copy()
 
     @property
@@ -106,7 +105,7 @@ class Calibration:
 
     @property
     def reach_unit(self) -> str:
-        """What the reach is measured in: "log-odds" after a stream, "score" after a batch."""
+        """Unit of the reach: "log-odds" after a stream, "score" after a batch."""
         return "log-odds" if self.state[layout.UNIT] == self.slope else "score"
 
     def observe(
@@ -118,7 +117,7 @@ class Calibration:
         sample_weight: Floats = NO_WEIGHTS,
         order: NDArray[np.intp] | None = None,
     ) -> None:
-        """Learn from rows of a stream: their scores and ranks before they were learned.
+        """Learn from rows of a stream, given their scores and ranks before learning.
 
         Parameters
         ----------
@@ -129,7 +128,7 @@ class Calibration:
         sample_weight : array of shape (n,), optional
             Weights of the rows.
         order : array of row numbers, optional
-            The order in which the rows came.
+            The order of the rows in the stream.
         """
         turn = NO_ORDER if order is None else order
         observe(self.state, scores, predicted, lower, upper, sample_weight, turn)
@@ -166,9 +165,9 @@ class Calibration:
         predicted, lower, upper : arrays of shape (n,)
             Predicted ranks, and the ends of the labels.
         sample_weight : array of shape (n,), optional
-            Weights of the rows, which count by their ratio to the mean weight.
+            Weights of the rows, relative to the mean weight.
         thresholds : array of shape (K - 1,) or (n_folds, K - 1)
-            Thresholds of the ranker, or of those that scored the rows of each fold.
+            Thresholds of the ranker, or of the rankers that scored each fold.
         fold : array of shape (n,), optional
             Fold of every row.
 
@@ -183,23 +182,23 @@ class Calibration:
         weight = np.ones(seen.size) if sample_weight is None else np.asarray(sample_weight, float)
         folds = np.zeros(seen.size, dtype=np.int64) if fold is None else np.asarray(fold)
         bands = with_ends(np.atleast_2d(thresholds))
-        says = (weight > 0.0) & ((low > 1) | (high < self.n_classes))
-        if says.any():
-            low, high, weight = low[says], high[says], weight[says]
+        used = (weight > 0.0) & ((low > 1) | (high < self.n_classes))
+        if used.any():
+            low, high, weight = low[used], high[used], weight[used]
             relative = weight / weight.mean()
-            layout.fit_cuts(self.state, seen[says], low, high, relative)
-            fit_reach(self.state, bands, folds[says], seen[says], rank[says], low, high, relative)
+            layout.fit_cuts(self.state, seen[used], low, high, relative)
+            fit_reach(self.state, bands, folds[used], seen[used], rank[used], low, high, relative)
             self.use_thresholds(bands[0, 1:-1])
             self.state[layout.ROWS], self.state[layout.WEIGHT] = low.size, weight.sum()
         return self
 
     def use_thresholds(self, thresholds: Floats) -> None:
-        """Make the ranges that were found in a batch of the bands between these thresholds.
+        """Base batch-calibrated ranges on the bands between these thresholds.
 
         Parameters
         ----------
         thresholds : array of shape (K - 1,)
-            Thresholds of the ranker that predicts, on the scale of those that `fit` was given.
+            Thresholds of the ranker that predicts, on the scale of those given to `fit`.
         """
         if self.state[layout.UNIT] == 1.0:
             self._parts.bands[:] = with_ends(thresholds)
@@ -232,7 +231,7 @@ class Calibration:
         scores : array of shape (n,)
             Latent scores.
         predicted : array of shape (n,)
-            Predicted ranks, which the ranges always hold.
+            Predicted ranks, which the ranges always include.
         coverage : float
             One of ``coverages``.
 
@@ -248,17 +247,17 @@ class Calibration:
         return low, high
 
     def level(self, coverage: float) -> int:
-        """Place of a coverage among ``coverages``; an error where it is none of them.
+        """Index of a coverage in ``coverages``; an error if it is not one of them.
 
         Parameters
         ----------
         coverage : float
-            What is asked for.
+            The coverage.
 
         Returns
         -------
         int
-            The place.
+            Its index.
         """
         at = np.flatnonzero(np.abs(self.coverages - coverage) <= 1e-9)
         if not at.size:
@@ -267,12 +266,12 @@ class Calibration:
         return int(at[0])
 
     def promises_as(self, other: Calibration) -> bool:
-        """Whether another calibration has the same coverages, and counts the same as a miss.
+        """Whether another calibration has the same coverages and definition of a miss.
 
         Parameters
         ----------
         other : Calibration
-            The other one, of any number of ranks.
+            The other one, with any number of ranks.
 
         Returns
         -------
@@ -282,17 +281,17 @@ class Calibration:
         return self.labels == other.labels and np.array_equal(self.coverages, other.coverages)
 
     def with_rank(self, rank: int) -> Self:
-        """A calibration that goes on from this one with one rank more; see `State.with_rank`.
+        """A calibration that continues this one with one more rank; see `GrowingLearner.with_rank`.
 
         Parameters
         ----------
         rank : int
-            The number that the new rank gets, 1..K + 1.
+            The number of the new rank, 1..K + 1.
 
         Returns
         -------
         Calibration
-            The calibration of K + 1 ranks; nothing is known of the new one.
+            The calibration of K + 1 ranks; nothing is known about the new one.
         """
         grown = type(self)(self.n_classes + 1, self.coverages.tolist(), self.labels)
         grown.state = layout.state_with_rank(self.state, rank)
@@ -300,26 +299,26 @@ class Calibration:
 
     @classmethod
     def from_state(cls, state: Any, n_classes: int) -> Self:
-        """The calibration whose state an array is, if it can be one.
+        """The calibration with a given state, which is checked.
 
         Parameters
         ----------
         state : ndarray
-            The ``state`` of a calibration, or an array of which nothing is known.
+            The ``state`` of a calibration, or an untrusted array.
         n_classes : int
             Number of ranks.
 
         Returns
         -------
         Calibration
-            It goes on from the state, which is not copied.
+            It uses the state itself, not a copy.
 
         Examples
         --------
         >>> from ordspan.learners import Calibration
         >>> Calibration.from_state(Calibration(4).state, 3)
         Traceback (most recent call last):
-        ValueError: its calibration is not one of 3 ranks
+        ValueError: its calibration is not for 3 ranks
         """
         if fault := layout.state_fault(state, n_classes):
             raise ValueError(f"its calibration {fault}")
@@ -329,7 +328,7 @@ class Calibration:
 
 
 def with_ends(thresholds: Floats) -> Floats:
-    """Thresholds between minus and plus infinity.
+    """Thresholds with minus and plus infinity at the ends.
 
     >>> with_ends(np.array([1.0, 2.0]))
     array([-inf,   1.,   2.,  inf])
@@ -339,7 +338,7 @@ def with_ends(thresholds: Floats) -> Floats:
 
 
 def check_coverages(coverages: Any) -> Floats:
-    """Coverages as sorted floats, each between 0 and 1 and named once.
+    """Coverages as sorted, distinct floats between 0 and 1.
 
     >>> check_coverages([0.9, 0.5])
     array([0.5, 0.9])
@@ -350,5 +349,5 @@ def check_coverages(coverages: Any) -> Floats:
     levels = np.sort(levels)
     inside = (levels > 0.0) & (levels < 1.0)
     if not inside.all() or (np.diff(levels) <= 0.0).any():
-        raise ValueError(f"coverages must be different numbers between 0 and 1, got {coverages!r}")
+        raise ValueError(f"coverages must be distinct numbers between 0 and 1, got {coverages!r}")
     return levels

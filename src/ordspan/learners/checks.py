@@ -1,4 +1,4 @@
-"""Checks of what a learner is given: an error names the place, the value and the way out."""
+"""Checks of the arguments of learners; errors name the place, the value and a remedy."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def as_row(x: ArrayLike) -> NDArray[Any]:
 
 
 def check_rule(variant: str, C: float, solver: str = "exact") -> int:
-    """The integer that the compiled code knows a variant by.
+    """The number of a variant in compiled code.
 
     >>> check_rule("PA-II", 1.0)
     2
@@ -69,7 +69,7 @@ def check_weights(sample_weight: ArrayLike, n_rows: int) -> Floats:
 
 
 def check_row_order(order: ArrayLike, n_rows: int) -> NDArray[np.intp]:
-    """An order of rows that names each once; a wrong number would read beyond the data."""
+    """An order that names each row once; compiled code would follow a wrong number anywhere."""
     turn = np.asarray(order)
     if turn.shape != (n_rows,) or turn.dtype.kind not in "iu":
         raise ValueError(

@@ -12,15 +12,16 @@ from ordspan.core import memory as layout
 from ordspan.core.baselines import walk_members
 from ordspan.core.labels import Ranks
 from ordspan.core.rows import BAD_ROW
-from ordspan.learners.base import WalkingLearner, rank_among, scores_of
 from ordspan.learners.checks import Floats
 from ordspan.learners.growing import WideningLearner
 from ordspan.learners.locking import lock_of
+from ordspan.learners.scoring import rank_among, scores_of
+from ordspan.learners.walking import WalkingLearner
 
 N_MEMBERS = 10
 TAU = 0.3
 COINS_AT_ONCE = 1024
-"""Rows of coins drawn together; another number would be other coins from the same seed."""
+"""Rows of coins drawn together; changing it changes the coins of a seed."""
 
 
 class AggregateLearner(WalkingLearner, WideningLearner):
@@ -28,15 +29,15 @@ class AggregateLearner(WalkingLearner, WideningLearner):
 
     Each member is shown an example with probability ``tau`` and learns it as PRank does; weights
     and thresholds are the averages over the members, an approximation of the Bayes point. The coins
-    of the t-th example depend on the seed and t alone, so it does not matter in which portions the
-    examples come, and ``memory`` is all that the learner knows.
+    of the t-th example depend on the seed and t alone, so results do not depend on the batches, and
+    ``memory`` is the whole state.
 
     Parameters
     ----------
     n_features, n_classes : int
         As in `LinearLearner`.
     n_members : int
-        Number of PRanks; more approximate the Bayes point better and cost more.
+        Number of PRanks; more of them approximate the Bayes point better but cost more.
     tau : float
         Probability that a member is shown an example, in (0, 1]; smaller values make the members
         differ more.
@@ -76,7 +77,7 @@ class AggregateLearner(WalkingLearner, WideningLearner):
 
     @property
     def model(self) -> layout.Model:
-        """Views into the sum of the members, by name."""
+        """Named views into the sum of the members."""
         return layout.model_view(np.atleast_2d(self.memory)[0])
 
     @property
@@ -90,7 +91,7 @@ class AggregateLearner(WalkingLearner, WideningLearner):
         return self.model.edges[1:-1] / self.n_members
 
     def _coins(self, trial: int) -> NDArray[np.bool_]:
-        """Who is shown the examples from number ``trial`` on, as many as are drawn together."""
+        """Which members are shown the examples from number ``trial`` on, to the end of a draw."""
         block, row = divmod(trial, COINS_AT_ONCE)
         if self._drawn is None or self._drawn[0] != block:
             parts = np.atleast_1d(self.seed).tolist()
@@ -109,7 +110,7 @@ class AggregateLearner(WalkingLearner, WideningLearner):
         with lock_of(self):
             before = self._snapshot()
             rank = super()._learn_one(values, columns, lower, upper)
-            if rank == BAD_ROW:  # some members may have moved before one of them overflowed
+            if rank == BAD_ROW:  # some members may have moved before one overflowed
                 self._roll_back(before)
             return rank
 
@@ -121,6 +122,6 @@ class AggregateLearner(WalkingLearner, WideningLearner):
         return scores_of(self.model.weights, matrix, feature_names) / self.n_members
 
     def _ranks(self, matrix: Any, feature_names: Any) -> Ranks:
-        # by sums, as in learning: dividing both sides could split what is equal
+        # by sums, as in learning: dividing both sides could break ties
         sums = scores_of(self.model.weights, matrix, feature_names)
         return rank_among(self.model.edges[1:-1], sums)

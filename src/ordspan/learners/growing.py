@@ -1,4 +1,4 @@
-"""Learners whose features and ranks may grow in number while learning goes on."""
+"""Learners to which features and ranks can be added while learning."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ class WideningLearner(Learner):
     """A learner to which features can be added."""
 
     def widened(self, n_features: int) -> Self:
-        """A learner that goes on from this one with more features; this one stays as it is.
+        """A learner that continues this one with more features; this one is unchanged.
 
-        It is the learner that had all the features from the start and only saw zeros in the new
-        ones, which are the last columns: to the bit where the rows are sparse. Dense sums are added
-        in an order that depends on their length and on the processor, so there the two differ by
+        It equals a learner that had all the features from the start and only saw zeros in the new
+        ones, which are the last columns: to the bit if the rows are sparse. Dense sums are added
+        in an order that depends on their length and on the processor, so the two differ by
         rounding, about 1e-15 of the numbers added. It costs one copy of the memory, so a stream
-        whose features keep coming should widen to twice what it needs.
+        with ever new features should double the number each time.
 
         Parameters
         ----------
@@ -61,17 +61,16 @@ class GrowingLearner(WideningLearner):
     """A learner to which features and ranks can be added: one with sorted thresholds only."""
 
     def with_rank(self, rank: int) -> Self:
-        """A learner that goes on from this one with one rank more, number ``rank`` of 1..K + 1.
+        """A learner that continues this one with one more rank, number ``rank`` of 1..K + 1.
 
         The ranks from there on move up by one. Between two ranks the new one starts with an empty
-        band of scores on the threshold between them, so no prediction changes but for the numbers;
-        beyond the outermost rank its threshold starts one margin away from the last.
+        band of scores on the threshold between them, so predictions change in number only; beyond
+        the outermost rank its threshold starts one margin away from the last.
 
         Parameters
         ----------
         rank : int
-            The number that the new rank gets, from 1 for a new lowest one to K + 1 for a new
-            highest one.
+            The number of the new rank, from 1 for a new lowest one to K + 1 for a new highest one.
 
         Returns
         -------
@@ -92,7 +91,7 @@ class GrowingLearner(WideningLearner):
         return grown
 
     def latent_sparse(self, values: Floats, columns: NDArray[np.int64]) -> float:
-        """Score of the example with the given values in some columns and zero in the others.
+        """Score of a sparse row.
 
         Parameters
         ----------
@@ -102,7 +101,7 @@ class GrowingLearner(WideningLearner):
         Returns
         -------
         float
-            The score that it is predicted by.
+            The score that decides its rank.
         """
         score: float = score_one(self.memory, values, columns)
         if not abs(score) < np.inf:

@@ -14,7 +14,6 @@ from ordspan.core.rbf import LANES
 from ordspan.core.rows import BAD_WIDTH, MAX_SQ_NORM, row_fits
 from ordspan.core.vectors import COEF, CORRECTION, INVERSE, N_PARTS, NORM
 from ordspan.learners import python_walks
-from ordspan.learners.base import NO_ORDER, WalkingLearner
 from ordspan.learners.checks import DEFAULT_C, VARIANTS, Floats, RowValueError, check_rule
 from ordspan.learners.kernel_values import (
     DEFAULT_STRATEGY,
@@ -28,9 +27,10 @@ from ordspan.learners.kernel_values import (
     check_kernel,
     numbers_of,
 )
-from ordspan.learners.rows import is_sparse, refusal, row_blocks
+from ordspan.learners.rows import NO_ORDER, is_sparse, refusal, row_blocks
 from ordspan.learners.state import State
 from ordspan.learners.support import Support
+from ordspan.learners.walking import WalkingLearner
 
 
 class KernelLearner(WalkingLearner):
@@ -102,11 +102,11 @@ class KernelLearner(WalkingLearner):
         self.support = Support(1 if kernel == PRECOMPUTED else n_features)
         super().__init__(n_features, n_classes, rule=rule, C=float(C), average=average, n_weights=0)
 
-    # -- what it knows ---------------------------------------------------------------------------
+    # -- state -----------------------------------------------------------------------------------
 
     @property
     def memory(self) -> Floats:
-        """All that it knows, as one array: write it back to forget what came later."""
+        """The whole state as one array; a copy, so assign it to change the learner."""
         return np.concatenate([self._head, self.support.known.ravel(), self.support.rows.ravel()])
 
     @memory.setter
@@ -132,17 +132,17 @@ class KernelLearner(WalkingLearner):
             return f"has {rest.size} numbers for support vectors of {N_PARTS + width} each"
         known, rows = rest[: N_PARTS * n_support].reshape(N_PARTS, -1), rest[N_PARTS * n_support :]
         if not np.isfinite(rest).all() or (known[[NORM, INVERSE]] <= 0.0).any():
-            return "has support vectors that are not finite, or of no length"
+            return "has support vectors that are not finite, or of length 0"
         if self.kernel == PRECOMPUTED:
             numbers = np.unique(rows)
             inside = (numbers >= 1.0) & (numbers <= n_features) & (numbers == np.floor(numbers))
             if not inside.all() or numbers.size < n_support:
-                return f"has support vectors that are no {n_support} of {n_features} rows"
+                return f"has support vectors that are not {n_support} distinct rows of {n_features}"
         return None
 
     @property
     def model(self) -> layout.Model:
-        """Views into thresholds and counters, by name; there are no weights."""
+        """Named views into thresholds and counters; there are no weights."""
         return layout.model_view(self._head)
 
     def _fits(self, memory: Floats) -> bool:
@@ -173,19 +173,19 @@ class KernelLearner(WalkingLearner):
 
     @property
     def support_vectors(self) -> Floats:
-        """The support vectors, (n_support, d); none of its own with a precomputed kernel."""
+        """The support vectors, (n_support, d); empty with a precomputed kernel."""
         return np.empty((0, 0)) if self.kernel == PRECOMPUTED else self.support.rows.copy()
 
     @property
     def support_numbers(self) -> NDArray[np.intp]:
-        """With a precomputed kernel: which of the rows are support vectors."""
+        """The row numbers of the support vectors of a precomputed kernel."""
         if self.kernel != PRECOMPUTED:
-            raise AttributeError("only a precomputed kernel knows its support vectors by number")
+            raise AttributeError("only a precomputed kernel has support vectors by row number")
         return numbers_of(self.support.rows)
 
     @property
     def dual_coef(self) -> Floats:
-        """The coefficients it predicts with, (n_support,): averages, or the last ones."""
+        """The coefficients used in prediction, (n_support,): averages, or the last ones."""
         coef, correction = self.support.known[[COEF, CORRECTION]]
         if self.model.edge_correction.size == 0 or self.n_trials == 0:
             return coef
@@ -193,7 +193,7 @@ class KernelLearner(WalkingLearner):
 
     @property
     def weights(self) -> Floats:
-        """Weights of the features, (d,), which a linear kernel alone has."""
+        """Weights of the features, (d,); for a linear kernel only."""
         if self.kernel != "linear":
             raise AttributeError("only a linear kernel has one weight per feature")
         return self.dual_coef @ self.support.rows
@@ -202,8 +202,8 @@ class KernelLearner(WalkingLearner):
 
     def _learn_one(self, values: Any, columns: Any, lower: int, upper: int) -> int:
         if self.kernel == PRECOMPUTED:
-            raise ValueError("a precomputed kernel is learned with learn_many, all rows at once")
-        if self._python_kernel is None:  # refuses a row before anything has changed
+            raise ValueError("a precomputed kernel needs learn_many with all rows at once")
+        if self._python_kernel is None:  # refuses a row before anything changes
             return super()._learn_one(values, columns, lower, upper)
         with self.unchanged_on_error():
             return super()._learn_one(values, columns, lower, upper)
@@ -226,8 +226,8 @@ class KernelLearner(WalkingLearner):
         n_rows = examples.lower.size
         if self.kernel == PRECOMPUTED and n_rows != self.n_features:
             raise ValueError(
-                "a precomputed kernel is learned from the square matrix of all rows with all "
-                f"rows, got shape {(n_rows, self.n_features)}"
+                "a precomputed kernel needs the square matrix of all rows with all rows, got "
+                f"shape {(n_rows, self.n_features)}"
             )
         if self._python_kernel is not None:
             return python_walks.walk_in_python(self, self._python_kernel, examples)
@@ -241,7 +241,7 @@ class KernelLearner(WalkingLearner):
         return bad
 
     def make_room(self) -> None:
-        """Make room for one more support vector where there is none."""
+        """Make room for one more support vector if there is none."""
         if self.support.is_full:
             self.support.grow(None if self.budget is None else self.budget.size)
 
@@ -258,8 +258,8 @@ class KernelLearner(WalkingLearner):
             norm = kernel_norm(self._kernel, square)
         if norm <= 0.0:
             return (
-                f"row {row}: k(x, x) = {norm:g}, but a kernel is above 0 there; choose another "
-                "kernel, or other constants (for poly and sigmoid a larger coef0)"
+                f"row {row}: k(x, x) = {norm:g} must be positive; choose another kernel, or other "
+                "constants (for poly and sigmoid a larger coef0)"
             )
         if not norm < MAX_SQ_NORM:
             return (
@@ -274,7 +274,7 @@ class KernelLearner(WalkingLearner):
     def _latent(self, matrix: Any, feature_names: Any) -> Floats:
         out = np.zeros(matrix.shape[0])
         coef, vectors = self.dual_coef, self.support.vectors
-        coef = coef[: vectors.shape[0] * LANES]  # another thread may be learning meanwhile
+        coef = coef[: vectors.shape[0] * LANES]  # another thread may be learning
         for block, _ in row_blocks(matrix, NO_ORDER):
             rows = (block.data, block.columns, block.starts, out[block.rows])
             if self._python_kernel is None:

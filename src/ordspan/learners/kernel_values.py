@@ -1,4 +1,4 @@
-"""Kernels by name, by function or by matrix: what is allowed, and values that Python finds."""
+"""Kernels by name, function or matrix: checks, and values computed in Python."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ def check_kernel(kernel: str | KernelFunction) -> None:
     if not callable(kernel) and not (isinstance(kernel, str) and kernel in known):
         raise ValueError(
             f"unknown kernel {kernel!r}; choose one of {', '.join(known)}, or give a function "
-            "k(X, Y) that returns the matrix of values"
+            "k(X, Y) that returns the kernel matrix"
         )
 
 
 def check_constants(gamma: float, degree: float, coef0: float) -> None:
-    """Refuse constants under which a kernel means nothing."""
+    """Refuse constants that make a kernel meaningless."""
     for name, value, least in (
         ("gamma", gamma, 0.0),
         ("degree", degree, 1.0),
@@ -41,15 +41,13 @@ def check_constants(gamma: float, degree: float, coef0: float) -> None:
     ):
         real = isinstance(value, numbers.Real) and not isinstance(value, bool)
         if not real or not least <= value < np.inf or value == -np.inf:
-            raise ValueError(f"{name} must be a finite number from {least:g} up, got {value!r}")
+            raise ValueError(f"{name} must be a finite number >= {least:g}, got {value!r}")
     if gamma == 0:
-        raise ValueError(
-            "gamma must be above 0, got 0: every value of the kernel would be the same"
-        )
+        raise ValueError("gamma must be above 0, got 0: all kernel values would be the same")
 
 
 def check_budget(budget: int | None, strategy: str) -> Budget | None:
-    """A budget as the compiled code knows it.
+    """A budget as compiled code takes it.
 
     >>> check_budget(100, "simple")
     Budget(size=100, strategy=0)
@@ -63,16 +61,16 @@ def check_budget(budget: int | None, strategy: str) -> Budget | None:
     whole = isinstance(budget, numbers.Integral) and not isinstance(budget, bool)
     if not whole or budget < 1:
         raise ValueError(
-            f"budget must be a whole number >= 1, or None for as many support vectors as it takes; "
-            f"got {budget!r}"
+            "budget must be a whole number >= 1, or None for any number of support vectors; got "
+            f"{budget!r}"
         )
     return Budget(min(int(budget), sys.maxsize), STRATEGIES[strategy])
 
 
 def call_kernel(kernel: Any, X: Floats, Y: Floats, first: int) -> Floats:
-    """Values of a function that a user gave, (n_X, n_Y), refused unless whole and finite.
+    """Kernel matrix of a user's function, (n_X, n_Y), checked.
 
-    ``first`` is the number of the first row of X, for the message.
+    ``first`` is the number of the first row of X, for errors.
     """
     values = np.asarray(kernel(X, Y))
     expected = (X.shape[0], Y.shape[0])
@@ -90,17 +88,17 @@ def call_kernel(kernel: Any, X: Floats, Y: Floats, first: int) -> Floats:
 
 
 class FunctionKernel:
-    """A kernel that is a function of the user's; it is called row by row in learning."""
+    """A kernel that is a user's function, called row by row in learning."""
 
     def __init__(self, function: Any) -> None:
         self.function = function
 
     def vector(self, row: Floats, square: float, number: int) -> tuple[Floats, float]:
-        """What is kept of a row that becomes a support vector, and its squared norm."""
+        """How a row is stored as a support vector, and its squared norm."""
         return row, square
 
     def norm(self, row: Floats, number: int) -> float:
-        """k(x, x) of row ``number``."""
+        """k(x, x) for row ``number``."""
         return float(self.values(row.reshape(1, -1), row.reshape(1, -1), number)[0, 0])
 
     def values(self, X: Floats, vectors: Floats, first: int) -> Floats:
@@ -108,23 +106,23 @@ class FunctionKernel:
         return call_kernel(self.function, X, vectors, first)
 
     def row_of(self, vector: Floats, dense: Callable[[int], Floats]) -> Floats:
-        """The row that a support vector was; ``dense`` looks rows up by their number."""
+        """The row of a support vector; ``dense`` looks rows up by number."""
         return vector
 
 
 class PrecomputedKernel(FunctionKernel):
-    """A kernel whose values are the rows themselves; vectors are kept as numbers from 1 on."""
+    """A kernel whose values are the rows themselves; vectors are stored as numbers from 1."""
 
     def __init__(self) -> None:
         super().__init__(None)
 
     def vector(self, row: Floats, square: float, number: int) -> tuple[Floats, float]:
-        """The number, and its square, which is 0 for a row of zeros as everywhere."""
+        """The number, and its square, or 0 for a row of zeros as with other kernels."""
         kept = number + 1.0
         return np.array([kept]), kept**2 if square > 0.0 else 0.0
 
     def norm(self, row: Floats, number: int) -> float:
-        """The row's own entry."""
+        """The row's diagonal entry."""
         return float(row[number])
 
     def values(self, X: Floats, vectors: Floats, first: int) -> Floats:
@@ -132,10 +130,10 @@ class PrecomputedKernel(FunctionKernel):
         return X[:, numbers_of(vectors)]
 
     def row_of(self, vector: Floats, dense: Callable[[int], Floats]) -> Floats:
-        """Looked up by its number."""
+        """The row, looked up by its number."""
         return dense(int(numbers_of(vector[None])[0]))
 
 
 def numbers_of(vectors: Floats) -> NDArray[np.intp]:
-    """Which rows the support vectors of a precomputed kernel are."""
+    """Row numbers of the support vectors of a precomputed kernel."""
     return vectors[:, 0].astype(np.intp) - 1

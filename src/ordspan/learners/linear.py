@@ -8,9 +8,9 @@ from ordspan.learners.growing import GrowingLearner
 
 
 class LinearLearner(GrowingLearner):
-    """Exact PA, PA-I or PA-II on ranks 1..K: the thin fast path under `OrdinalPA`.
+    """Exact PA, PA-I or PA-II on ranks 1..K: the fast core of `OrdinalPA`.
 
-    Its defaults are the paper's algorithm: the last iterate, and steps that are not balanced.
+    Its defaults are the paper's algorithm: the last iterate, and unbalanced steps.
 
     Parameters
     ----------
@@ -23,7 +23,7 @@ class LinearLearner(GrowingLearner):
     average : bool
         Predict with the average of all iterates instead of the last.
     solver : {"exact", "sca"}
-        "sca" is the paper's printed search, which often misses the optimum; for comparison.
+        "sca" is the search printed in the paper, which often misses the optimum; for comparison.
     balanced : bool
         Measure the thresholds on the scale of the scores; see `OrdinalPA`. The paper does not.
 
@@ -32,7 +32,7 @@ class LinearLearner(GrowingLearner):
     >>> import numpy as np
     >>> from ordspan.learners import LinearLearner
     >>> learner = LinearLearner(n_features=1, n_classes=2, variant="PA")
-    >>> learner.learn_one(np.array([1.0]), 1, 1)  # predicted rank 2, then learns rank 1
+    >>> learner.learn_one(np.array([1.0]), 1, 1)  # predicts rank 2, then learns rank 1
     2
     >>> learner.predict_one(np.array([1.0]))
     1
@@ -56,8 +56,8 @@ class LinearLearner(GrowingLearner):
         rule = check_rule(variant, C, solver)
         if balanced and solver != "exact":
             raise ValueError(
-                f"solver={solver!r} is the search that the paper prints, which is not balanced; "
-                "give balanced=False"
+                f"solver={solver!r} is the paper's printed search, which cannot be balanced; give "
+                "balanced=False"
             )
         super().__init__(
             n_features, n_classes, rule=rule, C=float(C), average=average, balanced=bool(balanced)
@@ -67,7 +67,7 @@ class LinearLearner(GrowingLearner):
 class PRankLearner(GrowingLearner):
     """PRank (Crammer & Singer 2001) on ranks 1..K.
 
-    On an interval label only the required thresholds are moved.
+    On a range label only the required thresholds move.
 
     Parameters
     ----------
@@ -79,7 +79,7 @@ class PRankLearner(GrowingLearner):
     >>> import numpy as np
     >>> from ordspan.learners import PRankLearner
     >>> learner = PRankLearner(n_features=1, n_classes=3)
-    >>> learner.learn_one(np.array([1.0]), 1)  # predicted rank 3: two thresholds too few above it
+    >>> learner.learn_one(np.array([1.0]), 1)  # predicts 3: two thresholds are on the wrong side
     3
     >>> learner.weights, learner.thresholds
     (array([-2.]), array([1., 1.]))

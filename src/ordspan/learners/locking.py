@@ -1,4 +1,4 @@
-"""Locks for what several threads may want to change at once."""
+"""Locks for objects that several threads may change at once."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from weakref import ref
 
 _locks: dict[int, tuple[Any, ref[Any]]] = {}  # by id of the object
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_locks.clear)  # whoever held one is not there to release it
+    os.register_at_fork(after_in_child=_locks.clear)  # its holder is gone in the child
 
 
 def lock_of(thing: Any) -> Any:
     """The lock of an object, the same for as long as it lives.
 
-    It is no part of the object, so a copy or a pickle has none of it, and gets its own.
+    It is not part of the object, so copies and pickles get their own.
 
     >>> class Model: ...
     >>> model = Model()
@@ -26,5 +26,5 @@ def lock_of(thing: Any) -> Any:
     try:
         return _locks[number][0]
     except KeyError:
-        alive = ref(thing, lambda _: _locks.pop(number, None))  # before the id is another's
+        alive = ref(thing, lambda _: _locks.pop(number, None))  # before the id is reused
         return _locks.setdefault(number, (RLock(), alive))[0]

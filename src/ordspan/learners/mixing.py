@@ -1,4 +1,4 @@
-"""One memory out of many: what learners that started alike know together."""
+"""Mixing learners that started from the same memory into one."""
 
 from __future__ import annotations
 
@@ -8,22 +8,22 @@ from ordspan.core.memory import TRIALS, Floats, add_counters, model_view, places
 
 
 def mix(start: Floats, ends: Sequence[Floats], shares: Sequence[float]) -> Floats:
-    """Memory of the mixture of learners that went from one memory to each of ``ends``.
+    """Memory of a mixture of learners that went from ``start`` to each of ``ends``.
 
-    Weights and thresholds are the sums of the learners' own times their shares. Each step of that
-    sum rounds a monotone function, the same for every threshold, so sorted thresholds stay sorted
-    to the bit. Counters, and what balancing gathers, grow by what each learner added. The average
-    of all iterates stays what it says: the mean over every trial that any learner has made. A
-    single learner needs no mixing and stays as it is, to the bit.
+    Weights and thresholds are weighted sums over the learners. Each step of the sum rounds a
+    monotone function, the same for every threshold, so sorted thresholds stay sorted to the bit.
+    Counters, and what balancing gathers, grow by what each learner added. The average of all
+    iterates is the mean over the trials of all learners. A single learner is returned unchanged, to
+    the bit.
 
     Parameters
     ----------
     start : array
         The memory that every learner started from.
     ends : sequence of arrays
-        Their memories afterwards; the order of the sums is the order given.
+        Their memories afterwards, summed in this order.
     shares : sequence of float
-        How much each counts: not negative, with sum 1.
+        Their weights: not negative, with sum 1.
 
     Examples
     --------
@@ -55,6 +55,6 @@ def mix(start: Floats, ends: Sequence[Floats], shares: Sequence[float]) -> Float
 
 
 def sum_of_iterates(memory: Floats) -> Floats:
-    """Sum of all iterates of an averaging learner: the correction is trials * (last - average)."""
+    """Sum of the iterates of an averaging learner: the correction is trials * (last - average)."""
     parameters, corrections = places(memory)
     return model_view(memory).counters[TRIALS] * memory[parameters] - memory[corrections]

@@ -1,4 +1,4 @@
-"""Learners with one weight vector per class, which know no order of the classes."""
+"""Learners with one weight vector per class, which ignore the order of the classes."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ import numpy as np
 
 from ordspan.core import memory
 from ordspan.core.labels import Ranks
-from ordspan.learners.base import scores_of
 from ordspan.learners.checks import DEFAULT_C, Floats, check_rule
 from ordspan.learners.growing import WideningLearner
+from ordspan.learners.scoring import scores_of
 
 
 class VectorLearner(WideningLearner):
@@ -31,7 +31,7 @@ class VectorLearner(WideningLearner):
 class PerceptronLearner(VectorLearner):
     """Multiclass perceptron with the max-score update (Crammer & Singer 2003) on ranks 1..K.
 
-    On an interval label the best class inside is preferred to the best class outside.
+    On a range label the best class inside is preferred to the best class outside.
 
     Parameters
     ----------
@@ -46,7 +46,7 @@ class PerceptronLearner(VectorLearner):
     >>> learner = PerceptronLearner(1, 3)
     >>> learner.learn_many([[1.0]], [2], predict=True)  # equal scores: predicts the lowest class
     array([1])
-    >>> learner.weights.ravel()  # its class up, the one predicted down
+    >>> learner.weights.ravel()  # the true class moves up, the predicted one down
     array([-1.,  1.,  0.])
     """
 
@@ -59,7 +59,7 @@ class PerceptronLearner(VectorLearner):
 class MulticlassPALearner(VectorLearner):
     """Exact multiclass PA, PA-I or PA-II (Matsushima et al. 2010) on ranks 1..K.
 
-    One weight vector per class, no use of their order. Each example moves all K vectors at once by
+    One weight vector per class, whose order is ignored. Each example moves all K vectors at once by
     the solution of: minimise half the sum over classes of the squared norm of their change, subject
     to ``(w_y - w_r).x >= 1 - slack`` for every other class r, where
 
@@ -67,8 +67,8 @@ class MulticlassPALearner(VectorLearner):
     - PA-I has one slack >= 0 shared by all r, and C slack added to the objective,
     - PA-II has one slack shared by all r, and C slack^2 added to the objective.
 
-    On an interval label the class of the interval with the highest score (the lowest of equals)
-    is y, and only the classes outside are r. A row of zeros moves nothing.
+    On a range label, y is the class of the range with the highest score (the lowest if tied), and
+    only the classes outside are r. A row of zeros moves nothing.
 
     Parameters
     ----------

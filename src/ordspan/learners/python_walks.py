@@ -1,4 +1,4 @@
-"""Walks where the kernel values come from Python: a function of the user's, or a matrix."""
+"""Walks in Python, for kernels that are a user's function or a matrix."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ if TYPE_CHECKING:
     from ordspan.learners.kernel import KernelLearner
 
 VALUES_AT_ONCE = 1 << 20
-"""In prediction a function is asked for about so many values in one call."""
+"""Approximate number of kernel values per call in prediction."""
 
 
 def walk_in_python(learner: KernelLearner, kernel: FunctionKernel, rows: LabelledRows) -> int:
-    """Learn rows one by one; the first that was refused, or -1."""
+    """Learn rows one by one; returns the first refused one, or -1."""
     support, model = learner.support, learner.model
     C = model.C
     for i in (rows.order if rows.order.size else np.arange(rows.lower.size)).tolist():
@@ -54,7 +54,7 @@ def walk_in_python(learner: KernelLearner, kernel: FunctionKernel, rows: Labelle
 def keep_budget_in_python(
     learner: KernelLearner, kernel: FunctionKernel, values: Floats, rows: LabelledRows, i: int
 ) -> None:
-    """`ordspan.core.budget.keep_budget`, where ``values`` are those of row i, learned last."""
+    """`ordspan.core.budget.keep_budget` in Python; ``values`` are those of row i, the newest."""
     support, model, budget = learner.support, learner.model, learner.budget
     assert budget is not None
     trials = model.counters[TRIALS] if model.edge_correction.size else 0.0
@@ -90,13 +90,13 @@ def values_with_room(kernel: FunctionKernel, learner: KernelLearner, row: Floats
 
 
 def dense_row(matrix: tuple[Any, ...], width: int, i: int) -> tuple[Floats, float]:
-    """Row i of a block written out, and its squared norm."""
+    """Row i of a block as a dense row, and its squared norm."""
     row = np.empty(width)
     return row, read_row(*row_at.py_func(*matrix, width, i), row)
 
 
 def scores_in_python(learner: KernelLearner, kernel: FunctionKernel, *rows: Any) -> int:
-    """Fill in the scores of the rows of a block, many at once; the first bad row, or -1."""
+    """Fill in the scores of the rows of a block; returns the first bad row, or -1."""
     matrix, out = rows[:3], rows[3]
     coef, vectors = learner.dual_coef, learner.support.rows
     at_once = max(1, VALUES_AT_ONCE // max(1, coef.size + learner.n_features))

@@ -1,4 +1,4 @@
-"""Rows of a matrix in the form the walks read: dense or CSR, any stride, never another type."""
+"""Matrices as rows for compiled walks: dense or CSR, any stride, float32 or float64."""
 
 from __future__ import annotations
 
@@ -14,6 +14,8 @@ from ordspan.learners.sparse import as_csr
 FLOATS = (np.dtype(np.float64), np.dtype(np.float32))
 BLOCK_BYTES = 1 << 20
 """Dense rows that are not contiguous are copied in blocks of about this size."""
+NO_WEIGHTS: NDArray[np.float64] = np.empty(0)
+NO_ORDER: NDArray[np.intp] = np.empty(0, dtype=np.intp)
 
 
 class RowBlock(NamedTuple):
@@ -31,23 +33,23 @@ def is_sparse(matrix: Any) -> bool:
 
 
 def as_rows(matrix: Any) -> Any:
-    """A 2-d float matrix whose rows can be walked; copies only what has no float type.
+    """A 2-d float matrix, dense or CSR; copies only if the type is not float.
 
     >>> as_rows([[1, 2]])
     array([[1., 2.]])
     """
     rows = as_csr(matrix) if is_sparse(matrix) else np.asarray(matrix)
     if rows.dtype.kind == "c":
-        raise ValueError("complex numbers have no order to learn from; give real features")
+        raise ValueError("complex numbers are not supported; give real features")
     if rows.dtype not in FLOATS or not rows.dtype.isnative:
         rows = rows.astype(np.float64)
     if rows.ndim != 2:
-        raise ValueError(f"expected a 2-d matrix, one row an example, got {rows.ndim}-d")
+        raise ValueError(f"expected a 2-d matrix, one row per example, got {rows.ndim}-d")
     return rows
 
 
 def row_blocks(matrix: Any, order: NDArray[np.intp]) -> Iterator[tuple[RowBlock, NDArray[np.intp]]]:
-    """The matrix as few blocks as can be, each with the order of its rows (empty: as they come)."""
+    """The matrix in as few blocks as possible, each with the order of its rows (empty: as is)."""
     n_rows = matrix.shape[0]
     everything = slice(0, n_rows)
     if is_sparse(matrix):
@@ -84,11 +86,11 @@ def refusal(matrix: Any, row: int, names: Any = None) -> str:
     if sq_norm < MAX_SQ_NORM:
         return (
             f"row {row}: the score of the row overflows, because the weights have grown too large; "
-            "scale the features, or choose a smaller C or the exact solver"
+            "scale the features, or choose a smaller C, or the exact solver"
         )
     column = int(columns[np.argmax(np.abs(values))])
     return (
         f"row {row}: values as large as {np.abs(values).max():.3g} (column {column}) overflow; the "
-        f"squared norm of a row must stay below {MAX_SQ_NORM:g}: scale the features, for example "
+        f"squared norm of a row must be below {MAX_SQ_NORM:g}: scale the features, for example "
         "with StandardScaler"
     )

@@ -1,4 +1,4 @@
-"""Sparse matrices: their structure is checked before SciPy or compiled code follows it."""
+"""Sparse matrices, whose structure is checked before SciPy or compiled code relies on it."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ INDICES = (np.dtype(np.int32), np.dtype(np.int64))
 
 
 def as_csr(matrix: Any) -> Any:
-    """A CSR matrix with each column at most once in a row; refused where its arrays are damaged.
+    """A CSR matrix with each column at most once per row; refused if its arrays are damaged.
 
-    What SciPy notes about a matrix (sorted, canonical) is not relied on: it does not notice when
-    somebody writes to the arrays. Duplicates are added up in a copy.
+    SciPy's own flags (sorted, canonical) are not relied on: they miss writes to the arrays.
+    Duplicates are summed in a copy.
     """
     if matrix.ndim != 2:
-        return matrix  # refused as every other shape is
+        return matrix  # the caller refuses other shapes
     if matrix.format != "csr":
         check_other_format(matrix)
         matrix = matrix.tocsr()
@@ -35,7 +35,7 @@ def as_csr(matrix: Any) -> Any:
 
 
 def check_other_format(matrix: Any) -> None:
-    """Refuse a matrix of another format than CSR that SciPy could not convert without harm."""
+    """Refuse a matrix in another format than CSR that SciPy could not convert safely."""
     name, (n_rows, n_columns) = matrix.format.upper(), matrix.shape
     if name == "CSC":
         check_sizes(matrix, n_columns)
@@ -71,7 +71,7 @@ def compressed(matrix: Any) -> tuple[Any, Any, Any]:
 
 
 def index_array(matrix: Any, name: str) -> Any:
-    """An index array in a type that compiled code reads."""
+    """An index array of a type that compiled code reads."""
     array = getattr(matrix, name)
     if array.dtype in INDICES and array.dtype.isnative:
         return array
@@ -81,7 +81,7 @@ def index_array(matrix: Any, name: str) -> Any:
 
 
 def check_lines(matrix: Any, line: str, place: str, starts: Any, places: Any, width: int) -> bool:
-    """Refuse lines that lead outside; whether places rise in every line, so that none is twice."""
+    """Refuse lines with invalid entries; whether places increase in every line (no duplicates)."""
     bad, rising = damaged_line(starts, places, width)
     if bad < 0:
         return bool(rising)
@@ -90,8 +90,8 @@ def check_lines(matrix: Any, line: str, place: str, starts: Any, places: Any, wi
     if not 0 <= first <= last <= places.size:
         raise damaged(
             name,
-            f"{line} {bad} reaches from entry {first} to {last} by indptr, but there are "
-            f"{places.size} entries",
+            f"{line} {bad} has entries {first} to {last} by indptr, but there are {places.size} "
+            "entries",
         )
     own = places[first:last]
     entry = first + int(np.argmax((own < 0) | (own >= width)))
@@ -105,4 +105,4 @@ def outside_text(what: str, size: int, entry: Any, found: Any) -> str:
 
 def damaged(name: str, why: str) -> ValueError:
     """The error for a matrix that cannot be read."""
-    return ValueError(f"damaged {name} matrix: {why}; build it anew from its data")
+    return ValueError(f"damaged {name} matrix: {why}; rebuild it from its data")

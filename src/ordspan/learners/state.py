@@ -1,4 +1,4 @@
-"""The state of a learner: one array of numbers, with ways to copy and restore it."""
+"""The state of a learner: one array of numbers that can be copied and restored."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from ordspan.learners.locking import lock_of
 
 
 class State:
-    """What an online ranker on ranks 1..K knows; the parameters are those of `Learner`."""
+    """The state of an online ranker on ranks 1..K; the parameters are those of `Learner`."""
 
     walks: Walks  # compiled for the rule
-    rules: Collection[int] = ()  # that a memory from a file may follow
-    fixed = "average and balanced"  # what cannot change while learning goes on
+    rules: Collection[int] = ()  # allowed in a memory from a file
+    fixed = "average and balanced"  # settings that cannot change during learning
 
     def __init__(
         self,
@@ -43,30 +43,30 @@ class State:
         self.adopt_memory(layout.new_memory(rule, C, n_weights, n_classes, *settings))
 
     def adopt_memory(self, memory: Floats) -> None:
-        """Go on from a memory as it is, its rule included; it is not copied.
+        """Use a memory, including its rule, as the state; it is not copied.
 
         Parameters
         ----------
         memory : ndarray
-            The ``memory`` of a learner of as many features and ranks.
+            The ``memory`` of a learner with as many features and ranks.
         """
         self.memory = memory
         self.walks = walks_for(self.model.rule)
 
     def fault_in(self, memory: Any, n_features: int, n_classes: int) -> str | None:
-        """Why a learner with these settings, but another shape, cannot have a memory.
+        """Why a learner with these settings and the given shape cannot use a memory.
 
         Parameters
         ----------
         memory : ndarray
-            A memory from elsewhere, of which nothing is known.
+            An untrusted memory.
         n_features, n_classes : int
-            The shape of the learner that is to take it over.
+            The shape of the learner that is to use it.
 
         Returns
         -------
         str or None
-            The reason, after the words "its state"; None if it is one that can be learned.
+            The reason, to follow the words "its state"; None if the memory is valid.
 
         Examples
         --------
@@ -85,16 +85,16 @@ class State:
 
     @property
     def model(self) -> layout.Model:
-        """Views into the memory, by name: what the last iterate is, without averaging."""
+        """Named views into the memory: the last iterate, without averaging."""
         return layout.model_view(self.memory)
 
     def restore(self, memory: Floats) -> Self:
-        """Take over the memory of a learner of the same kind and shape.
+        """Copy the memory of a learner of the same kind and shape.
 
         Parameters
         ----------
         memory : ndarray
-            A copy of the ``memory`` of this learner, or of one made with the same parameters.
+            The ``memory`` of this learner, or of one made with the same parameters.
 
         Returns
         -------
@@ -111,21 +111,21 @@ class State:
         return same_shape and layout.same_settings(memory, self.memory)
 
     def adopt_settings(self, other: State) -> None:
-        """Learn on by the settings of another learner: its rule, C and, if it has one, budget.
+        """Continue with the settings of another learner: its rule, C and, if any, budget.
 
         Parameters
         ----------
         other : State
-            A learner of as many features and ranks; whatever ``fixed`` names must be the same.
+            A learner with as many features and ranks and the same ``fixed`` settings.
         """
         if not self.same_space(other):
             raise ValueError(
-                f"{self.fixed} cannot change while learning goes on; call fit to start anew"
+                f"{self.fixed} cannot change while learning goes on; call fit to start over"
             )
         self._take_rule(other)
 
     def same_space(self, other: State) -> bool:
-        """Whether the parameters of two learners mean the same.
+        """Whether the parameters of two learners are comparable.
 
         Parameters
         ----------
@@ -135,7 +135,7 @@ class State:
         Returns
         -------
         bool
-            True if one can go on by the settings of the other.
+            True if one can continue with the settings of the other.
         """
         return self._same_space(other)
 
@@ -149,7 +149,7 @@ class State:
 
     @contextmanager
     def unchanged_on_error(self) -> Iterator[None]:
-        """Give the learner back all that it knew when the block raises; other threads wait.
+        """Restore the learner if the block raises; other threads wait.
 
         Yields
         ------
@@ -182,7 +182,7 @@ class State:
 
     @property
     def weights(self) -> Floats:
-        """The weights it predicts with: the average of all iterates, or the last one."""
+        """The weights used in prediction: the average of all iterates, or the last one."""
         model = self.model
         if (n_averaged := _n_averaged(model)) == 0:
             return model.weights.copy()
@@ -190,7 +190,7 @@ class State:
 
     @property
     def thresholds(self) -> Floats:
-        """The sorted thresholds it predicts with."""
+        """The sorted thresholds used in prediction."""
         model = self.model
         if (n_averaged := _n_averaged(model)) == 0:
             return model.edges[1:-1].copy()
@@ -200,5 +200,5 @@ class State:
 
 
 def _n_averaged(model: layout.Model) -> int:
-    """Number of iterates that predictions average over; 0 where they use the last one."""
+    """Number of iterates that predictions average over; 0 if they use the last one."""
     return int(model.counters[layout.TRIALS]) if model.edge_correction.size else 0

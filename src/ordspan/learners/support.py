@@ -12,11 +12,11 @@ from ordspan.core.rbf import LANES
 from ordspan.core.vectors import N_PARTS
 
 CACHE_LINE = 8
-"""Numbers that a processor fetches together."""
+"""Numbers in a cache line."""
 
 
 def aligned_zeros(*shape: int) -> Floats:
-    """Zeros that start where a cache line does, so that fewer lines are fetched."""
+    """Zeros aligned to a cache line, so that fewer lines are fetched."""
     size = math.prod(shape)
     room = np.zeros(size + CACHE_LINE)
     first = -room.ctypes.data // room.itemsize % CACHE_LINE
@@ -24,7 +24,7 @@ def aligned_zeros(*shape: int) -> Floats:
 
 
 class Snapshot(NamedTuple):
-    """Copies of all that a `Support` holds."""
+    """A copy of the state of a `Support`."""
 
     size: int
     vectors: Floats
@@ -32,7 +32,7 @@ class Snapshot(NamedTuple):
 
 
 class Support:
-    """Support vectors and what is known about each.
+    """Support vectors, and the coefficients and norms of each.
 
     Parameters
     ----------
@@ -53,16 +53,16 @@ class Support:
 
     @property
     def rows(self) -> Floats:
-        """The support vectors, one a row."""
+        """The support vectors, one per row."""
         return self.vectors.transpose(0, 2, 1).reshape(-1, self.width)[: self.size]
 
     @property
     def known(self) -> Floats:
-        """The parts of ``dual`` of the support vectors that there are, (N_PARTS, size)."""
+        """The used columns of ``dual``, (N_PARTS, size)."""
         return self.dual[:, : self.size]
 
     def fill(self, known: Floats, rows: Floats) -> None:
-        """Take over support vectors, given as `known` and `rows` return them."""
+        """Replace the support vectors by those given as `known` and `rows` return them."""
         n_blocks = -(-len(rows) // LANES)
         flat = np.zeros((n_blocks * LANES, self.width))
         flat[: len(rows)] = rows
@@ -72,10 +72,10 @@ class Support:
         self.dual[:, : self.size] = known
 
     def grow(self, budget: int | None) -> None:
-        """Make twice the room, but no more than a budget will ever need."""
+        """Double the capacity, up to what a budget can need."""
         n_blocks = 2 * self.vectors.shape[0] + 1
         if budget is not None:
-            n_blocks = min(n_blocks, max(budget, self.size) // LANES + 1)  # one is to come
+            n_blocks = min(n_blocks, max(budget, self.size) // LANES + 1)  # and the next one
         vectors, dual = self._room(n_blocks)
         vectors[: self.vectors.shape[0]] = self.vectors
         dual[:, : self.dual.shape[1]] = self.dual
@@ -85,11 +85,11 @@ class Support:
         return aligned_zeros(n_blocks, self.width, LANES), aligned_zeros(N_PARTS, n_blocks * LANES)
 
     def snapshot(self) -> Snapshot:
-        """A copy to go back to."""
+        """A copy for `roll_back`."""
         return Snapshot(self.size, self.vectors.copy(), self.dual.copy())
 
     def roll_back(self, before: Snapshot) -> None:
-        """Be again as when the snapshot was taken."""
+        """Restore a snapshot."""
         self.size = before.size
         self.vectors, self.dual = self._room(before.vectors.shape[0])
         self.vectors[...], self.dual[...] = before.vectors, before.dual

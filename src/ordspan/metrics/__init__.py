@@ -1,4 +1,4 @@
-"""Metrics for ordered grades: labels as in ``fit``, exact or intervals, and distances in ranks."""
+"""Metrics for ordered grades; labels as in ``fit``, exact or ranges, and distances in ranks."""
 
 from ordspan.metrics.grades import (
     accuracy,

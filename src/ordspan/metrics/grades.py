@@ -1,4 +1,4 @@
-"""How far predicted grades lie from labels that are exact or intervals."""
+"""How far predicted grades are from labels that are exact or ranges."""
 
 from __future__ import annotations
 
@@ -11,30 +11,30 @@ from ordspan.metrics.scale import ERROR, Metric, to_ranks
 
 
 def mean_absolute_error(true: Any, predicted: Any, *, classes: Any = None) -> float:
-    """Mean distance in ranks from the prediction to an exact label (n,) or an interval (n, 2).
+    """Mean distance in ranks from the prediction to an exact label (n,) or a range (n, 2).
 
-    Minus this is the ``score`` of an estimator with the same classes.
+    Minus this is the ``score`` of an estimator with the same grades.
 
     Parameters
     ----------
     true : array-like of shape (n,) or (n, 2)
-        Exact grades, or inclusive intervals ``[lower, upper]`` of them, in any form that ``fit``
-        takes. With ``classes``, None and NaN are open ends of intervals.
+        Exact grades, or inclusive ranges ``[lower, upper]`` of them, in any form that ``fit``
+        takes. With ``classes``, None and NaN are open ends of ranges.
     predicted : array-like of shape (n,)
         The predicted grades, one for each label.
     classes : array-like, optional
-        All grades from lowest to highest. Left out, the order is that of an ordered Categorical or
-        a polars Enum; whole numbers are ranks themselves. See the notes.
+        All grades from lowest to highest. By default, the order is that of an ordered Categorical
+        or a polars Enum; whole numbers are ranks themselves. See the notes.
 
     Returns
     -------
     float
-        0 if every prediction equals its label or lies in its interval.
+        0 if every prediction equals its label or lies in its range.
 
     Warns
     -----
     UserWarning
-        If ``classes`` is left out and whole numbers are skipped, at most as many as occur.
+        Without ``classes``, if whole numbers are skipped, at most as many as occur.
 
     Notes
     -----
@@ -43,11 +43,11 @@ def mean_absolute_error(true: Any, predicted: Any, *, classes: Any = None) -> fl
     wherever the grades are anything but whole numbers without gaps.
 
     Without ``classes``, whole numbers are taken as ranks: 1 and 3 are two ranks apart, also in a
-    fold without grade 2. Numbers that do not occur may as well be no grades at all, so there is a
-    warning where any are skipped between the lowest and the highest, and an error where more are
-    skipped than occur, as with grades 10, 20 and 50. Fractions and words are refused, too. Each
-    message shows the code to write. Half grades of which only 1.0 and 2.0 occur look like ranks:
-    they need ``classes`` most.
+    fold without grade 2. Numbers that do not occur may not be grades at all, so there is a warning
+    if any are skipped between the lowest and the highest, and an error if more are skipped than
+    occur, as with grades 10, 20 and 50. Fractions and strings are refused, too. Each message shows
+    the code to write. Half grades of which only 1.0 and 2.0 occur look like ranks: always give
+    ``classes`` for them.
 
     Examples
     --------
@@ -81,8 +81,8 @@ def mean_absolute_error(true: Any, predicted: Any, *, classes: Any = None) -> fl
 def macro_mean_absolute_error(true: Any, predicted: Any, *, classes: Any = None) -> float:
     """Mean over the grades that occur of the mean absolute error within each.
 
-    Grades without an example do not count, and an interval counts as a grade of its own: rare
-    grades weigh as much as frequent ones.
+    Rare grades weigh as much as frequent ones. Grades without an example do not count, and a range
+    counts as a grade of its own.
 
     Parameters
     ----------
@@ -114,11 +114,11 @@ def accuracy(true: Any, predicted: Any, *, classes: Any = None) -> float:
     Parameters
     ----------
     true : array-like of shape (n,)
-        Exact grades; intervals of width zero count as exact.
+        Exact grades; ranges of width zero count as exact.
     predicted : array-like of shape (n,)
         The predicted grades, one for each label.
     classes : array-like, optional
-        All grades from lowest to highest; needed for words, unless they are an ordered
+        All grades from lowest to highest; required for strings, unless they are an ordered
         Categorical or a polars Enum.
 
     Returns
@@ -137,22 +137,22 @@ def accuracy(true: Any, predicted: Any, *, classes: Any = None) -> float:
     metric = Metric("accuracy", measures_distance=False)
     lower, upper, ranks, _ = to_ranks(metric, true, predicted, classes)
     if not np.array_equal(lower, upper):
-        raise ValueError("accuracy needs exact labels; for intervals use inside_interval")
+        raise ValueError("accuracy needs exact labels; for ranges use inside_interval")
     return float((ranks == lower).mean())
 
 
 def inside_interval(true: Any, predicted: Any, *, classes: Any = None) -> float:
-    """Share of predictions that lie inside the label's interval.
+    """Share of predictions that lie inside the label's range.
 
     Parameters
     ----------
     true : array-like of shape (n,) or (n, 2)
-        Exact grades, or inclusive intervals ``[lower, upper]`` of them, in any form that ``fit``
-        takes. With ``classes``, None and NaN are open ends of intervals.
+        Exact grades, or inclusive ranges ``[lower, upper]`` of them, in any form that ``fit``
+        takes. With ``classes``, None and NaN are open ends of ranges.
     predicted : array-like of shape (n,)
         The predicted grades, one for each label.
     classes : array-like, optional
-        All grades from lowest to highest; needed for words, unless they are an ordered
+        All grades from lowest to highest; required for strings, unless they are an ordered
         Categorical or a polars Enum.
 
     Returns
@@ -176,12 +176,12 @@ def inside_interval(true: Any, predicted: Any, *, classes: Any = None) -> float:
 def quadratic_weighted_kappa(true: Any, predicted: Any, *, classes: Any = None) -> float:
     """Cohen's kappa with squared rank distances: 1 is perfect, 0 is chance.
 
-    Where labels and predictions are one and the same constant, agreement is perfect: 1.
+    If all labels and predictions are the same grade, agreement is perfect: 1.
 
     Parameters
     ----------
     true : array-like of shape (n,)
-        Exact grades; intervals of width zero count as exact.
+        Exact grades; ranges of width zero count as exact.
     predicted : array-like of shape (n,)
         The predicted grades, one for each label.
     classes : array-like, optional
@@ -190,7 +190,7 @@ def quadratic_weighted_kappa(true: Any, predicted: Any, *, classes: Any = None) 
     Returns
     -------
     float
-        At most 1; below 0 where agreement is worse than chance.
+        At most 1; below 0 if agreement is worse than chance.
 
     Examples
     --------

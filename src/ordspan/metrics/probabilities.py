@@ -1,4 +1,4 @@
-"""How good predicted probabilities are, from labels that are exact or intervals."""
+"""How good predicted probabilities are, from labels that are exact or ranges."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from ordspan.metrics.scale import (
 )
 
 FROM_PROBABILITIES = f"{ERROR}, response_method='predict_proba'"
-CLOSE_TO_ONE = 1e-6  # as rows of float32 sum to it
+CLOSE_TO_ONE = 1e-6  # rounding of float32 probabilities
 
 
 def ranked_probability_score(true: Any, proba: Any, *, classes: Any = None) -> float:
@@ -32,15 +32,15 @@ def ranked_probability_score(true: Any, proba: Any, *, classes: Any = None) -> f
     Parameters
     ----------
     true : array-like of shape (n,) or (n, 2)
-        Exact grades, or inclusive intervals ``[lower, upper]`` of them, in any form that ``fit``
-        takes. With ``classes``, None and NaN are open ends of intervals.
+        Exact grades, or inclusive ranges ``[lower, upper]`` of them, in any form that ``fit``
+        takes. With ``classes``, None and NaN are open ends of ranges.
     proba : array-like of shape (n, K)
         The probability of every grade, from lowest to highest, as ``predict_proba`` of
-        `CalibratedOrdinal` returns them. Of two grades the probability of the higher one,
-        (n,), is enough; scorers of scikit-learn pass it so.
+        `CalibratedOrdinal` returns them. For two grades the probability of the higher one, (n,),
+        is enough, as scikit-learn's scorers pass it.
     classes : array-like, optional
-        All K grades from lowest to highest. Left out, the order is that of an ordered Categorical
-        or a polars Enum; numbers are their own order if all K of them occur in ``true``.
+        All K grades from lowest to highest. By default, the order is that of an ordered
+        Categorical or a polars Enum; numbers are sorted if all K of them occur in ``true``.
 
     Returns
     -------
@@ -50,23 +50,23 @@ def ranked_probability_score(true: Any, proba: Any, *, classes: Any = None) -> f
     Notes
     -----
     With F_k the predicted probability of grade k or lower, and y the rank of the label, a row
-    scores the sum over k < K of (F_k - [y <= k])². It is a proper score: the expected score is the
-    smallest if the probabilities are the true ones.
+    scores the sum over k < K of (F_k - [y <= k])². It is a proper score: the true probabilities
+    have the smallest expected score.
 
-    If the label is a range, a row scores the **expected** score of its grades, each by its
-    probability within the range according to the prediction:
+    If the label is a range, a row scores the **expected** score of its grades, each weighted by its
+    predicted probability within the range:
 
         sum over k < K of  F_k² - 2 F_k G_k + G_k,   G_k = P(y <= k | lower <= y <= upper).
 
-    If a range has probability 0, all its grades count alike. For an exact label this is the score
+    If a range has probability 0, all its grades count equally. For an exact label this is the score
     above. For ranges it equals, on average, the score of the unknown true grades if the
-    probabilities are right, and if a range says nothing about the true grade but that it lies
-    inside. Within a range, however, the prediction is taken at its word: a wide-open label scores
-    the sum of F_k (1 - F_k), which says how unsure the prediction is and not whether it is right.
-    So compare models on exact labels, or on ranges with `log_score`.
+    probabilities are right, and if a range says only that the true grade lies inside. Within a
+    range, however, the prediction is trusted: a label open at both ends scores the sum of
+    F_k (1 - F_k), which measures how unsure the prediction is, not whether it is right. So compare
+    models on exact labels, or on ranges with `log_score`.
 
-    Estimators of other libraries sort named grades alphabetically; put the columns of their
-    probabilities in the order of the grades first.
+    Estimators of other libraries sort named grades alphabetically; reorder the columns of their
+    probabilities first.
 
     Examples
     --------
@@ -120,11 +120,10 @@ def log_score(true: Any, proba: Any, *, classes: Any = None) -> float:
 
     Notes
     -----
-    The probability of a range is the sum of those of its grades, so a wide-open label scores 0
-    whatever the prediction. The score is proper for exact labels, and also for ranges that say
-    nothing about the true grade but that it lies inside: models can be compared by it on the same
-    labels. Scores on labels of different width cannot be compared, since wide ranges are easy to
-    hit.
+    The probability of a range is the sum of those of its grades, so a label open at both ends
+    scores 0 whatever the prediction. The score is proper for exact labels, and also for ranges that
+    say only that the true grade lies inside: it can compare models on the same labels. Scores on
+    labels of different width cannot be compared, since wide ranges are easy to hit.
 
     Examples
     --------
@@ -145,7 +144,7 @@ def log_score(true: Any, proba: Any, *, classes: Any = None) -> float:
 
 
 class _Given(NamedTuple):
-    """Which grades are inside the labels, and the probabilities of all, both (n, K)."""
+    """Which grades lie inside the labels, and the probabilities of all grades, both (n, K)."""
 
     inside: NDArray[np.bool_]
     share: NDArray[np.float64]
@@ -187,8 +186,8 @@ def _check_probabilities(given: NDArray[np.float64]) -> NDArray[np.float64]:
     if wrong.any():
         place = tuple(np.argwhere(wrong)[0].tolist())
         raise ValueError(
-            f"row {place[0]}: probability {given[place].item()!r} is not between 0 and 1; give "
-            "what predict_proba returns"
+            f"row {place[0]}: probability {given[place].item()!r} is not between 0 and 1; give the "
+            "output of predict_proba"
         )
     if given.ndim == 1:
         return np.column_stack([1.0 - given, given])

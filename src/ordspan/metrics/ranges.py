@@ -1,4 +1,4 @@
-"""How often predicted ranges hold the true grade, and how wide they are."""
+"""How often predicted ranges contain the true grade, and how wide they are."""
 
 from __future__ import annotations
 
@@ -14,20 +14,20 @@ COUNTS = (None, "contain", "meet")
 def interval_coverage(
     true: Any, predicted: Any, *, count: str | None = None, classes: Any = None
 ) -> float:
-    """Share of predicted ranges that hold the true grade.
+    """Share of predicted ranges that contain the true grade.
 
     Parameters
     ----------
     true : array-like of shape (n,) or (n, 2)
-        Exact grades, or, with ``count``, inclusive intervals ``[lower, upper]`` of them, in any
-        form that ``fit`` takes. With ``classes``, None and NaN are open ends of intervals.
+        Exact grades, or, with ``count``, inclusive ranges ``[lower, upper]`` of them, in any form
+        that ``fit`` takes. With ``classes``, None and NaN are open ends of ranges.
     predicted : array-like of shape (n, 2)
         The predicted ranges, as ``predict_interval`` of `CalibratedOrdinal` returns them.
     count : {"contain", "meet"}, optional
         Which predicted ranges count if labels are ranges: those that contain the whole label, or
-        those that have a grade in common with it. Left out, labels must be exact. See the notes.
+        those that share a grade with it. By default, labels must be exact. See the notes.
     classes : array-like, optional
-        All grades from lowest to highest; needed for words, unless they are an ordered
+        All grades from lowest to highest; required for strings, unless they are an ordered
         Categorical or a polars Enum.
 
     Returns
@@ -37,12 +37,12 @@ def interval_coverage(
 
     Notes
     -----
-    Whether a predicted range holds the true grade cannot be known where the label is a range and
-    holds some of its grades only. As long as every label holds its true grade,
+    Whether a predicted range contains the true grade is unknown if it contains only some grades of
+    a label that is a range. As long as every label contains its true grade,
 
         coverage with "contain" <= coverage of the true grades <= coverage with "meet",
 
-    whatever the labels and the predictions are. For exact labels all three are equal.
+    whatever the labels and the predictions. For exact labels all three are equal.
 
     Examples
     --------
@@ -92,8 +92,8 @@ def interval_width(predicted: Any, *, classes: Any = None) -> float:
     predicted : array-like of shape (n, 2)
         The predicted ranges, as ``predict_interval`` of `CalibratedOrdinal` returns them.
     classes : array-like, optional
-        All grades from lowest to highest, as in `mean_absolute_error`: left out, whole numbers
-        are ranks, and words need an ordered Categorical or a polars Enum.
+        All grades from lowest to highest, as in `mean_absolute_error`: by default, whole numbers
+        are ranks, and strings must be an ordered Categorical or a polars Enum.
 
     Returns
     -------
@@ -103,7 +103,7 @@ def interval_width(predicted: Any, *, classes: Any = None) -> float:
     Warns
     -----
     UserWarning
-        If ``classes`` is left out and whole numbers are skipped, at most as many as occur.
+        Without ``classes``, if whole numbers are skipped, at most as many as occur.
 
     Examples
     --------

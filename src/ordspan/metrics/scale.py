@@ -1,4 +1,4 @@
-"""The scale of all grades, and the ranks that labels and predictions have on it."""
+"""The scale of all grades, and labels and predictions as ranks on it."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ class Metric(NamedTuple):
 
     name: str
     arguments: str = "true, predicted"
-    scorer: str | None = ""  # what make_scorer needs besides classes; None if it cannot call it
-    measures_distance: bool = True  # for the others the order is enough
+    scorer: str | None = ""  # arguments of make_scorer besides classes; None if it does not work
+    measures_distance: bool = True  # otherwise the order is enough
 
 
 ERROR = ", greater_is_better=False"
@@ -106,7 +106,7 @@ def numbers_that_occur(metric: Metric, *parts: Labels) -> NDArray[Any]:
         if is_open(end).any():
             row = int(np.argmax(is_open(end)))
             raise ValueError(
-                f"row {row}: end {end[row]!r} of the interval is open; {how_to(metric)}. "
+                f"row {row}: end {end[row]!r} of the range is open; {how_to(metric)}. "
                 "Or close open ends with intervals()"
             )
     for column in columns:
@@ -118,12 +118,12 @@ def numbers_that_occur(metric: Metric, *parts: Labels) -> NDArray[Any]:
 
 
 def _whole_numbers_as_ranks(metric: Metric, grades: NDArray[Any]) -> Ranks:
-    """Rank of each of the sorted numbers that occur, if they are ranks for all we know."""
+    """Rank of each of the sorted numbers that occur, if these may be ranks."""
     lowest, highest = int(grades[0]), int(grades[-1])
     skipped = highest - lowest + 1 - grades.size
     if (grades != np.floor(grades)).any() or skipped > grades.size:
         raise ValueError(
-            f"grades {shown(grades)} do not show how many ranks they are apart; {how_to(metric)}"
+            f"cannot tell how many ranks grades {shown(grades)} are apart; {how_to(metric)}"
         )
     ranks = grades.astype(np.int64) - lowest + 1
     if skipped:
@@ -139,7 +139,7 @@ def _whole_numbers_as_ranks(metric: Metric, grades: NDArray[Any]) -> Ranks:
 
 
 def how_to(metric: Metric) -> str:
-    """How to give the scale of all grades, as code."""
+    """Code that gives the scale of all grades."""
     call = (
         "give every grade from lowest to highest in classes=: "
         f"{metric.name}({metric.arguments}, classes=[...])"

@@ -141,7 +141,7 @@ def batch_of(recipe: Recipe, rows: Sequence[Sequence[Any]], name: str = REQUEST)
     >>> batch_of(Recipe(("age",)), [[41], ["seven"]])
     Traceback (most recent call last):
     ordspan.files.batch.RowError: the request, record 2: column 'age' holds 'seven', not a number;
-    correct it, or take the column as words with text=['age']
+    correct it, or treat the column as text with text=['age']
     """
     places, faults = np.arange(1, len(rows) + 1), Faults()
     X, table = _sparse(recipe, rows, faults), pl.DataFrame()

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ordspan.learners.base import rank_among
+from ordspan.learners.scoring import rank_among
 from ordspan.serving.annotate.history import RANDOM, WIDEST, Guess, History
 from ordspan.tabular import TabularModel
 

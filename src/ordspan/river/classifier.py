@@ -1,0 +1,253 @@
+"""The base class of the River models."""
+
+from __future__ import annotations
+
+from copy import deepcopy
+from typing import Any
+
+import numpy as np
+from river import base
+
+from ordspan.core.labels import check_classes
+from ordspan.learners import Calibration
+from ordspan.learners.checks import RowValueError
+from ordspan.learners.growing import GrowingLearner
+from ordspan.river.grades import Grades, new_ranks, runs
+from ordspan.river.rows import (
+    OVERFLOW,
+    Row,
+    as_values,
+    check_values,
+    feature_refusal,
+    read_frame,
+    with_columns,
+)
+
+
+class OrdinalClassifier(base.MiniBatchClassifier):
+    """What the models share; a subclass has the parameters and makes the learner.
+
+    The state is four attributes: the column of each feature, the grades, a learner with room for at
+    least as many columns, and its calibration; the last two are None before the second grade. They
+    are replaced together, after everything that can fail: an error leaves the model unchanged.
+    """
+
+    classes: Any
+
+    def __init__(self) -> None:
+        self._make_learner(1, 2)  # checks the parameters
+        order = [] if self.classes is None else check_classes(self.classes).tolist()
+        self._columns: dict[Any, int] = {}
+        self._grades = Grades(order, given=self.classes is not None)
+        self._learner: GrowingLearner | None = None
+        self._calibration: Calibration | None = None
+
+    def _make_learner(self, n_features: int, n_classes: int) -> GrowingLearner:
+        raise NotImplementedError("a subclass makes its learner")
+
+    @property
+    def _multiclass(self) -> bool:
+        return True
+
+    @property
+    def weights(self) -> dict[Any, float]:
+        """The weight of every feature seen so far."""
+        if self._learner is None:
+            return dict.fromkeys(self._columns, 0.0)
+        weights = self._learner.weights[: len(self._columns)]  # the rest is spare
+        return dict(zip(self._columns, weights.tolist(), strict=True))
+
+    @property
+    def thresholds(self) -> list[float]:
+        """The sorted thresholds between neighbouring grades."""
+        return [] if self._learner is None else self._learner.thresholds.tolist()
+
+    @property
+    def grades(self) -> list[Any]:
+        """The grades from lowest to highest: those given, or those seen so far."""
+        return list(self._grades.order)
+
+    def learn_one(self, x: dict[Any, Any], y: Any) -> None:
+        """Learn one example.
+
+        Parameters
+        ----------
+        x : dict
+            Numbers by feature name; a new feature starts with weight 0.
+        y : grade or (lower, upper)
+            A number or a string, or a range of them, both ends included; None is an open end.
+        """
+        values, columns, new = self._row(x)
+        grades, low, high = self._grades.read(y)
+        learner = self._grown(self._learner, len(self._columns) + len(new), self._grades, grades)
+        calibration = calibration_for(self._calibration, self._grades, grades)
+        if learner is None or calibration is None:
+            check_values(values, list(x))
+        else:
+            try:
+                score = learner.latent_sparse(values, columns)
+                rank = learner.learn_sparse(values, columns, low, high)
+            except RowValueError:
+                raise ValueError(feature_refusal(values, list(x))) from None
+            calibration.observe_one(score, rank, low, high)
+        self._keep(learner, calibration, grades, new)
+
+    def predict_one(self, x: dict[Any, Any], **kwargs: Any) -> Any:
+        """The grade of one example; None before anything was learned."""
+        values, columns, new = self._row(x)
+        learner = self._learner
+        if new or learner is None:
+            check_values(values, list(x))
+        if learner is None:
+            return self._only_grade()
+        if new:
+            known = columns < len(self._columns)
+            values, columns = values[known], columns[known]
+        try:
+            return self._grades.order[learner.predict_sparse(values, columns) - 1]
+        except RowValueError:
+            raise ValueError(feature_refusal(values, list(x))) from None
+
+    def predict_proba_one(self, x: dict[Any, Any], **kwargs: Any) -> dict[Any, float]:
+        """The probability of every grade known so far, by grade.
+
+        Probabilities are learned online, from the score of each example before it is learned. The
+        grade of `predict_one` is close to the median of the probabilities, which has the smallest
+        expected distance, and need not be the most probable one.
+
+        Parameters
+        ----------
+        x : dict
+            Numbers by feature name.
+
+        Returns
+        -------
+        dict
+            Probabilities that sum to 1; empty before the first grade.
+        """
+        values, columns, new = self._row(x)
+        learner, calibration, order = self._learner, self._calibration, self._grades.order
+        if new or learner is None:
+            check_values(values, list(x))
+        if learner is None or calibration is None:
+            return dict.fromkeys(order, 1.0 / max(1, len(order)))
+        if new:
+            known = columns < len(self._columns)
+            values, columns = values[known], columns[known]
+        try:
+            score = learner.latent_sparse(values, columns)
+        except RowValueError:
+            raise ValueError(feature_refusal(values, list(x))) from None
+        return dict(zip(order, calibration.probabilities([score])[0].tolist(), strict=True))
+
+    def learn_many(self, X: Any, y: Any) -> None:
+        """Learn the rows of a data frame one after the other, as `learn_one` would.
+
+        Parameters
+        ----------
+        X : DataFrame
+            One column per feature.
+        y : Series or two-column DataFrame
+            Grades or (lower, upper) pairs, one per row; or the two ends in two columns.
+        """
+        rows = read_frame(X)
+        labels = list(y.itertuples(False, None) if hasattr(y, "columns") else y)
+        if len(labels) != rows.shape[0]:
+            raise ValueError(f"X has {rows.shape[0]} rows, but there are {len(labels)} labels")
+        _, columns, new = self._row(dict.fromkeys(X.columns, 0.0))
+        n_features = len(self._columns) + len(new)
+        learner, grades = self._learner, self._grades
+        calibration = deepcopy(self._calibration)
+        if learner is not None:  # a copy, because a later row may be refused
+            learner = learner.widened(learner.n_features)
+        for part, low, high, grown in runs(labels, grades):
+            learner = self._grown(learner, n_features, grades, grown)
+            calibration = calibration_for(calibration, grades, grown)
+            grades = grown
+            if learner is not None:
+                moved = with_columns(rows[part], columns, learner.n_features)
+                try:
+                    learner.learn_many(moved, low, high, calibration=calibration)
+                except RowValueError:
+                    raise ValueError(OVERFLOW) from None
+        self._keep(learner, calibration, grades, new)
+
+    def predict_many(self, X: Any) -> Any:
+        """The grade of every row of a data frame, as a Series; None before anything was learned."""
+        import pandas as pd
+
+        rows, learner, order = read_frame(X), self._learner, self._grades.order
+        if learner is None:
+            return pd.Series([self._only_grade()] * rows.shape[0], index=X.index)
+        _, columns, _ = self._row(dict.fromkeys(X.columns, 0.0))
+        try:
+            ranks = learner.predict_many(with_columns(rows, columns, learner.n_features))
+        except RowValueError:
+            raise ValueError(OVERFLOW) from None
+        return pd.Series([order[rank - 1] for rank in ranks.tolist()], index=X.index)
+
+    def predict_proba_many(self, X: Any) -> Any:
+        """The probability of every grade for every row of a data frame, one column per grade."""
+        import pandas as pd
+
+        rows, learner, order = read_frame(X), self._learner, self._grades.order
+        if learner is None or self._calibration is None:
+            even = np.full((rows.shape[0], len(order)), 1.0 / max(1, len(order)))
+            return pd.DataFrame(even, index=X.index, columns=order)
+        _, columns, _ = self._row(dict.fromkeys(X.columns, 0.0))
+        try:
+            scores = learner.latent(with_columns(rows, columns, learner.n_features))
+        except RowValueError:
+            raise ValueError(OVERFLOW) from None
+        chances = self._calibration.probabilities(scores)
+        return pd.DataFrame(chances, index=X.index, columns=order)
+
+    def _only_grade(self) -> Any:
+        """The prediction without a learner: the only grade seen so far, if any."""
+        return None if self._grades.given or not self._grades.order else self._grades.order[0]
+
+    def _row(self, x: dict[Any, Any]) -> Row:
+        values, column_of = as_values(x), self._columns
+        try:
+            return Row(values, np.array([column_of[name] for name in x]), [])
+        except KeyError:
+            new = [name for name in x if name not in column_of]
+            numbered = {name: len(column_of) + i for i, name in enumerate(new)}
+            columns = [numbered[name] if name in numbered else column_of[name] for name in x]
+            return Row(values, np.array(columns), new)
+
+    def _grown(
+        self, learner: GrowingLearner | None, n_features: int, before: Grades, after: Grades
+    ) -> GrowingLearner | None:
+        """The learner with room for all features and grades; None before the second grade."""
+        if len(after.order) < 2:
+            return None
+        if learner is None:
+            return self._make_learner(n_features, len(after.order))
+        if n_features > learner.n_features:  # doubled, so that copying is rare
+            learner = learner.widened(max(n_features, 2 * learner.n_features))
+        for rank in new_ranks(before, after):
+            learner = learner.with_rank(rank)
+        return learner
+
+    def _keep(
+        self,
+        learner: GrowingLearner | None,
+        calibration: Calibration | None,
+        grades: Grades,
+        new: list[Any],
+    ) -> None:
+        self._learner, self._calibration, self._grades = learner, calibration, grades
+        for name in new:
+            self._columns[name] = len(self._columns)
+
+
+def calibration_for(known: Calibration | None, before: Grades, after: Grades) -> Calibration | None:
+    """The calibration with room for all grades; None before the second grade."""
+    if len(after.order) < 2:
+        return None
+    if known is None:
+        return Calibration(len(after.order))
+    for rank in new_ranks(before, after):
+        known = known.with_rank(rank)
+    return known

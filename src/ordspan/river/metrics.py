@@ -1,0 +1,56 @@
+"""A River metric for labels that may be ranges."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from river import metrics
+
+from ordspan.core.labels import check_classes
+from ordspan.core.losses import distance
+from ordspan.river.grades import Grades, label_ends
+
+
+class IntervalMAE(metrics.base.MeanMetric, metrics.base.ClassificationMetric):
+    """Mean distance from the predicted grade to the label, 0 inside a range.
+
+    River's own ``metrics.MAE`` takes regression models only, and no ranges.
+
+    Parameters
+    ----------
+    classes : list, optional
+        All grades from lowest to highest: the distance is then counted in grades. By default, the
+        labels must be numbers, and the distance is their difference.
+
+    Examples
+    --------
+    >>> from ordspan.river import IntervalMAE
+    >>> metric = IntervalMAE()
+    >>> metric.update((2, 4), 3)
+    >>> metric.update((4, None), 3)  # at least 4
+    >>> metric
+    IntervalMAE: 0.5
+    """
+
+    _fmt = ",.6f"
+
+    def __init__(self, classes: Any = None) -> None:
+        self.classes = classes
+        self._grades = None if classes is None else Grades(check_classes(classes).tolist(), True)
+        super().__init__()
+
+    @property
+    def bigger_is_better(self) -> bool:
+        """False: the smaller the distance, the better."""
+        return False
+
+    def _eval(self, y_true: Any, y_pred: Any) -> float:
+        if self._grades is None:
+            lower, upper = label_ends(y_true)
+            low = -np.inf if lower is None else lower
+            high = np.inf if upper is None else upper
+        else:
+            _, low, high = self._grades.read(y_true)
+            _, y_pred, _ = self._grades.read(y_pred)
+        return float(distance(y_pred, low, high))
