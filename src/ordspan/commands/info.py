@@ -48,6 +48,7 @@ def describe(path: str | Path, top: int = DEFAULT_TOP) -> dict[str, Any]:
         "bytes": file.size,
         "format": header.format,
         "estimator": header.estimator,
+        "steps": file.steps,
         "parameters": parameters(header),
     }
     told |= describe_estimator(file.estimator, header.fitted)

@@ -17,6 +17,27 @@ def last_step(estimator: Any) -> Any:
     return estimator.steps[-1][1] if isinstance(estimator, Pipeline) else estimator
 
 
+def parts_of(model: Any) -> list[Any]:
+    """A model, and what it is around, down to the ranker.
+
+    >>> from ordspan import PRank
+    >>> from sklearn.pipeline import make_pipeline
+    >>> [type(part).__name__ for part in parts_of(make_pipeline(PRank()))]
+    ['Pipeline', 'PRank']
+    """
+    parts = [model]
+    while True:
+        outer = parts[-1]
+        if isinstance(outer, Pipeline):
+            parts.append(last_step(outer))
+        elif isinstance(outer, FrozenEstimator):
+            parts.append(outer.estimator)
+        elif hasattr(outer, "estimator_"):
+            parts.append(outer.estimator_)
+        else:
+            return parts
+
+
 def ranker_of(estimator: Any) -> Any:
     """The estimator with a score and thresholds: itself, or the last step of a pipeline.
 
