@@ -17,6 +17,7 @@ if TYPE_CHECKING:
         OrdinalSVM,
         PRank,
     )
+    from ordspan.estimators.steps import latent, predict_interval
     from ordspan.modelfile import ModelFileError, load, save
 
 _HOMES = {
@@ -30,7 +31,9 @@ _HOMES = {
     "PRank": "ordspan.estimators",
     "coarsen": "ordspan.data.coarsening",
     "intervals": "ordspan.core.labels",
+    "latent": "ordspan.estimators.steps",
     "load": "ordspan.modelfile",
+    "predict_interval": "ordspan.estimators.steps",
     "save": "ordspan.modelfile",
 }
 _ROOMS = ("bounds", "data", "learners", "metrics")
@@ -47,7 +50,9 @@ __all__ = [
     "__version__",
     "coarsen",
     "intervals",
+    "latent",
     "load",
+    "predict_interval",
     "save",
 ]
 

@@ -33,7 +33,7 @@ class ModelFile(NamedTuple):
         """The ranker itself."""
         if isinstance(self.model, TabularModel):
             return self.model.estimator
-        return _parts_of(self.model)[-1]
+        return _layers_of(self.model)[-1]
 
     @property
     def steps(self) -> list[str] | None:
@@ -56,13 +56,13 @@ class ModelFile(NamedTuple):
             return self.model.calibration
         if self.header.calibrated is None:
             return None
-        return next(p.calibration_ for p in _parts_of(self.model) if hasattr(p, "calibration_"))
+        return next(p.calibration_ for p in _layers_of(self.model) if hasattr(p, "calibration_"))
 
 
-def _parts_of(model: Any) -> list[Any]:
-    from ordspan.estimators.steps import parts_of  # needs scikit-learn's pipelines
+def _layers_of(model: Any) -> list[Any]:
+    from ordspan.estimators.steps import layers_of  # needs scikit-learn's pipelines
 
-    return parts_of(model)
+    return layers_of(model)
 
 
 def read_model(path: str | Path) -> ModelFile:
