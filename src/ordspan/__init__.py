@@ -17,6 +17,7 @@ if TYPE_CHECKING:
         OrdinalSVM,
         PRank,
     )
+    from ordspan.estimators.splitting import StratifiedIntervalKFold
     from ordspan.estimators.steps import latent, predict_interval
     from ordspan.modelfile import ModelFileError, load, save
 
@@ -29,6 +30,7 @@ _HOMES = {
     "OrdinalPA": "ordspan.estimators",
     "OrdinalSVM": "ordspan.estimators",
     "PRank": "ordspan.estimators",
+    "StratifiedIntervalKFold": "ordspan.estimators.splitting",
     "coarsen": "ordspan.data.coarsening",
     "intervals": "ordspan.core.labels",
     "latent": "ordspan.estimators.steps",
@@ -47,6 +49,7 @@ __all__ = [
     "OrdinalPA",
     "OrdinalSVM",
     "PRank",
+    "StratifiedIntervalKFold",
     "__version__",
     "coarsen",
     "intervals",
