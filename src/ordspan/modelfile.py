@@ -237,10 +237,15 @@ def described(model: Any) -> dict[str, Any]:
             "call fit before save"
         )
     names = getattr(model, "feature_names_in_", None)
+    later = model._later_parameters
     return {
         "format": FORMAT_VERSION,
         "estimator": name,
-        "parameters": {k: plain(k, v) for k, v in model.get_params(deep=False).items()},
+        "parameters": {
+            k: plain(k, v)
+            for k, v in model.get_params(deep=False).items()
+            if k not in later or v != later[k]
+        },
         "classes": plain("classes_", model.classes_),
         "n_features": int(model.n_features_in_),
         "feature_names": None if names is None else names.tolist(),

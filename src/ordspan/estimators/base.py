@@ -61,6 +61,7 @@ class BaseOrdinal(ClassifierMixin, BaseEstimator):
     classes_: NDArray[Any]
     learner_: Learner
     _fitted_numbers: tuple[str, ...] = ()  # what a model file keeps besides the learner
+    _later_parameters: Mapping[str, Any] = {"verbose": 0}  # not in a file where they are these
 
     def _make_learner(self, n_features: int, n_classes: int) -> Learner:
         raise NotImplementedError("a subclass makes its learner")

@@ -113,6 +113,9 @@ class KernelOrdinalPA(ThresholdEstimator):
         decide.
     random_state : int, RandomState or None, default=None
         Seed of the shuffling.
+    verbose : int, default=0
+        Above 0, ``fit`` prints a line for each pass: rows, mean absolute error of the predictions
+        made before each row was learned, and seconds.
 
     Attributes
     ----------
@@ -180,6 +183,7 @@ class KernelOrdinalPA(ThresholdEstimator):
         shuffle: bool = True,
         classes: Any = None,
         random_state: Any = None,
+        verbose: int = 0,
     ) -> None:
         self.variant = variant
         self.C = C
@@ -194,6 +198,7 @@ class KernelOrdinalPA(ThresholdEstimator):
         self.shuffle = shuffle
         self.classes = classes
         self.random_state = random_state
+        self.verbose = verbose
 
     def _make_learner(self, n_features: int, n_classes: int) -> KernelLearner:
         if isinstance(self.gamma, str) and getattr(self, "_gamma_given", self.gamma) != self.gamma:

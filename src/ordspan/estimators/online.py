@@ -59,6 +59,9 @@ class OrdinalPA(ThresholdEstimator):
         decide.
     random_state : int, RandomState or None, default=None
         Seed of the shuffling.
+    verbose : int, default=0
+        Above 0, ``fit`` prints a line for each pass: rows, mean absolute error of the predictions
+        made before each row was learned, and seconds.
 
     Attributes
     ----------
@@ -105,6 +108,7 @@ class OrdinalPA(ThresholdEstimator):
         shuffle: bool = True,
         classes: Any = None,
         random_state: Any = None,
+        verbose: int = 0,
     ) -> None:
         self.variant = variant
         self.C = C
@@ -115,6 +119,7 @@ class OrdinalPA(ThresholdEstimator):
         self.shuffle = shuffle
         self.classes = classes
         self.random_state = random_state
+        self.verbose = verbose
 
     def _make_learner(self, n_features: int, n_classes: int) -> Learner:
         return LinearLearner(
