@@ -127,6 +127,8 @@ def plain(name: str, value: Any) -> Any:
         value = np.asarray(value)
     if isinstance(value, list | tuple):
         return [plain(name, v) for v in value]
+    if isinstance(value, dict):  # JSON would make words of the keys
+        return {"pairs": [[plain(name, k), plain(name, v)] for k, v in value.items()]}
     if hasattr(value, "__array__"):
         array: NDArray[Any] = np.asarray(value)
         if array.dtype.kind in "biufU" and array.ndim < 2:
@@ -147,6 +149,8 @@ def unplain(value: Any, room: int) -> Any:
         return [unplain(v, room) for v in value]
     if not isinstance(value, dict):
         return value
+    if "pairs" in value:
+        return {unplain(k, room): unplain(v, room) for k, v in value["pairs"]}
     return array_of(msgspec.convert(value, PlainArray), room)
 
 

@@ -59,7 +59,7 @@ def describe(path: str | Path, top: int = DEFAULT_TOP) -> dict[str, Any]:
 def parameters(header: Header) -> dict[str, Any]:
     """The parameters of the estimator; the grades are told elsewhere."""
     return {
-        name: value["values"] if isinstance(value, dict) else value
+        name: value.get("values", value.get("pairs")) if isinstance(value, dict) else value
         for name, value in header.parameters.items()
         if name != "classes"
     }

@@ -111,6 +111,10 @@ class KernelOrdinalPA(ThresholdEstimator):
     classes : array-like, optional
         All classes from lowest to highest. Left out, an ordered Categorical or sorted labels
         decide.
+    class_weight : dict, "balanced" or None, default=None
+        Weights of the grades, which multiply ``sample_weight``: a dict, in which 1 may be left
+        out, or "balanced", by which all grades that occur count the same. A range has the mean
+        weight of its grades.
     random_state : int, RandomState or None, default=None
         Seed of the shuffling.
     verbose : int, default=0
@@ -182,6 +186,7 @@ class KernelOrdinalPA(ThresholdEstimator):
         max_iter: int = DEFAULT_PASSES,
         shuffle: bool = True,
         classes: Any = None,
+        class_weight: Any = None,
         random_state: Any = None,
         verbose: int = 0,
     ) -> None:
@@ -197,6 +202,7 @@ class KernelOrdinalPA(ThresholdEstimator):
         self.max_iter = max_iter
         self.shuffle = shuffle
         self.classes = classes
+        self.class_weight = class_weight
         self.random_state = random_state
         self.verbose = verbose
 

@@ -57,6 +57,10 @@ class OrdinalPA(ThresholdEstimator):
     classes : array-like, optional
         All classes from lowest to highest. Left out, an ordered Categorical or sorted labels
         decide.
+    class_weight : dict, "balanced" or None, default=None
+        Weights of the grades, which multiply ``sample_weight``: a dict, in which 1 may be left
+        out, or "balanced", by which all grades that occur count the same. A range has the mean
+        weight of its grades.
     random_state : int, RandomState or None, default=None
         Seed of the shuffling.
     verbose : int, default=0
@@ -107,6 +111,7 @@ class OrdinalPA(ThresholdEstimator):
         max_iter: int = DEFAULT_PASSES,
         shuffle: bool = True,
         classes: Any = None,
+        class_weight: Any = None,
         random_state: Any = None,
         verbose: int = 0,
     ) -> None:
@@ -118,6 +123,7 @@ class OrdinalPA(ThresholdEstimator):
         self.max_iter = max_iter
         self.shuffle = shuffle
         self.classes = classes
+        self.class_weight = class_weight
         self.random_state = random_state
         self.verbose = verbose
 
@@ -147,6 +153,10 @@ class PRank(ThresholdEstimator):
         Draw a new order of the rows for each pass of ``fit``.
     classes : array-like, optional
         All classes from lowest to highest.
+    class_weight : dict, "balanced" or None, default=None
+        Weights of the grades, which multiply ``sample_weight``: a dict, in which 1 may be left
+        out, or "balanced", by which all grades that occur count the same. A range has the mean
+        weight of its grades.
     random_state : int, RandomState or None, default=None
         Seed of the shuffling.
 
@@ -178,11 +188,13 @@ class PRank(ThresholdEstimator):
         max_iter: int = DEFAULT_PASSES,
         shuffle: bool = True,
         classes: Any = None,
+        class_weight: Any = None,
         random_state: Any = None,
     ) -> None:
         self.max_iter = max_iter
         self.shuffle = shuffle
         self.classes = classes
+        self.class_weight = class_weight
         self.random_state = random_state
 
     def _make_learner(self, n_features: int, n_classes: int) -> Learner:
@@ -225,6 +237,10 @@ class MulticlassPerceptron(VectorEstimator):
         Draw a new order of the rows for each pass of ``fit``.
     classes : array-like, optional
         All classes from lowest to highest.
+    class_weight : dict, "balanced" or None, default=None
+        Weights of the grades, which multiply ``sample_weight``: a dict, in which 1 may be left
+        out, or "balanced", by which all grades that occur count the same. A range has the mean
+        weight of its grades.
     random_state : int, RandomState or None, default=None
         Seed of the shuffling.
 
@@ -254,11 +270,13 @@ class MulticlassPerceptron(VectorEstimator):
         max_iter: int = DEFAULT_PASSES,
         shuffle: bool = True,
         classes: Any = None,
+        class_weight: Any = None,
         random_state: Any = None,
     ) -> None:
         self.max_iter = max_iter
         self.shuffle = shuffle
         self.classes = classes
+        self.class_weight = class_weight
         self.random_state = random_state
 
     def _make_learner(self, n_features: int, n_classes: int) -> Learner:
@@ -287,6 +305,10 @@ class MulticlassPA(VectorEstimator):
         Draw a new order of the rows for each pass of ``fit``.
     classes : array-like, optional
         All classes from lowest to highest.
+    class_weight : dict, "balanced" or None, default=None
+        Weights of the grades, which multiply ``sample_weight``: a dict, in which 1 may be left
+        out, or "balanced", by which all grades that occur count the same. A range has the mean
+        weight of its grades.
     random_state : int, RandomState or None, default=None
         Seed of the shuffling.
 
@@ -323,6 +345,7 @@ class MulticlassPA(VectorEstimator):
         max_iter: int = DEFAULT_PASSES,
         shuffle: bool = True,
         classes: Any = None,
+        class_weight: Any = None,
         random_state: Any = None,
     ) -> None:
         self.variant = variant
@@ -330,6 +353,7 @@ class MulticlassPA(VectorEstimator):
         self.max_iter = max_iter
         self.shuffle = shuffle
         self.classes = classes
+        self.class_weight = class_weight
         self.random_state = random_state
 
     def _make_learner(self, n_features: int, n_classes: int) -> Learner:

@@ -16,6 +16,7 @@ from ordspan.core.labels import shown
 from ordspan.core.losses import distance
 from ordspan.estimators.base import BaseOrdinal, ThresholdModel, unchanged_on_error
 from ordspan.estimators.targets import Labels, find_classes, read_labels
+from ordspan.estimators.weights import refuse_balanced
 from ordspan.learners import Learner
 from ordspan.learners.checks import check_weights
 
@@ -124,14 +125,20 @@ class OrdinalEstimator(BaseOrdinal):
             shape = X.shape[1], order.size
             learner = self._make_learner(*shape) if first else self.learner_
             examples = learner.examples(X, lower, upper, weight)
+            weighted = examples
+            if self.class_weight is not None:
+                refuse_balanced(self.class_weight, "partial_fit")
+                by_grade = self._weighted(weight, lower, upper, order)
+                weighted = examples._replace(weight=check_weights(by_grade, X.shape[0]))
             seen = np.empty(X.shape[0] if scored else 0)
             with learner.unchanged_on_error():
                 if not first and self._set_anew():
                     learner.go_on_by(self._make_learner(*shape))
-                predicted = learner.learn(examples, feature_names=self._names(), seen=seen)
+                predicted = learner.learn(weighted, feature_names=self._names(), seen=seen)
             if first:
                 self.from_learner(learner, order, n_iter=1)
             self._learned_with = self._parameters()
+            # a calibration is of the rows as they come, whatever the grades weigh
             return Trials(seen, predicted, *examples[1:])
 
     def _parameters(self) -> list[Any]:

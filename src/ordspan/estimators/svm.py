@@ -52,6 +52,10 @@ class OrdinalSVM(ThresholdModel):
     classes : array-like, optional
         All classes from lowest to highest. Left out, an ordered Categorical or sorted labels
         decide.
+    class_weight : dict, "balanced" or None, default=None
+        Weights of the grades, which multiply ``sample_weight``: a dict, in which 1 may be left
+        out, or "balanced", by which all grades that occur count the same. A range has the mean
+        weight of its grades.
     random_state : int, RandomState or None, default=0
         Seed of the order in which rows are visited; it changes the way, not the optimum.
 
@@ -83,7 +87,7 @@ class OrdinalSVM(ThresholdModel):
     """
 
     _fitted_numbers = ("primal_value_", "dual_value_", "duality_gap_")
-    _later_parameters: Mapping[str, Any] = {}
+    _later_parameters: Mapping[str, Any] = {"class_weight": None}
 
     def __init__(
         self,
@@ -95,6 +99,7 @@ class OrdinalSVM(ThresholdModel):
         warm_start: bool = False,
         verbose: int = 0,
         classes: Any = None,
+        class_weight: Any = None,
         random_state: Any = 0,
     ) -> None:
         self.C = C
@@ -104,6 +109,7 @@ class OrdinalSVM(ThresholdModel):
         self.warm_start = warm_start
         self.verbose = verbose
         self.classes = classes
+        self.class_weight = class_weight
         self.random_state = random_state
 
     def _make_learner(self, n_features: int, n_classes: int) -> Learner:
