@@ -38,7 +38,7 @@ _HOMES = {
     "predict_interval": "ordspan.estimators.steps",
     "save": "ordspan.modelfile",
 }
-_ROOMS = ("bounds", "data", "learners", "metrics")
+_ROOMS = ("bounds", "data", "learners", "metrics", "plot")
 
 __all__ = [
     "CalibratedOrdinal",
