@@ -4,8 +4,14 @@ import hashlib
 import json
 from contextlib import suppress
 
+import numpy as np
 from safetensors.numpy import load as load_tensors
 from safetensors.numpy import save as save_tensors
+from sklearn.compose import ColumnTransformer
+from sklearn.impute import SimpleImputer
+from sklearn.kernel_approximation import Nystroem
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import MinMaxScaler, OneHotEncoder, RobustScaler, StandardScaler
 
 from estimators.examples import ESTIMATORS, graded
 from ordspan import CalibratedOrdinal, KernelOrdinalPA, OrdinalPA, OrdinalSVM
@@ -23,12 +29,36 @@ SPARSE = "".join(f"{1 + i % 3} 1:{i % 5} {2 + i % 4}:{i % 7}.5\n" for i in range
 PRINTED = OrdinalPA(solver="sca", balanced=False, shuffle=False)
 NO_VECTORS = KernelOrdinalPA(kernel="linear", classes=[1, 2, 3, 4])
 
+NUMBERS = make_pipeline(
+    MinMaxScaler(clip=True), Nystroem(n_components=5, random_state=0), OrdinalPA(random_state=0)
+)
+COLUMNS = make_pipeline(
+    ColumnTransformer(
+        [
+            ("filled", make_pipeline(SimpleImputer(add_indicator=True), StandardScaler()), [0, 1]),
+            ("coded", OneHotEncoder(handle_unknown="ignore", drop="first"), [2]),
+        ],
+        remainder="passthrough",
+    ),
+    OrdinalPA(random_state=0),
+)
+WITH_GAPS = X.copy()
+WITH_GAPS[::7, 0] = np.nan
+WITH_GAPS[:, 2] = np.round(X[:, 2])
+CALIBRATED = CalibratedOrdinal(make_pipeline(RobustScaler(), OrdinalPA(random_state=0)))
+
+PIPELINES = {
+    "pipeline of numbers": (NUMBERS, X, SPANS),
+    "pipeline of columns": (COLUMNS, WITH_GAPS, Y),
+    "calibrated pipeline": (CALIBRATED, X, SPANS),
+}
 FITTED = {str(one): (one, X, SPANS) for one in ESTIMATORS} | {
     "printed search": (PRINTED, *graded(60, n_classes=9)[:2]),
     "svm": (OrdinalSVM(random_state=0), X, Y),
     "calibrated": (CalibratedOrdinal(OrdinalPA(random_state=0), random_state=0), X, SPANS),
     "precomputed": (KernelOrdinalPA(kernel="precomputed", random_state=0), X @ X.T, Y),
     "no support vectors": (NO_VECTORS, X, [[1, 4]] * len(X)),
+    **PIPELINES,
 }
 SPARSE_TABLE, OF_TABLE, OF_ROUNDS = "table, sparse", "checkpoint of a table", "checkpoint of rounds"
 TABLES = {f"table, {learner}": {"learner": learner} for learner in DEFAULTS} | {

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
         OrdinalSVM,
         PRank,
     )
+    from ordspan.estimators.splitting import StratifiedIntervalKFold
+    from ordspan.estimators.steps import latent, predict_interval
     from ordspan.modelfile import ModelFileError, load, save
 
 _HOMES = {
@@ -29,15 +31,18 @@ _HOMES = {
     "OrdinalPA": "ordspan.estimators",
     "OrdinalSVM": "ordspan.estimators",
     "PRank": "ordspan.estimators",
+    "StratifiedIntervalKFold": "ordspan.estimators.splitting",
     "coarsen": "ordspan.data.coarsening",
     "evaluate_files": "ordspan.commands.python",
     "intervals": "ordspan.core.labels",
+    "latent": "ordspan.estimators.steps",
     "load": "ordspan.modelfile",
     "predict_files": "ordspan.commands.python",
+    "predict_interval": "ordspan.estimators.steps",
     "save": "ordspan.modelfile",
     "train_files": "ordspan.commands.python",
 }
-_ROOMS = ("bounds", "data", "distributed", "learners", "metrics", "river")
+_ROOMS = ("bounds", "data", "distributed", "learners", "metrics", "plot", "river")
 
 __all__ = [
     "CalibratedOrdinal",
@@ -48,12 +53,15 @@ __all__ = [
     "OrdinalPA",
     "OrdinalSVM",
     "PRank",
+    "StratifiedIntervalKFold",
     "__version__",
     "coarsen",
     "evaluate_files",
     "intervals",
+    "latent",
     "load",
     "predict_files",
+    "predict_interval",
     "save",
     "train_files",
 ]

@@ -75,11 +75,31 @@ class Table(msgspec.Struct):
         msgspec.convert(self.training, Training)
 
 
+class Node(msgspec.Struct, omit_defaults=True):
+    """A transformer: its class, its parameters, what it has learned, and what is inside it."""
+
+    kind: str
+    parameters: dict[str, Any]
+    fitted: dict[str, Any] = {}
+    n_features: Annotated[int, msgspec.Meta(ge=1)] | None = None
+    feature_names: list[str] | None = None
+    output: Literal["default", "pandas", "polars"] | None = None
+    inside: list[tuple[str, Node | Literal["drop", "passthrough"]]] = []
+
+
+class Steps(msgspec.Struct):
+    """What a file says of the Pipeline around an estimator."""
+
+    before: Node  # a Pipeline of all steps but the last
+    last: str  # the name of the last
+
+
 class Calibrated(msgspec.Struct):
     """What a file says of the `CalibratedOrdinal` around an estimator."""
 
     parameters: dict[str, Any]  # but for the estimator
     estimator: Literal["default", "given", "frozen"]
+    pipeline: Steps | None = None  # inside it
 
 
 class Header(msgspec.Struct):
@@ -96,6 +116,7 @@ class Header(msgspec.Struct):
     table: Table | None = None
     checkpoint: Note | None = None
     calibrated: Calibrated | None = None
+    pipeline: Steps | None = None  # around everything
 
 
 def plain(name: str, value: Any) -> Any:
@@ -106,6 +127,8 @@ def plain(name: str, value: Any) -> Any:
         value = np.asarray(value)
     if isinstance(value, list | tuple):
         return [plain(name, v) for v in value]
+    if isinstance(value, dict):  # JSON would make words of the keys
+        return {"pairs": [[plain(name, k), plain(name, v)] for k, v in value.items()]}
     if hasattr(value, "__array__"):
         array: NDArray[Any] = np.asarray(value)
         if array.dtype.kind in "biufU" and array.ndim < 2:
@@ -126,6 +149,8 @@ def unplain(value: Any, room: int) -> Any:
         return [unplain(v, room) for v in value]
     if not isinstance(value, dict):
         return value
+    if "pairs" in value:
+        return {unplain(k, room): unplain(v, room) for k, v in value["pairs"]}
     return array_of(msgspec.convert(value, PlainArray), room)
 
 

@@ -26,13 +26,16 @@ from ordspan.atomic import write_atomically
 from ordspan.core.labels import check_classes
 from ordspan.files.features import Scale
 from ordspan.files.grades import LabelColumns
-from ordspan.header import Calibrated, Header, Table, array_of, plain, unplain
+from ordspan.header import Header, Table, array_of, plain, unplain
 from ordspan.learners import Calibration, Learner
+from ordspan.pipelines.around import CALIBRATED, unwrap, wrap
+from ordspan.pipelines.describing import Tensors
 from ordspan.tabular import TabularModel, make_learner, parameter_names
 
 FORMAT_VERSION = 3
 DIGEST_SIZE = hashlib.sha256().digest_size
-CALIBRATED = "CalibratedOrdinal"
+NAMES = {"digest", "memory", "calibration", "scale"}
+"""Tensors other than those of the steps of a pipeline, whose names have a point."""
 MALFORMED = (ValueError, TypeError, LookupError, ArithmeticError, RecursionError)
 """What Python raises over a header that makes no sense."""
 ROOM, ROOM_PER_BYTE = 1 << 24, 16
@@ -57,14 +60,22 @@ class ModelFileError(ValueError):
 
 
 def save(model: Any, path: str | os.PathLike[str]) -> None:
-    """Write a fitted estimator to a file, whole or not at all.
+    """Write a fitted estimator or pipeline to a file, whole or not at all.
 
     Parameters
     ----------
     model : estimator
-        A fitted ordspan estimator.
+        A fitted ordspan estimator, or a Pipeline that ends in one. Its other steps may be
+        StandardScaler, MinMaxScaler, MaxAbsScaler, RobustScaler, OneHotEncoder, SimpleImputer,
+        Nystroem with a named kernel, and ColumnTransformer or Pipeline of these.
     path : path-like
         Where to write. The file appears under this name only when it is complete on disk.
+
+    Raises
+    ------
+    TypeError
+        The model cannot be saved: a step of another class, or a function as a parameter. The
+        message names the step.
 
     Examples
     --------
@@ -111,16 +122,14 @@ def load(path: str | os.PathLike[str]) -> Any:
 
 def to_bytes(model: Any, **notes: Any) -> bytes:
     """The content of a model file; ``notes`` are plain values kept beside the model."""
-    tensors: dict[str, NDArray[Any]] = {"digest": np.zeros(DIGEST_SIZE, dtype=np.uint8)}
+    tensors: Tensors = {"digest": np.zeros(DIGEST_SIZE, dtype=np.uint8)}
     if isinstance(model, TabularModel):
         header, calibration = _described_table(model), model.calibration
         tensors |= {"memory": model.learner.memory, "scale": model.scale.state}
-    elif type(model).__name__ == CALIBRATED:
-        header, ranker = _described_calibrated(model)
-        tensors["memory"], calibration = ranker.learner_.memory, model.calibration_
     else:
-        header, calibration = described(model), None
-        tensors["memory"] = model.learner_.memory
+        around, ranker, calibration = unwrap(model, tensors)
+        header = described(ranker) | around
+        tensors["memory"] = ranker.learner_.memory
     if calibration is not None:
         tensors["calibration"] = calibration.state
     text = json.dumps(header | notes, sort_keys=True, allow_nan=False)
@@ -150,9 +159,7 @@ def _described_table(model: TabularModel) -> dict[str, Any]:
     }
 
 
-def _table_model(
-    header: Header, table: Table, tensors: dict[str, NDArray[Any]], room: int
-) -> TabularModel:
+def _table_model(header: Header, table: Table, tensors: Tensors, room: int) -> TabularModel:
     """The model of tables that a header and tensors describe."""
     parameters = {k: unplain(v, room) for k, v in header.parameters.items()}
     if parameters.keys() != parameter_names(header.estimator):
@@ -179,7 +186,7 @@ def _table_model(
     )
 
 
-def _calibration(tensors: dict[str, NDArray[Any]], n_classes: int) -> Calibration | None:
+def _calibration(tensors: Tensors, n_classes: int) -> Calibration | None:
     """The calibration of a file that has one."""
     if "calibration" not in tensors:
         return None
@@ -212,53 +219,13 @@ def _estimators() -> dict[str, Any]:
     return {name: getattr(estimators, name) for name in names}
 
 
-def _described_calibrated(model: Any) -> tuple[dict[str, Any], Any]:
-    """What a model file says of a calibrated estimator, and the estimator inside."""
-    from sklearn.frozen import FrozenEstimator
-    from sklearn.utils.validation import check_is_fitted
-
-    from ordspan.estimators.calibrated import check_promises
-
-    check_is_fitted(model)
-    check_promises(model)
-    frozen = isinstance(model.estimator_, FrozenEstimator)
-    ranker = model.estimator_.estimator if frozen else model.estimator_
-    given = model.get_params(deep=False)
-    estimator = "frozen" if frozen else "given"
-    if given.pop("estimator") is None:
-        estimator = "default"
-    parameters = {name: plain(name, value) for name, value in given.items()}
-    return described(ranker) | {
-        "calibrated": {"parameters": parameters, "estimator": estimator}
-    }, ranker
-
-
-def _calibrated(
-    header: Header, around: Calibrated, tensors: dict[str, NDArray[Any]], room: int
-) -> Any:
-    """The calibrated estimator that a header and tensors describe."""
-    from sklearn.base import clone
-    from sklearn.frozen import FrozenEstimator
-
-    from ordspan.estimators import CalibratedOrdinal
-
-    ranker = _estimator(header, tensors["memory"], room)
-    calibration = _calibration(tensors, ranker.classes_.size)
-    assert calibration is not None
-    fitted = FrozenEstimator(ranker) if around.estimator == "frozen" else ranker
-    given = {"default": None, "given": clone(ranker), "frozen": fitted}[around.estimator]
-    parameters = {name: unplain(value, room) for name, value in around.parameters.items()}
-    return CalibratedOrdinal(given, **parameters).from_parts(fitted, calibration)
-
-
 def described(model: Any) -> dict[str, Any]:
     """What a model file says of an estimator, besides the numbers it learned."""
     name, known = type(model).__name__, _estimators()
     if known.get(name) is not type(model):
         raise TypeError(
-            f"cannot save a {name}; save takes {', '.join(sorted([*known, CALIBRATED]))} (for a "
-            "Pipeline, save its last step, calibrated on transformed rows if need be, and keep the "
-            "transformers with their own tools)"
+            f"cannot save a {name}; save takes {', '.join(sorted([*known, CALIBRATED]))}, alone or "
+            "as the last step of a Pipeline"
         )
     from sklearn.utils.validation import check_is_fitted
 
@@ -270,10 +237,15 @@ def described(model: Any) -> dict[str, Any]:
             "call fit before save"
         )
     names = getattr(model, "feature_names_in_", None)
+    later = model._later_parameters
     return {
         "format": FORMAT_VERSION,
         "estimator": name,
-        "parameters": {k: plain(k, v) for k, v in model.get_params(deep=False).items()},
+        "parameters": {
+            k: plain(k, v)
+            for k, v in model.get_params(deep=False).items()
+            if k not in later or v != later[k]
+        },
         "classes": plain("classes_", model.classes_),
         "n_features": int(model.n_features_in_),
         "feature_names": None if names is None else names.tolist(),
@@ -294,13 +266,15 @@ def model_of(content: bytes, header: Header, name: str) -> Any:
         tensors = load_tensors(content)
         needed = {"digest", "memory"} | ({"scale"} if header.table else set())
         needed |= {"calibration"} if header.calibrated else set()
-        if tensors.keys() - ({"calibration"} if header.table else set()) != needed:
+        found = tensors.keys() - ({"calibration"} if header.table else set())
+        if (found if header.table else found & NAMES) != needed:
             raise ValueError(f"it holds {', '.join(tensors)}")
         if header.table is not None:
             return _table_model(header, header.table, tensors, room)
-        if header.calibrated is not None:
-            return _calibrated(header, header.calibrated, tensors, room)
-        return _estimator(header, tensors["memory"], room)
+        parts = {name: tensors.pop(name) for name in [*tensors] if name not in NAMES}
+        ranker = _estimator(header, tensors["memory"], room)
+        calibration = _calibration(tensors, ranker.classes_.size)
+        return wrap(header, ranker, calibration, parts, room)
     except (*MALFORMED, SafetensorError) as error:
         raise _foreign(name, error) from None
 

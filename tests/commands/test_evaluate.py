@@ -19,11 +19,12 @@ from ordspan.cli import app
 from ordspan.commands import evaluate as module
 from ordspan.commands import queries
 from ordspan.commands.evaluate import EvaluateJob, evaluate
-from ordspan.commands.evaluate_plots import label_heights, margin_plot, spread
+from ordspan.commands.evaluate_plots import margin_plot
 from ordspan.commands.queries import Query, QueryTally, SeenNames, dcg, gains
 from ordspan.commands.tally import LabelCounts, Sample, Tally, compared, kappa
 from ordspan.commands.train import TrainJob, train
 from ordspan.core.losses import distance
+from ordspan.drawing import label_heights, spread
 from ordspan.files import arrow_file, text
 
 N_ROWS, N_CLASSES = 600, 5

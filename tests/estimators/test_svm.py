@@ -158,9 +158,16 @@ def test_bad_rows_are_named_and_change_nothing(value, message):
         np.testing.assert_array_equal(model.coef_, before)
 
 
-def test_verbose_prints_the_values(capsys):
-    OrdinalSVM(verbose=True).fit(X, Y)
-    assert re.match(r"sweep \d+: primal", capsys.readouterr().out)
+def test_verbose_prints_the_gap_down_to_the_one_that_is_kept(capsys):
+    model = OrdinalSVM(verbose=1).fit(X, Y)
+    last = capsys.readouterr().out.splitlines()[-1]
+    found = re.fullmatch(
+        r"sweep (\d+): [\d,]+ rows, primal \S+, dual \S+, gap (\S+), \d+\.\d\d s", last
+    )
+    assert int(found[1]) == model.n_iter_
+    assert float(found[2]) == pytest.approx(model.duality_gap_, rel=1e-2)
+    OrdinalSVM().fit(X, Y)
+    assert capsys.readouterr().out == ""
 
 
 @pytest.mark.parametrize("loss", LOSSES)

@@ -62,6 +62,7 @@ def model_pairs(told: dict[str, Any]) -> list[tuple[str, str]]:
         ("file", f"{told['model']}, {told['bytes']:,} bytes, format {told['format']}"),
         ("holds", told["kind"] + checkpoint_words(told["checkpoint"])),
         ("estimator", told["estimator"]),
+        ("behind", ", ".join(told["steps"] or [])),
         ("parameters", parameters),
         ("features", number(told["features"]) + columns_words(told["columns"])),
         ("grades", number(len(told["classes"]))),

@@ -48,6 +48,7 @@ def describe(path: str | Path, top: int = DEFAULT_TOP) -> dict[str, Any]:
         "bytes": file.size,
         "format": header.format,
         "estimator": header.estimator,
+        "steps": file.steps,
         "parameters": parameters(header),
     }
     told |= describe_estimator(file.estimator, header.fitted)
@@ -58,7 +59,7 @@ def describe(path: str | Path, top: int = DEFAULT_TOP) -> dict[str, Any]:
 def parameters(header: Header) -> dict[str, Any]:
     """The parameters of the estimator; the grades are told elsewhere."""
     return {
-        name: value["values"] if isinstance(value, dict) else value
+        name: value.get("values", value.get("pairs")) if isinstance(value, dict) else value
         for name, value in header.parameters.items()
         if name != "classes"
     }

@@ -33,17 +33,36 @@ class ModelFile(NamedTuple):
         """The ranker itself."""
         if isinstance(self.model, TabularModel):
             return self.model.estimator
-        if self.header.calibrated is None:
-            return self.model
-        fitted = self.model.estimator_
-        return fitted.estimator if self.header.calibrated.estimator == "frozen" else fitted
+        return _layers_of(self.model)[-1]
+
+    @property
+    def steps(self) -> list[str] | None:
+        """The steps of the pipeline before the ranker, where there is one."""
+        around = self.header.calibrated
+        pipelines = [self.header.pipeline, None if around is None else around.pipeline]
+        if pipelines == [None, None]:
+            return None
+        return [
+            step if isinstance(step, str) else step.kind
+            for pipeline in pipelines
+            if pipeline is not None
+            for _, step in pipeline.before.inside
+        ]
 
     @property
     def calibration(self) -> Calibration | None:
         """What gives probabilities and ranges, where the model has it."""
         if isinstance(self.model, TabularModel):
             return self.model.calibration
-        return None if self.header.calibrated is None else self.model.calibration_
+        if self.header.calibrated is None:
+            return None
+        return next(p.calibration_ for p in _layers_of(self.model) if hasattr(p, "calibration_"))
+
+
+def _layers_of(model: Any) -> list[Any]:
+    from ordspan.estimators.steps import layers_of  # needs scikit-learn's pipelines
+
+    return layers_of(model)
 
 
 def read_model(path: str | Path) -> ModelFile:

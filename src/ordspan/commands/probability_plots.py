@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ordspan.commands.evaluate_plots import BLUE, GREY, rounded
+from ordspan.commands.evaluate_plots import rounded
+from ordspan.drawing import BLUE, GREY
 
 SHADE = "rgba(0, 114, 178, 0.18)"
 MOST_TICKS = 20  # so many widths have a tick each

@@ -6,7 +6,7 @@ Sums run from row to row, so they do not depend on how the rows come in batches.
 from __future__ import annotations
 
 from collections import Counter
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -15,6 +15,7 @@ from ordspan.core.labels import Ranks
 from ordspan.core.memory import Floats
 from ordspan.learners import Calibration
 from ordspan.learners.calibration import with_ends
+from ordspan.metrics.known import Known, what_is_known
 from ordspan.tabular import Scored
 
 N_BINS = 10
@@ -135,42 +136,6 @@ class ProbabilityTally:
             for count, sums in zip(self.bin_counts.tolist(), self.bin_sums.T, strict=True)
             if count
         ]
-
-
-class Known(NamedTuple):
-    """For "at most grade k", k < K, of every row: the prediction, and what its label says of it."""
-
-    predicted: Floats
-    observed: Floats  # 0 or 1; expected where the label leaves it open
-    at_least: Floats  # 1 where it is true of every grade of the label
-    at_most: Floats  # 1 where it is true of some grade of the label
-
-    def ranked_scores(self) -> Floats:
-        """Ranked probability score of every row: the sum of F² - 2 F G + G, F predicted."""
-        spread = self.observed * (1.0 - self.observed)
-        return ((self.predicted - self.observed) ** 2 + spread).sum(axis=1)
-
-
-def what_is_known(probability: Floats, lower: Ranks, upper: Ranks) -> Known:
-    """Predictions and labels side by side.
-
-    >>> known = what_is_known(np.array([[0.25, 0.25, 0.5]]), np.array([2]), np.array([3]))
-    >>> known.predicted, known.observed
-    (array([[0.25, 0.5 ]]), array([[0.        , 0.33333333]]))
-    >>> known.at_least, known.at_most
-    (array([[0., 0.]]), array([[0., 1.]]))
-    """
-    rank = np.arange(1, probability.shape[1] + 1)
-    begun, ended = rank >= lower[:, np.newaxis], rank >= upper[:, np.newaxis]
-    inside = begun & (rank <= upper[:, np.newaxis])
-    within = np.where(inside, probability, 0.0)
-    lost = ~within.any(axis=1)  # too improbable for a float: all grades of the label count alike
-    within[lost] = inside[lost]
-    share = np.cumsum(within, axis=1)
-    observed = np.where(ended, 1.0, share / share[:, -1:])[:, :-1]
-    predicted = np.minimum(1.0, np.cumsum(probability, axis=1)[:, :-1])
-    bounds = (known[:, :-1].astype(np.float64) for known in (ended, begun))
-    return Known(predicted, observed, *bounds)
 
 
 def log_probability(calibration: Calibration, score: Floats, lower: Ranks, upper: Ranks) -> Floats:

@@ -17,6 +17,7 @@ from ordspan.distributed.blocks import Blocks, Columns, blocks_of
 from ordspan.distributed.cluster import Cluster
 from ordspan.estimators import MulticlassPA, MulticlassPerceptron, OrdinalPA, PRank
 from ordspan.estimators.targets import read_labels
+from ordspan.estimators.weights import refuse_balanced
 from ordspan.learners import Learner
 from ordspan.learners.mixing import mix
 from ordspan.modelfile import described
@@ -232,6 +233,7 @@ def refuse_others(estimator: Any) -> None:
             f"a {type(estimator).__name__} cannot be mixed from passes over blocks; give one of "
             f"{names}"
         )
+    refuse_balanced(estimator.class_weight, "a block")
 
 
 def _check_settings(rounds: int, weights: str, timeout: float, retries: int) -> None:
@@ -337,10 +339,15 @@ def _learn_block(model: Any, X: Any, y: Any, seed: Any) -> Learned | None:
         return None
     X = model._checked(X, reset=False)
     lower, upper, _ = model._ends(X, read_labels(y), model.classes_, None)
+    weight = model._weighted(None, lower, upper, model.classes_)
     learner = _continued(model, model.learner_.memory)
     order = None if seed is None else np.random.default_rng(seed).permutation(lower.size)
     ranks = learner.learn_many(
-        X, lower, upper, order=order, predict=True, feature_names=model._names()
+        *(X, lower, upper),
+        sample_weight=weight,
+        order=order,
+        predict=True,
+        feature_names=model._names(),
     )
     assert ranks is not None
     return Learned(learner.memory, lower.size, int(distance(ranks, lower, upper).sum()))

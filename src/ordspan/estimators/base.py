@@ -21,6 +21,7 @@ from sklearn.utils.validation import (
 from ordspan.core.labels import encode_interval
 from ordspan.core.losses import distance
 from ordspan.estimators.targets import Labels, find_classes, read_labels
+from ordspan.estimators.weights import row_weights
 from ordspan.learners import Learner
 from ordspan.learners.checks import check_weights
 from ordspan.learners.locking import lock_of
@@ -57,10 +58,15 @@ class BaseOrdinal(ClassifierMixin, BaseEstimator):
 
     max_iter: int
     classes: Any
+    class_weight: Any = None
     random_state: Any
     classes_: NDArray[Any]
     learner_: Learner
     _fitted_numbers: tuple[str, ...] = ()  # what a model file keeps besides the learner
+    _later_parameters: Mapping[str, Any] = {
+        "class_weight": None,
+        "verbose": 0,
+    }  # not in a file where they are these
 
     def _make_learner(self, n_features: int, n_classes: int) -> Learner:
         raise NotImplementedError("a subclass makes its learner")
@@ -105,7 +111,20 @@ class BaseOrdinal(ClassifierMixin, BaseEstimator):
         X = self._checked(X, reset=True)
         labels = read_labels(y)
         classes = find_classes(labels, self.classes)
-        return Prepared(X, classes, *self._ends(X, labels, classes, sample_weight))
+        lower, upper, weight = self._ends(X, labels, classes, sample_weight)
+        weight = self._weighted(weight, lower, upper, classes)
+        if weight is not None and not weight.any():
+            raise ValueError("class_weight and sample_weight are zero for every row")
+        return Prepared(X, classes, lower, upper, weight)
+
+    def _weighted(
+        self, weight: Any, lower: NDArray[np.int64], upper: NDArray[np.int64], classes: NDArray[Any]
+    ) -> Any:
+        """Weights of rows times those that ``class_weight`` gives them; None if all are 1."""
+        if self.class_weight is None:
+            return weight
+        by_grade = row_weights(self.class_weight, lower, upper, classes, weight)
+        return by_grade if weight is None else weight * by_grade
 
     def from_learner(
         self,

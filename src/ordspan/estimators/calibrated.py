@@ -23,7 +23,7 @@ from ordspan.core.labels import Ranks, encode_interval
 from ordspan.estimators.base import unchanged_on_error
 from ordspan.estimators.online import OrdinalPA
 from ordspan.estimators.passes import ThresholdEstimator
-from ordspan.estimators.steps import fit_weighted, last_step, latent_of, ranker_of
+from ordspan.estimators.steps import fit_weighted, last_step, latent, ranker_of
 from ordspan.estimators.targets import read_labels
 from ordspan.learners.calibration import COVERAGES, Calibration
 from ordspan.learners.scoring import rank_among
@@ -184,7 +184,7 @@ class CalibratedOrdinal(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
                 if not isinstance(last_step(model), FrozenEstimator):
                     last_step(model).set_params(classes=classes)
                 fit_weighted(model, _safe_indexing(X, learned), y[learned], weight[learned])
-            return latent_of(model, _safe_indexing(X, rest)), ranker_of(model).thresholds_
+            return latent(model, _safe_indexing(X, rest)), ranker_of(model).thresholds_
 
         folds = self._folds(X, lower + upper, rows)
         found = Parallel(self.n_jobs, prefer="threads")(
@@ -354,7 +354,7 @@ class CalibratedOrdinal(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
             The scores.
         """
         check_is_fitted(self)
-        return latent_of(self.estimator_, X)
+        return latent(self.estimator_, X)
 
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
         """Probability of every class, (n, K).

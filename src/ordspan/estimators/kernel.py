@@ -111,8 +111,15 @@ class KernelOrdinalPA(ThresholdEstimator):
     classes : array-like, optional
         All classes from lowest to highest. Left out, an ordered Categorical or sorted labels
         decide.
+    class_weight : dict, "balanced" or None, default=None
+        Weights of the grades, which multiply ``sample_weight``: a dict, in which 1 may be left
+        out, or "balanced", by which all grades that occur count the same. A range has the mean
+        weight of its grades.
     random_state : int, RandomState or None, default=None
         Seed of the shuffling.
+    verbose : int, default=0
+        Above 0, ``fit`` prints a line for each pass: rows, mean absolute error of the predictions
+        made before each row was learned, and seconds.
 
     Attributes
     ----------
@@ -179,7 +186,9 @@ class KernelOrdinalPA(ThresholdEstimator):
         max_iter: int = DEFAULT_PASSES,
         shuffle: bool = True,
         classes: Any = None,
+        class_weight: Any = None,
         random_state: Any = None,
+        verbose: int = 0,
     ) -> None:
         self.variant = variant
         self.C = C
@@ -193,7 +202,9 @@ class KernelOrdinalPA(ThresholdEstimator):
         self.max_iter = max_iter
         self.shuffle = shuffle
         self.classes = classes
+        self.class_weight = class_weight
         self.random_state = random_state
+        self.verbose = verbose
 
     def _make_learner(self, n_features: int, n_classes: int) -> KernelLearner:
         if isinstance(self.gamma, str) and getattr(self, "_gamma_given", self.gamma) != self.gamma:

@@ -57,8 +57,15 @@ class OrdinalPA(ThresholdEstimator):
     classes : array-like, optional
         All classes from lowest to highest. Left out, an ordered Categorical or sorted labels
         decide.
+    class_weight : dict, "balanced" or None, default=None
+        Weights of the grades, which multiply ``sample_weight``: a dict, in which 1 may be left
+        out, or "balanced", by which all grades that occur count the same. A range has the mean
+        weight of its grades.
     random_state : int, RandomState or None, default=None
         Seed of the shuffling.
+    verbose : int, default=0
+        Above 0, ``fit`` prints a line for each pass: rows, mean absolute error of the predictions
+        made before each row was learned, and seconds.
 
     Attributes
     ----------
@@ -104,7 +111,9 @@ class OrdinalPA(ThresholdEstimator):
         max_iter: int = DEFAULT_PASSES,
         shuffle: bool = True,
         classes: Any = None,
+        class_weight: Any = None,
         random_state: Any = None,
+        verbose: int = 0,
     ) -> None:
         self.variant = variant
         self.C = C
@@ -114,7 +123,9 @@ class OrdinalPA(ThresholdEstimator):
         self.max_iter = max_iter
         self.shuffle = shuffle
         self.classes = classes
+        self.class_weight = class_weight
         self.random_state = random_state
+        self.verbose = verbose
 
     def _make_learner(self, n_features: int, n_classes: int) -> Learner:
         return LinearLearner(
@@ -142,6 +153,10 @@ class PRank(ThresholdEstimator):
         Draw a new order of the rows for each pass of ``fit``.
     classes : array-like, optional
         All classes from lowest to highest.
+    class_weight : dict, "balanced" or None, default=None
+        Weights of the grades, which multiply ``sample_weight``: a dict, in which 1 may be left
+        out, or "balanced", by which all grades that occur count the same. A range has the mean
+        weight of its grades.
     random_state : int, RandomState or None, default=None
         Seed of the shuffling.
 
@@ -173,11 +188,13 @@ class PRank(ThresholdEstimator):
         max_iter: int = DEFAULT_PASSES,
         shuffle: bool = True,
         classes: Any = None,
+        class_weight: Any = None,
         random_state: Any = None,
     ) -> None:
         self.max_iter = max_iter
         self.shuffle = shuffle
         self.classes = classes
+        self.class_weight = class_weight
         self.random_state = random_state
 
     def _make_learner(self, n_features: int, n_classes: int) -> Learner:
@@ -220,6 +237,10 @@ class MulticlassPerceptron(VectorEstimator):
         Draw a new order of the rows for each pass of ``fit``.
     classes : array-like, optional
         All classes from lowest to highest.
+    class_weight : dict, "balanced" or None, default=None
+        Weights of the grades, which multiply ``sample_weight``: a dict, in which 1 may be left
+        out, or "balanced", by which all grades that occur count the same. A range has the mean
+        weight of its grades.
     random_state : int, RandomState or None, default=None
         Seed of the shuffling.
 
@@ -249,11 +270,13 @@ class MulticlassPerceptron(VectorEstimator):
         max_iter: int = DEFAULT_PASSES,
         shuffle: bool = True,
         classes: Any = None,
+        class_weight: Any = None,
         random_state: Any = None,
     ) -> None:
         self.max_iter = max_iter
         self.shuffle = shuffle
         self.classes = classes
+        self.class_weight = class_weight
         self.random_state = random_state
 
     def _make_learner(self, n_features: int, n_classes: int) -> Learner:
@@ -282,6 +305,10 @@ class MulticlassPA(VectorEstimator):
         Draw a new order of the rows for each pass of ``fit``.
     classes : array-like, optional
         All classes from lowest to highest.
+    class_weight : dict, "balanced" or None, default=None
+        Weights of the grades, which multiply ``sample_weight``: a dict, in which 1 may be left
+        out, or "balanced", by which all grades that occur count the same. A range has the mean
+        weight of its grades.
     random_state : int, RandomState or None, default=None
         Seed of the shuffling.
 
@@ -318,6 +345,7 @@ class MulticlassPA(VectorEstimator):
         max_iter: int = DEFAULT_PASSES,
         shuffle: bool = True,
         classes: Any = None,
+        class_weight: Any = None,
         random_state: Any = None,
     ) -> None:
         self.variant = variant
@@ -325,6 +353,7 @@ class MulticlassPA(VectorEstimator):
         self.max_iter = max_iter
         self.shuffle = shuffle
         self.classes = classes
+        self.class_weight = class_weight
         self.random_state = random_state
 
     def _make_learner(self, n_features: int, n_classes: int) -> Learner:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import operator
+from time import perf_counter
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -12,8 +13,11 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from ordspan.core.labels import shown
+from ordspan.core.losses import distance
 from ordspan.estimators.base import BaseOrdinal, ThresholdModel, unchanged_on_error
 from ordspan.estimators.targets import Labels, find_classes, read_labels
+from ordspan.estimators.weights import refuse_balanced
+from ordspan.learners import Learner
 from ordspan.learners.checks import check_weights
 
 
@@ -31,6 +35,7 @@ class OrdinalEstimator(BaseOrdinal):
     """Base of the online estimators."""
 
     shuffle: bool
+    verbose: int = 0
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Learn from scratch in ``max_iter`` passes over the rows.
@@ -54,10 +59,28 @@ class OrdinalEstimator(BaseOrdinal):
             learner = self._make_learner(X.shape[1], classes.size)
             examples = learner.examples(X, lower, upper, weight)
             rng = check_random_state(self.random_state)
-            for _ in range(self.max_iter):
+            for number in range(1, self.max_iter + 1):
                 order = rng.permutation(X.shape[0]) if self.shuffle else None
-                learner.learn(examples, order=order, feature_names=self._names())
+                began = perf_counter()
+                ranks = learner.learn(
+                    examples, order=order, predict=self.verbose > 0, feature_names=self._names()
+                )
+                if ranks is not None:
+                    error = distance(ranks, lower, upper).mean()
+                    self._print_pass(number, lower.size, error, perf_counter() - began, learner)
             return self.from_learner(learner, classes, n_iter=self.max_iter)
+
+    def _print_pass(
+        self, number: int, n_rows: int, error: float, seconds: float, learner: Learner
+    ) -> None:
+        """One line of progress; each row counts as it was predicted before it was learned."""
+        support = (
+            f", {learner.n_support:,} support vectors" if hasattr(learner, "n_support") else ""
+        )
+        print(
+            f"pass {number}/{self.max_iter}: {n_rows:,} rows, mean absolute error {error:.4f}"
+            f"{support}, {seconds:.2f} s"
+        )
 
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
         """Learn the rows once, in their order, going on from what was learned before.
@@ -102,14 +125,20 @@ class OrdinalEstimator(BaseOrdinal):
             shape = X.shape[1], order.size
             learner = self._make_learner(*shape) if first else self.learner_
             examples = learner.examples(X, lower, upper, weight)
+            weighted = examples
+            if self.class_weight is not None:
+                refuse_balanced(self.class_weight, "partial_fit")
+                by_grade = self._weighted(weight, lower, upper, order)
+                weighted = examples._replace(weight=check_weights(by_grade, X.shape[0]))
             seen = np.empty(X.shape[0] if scored else 0)
             with learner.unchanged_on_error():
                 if not first and self._set_anew():
                     learner.adopt_settings(self._make_learner(*shape))
-                predicted = learner.learn(examples, feature_names=self._names(), seen=seen)
+                predicted = learner.learn(weighted, feature_names=self._names(), seen=seen)
             if first:
                 self.from_learner(learner, order, n_iter=1)
             self._learned_with = self._parameters()
+            # a calibration is of the rows as they come, whatever the grades weigh
             return Trials(seen, predicted, *examples[1:])
 
     def _parameters(self) -> list[Any]:

@@ -1,4 +1,4 @@
-"""An estimator with a score and thresholds, alone, frozen, or as the last step of a pipeline."""
+"""An estimator alone, frozen, in a search, or as the last step of a pipeline."""
 
 from __future__ import annotations
 
@@ -15,6 +15,29 @@ from ordspan.estimators.base import ThresholdModel
 def last_step(estimator: Any) -> Any:
     """The last step of a pipeline, or the estimator itself."""
     return estimator.steps[-1][1] if isinstance(estimator, Pipeline) else estimator
+
+
+def layers_of(model: Any) -> list[Any]:
+    """A model, and what it is around, down to the ranker.
+
+    >>> from ordspan import PRank
+    >>> from sklearn.pipeline import make_pipeline
+    >>> [type(part).__name__ for part in layers_of(make_pipeline(PRank()))]
+    ['Pipeline', 'PRank']
+    """
+    layers = [model]
+    while True:
+        outer = layers[-1]
+        if isinstance(outer, Pipeline):
+            layers.append(last_step(outer))
+        elif isinstance(outer, FrozenEstimator):
+            layers.append(outer.estimator)
+        elif hasattr(outer, "best_estimator_"):
+            layers.append(outer.best_estimator_)
+        elif hasattr(outer, "estimator_"):
+            layers.append(outer.estimator_)
+        else:
+            return layers
 
 
 def ranker_of(estimator: Any) -> Any:
@@ -37,12 +60,91 @@ def ranker_of(estimator: Any) -> Any:
     return last
 
 
-def latent_of(estimator: Any, X: Any) -> NDArray[np.float64]:
-    """Scores of rows, through the transformers of a pipeline."""
-    inner = estimator.estimator if isinstance(estimator, FrozenEstimator) else estimator
-    if isinstance(inner, Pipeline):
-        X = inner[:-1].transform(X) if len(inner) > 1 else X
-    return ranker_of(estimator).latent(X)
+def transformed(model: Any, X: Any) -> tuple[Any, Any]:
+    """The last step of a pipeline, a search or a frozen estimator, and the rows as it gets them."""
+    while True:
+        if isinstance(model, Pipeline):
+            X = model[:-1].transform(X) if len(model) > 1 else X
+            model = last_step(model)
+        elif isinstance(model, FrozenEstimator):
+            model = model.estimator
+        elif hasattr(model, "best_estimator_"):
+            model = model.best_estimator_
+        else:
+            return model, X
+
+
+def _ask(model: Any, method: str, X: Any, *arguments: Any) -> Any:
+    """Call a method of the last step that scikit-learn's pipelines do not pass on."""
+    last, rows = transformed(model, X)
+    if not hasattr(last, method):
+        raise TypeError(f"{type(last).__name__} has no {method}; the last step must have it")
+    return getattr(last, method)(rows, *arguments)
+
+
+def latent(model: Any, X: Any) -> NDArray[np.float64]:
+    """Score of every row, through the transformers of a pipeline.
+
+    scikit-learn's Pipeline passes on ``predict`` and the like, but no method of ours.
+
+    Parameters
+    ----------
+    model : estimator
+        A fitted estimator with a score, a Pipeline that ends in one, or a search such as
+        GridSearchCV over either.
+    X : array-like of shape (n, d)
+        Features, as the model takes them.
+
+    Returns
+    -------
+    ndarray of shape (n,)
+        The scores that ``latent`` of the last step gives.
+
+    Examples
+    --------
+    >>> import ordspan
+    >>> from sklearn.pipeline import make_pipeline
+    >>> from sklearn.preprocessing import StandardScaler
+    >>> X = [[10.0], [20.0], [30.0]]
+    >>> model = make_pipeline(StandardScaler(), ordspan.OrdinalPA(random_state=0)).fit(X, [1, 2, 3])
+    >>> (ordspan.latent(model, X) > model[-1].thresholds_[0]).tolist()
+    [False, True, True]
+    """
+    return _ask(model, "latent", X)
+
+
+def predict_interval(model: Any, X: Any, coverage: float = 0.9) -> NDArray[Any]:
+    """Range of grades that holds the true one as often as asked, through a pipeline.
+
+    Parameters
+    ----------
+    model : estimator
+        A fitted `CalibratedOrdinal`, a Pipeline that ends in one, or a search such as
+        GridSearchCV over either.
+    X : array-like of shape (n, d)
+        Features, as the model takes them.
+    coverage : float, default=0.9
+        One of the ``coverages`` that the model was calibrated for.
+
+    Returns
+    -------
+    ndarray of shape (n, 2)
+        Inclusive ranges ``[lower, upper]`` of grades.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import ordspan
+    >>> from sklearn.pipeline import make_pipeline
+    >>> from sklearn.preprocessing import StandardScaler
+    >>> X = np.random.default_rng(0).normal(10.0, 5.0, size=(300, 1))
+    >>> y = np.searchsorted([5.0, 15.0], X[:, 0])
+    >>> model = make_pipeline(StandardScaler(), ordspan.CalibratedOrdinal(random_state=0)).fit(X, y)
+    >>> ordspan.predict_interval(model, [[0.0], [20.0]])
+    array([[0, 0],
+           [2, 2]])
+    """
+    return _ask(model, "predict_interval", X, coverage)
 
 
 def fit_weighted(estimator: Any, X: Any, y: Any, sample_weight: Any) -> None:

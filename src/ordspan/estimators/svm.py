@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import numbers
 import warnings
+from collections.abc import Callable, Mapping
+from time import perf_counter
 from typing import Any, Self
 
 import numpy as np
@@ -44,11 +46,16 @@ class OrdinalSVM(ThresholdModel):
     warm_start : bool, default=False
         Start from the solution of the last ``fit`` to the same rows, for example along a path
         of C.
-    verbose : bool, default=False
-        Print the values of both problems as the ascent goes on.
+    verbose : int, default=0
+        Above 0, ``fit`` prints a line whenever it measures the gap: sweeps, rows, the values of
+        both problems, the relative duality gap, and seconds.
     classes : array-like, optional
         All classes from lowest to highest. Left out, an ordered Categorical or sorted labels
         decide.
+    class_weight : dict, "balanced" or None, default=None
+        Weights of the grades, which multiply ``sample_weight``: a dict, in which 1 may be left
+        out, or "balanced", by which all grades that occur count the same. A range has the mean
+        weight of its grades.
     random_state : int, RandomState or None, default=0
         Seed of the order in which rows are visited; it changes the way, not the optimum.
 
@@ -80,6 +87,7 @@ class OrdinalSVM(ThresholdModel):
     """
 
     _fitted_numbers = ("primal_value_", "dual_value_", "duality_gap_")
+    _later_parameters: Mapping[str, Any] = {"class_weight": None}
 
     def __init__(
         self,
@@ -89,8 +97,9 @@ class OrdinalSVM(ThresholdModel):
         tol: float = 1e-3,
         max_iter: int = 1000,
         warm_start: bool = False,
-        verbose: bool = False,
+        verbose: int = 0,
         classes: Any = None,
+        class_weight: Any = None,
         random_state: Any = 0,
     ) -> None:
         self.C = C
@@ -100,6 +109,7 @@ class OrdinalSVM(ThresholdModel):
         self.warm_start = warm_start
         self.verbose = verbose
         self.classes = classes
+        self.class_weight = class_weight
         self.random_state = random_state
 
     def _make_learner(self, n_features: int, n_classes: int) -> Learner:
@@ -136,7 +146,7 @@ class OrdinalSVM(ThresholdModel):
                 start=self._start(X.shape[0], classes.size),
                 sample_weight=weight,
                 seed=int(check_random_state(self.random_state).randint(2**31)),
-                progress=print_values if self.verbose else None,
+                progress=printed(lower.size) if self.verbose else None,
                 feature_names=self._names(),
             )
             self._keep(found, X.shape[1], classes)
@@ -190,6 +200,15 @@ class OrdinalSVM(ThresholdModel):
         self._optimum = found if self.warm_start else None
 
 
-def print_values(n_iter: int, primal: float, dual: float) -> None:
-    """One line of progress."""
-    print(f"sweep {n_iter}: primal {primal:.6g}, dual {dual:.6g}, gap {(primal - dual):.3g}")
+def printed(n_rows: int) -> Callable[[int, float, float], None]:
+    """A function that prints one line of progress, with the seconds since now."""
+    began = perf_counter()
+
+    def print_values(n_iter: int, primal: float, dual: float) -> None:
+        gap = (primal - dual) / max(primal, np.finfo(float).tiny)
+        print(
+            f"sweep {n_iter}: {n_rows:,} rows, primal {primal:.6g}, dual {dual:.6g}, "
+            f"gap {gap:.2e}, {perf_counter() - began:.2f} s"
+        )
+
+    return print_values

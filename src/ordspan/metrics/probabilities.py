@@ -163,7 +163,7 @@ def _read(metric: Metric, true: Any, proba: Any, classes: Any) -> _Given:
             f"{grades.size} grades{' occur' if order is None else ''}, {shown(grades)}, but the "
             f"probabilities have shape {given.shape}; {way_out}"
         )
-    share = _check_probabilities(given)
+    share = check_probabilities(given)
     lower, upper = encode_interval(labels.lower, labels.upper, grades)
     rank = np.arange(1, grades.size + 1)
     return _Given((rank >= lower[:, np.newaxis]) & (rank <= upper[:, np.newaxis]), share)
@@ -180,7 +180,7 @@ def _as_numbers(proba: Any) -> NDArray[np.float64]:
     return given
 
 
-def _check_probabilities(given: NDArray[np.float64]) -> NDArray[np.float64]:
+def check_probabilities(given: NDArray[np.float64]) -> NDArray[np.float64]:
     """Probabilities of all grades, (n, K), which lie between 0 and 1 and sum to 1."""
     wrong = ~((given >= 0.0) & (given <= 1.0))  # NaN is neither
     if wrong.any():

@@ -1,0 +1,111 @@
+"""Folds of cross-validation that are alike in their labels, exact or ranges."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.model_selection import KFold
+from sklearn.utils import check_random_state, indexable
+
+from ordspan.core.labels import encode_interval
+from ordspan.estimators.targets import find_classes, read_labels
+
+
+class StratifiedIntervalKFold(KFold):
+    """K folds with the same mix of labels, which may be ranges.
+
+    scikit-learn's StratifiedKFold takes exact labels only. Here the rows are sorted by the middle
+    of their label's range, then by its width, and dealt out to the folds in turn. So of every
+    label, of every middle, and of all rows, any two test folds hold equally many, up to one.
+
+    Parameters
+    ----------
+    n_splits : int, default=5
+        Number of folds, at least 2.
+    shuffle : bool, default=False
+        Shuffle the rows of each label before they are dealt out.
+    random_state : int, RandomState or None, default=None
+        Seed of the shuffling.
+    classes : array-like, optional
+        All grades from lowest to highest. Left out, an ordered Categorical or sorted labels
+        decide.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from ordspan import StratifiedIntervalKFold
+    >>> y = np.array([[1, 1], [1, 2], [2, 2], [1, 1], [1, 2], [2, 2]])
+    >>> for train, test in StratifiedIntervalKFold(n_splits=2).split(np.zeros((6, 1)), y):
+    ...     print(test.tolist(), y[test].tolist())
+    [0, 1, 2] [[1, 1], [1, 2], [2, 2]]
+    [3, 4, 5] [[1, 1], [1, 2], [2, 2]]
+
+    In a search:
+
+    >>> from sklearn.model_selection import GridSearchCV
+    >>> from ordspan import OrdinalPA
+    >>> folds = StratifiedIntervalKFold(n_splits=2, shuffle=True, random_state=0)
+    >>> X = y.mean(axis=1, keepdims=True)
+    >>> search = GridSearchCV(OrdinalPA(random_state=0), {"C": [0.1, 1.0]}, cv=folds).fit(X, y)
+    >>> search.best_score_
+    np.float64(0.0)
+    """
+
+    def __init__(
+        self,
+        n_splits: int = 5,
+        *,
+        shuffle: bool = False,
+        random_state: Any = None,
+        classes: Any = None,
+    ) -> None:
+        super().__init__(n_splits, shuffle=shuffle, random_state=random_state)
+        self.classes = classes
+
+    def split(
+        self, X: Any, y: Any, groups: Any = None
+    ) -> Iterator[tuple[NDArray[np.intp], NDArray[np.intp]]]:
+        """Rows to learn and rows to test, fold by fold.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, d)
+            Features; only their number is looked at.
+        y : array-like of shape (n,) or (n, 2)
+            Exact labels, or inclusive intervals ``[lower, upper]``.
+        groups : object
+            Ignored.
+
+        Yields
+        ------
+        train, test : arrays of row numbers
+            The rows of all other folds, and of this one.
+        """
+        fold = self._folds(X, y)
+        for number in range(self.n_splits):
+            yield np.flatnonzero(fold != number), np.flatnonzero(fold == number)
+
+    def _folds(self, X: Any, y: Any) -> NDArray[np.intp]:
+        """The fold of every row."""
+        labels = read_labels(y)
+        lower, upper = encode_interval(
+            labels.lower, labels.upper, find_classes(labels, self.classes)
+        )
+        indexable(X, lower)
+        n_rows = lower.size
+        if self.n_splits > n_rows:
+            raise ValueError(
+                f"n_splits={self.n_splits} is more than the number of rows, {n_rows}; each fold "
+                "needs one"
+            )
+        turn, names = np.arange(n_rows), np.arange(self.n_splits)
+        if self.shuffle:
+            rng = check_random_state(self.random_state)
+            turn, names = rng.permutation(turn), rng.permutation(names)
+        turn = turn[np.lexsort((upper[turn], (lower + upper)[turn]))]
+        fold = np.empty(n_rows, dtype=np.intp)
+        fold[turn] = names[np.arange(n_rows) % self.n_splits]
+        return fold

@@ -1,0 +1,1 @@
+"""scikit-learn's transformers in model files: parameters and numbers, never code."""

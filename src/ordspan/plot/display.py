@@ -1,0 +1,48 @@
+"""What displays share: axes to draw on, and labels as ranks."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ordspan.core.labels import Ranks, encode_interval
+from ordspan.estimators.targets import read_labels
+from ordspan.metrics.scale import Metric, check_count, known_order, numbers_that_occur
+
+RANGES = "(ranges)"
+
+
+class Truth(NamedTuple):
+    """Labels as ranks of all grades."""
+
+    lower: Ranks
+    upper: Ranks
+    classes: NDArray[Any]
+
+
+def read_truth(name: str, arguments: str, true: Any, n_rows: int, classes: Any) -> Truth:
+    """Labels on the scale of all grades, as many as there are predictions."""
+    labels = read_labels(true)
+    check_count(labels, n_rows, "predictions")
+    order = known_order(classes, labels)
+    if order is None:
+        order = numbers_that_occur(Metric(name, arguments, None), labels)
+    return Truth(*encode_interval(labels.lower, labels.upper, order), order)
+
+
+def axes_of(ax: Any, caller: str, *, figsize: tuple[float, float] | None = None) -> Any:
+    """The axes to draw on; new ones if there are none."""
+    if ax is not None:
+        return ax
+    try:
+        from matplotlib import pyplot
+    except ImportError as error:
+        raise ImportError(f"{caller} needs matplotlib: pip install 'ordspan[plot]'") from error
+    return pyplot.subplots(figsize=figsize, layout="constrained")[1]
+
+
+def names_of(classes: NDArray[Any]) -> list[str]:
+    """Grades as they stand on an axis."""
+    return [str(grade) for grade in np.asarray(classes).tolist()]

@@ -1,0 +1,168 @@
+"""Whether predicted probabilities come true."""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ordspan.drawing import BLUE, GREY
+from ordspan.metrics.known import Known, what_is_known
+from ordspan.metrics.probabilities import check_probabilities
+from ordspan.plot.display import axes_of, read_truth
+
+Floats = NDArray[np.float64]
+LARGEST, SMALLEST = 120.0, 15.0  # areas of markers
+
+
+class ReliabilityDisplay:
+    """How often a grade was at most k, by the predicted probability that it would be.
+
+    Probabilities of all k < K are put into bins. Points on the diagonal come true as often as
+    predicted. Where labels are ranges, each grade of a label counts by its probability within the
+    label, and a bar shows what is certain whatever the true grades are.
+
+    Parameters
+    ----------
+    counts : ndarray of shape (b,)
+        Number of probabilities in each bin that holds any.
+    predicted, observed : ndarrays of shape (b,)
+        Mean probability in each bin, and the share that came true.
+    at_least, at_most : ndarrays of shape (b,)
+        Bounds of that share; all equal if labels are exact.
+
+    Attributes
+    ----------
+    ax_ : matplotlib Axes
+        What was drawn on.
+    figure_ : matplotlib Figure
+        The figure of the axes.
+    line_ : matplotlib Line2D
+        The line through the points.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from ordspan.plot import ReliabilityDisplay
+    >>> proba = np.array([[0.25, 0.75], [0.25, 0.75], [0.25, 0.75], [0.25, 0.75]])
+    >>> display = ReliabilityDisplay.from_predictions([1, 2, 2, 2], proba)
+    >>> display.predicted, display.observed
+    (array([0.25]), array([0.25]))
+    """
+
+    def __init__(
+        self,
+        counts: NDArray[np.int64],
+        predicted: Floats,
+        observed: Floats,
+        at_least: Floats,
+        at_most: Floats,
+    ) -> None:
+        self.counts = counts
+        self.predicted = predicted
+        self.observed = observed
+        self.at_least = at_least
+        self.at_most = at_most
+
+    @classmethod
+    def from_estimator(
+        cls, estimator: Any, X: Any, y: Any, *, n_bins: int = 10, ax: Any = None
+    ) -> Self:
+        """Draw how reliable the probabilities of a model are.
+
+        Parameters
+        ----------
+        estimator : estimator
+            A fitted estimator or Pipeline with ``predict_proba``, such as `CalibratedOrdinal`.
+        X : array-like of shape (n, d)
+            Features of rows that the model has not learned.
+        y : array-like of shape (n,) or (n, 2)
+            Exact labels, or inclusive intervals ``[lower, upper]``.
+        n_bins : int, default=10
+            Number of bins of equal width.
+        ax : matplotlib Axes, optional
+            What to draw on; left out, a new figure.
+
+        Returns
+        -------
+        ReliabilityDisplay
+            The display.
+        """
+        proba, classes = estimator.predict_proba(X), estimator.classes_
+        return cls.from_predictions(y, proba, classes=classes, n_bins=n_bins, ax=ax)
+
+    @classmethod
+    def from_predictions(
+        cls, y_true: Any, proba: Any, *, classes: Any = None, n_bins: int = 10, ax: Any = None
+    ) -> Self:
+        """Draw how reliable probabilities are.
+
+        Parameters
+        ----------
+        y_true : array-like of shape (n,) or (n, 2)
+            Exact labels, or inclusive intervals ``[lower, upper]``.
+        proba : array-like of shape (n, K)
+            The probability of every grade, from lowest to highest.
+        classes : array-like, optional
+            All K grades from lowest to highest; needed for words, or if some do not occur.
+        n_bins : int, default=10
+            Number of bins of equal width.
+        ax : matplotlib Axes, optional
+            What to draw on; left out, a new figure.
+
+        Returns
+        -------
+        ReliabilityDisplay
+            The display.
+        """
+        if n_bins < 1:
+            raise ValueError(f"n_bins must be a whole number >= 1, got {n_bins!r}")
+        share = check_probabilities(np.asarray(proba, dtype=np.float64))
+        name, arguments = "ReliabilityDisplay.from_predictions", "y_true, proba"
+        truth = read_truth(name, arguments, y_true, share.shape[0], classes)
+        if truth.classes.size != share.shape[1]:
+            raise ValueError(
+                f"{truth.classes.size} grades but {share.shape[1]} columns of probabilities; give "
+                "every grade in classes="
+            )
+        known = what_is_known(share, truth.lower, truth.upper)
+        return cls(*binned(known, n_bins)).plot(ax)
+
+    def plot(self, ax: Any = None) -> Self:
+        """Draw the points, as large as their bins are full, and the diagonal.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, optional
+            What to draw on; left out, a new figure.
+
+        Returns
+        -------
+        ReliabilityDisplay
+            The display itself.
+        """
+        ax = axes_of(ax, "ReliabilityDisplay", figsize=(5.0, 5.0))
+        ax.plot([0, 1], [0, 1], color=GREY, linestyle="--", linewidth=1.2, label="reliable")
+        if not np.array_equal(self.at_least, self.at_most):
+            below, above = self.observed - self.at_least, self.at_most - self.observed
+            sure = {"fmt": "none", "ecolor": GREY, "elinewidth": 1.0, "capsize": 3}
+            bars = np.maximum([below, above], 0.0)
+            ax.errorbar(self.predicted, self.observed, bars, label="bounds from ranges", **sure)
+        (self.line_,) = ax.plot(self.predicted, self.observed, color=BLUE, label="observed")
+        size = SMALLEST + LARGEST * self.counts / self.counts.max()
+        ax.scatter(self.predicted, self.observed, size, color=BLUE, zorder=3)
+        ax.set(xlim=(-0.02, 1.02), ylim=(-0.02, 1.02), aspect="equal")
+        ax.set(xlabel="predicted probability of grade k or lower", ylabel="share that came true")
+        ax.legend(loc="upper left", frameon=False)
+        self.ax_, self.figure_ = ax, ax.figure
+        return self
+
+
+def binned(known: Known, n_bins: int) -> tuple[NDArray[Any], ...]:
+    """Counts and means of the bins that hold any probability."""
+    place = np.minimum(n_bins - 1, (n_bins * known.predicted).astype(np.int64)).ravel()
+    counts = np.bincount(place, minlength=n_bins)
+    there = counts > 0
+    means = (np.bincount(place, part.ravel(), n_bins)[there] / counts[there] for part in known)
+    return counts[there], *means

@@ -1,0 +1,176 @@
+"""Latent scores by true grade, against the thresholds."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ordspan.core.labels import Ranks
+from ordspan.drawing import BLUE, GREY, ORANGE, label_heights
+from ordspan.plot.display import RANGES, axes_of, names_of, read_truth
+
+Floats = NDArray[np.float64]
+
+
+class ScoreDisplay:
+    """Latent score of the rows of each true grade, with the thresholds between the grades.
+
+    A box that lies between the two thresholds of its grade is predicted right.
+
+    Parameters
+    ----------
+    scores : ndarray of shape (n,)
+        Latent score of every row.
+    lower, upper : ndarrays of shape (n,)
+        Ends of the labels in ranks 1..K.
+    thresholds : ndarray of shape (K - 1,)
+        The sorted thresholds.
+    classes : ndarray of shape (K,)
+        The grades from lowest to highest.
+
+    Attributes
+    ----------
+    ax_ : matplotlib Axes
+        What was drawn on.
+    figure_ : matplotlib Figure
+        The figure of the axes.
+    boxes_ : list of matplotlib artists
+        One box for each grade that occurs, and one for all ranges.
+    lines_ : list of matplotlib artists
+        The thresholds.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from ordspan import OrdinalPA
+    >>> from ordspan.plot import ScoreDisplay
+    >>> X = np.random.default_rng(0).normal(size=(200, 2))
+    >>> y = np.searchsorted([-1.0, 1.0], X.sum(axis=1))
+    >>> model = OrdinalPA(random_state=0).fit(X, y)
+    >>> display = ScoreDisplay.from_estimator(model, X, y)
+    >>> len(display.boxes_), len(display.lines_)
+    (3, 2)
+    """
+
+    def __init__(
+        self,
+        scores: Floats,
+        lower: Ranks,
+        upper: Ranks,
+        thresholds: Floats,
+        classes: NDArray[Any],
+    ) -> None:
+        self.scores = scores
+        self.lower = lower
+        self.upper = upper
+        self.thresholds = thresholds
+        self.classes = classes
+
+    @classmethod
+    def from_estimator(cls, estimator: Any, X: Any, y: Any, *, ax: Any = None) -> Self:
+        """Draw the scores that a model gives to labelled rows.
+
+        Parameters
+        ----------
+        estimator : estimator
+            A fitted estimator with a score and thresholds, alone, calibrated, or at the end of a
+            Pipeline.
+        X : array-like of shape (n, d)
+            Features, as the model takes them.
+        y : array-like of shape (n,) or (n, 2)
+            Exact labels, or inclusive intervals ``[lower, upper]``.
+        ax : matplotlib Axes, optional
+            What to draw on; left out, a new figure.
+
+        Returns
+        -------
+        ScoreDisplay
+            The display.
+        """
+        from ordspan.estimators.steps import latent, layers_of
+
+        scores, thresholds = latent(estimator, X), layers_of(estimator)[-1].thresholds_
+        return cls.from_predictions(y, scores, thresholds, classes=estimator.classes_, ax=ax)
+
+    @classmethod
+    def from_predictions(
+        cls, y_true: Any, scores: Any, thresholds: Any, *, classes: Any = None, ax: Any = None
+    ) -> Self:
+        """Draw scores that are there already.
+
+        Parameters
+        ----------
+        y_true : array-like of shape (n,) or (n, 2)
+            Exact labels, or inclusive intervals ``[lower, upper]``.
+        scores : array-like of shape (n,)
+            Latent score of every row.
+        thresholds : array-like of shape (K - 1,)
+            The sorted thresholds.
+        classes : array-like, optional
+            All K grades from lowest to highest; needed for words.
+        ax : matplotlib Axes, optional
+            What to draw on; left out, a new figure.
+
+        Returns
+        -------
+        ScoreDisplay
+            The display.
+        """
+        given = np.asarray(scores, dtype=np.float64)
+        edges = np.asarray(thresholds, dtype=np.float64)
+        arguments = "y_true, scores, thresholds"
+        truth = read_truth("ScoreDisplay.from_predictions", arguments, y_true, given.size, classes)
+        if truth.classes.size != edges.size + 1:
+            raise ValueError(
+                f"{truth.classes.size} grades need {truth.classes.size - 1} thresholds, got "
+                f"{edges.size}; give every grade in classes="
+            )
+        return cls(given, truth.lower, truth.upper, edges, truth.classes).plot(ax)
+
+    def plot(self, ax: Any = None) -> Self:
+        """Draw boxes from quartile to quartile, whiskers from 5 % to 95 %, and the thresholds.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, optional
+            What to draw on; left out, a new figure.
+
+        Returns
+        -------
+        ScoreDisplay
+            The display itself.
+        """
+        ax = axes_of(ax, "ScoreDisplay")
+        names = names_of(self.classes)
+        exact = self.lower == self.upper
+        groups = [self.scores[exact & (self.lower == k)] for k in range(1, len(names) + 1)]
+        shown = names if exact.all() else [*names, RANGES]
+        groups += [] if exact.all() else [self.scores[~exact]]
+        there = [place for place, group in enumerate(groups) if group.size]
+        found = ax.boxplot(
+            [groups[place] for place in there],
+            positions=there,
+            widths=0.6,
+            whis=(5, 95),
+            showfliers=False,
+            patch_artist=True,
+            manage_ticks=False,
+            medianprops={"color": "black"},
+        )
+        for place, box in zip(there, found["boxes"], strict=True):
+            box.set(facecolor=GREY if place == len(names) else BLUE, alpha=0.6)
+        self.lines_ = [
+            ax.axhline(value, color=ORANGE, linestyle="--", linewidth=1.2)
+            for value in self.thresholds.tolist()
+        ]
+        ax.set(xlabel="true grade", ylabel="latent score", xlim=(-0.5, len(shown) - 0.5))
+        ax.set_xticks(range(len(shown)), shown)
+        pairs = [f"{a} | {b}" for a, b in pairwise(names)]
+        for number, height in label_heights(self.thresholds, *ax.get_ylim()).items():
+            spot: dict[str, Any] = {"xy": (1.01, height), "xycoords": ("axes fraction", "data")}
+            ax.annotate(pairs[number], **spot, va="center", color=ORANGE, annotation_clip=False)
+        self.ax_, self.figure_, self.boxes_ = ax, ax.figure, found["boxes"]
+        return self

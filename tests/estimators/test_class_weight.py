@@ -1,0 +1,123 @@
+"""class_weight is sample_weight by grade: the same model to the bit."""
+
+import numpy as np
+import pytest
+from examples import KINDS, graded
+from sklearn.base import clone
+from sklearn.utils.class_weight import compute_class_weight
+
+from ordspan import CalibratedOrdinal, MulticlassPA, OrdinalPA, OrdinalSVM, load, save
+from ordspan.estimators.weights import row_weights
+
+X, Y, SPANS = graded(120)
+LABELS = {"exact": Y, "ranges": SPANS}
+GRADES = {1: 2.0, 3: 0.5, 4: 7}
+
+
+def mean_weight(spans, by_grade):
+    """The definition, row by row."""
+    return [np.mean([by_grade.get(g, 1.0) for g in range(a, b + 1)]) for a, b in spans]
+
+
+@pytest.mark.parametrize("kind", [*KINDS, OrdinalSVM])
+@pytest.mark.parametrize("labels", LABELS)
+def test_weights_of_grades_are_weights_of_rows(kind, labels):
+    y = LABELS[labels]
+    spans = np.column_stack([y, y]) if y.ndim == 1 else y
+    rows = np.random.default_rng(0).uniform(0.5, 2.0, len(y))
+    by_row = np.array(mean_weight(spans, GRADES))
+    model = kind(random_state=0, classes=[1, 2, 3, 4])
+    for given, weight in ((None, by_row), (rows, rows * by_row)):
+        ours = clone(model).set_params(class_weight=GRADES).fit(X, y, sample_weight=given)
+        theirs = clone(model).fit(X, y, sample_weight=weight)
+        np.testing.assert_allclose(ours.decision_function(X), theirs.decision_function(X), 1e-9)
+        if y.ndim == 1:
+            np.testing.assert_array_equal(ours.learner_.memory, theirs.learner_.memory)
+    unweighted = clone(model).fit(X, y)
+    assert not np.allclose(unweighted.decision_function(X), ours.decision_function(X))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_stream_is_weighted_as_a_fit_is(kind):
+    model = kind(classes=[1, 2, 3, 4], class_weight=GRADES)
+    weights = mean_weight(np.column_stack([Y, Y]), GRADES)
+    ours = clone(model).partial_fit(X, Y)
+    theirs = clone(model).set_params(class_weight=None).partial_fit(X, Y, sample_weight=weights)
+    np.testing.assert_array_equal(ours.learner_.memory, theirs.learner_.memory)
+
+
+def test_balanced_is_scikit_learns_for_exact_labels():
+    uneven = np.repeat([1, 2, 4], [50, 30, 40])
+    classes = np.array([1, 2, 3, 4])
+    there = np.array([1, 2, 4])
+    weights = compute_class_weight("balanced", classes=there, y=uneven)
+    theirs = dict(zip(there.tolist(), weights, strict=True))
+    np.testing.assert_allclose(
+        row_weights("balanced", uneven, uneven, classes), [theirs[y] for y in uneven]
+    )
+
+
+def test_balanced_grades_count_the_same_where_a_range_is_a_part_of_each_of_its_grades():
+    lower, upper = SPANS.T
+    rows = np.random.default_rng(0).uniform(0.0, 2.0, len(SPANS))
+    inside = (np.arange(1, 5) >= lower[:, None]) & (np.arange(1, 5) <= upper[:, None])
+    count = (rows[:, None] * inside / inside.sum(axis=1, keepdims=True)).sum(axis=0)
+    by_grade = dict(zip(range(1, 5), rows.sum() / (4 * count), strict=True))
+    found = row_weights("balanced", lower, upper, np.array([1, 2, 3, 4]), rows)
+    np.testing.assert_allclose(found, mean_weight(SPANS, by_grade))
+    balanced = OrdinalPA(class_weight="balanced", random_state=0).fit(X, SPANS, rows)
+    given = OrdinalPA(class_weight=by_grade, random_state=0).fit(X, SPANS, rows)
+    np.testing.assert_allclose(balanced.coef_, given.coef_)
+
+
+def test_heavier_grades_are_predicted_more_often():
+    noisy = np.where(np.arange(len(Y)) % 2, Y, np.random.default_rng(0).permutation(Y))
+    share = [
+        (OrdinalSVM(class_weight={4: weight}).fit(X, noisy).predict(X) == 4).mean()
+        for weight in (1.0, 5.0)
+    ]
+    assert share[1] > share[0]
+
+
+def test_the_calibration_of_a_stream_is_of_the_rows_as_they_come():
+    heavy = CalibratedOrdinal(OrdinalPA(class_weight=GRADES, classes=[1, 2, 3, 4]))
+    plain = OrdinalPA(class_weight=GRADES, classes=[1, 2, 3, 4])
+    trials = clone(plain)._learn_once(X, Y, None, None, scored=True)
+    assert trials.weight.size == 0
+    heavy.partial_fit(X, Y)
+    np.testing.assert_array_equal(heavy.estimator_.coef_, plain.partial_fit(X, Y).coef_)
+
+
+def test_words_as_grades_and_a_file_that_keeps_them(tmp_path):
+    order = np.array(["d", "c", "b", "a"])
+    weights = {"d": 2.0, "b": 0.5, "a": 7.0}
+    named = OrdinalPA(classes=order, class_weight=weights, random_state=0).fit(X, order[Y - 1])
+    numbered = OrdinalPA(class_weight={1: 2.0, 3: 0.5, 4: 7.0}, random_state=0).fit(X, Y)
+    np.testing.assert_array_equal(named.coef_, numbered.coef_)
+    for model, y in ((named, order[Y - 1]), (numbered, Y)):
+        save(model, tmp_path / "model")
+        loaded = load(tmp_path / "model")
+        assert loaded.class_weight == model.class_weight
+        np.testing.assert_array_equal(loaded.partial_fit(X, y).coef_, model.partial_fit(X, y).coef_)
+
+
+@pytest.mark.parametrize(
+    ("weight", "message"),
+    [
+        ({9: 1.0}, r"class_weight names 9, which is not one of the grades \[1, 2, 3, 4\]"),
+        ({1: -1.0}, "class_weight of 1 must be a finite number >= 0, got -1.0"),
+        ({1: np.nan}, "must be a finite number"),
+        ({1: "x"}, "must be a finite number"),
+        ("heavy", "class_weight must be None, a dict of weights by grade, or 'balanced'"),
+        ([1, 2, 3, 4], "class_weight must be None"),
+        (dict.fromkeys([1, 2, 3, 4], 0), "zero for every row"),
+    ],
+)
+def test_other_weights_are_refused(weight, message):
+    with pytest.raises(ValueError, match=message):
+        OrdinalPA(class_weight=weight).fit(X, Y)
+
+
+def test_balanced_weights_need_all_rows():
+    with pytest.raises(ValueError, match=r"partial_fit sees a part of them; give .* a dict"):
+        MulticlassPA(class_weight="balanced").partial_fit(X, Y, classes=[1, 2, 3, 4])

@@ -1,0 +1,87 @@
+"""Folds with the same mix of labels: counts of any label differ by at most one."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from examples import graded
+from hypothesis import given
+from hypothesis import strategies as st
+from sklearn.model_selection import GridSearchCV, cross_val_score
+
+from ordspan import CalibratedOrdinal, OrdinalPA, StratifiedIntervalKFold
+
+X, Y, SPANS = graded(90)
+
+
+def counts_of(strata, folds, n_rows):
+    """How many rows of each stratum every test fold holds, (strata, folds)."""
+    names, stratum = np.unique(strata, axis=0, return_inverse=True)
+    fold = np.full(n_rows, -1)
+    for number, (train, test) in enumerate(folds):
+        np.testing.assert_array_equal(np.sort(np.append(train, test)), np.arange(n_rows))
+        assert (fold[test] == -1).all()
+        fold[test] = number
+    table = np.zeros((len(names), fold.max() + 1), dtype=int)
+    np.add.at(table, (stratum.ravel(), fold), 1)
+    return table
+
+
+@given(
+    st.lists(st.tuples(st.integers(1, 5), st.integers(0, 3)), min_size=5, max_size=60),
+    st.integers(2, 5),
+    st.booleans(),
+)
+def test_every_label_and_every_middle_is_spread_evenly(pairs, n_splits, shuffle):
+    y = np.array([[low, low + width] for low, width in pairs])
+    splitter = StratifiedIntervalKFold(n_splits, shuffle=shuffle, classes=range(1, 9))
+    folds = list(splitter.split(np.zeros(len(y)), y))
+    assert len(folds) == splitter.get_n_splits() == n_splits
+    for strata in (y, y.sum(axis=1), np.zeros(len(y))):
+        table = counts_of(strata, folds, len(y))
+        assert (np.ptp(table, axis=1) <= 1).all()
+
+
+def test_exact_labels_are_ranges_of_one_grade():
+    splitter = StratifiedIntervalKFold(4, shuffle=True, random_state=1)
+    exact = list(splitter.split(X, Y))
+    for other in (np.column_stack([Y, Y]), pd.Series(Y), Y.tolist()):
+        for (_, ours), (_, theirs) in zip(exact, splitter.split(X, other), strict=True):
+            np.testing.assert_array_equal(ours, theirs)
+
+
+def test_a_seed_gives_the_same_folds_and_another_seed_others():
+    def tests(**options):
+        found = StratifiedIntervalKFold(3, **options).split(X, SPANS)
+        return np.concatenate([test for _, test in found])
+
+    first = tests(shuffle=True, random_state=0)
+    np.testing.assert_array_equal(first, tests(shuffle=True, random_state=0))
+    assert not np.array_equal(first, tests(shuffle=True, random_state=1))
+    np.testing.assert_array_equal(tests(), tests())
+
+
+def test_words_are_in_their_order_and_ends_may_be_open():
+    order = ["low", "mid", "high"]
+    y = [["low", "mid"], [None, "mid"], ["mid", None], ["mid", "high"]]
+    folds = StratifiedIntervalKFold(2, classes=order).split(np.zeros(4), y)
+    assert [test.tolist() for _, test in folds] == [[0, 2], [1, 3]]
+
+
+@pytest.mark.parametrize("labels", [Y, SPANS], ids=["exact", "ranges"])
+def test_it_works_where_scikit_learn_takes_a_splitter(labels):
+    folds = StratifiedIntervalKFold(3, shuffle=True, random_state=0)
+    model = OrdinalPA(classes=[1, 2, 3, 4], random_state=0)
+    assert cross_val_score(model, X, labels, cv=folds).shape == (3,)
+    search = GridSearchCV(model, {"C": [0.1, 1.0]}, cv=folds).fit(X, labels)
+    assert np.isfinite(search.best_score_)
+    assert CalibratedOrdinal(model, cv=folds).fit(X, labels).predict_proba(X).shape == (90, 4)
+    assert repr(folds).startswith("StratifiedIntervalKFold(classes=None, n_splits=3")
+
+
+def test_more_folds_than_rows_are_refused():
+    with pytest.raises(ValueError, match="n_splits=5 is more than the number of rows, 3"):
+        list(StratifiedIntervalKFold().split(X[:3], Y[:3]))
+    with pytest.raises(ValueError, match="inconsistent numbers of samples"):
+        list(StratifiedIntervalKFold().split(X[:3], Y))
+    with pytest.raises(ValueError, match="n_splits"):
+        StratifiedIntervalKFold(1)

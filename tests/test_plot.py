@@ -1,0 +1,133 @@
+"""Displays: what they draw is what the definitions say, for exact labels and ranges."""
+
+import subprocess
+import sys
+
+import matplotlib as mpl
+import numpy as np
+import pandas as pd
+import pytest
+from matplotlib import pyplot
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from estimators.examples import graded
+from ordspan import CalibratedOrdinal, OrdinalPA, plot
+from ordspan.commands.probability_tally import ProbabilityTally
+from ordspan.plot import ConfusionDistanceDisplay, ReliabilityDisplay, ScoreDisplay
+
+mpl.use("agg")
+X, Y, SPANS = graded(200)
+MODEL = make_pipeline(
+    StandardScaler(), CalibratedOrdinal(OrdinalPA(random_state=0), random_state=0)
+).fit(X, SPANS)
+LABELS = pytest.mark.parametrize("labels", [Y, SPANS], ids=["exact", "ranges"])
+
+
+@pytest.fixture(autouse=True)
+def no_figure_is_left():
+    yield
+    pyplot.close("all")
+
+
+def ends_of(labels):
+    return (labels, labels) if labels.ndim == 1 else labels.T
+
+
+@LABELS
+def test_boxes_are_the_quartiles_of_scores_and_lines_the_thresholds(labels):
+    display = ScoreDisplay.from_estimator(MODEL, X, labels)
+    score = MODEL[-1].latent(MODEL[0].transform(X))
+    lower, upper = ends_of(labels)
+    exact = lower == upper
+    groups = [score[exact & (lower == k)] for k in (1, 2, 3, 4)]
+    groups += [] if exact.all() else [score[~exact]]
+    for box, group in zip(display.boxes_, groups, strict=True):
+        heights = box.get_path().vertices[:, 1]
+        np.testing.assert_allclose([heights.min(), heights.max()], np.quantile(group, [0.25, 0.75]))
+    thresholds = MODEL[-1].estimator_.thresholds_
+    np.testing.assert_array_equal([line.get_ydata()[0] for line in display.lines_], thresholds)
+    named = [text.get_text() for text in display.ax_.texts]
+    assert named == ["1 | 2", "2 | 3", "3 | 4"]
+    ticks = [tick.get_text() for tick in display.ax_.get_xticklabels()]
+    assert ticks == ["1", "2", "3", "4", *([] if exact.all() else ["(ranges)"])]
+
+
+@LABELS
+def test_every_row_is_counted_by_its_grade_and_how_far_it_is_off(labels):
+    display = ConfusionDistanceDisplay.from_estimator(MODEL, X, labels)
+    expected = np.zeros_like(display.counts)
+    for low, high, guess in zip(*ends_of(labels), MODEL.predict(X), strict=True):
+        away = guess - low if guess < low else guess - high if guess > high else 0
+        row = low - 1 if low == high else 4
+        expected[row, display.distances.tolist().index(away)] += 1
+    np.testing.assert_array_equal(display.counts, expected)
+    np.testing.assert_allclose(display.shares.sum(axis=1), 1.0)
+    np.testing.assert_allclose(display.im_.get_array(), 100 * display.shares)
+
+
+def test_grades_may_be_words_numbers_with_gaps_or_ordered_categories():
+    found = ConfusionDistanceDisplay.from_predictions(["b", "a"], ["c", "a"], classes=[*"abc"])
+    assert (found.names, found.counts.tolist()) == ([*"abc"], [[1, 0], [0, 1], [0, 0]])
+    ordered = pd.Series(pd.Categorical([*"ba"], categories=[*"abc"], ordered=True))
+    again = ConfusionDistanceDisplay.from_predictions(ordered, np.array([*"ca"]))
+    assert (again.names, again.counts.tolist()) == (found.names, found.counts.tolist())
+    with pytest.warns(UserWarning, match="none between them"):
+        numbers = ConfusionDistanceDisplay.from_predictions([3, 5, 6], [6, 5, 6])
+    assert (numbers.names, numbers.counts.tolist()[0]) == (["3", "4", "5", "6"], [0, 0, 0, 1])
+
+
+@LABELS
+def test_reliability_is_that_of_the_evaluation(labels):
+    display = ReliabilityDisplay.from_estimator(MODEL, X, labels)
+    calibrated = MODEL[-1]
+    tally = ProbabilityTally(calibrated.calibration_)
+    lower, upper = ends_of(labels)
+    scores = calibrated.latent(MODEL[0].transform(X))
+    tally.add_rows(scores, MODEL.predict(X), lower, upper)
+    for name in ("count", "predicted", "observed", "at_least", "at_most"):
+        ours = display.counts if name == "count" else getattr(display, name)
+        theirs = [found[name] for found in tally.summary()["reliability"]]
+        np.testing.assert_allclose(ours, theirs)
+    np.testing.assert_array_equal(display.line_.get_xdata(), display.predicted)
+    assert len(display.ax_.containers) == int(labels.ndim == 2)  # bars of what is certain
+
+
+def test_a_display_draws_on_given_axes():
+    _, ax = pyplot.subplots()
+    for name in plot.__all__:
+        display = getattr(plot, name).from_estimator(MODEL, X, Y, ax=ax)
+        assert display.ax_ is ax
+        assert display.figure_ is ax.figure
+        assert display.plot().ax_ is not ax
+
+
+def test_what_does_not_fit_together_is_refused():
+    with pytest.raises(ValueError, match="4 grades need 3 thresholds, got 1"):
+        ScoreDisplay.from_predictions(Y, np.zeros(200), [0.0])
+    with pytest.raises(ValueError, match="200 labels but 3 predictions"):
+        ScoreDisplay.from_predictions(Y, np.zeros(3), [0.0, 1.0, 2.0])
+    with pytest.raises(ValueError, match="4 grades but 2 columns"):
+        ReliabilityDisplay.from_predictions(Y, np.full((200, 2), 0.5))
+    with pytest.raises(ValueError, match="n_bins must be"):
+        ReliabilityDisplay.from_estimator(MODEL, X, Y, n_bins=0)
+    with pytest.raises(ValueError, match="the order of grades like 'a' is not known"):
+        ConfusionDistanceDisplay.from_predictions(["a"], ["b"])
+
+
+def test_matplotlib_is_loaded_when_something_is_drawn_and_named_when_it_is_missing():
+    code = (
+        "import sys, ordspan\n"
+        "assert not {'matplotlib', 'rich', 'pyarrow', 'polars', 'sklearn'} & {*sys.modules}\n"
+        "import ordspan.plot\n"
+        "assert 'matplotlib' not in sys.modules\n"
+        "sys.modules['matplotlib'] = None\n"
+        "try:\n"
+        "    ordspan.plot.ConfusionDistanceDisplay.from_predictions([1, 2], [1, 2])\n"
+        "except ImportError as error:\n"
+        "    print(error)"
+    )
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert run.stdout.strip() == (
+        "ConfusionDistanceDisplay needs matplotlib: pip install 'ordspan[plot]'"
+    ), run.stderr
