@@ -406,7 +406,7 @@ def test_a_run_of_the_paper_s_length_takes_less_than_a_second():
         ({"C": 1.0}, "PA has no C"),
         ({"variant": "PA-III"}, "unknown variant"),
         ({"variant": "PA-I", "C": -1.0}, "finite number above 0"),
-        ({"comparator": ([1.0], [1.0])}, r"asks for \(4,\) and \(3,\)"),
+        ({"comparator": ([1.0], [1.0])}, r"needs \(4,\) and \(3,\)"),
         ({"y": [1, 2, 3, 4]}, "400 rows"),
     ],
 )

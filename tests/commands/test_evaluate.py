@@ -437,7 +437,10 @@ def test_labels_are_those_of_the_training_unless_named(folder, frame, tmp_path):
     words = [tmp_path / "renamed.csv", "--model", folder / "model"]
     answer = ask(*words)
     assert answer.exit_code == 1
-    assert "renamed.csv: no column 'grade', the label of the training; there are" in answer.output
+    assert (
+        "renamed.csv: no column 'grade', the label of the training; the columns are"
+        in answer.output
+    )
     assert "--label" in answer.output
     assert ask(*words, "--label", "stars").exit_code == 0
 
@@ -561,7 +564,7 @@ def test_models_that_cannot_grade_files_are_refused(folder, tmp_path, monkeypatc
         (["header.csv", "--model", "model"], "header.csv: no usable row; 0 skipped"),
         (["empty.csv", "--model", "model"], "empty.csv: the file is empty"),
         (["part.csv.gz", "--model", "model"], "part.csv.gz: damaged or truncated"),
-        (["part.parquet", "--model", "model"], "part.parquet: not a Parquet file, damaged or"),
+        (["part.parquet", "--model", "model"], "part.parquet: not a Parquet file, or damaged or"),
     ],
 )
 def test_mistakes_get_one_line_and_write_nothing(folder, monkeypatch, words, message):

@@ -317,7 +317,7 @@ def test_columns_taken_as_words_are_the_same_words_in_learning(tmp_path, write):
     more = {"index": False} if write == "to_csv" else more
     getattr(FRAME.assign(**columns), write)(path, **more)
     model, summary = trained(path, "--text", "when,yes,small")
-    assert not any("not seen before" in note for note in summary["notes"])
+    assert not any("not seen in training" in note for note in summary["notes"])
     told = json.loads(asked("info", model, "--json"))
     words = [row for row in told["weights"] if " = " in row["feature"]]
     assert len(words) == 8

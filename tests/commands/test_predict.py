@@ -220,7 +220,7 @@ def test_an_unknown_feature_is_named_with_its_line(sparse, model, new, tmp_path)
 
 BAD_FILES = {
     "renamed": ("Size,age\n1,2\n", "no column 'size', which the model", "is 'Size' the one"),
-    "missing": ("x,y\n1,2\n", "no column 'size' and 1 more", "there are x, y"),
+    "missing": ("x,y\n1,2\n", "no column 'size' and 1 more", "the columns are x, y"),
     "text": ("size,age\n1,2\n1,old\n", "line 3: column 'age' holds 'old', not a number"),
     "nan": ("size,age\n1,2\n1,\n", "line 3: column 'age' is empty or NaN"),
     "short": ("size,age\n1,2\n1\n", "line 3: 1 field, but the header has 2"),
@@ -337,7 +337,7 @@ def test_a_word_that_training_has_not_seen_is_told(folder, tmp_path):
     assert "values not seen in training: town = 'Bern' (200 rows)" in answer.stderr
     path.write_text("size,age,town\n1,2,Ulm\n1,2,Bern\nx,2,Bonn\n1,2\n")  # two bad rows
     answer = ask("predict", path, "--model", model, "--out", tmp_path / "out.csv")
-    assert "not seen before: town = 'Bern' (1 row)" in answer.stderr
+    assert "not seen in training: town = 'Bern' (1 row)" in answer.stderr
 
 
 def test_a_part_without_rows_changes_nothing(model, new, tmp_path):

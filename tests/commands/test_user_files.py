@@ -263,7 +263,7 @@ REFUSED = {
     ),
     "a stray word": (
         written(CLEAN).replace("\n", "\nforty,1000,Ulm,2\n", 1).encode(),
-        "line 2: column 'age' holds 'forty', not a number; correct it, or take the column as words",
+        "line 2: column 'age' holds 'forty', not a number; correct it, or treat the column as text",
     ),
 }
 

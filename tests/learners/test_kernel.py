@@ -505,7 +505,7 @@ BAD_ANSWERS = [
     (lambda A, B: product(A, B) * np.nan, r"row \d+: the kernel returned nan; every value must be"),
     (lambda A, B: product(A, B) + np.inf, r"row \d+: the kernel returned inf"),
     (lambda A, B: product(A, B) * -1, r"row \d+: k\(x, x\) = -.* must be positive"),
-    (lambda A, B: product(A, B) * 0, r"row \d+: k\(x, x\) = 0, but"),
+    (lambda A, B: product(A, B) * 0, r"row \d+: k\(x, x\) = 0 must be"),
     (lambda A, B: product(A, B) * 1e201, r"k\(x, x\) = .* is not a finite number below 1e\+200"),
 ]
 
@@ -613,8 +613,8 @@ def test_one_example_is_checked_like_many():
     for x, label, message in (
         (np.zeros(2), (1, 1), "x has 2 features, but the learner has 3"),
         (np.zeros(3), (2, 1), r"\[2, 1\] is not a range within 1..5"),
-        (np.zeros(3), (1, 6), r"\[1, 6\] is not an interval"),
-        (np.zeros(3), (1.5, 2), r"\[1.5, 2\] is not an interval"),
+        (np.zeros(3), (1, 6), r"\[1, 6\] is not a range"),
+        (np.zeros(3), (1.5, 2), r"\[1.5, 2\] is not a range"),
         (np.zeros((1, 3)), (1, 1), "1-d row"),
     ):
         with pytest.raises(ValueError, match=message):
@@ -638,7 +638,7 @@ def test_one_example_in_another_byte_order_or_with_float_ranks_is_the_same():
     learners[1].learn_many(csr, [2])
     learners[0].learn_many(x[None], [2])
     np.testing.assert_allclose(learners[1].memory, learners[0].memory, rtol=1e-12)
-    with pytest.raises(ValueError, match="not an interval"):
+    with pytest.raises(ValueError, match="not a range"):
         learners[0].learn_one(x, np.nan)
     with pytest.raises(TypeError, match="ranks must be whole numbers, got lower=None"):
         learners[0].learn_one(x, None)

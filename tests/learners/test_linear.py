@@ -589,9 +589,9 @@ def test_the_compiled_sparse_calls_are_their_python(function):
         ([np.nan], [1], (1, 1), "NaN"),
         ([np.inf], [1], (1, 1), "infinity"),
         ([1e150], [1], (1, 1), "overflow"),
-        ([1.0], [1], (0, 1), "not an interval"),
-        ([1.0], [1], (2, 1), "not an interval"),
-        ([1.0], [1], (1, K + 1), "not an interval"),
+        ([1.0], [1], (0, 1), "not a range"),
+        ([1.0], [1], (2, 1), "not a range"),
+        ([1.0], [1], (1, K + 1), "not a range"),
     ],
 )
 def test_a_bad_sparse_example_changes_nothing(name, values, columns, label, reason):

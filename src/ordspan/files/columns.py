@@ -137,17 +137,17 @@ def _column_kind(preview: Preview, name: str, choice: ColumnChoice) -> str:
         return TEXT  # typed as text
     values = preview.numbers(name)
     n_numbers = int(values.is_not_nan().sum())
-    if values.is_nan().any() and is_boolean(preview.words([name])[name].str.strip_chars()).any():
+    if values.is_nan().any() and is_boolean(preview.text([name])[name].str.strip_chars()).any():
         return TEXT  # booleans among other values
     n_filled = len(values) - values.null_count()
     # a stray word among numbers is reported, instead of turning the column into text
     if 2 * n_numbers < n_filled or (n_filled == 0 and kinds == {TEXT}):
-        cells = preview.words([name])[name]
+        cells = preview.text([name])[name]
         return DATE if _are_dates(cells.filter(~is_empty(cells.str.strip_chars()))) else TEXT
     if kinds != {TEXT} or not n_filled:
         return NUMBER
     # typed as text: codes such as 01234 stay text, measures such as 1.5 or 1,5 do not
-    cells = preview.words([name])[name].str.strip_chars()
+    cells = preview.text([name])[name].str.strip_chars()
     n_odd = int(cells.str.contains(r"^[-+]?[0-9]+$").not_().sum())
     encode_column = cells.str.contains(r"^[-+]?0[0-9]").any() or cells.n_unique() <= MAX_WORDS
     return NUMBER if n_odd >= ODD_SHARE * n_filled or not encode_column else TEXT
@@ -171,7 +171,7 @@ def _useless(preview: Preview, name: str, kind: str) -> str:
     if kind == NUMBER:
         values = preview.numbers(name).drop_nulls()
     else:
-        cells = preview.words([name])[name]
+        cells = preview.text([name])[name]
         values = cells.filter(~is_empty(cells.str.strip_chars()))
     if values.is_empty():
         return "it has no values"
@@ -235,7 +235,7 @@ def _vocabularies(
     """
     words, hashed = [], []
     for name in names:
-        known = preview.words([name])[name].unique()
+        known = preview.text([name])[name].unique()
         if name in choice.hashed or preview.reader is not None or len(known) > MAX_WORDS:
             hashed.append(name)
         else:

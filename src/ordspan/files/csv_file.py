@@ -209,16 +209,16 @@ def records(block: TextBlock) -> tuple[NDArray[np.int64], NDArray[np.int64], NDA
     >>> starts.tolist(), ends.tolist(), lines.tolist()
     ([0, 8, 9], [7, 8, 12], [5, 7, 8])
     """
-    letters = np.frombuffer(block.content, dtype=np.uint8)
-    line_ends = np.flatnonzero(letters == ord("\n"))
+    codes = np.frombuffer(block.content, dtype=np.uint8)
+    line_ends = np.flatnonzero(codes == ord("\n"))
     if not block.content.endswith(b"\n"):
-        line_ends = np.append(line_ends, letters.size)
-    quotes = np.flatnonzero(letters == ord(QUOTE))
+        line_ends = np.append(line_ends, codes.size)
+    quotes = np.flatnonzero(codes == ord(QUOTE))
     outside = np.searchsorted(quotes, line_ends) % 2 == 0
     ends = line_ends[outside]
     starts = np.concatenate([[0], ends + 1])[: ends.size]
     lines = block.line + np.concatenate([[0], np.flatnonzero(outside) + 1])[: ends.size]
-    returns = letters[np.maximum(ends - 1, 0)] == ord("\r")
+    returns = codes[np.maximum(ends - 1, 0)] == ord("\r")
     return starts, np.where(returns & (ends > starts), ends - 1, ends), lines
 
 

@@ -238,9 +238,9 @@ def _guessed(path: str, column: pl.Series, together: str, delimiter: str, known:
         return together or known or "."
     (mark,) = marks
     grouped = whole >= MIXED * len(unclear)  # 999 and 1.050, but no 1.05
-    sign = together or (known if known == mark else NATURAL.get((delimiter, mark), ""))
-    if sign and not (grouped and sign == mark):
-        return sign
+    likely = together or (known if known == mark else NATURAL.get((delimiter, mark), ""))
+    if likely and not (grouped and likely == mark):
+        return likely
     cell = unclear[0]
     small, large = cell.replace(",", "."), cell.replace(mark, "")
     ways = [option(f"--decimal {s}", f"decimal={s!r}") for s in (mark, "," if mark == "." else ".")]

@@ -139,11 +139,11 @@ class JsonFile(TextFile):
                 faults[place], row = fault, {}
             rows.append(row)
         frame = pl.DataFrame(
-            [[_as_float(row.get(n)) for n in floats] for row in rows], floats, orient="row"
+            [[_float_or_none(row.get(n)) for n in floats] for row in rows], floats, orient="row"
         )
         if words:  # again by Polars, so that the result is the same either way
             again = "\n".join(
-                json.dumps({name: _word(row.get(name)) for name in words}) for row in rows
+                json.dumps({name: _json_value(row.get(name)) for name in words}) for row in rows
             )
             frame = frame.hstack(pl.read_ndjson(again.encode(), schema=words))
         return Frame(frame, lines, faults, block.share)
@@ -199,8 +199,8 @@ def _is_deep(content: bytes) -> bool:
 
 def _depth(line: bytes) -> int:
     """Depth of nested lists and objects, ignoring brackets in strings."""
-    letters = np.frombuffer(STRING.sub(b"", line), dtype=np.uint8)
-    steps = np.isin(letters, OPENING).astype(np.int64) - np.isin(letters, CLOSING)
+    codes = np.frombuffer(STRING.sub(b"", line), dtype=np.uint8)
+    steps = np.isin(codes, OPENING).astype(np.int64) - np.isin(codes, CLOSING)
     return int(np.cumsum(steps).max(initial=0))
 
 
@@ -237,12 +237,12 @@ def _is_empty(value: Any) -> bool:
     return value is None or (isinstance(value, str) and value.strip() in EMPTY)
 
 
-def _word(value: Any) -> Any:
+def _json_value(value: Any) -> Any:
     """A value to write as JSON for Polars; very large numbers become text."""
     if isinstance(value, int) and abs(value) >= 2**63:
         return str(value)
     return str(value) if isinstance(value, float) and not isfinite(value) else value
 
 
-def _as_float(value: Any) -> float | None:
+def _float_or_none(value: Any) -> float | None:
     return None if value is None or isinstance(value, str) else float(value)

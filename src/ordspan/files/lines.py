@@ -98,11 +98,11 @@ def well_quoted(content: bytes, delimiter: str) -> bool:
     >>> well_quoted(b'1,"a ""b"" c",""\n', ","), well_quoted(b'5" disk,"a"', ",")
     (True, False)
     """
-    letters = np.frombuffer(content, dtype=np.uint8)
-    quotes = np.flatnonzero(letters == ord(QUOTE))
+    codes = np.frombuffer(content, dtype=np.uint8)
+    quotes = np.flatnonzero(codes == ord(QUOTE))
     if not quotes.size:
         return True
-    around = np.concatenate([[ord("\n")], letters, [ord("\n")]])
+    around = np.concatenate([[ord("\n")], codes, [ord("\n")]])
     ends = np.frombuffer(delimiter.encode() + b'\n\r"', dtype=np.uint8)
     before, after = around[quotes[::2]], around[quotes[1::2] + 2]
     return bool(quotes.size % 2 == 0 and np.isin(before, ends).all() and np.isin(after, ends).all())

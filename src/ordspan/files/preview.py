@@ -91,7 +91,7 @@ class Preview:
         for file in self.files:
             check_columns(file.path, file.names, needed)
 
-    def words(self, names: Sequence[str]) -> pl.DataFrame:
+    def text(self, names: Sequence[str]) -> pl.DataFrame:
         """Columns of all files as text."""
         return pl.concat([as_words(file.table, names) for file in self.files])
 

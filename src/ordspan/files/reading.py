@@ -108,7 +108,7 @@ def sorted_by(
     lower, upper, faults = grades.read(labels_of(preview, columns), columns)
     good = np.setdiff1d(np.arange(lower.size), list(faults))
     numbers = [(repr(name), X[good, j]) for j, name in enumerate(recipe.numbers)]
-    words = preview.words(recipe.texts)
+    words = preview.text(recipe.texts)
     codes = [(repr(name), words[name].rank("dense").to_numpy()[good]) for name in recipe.texts]
     return find_sort_key((lower + upper)[good] / 2, numbers, codes)
 

@@ -49,7 +49,7 @@ class KernelLearner(WalkingLearner):
     kernel : {"rbf", "linear", "poly", "sigmoid", "precomputed"} or callable
         See `KernelOrdinalPA`.
     gamma : float, optional
-        Constant of rbf, poly and sigmoid; left out, 1 / n_features.
+        Constant of rbf, poly and sigmoid; by default, 1 / n_features.
     degree, coef0 : float
         Constants of poly, and of poly and sigmoid.
     budget : int, optional
