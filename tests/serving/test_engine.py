@@ -246,17 +246,13 @@ def test_predictions_never_see_half_an_update(kind, tmp_path):
         ends = np.array([lesson[1:3] for lesson in rows]).T
         learn(model, batch_of(model.recipe, [lesson.values for lesson in rows]), *ends)
     expected[model.training["rows"]] = fingerprint(model)
-    engine, over, wrong, seen = Engine(tmp_path / "state", start(kind)), Flag(), [], set()
+    engine, over, seen = Engine(tmp_path / "state", start(kind)), Flag(), []
 
     def look():
         while not over.is_set():
             model = engine.model
-            for _ in range(3):
-                found = fingerprint(model)
-                seen.add(found[0])
-                if found != expected.get(found[0]):
-                    wrong.append(found[0])
-                time.sleep(0.002)
+            seen.append((model, fingerprint(model)))
+            time.sleep(0.001)
 
     watcher = Thread(target=look)
     watcher.start()
@@ -265,8 +261,10 @@ def test_predictions_never_see_half_an_update(kind, tmp_path):
     over.set()
     watcher.join()
     engine.close()
-    assert not wrong
-    assert len(seen) > 3
+    for model, then in seen:
+        assert then == expected[then[0]]
+        assert then == fingerprint(model)  # later events have not changed it
+    assert len({then for _, then in seen}) > 3
 
 
 def test_threads_learn_one_after_the_other(engine):
