@@ -11,7 +11,7 @@ from files_to_train import make_rows, write_rows
 from ordspan.commands.train import TrainJob, train
 from ordspan.files.features import Recipe, Scale
 from ordspan.modelfile import from_bytes, to_bytes
-from ordspan.serving.engine import Lesson, copied, learn
+from ordspan.serving.engine import Lesson, answers, copied, learn
 from ordspan.serving.records import batch_of
 from ordspan.serving.starting import empty_model, untrained
 
@@ -66,6 +66,15 @@ def one_by_one(kind, some):
     for lesson in some:
         learn(model, batch_of(model.recipe, [lesson.values]), *np.array([lesson[1:3]]).T)
     return to_bytes(model)
+
+
+@cache
+def compile_all(kind):
+    """Learn and predict once, so that nothing is left to compile."""
+    model = copied(start(kind))
+    batch = batch_of(model.recipe, [lessons(kind, 1)[0].values])
+    model.calibration.probabilities(answers(model, batch).score)
+    one_by_one(kind, lessons(kind, 1))
 
 
 def killed(engine, folder):

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from lessons import killed, lessons, one_by_one, start
+from lessons import compile_all, killed, lessons, one_by_one, start
 
 from ordspan.files.batch import FileError
 from ordspan.modelfile import to_bytes
@@ -174,6 +174,8 @@ def no_room_beyond(size):
     """No file of this process can grow beyond a size: what SQLite and Python see is real."""
     import resource
 
+    for kind in ("empty", "hashed"):
+        compile_all(kind)  # which is kept on disk too
     limits = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (size, limits[1]))
     try:
