@@ -4,11 +4,11 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: help setup test fuzz lint format demo docs bench peers clean
+.PHONY: help setup test fuzz lint format demo annotate-demo docs bench peers clean
 .DEFAULT_GOAL := help
 
 help: ## show the verbs
-	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 12
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 16
 
 setup: $(READY) ## install the project and its tools into .venv
 
@@ -35,8 +35,12 @@ format: $(READY) ## rewrite the code in the project's style
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 
-demo: $(READY) ## reproduce the paper on the data that can be had
+demo: $(READY) ## reproduce the paper on the data that is here
 	$(BIN)/ordspan reproduce
+
+annotate-demo: $(READY) ## grade 150 invented flats on a page that learns
+	$(BIN)/ordspan annotate examples/data/flats.csv --grades poor,fair,good,great --id flat --drop notes \
+	  --question 'How good is this offer?' --state $(VENV)/annotate-demo
 
 docs: $(READY) ## build the documentation site; warnings are errors
 	$(BIN)/sphinx-build --quiet --fail-on-warning --keep-going docs docs/_build/html
@@ -49,6 +53,7 @@ bench: $(READY) ## measure every speed claim of the README, one table
 	$(BIN)/python benchmarks/bench_batch.py --save docs/benchmarks-batch.md
 	$(BIN)/python benchmarks/bench_kernel.py --save docs/benchmarks-kernel.md
 	$(BIN)/python benchmarks/bench_ranges.py --save docs/benchmarks-ranges.md
+	$(BIN)/python benchmarks/bench_annotate.py --save docs/benchmarks-annotate.md
 	$(BIN)/python benchmarks/bench_defaults.py --save docs/defaults.md
 	$(BIN)/python benchmarks/bench_reproduce.py --save docs/benchmarks-reproduce.md
 	$(BIN)/python benchmarks/bench_files.py --save docs/benchmarks-files.md

@@ -23,7 +23,7 @@ from compare_kernels import ring
 from measuring import command, machine, seconds
 from ordspan import KernelOrdinalPA, OrdinalPA, OrdinalSVM
 from ordspan.core.losses import distance
-from ordspan.data import Dataset, load, synthetic
+from ordspan.data import Dataset, load_dataset, synthetic
 from ordspan.data.sets import standardise
 from ordspan.estimators.kernel import mean_sq_distance
 from ordspan.experiments import hindsight, protocol
@@ -124,7 +124,7 @@ def drawn_folds(data: Dataset, size: Size, percent: int, seeds: Iterable[int]) -
 
 def patient_folds(data: Dataset, splitter: Any, by_patient: bool) -> Iterator[Fold]:
     """Folds of the Parkinson recordings, whole patients held out or as many rows at random."""
-    subjects = load("parkinson", subject=True)
+    subjects = load_dataset("parkinson", subject=True)
     groups = subjects.X[:, subjects.feature_names.index("subject#")]
     rng = np.random.default_rng(0)
     groups = groups if by_patient else rng.permutation(groups)

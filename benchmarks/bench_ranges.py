@@ -17,7 +17,7 @@ from sklearn.frozen import FrozenEstimator
 
 from measuring import Row, command, graded_rows, ratio, table
 from ordspan import CalibratedOrdinal, OrdinalPA, OrdinalSVM, coarsen
-from ordspan.data import Dataset, load
+from ordspan.data import Dataset, load_dataset
 from ordspan.experiments.reproduce import PAPER, load_datasets
 from ordspan.learners import Calibration, LinearLearner
 from ordspan.metrics import interval_coverage, interval_width, ranked_probability_score
@@ -162,7 +162,7 @@ def probabilities(data: Dataset, n_splits: int) -> list[Row]:
 
 def sizes(name: str, n_splits: int) -> Row:
     """Mean size of ranges at 90 %, 60 % of the rows to train, 20 to calibrate, 20 to judge by."""
-    data = load(name)
+    data = load_dataset(name)
     classes, found, held = np.arange(1, data.n_classes + 1), [], []
     for seed in range(n_splits):
         turn = np.random.default_rng(seed).permutation(len(data.ranks))

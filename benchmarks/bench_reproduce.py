@@ -12,7 +12,7 @@ import time
 from pathlib import Path
 
 from measuring import Row, command, ratio, table
-from ordspan.data import DataUnavailable, load, synthetic
+from ordspan.data import DataUnavailable, load_dataset, synthetic
 from ordspan.experiments import protocol
 from ordspan.experiments.protocol import Curve
 
@@ -57,7 +57,7 @@ def whole_section() -> list[Row]:
 
     start = time.perf_counter()
     try:
-        datasets = tuple(load(name) for name in reproduce.PAPER)
+        datasets = tuple(load_dataset(name) for name in reproduce.PAPER)
     except DataUnavailable as missing:
         print(f"section 6 is not timed, as {missing}")
         return []

@@ -24,7 +24,7 @@ from threadpoolctl import threadpool_limits
 
 from measuring import machine, seconds
 from ordspan import KernelOrdinalPA, OrdinalPA, OrdinalSVM
-from ordspan.data import Dataset, DataUnavailable, load
+from ordspan.data import Dataset, DataUnavailable, load_dataset
 from ordspan.data.sets import standardise
 
 N_SPLITS = 2
@@ -261,7 +261,7 @@ def datasets() -> list[Dataset]:
     found = []
     for name in ("california", "abalone"):
         try:
-            found.append(load(name))
+            found.append(load_dataset(name))
         except DataUnavailable as reason:
             print(f"without {reason}")
     return [*found, ring()]

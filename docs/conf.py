@@ -19,6 +19,7 @@ extensions = [
     "sphinx.ext.autosummary",
     "numpydoc",
     "sphinx_gallery.gen_gallery",
+    "sphinx_copybutton",
     "myst_parser",
     "mathml",
 ]
@@ -30,6 +31,9 @@ myst_heading_anchors = 3
 myst_update_mathjax = False
 html_math_renderer = "mathml"
 highlight_options = {"python": {"stripnl": True}}  # doctests end with an empty line, pages need not
+
+copybutton_prompt_text = r">>> |\.\.\. "  # copied without prompts and without answers
+copybutton_prompt_is_regexp = True
 
 default_role = "py:obj"  # a name in single backticks
 toc_object_entries_show_parents = "hide"

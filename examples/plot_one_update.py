@@ -43,7 +43,7 @@ print("grade     ", start.predict_one(x), "but the label says 3 or 4")
 def after(variant, C):
     """The ranker after learning the example by one variant."""
     learner = deepcopy(start)
-    learner.go_on_by(LinearLearner(2, 5, variant, C))
+    learner.adopt_settings(LinearLearner(2, 5, variant, C))
     learner.learn_one(x, lower, upper)
     return learner
 

@@ -128,7 +128,7 @@ def miss_of(parts, score, reach, predicted, lower, upper):
 
 def observe(state, scores, predicted, lower, upper, weight):
     """Row by row: the ranges are steered first, the slope and the cuts a block at a time."""
-    parts = core.view.py_func(state)
+    parts = core.parts_view.py_func(state)
     head = parts.head
     for score, rank, low, high, w in zip(scores, predicted, lower, upper, weight, strict=True):
         if w == 0 or (low == 1 and high == parts.cuts.size - 1):
@@ -141,7 +141,7 @@ def observe(state, scores, predicted, lower, upper, weight):
         miss = [miss_of(parts, score, q, rank, low, high) for q in used]
         parts.reach[:] = np.maximum(0, parts.reach + rate * (miss - (1 - parts.coverage)))
         head[core.RATE] = head[core.ROWS] ** -SLOWNESS
-        take_in(parts, score, low, high, w)
+        accumulate(parts, score, low, high, w)
         head[core.PENDING] += w
         if head[core.PENDING] >= core.BLOCK:
             pending, rows = head[core.PENDING], head[core.ROWS] / (1 + core.FORGETTING)
@@ -155,7 +155,7 @@ def observe(state, scores, predicted, lower, upper, weight):
             parts.gradient[:] = head[core.SLOPE_GRADIENT] = head[core.PENDING] = 0.0
 
 
-def take_in(parts, score, lower, upper, weight):
+def accumulate(parts, score, lower, upper, weight):
     """Derivatives of the log-likelihood of one label by its two cuts and the slope."""
     head = parts.head
     at = parts.cuts - head[core.SLOPE] * score

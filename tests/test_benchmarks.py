@@ -2,9 +2,12 @@
 
 import importlib.util
 
+import numpy as np
 import pytest
 
+import annotating
 import bench_against
+import bench_annotate
 import bench_batch
 import bench_compile
 import bench_dask
@@ -40,6 +43,68 @@ def test_the_benchmark_of_ranges_runs():
     assert len(rows) == 18 + 4
     if importlib.util.find_spec("mord") and importlib.util.find_spec("statsmodels"):
         assert len(bench_ranges.probabilities(data, n_splits=1)) == 2
+
+
+def test_the_simulation_of_annotators_runs_and_draws(tmp_path):
+    size = annotating.Size(seeds=2, pool=100, test=50, points=(5, 20, 60), late=10)
+    found = {"toy": annotating.simulate(bench_defaults.synthetic(n=200), size)}
+    text = bench_annotate.report(found, size, "images/annotate.png")
+    assert text.count("| toy |") == 3 + 6 + 6 + 3 + 1 + 1  # the last one is a column of the summary
+    bench_annotate.draw(found, size, tmp_path / "images" / "annotate.png")
+    assert (tmp_path / "images" / "annotate.png").stat().st_size < 200_000
+
+
+def test_an_honest_range_holds_the_truth_and_no_grade_that_can_be_ruled_out():
+    grid = np.meshgrid(np.arange(1, 6), np.arange(0.0, 3.0, 0.1), np.linspace(-1.0, 1.0, 41))
+    ranks, doubt, noise = (values.ravel() for values in grid)
+    answers = annotating.perceive(ranks, doubt, noise, n_classes=5)
+    (lower, upper), (guess, _) = answers[annotating.RANGE], answers[annotating.GUESS]
+    assert (lower >= 1).all()
+    assert (upper <= 5).all()
+    assert (lower <= ranks).all()
+    assert (ranks <= upper).all()
+    seen = ranks + doubt * noise
+    for end in (lower, upper):
+        assert (np.abs(end - seen) <= doubt + 1e-6).all()
+    sure = doubt < 0.5 - 1e-6
+    assert (upper[sure] == ranks[sure]).all()
+    assert (guess[sure] == ranks[sure]).all()
+    closest = np.abs(np.arange(1, 6) - seen[:, np.newaxis]).min(axis=1)
+    np.testing.assert_allclose(np.abs(guess - seen), closest, atol=1e-12)
+
+
+def test_an_exact_answer_about_an_unsure_item_costs_as_much_as_the_ratio_says():
+    curves = annotating.Curves(np.array([[9, 8, 7, 6]]), np.array([[False, True, True, False]]))
+    assert curves.at([1, 2, 4]).tolist() == [[9, 8, 6]]
+    assert curves.at([1, 2, 3, 4, 5, 6], ratio=2.0).tolist() == [[9, 9, 8, 8, 7, 6]]
+
+
+def test_the_estimates_of_the_error_are_means_over_the_items_they_name():
+    items = annotating.draw_items(bench_defaults.synthetic(n=200), 60, 50, doubt=1.5, seed=0)
+    run = annotating.annotate(items, annotating.RANGE, annotating.HALF, 40, seed=0)
+    lower, upper = items.answers[annotating.RANGE]
+    asked, left, left_true, held_out = {True: [], False: []}, [], [], []
+    for number in range(10, 40):
+        guess = np.array(
+            [np.sum(run.thresholds[number] <= x @ run.weights[number]) + 1 for x in items.X]
+        )
+        missed = np.maximum(0, np.maximum(lower - guess, guess - upper))
+        asked[bool(run.at_random[number])].append(missed[run.asked[number]])
+        rest = [item for item in range(60) if item not in run.asked[:number]]
+        left.append(missed[rest].mean())
+        left_true.append(np.abs(guess - items.ranks)[rest].mean())
+        held_out.append(run.errors(items)[number - 1])
+    means = asked[True], asked[False], asked[True] + asked[False], left, left_true, held_out
+    found = annotating.estimate(items, annotating.RANGE, run, first=10)
+    np.testing.assert_allclose(found, [np.mean(values) for values in means])
+
+
+def test_simulated_annotators_are_asked_once_about_each_item():
+    items = annotating.draw_items(bench_defaults.synthetic(n=200), 60, 50, doubt=1.5, seed=0)
+    for way in annotating.WAYS:
+        run = annotating.annotate(items, annotating.RANGE, way, 60, seed=0)
+        assert sorted(run.asked) == list(range(60))
+        assert run.at_random.sum() == {"random": 60, "half": 30, "widest": 0}[way]
 
 
 def test_the_comparison_of_kernels_runs_and_draws(monkeypatch, tmp_path):

@@ -19,7 +19,7 @@ from examples import ESTIMATORS, graded
 from sklearn.base import clone
 from sklearn.datasets import dump_svmlight_file
 
-from fuzz.dask_kills import fit_and_kill, mortals
+from fuzz.dask_kills import closed_in_time, fit_and_kill, mortals
 from ordspan import MulticlassPA, OrdinalPA, OrdinalSVM, PRank, load, save
 from ordspan.distributed import Progress, Round, fit, predict, training
 from ordspan.distributed.training import LEARNS_IN_PASSES
@@ -37,15 +37,13 @@ X, Y, SPANS = graded(n=400)
 
 @pytest.fixture(scope="module")
 def client():
-    with (
-        # the cluster must not give up a worker that a busy machine takes long to start anew
-        dask.config.set({"distributed.deploy.lost-worker-timeout": "10 minutes"}),
-        LocalCluster(
+    # the cluster must not give up a worker that a busy machine takes long to start anew
+    with dask.config.set({"distributed.deploy.lost-worker-timeout": "10 minutes"}):
+        cluster = LocalCluster(
             n_workers=2, threads_per_worker=1, processes=True, dashboard_address=":0"
-        ) as cluster,
-        Client(cluster) as client,
-    ):
-        yield client
+        )
+        with closed_in_time(cluster), Client(cluster) as client:
+            yield client
 
 
 @pytest.fixture

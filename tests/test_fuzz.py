@@ -13,9 +13,9 @@ from fuzz.run import FUZZERS, HERE
 MINUTES, SEED = "0.15", "1"
 
 
-@pytest.mark.parametrize("name", [name for name in FUZZERS if name != "dask_kills"])
+@pytest.mark.parametrize("name", [name for name in FUZZERS if not name.endswith("_kills")])
 def test_nothing_hostile_gets_through(name):
-    """Killed workers have a test of their own, with the same fuzzer."""
+    """Killed workers and servers have tests of their own, with the same fuzzers."""
     command = [sys.executable, HERE / "run.py", name, "--minutes", MINUTES, "--seed", SEED]
     found = subprocess.run(command, capture_output=True, text=True, check=False)
     assert found.returncode == 0, found.stdout + found.stderr  # has the seed, and how to repeat it

@@ -159,14 +159,14 @@ def verdicts(rng, stream, C, comparators=comparators):
     hard, capped, soft = (run(stream, variant, C) for variant in ("PA", "PA-I", "PA-II"))
     for v in comparators(rng, stream):
         for theorem in (theorems.pa_general, theorems.pa_ideal, theorems.pa_repaired):
-            yield theorems.observe(theorem(constants, v), hard)
+            yield theorems.with_observed(theorem(constants, v), hard)
         for theorem in (theorems.pa_i_at, theorems.pa_i_repaired_at):
-            yield theorems.observe(theorem(constants, v, C), capped)
+            yield theorems.with_observed(theorem(constants, v, C), capped)
         for theorem in (theorems.pa_ii_general, theorems.pa_ii_ideal):
-            yield theorems.observe(theorem(constants, v, C), soft)
+            yield theorems.with_observed(theorem(constants, v, C), soft)
         for theorem in (theorems.pa_i_general, theorems.pa_i_ideal, theorems.pa_i_repaired):
             bound = theorem(constants, v)
-            yield theorems.observe(bound, BoundProblem(*stream).run("PA-I", bound.C))
+            yield theorems.with_observed(bound, BoundProblem(*stream).run("PA-I", bound.C))
 
 
 def usable(verdict):

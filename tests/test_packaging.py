@@ -17,6 +17,7 @@ import ordspan
 
 ROOT = Path(__file__).parents[1]
 SOURCE = Path(ordspan.__file__).parent
+DATA = "src/ordspan/data/files"
 EXTRAS = (
     "dask",
     "distributed",
@@ -27,12 +28,13 @@ EXTRAS = (
     "pandas",
     "plotly",
     "polars",
+    "pooch",
     "pyarrow",
     "rich",
     "river",
-    "sklego",
     "typer",
 )
+PAGES = (".html", ".css", ".js", ".svg")
 
 BLOCKER = """
 import sys
@@ -113,9 +115,17 @@ def test_the_wheel_holds_the_package_and_nothing_else(wheel):
     shipped = {name for name in wheel.namelist() if ".dist-info/" not in name}
     source = ROOT / "src"
     modules = {file.relative_to(source).as_posix() for file in source.rglob("*.py")}
-    pages = {file.relative_to(source).as_posix() for file in source.rglob("*.html")}
-    assert shipped == modules | pages | {"ordspan/py.typed"}
-    assert sum(entry.compress_size for entry in wheel.infolist()) < 400_000
+    pages = {
+        file.relative_to(source).as_posix()
+        for ending in PAGES
+        for file in source.rglob(f"*{ending}")
+    }
+    data = {file.relative_to(source).as_posix() for file in (ROOT / DATA).iterdir()}
+    assert shipped == modules | pages | data | {"ordspan/py.typed"}
+    packed = {entry.filename: entry.compress_size for entry in wheel.infolist()}
+    data_size = sum(packed.pop(name) for name in data)
+    assert data_size < 650_000
+    assert sum(packed.values()) < 470_000
 
 
 def test_what_the_wheel_says_of_itself(wheel):
@@ -141,13 +151,16 @@ def test_the_wheel_made_from_the_sdist_is_the_same(sdist, wheel, tmp_path, backe
             assert again.read(name) == wheel.read(name), name
 
 
-def test_the_sdist_brings_its_tests_and_no_data(sdist):
+def test_the_sdist_brings_its_tests_and_the_shipped_data_only(sdist):
     names = {name.partition("/")[2] for name in sdist.getnames()}
     assert {"README.md", "LICENSE", "pyproject.toml", "tests/naive.py"} <= names
     ours = {name for name in names if name.startswith(("src", "tests", "bench"))}
+    data = {name for name in ours if name.startswith(f"{DATA}/")}
+    assert {Path(name).name for name in data} == {file.name for file in (ROOT / DATA).iterdir()}
+    ours -= data
     models = {name for name in ours if name.startswith("tests/format3/")}  # of earlier versions
     assert {Path(name).suffix for name in models} == {".ordspan"}
-    assert {Path(name).suffix for name in ours - models} <= {".py", ".typed", ".html"}
+    assert {Path(name).suffix for name in ours - models} <= {".py", ".typed", *PAGES}
 
 
 def test_the_version_stands_in_one_place():

@@ -65,7 +65,7 @@ def test_the_exact_part_is_all_rows_whose_label_is_exact_and_no_other():
 
 
 def test_a_sample_keeps_the_shares_of_the_grades():
-    whole = data.load("synthetic")
+    whole = data.load_dataset("synthetic")
     sample = plan.load("synthetic", replace(TOY, rows=500), None)
     shares = [np.bincount(d.ranks)[1:] / d.ranks.size for d in (whole, sample)]
     np.testing.assert_allclose(*shares, atol=1 / 500)
@@ -87,7 +87,7 @@ def test_the_middle_of_a_wide_interval_is_neither_pushed_up_nor_down():
 def test_a_method_learns_from_exact_and_from_coarse_labels(method):
     if method.missing:
         pytest.skip(method.missing)
-    dataset = data.load("synthetic", n=240, n_features=3, n_classes=4)
+    dataset = data.load_dataset("synthetic", n=240, n_features=3, n_classes=4)
     constant = np.abs(dataset.ranks - np.median(dataset.ranks)).mean()
     (way,) = plan.ways(100, method.reads_intervals)
     one = replace(method, grid=method.grid[2:3] or method.grid)  # a setting from the middle
@@ -131,7 +131,7 @@ def test_the_setting_with_the_least_inner_error_is_chosen():
     method = methods.Method(
         "constant", "ordspan", lambda d, K, rank: Constant(rank), methods.over("rank", 1, 2, 3, 4)
     )
-    dataset = data.load("synthetic", n=30)
+    dataset = data.load_dataset("synthetic", n=30)
     y = np.tile([[2, 3]], (30, 1))
     y[:3] = 3
     fold = plan.Fold(dataset.X, y, dataset.X, dataset.ranks)

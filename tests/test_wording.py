@@ -10,7 +10,7 @@ import typer
 
 import ordspan
 from ordspan.cli import app
-from ordspan.wording import by, columns_option, either, in_a_shell, option, spoken_here
+from ordspan.wording import by, columns_option, either, in_a_shell, keep_wording, option
 
 SOURCE = Path(ordspan.__file__).parent
 OPTION = re.compile(r"(?<![\w-])--[a-z][a-z0-9-]+")
@@ -85,9 +85,9 @@ def test_every_option_that_messages_may_show_exists_in_some_command():
 
 
 def test_a_function_speaks_on_a_worker_as_it_would_here():
-    assert spoken_here(option) is option
+    assert keep_wording(option) is option
     with in_a_shell(["--text"]):
-        sent = pickle.loads(pickle.dumps(spoken_here(option)))
+        sent = pickle.loads(pickle.dumps(keep_wording(option)))
     assert sent("--text x", "text=['x']") == "--text x"
     assert option("--text x", "text=['x']") == "text=['x']"
 

@@ -35,7 +35,7 @@ class Plan:
     Attributes
     ----------
     datasets : tuple of str
-        Names, as ``ordspan.data.load`` takes them.
+        Names, as ``ordspan.data.load_dataset`` takes them.
     labels : tuple of int
         Per cent of the training labels that are made intervals.
     rows : int
@@ -102,7 +102,7 @@ def ways(labels: int, reads_intervals: bool) -> tuple[str, ...]:
 
 def load(name: str, plan: Plan, data_dir: str | None) -> Dataset:
     """A data set, cut to the rows of the plan with all ranks in their shares."""
-    whole = data.load(name, data_dir)
+    whole = data.load_dataset(name, data_dir)
     if len(whole.ranks) <= plan.rows:
         return whole
     kept, _ = train_test_split(

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
+    from ordspan.commands.python import evaluate_files, predict_files, train_files
     from ordspan.core.labels import intervals
     from ordspan.data.coarsening import coarsen
     from ordspan.estimators import (
@@ -29,11 +30,14 @@ _HOMES = {
     "OrdinalSVM": "ordspan.estimators",
     "PRank": "ordspan.estimators",
     "coarsen": "ordspan.data.coarsening",
+    "evaluate_files": "ordspan.commands.python",
     "intervals": "ordspan.core.labels",
     "load": "ordspan.modelfile",
+    "predict_files": "ordspan.commands.python",
     "save": "ordspan.modelfile",
+    "train_files": "ordspan.commands.python",
 }
-_ROOMS = ("bounds", "data", "learners", "metrics")
+_ROOMS = ("bounds", "data", "distributed", "learners", "metrics", "river")
 
 __all__ = [
     "CalibratedOrdinal",
@@ -46,9 +50,12 @@ __all__ = [
     "PRank",
     "__version__",
     "coarsen",
+    "evaluate_files",
     "intervals",
     "load",
+    "predict_files",
     "save",
+    "train_files",
 ]
 
 

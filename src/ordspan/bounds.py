@@ -41,7 +41,7 @@ NO_COMPARATOR = Comparator(norm=nan, loss=nan, sq_loss=nan, worst=inf)
 class Statement(NamedTuple):
     """A theorem, and what makes a comparator good for it."""
 
-    theorem: Callable[[theorems.Stream, Comparator], Bound]
+    theorem: Callable[[theorems.StreamSummary, Comparator], Bound]
     asks_for: str
 
 
@@ -100,7 +100,7 @@ def mistake_bounds(
         comparators = field.comparators(asks_for, C) if given is None else given
         bounds = [theorem(field.stream, candidate) for candidate in comparators]
         tightest = min(bounds, key=lambda b: inf if np.isnan(b.bound) else b.bound)
-        result.append(theorems.observe(tightest, field.run(variant, tightest.C)))
+        result.append(theorems.with_observed(tightest, field.run(variant, tightest.C)))
     return result
 
 
@@ -177,7 +177,7 @@ class BoundProblem:
 
     def __init__(self, matrix: Any, lower: Ranks, upper: Ranks, n_classes: int) -> None:
         self.matrix, self.lower, self.upper, self.n_classes = matrix, lower, upper, n_classes
-        self.stream = theorems.describe(_sq_norms(matrix), lower, upper, n_classes)
+        self.stream = theorems.summarise_stream(_sq_norms(matrix), lower, upper, n_classes)
         self._runs: dict[float | None, Floats] = {}
         self._found: dict[str, list[Comparator]] = {}
 

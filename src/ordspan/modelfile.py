@@ -200,7 +200,7 @@ def _learner(
         raise ValueError(f"its state {fault}")
     learner = make(n_features, n_classes)
     # taken over whole: parameters may have been set anew since the model last learned
-    learner.take_over(memory)
+    learner.adopt_memory(memory)
     return learner
 
 

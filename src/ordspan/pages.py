@@ -10,7 +10,7 @@ from importlib import resources
 from typing import Any
 
 
-def filled(package: str, template: str, parts: Mapping[str, str]) -> str:
+def fill_template(package: str, template: str, parts: Mapping[str, str]) -> str:
     """A template of a package with a part in every place ``{{name}}``.
 
     The place ``{{head}}`` receives what all pages have: plotly.js, a common style, and the rule

@@ -27,16 +27,16 @@ from ordspan.core.labels import check_classes, is_open_value, shown
 from ordspan.core.losses import distance
 from ordspan.core.rows import MAX_SQ_NORM
 from ordspan.learners import Calibration, LinearLearner, PRankLearner
-from ordspan.learners.checks import DEFAULT_C, RowError
+from ordspan.learners.checks import DEFAULT_C, RowValueError
 from ordspan.learners.growing import GrowingLearner
 
 __all__ = ["IntervalMAE", "OrdinalPA", "PRank"]
 
 
-def ends_of(y: Any) -> tuple[Any, Any]:
+def label_ends(y: Any) -> tuple[Any, Any]:
     """Lower and upper end of a label, None where an interval is open.
 
-    >>> ends_of("mid"), ends_of((3, None))
+    >>> label_ends("mid"), label_ends((3, None))
     (('mid', 'mid'), (3, None))
     """
     if isinstance(y, tuple | list):
@@ -74,7 +74,7 @@ class Grades:
             rank = self.ranks[y]
             return self, rank, rank
         except (KeyError, TypeError):  # an interval, a new grade or a mistake
-            lower, upper = ends_of(y)
+            lower, upper = label_ends(y)
         grades = self
         for end in (lower, upper):
             if end is not None and not grades.has(end):
@@ -179,7 +179,7 @@ OVERFLOW = (
 )
 
 
-def refusal(values: NDArray[np.float64], names: list[Any]) -> str:
+def feature_refusal(values: NDArray[np.float64], names: list[Any]) -> str:
     """Why an example was refused, naming the feature and its value."""
     bad = np.flatnonzero(~np.isfinite(values))
     if bad.size:
@@ -199,7 +199,7 @@ def refusal(values: NDArray[np.float64], names: list[Any]) -> str:
 
 def check_values(values: NDArray[np.float64], names: list[Any]) -> None:
     """Refuse an example that a learner would refuse whatever its weights are."""
-    why = refusal(values, names)
+    why = feature_refusal(values, names)
     if why is not OVERFLOW:
         raise ValueError(why)
 
@@ -211,7 +211,7 @@ def check_matrix(rows: Any, names: list[Any]) -> None:
     bad = np.flatnonzero(~(sq_norms < MAX_SQ_NORM))
     if bad.size:
         row = rows[bad[:1]].tocoo()
-        why = refusal(row.data, [names[column] for column in row.col])
+        why = feature_refusal(row.data, [names[column] for column in row.col])
         raise ValueError(f"row {bad[0]}: {why}")
 
 
@@ -312,8 +312,8 @@ class OrdinalClassifier(base.MiniBatchClassifier):
             try:
                 score = learner.latent_sparse(values, columns)
                 rank = learner.learn_sparse(values, columns, low, high)
-            except RowError:
-                raise ValueError(refusal(values, list(x))) from None
+            except RowValueError:
+                raise ValueError(feature_refusal(values, list(x))) from None
             calibration.observe_one(score, rank, low, high)
         self._keep(learner, calibration, grades, new)
 
@@ -330,8 +330,8 @@ class OrdinalClassifier(base.MiniBatchClassifier):
             values, columns = values[known], columns[known]
         try:
             return self._grades.order[learner.predict_sparse(values, columns) - 1]
-        except RowError:
-            raise ValueError(refusal(values, list(x))) from None
+        except RowValueError:
+            raise ValueError(feature_refusal(values, list(x))) from None
 
     def predict_proba_one(self, x: dict[Any, Any], **kwargs: Any) -> dict[Any, float]:
         """The probability of every grade known so far, by grade.
@@ -361,8 +361,8 @@ class OrdinalClassifier(base.MiniBatchClassifier):
             values, columns = values[known], columns[known]
         try:
             score = learner.latent_sparse(values, columns)
-        except RowError:
-            raise ValueError(refusal(values, list(x))) from None
+        except RowValueError:
+            raise ValueError(feature_refusal(values, list(x))) from None
         return dict(zip(order, calibration.probabilities([score])[0].tolist(), strict=True))
 
     def learn_many(self, X: Any, y: Any) -> None:
@@ -393,7 +393,7 @@ class OrdinalClassifier(base.MiniBatchClassifier):
                 moved = with_columns(rows[part], columns, learner.n_features)
                 try:
                     learner.learn_many(moved, low, high, calibration=calibration)
-                except RowError:
+                except RowValueError:
                     raise ValueError(OVERFLOW) from None
         self._keep(learner, calibration, grades, new)
 
@@ -407,7 +407,7 @@ class OrdinalClassifier(base.MiniBatchClassifier):
         _, columns, _ = self._row(dict.fromkeys(X.columns, 0.0))
         try:
             ranks = learner.predict_many(with_columns(rows, columns, learner.n_features))
-        except RowError:
+        except RowValueError:
             raise ValueError(OVERFLOW) from None
         return pd.Series([order[rank - 1] for rank in ranks.tolist()], index=X.index)
 
@@ -422,7 +422,7 @@ class OrdinalClassifier(base.MiniBatchClassifier):
         _, columns, _ = self._row(dict.fromkeys(X.columns, 0.0))
         try:
             scores = learner.latent(with_columns(rows, columns, learner.n_features))
-        except RowError:
+        except RowValueError:
             raise ValueError(OVERFLOW) from None
         chances = self._calibration.probabilities(scores)
         return pd.DataFrame(chances, index=X.index, columns=order)
@@ -643,7 +643,7 @@ class IntervalMAE(metrics.base.MeanMetric, metrics.base.ClassificationMetric):
 
     def _eval(self, y_true: Any, y_pred: Any) -> float:
         if self._grades is None:
-            lower, upper = ends_of(y_true)
+            lower, upper = label_ends(y_true)
             low = -np.inf if lower is None else lower
             high = np.inf if upper is None else upper
         else:

@@ -12,12 +12,12 @@ from numpy.typing import NDArray
 from ordspan.core.labels import encode_interval
 from ordspan.core.losses import distance
 from ordspan.files.batch import REFUSE, BadRows, Batch, Faults, FileError
-from ordspan.files.features import Recipe, Scale, Unseen, prepared, unusable_rows
-from ordspan.files.grades import Grades, LabelColumns
+from ordspan.files.features import Recipe, Scale, Unseen, prepare_features, unusable_rows
+from ordspan.files.grades import LabelColumns, LabelReader
 from ordspan.files.opening import FileOptions
 from ordspan.learners import Calibration, KernelLearner, Learner, LinearLearner
 from ordspan.learners.base import rank_among
-from ordspan.learners.checks import DEFAULT_C, RowError
+from ordspan.learners.checks import DEFAULT_C, RowValueError
 from ordspan.learners.locking import lock_of
 from ordspan.learners.rows import as_rows
 
@@ -206,7 +206,7 @@ class TabularModel:
         array or CSR matrix of shape (n, d)
             Standardised numbers and words.
         """
-        features = prepared(self.recipe, self.scale, batch, unseen=self.unseen)
+        features = prepare_features(self.recipe, self.scale, batch, unseen=self.unseen)
         if self.recipe.numbers:
             self.unseen.add_gaps(self.recipe, batch.X)
         return features
@@ -341,10 +341,10 @@ class TabularModel:
             return encode_interval(labels.lower, labels.upper, self.classes_)
         if self.recipe.n_sparse:
             raise ValueError("a matrix has no labels in it; give them as y")
-        from ordspan.files.tables import words_of
+        from ordspan.files.tables import text_columns
 
-        frame = words_of(_frame(table, self.columns.names()), self.columns.names())
-        lower, upper, faults = Grades(self.classes_).read(frame, self.columns)
+        frame = text_columns(_frame(table, self.columns.names()), self.columns.names())
+        lower, upper, faults = LabelReader(self.classes_).read(frame, self.columns)
         if faults:
             row = min(faults)
             raise ValueError(f"the table, row {row}: {faults[row]}")
@@ -369,12 +369,12 @@ def as_batch(table: Any, recipe: Recipe) -> tuple[Batch, Faults]:
             )
         rows = np.arange(matrix.shape[0])
         return Batch(matrix, None, rows, rows, "the matrix", "row"), {}
-    from ordspan.files.tables import matrix_of, words_of
+    from ordspan.files.tables import matrix_of, text_columns
 
     frame, faults = _frame(table, recipe.columns), Faults()
-    X = matrix_of(frame, recipe.numbers, faults, dict(recipe.dressed))
+    X = matrix_of(frame, recipe.numbers, faults, recipe.decimals)
     rows = np.arange(frame.height)
-    return Batch(X, words_of(frame, recipe.texts), rows, rows, "the table", "row"), faults
+    return Batch(X, text_columns(frame, recipe.texts), rows, rows, "the table", "row"), faults
 
 
 def _frame(table: Any, columns: Sequence[str]) -> pl.DataFrame:
@@ -423,7 +423,7 @@ def scored(model: TabularModel, batches: Iterator[Batch]) -> Iterator[Scored]:
             continue
         try:
             score = model.learner.latent(model.prepared(batch))
-        except RowError as error:
+        except RowValueError as error:
             raise FileError(f"in the rows from {batch.where(0)} on, {error}") from None
         rank = rank_among(thresholds, score)
         margin = np.minimum(score - edges[rank - 1], edges[rank] - score)

@@ -33,7 +33,7 @@ def in_a_shell(options: Collection[str]) -> Iterator[None]:
 
 
 @dataclass(frozen=True)
-class SpokenHere:
+class KeepWording:
     """A function that speaks on a worker as it would in this process."""
 
     function: Callable[..., Any]
@@ -45,9 +45,9 @@ class SpokenHere:
             return self.function(*arguments)
 
 
-def spoken_here(function: Callable[..., Any]) -> Callable[..., Any]:
+def keep_wording(function: Callable[..., Any]) -> Callable[..., Any]:
     """A function to be sent to workers, whose messages are for the user of this process."""
-    return function if _options is None else SpokenHere(function, _options)
+    return function if _options is None else KeepWording(function, _options)
 
 
 def option(shell: str, python: str) -> str:

@@ -386,7 +386,7 @@ def test_small_chunks_give_the_same_numbers_and_the_same_page(
 
 def test_small_batches_of_parquet_give_the_same(folder, monkeypatch):
     whole = found_in(folder, "rows.parquet", group="query")
-    monkeypatch.setattr(arrow_file, "MOST_ROWS", 7)
+    monkeypatch.setattr(arrow_file, "MAX_ROWS", 7)
     assert found_in(folder, "rows.parquet", group="query") == whole
 
 

@@ -16,7 +16,7 @@ from tables import ask, read_rows
 from ordspan import OrdinalPA, OrdinalSVM, load
 from ordspan.commands import train as training
 from ordspan.commands import train_run
-from ordspan.files import look, tables, text
+from ordspan.files import preview, tables, text
 from ordspan.tabular import as_batch, make_learner
 
 N = 6000
@@ -148,8 +148,8 @@ def test_a_sorted_file_is_as_good_as_a_shuffled_one(tmp_path, order):
 @pytest.fixture
 def small(monkeypatch):
     """A look, parts and windows so small that a file has many of them."""
-    monkeypatch.setattr(look, "LOOK_BYTES", 40_000)
-    monkeypatch.setattr(look.look_at, "__defaults__", (40_000,))
+    monkeypatch.setattr(preview, "PREVIEW_BYTES", 40_000)
+    monkeypatch.setattr(preview.preview_files, "__defaults__", (40_000,))
     for module in (text, tables):
         monkeypatch.setattr(module, "PART_BYTES", 600)
     monkeypatch.setattr(train_run, "BUFFER_BYTES", 500 * 112)  # bytes of a row

@@ -41,7 +41,7 @@ def job(path, **choices):
 @pytest.fixture
 def small_blocks(monkeypatch):
     monkeypatch.setattr(text, "BLOCK_BYTES", 20_000)
-    monkeypatch.setattr(arrow_file, "MOST_ROWS", 300)
+    monkeypatch.setattr(arrow_file, "MAX_ROWS", 300)
 
 
 @pytest.mark.parametrize("ending", FORMATS)
@@ -153,10 +153,19 @@ def test_two_hundred_kills_lose_nothing(tmp_path, monkeypatch, ending, buffer):
         process.start()
         return process
 
-    begin(tmp_path / "first").join()  # the server is up from here on
-    begun = time.perf_counter()
-    begin(tmp_path / "whole").join()
-    took = time.perf_counter() - begun
+    def finish(out):
+        """A whole run, and its seconds; a fork that caught a library's lock is begun anew."""
+        for _ in range(5):
+            begun, process = time.perf_counter(), begin(out)
+            process.join(60)
+            if process.exitcode == 0:
+                return time.perf_counter() - begun
+            process.kill()
+            process.join()
+        raise AssertionError(f"no run came to its end, the last with code {process.exitcode}")
+
+    finish(tmp_path / "first")  # the server is up from here on
+    took = finish(tmp_path / "whole")
     whole = (tmp_path / "whole").read_bytes()
     chance = random.Random(f"{ending} {buffer}")
     kills = finished = 0

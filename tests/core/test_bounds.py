@@ -59,7 +59,7 @@ def moved(theta, new):
 
 @pytest.fixture
 def stream():
-    return bounds.describe([1.0, 4.0, 0.0], lower=[1, 2, 4], upper=[2, 4, 5], n_classes=5)
+    return bounds.summarise_stream([1.0, 4.0, 0.0], lower=[1, 2, 4], upper=[2, 4, 5], n_classes=5)
 
 
 LOSSY = bounds.Comparator(norm=3.0, loss=5.0, sq_loss=9.0, worst=2.0)
@@ -102,7 +102,7 @@ def test_values_of_the_ideal_statements_which_need_a_comparator_without_loss(
     stream, theorem, bound
 ):
     assert theorem(stream, IDEAL).bound == pytest.approx(bound, rel=1e-12)
-    refused = bounds.observe(theorem(stream, LOSSY), np.ones((3, 4)))
+    refused = bounds.with_observed(theorem(stream, LOSSY), np.ones((3, 4)))
     assert isnan(refused.bound)
     assert refused.holds is None
     assert refused.observed == 12.0
@@ -124,7 +124,7 @@ def test_the_repaired_bound_of_pa_is_never_above_the_printed_one():
     for _ in range(2000):
         n_classes = int(rng.integers(2, 8))
         narrowest = int(rng.integers(0, n_classes - 1))
-        stream = bounds.Stream(5, n_classes, narrowest, 10.0 ** rng.uniform(-6, 6))
+        stream = bounds.StreamSummary(5, n_classes, narrowest, 10.0 ** rng.uniform(-6, 6))
         norm, root = 10.0 ** rng.uniform(-4, 4, 2)
         comparator = bounds.Comparator(norm, root, root**2, root)
         printed, repaired = (t(stream, comparator) for t in (bounds.pa_general, bounds.pa_repaired))
@@ -132,24 +132,24 @@ def test_the_repaired_bound_of_pa_is_never_above_the_printed_one():
 
 
 def test_a_label_that_allows_everything_asks_for_nothing():
-    stream = bounds.describe([1.0], lower=[1], upper=[3], n_classes=3)
+    stream = bounds.summarise_stream([1.0], lower=[1], upper=[3], n_classes=3)
     nothing = bounds.Comparator(0.0, 0.0, 0.0, 0.0)
     for theorem in (bounds.pa_general, bounds.pa_ideal, bounds.pa_i_repaired):
-        got = bounds.observe(theorem(stream, nothing), np.zeros((1, 2)))
+        got = bounds.with_observed(theorem(stream, nothing), np.zeros((1, 2)))
         assert got.holds
         assert got.tightness == 0.0
 
 
 def test_a_bound_of_nothing_is_broken_by_any_loss():
-    stream = bounds.describe([1.0], lower=[1], upper=[1], n_classes=2)
-    got = bounds.observe(bounds.pa_ideal(stream, IDEAL._replace(norm=0.0)), np.ones((1, 1)))
+    stream = bounds.summarise_stream([1.0], lower=[1], upper=[1], n_classes=2)
+    got = bounds.with_observed(bounds.pa_ideal(stream, IDEAL._replace(norm=0.0)), np.ones((1, 1)))
     assert got.holds is False
     assert got.tightness == inf
 
 
 def test_no_examples_no_bound():
     with pytest.raises(ValueError, match="at least one example"):
-        bounds.describe([], [], [], n_classes=2)
+        bounds.summarise_stream([], [], [], n_classes=2)
 
 
 def test_losses_are_those_of_the_slow_twin():
@@ -241,10 +241,10 @@ def judged(theorem, rows, labels, weights, thresholds, observed, n_classes=3):
     """A statement about a stream with one feature, beside a loss that is known exactly."""
     lower, upper = np.array(labels).T
     rows = np.array(rows, dtype=float)
-    stream = bounds.describe(rows**2, lower, upper, n_classes)
+    stream = bounds.summarise_stream(rows**2, lower, upper, n_classes)
     losses = hinge_losses(rows * weights, thresholds, lower, upper)
     comparator = bounds.measure([weights], thresholds, losses)
-    return bounds.observe(theorem(stream, comparator), np.array([[float(observed)]]))
+    return bounds.with_observed(theorem(stream, comparator), np.array([[float(observed)]]))
 
 
 @pytest.mark.parametrize("theorem", [bounds.pa_i_general, bounds.pa_i_ideal])

@@ -5,6 +5,7 @@ Without a place for it, and without the compiler, the library works too, slowly.
 
 import json
 import os
+import pickle
 import shutil
 import subprocess
 import sys
@@ -22,7 +23,7 @@ from ordspan.core import memory, walks
 state = memory.new_memory(memory.PRANK, 1.0, 1, 3, False)
 walks.PRANK.learn_one(state, np.array([1.0]), None, 1, 1)
 hits = sum(walks.PRANK.learn_one.stats.cache_hits.values())
-print(memory.model_of(state).edges[1:-1].tolist(), hits)
+print(memory.model_view(state).edges[1:-1].tolist(), hits)
 """
 
 
@@ -60,6 +61,19 @@ def test_a_compiled_walk_is_cached_until_a_helper_in_another_file_is_edited(tmp_
     assert source.count("new = sign * min(old") == 1
     helper.write_text(source.replace("new = sign * min(old", "new = 7.0 * sign * min(old"), "utf-8")
     assert learn_in_a_fresh_process(tmp_path) == "[7.0, 7.0] 0"
+
+
+def test_a_cache_whose_classes_were_renamed_since_is_begun_anew(tmp_path):
+    """As another version of the package has left it, in the folder where this one is installed."""
+    copy_package(tmp_path)
+    learn_in_a_fresh_process(tmp_path)
+    indices = list((tmp_path / "cache").rglob("*.nbi"))
+    for path in indices:
+        version = pickle.loads(path.read_bytes())
+        path.write_bytes(pickle.dumps(version) + b"cordspan.core.memory\nGone\n.")
+    assert indices
+    assert learn_in_a_fresh_process(tmp_path) == "[1.0, 1.0] 0"
+    assert learn_in_a_fresh_process(tmp_path) == "[1.0, 1.0] 1"
 
 
 def test_the_digest_notices_content_and_names(tmp_path):

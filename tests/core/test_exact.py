@@ -23,7 +23,7 @@ from steps import (
 
 import naive
 from ordspan.core import exact, sca
-from ordspan.core.memory import model_of, new_memory
+from ordspan.core.memory import model_view, new_memory
 from ordspan.core.walks import EXACT
 
 
@@ -118,7 +118,7 @@ def test_the_weights_move_along_the_row_by_the_pull(variant, trial, row):
     softness, cap = softness_and_cap(variant, C)
     x, w = np.array(row), np.linspace(-1, 1, len(row))
     memory = new_memory(VARIANTS.index(variant), C, x.size, theta.size + 1, False)
-    model = model_of(memory)
+    model = model_view(memory)
     model.edges[1:-1], model.weights[:] = theta, w
 
     EXACT.learn_one(memory, x, None, lower, upper)
@@ -168,7 +168,7 @@ def test_the_exact_step_is_its_slow_twin(step, variant, trial):
         assert pull == pytest.approx(twin_pull, rel=1e-8, abs=1e-10 * size)
 
 
-@both(exact.sweep)
+@both(exact.sum_shortfalls)
 @BRIEF
 @given(trial=trials(max_classes=12))
 def test_a_sweep_counts_and_adds_the_shortfalls_of_one_side(step, trial):

@@ -20,7 +20,7 @@ as_both = pytest.mark.parametrize(
 
 def state_of(cuts, slope=0.0):
     state = core.new_state(len(cuts) + 1, COVERAGE, contain=False)
-    parts = core.view.py_func(state)
+    parts = core.parts_view.py_func(state)
     parts.cuts[1:-1], parts.head[core.SLOPE] = cuts, slope
     return state
 
@@ -73,8 +73,8 @@ def test_what_a_label_adds_is_gradient_and_curvature_of_its_log_likelihood(form,
         cuts, slope = np.sort(rng.normal(size=n_classes - 1)) * 2.0, rng.exponential()
         score, weight = rng.normal() * 2.0, rng.exponential()
         state = state_of(cuts, slope)
-        form(core.take_in)(core.view.py_func(state), score, lower, upper, weight)
-        parts = core.view.py_func(state)
+        form(core.accumulate)(core.parts_view.py_func(state), score, lower, upper, weight)
+        parts = core.parts_view.py_func(state)
 
         def value(point, score=score, lower=lower, upper=upper, weight=weight):
             return weight * log_chance(point[:-1], point[-1], score, lower, upper)
@@ -97,14 +97,14 @@ def test_a_step_solves_the_damped_newton_equation(form, n_classes):
     scores, lower, upper = graded(60, n_classes)
     cuts = np.linspace(-2.0, 2.0, n_classes - 1) if n_classes > 2 else np.array([0.3])
     state = state_of(cuts, 0.6)
-    parts = core.view.py_func(state)
+    parts = core.parts_view.py_func(state)
     for row in zip(scores, lower, upper, strict=True):
-        core.take_in.py_func(parts, *row, 1.0)
+        core.accumulate.py_func(parts, *row, 1.0)
     tension = 0.3
     matrix, force = naive.newton_equation(parts, 60.0, 1.0, tension)
     move = solve(matrix, force)
     assert np.abs(move).max() < core.LONGEST / 2  # so that nothing is cut off
-    longest = form(core.step)(parts, 60.0, 1.0, tension)
+    longest = form(core.newton_step)(parts, 60.0, 1.0, tension)
     np.testing.assert_allclose(parts.cuts[1:-1], cuts + move[:-1], rtol=0, atol=1e-10)
     assert parts.head[core.SLOPE] == pytest.approx(0.6 + move[-1], rel=1e-10)
     assert longest >= np.abs(move[:-1]).max() * (1 - 1e-9)
@@ -113,13 +113,13 @@ def test_a_step_solves_the_damped_newton_equation(form, n_classes):
 @as_both
 def test_a_step_goes_along_its_direction_until_cuts_would_meet(form):
     state = state_of([-1.0, 0.0, 0.3, 1.0])
-    parts = core.view.py_func(state)
+    parts = core.parts_view.py_func(state)
     for score in np.linspace(-2.0, 2.0, 20):
-        core.take_in.py_func(parts, score, 1, 2, 1.0)
-        core.take_in.py_func(parts, score, 4, 5, 1.0)
+        core.accumulate.py_func(parts, score, 1, 2, 1.0)
+        core.accumulate.py_func(parts, score, 4, 5, 1.0)
     before = parts.cuts.copy()
     move = solve(*naive.newton_equation(parts, 20.0, 1.0, 0.1))
-    form(core.step)(parts, 20.0, 1.0, 0.1)
+    form(core.newton_step)(parts, 20.0, 1.0, 0.1)
     taken = np.append(parts.cuts[1:-1] - before[1:-1], parts.head[core.SLOPE])
     part = taken[0] / move[0]
     assert 0.0 < part < 1.0
@@ -152,8 +152,8 @@ def test_the_fit_is_the_optimum_that_a_general_optimiser_finds(unseen):
     weight = np.random.default_rng(1).exponential(size=200)
     weight /= weight.mean()
     state = core.new_state(n_classes, COVERAGE, contain=False)
-    core.fit(state, scores, lower, upper, weight)
-    parts = core.view.py_func(state)
+    core.fit_cuts(state, scores, lower, upper, weight)
+    parts = core.parts_view.py_func(state)
     tension = core.RIDGE * np.average(scores**2, weights=weight)
     value = objective(state, tension, scores, lower, upper, weight)
     start = np.concatenate([[0.1, -1.0], np.zeros(n_classes - 2)])
@@ -196,7 +196,7 @@ def test_probabilities_sum_to_one_and_move_up_with_the_score(form, n_classes):
         assert ((out >= 0.0) & (out <= 1.0)).all()
         np.testing.assert_allclose(out.sum(axis=1), 1.0, rtol=0, atol=1e-12)
         assert (np.diff(np.cumsum(out, axis=1), axis=0) <= 1e-13).all()
-        cuts, near = core.view.py_func(state).cuts, np.abs(scores) < 100.0
+        cuts, near = core.parts_view.py_func(state).cuts, np.abs(scores) < 100.0
         shift = slope * scores[near, None]
         wanted = np.exp(naive.log_chance(cuts[1:] - shift, cuts[:-1] - shift))
         np.testing.assert_allclose(out[near], wanted, rtol=1e-9, atol=1e-300)
@@ -204,7 +204,7 @@ def test_probabilities_sum_to_one_and_move_up_with_the_score(form, n_classes):
 
 def test_a_state_that_cannot_be_is_refused():
     good = Calibration(4).state
-    assert core.fault_in(good, 4) is None
+    assert core.state_fault(good, 4) is None
     for name, value, fault in [
         ("cuts", [-inf, 1.0, 0.0, 2.0, inf], "not sorted"),
         ("cuts", [0.0, 1.0, 1.5, 2.0, inf], "not sorted"),
@@ -220,6 +220,6 @@ def test_a_state_that_cannot_be_is_refused():
         ("head", [4.0, *[0.0] * 6, 1e250, 0.0, 0.0], "steep"),
     ]:
         bad = good.copy()
-        getattr(core.view.py_func(bad), name)[:] = value
-        assert fault in core.fault_in(bad, 4)
-    assert "float64" in core.fault_in(good.astype(np.float32), 4)
+        getattr(core.parts_view.py_func(bad), name)[:] = value
+        assert fault in core.state_fault(bad, 4)
+    assert "float64" in core.state_fault(good.astype(np.float32), 4)

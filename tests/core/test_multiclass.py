@@ -17,7 +17,7 @@ from ordspan.core.memory import (
     CLASSES_SOFT,
     TRIALS,
     UPDATES,
-    model_of,
+    model_view,
     new_memory,
 )
 from ordspan.core.rows import BAD_ROW
@@ -172,9 +172,9 @@ def test_the_new_vectors_are_the_optimum_over_all_coordinates(variant):
         vectors, x = rng.normal(size=(n_classes, width)), rng.normal(size=width)
         y, C = int(rng.integers(n_classes)), 10.0 ** rng.uniform(-2, 2)
         memory = new_memory(RULES[variant], C, width, n_classes, False)
-        model_of(memory).weights[:] = vectors.ravel()
+        model_view(memory).weights[:] = vectors.ravel()
         VECTORS.learn_one(memory, x, None, y + 1, y + 1)
-        learned = model_of(memory).weights.reshape(n_classes, width)
+        learned = model_view(memory).weights.reshape(n_classes, width)
         np.testing.assert_allclose(learned, by_primal(vectors, x, y, variant, C), atol=1e-9)
 
 
@@ -239,14 +239,14 @@ def test_a_row_too_short_to_act_on_counts_as_zero():
         memory = new_memory(RULES[variant], 1.0, 2, 3, False)
         for tiny in (0.0, 1e-160, 5e-324):
             assert VECTORS.learn_one(memory, np.array([tiny, 0.0]), None, 3, 3) == 1
-        assert model_of(memory).counters[TRIALS] == 3
-        assert not model_of(memory).weights.any()
-        assert model_of(memory).counters[UPDATES] == 0
+        assert model_view(memory).counters[TRIALS] == 3
+        assert not model_view(memory).weights.any()
+        assert model_view(memory).counters[UPDATES] == 0
 
 
 def test_a_step_beyond_all_numbers_is_refused():
     memory = new_memory(CLASSES_HARD, 1.0, 1, 2, False)
-    model_of(memory).weights[:] = 0.0, 1e200
+    model_view(memory).weights[:] = 0.0, 1e200
     before = memory.tobytes()
     assert VECTORS.learn_one(memory, np.array([1e110]), None, 1, 1) == BAD_ROW
     assert memory.tobytes() == before

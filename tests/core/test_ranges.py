@@ -39,11 +39,11 @@ def test_a_stream_is_its_slow_twin(form, contain, n_classes):
     weight = np.random.default_rng(1).exponential(size=200) * (np.arange(200) % 7 > 0)
     state, twin = (core.new_state(n_classes, np.array(COVERAGES), contain) for _ in range(2))
     for each in (state, twin):  # a larger coverage may have the smaller reach for a while
-        core.view.py_func(each).reach[:] = [1.0, 0.2, 3.0, 0.0, 2.0]
+        core.parts_view.py_func(each).reach[:] = [1.0, 0.2, 3.0, 0.0, 2.0]
     form(ranges.observe)(state, *rows, weight, NO_ORDER)
     naive.observe(twin, *rows, weight)
     np.testing.assert_allclose(state, twin, rtol=1e-9, atol=1e-9)
-    assert core.fault_in(state, n_classes) is None
+    assert core.state_fault(state, n_classes) is None
 
 
 @as_both
@@ -51,7 +51,7 @@ def test_a_stream_is_its_slow_twin(form, contain, n_classes):
 def test_a_range_holds_all_ranks_within_reach_the_predicted_one_and_those_between(form, n_classes):
     rng = np.random.default_rng(n_classes)
     state = core.new_state(n_classes, np.array(COVERAGES), False)
-    parts = core.view.py_func(state)
+    parts = core.parts_view.py_func(state)
     parts.bands[1:-1], parts.head[core.UNIT] = np.sort(rng.normal(size=n_classes - 1)), 2.0
     scores, predicted = rng.normal(size=50), rng.integers(1, n_classes + 1, 50)
     low, high = np.empty((2, 50), dtype=np.int64)
@@ -118,7 +118,7 @@ def test_whatever_the_stream_misses_exceed_what_was_asked_by_no_more_than_the_th
 ):
     rng = np.random.default_rng(n_classes)
     known = Calibration(n_classes, COVERAGES, labels)
-    parts = core.view.py_func(known.state)
+    parts = core.parts_view.py_func(known.state)
     misses, farthest = np.zeros(len(COVERAGES)), 0.0
     score_of = SCORES[kind]
     for t in range(1, 241):
@@ -140,7 +140,7 @@ def test_whatever_the_stream_misses_exceed_what_was_asked_by_no_more_than_the_th
         excess = misses / t - (1 - known.coverages)
         assert (excess <= (farthest + 1.0) / (t * t**-ranges.SLOWNESS)).all()
     assert known.n_rows == 240
-    assert core.fault_in(known.state, n_classes) is None
+    assert core.state_fault(known.state, n_classes) is None
 
 
 def test_the_theorem_is_not_empty():
@@ -167,11 +167,11 @@ def test_the_reach_of_a_batch_is_the_smallest_that_one_more_miss_leaves_allowed(
     weight = np.random.default_rng(3).exponential(size=n_rows)
     weight /= weight.mean()
     state = core.new_state(n_classes, np.array(COVERAGES), contain)
-    core.fit(state, scores, lower, upper, weight)
+    core.fit_cuts(state, scores, lower, upper, weight)
     fold = np.arange(n_rows) % 2
     bands = with_ends(np.sort(np.random.default_rng(4).normal(size=(2, n_classes - 1))))
     form(ranges.fit_reach)(state, bands, fold, scores, predicted, lower, upper, weight)
-    parts = core.view.py_func(state)
+    parts = core.parts_view.py_func(state)
     rows = list(zip(fold, scores, predicted, lower, upper, strict=True))
 
     def risk(reach):

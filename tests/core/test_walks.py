@@ -8,7 +8,7 @@ import pytest
 import naive
 from ordspan.core import memory as layout
 from ordspan.core import rows, walks
-from ordspan.core.memory import TRIALS, UPDATES, model_of
+from ordspan.core.memory import TRIALS, UPDATES, model_view
 from ordspan.core.ranking import rank_near
 from ordspan.core.rows import BAD_LABEL, BAD_ROW, BAD_WIDTH
 
@@ -47,7 +47,7 @@ def memory_for(name, n_features, n_classes, C=0.5, average=False):
 
 def walks_of(memory):
     """The walks compiled for the rule of a memory."""
-    return walks.walks_for(model_of(memory).rule)
+    return walks.walks_for(model_view(memory).rule)
 
 
 as_both = pytest.mark.parametrize(
@@ -57,7 +57,7 @@ as_both = pytest.mark.parametrize(
 
 def parameters(memory):
     """Weights and thresholds of the memory, averaged if it averages."""
-    model = model_of(memory)
+    model = model_view(memory)
     weights, theta = model.weights.copy(), model.edges[1:-1].copy()
     if model.edge_correction.size:
         weights -= model.weight_correction / model.counters[TRIALS]
@@ -91,7 +91,7 @@ def assert_same_learner(memory, predicted, expected, atol=1e-9):
     np.testing.assert_allclose(weights, expected.weights.ravel(), rtol=0, atol=atol)
     np.testing.assert_allclose(theta, expected.thresholds, rtol=0, atol=atol)
     np.testing.assert_array_equal(predicted, expected.predicted)
-    assert model_of(memory).counters[UPDATES] == expected.n_updates
+    assert model_view(memory).counters[UPDATES] == expected.n_updates
 
 
 # -- twins ---------------------------------------------------------------------------------------
@@ -104,7 +104,7 @@ def test_a_walk_is_the_plain_numpy_stream(name, form):
     memory = memory_for(name, 3, 5)
     predicted = walk(memory, X, lower, upper, form(walks_of(memory).walk))
     assert_same_learner(memory, predicted, twin(name, X, lower, upper, 5))
-    assert model_of(memory).counters[TRIALS] == 300
+    assert model_view(memory).counters[TRIALS] == 300
 
 
 @as_both
@@ -132,7 +132,7 @@ def test_sample_weights_scale_the_step_of_each_row(name):
     predicted = walk(memory, X, lower, upper, sample_weight=weight)
     expected = twin(name, X, lower, upper, 5, sample_weight=weight)
     assert_same_learner(memory, predicted, expected)
-    assert model_of(memory).counters[TRIALS] == np.count_nonzero(weight)
+    assert model_view(memory).counters[TRIALS] == np.count_nonzero(weight)
 
 
 @pytest.mark.parametrize(("n_classes", "n_rows"), [(300, 150), (1000, 60)])
@@ -237,7 +237,7 @@ def test_thresholds_stay_sorted_to_the_bit(name, n_features, n_classes):
     X, lower, upper = hard_stream(n_rows, n_features, n_classes, n_classes, decades)
     weight = np.random.default_rng(0).exponential(size=n_rows)
     memory = memory_for(name, n_features, n_classes, C=0.37)
-    edges = model_of(memory).edges
+    edges = model_view(memory).edges
     short = 50  # look often: disorder may heal
     for start in range(0, n_rows, short):
         rows = slice(start, start + short)
@@ -251,7 +251,7 @@ def test_thresholds_stay_sorted_to_the_bit(name, n_features, n_classes):
 def test_thresholds_stay_sorted_after_every_single_step_on_float32_rows(name):
     X, lower, upper = hard_stream(3000, 5, 20, seed=1)
     memory = memory_for(name, 5, 20)
-    edges = model_of(memory).edges
+    edges = model_view(memory).edges
     for x, low, high in zip(X.astype(np.float32), lower, upper, strict=True):
         walks.EXACT.learn_one(memory, x, None, int(low), int(high))
         assert is_sorted(edges)

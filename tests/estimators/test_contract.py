@@ -161,12 +161,12 @@ def test_open_ends_reach_to_the_outer_classes():
 
 
 @pytest.mark.parametrize("name", ["california", "abalone", "parkinson"])
-def test_the_defaults_are_within_five_per_cent_of_the_best_c(name, data_dir):
+def test_the_defaults_are_within_five_per_cent_of_the_best_c(name):
     from sklearn.model_selection import KFold
 
-    from ordspan.data import load
+    from ordspan.data import load_dataset
 
-    data = load(name, data_dir)
+    data = load_dataset(name)
     folds = KFold(5, shuffle=True, random_state=0)
 
     def error(**parameters):

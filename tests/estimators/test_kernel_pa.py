@@ -10,7 +10,7 @@ from sklearn.svm import SVC
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from ordspan import KernelOrdinalPA, OrdinalPA
-from ordspan.learners.checks import RowError
+from ordspan.learners.checks import RowValueError
 
 X, Y, SPANS = graded(n=200)
 CLASSES = [1, 2, 3, 4]
@@ -168,7 +168,7 @@ def test_a_bad_row_in_a_stream_leaves_the_model_as_it_was():
     before = model.learner_.memory
     rows = X.copy()
     rows[150, 2] = np.nan
-    with pytest.raises(RowError, match="NaN: row 150, column 2"):
+    with pytest.raises(RowValueError, match="NaN: row 150, column 2"):
         model.partial_fit(rows, Y)
     np.testing.assert_array_equal(model.learner_.memory, before)
 

@@ -84,6 +84,15 @@ def test_all_panels_of_a_row_share_their_limits():
     assert len({panel.get_ylim() for panel in panels[:3]}) == 1
 
 
+def test_dashes_mean_the_same_in_both_figures():
+    first = curves_of(draw_figure1(fake_results()).axes[1])
+    second = curves_of(draw_figure2(fake_results()).axes[0])
+    for name, line in second.items():
+        algorithm, fraction = name.split(", ")
+        assert line._dash_pattern == first[algorithm]._dash_pattern
+        assert (line.get_markerfacecolor() == "white") == (fraction == "75%")
+
+
 def test_curves_differ_without_colours():
     looks = [look_of(name) for name in (*MAIN, *RIVALS)]
     assert len({look.dash for look in looks}) == len({look.marker for look in looks}) == 10

@@ -2,6 +2,7 @@
 
 import json
 import re
+from itertools import chain
 
 import numpy as np
 import pytest
@@ -136,6 +137,59 @@ def test_thresholds_are_those_of_the_first_run(results, data):
         for trace, column in zip(entry["traces"], thresholds.T, strict=True):
             assert trace["x"] == trials.tolist()
             np.testing.assert_allclose(trace["y"], column, atol=1e-5)
+
+
+def claims_of(page):
+    """Sentence by sentence, data set, labels, algorithm, link and verdict of the claims."""
+    table = re.search(r'<table id="claims">(.*?)</table>', page, re.DOTALL)[1]
+    rows = r'<tr data-dataset="(\w+)" data-verdict="([a-z ]+)">(.*?)</tr>'
+    return [
+        [
+            (dataset, verdict, *re.findall("<td>(.*?)</td>", cells))
+            for dataset, verdict, cells in re.findall(rows, part)
+        ]
+        for part in table.split("<tbody>")[1:]
+    ]
+
+
+def test_claims_that_were_run_come_first(page):
+    sentences = claims_of(page)
+    waiting = [[verdict == "not run" for _, verdict, *_ in group] for group in sentences]
+    assert waiting == [sorted(group) for group in waiting]
+    assert [all(group) for group in waiting] == sorted(all(group) for group in waiting)
+    assert {True, False} <= {flag for group in waiting for flag in group}
+
+
+def test_every_claim_links_to_the_panel_of_its_curves(page, data):
+    panels = {panel["id"]: panel for panel in data["panels"]}
+    for dataset, verdict, _, labels, algorithm, rival, _, _, link, _ in chain(*claims_of(page)):
+        if link == "–":
+            assert verdict == "not run"
+            continue
+        place, figure = re.fullmatch(r'<a href="#(.*)">figure (\d)</a>', link).groups()
+        assert f'id="{place}"' in page
+        panel = panels[place]
+        assert (panel["figure"], panel["dataset"]) == (int(figure), dataset)
+        assert ("itself" in rival) == (figure == "2")
+        fraction = labels.removesuffix(" %").replace("exact", "0")
+        name = algorithm if figure == "1" else f"{algorithm}, {fraction}%"
+        assert fraction in panel["labels"].split()
+        assert name in {trace["name"] for trace in panel["traces"]}
+
+
+def test_dashes_and_colours_mean_the_algorithm_and_open_circles_the_larger_fraction(data):
+    traces = [
+        (p["figure"], t) for p in data["panels"] if p["figure"] != "regret" for t in p["traces"]
+    ]
+    for algorithm in ("PA", "PA-I", "PA-II"):
+        here = [trace["line"] for _, trace in traces if trace["legendgroup"] == algorithm]
+        assert len(here) > 3
+        assert all(line == here[0] for line in here)
+    second = [trace for figure, trace in traces if figure == 2]
+    assert {(t["name"][-3:], t["marker"]["color"] == "white") for t in second} == {
+        ("50%", False),
+        ("75%", True),
+    }
 
 
 def test_tables_are_whole(results, page):

@@ -24,7 +24,7 @@ def read(path, numbers, texts=(), start=0, kind=ParquetFile):
 @pytest.mark.parametrize("seed", range(10))
 def test_rows_are_those_of_the_columns(tmp_path, monkeypatch, seed):
     rng = np.random.default_rng(seed)
-    monkeypatch.setattr(arrow_file, "MOST_ROWS", int(rng.choice([13, 300, 1 << 16])))
+    monkeypatch.setattr(arrow_file, "MAX_ROWS", int(rng.choice([13, 300, 1 << 16])))
     n_rows = int(rng.integers(1, 1500))
     dtypes = rng.choice(["f4", "f8", "i1", "u1", "i2", "u2", "i4", "i8"], int(rng.integers(1, 5)))
     columns = {f"x{j}": (100 * rng.random(n_rows)).astype(t) for j, t in enumerate(dtypes)}
@@ -46,8 +46,8 @@ def test_rows_are_those_of_the_columns(tmp_path, monkeypatch, seed):
 
 @pytest.mark.parametrize("form", ["file", "stream"])
 def test_arrow_files_and_streams_are_read(tmp_path, monkeypatch, form):
-    monkeypatch.setattr(arrow_file, "MOST_ROWS", 70)
-    monkeypatch.setattr(arrow_file, "FEWEST_ROWS", 70)
+    monkeypatch.setattr(arrow_file, "MAX_ROWS", 70)
+    monkeypatch.setattr(arrow_file, "MIN_ROWS", 70)
     path = tmp_path / "a.arrow"
     make = ipc.new_file if form == "file" else ipc.new_stream
     with pa.OSFile(str(path), "wb") as sink, make(sink, ONE.schema) as writer:

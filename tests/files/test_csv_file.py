@@ -14,7 +14,7 @@ from ordspan.data import stream
 from ordspan.files import csv_file, text
 from ordspan.files.batch import FileError
 from ordspan.files.csv_file import CsvFile
-from ordspan.files.text import blocks, end_of_records
+from ordspan.files.text import end_of_records, text_blocks
 
 CELLS = st.text(st.sampled_from(list('ab ,;"\n\r01.5é')), max_size=6)
 
@@ -79,7 +79,7 @@ def test_blocks_hold_whole_lines_and_all_of_the_text(tmp_path, monkeypatch, size
     monkeypatch.setattr(text, "BLOCK_BYTES", size)
     content = b'a,b\n1,"x\ny"\n\n3,"4"\n5,6'
     (tmp_path / "a.csv").write_bytes(content)
-    parts = list(blocks(str(tmp_path / "a.csv"), delimiter=","))
+    parts = list(text_blocks(str(tmp_path / "a.csv"), delimiter=","))
     assert b"".join(part.content for part in parts) == content
     for part in parts:
         assert content.split(b"\n")[part.line - 1].startswith(part.content.split(b"\n")[0])
@@ -88,7 +88,7 @@ def test_blocks_hold_whole_lines_and_all_of_the_text(tmp_path, monkeypatch, size
 
 def test_an_open_quote_costs_its_own_row_and_no_other(tmp_path, monkeypatch):
     monkeypatch.setattr(text, "BLOCK_BYTES", 100)
-    monkeypatch.setattr(text, "MOST_LINES", 30)
+    monkeypatch.setattr(text, "MAX_LINES", 30)
     good = "".join(f'{i},"town {i}",{i % 3 + 1}\n' for i in range(100))
     (tmp_path / "a.csv").write_text("a,w,g\n" + good + '7,"open,1\n' + good)
     batches = stream(tmp_path / "a.csv", label="g", order=[1, 2, 3], on_bad_row="skip")

@@ -36,7 +36,7 @@ FRAME = pd.DataFrame(
 def small_blocks(monkeypatch):
     """Many blocks also in small files."""
     monkeypatch.setattr(text, "BLOCK_BYTES", 700)
-    monkeypatch.setattr(arrow_file, "MOST_ROWS", 37)
+    monkeypatch.setattr(arrow_file, "MAX_ROWS", 37)
 
 
 def write(frame, path):

@@ -15,11 +15,11 @@ from hypothesis import strategies as st
 
 from ordspan.files.batch import is_number
 from ordspan.files.forms import FORMS, OPEN, tidy
-from ordspan.files.grades import Grades
+from ordspan.files.grades import LabelReader
 
 PAGE = Path(__file__).parents[2] / "docs" / "intervals.md"
 BEGIN, END = "<!-- table made by tests/files/test_forms.py -->\n\n", "\n<!-- end of table -->"
-FIVE = Grades(np.arange(1, 6))
+FIVE = LabelReader(np.arange(1, 6))
 
 
 def spelled(form):
@@ -105,7 +105,7 @@ def labels(order, lower, upper):
 
 @given(spans(orders), st.sampled_from([str, str.upper, str.title]), st.sampled_from(" \u00a0\t"))
 def test_every_form_is_read_as_it_is_written(span, capitals, space):
-    grades = Grades(np.array(span[0]))
+    grades = LabelReader(np.array(span[0]))
     for form, ends, ranks in labels(*span):
         form = re.sub(r"\w+(?![\w}])", lambda word: capitals(word[0]), form)
         label = space + form.replace(" ", 2 * space).format(**ends)
@@ -114,7 +114,7 @@ def test_every_form_is_read_as_it_is_written(span, capitals, space):
 
 @given(spans(st.lists(odd_names, min_size=3, max_size=6, unique=True)))
 def test_names_with_signs_are_read_as_written_or_refused(span):
-    grades = Grades(np.array(span[0]))
+    grades = LabelReader(np.array(span[0]))
     for form, ends, ranks in labels(*span):
         label = form.format(**ends)
         if tidy(label) in span[0]:

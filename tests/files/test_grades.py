@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 
 from ordspan.commands.models import KnownGrades
-from ordspan.files.grades import Grades, LabelColumns, classes_of, read_order
+from ordspan.files.grades import LabelColumns, LabelReader, classes_of, read_order
 from ordspan.wording import in_a_shell
 
 
@@ -19,8 +19,8 @@ def shell():
         yield
 
 
-FIVE = Grades(np.arange(1, 6))
-NAMED = Grades(np.array(["low", "mid-low", "mid", "high"]))
+FIVE = LabelReader(np.arange(1, 6))
+NAMED = LabelReader(np.array(["low", "mid-low", "mid", "high"]))
 
 
 @pytest.mark.parametrize(
@@ -76,7 +76,7 @@ def test_named_grades_may_hold_the_sign_of_a_range(word, ends):
     [("-2--1", (1, 2)), ("−2 – −1", (1, 2)), ("-1..1", (2, 4)), (">-2", (2, 4)), ("-2-1", (1, 4))],
 )
 def test_negative_grades_can_be_ranges(word, ends):
-    assert Grades(np.array([-2, -1, 0, 1])).interval(word) == ends
+    assert LabelReader(np.array([-2, -1, 0, 1])).interval(word) == ends
 
 
 @pytest.mark.parametrize("dash", "-‐‑‒–—―−")
@@ -86,22 +86,22 @@ def test_every_dash_is_a_hyphen(dash):
 
 
 def test_a_known_grade_is_never_a_range():
-    letters = Grades(np.array(["None", "B", "B+", "above B+", "A"]))
+    letters = LabelReader(np.array(["None", "B", "B+", "above B+", "A"]))
     assert [letters.interval(w) for w in ("B+", "above B+", ">B+")] == [(3, 3), (4, 4), (4, 5)]
     assert letters.interval("[B,above B+]") == (2, 4)
     assert letters.end("None", open_end=5) == 1
-    assert Grades(np.array(["A", "NA", "B"])).interval("[A,NA]") == (1, 2)
+    assert LabelReader(np.array(["A", "NA", "B"])).interval("[A,NA]") == (1, 2)
     with pytest.raises(ValueError, match=r"'A\+' is not among .*; did you mean 'A'\?"):
         letters.interval("A+")
 
 
 def test_a_label_with_two_readings_is_refused():
     with pytest.raises(ValueError, match=r"'a-b-c' may mean \[a,b-c\] or \[a-b,c\]; write one"):
-        Grades(np.array(["a", "a-b", "b-c", "c"])).interval("a-b-c")
+        LabelReader(np.array(["a", "a-b", "b-c", "c"])).interval("a-b-c")
 
 
 def test_numbers_outside_the_order_are_compared_only_where_the_order_ascends():
-    down = Grades(np.array([5, 4, 3]))
+    down = LabelReader(np.array([5, 4, 3]))
     assert down.interval(">4") == (3, 3)
     with pytest.raises(ValueError, match=r"3\.5' is not among"):
         down.interval(">3.5")
@@ -210,7 +210,7 @@ def test_an_end_that_is_not_included_invents_no_grade(words, order):
     with pytest.raises(ValueError, match=said):
         classes_of(words)
     classes = read_order(order)
-    assert all(Grades(classes).interval(word) for word in words)
+    assert all(LabelReader(classes).interval(word) for word in words)
 
 
 def test_an_end_that_is_not_included_may_be_a_grade_of_other_labels():
@@ -229,7 +229,7 @@ def test_age_groups_are_proposed_as_an_order():
 def test_brackets_are_not_taken_for_ranges_of_unknown_grades():
     with pytest.raises(ValueError, match=r"every label is a range, such as '18-24': .* --order"):
         classes_of(["18-24", "25-34", "35+"])
-    ages = Grades(read_order("18-24, 25-34, 35+"))
+    ages = LabelReader(read_order("18-24, 25-34, 35+"))
     assert [ages.interval(w) for w in ("25-34", "35+", ">=25-34")] == [(2, 2), (3, 3), (2, 3)]
 
 

@@ -33,7 +33,7 @@ def test_every_reader_sees_the_same_rows(tmp_path, monkeypatch, ending):
     from ordspan.distributed import fit
 
     monkeypatch.setattr(text, "BLOCK_BYTES", 7000)
-    monkeypatch.setattr(arrow_file, "MOST_ROWS", 300)
+    monkeypatch.setattr(arrow_file, "MAX_ROWS", 300)
     path = write(tmp_path, ending)
     label = {} if ending == "txt" else {"label": "grade"}
 

@@ -111,18 +111,26 @@ def mortals() -> Iterator[Client]:
     }
     with dask.config.set(settings):
         get_mp_context().set_forkserver_preload(["distributed", "ordspan.distributed"])
-        with (
-            LocalCluster(
-                n_workers=WORKERS,
-                threads_per_worker=1,
-                processes=True,
-                host="127.0.0.1",
-                dashboard_address=":0",
-                silence_logs=logging.CRITICAL,
-            ) as cluster,
-            Client(cluster, set_as_default=False) as client,
-        ):
+        cluster = LocalCluster(
+            n_workers=WORKERS,
+            threads_per_worker=1,
+            processes=True,
+            host="127.0.0.1",
+            dashboard_address=":0",
+            silence_logs=logging.CRITICAL,
+        )
+        with closed_in_time(cluster), Client(cluster, set_as_default=False) as client:
             yield client
+
+
+@contextmanager
+def closed_in_time(cluster: LocalCluster) -> Iterator[None]:
+    """Close a cluster at the end; one whose nanny is just starting a worker may never be closed."""
+    try:
+        yield
+    finally:
+        with suppress(TimeoutError):
+            cluster.close(timeout=30)
 
 
 @cache

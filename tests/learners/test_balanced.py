@@ -154,10 +154,10 @@ def test_balanced_steps_do_not_depend_on_the_unit_of_the_features():
 
 
 def test_long_rows_learn_faster_than_by_the_steps_of_the_paper(data_dir):
-    from ordspan.data import load
+    from ordspan.data import load_dataset
     from ordspan.experiments import protocol
 
-    data = load("mslr", data_dir)
+    data = load_dataset("mslr", data_dir)
     errors = {}
     for balanced in (False, True):
         total = 0.0

@@ -44,7 +44,7 @@ def check_sound(known, scores=(-1e300, -1.0, 0.0, 1.0, 1e300)):
     assert (np.diff(spans[:, 1], axis=0) >= 0).all()
     assert (spans >= 1).all()
     assert (spans <= known.n_classes).all()
-    assert core.fault_in(known.state, known.n_classes) is None
+    assert core.state_fault(known.state, known.n_classes) is None
 
 
 def test_pieces_of_a_stream_are_the_whole_to_the_bit():
@@ -115,7 +115,7 @@ def test_a_stream_goes_on_from_a_fit_and_from_a_reach_without_end():
 
 def test_a_fit_leaves_no_gradient_behind():
     known = fit(Calibration(4), *rows())
-    parts = core.view.py_func(known.state)
+    parts = core.parts_view.py_func(known.state)
     assert not parts.gradient.any()
     assert parts.head[core.SLOPE_GRADIENT] == 0.0
 

@@ -14,7 +14,7 @@ from ordspan.core.kernels import RBF, Kernel, kernel_norm, kernel_values
 from ordspan.core.rbf import LANES
 from ordspan.core.vectors import N_PARTS
 from ordspan.learners import KernelLearner, LinearLearner, rows
-from ordspan.learners.checks import RowError
+from ordspan.learners.checks import RowValueError
 from ordspan.learners.kernel_values import KERNELS
 
 K, D = 5, 3
@@ -221,7 +221,7 @@ def test_one_sparse_example_at_a_time_is_the_dense_one(data, kernel):
     np.testing.assert_allclose(sparse.memory, dense.memory, rtol=1e-9, atol=1e-9)
     with pytest.raises(ValueError, match=r"columns in 0\.\.2, got \[3\]"):
         sparse.learn_sparse(np.ones(1), np.array([3]), 1, 1)
-    with pytest.raises(RowError, match="NaN"):
+    with pytest.raises(RowValueError, match="NaN"):
         sparse.learn_sparse(np.array([np.nan]), np.array([1]), 1, 1)
 
 
@@ -427,7 +427,7 @@ def test_a_budget_ends_and_stays_finite_on_very_long_and_very_short_rows(strateg
     for x, rank in zip(X, rng.integers(1, K + 1, len(X)), strict=True):
         try:
             learner.learn_one(x, int(rank))
-        except RowError:  # its score overflows, and it changes nothing
+        except RowValueError:  # its score overflows, and it changes nothing
             continue
         assert learner.n_support <= 5
     assert np.isfinite(learner.thresholds).all()
@@ -441,7 +441,7 @@ def test_a_smaller_budget_counts_from_the_next_update_on(data):
         start.learn_many(X, lower, upper)
         for strategy in ("simple", "nearest"):
             narrow = copy.deepcopy(start)
-            narrow.go_on_by(make(kernel, budget=10, budget_strategy=strategy))
+            narrow.adopt_settings(make(kernel, budget=10, budget_strategy=strategy))
             narrow.learn_many(X + 0.01, lower, upper)
             assert narrow.n_support == 10
             assert np.isfinite(narrow.latent(X)).all()
@@ -454,7 +454,7 @@ def test_learning_goes_on_with_the_same_kernel_only(data):
     before = learner.memory
     for other in (make("poly"), make(gamma=0.5), make(average=False), LinearLearner(D, K)):
         with pytest.raises(ValueError, match="kernel, gamma, degree and coef0 cannot change"):
-            learner.go_on_by(other)
+            learner.adopt_settings(other)
     assert learner.memory.tobytes() == before.tobytes()
 
 
@@ -547,9 +547,9 @@ def test_a_row_under_which_the_kernel_is_none_is_refused(data, kernel, options, 
     learner = make(kernel, **options)
     before = learner.memory
     for matrix in (X[10:], sp.csr_array(X[10:])):
-        with pytest.raises(RowError, match=message):
+        with pytest.raises(RowValueError, match=message):
             learner.learn_many(matrix, lower[10:], upper[10:])
-    with pytest.raises(RowError, match=message):
+    with pytest.raises(RowValueError, match=message):
         learner.learn_one(X[10], 1)
     assert learner.memory.tobytes() == before.tobytes()
 
@@ -564,7 +564,7 @@ def test_a_row_of_zeros_has_no_direction_but_a_label():
     learner = KernelLearner(2, 3, "PA", kernel="precomputed")
     learner.learn_many([[0.0, 0.0], [0.0, 1.0]], [1, 1])
     assert learner.support_numbers.tolist() == []
-    with pytest.raises(RowError, match=r"row 0: k\(x, x\) = 0"):
+    with pytest.raises(RowValueError, match=r"row 0: k\(x, x\) = 0"):
         learner.learn_many([[0.0, 1.0], [1.0, 1.0]], [1, 1])
 
 
@@ -581,11 +581,11 @@ def test_a_bad_value_is_named_and_changes_nothing(data, kernel, value, message):
     learner.learn_many(X[:50], lower[:50], upper[:50])
     before = learner.memory
     for matrix in (X, sp.csr_array(X)):
-        with pytest.raises(RowError, match=message):
+        with pytest.raises(RowValueError, match=message):
             learner.learn_many(matrix, lower, upper)
-        with pytest.raises(RowError, match=message):
+        with pytest.raises(RowValueError, match=message):
             learner.latent(matrix)
-    with pytest.raises(RowError, match=message.replace("60", "0")):
+    with pytest.raises(RowValueError, match=message.replace("60", "0")):
         learner.learn_one(X[60], 1)
     assert learner.memory.tobytes() == before.tobytes()
 
@@ -599,9 +599,9 @@ def test_a_precomputed_matrix_is_square_and_finite(data):
     with pytest.raises(ValueError, match="X has 9 features, but the learner has 10"):
         learner.learn_many(values[:, :9], lower[:10], upper[:10])
     values[4, 6] = np.nan
-    with pytest.raises(RowError, match="NaN: row 4, column 6"):
+    with pytest.raises(RowValueError, match="NaN: row 4, column 6"):
         learner.learn_many(values, lower[:10], upper[:10])
-    with pytest.raises(RowError, match="NaN: row 4, column 6"):
+    with pytest.raises(RowValueError, match="NaN: row 4, column 6"):
         learner.latent(values)
     with pytest.raises(ValueError, match="all rows at once"):
         learner.learn_one(values[0], 1)
@@ -667,3 +667,14 @@ def test_a_kernel_that_raises_half_way_leaves_the_learner_as_it_was(data):
 def test_a_learner_in_dual_form_does_not_grow():
     assert not hasattr(make(), "widened")
     assert not hasattr(make(), "with_rank")
+
+
+def test_a_copy_with_a_memory_of_its_own_goes_its_own_way(data):
+    X, lower, upper = data
+    learner = make(budget=8)
+    learner.learn_many(X[:20], lower[:20], upper[:20])
+    before = learner.memory.copy()
+    twin = copy.copy(learner)
+    twin.take_over(before.copy())
+    twin.learn_many(X[20:40], lower[20:40], upper[20:40])
+    assert learner.memory.tobytes() == before.tobytes()

@@ -13,7 +13,7 @@ from ordspan.learners import (
     PRankLearner,
     rows,
 )
-from ordspan.learners.checks import RowError, check_rule
+from ordspan.learners.checks import RowValueError, check_rule
 
 K = 5
 D = 6
@@ -389,7 +389,7 @@ def test_a_bad_row_after_many_good_ones_is_named_and_undone(
     X = X.copy()
     X[200, 2] = value
     order = np.random.default_rng(9).permutation(len(X)) if ordered else None
-    with pytest.raises(RowError, match=message):
+    with pytest.raises(RowValueError, match=message):
         veteran.learn_many(layout(X), lower, upper, order=order, feature_names=list("abcdef"))
 
 
@@ -398,7 +398,7 @@ def test_a_bad_row_cannot_be_predicted_either(monkeypatch, veteran, data, layout
     monkeypatch.setattr(rows, "BLOCK_BYTES", 1000)
     X = data[0].copy()
     X[200, 2] = np.nan
-    with pytest.raises(RowError, match="contains NaN: row 200, column 2"):
+    with pytest.raises(RowValueError, match="contains NaN: row 200, column 2"):
         veteran.predict_many(layout(X))
 
 
@@ -538,7 +538,7 @@ def test_an_order_that_does_not_name_each_row_once_is_refused(order):
 def test_a_score_that_overflows_is_refused_not_read_beyond_the_thresholds():
     weight = [1.0, 1e150, 1.0]
     learner = PRankLearner(1, 2)
-    with pytest.raises(RowError, match="row 2: the score of the row overflows"):
+    with pytest.raises(RowValueError, match="row 2: the score of the row overflows"):
         learner.learn_many([[9e99]] * 3, [1, 2, 2], sample_weight=weight, predict=True)
     assert not learner.n_trials
 

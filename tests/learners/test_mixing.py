@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from examples import graded
 
-from ordspan.core.memory import LOG_COUNT, LOG_SUM, SCALE, model_of
+from ordspan.core.memory import LOG_COUNT, LOG_SUM, SCALE, model_view
 from ordspan.learners import LinearLearner, MulticlassPALearner, PerceptronLearner, PRankLearner
 from ordspan.learners.mixing import mix
 
@@ -110,13 +110,13 @@ def test_mixed_thresholds_stay_sorted_to_the_bit():
     def some_learner(base):
         memory = LinearLearner(1, 8).memory
         steps = rng.choice([0.0, np.spacing(abs(base)), 1e-3], size=7)
-        model_of(memory).edges[1:-1] = np.maximum.accumulate(base + np.cumsum(steps))
+        model_view(memory).edges[1:-1] = np.maximum.accumulate(base + np.cumsum(steps))
         return memory
 
     for _ in range(2000):
         start, *ends = (some_learner(b) for b in rng.standard_normal(rng.integers(3, 9)) * 10)
         share = rng.dirichlet(np.full(len(ends), 0.3))
-        edges = model_of(mix(start, ends, share.tolist())).edges
+        edges = model_view(mix(start, ends, share.tolist())).edges
         assert (np.diff(edges[1:-1]) >= 0).all()
         assert edges[0] == -np.inf
         assert edges[-1] == np.inf

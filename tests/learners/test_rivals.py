@@ -8,9 +8,9 @@ import scipy.sparse as sp
 
 import naive
 from ordspan.core.baselines import walk_members
-from ordspan.core.memory import model_of
+from ordspan.core.memory import model_view
 from ordspan.learners import AggregateLearner, MulticlassPALearner, PRankLearner
-from ordspan.learners.checks import RowError
+from ordspan.learners.checks import RowValueError
 from ordspan.learners.committee import COINS_AT_ONCE
 
 K, D = 5, 4
@@ -141,7 +141,7 @@ def test_the_first_row_of_the_memory_is_the_sum_of_the_members():
     X, lower, upper = stream()
     learner = AggregateLearner(D, K, seed=3)
     learner.learn_many(X, lower, upper)
-    members = [model_of(row) for row in learner.memory[1:]]
+    members = [model_view(row) for row in learner.memory[1:]]
     np.testing.assert_array_equal(sum(m.weights for m in members) / 10, learner.weights)
     np.testing.assert_array_equal(sum(m.edges[1:-1] for m in members) / 10, learner.thresholds)
     shown = sum(m.counters[0] for m in members) / 10 / len(X)
@@ -210,7 +210,7 @@ def test_bad_committee_settings_are_named(settings, message):
 
 def test_a_member_that_overflows_is_refused_and_undone():
     learner = AggregateLearner(1, 2, n_members=2, tau=1.0)
-    with pytest.raises(RowError, match="row 2: the score of the row overflows"):
+    with pytest.raises(RowValueError, match="row 2: the score of the row overflows"):
         learner.learn_many([[9e99]] * 3, [1, 2, 2], sample_weight=[1.0, 1e150, 1.0])
     assert learner.n_trials == 0
     assert not learner.weights.any()

@@ -19,7 +19,7 @@ def walked(matrix, order=NO_ORDER):
     """The rows in the order in which a walk would meet them."""
     width = matrix.shape[1]
     met = []
-    for block, block_order in rows.blocks(matrix, order):
+    for block, block_order in rows.row_blocks(matrix, order):
         n_rows = block.rows.stop - block.rows.start
         for i in block_order if block_order.size else range(n_rows):
             if block.starts is None:
@@ -57,7 +57,7 @@ def test_blocks_hold_every_row_in_order_whatever_the_stride(
 
 def test_contiguous_rows_are_not_copied():
     X = dense()
-    ((block, _),) = rows.blocks(rows.as_rows(X), NO_ORDER)
+    ((block, _),) = rows.row_blocks(rows.as_rows(X), NO_ORDER)
     assert np.shares_memory(block.data, X)
     csr = sp.csr_array(X)
     assert rows.as_rows(csr) is csr

@@ -15,7 +15,7 @@ from ordspan.commands.models import read_table_model
 from ordspan.commands.train import TrainJob, train
 from ordspan.files.batch import RowError
 from ordspan.files.features import Recipe
-from ordspan.files.grades import Grades, LabelColumns
+from ordspan.files.grades import LabelColumns, LabelReader
 from ordspan.modelfile import to_bytes
 from ordspan.serving.records import batch_of
 from serving.served import GRADES, ROW, empty, mixed_file, model_file, opened, serving, standing
@@ -27,7 +27,7 @@ GOOD = {"x0": 1.0, "x1": 2, "x2": "-3.5", "label": 2}
 def ends_in_files(columns):
     """Ranks of labels of grades 1 to 5 as a file gives them."""
     names = LabelColumns(**{name: name for name in columns})
-    lower, upper, faults = Grades(np.arange(1, 6)).read(pl.DataFrame(columns), names)
+    lower, upper, faults = LabelReader(np.arange(1, 6)).read(pl.DataFrame(columns), names)
     assert not faults
     return list(zip(lower.tolist(), upper.tolist(), strict=True))
 

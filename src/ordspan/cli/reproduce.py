@@ -51,8 +51,8 @@ def reproduce(
     datasets: Annotated[
         str | None,
         typer.Option(
-            help="Comma separated: california, abalone, parkinson, mslr, synthetic. "
-            "Left out: the paper's four, and synthetic where one cannot be had."
+            help="Comma separated: california, abalone, parkinson, synthetic, which come with "
+            "ordspan, mslr. Left out: the paper's four; mslr is left out where it is missing."
         ),
     ] = None,
     algorithms: Annotated[
@@ -137,10 +137,9 @@ def run_plan(
     check_can_write(there / out.name)
     with progress_bar() as bar:
         found, missing = whole.load_datasets(names, data_dir, download_shower(bar))
-        for name, reason in missing.items():
-            say(f"without {name}: {reason}", err=True)
         if not found:
-            raise LookupError("none of the data sets can be had, so there is nothing to run")
+            reasons = "; ".join(f"{name}: {reason}" for name, reason in missing.items())
+            raise LookupError(f"nothing to run. {reasons}")
         out.mkdir(parents=True, exist_ok=True)
         task = bar.add_task("starting", total=None)
         runner.run(
@@ -175,7 +174,7 @@ def download_shower(bar: Progress) -> Callable[[str], Callable[[int, int | None]
 
 
 def finish(results: Results, folder: Path, seconds: float | None) -> None:
-    """Print the summary table and where the report lies."""
+    """Print the summary table, where the report lies, and how to get what was missing."""
     from rich.table import Table
 
     from ordspan.experiments.claims import count_verdicts, make_claims
@@ -200,3 +199,5 @@ def finish(results: Results, folder: Path, seconds: float | None) -> None:
     say(f"Of the paper's claims {told}; claims.md has each.")
     say(f"Written to {folder}{took}: {REPORT_FILES}.")
     say(f"Open {folder / 'report.html'} in a browser.")
+    for name, reason in results.settings["unavailable"].items():
+        say(f"Not run: {name}: {reason}.")

@@ -21,9 +21,9 @@ from ordspan.files.grades import LabelColumns
 from ordspan.files.opening import (
     FileOptions,
     check_columns,
-    columns_told,
+    describe_columns,
     expand,
-    is_sparse,
+    is_svmlight,
     open_file,
 )
 from ordspan.files.reading import RowReader, check_index_base, label_columns
@@ -85,7 +85,7 @@ class Evaluation:
         self.bad = BadRows(job.on_bad_row)
         options = options_for(self.model, self.files, job.options)
         check_index_base(self.files, self.model.recipe, options)
-        self.columns, self.group = self._columns(is_sparse(self.files[0], options))
+        self.columns, self.group = self._columns(is_svmlight(self.files[0], options))
         self.reader = RowReader(
             self.files,
             options,
@@ -119,7 +119,7 @@ class Evaluation:
         """The reader of the first file, which has the labels, or it is told what to do."""
         path, recipe = self.files[0], self.model.recipe
         reader = open_file(path, options)
-        if is_sparse(path, options) and not recipe.n_sparse:
+        if is_svmlight(path, options) and not recipe.n_sparse:
             raise FileError(
                 f"{path}: svmlight rows have no named columns, but the model was trained on "
                 f"columns such as {recipe.columns[0]!r}"
@@ -131,7 +131,7 @@ class Evaluation:
             if name not in reader.names and self.columns == self.model.columns:
                 raise FileError(
                     f"{path}: no column {name!r}, the label of the training; "
-                    f"{columns_told(reader.names)}. "
+                    f"{describe_columns(reader.names)}. "
                     f"Name the labels here with {option('--label COLUMN', 'label=')}, or the "
                     "two columns of their ends"
                 )
@@ -148,7 +148,7 @@ class Evaluation:
             if report is not None:
                 report(self.tally, self.reader.share(answer.batch))
         if not self.tally.rows:
-            raise FileError(f"{self.files[0]}: no usable row; {self.bad.told()}")
+            raise FileError(f"{self.files[0]}: no usable row; {self.bad.summary()}")
         self.bad.check(self.tally.rows, self.job.allow_skipped)
 
     def _batches(self) -> Iterator[Batch]:
@@ -200,7 +200,7 @@ class Evaluation:
             "ndcg": None if self.queries is None else self.queries.summary(),
             "by_grade": by_grade,
             "confusion": tally.confusion.tolist(),
-            "notes": self.model.unseen.told(),
+            "notes": self.model.unseen.messages(),
             "skipped": self.bad.count,
             "skipped_examples": list(self.bad.examples),
         }

@@ -22,7 +22,7 @@ from ordspan.commands.probability_plots import (
     shown_range,
     width_plot,
 )
-from ordspan.pages import filled, script_json, table_row, terms
+from ordspan.pages import fill_template, script_json, table_row, terms
 from ordspan.wording import as_text
 
 if TYPE_CHECKING:
@@ -67,7 +67,7 @@ def page_text(evaluation: Evaluation, summary: dict[str, Any]) -> str:
         "made": terms(how_made(evaluation, summary)),
     }
     parts = {name: as_text(part) for name, part in parts.items()} | {"data": script_json(shown)}
-    return filled(__package__, "evaluate.html", parts)
+    return fill_template(__package__, "evaluate.html", parts)
 
 
 def axis_names(classes: list[Any]) -> list[str]:

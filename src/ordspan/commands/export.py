@@ -334,7 +334,7 @@ def _probabilities(graph: Graph, score: str, calibration: Calibration) -> str:
 
 def _ranges(graph: Graph, score: str, index: str, calibration: Calibration) -> tuple[str, str]:
     """First and last index of the range of every coverage, each (n, number of coverages)."""
-    parts = calibration_parts.view.py_func(calibration.state)
+    parts = calibration_parts.parts_view.py_func(calibration.state)
     unit = graph.constant("unit", parts.head[calibration_parts.UNIT : calibration_parts.UNIT + 1])
     bands = graph.constant("bands", parts.bands[1:-1])
     between = graph.constant("last", np.array([1]))

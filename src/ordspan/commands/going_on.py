@@ -8,9 +8,9 @@ from typing import Any
 from ordspan.commands.models import KnownGrades, options_for, read_table_model
 from ordspan.commands.train_job import TrainJob
 from ordspan.files.batch import GROUP, BadRows, FileError
-from ordspan.files.columns import AS_TOLD
+from ordspan.files.columns import AS_REQUESTED
 from ordspan.files.grades import LabelColumns
-from ordspan.files.opening import FileOptions, columns_told, expand, open_file
+from ordspan.files.opening import FileOptions, describe_columns, expand, open_file
 from ordspan.files.reading import RowReader, check_index_base, label_columns, order_in_files
 from ordspan.tabular import ESTIMATORS, SVM, TabularModel
 from ordspan.wording import columns_option, option
@@ -47,7 +47,7 @@ def reader_for(base: TabularModel, job: TrainJob) -> RowReader:
         first=first if job.is_pipe else None,
         scale=base.scale,
     )
-    reader.left_out = base.training["left_out"] | dict.fromkeys(job.drop, AS_TOLD)
+    reader.left_out = base.training["left_out"] | dict.fromkeys(job.drop, AS_REQUESTED)
     if not job.is_pipe:
         reader.sorted_by = order_in_files(reader)
     return reader
@@ -72,7 +72,7 @@ def _refuse_unknown(
     if missing := [name for name in columns.names() if name not in first.names]:
         raise FileError(
             f"{files[0]}: no column {missing[0]!r}, the label of the model; "
-            f"{columns_told(first.names)}. Name the label with "
+            f"{describe_columns(first.names)}. Name the label with "
             + option("--label COLUMN", "label=")
         )
     known = {*base.recipe.columns, *columns.names(), *base.columns.names(), *job.drop}

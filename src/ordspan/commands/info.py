@@ -167,7 +167,7 @@ def describe_checkpoint(file: ModelFile) -> dict[str, Any]:
     return {
         "checkpoint": {
             "rows": progress.learned,
-            "pass": progress.cursor.walk + 1,
+            "pass": progress.cursor.epoch + 1,
             "passes": file.model.training["settings"]["passes"],
             "rows_of_pass": progress.rows,
             "mae_of_pass": progress.running_mae,

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from ordspan.files.batch import FileError
-from ordspan.files.grades import Grades
+from ordspan.files.grades import LabelReader
 from ordspan.files.opening import FileOptions, format_of
 from ordspan.header import Header
 from ordspan.learners import Calibration
@@ -96,7 +96,7 @@ def options_for(model: TabularModel, files: Sequence[str], told: FileOptions) ->
     )
 
 
-class KnownGrades(Grades):
+class KnownGrades(LabelReader):
     """Ranks of labels for a model that is trained: its grades are what they are."""
 
     owner = "the model's "

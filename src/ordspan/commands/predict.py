@@ -16,7 +16,7 @@ from ordspan.commands.stopping import Stop
 from ordspan.files.batch import KEEP, REFUSE, BadRows, Batch, FileError
 from ordspan.files.features import Recipe
 from ordspan.files.grades import LabelColumns
-from ordspan.files.opening import FileOptions, columns_told, expand, open_file
+from ordspan.files.opening import FileOptions, describe_columns, expand, open_file
 from ordspan.files.reading import RowReader, check_index_base
 from ordspan.files.text import STDIN
 from ordspan.tabular import Scored, TabularModel, scored
@@ -148,7 +148,7 @@ def predict(
         "rows": rows,
         "empty": reader.bad.count,
         "empty_examples": reader.bad.examples,
-        "notes": model.unseen.told(),
+        "notes": model.unseen.messages(),
         "seconds": round(clock.seconds(), 3),
     }
 
@@ -204,7 +204,7 @@ def check_needed(reader: Any, recipe: Recipe, job: PredictJob) -> None:
             more = f" and {len(missing) - 1} more" if len(missing) > 1 else ""
             raise FileError(
                 f"{reader.path}: no column {missing[0]!r}{more}, which {who}; "
-                + columns_told(reader.names)
+                + describe_columns(reader.names)
                 + _renamed(missing[0], reader.names)
             )
 

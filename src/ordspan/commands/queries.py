@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ordspan.files.batch import Batch, FileError
-from ordspan.files.grades import coded
+from ordspan.files.grades import encode_column
 from ordspan.tabular import Scored
 
 CUTS = (1, 5, 10)
@@ -170,4 +170,4 @@ class QueryTally:
 
 def query_names(batch: Batch, group: str) -> tuple[NDArray[np.int64], list[str]]:
     """A code for the query of every row, and the names the codes stand for; empty is no name."""
-    return coded(batch.table, group, lambda v: "" if v is None else str(v).strip())
+    return encode_column(batch.table, group, lambda v: "" if v is None else str(v).strip())

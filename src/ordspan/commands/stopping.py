@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from types import FrameType
 from typing import TypeVar
 
-from ordspan.files.text import moment
+from ordspan.files.text import stop_hook
 
 T = TypeVar("T")
 
@@ -30,7 +30,7 @@ class Stop:
 
     def _request(self, number: int, frame: FrameType | None) -> None:
         self.requested = True
-        if self._anywhere or moment.waiting:
+        if self._anywhere or stop_hook.waiting:
             raise Stopped
 
     def check(self) -> None:
@@ -60,13 +60,13 @@ class Stop:
 def stoppable() -> Iterator[Stop]:
     """Turn Ctrl-C and SIGTERM into a request to stop, as long as the block runs."""
     stop = Stop()
-    moment.pass_by = stop.check  # type: ignore[method-assign]
+    stop_hook.check = stop.check  # type: ignore[method-assign]
     before = {
         number: signal.signal(number, stop._request) for number in (signal.SIGINT, signal.SIGTERM)
     }
     try:
         yield stop
     finally:
-        del moment.pass_by
+        del stop_hook.check
         for number, handler in before.items():
             signal.signal(number, handler)

@@ -20,9 +20,9 @@ from ordspan.commands.train_job import TrainJob
 from ordspan.commands.train_run import ROWS_AT_ONCE, Report, Run, ends_of, portions
 from ordspan.core.losses import distance
 from ordspan.files.batch import FileError
-from ordspan.files.features import stacked
+from ordspan.files.features import stack_rows
+from ordspan.files.limits import memory_limit
 from ordspan.files.opening import expand
-from ordspan.files.room import memory_limit
 from ordspan.modelfile import to_bytes
 from ordspan.tabular import ESTIMATORS, SVM
 
@@ -104,11 +104,11 @@ def train(
 def _learn_all(run: Run, every: Every, stop: Stop, report: Report | None) -> None:
     """Learn what is left of all passes; a stop leaves a checkpoint."""
     try:
-        for walk in range(run.progress.cursor.walk, run.job.passes):
+        for walk in range(run.progress.cursor.epoch, run.job.passes):
             _one_pass(run, walk, every, stop, report)
             run.end_pass()
             if run.progress.learned == 0:
-                raise FileError(f"{run.files[0]}: no usable row; {run.bad.told()}")
+                raise FileError(f"{run.files[0]}: no usable row; {run.bad.summary()}")
     except Stopped:
         run.save_checkpoint()
         raise
@@ -156,8 +156,11 @@ def fit_at_once(run: Run, stop: Stop, report: Report | None) -> None:
         if report is not None:
             report(run.progress.learned, float("nan"), run.share)
     if not parts:
-        raise FileError(f"{run.files[0]}: no usable row; {run.bad.told()}")
-    X, (lower, upper) = stacked(parts), (np.concatenate(side) for side in zip(*ends, strict=True))
+        raise FileError(f"{run.files[0]}: no usable row; {run.bad.summary()}")
+    X, (lower, upper) = (
+        stack_rows(parts),
+        (np.concatenate(side) for side in zip(*ends, strict=True)),
+    )
     stop.check()
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")

@@ -162,7 +162,7 @@ def _fit(cluster: Cluster, run: Run, report: Report | None) -> None:
     job, reader = run.job, run.reader
     spec = Spec(
         *(reader.options, reader.recipe, reader.columns, run.classes, job.on_bad_row),
-        reader.signs,
+        reader.decimals,
     )
     names = block_names(run.files)
     tasks = [(os.path.abspath(path), spec) for path in run.files]

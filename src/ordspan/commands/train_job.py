@@ -7,10 +7,10 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from ordspan.files.batch import LABEL, SKIPPED_SHARE
-from ordspan.files.columns import Choice
+from ordspan.files.columns import ColumnChoice
 from ordspan.files.features import DEFAULT_HASH_BITS
 from ordspan.files.grades import LabelColumns
-from ordspan.files.opening import FileOptions, expand, is_sparse, sizes_of
+from ordspan.files.opening import FileOptions, expand, is_svmlight, sizes_of
 from ordspan.files.reading import label_columns
 from ordspan.files.text import STDIN
 from ordspan.tabular import PA, learner_parameters
@@ -119,9 +119,9 @@ class TrainJob:
             told["parameters"] = learner_parameters(self.learner, self.parameters)
         return {k: list(v) if isinstance(v, tuple | list) else v for k, v in told.items()}
 
-    def choice(self) -> Choice:
+    def choice(self) -> ColumnChoice:
         """What is said of the columns to learn from."""
-        return Choice(
+        return ColumnChoice(
             self.features,
             self.drop,
             self.text,
@@ -136,7 +136,7 @@ class TrainJob:
         columns = label_columns(self.label, self.lower, self.upper)
         files = expand(self.files)
         sizes_of(files)  # a missing file is refused first
-        sparse = is_sparse(files[0], self.options)
+        sparse = is_svmlight(files[0], self.options)
         if sparse and columns.names() not in ([], [LABEL]):
             raise ValueError(
                 f"{self.files[0]}: svmlight rows have their grade at the beginning of each line; "

@@ -18,14 +18,14 @@ from ordspan.commands.tally import LabelCounts, Tally
 from ordspan.commands.train_job import TrainJob, plain_value
 from ordspan.core.losses import distance
 from ordspan.files.batch import BEGINNING, BadRows, Batch, Count, Cursor, FileError
-from ordspan.files.features import Scale, Unseen, prepared, stacked
+from ordspan.files.features import Scale, Unseen, prepare_features, stack_rows
+from ordspan.files.limits import check_memory
 from ordspan.files.opening import identity
 from ordspan.files.ordering import are_runs
 from ordspan.files.reading import open_rows
-from ordspan.files.room import check_room
 from ordspan.files.text import STDIN
 from ordspan.learners import Calibration, Learner
-from ordspan.learners.checks import RowError as LearnerRowError
+from ordspan.learners.checks import RowValueError
 from ordspan.modelfile import ModelFileError
 from ordspan.tabular import (
     ESTIMATORS,
@@ -95,7 +95,7 @@ class Run:
                 job.choice(),
                 order=job.order,
                 on_bad_row=job.on_bad_row,
-                look=look,
+                preview=look,
                 words=words,
             )
         else:
@@ -129,7 +129,7 @@ class Run:
         self.buffer, self.notes = job.shuffle_buffer or 0, list(reader.notes)
         row_bytes = reader.recipe.row_bytes
         told = option(f"--shuffle-buffer {self.buffer}", f"shuffle_buffer={self.buffer}")
-        check_room(
+        check_memory(
             f"{told} of {row_bytes} bytes a row", self.buffer * row_bytes, "; give fewer rows"
         )
         what = reader.sorted_by
@@ -152,7 +152,7 @@ class Run:
         parameters = learner_parameters(job.learner, job.parameters)
         if job.learner == KERNEL:
             budget = parameters["budget"] or 0
-            check_room(
+            check_memory(
                 f"{budget} support vectors of {n_features:,} features",
                 8 * budget * n_features,
                 either(by("give a smaller", option("--budget", "budget")), "use the learner pa"),
@@ -184,8 +184,8 @@ class Run:
             first = next(portions(self.reader.batches(), ROWS_AT_ONCE, whole=True), None)
             self.reader.bad = policy
             if first is not None:
-                parts = [prepared(self.reader.recipe, self.scale, batch) for batch in first]
-                rows = stacked(parts)
+                parts = [prepare_features(self.reader.recipe, self.scale, batch) for batch in first]
+                rows = stack_rows(parts)
         return KernelOrdinalPA(gamma=rule)._find_gamma(rows)
 
     def _turn(self, walk: int) -> None:
@@ -271,7 +271,7 @@ class Run:
     def learn(self, batches: Sequence[Batch]) -> None:
         """Learn some rows, and take note of how far that is."""
         progress = self.progress
-        if progress.cursor.walk == 0:
+        if progress.cursor.epoch == 0:
             progress.good += sum(map(len, batches))
         kept = [batch.only(~self.is_held_out(batch)) for batch in batches]
         kept = [batch for batch in kept if len(batch)]
@@ -280,9 +280,9 @@ class Run:
             n_rows = lower.size
             order = None
             if self.buffer:
-                seed = [self.job.seed, progress.cursor.walk, progress.rows]
+                seed = [self.job.seed, progress.cursor.epoch, progress.rows]
                 order = np.random.default_rng(seed).permutation(n_rows)
-            rows = stacked([self.features(batch) for batch in kept])
+            rows = stack_rows([self.features(batch) for batch in kept])
             try:
                 predicted = self.learner.learn_many(
                     rows,
@@ -291,9 +291,9 @@ class Run:
                     order=order,
                     predict=True,
                     # later passes meet rows that have been learned, whose scores flatter
-                    calibration=self.calibration if progress.cursor.walk == 0 else None,
+                    calibration=self.calibration if progress.cursor.epoch == 0 else None,
                 )
-            except LearnerRowError as error:
+            except RowValueError as error:
                 raise FileError(f"in the rows from {batches[0].where(0)} on, {error}") from None
             assert predicted is not None
             progress.loss += int(distance(predicted, lower, upper).sum())
@@ -306,18 +306,20 @@ class Run:
     def features(self, batch: Batch) -> Any:
         """The features of rows, as the learner wants them."""
         on_the_way = self.reader.scale is None  # a pipe
-        return prepared(self.reader.recipe, self.scale, batch, learn=on_the_way, unseen=self.unseen)
+        return prepare_features(
+            self.reader.recipe, self.scale, batch, learn=on_the_way, unseen=self.unseen
+        )
 
     def note_progress(self, last: Batch) -> None:
         """Take note of how far the reading has come."""
         progress = self.progress
         progress.cursor, skipped = last.after()
-        if progress.cursor.walk == 0:  # later passes meet the same bad rows again
+        if progress.cursor.epoch == 0:  # later passes meet the same bad rows again
             progress.skipped = skipped
             progress.bad_rows = self.bad.examples[:skipped]
         share = self.reader.share(last)
-        self.share = None if share is None else (progress.cursor.walk + share) / self.job.passes
-        if progress.cursor.walk == 0 and progress.good + progress.skipped >= JUDGED_PORTION:
+        self.share = None if share is None else (progress.cursor.epoch + share) / self.job.passes
+        if progress.cursor.epoch == 0 and progress.good + progress.skipped >= JUDGED_PORTION:
             self.check_skipped()
 
     def check_skipped(self) -> None:
@@ -338,10 +340,10 @@ class Run:
         progress = self.progress
         progress.mae = [*progress.mae, progress.running_mae]
         progress.rows = progress.loss = 0
-        if progress.cursor.walk == 0:
+        if progress.cursor.epoch == 0:
             progress.skipped = self.bad.count
             progress.bad_rows = list(self.bad.examples)
-        progress.cursor = Cursor(progress.cursor.walk + 1)
+        progress.cursor = Cursor(progress.cursor.epoch + 1)
 
     def held_out(self) -> dict[str, Any] | None:
         """How well the model grades the rows that were held out."""
@@ -363,7 +365,7 @@ class Run:
 
     def all_notes(self) -> list[str]:
         """What a user may not expect."""
-        notes = [*self.notes, *self.unseen.told()]
+        notes = [*self.notes, *self.unseen.messages()]
         if self.job.is_pipe and self.runs.are_long():
             notes.append(
                 "the labels came in long runs of one grade: a model that learns row by row "

@@ -1,13 +1,13 @@
 """The mistake bounds of section 5 of the paper, as printed and as they can be proved.
 
 A theorem is a function of a stream and a comparator (any fixed weights and thresholds) that returns
-a `Bound`; `observe` sets beside it what the online run really lost. Every statement is about the
-exact update started from zero.
+a `Bound`; `with_observed` adds what the online run lost. Every statement is about the exact update
+started from zero.
 
 Letters of the paper: ``K`` classes, ``c`` the narrowest interval's width, ``R2`` the largest
 squared norm of a row, ``l`` the hinge losses of the run before each update, ``l*`` those of the
 comparator v = (u, b). The paper's K - c - 1, the most thresholds that a label can ask anything of,
-is ``Stream.n_required`` here.
+is ``StreamSummary.n_required`` here.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ NO_LOSS = 1e-9
 """A comparator whose losses are all this small counts as ideal."""
 
 
-class Stream(NamedTuple):
+class StreamSummary(NamedTuple):
     """What the theorems need to know of the examples."""
 
     n_trials: int  # T
@@ -62,7 +62,7 @@ class Bound(NamedTuple):
         Sum of the losses of the online run, each to the given power.
     holds : bool or None
         Whether the run kept the bound; None where the statement does not apply, or before
-        `observe`.
+        `with_observed`.
     K : int
         Number of classes.
     c : int
@@ -112,17 +112,19 @@ class Bound(NamedTuple):
 # -- measuring -----------------------------------------------------------------------------------
 
 
-def describe(sq_norms: ArrayLike, lower: ArrayLike, upper: ArrayLike, n_classes: int) -> Stream:
+def summarise_stream(
+    sq_norms: ArrayLike, lower: ArrayLike, upper: ArrayLike, n_classes: int
+) -> StreamSummary:
     """T, K, c and R^2 of a stream, from the squared norms of its rows and its labels.
 
-    >>> describe([1.0, 4.0], lower=[1, 2], upper=[2, 2], n_classes=3)
-    Stream(n_trials=2, n_classes=3, narrowest=0, largest_sq_norm=4.0)
+    >>> summarise_stream([1.0, 4.0], lower=[1, 2], upper=[2, 2], n_classes=3)
+    StreamSummary(n_trials=2, n_classes=3, narrowest=0, largest_sq_norm=4.0)
     """
     norms = np.asarray(sq_norms, dtype=float)
     if norms.size == 0:
         raise ValueError("a bound needs at least one example")
     narrowest = int((np.asarray(upper) - np.asarray(lower)).min())
-    return Stream(norms.size, n_classes, narrowest, float(norms.max()))
+    return StreamSummary(norms.size, n_classes, narrowest, float(norms.max()))
 
 
 def measure(weights: ArrayLike, thresholds: ArrayLike, losses: Floats) -> Comparator:
@@ -132,7 +134,7 @@ def measure(weights: ArrayLike, thresholds: ArrayLike, losses: Floats) -> Compar
     return Comparator(sqrt(sq_norm), float(losses.sum()), float(np.square(losses).sum()), worst)
 
 
-def observe(bound: Bound, losses: Floats) -> Bound:
+def with_observed(bound: Bound, losses: Floats) -> Bound:
     """The bound beside what the online run lost; ``losses`` are those before each update.
 
     A bound that does not apply keeps ``holds=None``.
@@ -146,21 +148,21 @@ def observe(bound: Bound, losses: Floats) -> Bound:
 # -- PA ------------------------------------------------------------------------------------------
 
 
-def pa_general(stream: Stream, comparator: Comparator) -> Bound:
+def pa_general(stream: StreamSummary, comparator: Comparator) -> Bound:
     """Theorem: sum of l^2 <= D^2 (|v| + 4 (K-c-1) sqrt(sum of l*^2))^2."""
     factor = _linear_factor(stream)
     root = comparator.norm + 4.0 * stream.n_required * sqrt(comparator.sq_loss)
     return _bound("PA general", stream, comparator, factor, (factor * root) ** 2, power=2)
 
 
-def pa_ideal(stream: Stream, comparator: Comparator) -> Bound:
+def pa_ideal(stream: StreamSummary, comparator: Comparator) -> Bound:
     """Corollary: sum of l^2 <= D |v*|^2 for a comparator without loss."""
     factor = _linear_factor(stream)
     value = _if_ideal(comparator, factor * comparator.norm**2)
     return _bound("PA ideal", stream, comparator, factor, value, power=2)
 
 
-def pa_repaired(stream: Stream, comparator: Comparator) -> Bound:
+def pa_repaired(stream: StreamSummary, comparator: Comparator) -> Bound:
     """Sum of l^2 <= D (U + sqrt(U^2 + |v|^2))^2 with U^2 the sum of l*^2.
 
     Never above `pa_general`; without loss it is `pa_ideal`.
@@ -173,7 +175,7 @@ def pa_repaired(stream: Stream, comparator: Comparator) -> Bound:
 # -- PA-I ----------------------------------------------------------------------------------------
 
 
-def pa_i_general(stream: Stream, comparator: Comparator) -> Bound:
+def pa_i_general(stream: StreamSummary, comparator: Comparator) -> Bound:
     """Theorem: sum of l <= sum of l* + sqrt(D T) |v|, for the run with C = |v| / sqrt(D T).
 
     Can fail where R^2 < (K-c-2) / (K-c-1)^2; see `pa_i_repaired`.
@@ -181,7 +183,7 @@ def pa_i_general(stream: Stream, comparator: Comparator) -> Bound:
     return _tuned("PA-I general", stream, comparator, _printed_capped_factor(stream))
 
 
-def pa_i_ideal(stream: Stream, comparator: Comparator) -> Bound:
+def pa_i_ideal(stream: StreamSummary, comparator: Comparator) -> Bound:
     """Corollary: sum of l <= sqrt(D T) |v*|, for a comparator without loss; fails as the theorem.
 
     The run is the one with C = |v*| / sqrt(D T).
@@ -190,7 +192,7 @@ def pa_i_ideal(stream: Stream, comparator: Comparator) -> Bound:
     return bound._replace(bound=_if_ideal(comparator, bound.bound - comparator.loss))
 
 
-def pa_i_at(stream: Stream, comparator: Comparator, C: float) -> Bound:
+def pa_i_at(stream: StreamSummary, comparator: Comparator, C: float) -> Bound:
     """Appendix: sum of l <= |v|^2 / (2C) + sum of l* + C T D / 2, before C is chosen.
 
     Can fail where R^2 < (K-c-2) / (K-c-1)^2; see `pa_i_repaired_at`.
@@ -198,12 +200,12 @@ def pa_i_at(stream: Stream, comparator: Comparator, C: float) -> Bound:
     return _at_given("PA-I any C", stream, comparator, _printed_capped_factor(stream), C)
 
 
-def pa_i_repaired(stream: Stream, comparator: Comparator) -> Bound:
+def pa_i_repaired(stream: StreamSummary, comparator: Comparator) -> Bound:
     """`pa_i_general` with D = (K-c-1) (1 + R^2 (K-c-1)), in the bound and in C."""
     return _tuned("PA-I repaired", stream, comparator, _capped_factor(stream))
 
 
-def pa_i_repaired_at(stream: Stream, comparator: Comparator, C: float) -> Bound:
+def pa_i_repaired_at(stream: StreamSummary, comparator: Comparator, C: float) -> Bound:
     """`pa_i_at` with D = (K-c-1) (1 + R^2 (K-c-1))."""
     return _at_given("PA-I repaired any C", stream, comparator, _capped_factor(stream), C)
 
@@ -211,14 +213,14 @@ def pa_i_repaired_at(stream: Stream, comparator: Comparator, C: float) -> Bound:
 # -- PA-II ---------------------------------------------------------------------------------------
 
 
-def pa_ii_general(stream: Stream, comparator: Comparator, C: float) -> Bound:
+def pa_ii_general(stream: StreamSummary, comparator: Comparator, C: float) -> Bound:
     """Theorem: sum of l^2 <= D (|v|^2 + 2C sum of l*^2), D = 1 + 1/(2C) + R^2 (K-c-1)."""
     factor = _linear_factor(stream) + 0.5 / C
     value = factor * (comparator.norm**2 + 2.0 * C * comparator.sq_loss)
     return _bound("PA-II general", stream, comparator, factor, value, power=2, C=C)
 
 
-def pa_ii_ideal(stream: Stream, comparator: Comparator, C: float) -> Bound:
+def pa_ii_ideal(stream: StreamSummary, comparator: Comparator, C: float) -> Bound:
     """Corollary: sum of l^2 <= D |v*|^2 for a comparator without loss."""
     factor = _linear_factor(stream) + 0.5 / C
     value = _if_ideal(comparator, factor * comparator.norm**2)
@@ -228,15 +230,15 @@ def pa_ii_ideal(stream: Stream, comparator: Comparator, C: float) -> Bound:
 # -- shared --------------------------------------------------------------------------------------
 
 
-def _linear_factor(stream: Stream) -> float:
+def _linear_factor(stream: StreamSummary) -> float:
     return 1.0 + stream.largest_sq_norm * stream.n_required
 
 
-def _printed_capped_factor(stream: Stream) -> float:
+def _printed_capped_factor(stream: StreamSummary) -> float:
     return 1.0 + 2.0 * stream.largest_sq_norm * stream.n_required**2
 
 
-def _capped_factor(stream: Stream) -> float:
+def _capped_factor(stream: StreamSummary) -> float:
     return stream.n_required * _linear_factor(stream)
 
 
@@ -244,21 +246,23 @@ def _if_ideal(comparator: Comparator, value: float) -> float:
     return value if comparator.worst <= NO_LOSS else nan
 
 
-def _tuned(name: str, stream: Stream, comparator: Comparator, factor: float) -> Bound:
+def _tuned(name: str, stream: StreamSummary, comparator: Comparator, factor: float) -> Bound:
     spread = sqrt(factor * stream.n_trials)
     C = comparator.norm / spread if spread > 0.0 else 1.0  # where nothing is asked, any C will do
     value = comparator.loss + spread * comparator.norm
     return _bound(name, stream, comparator, factor, value, power=1, C=C)
 
 
-def _at_given(name: str, stream: Stream, comparator: Comparator, factor: float, C: float) -> Bound:
+def _at_given(
+    name: str, stream: StreamSummary, comparator: Comparator, factor: float, C: float
+) -> Bound:
     value = comparator.norm**2 / (2.0 * C) + comparator.loss + 0.5 * C * stream.n_trials * factor
     return _bound(name, stream, comparator, factor, value, power=1, C=C)
 
 
 def _bound(
     name: str,
-    stream: Stream,
+    stream: StreamSummary,
     comparator: Comparator,
     factor: float,
     value: float,

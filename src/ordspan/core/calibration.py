@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ordspan.core.compiling import compiled, without_refcount
-from ordspan.core.memory import MOST_TRIALS, Floats
+from ordspan.core.memory import MAX_TRIALS, Floats
 
 N_HEAD = 10
 N_CLASSES, CONTAIN, ROWS, WEIGHT, PENDING = range(5)
@@ -41,7 +41,7 @@ equal share of the rows if they are few: a rank never seen keeps a probability, 
 apart."""
 NEW_BAND = 2.0
 """Room, in log-odds, that the outermost rank keeps when one more is added beyond it."""
-MOST_STEPS, CLOSE = 200, 1e-9
+MAX_STEPS, CLOSE = 200, 1e-9
 """A fit in batch ends after so many steps, or when no cut moves by more than CLOSE."""
 MIN_GAP, MAX_PART = 1e-50, 1e250
 """Bounds of a state from elsewhere, far from what is learned; beyond, products overflow."""
@@ -67,7 +67,7 @@ def new_state(n_classes: int, coverage: Floats, contain: bool) -> Floats:
     """The state of a calibration that has seen nothing: every rank is as probable as another."""
     state = np.zeros(N_HEAD + N_CUT_PARTS * (n_classes + 1) + 2 * coverage.size)
     state[N_CLASSES], state[CONTAIN] = n_classes, contain
-    parts = view.py_func(state)
+    parts = parts_view.py_func(state)
     share = np.arange(n_classes + 1) / n_classes
     with np.errstate(divide="ignore"):
         parts.cuts[:] = np.log(share) - np.log1p(-share)
@@ -79,9 +79,9 @@ def new_state(n_classes: int, coverage: Floats, contain: bool) -> Floats:
 
 def state_with_rank(state: Floats, rank: int) -> Floats:
     """A copy with one rank more, number ``rank``; between two others its band is almost empty."""
-    old = view.py_func(state)
+    old = parts_view.py_func(state)
     grown = new_state(old.cuts.size, old.coverage, bool(state[CONTAIN]))
-    new = view.py_func(grown)
+    new = parts_view.py_func(grown)
     new.head[ROWS:], new.reach[:] = old.head[ROWS:], old.reach
     n_classes = old.cuts.size - 1
     at = min(rank, n_classes)
@@ -99,10 +99,10 @@ def state_with_rank(state: Floats, rank: int) -> Floats:
     return grown
 
 
-def fault_in(state: NDArray[Any], n_classes: int) -> str | None:
+def state_fault(state: NDArray[Any], n_classes: int) -> str | None:
     """Why an array from elsewhere cannot be the state of so many ranks, or None.
 
-    >>> fault_in(np.zeros(3), 2)
+    >>> state_fault(np.zeros(3), 2)
     'is not one of 2 ranks'
     """
     n_levels, odd = divmod(state.size - N_HEAD - N_CUT_PARTS * (n_classes + 1), 2)
@@ -110,7 +110,7 @@ def fault_in(state: NDArray[Any], n_classes: int) -> str | None:
         return f"is not one of {n_classes} ranks"
     if state.dtype != np.float64 or not state.dtype.isnative:
         return f"is of {state.dtype.str}, not of this machine's float64"
-    parts = view.py_func(state)
+    parts = parts_view.py_func(state)
     inner = np.concatenate([parts.head, *(part[1:-1] for part in parts[1:7]), parts.coverage])
     if not np.isfinite(inner).all() or np.isnan(parts.reach).any():
         return "has numbers that are not finite"
@@ -130,13 +130,13 @@ def fault_in(state: NDArray[Any], n_classes: int) -> str | None:
     if parts.head[UNIT] not in (1.0, parts.head[SLOPE]):
         return "has bands that are neither thresholds nor cuts"
     counts = parts.head[[CONTAIN, ROWS, WEIGHT, PENDING, RATE, UNIT, SLOPE, SLOPE_CURVATURE]]
-    if (counts < 0.0).any() or counts[1] > MOST_TRIALS or counts[0] not in (0.0, 1.0):
+    if (counts < 0.0).any() or counts[1] > MAX_TRIALS or counts[0] not in (0.0, 1.0):
         return "has counts that cannot be"
     return None
 
 
 @compiled(inline="always")
-def view(state):
+def parts_view(state):
     """Views into a state, by name."""
     state = without_refcount(state)
     size = np.int64(state[N_CLASSES]) + 1
@@ -190,7 +190,7 @@ def crowding_of(gap):
 
 
 @compiled
-def take_in(parts, score, lower, upper, weight):
+def accumulate(parts, score, lower, upper, weight):
     """Add gradient and curvature of the log-likelihood of one label; open ends add nothing.
 
     The curvature between the ends of a range that are not neighbours is replaced by a bound on
@@ -227,7 +227,7 @@ def spare_weight(rows, n_classes):
 
 
 @compiled
-def step(parts, rows, share, tension):
+def newton_step(parts, rows, share, tension):
     """One damped Newton step of the cuts and the slope; returns the longest move, in log-odds.
 
     ``rows`` is how many rows the curvature is made of, ``share`` the part of them that the gradient
@@ -316,20 +316,20 @@ def log_likelihood(parts, tension, spare, scores, lower, upper, sample_weight):
 
 
 @compiled
-def fit(state, scores, lower, upper, sample_weight):
+def fit_cuts(state, scores, lower, upper, sample_weight):
     """Find the slope and the cuts of the largest likelihood; weights have the mean 1."""
-    parts = view(state)
+    parts = parts_view(state)
     rows, tension = sample_weight.sum(), 0.0
     for i in range(scores.size):
         tension += RIDGE * sample_weight[i] / rows * bounded(scores[i]) ** 2
     before, spare = np.empty_like(parts.cuts), spare_weight(rows, parts.cuts.size - 1)
     value = log_likelihood(parts, tension, spare, scores, lower, upper, sample_weight)
-    for _ in range(MOST_STEPS):
+    for _ in range(MAX_STEPS):
         forget(parts, 0.0)
         for i in range(scores.size):
-            take_in(parts, scores[i], lower[i], upper[i], sample_weight[i])
+            accumulate(parts, scores[i], lower[i], upper[i], sample_weight[i])
         before[:], slope = parts.cuts, parts.head[SLOPE]
-        longest = step(parts, rows, 1.0, tension)
+        longest = newton_step(parts, rows, 1.0, tension)
         after = log_likelihood(parts, tension, spare, scores, lower, upper, sample_weight)
         while after < value and longest > CLOSE:
             longest *= 0.5
@@ -345,7 +345,7 @@ def fit(state, scores, lower, upper, sample_weight):
 @compiled
 def probabilities(state, scores, out):
     """Probability of every rank for every score: rows of ``out`` sum to 1."""
-    parts = view(state)
+    parts = parts_view(state)
     n_classes = out.shape[1]
     filled = np.empty(n_classes)  # 1 - exp(-gap): what a sigmoid gains between two cuts
     for k in range(n_classes):

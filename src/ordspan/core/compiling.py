@@ -63,6 +63,9 @@ class FolderCache(FunctionCache):
             return super().load_overload(sig, target_context)
         except OSError:
             return None
+        except (AttributeError, ImportError):  # an index of another version, whose names are gone
+            self.flush()
+            return None
 
     def save_overload(self, sig, data):
         """Keep compiled code, if the disk takes it."""

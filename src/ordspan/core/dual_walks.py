@@ -19,7 +19,7 @@ from ordspan.core.rows import MAX_SQ_NORM, MIN_SQ_NORM, row_at
 from ordspan.core.vectors import COEF, CORRECTION, add_vector, weighted_sum
 
 
-class Rows(NamedTuple):
+class LabelledRows(NamedTuple):
     """Rows to learn: their values, the CSR arrays or None, and their labels.
 
     The last four may be empty: unit weights, rows as they come, no predictions wanted, or not the

@@ -49,7 +49,7 @@ def satisfied(edges, score, lower, upper):
 
 
 @compiled
-def sweep(edges, landing, near, sign, cap):
+def sum_shortfalls(edges, landing, near, sign, cap):
     """Shortfalls of one side: sum below the cap, first index below the cap, first cleared index.
 
     ``sign`` is +1 for the thresholds that belong below the score (looked at downwards from
@@ -153,13 +153,13 @@ def exact_step(edges, correction, age, score, sq_norm, lower, upper, softness, c
     if satisfied(edges, score, lower, upper):
         return 0.0, False, True
     landing = score
-    left_sum, left_linear, left_end = sweep(edges, landing, lower - 1, 1.0, cap)
-    right_sum, right_linear, right_end = sweep(edges, landing, upper, -1.0, cap)
+    left_sum, left_linear, left_end = sum_shortfalls(edges, landing, lower - 1, 1.0, cap)
+    right_sum, right_linear, right_end = sum_shortfalls(edges, landing, upper, -1.0, cap)
     n_violated = (lower - 1 - left_end) + (right_end - upper)
     if n_violated > WIDE:
         landing = central_guess(edges, score, sq_norm, lower, upper, softness, cap, n_violated)
-        left_sum, left_linear, left_end = sweep(edges, landing, lower - 1, 1.0, cap)
-        right_sum, right_linear, right_end = sweep(edges, landing, upper, -1.0, cap)
+        left_sum, left_linear, left_end = sum_shortfalls(edges, landing, lower - 1, 1.0, cap)
+        right_sum, right_linear, right_end = sum_shortfalls(edges, landing, upper, -1.0, cap)
     excess = left_sum - right_sum
     n_capped = (lower - 1 - left_linear) - (right_linear - upper)
     if n_capped != 0:

@@ -9,7 +9,7 @@ from ordspan.core.compiling import FAST, compiled
 from ordspan.core.rbf import LANES, rbf_values
 
 LINEAR, RBF, POLY, SIGMOID = range(4)
-MOST_PRODUCTS = 64
+MAX_PRODUCTS = 64
 """A power is a product up to this degree; one of 1e15 factors would never end."""
 
 
@@ -41,7 +41,7 @@ def kernel_from_dot(kernel, product):
     if kernel.kind == SIGMOID:
         return tanh(inner)
     whole = np.int64(kernel.degree)
-    if whole != kernel.degree or whole > MOST_PRODUCTS:
+    if whole != kernel.degree or whole > MAX_PRODUCTS:
         return inner**kernel.degree
     value = inner
     for _ in range(whole - 1):

@@ -34,9 +34,9 @@ balancing gathers, and the exponential of their mean."""
 HEADER = BALANCED + 1 + N_COUNTERS
 UNSORTED = (SCA_HARD, SCA_CAPPED, SCA_SOFT)
 """Rules that can leave the thresholds out of order."""
-MOST_TRIALS = 2.0**53
+MAX_TRIALS = 2.0**53
 """Beyond, a counter would not notice one more."""
-MOST_LOG = 700.0
+MAX_LOG = 700.0
 """Logarithms of the squared norms that balancing gathers are smaller."""
 
 Floats = NDArray[np.float64]
@@ -111,7 +111,7 @@ def view(memory):
     )
 
 
-def model_of(memory: Floats) -> Model:
+def model_view(memory: Floats) -> Model:
     """`view` as plain Python, which spares the compiler's start."""
     model: Model = view.py_func(memory)
     return model
@@ -122,7 +122,7 @@ def head_size(memory: Floats) -> int:
     return memory_size(0, 0, int(memory[N_CLASSES]), bool(memory[AVERAGING]))
 
 
-def fault_in(
+def memory_fault(
     memory: Floats, like: Floats, rules: Collection[int], n_features: int, n_classes: int
 ) -> str | None:
     """Why a memory cannot be that of a learner, or None.
@@ -132,7 +132,7 @@ def fault_in(
     those that the learner can follow.
 
     >>> memory = new_memory(HARD, 1.0, n_features=2, n_classes=3, average=False)
-    >>> fault_in(memory, memory, [HARD], n_features=5, n_classes=3)
+    >>> memory_fault(memory, memory, [HARD], n_features=5, n_classes=3)
     'has 16 numbers, but 5 features and 3 classes need 19'
     """
     average = bool(like[AVERAGING])
@@ -148,18 +148,18 @@ def fault_in(
         return f"follows an unknown rule {memory[RULE]:g}"
     if not 0.0 < memory[C] < inf:
         return f"has C = {memory[C]:g}"
-    model = model_of(memory)
+    model = model_view(memory)
     thresholds, counts = model.edges[1:-1], model.counters[[TRIALS, UPDATES, LOG_COUNT]]
     if not (model.edges[0] == -inf and model.edges[-1] == inf):
         return "lacks the sentinels of its thresholds"
     unsorted = (thresholds[1:] < thresholds[:-1]).any() and model.rule not in UNSORTED
     if unsorted or not np.isfinite(thresholds).all():
         return "has thresholds that are not finite or not sorted"
-    if not ((counts >= 0.0) & (counts <= MOST_TRIALS) & (counts == np.floor(counts))).all():
+    if not ((counts >= 0.0) & (counts <= MAX_TRIALS) & (counts == np.floor(counts))).all():
         return "has counters that are not whole numbers"
     log_sum, log_count, scale = model.counters[[LOG_SUM, LOG_COUNT, SCALE]]
     mean_log = log_sum / max(1.0, log_count)
-    if not (abs(mean_log) < MOST_LOG and isclose(scale, exp(mean_log), rel_tol=1e-6)):
+    if not (abs(mean_log) < MAX_LOG and isclose(scale, exp(mean_log), rel_tol=1e-6)):
         return "has a scale that is not the mean that it is made of"
     if not np.isfinite(memory[HEADER + n_classes + 1 :]).all():
         return "has weights that are not finite"
@@ -184,13 +184,13 @@ def take_rule(memory: Floats, other: Floats) -> None:
 
 def updates_of(memory: Floats) -> float:
     """Examples that moved something."""
-    return float(model_of(memory).counters[UPDATES])
+    return float(model_view(memory).counters[UPDATES])
 
 
 def add_counters(memory: Floats, before: Floats, after: Floats) -> None:
     """Count in what another learner has counted between two of its memories."""
-    counters = model_of(memory).counters
-    counters[:SCALE] += (model_of(after).counters - model_of(before).counters)[:SCALE]
+    counters = model_view(memory).counters
+    counters[:SCALE] += (model_view(after).counters - model_view(before).counters)[:SCALE]
     if counters[LOG_COUNT] > 0.0:
         counters[SCALE] = exp(counters[LOG_SUM] / counters[LOG_COUNT])
 
@@ -204,7 +204,7 @@ class Places(NamedTuple):
 
 def places(memory: Floats) -> Places:
     """Where the parameters and their corrections stand in a memory."""
-    model = model_of(memory)
+    model = model_view(memory)
     size = model.edges.size + model.weights.size
     parameters = HEADER + np.delete(np.arange(size), [0, model.edges.size - 1])
     return Places(parameters, parameters + size if model.edge_correction.size else parameters[:0])
@@ -216,7 +216,7 @@ def widened_memory(memory: Floats, n_features: int) -> Floats:
     Every vector of weights, and the correction, get zeros at their ends.
     """
     first = memory.reshape(-1, memory.shape[-1])[0]  # a committee has one row a member
-    model, width = model_of(first), row_width.py_func(first)
+    model, width = model_view(first), row_width.py_func(first)
     vector_ends = HEADER + model.edges.size + np.arange(width, model.weights.size + 1, width)
     ends = [*vector_ends, memory.shape[-1]] if model.edge_correction.size else vector_ends
     return np.insert(memory, np.repeat(ends, n_features - width), 0.0, axis=-1)

@@ -139,7 +139,7 @@ def score_classes(model, scores, values, columns, lower, upper):
 
 
 @compiled(inline="always")
-def step(model, C, scores, best, rival, sq_norm, lower, upper, pulls):
+def vector_step(model, C, scores, best, rival, sq_norm, lower, upper, pulls):
     """Fill in the pull on every class vector; whether anything is to move, and all is finite."""
     if model.rule == PERCEPTRON:
         return perceptron_step(scores, best, rival, C, pulls)
@@ -148,7 +148,7 @@ def step(model, C, scores, best, rival, sq_norm, lower, upper, pulls):
 
 
 @compiled(inline="always")
-def learn_row(model, scratch, C, values, columns, lower, upper, want_rank):
+def learn_class_row(model, scratch, C, values, columns, lower, upper, want_rank):
     """One trial; returns the rank predicted before it, or BAD_ROW with nothing changed.
 
     There is no one score that it was predicted by: NaN stands in its place.
@@ -165,7 +165,7 @@ def learn_row(model, scratch, C, values, columns, lower, upper, want_rank):
     if C <= 0.0:
         return rank, nan
     if rival > 0:
-        moved, finite = step(model, C, scores, best, rival, sq_norm, lower, upper, pulls)
+        moved, finite = vector_step(model, C, scores, best, rival, sq_norm, lower, upper, pulls)
         if not finite:
             return BAD_ROW, nan
         if moved:
@@ -180,8 +180,8 @@ def learn_row(model, scratch, C, values, columns, lower, upper, want_rank):
 
 
 @compiled(inline="always")
-def rank_of(model, values, columns):
+def rank_class_row(model, values, columns):
     """Rank of one row, or BAD_ROW."""
     n_classes = model.edges.size - 1
     scratch = room_for(model)
-    return learn_row(model, scratch, 0.0, values, columns, 1, n_classes, True)[0]
+    return learn_class_row(model, scratch, 0.0, values, columns, 1, n_classes, True)[0]

@@ -16,7 +16,7 @@ import numpy as np
 from ordspan.core.compiling import compiled
 
 LARGEST_EXACT = 1 << 53
-MOST_DIGITS = 18
+MAX_DIGITS = 18
 LARGEST_POWER = 22
 SPLIT = 134217729.0  # 2**27 + 1
 DOUBT = 2.0**-95
@@ -55,9 +55,9 @@ def read_number(data, at):
         power += shift
         if not plain:
             return 0.0, at, False
-    if n_digits > MOST_DIGITS:
+    if n_digits > MAX_DIGITS:
         n_digits -= leading_zeros(data, first)
-    if not (0 < n_digits <= MOST_DIGITS and -LARGEST_POWER <= power <= LARGEST_POWER):
+    if not (0 < n_digits <= MAX_DIGITS and -LARGEST_POWER <= power <= LARGEST_POWER):
         return 0.0, at, False
     if digits > LARGEST_EXACT:
         value, plain = long_number(digits, power)

@@ -21,13 +21,13 @@ from ordspan.core.calibration import (
     SLOPE_CURVATURE,
     UNIT,
     WEIGHT,
+    accumulate,
     bounded,
     follow_cuts,
     forget,
     log_probability,
-    step,
-    take_in,
-    view,
+    newton_step,
+    parts_view,
 )
 from ordspan.core.compiling import compiled, without_refcount
 
@@ -36,7 +36,7 @@ SLOWNESS, RATES, RATE_EVERY = 0.6, 256, 32
 anew for every so many, a power of 2."""
 EVERY_ROW, SELDOM = 8192, 8
 """The likelihood gathers each of the first rows, and later about one in so many, a power of 2."""
-MOST_REACH = 40.0
+START_REACH = 40.0
 """Where a reach without end starts from when a stream goes on."""
 
 
@@ -54,7 +54,7 @@ def outside(bands, place, predicted, rank):
 @compiled
 def find_ranges(state, reach, scores, predicted, low, high):
     """Fill in the lowest and the highest rank of every row's range at a reach."""
-    parts = view(state)
+    parts = parts_view(state)
     for i in range(scores.size):
         place, rank = parts.head[UNIT] * bounded(scores[i]), predicted[i]
         first = last = rank
@@ -128,12 +128,12 @@ def observe_row(parts, score, predicted, lower, upper, weight):
         stride = SELDOM
         if scattered(number) & (SELDOM - 1) != 0:
             return
-    take_in(parts, score, lower, upper, stride * weight)
+    accumulate(parts, score, lower, upper, stride * weight)
     head[PENDING] += stride * weight
     if head[PENDING] >= stride * BLOCK:
         rows = head[ROWS] / (1.0 + FORGETTING)
         tension = RIDGE * head[SLOPE_CURVATURE] / rows
-        step(parts, rows, min(1.0, head[PENDING] / rows), tension)
+        newton_step(parts, rows, min(1.0, head[PENDING] / rows), tension)
         follow_cuts(parts)
         forget(parts, max(0.0, 1.0 - FORGETTING * head[PENDING] / head[ROWS]))
 
@@ -141,7 +141,7 @@ def observe_row(parts, score, predicted, lower, upper, weight):
 @compiled(nogil=False)
 def observe_one(state, score, predicted, lower, upper):
     """`observe_row` for a single row straight from Python."""
-    observe_row(view(state), score, predicted, lower, upper, 1.0)
+    observe_row(parts_view(state), score, predicted, lower, upper, 1.0)
 
 
 @compiled
@@ -150,14 +150,14 @@ def leave_thresholds(parts):
     parts.head[RATE] = max(1.0, parts.head[ROWS]) ** -SLOWNESS
     for j in range(parts.reach.size):
         reach = parts.reach[j] * parts.head[SLOPE] / parts.head[UNIT]
-        parts.reach[j] = reach if reach < inf else MOST_REACH
+        parts.reach[j] = reach if reach < inf else START_REACH
     follow_cuts(parts)
 
 
 @compiled
 def observe(state, scores, predicted, lower, upper, sample_weight, order):
     """`observe_row` for rows one after the other; weights and order may be empty."""
-    parts = view(without_refcount(state))
+    parts = parts_view(without_refcount(state))
     for t in range(lower.size):
         i = order[t] if order.size > 0 else t
         weight = sample_weight[i] if sample_weight.size > 0 else 1.0
@@ -180,7 +180,7 @@ def fit_reach(state, bands, fold, scores, predicted, lower, upper, sample_weight
 
     ``bands`` has one row for each fold; the unit is that of the scores.
     """
-    parts = view(state)
+    parts = parts_view(state)
     parts.head[UNIT] = 1.0
     rows, enough = sample_weight.sum(), 0.0
     for i in range(scores.size):

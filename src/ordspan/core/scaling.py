@@ -18,10 +18,10 @@ EVERY_ROW, SELDOM = 1024, 64
 root and a division for every value would take longer than to learn it."""
 
 
-def fault_in(state: NDArray[Any], n_features: int) -> str | None:
+def scale_fault(state: NDArray[Any], n_features: int) -> str | None:
     """Why an array from elsewhere cannot be the state of so many features, or None.
 
-    >>> fault_in(np.zeros((4, 2)), 3)
+    >>> scale_fault(np.zeros((4, 2)), 3)
     'has shape (4, 2)'
     """
     if state.shape != (N_PARTS, n_features):

@@ -169,7 +169,9 @@ def threshold_walks(name, step):
 EXACT = threshold_walks("EXACT", exact.step)
 SCA = threshold_walks("SCA", sca.step)
 PRANK = threshold_walks("PRANK", baselines.step)
-VECTORS = walks_by("VECTORS", multiclass.learn_row, multiclass.rank_of, multiclass.room_for)
+VECTORS = walks_by(
+    "VECTORS", multiclass.learn_class_row, multiclass.rank_class_row, multiclass.room_for
+)
 
 
 def walks_for(rule: int) -> Walks:

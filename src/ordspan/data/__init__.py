@@ -6,8 +6,8 @@ from typing import Any
 from ordspan.data.coarsening import coarsen
 from ordspan.data.judgements import era, esl, lev, swd
 from ordspan.data.letor import mslr
-from ordspan.data.sets import DataDir, Dataset, Truth, abalone, california, parkinson
-from ordspan.data.sources import CorruptFile, DataUnavailable, Progress
+from ordspan.data.sets import Dataset, Truth, abalone, california, parkinson
+from ordspan.data.sources import CorruptFile, DataDir, DataUnavailable, Progress, data_folder
 from ordspan.data.synthetic import synthetic
 from ordspan.files.batch import Batch
 from ordspan.files.streams import Stream, stream
@@ -26,7 +26,7 @@ __all__ = [
     "era",
     "esl",
     "lev",
-    "load",
+    "load_dataset",
     "mslr",
     "parkinson",
     "stream",
@@ -34,20 +34,23 @@ __all__ = [
     "synthetic",
 ]
 
-_FROM_FILES: dict[str, Callable[..., Dataset]] = {
+_SHIPPED: dict[str, Callable[..., Dataset]] = {
     "california": california,
     "abalone": abalone,
     "parkinson": parkinson,
+    "synthetic": synthetic,
+}
+_FROM_FILES: dict[str, Callable[..., Dataset]] = {
     "mslr": mslr,
     "era": era,
     "esl": esl,
     "lev": lev,
     "swd": swd,
 }
-NAMES = (*_FROM_FILES, "synthetic")
+NAMES = (*_SHIPPED, *_FROM_FILES)
 
 
-def load(
+def load_dataset(
     name: str, data_dir: DataDir = None, progress: Progress | None = None, **choices: Any
 ) -> Dataset:
     """Load a data set by its name.
@@ -57,8 +60,10 @@ def load(
     name : str
         One of ``NAMES``.
     data_dir : path, optional
-        Folder to look in first; left out, the one ORDSPAN_DATA names, if any. The cache folder,
-        the network (unless ORDSPAN_OFFLINE is set) and installed packages follow.
+        Folder with the data sets that do not ship with ordspan; left out, the one ORDSPAN_DATA
+        names. The sample of ``mslr`` is downloaded if it is not there, unless ORDSPAN_OFFLINE is
+        set, and kept in the cache folder (ORDSPAN_CACHE); ``era``, ``esl``, ``lev`` and ``swd``
+        are also found in an installed skordinal.
     progress : callable, optional
         Called with the bytes done and the bytes in all, or None, while a download runs.
     **choices
@@ -72,18 +77,22 @@ def load(
     Raises
     ------
     DataUnavailable
-        The data set cannot be had here; the message says how to get it.
+        The data set is not available here; the message says how to get it.
     CorruptFile
         A file is there, but is damaged or another version.
 
     Examples
     --------
-    >>> from ordspan.data import load
-    >>> load("synthetic", n=500).X.shape
+    >>> from ordspan.data import load_dataset
+    >>> load_dataset("abalone").X.shape
+    (4177, 10)
+    >>> load_dataset("synthetic", n=500).X.shape
     (500, 10)
     """
-    if name == "synthetic":
-        return synthetic(**choices)
+    if data_dir is not None:
+        data_folder(data_dir)  # a mistyped folder is refused, also where it is not needed
+    if name in _SHIPPED:
+        return _SHIPPED[name](**choices)
     if name not in _FROM_FILES:
         raise ValueError(f"unknown data set {name!r}; choose one of {', '.join(NAMES)}")
     return _FROM_FILES[name](data_dir=data_dir, progress=progress, **choices)

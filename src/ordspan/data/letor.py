@@ -8,25 +8,32 @@ from pathlib import Path
 import numpy as np
 
 from ordspan.core.labels import Ranks
-from ordspan.data.sets import DataDir, Dataset, Floats, check_choice, standardise
+from ordspan.data.sets import Dataset, Floats, check_choice, standardise
 from ordspan.data.sources import (
-    FILES,
-    MSLR_WAY,
+    MSLR_SAMPLE,
+    RANKEVAL,
     CorruptFile,
+    DataDir,
     DataUnavailable,
     Found,
     Progress,
-    find_fold,
-    folders,
+    data_folder,
+    fetch,
     look_up,
 )
 from ordspan.files.batch import FileError
 from ordspan.files.svmlight import SparseRows, SvmlightFile
-from ordspan.files.text import blocks
+from ordspan.files.text import text_blocks
 
 MSLR_PARTS = {"train": ("train.txt",), "all": ("train.txt", "vali.txt", "test.txt")}
 MSLR_FEATURES = 136
 MSLR_GRADES = 5
+MSLR_WAY = (
+    "get MSLR-WEB10K from https://www.microsoft.com/en-us/research/project/mslr/ and put "
+    "train.txt, vali.txt and test.txt of its Fold1 into a folder, or for a sample of 10,000 rows "
+    f"put msn1.fold1.train.5k.txt and msn1.fold1.test.5k.txt of {RANKEVAL} into its folder "
+    "mslr_web10k_sample; name the folder with data_dir (--data-dir) or ORDSPAN_DATA"
+)
 
 
 def mslr(
@@ -34,9 +41,11 @@ def mslr(
 ) -> Dataset:
     """Microsoft learning to rank: 136 features of query-page pairs, relevance 0..4 as ranks 1..5.
 
-    A full fold of MSLR-WEB10K wins: train.txt, vali.txt and test.txt in the data folder itself,
-    or in Fold1 or MSLR-WEB10K/Fold1 there. Without it, the sample of 10,000 rows is read: the
-    first 5,000 of train.txt and of test.txt. Neither can be downloaded without Microsoft's terms.
+    A full fold of MSLR-WEB10K is preferred: train.txt, vali.txt and test.txt in the data folder
+    itself, or in Fold1 or MSLR-WEB10K/Fold1 there. Without it, a sample of 10,000 rows is read,
+    the first 5,000 of train.txt and of test.txt: from mslr_web10k_sample in the data folder, or
+    downloaded (11 MB) from the tests of the package rankeval and cached. Microsoft's terms, for
+    research only, apply to both.
 
     Parameters
     ----------
@@ -46,7 +55,7 @@ def mslr(
     data_dir : path, optional
         Folder to look in first; left out, the one ORDSPAN_DATA names.
     progress : callable, optional
-        Not used, as nothing is downloaded; here so that all data sets are called alike.
+        Called with the bytes done and the bytes in all, or None, while a download runs.
 
     Returns
     -------
@@ -54,26 +63,40 @@ def mslr(
         Standardised rows and ranks 1..5.
     """
     check_choice("parts", parts, tuple(MSLR_PARTS))
-    files = find_fold(MSLR_PARTS[parts], data_dir)
+    files = _full_fold(MSLR_PARTS[parts], data_dir)
     if files:
         source = f"full fold: {', '.join(file.name for file in files)}"
     else:
-        found = [_sample(part, data_dir) for part in ("train", "test")]
-        files = tuple(file.path for file in found if file.path is not None)
+        found = [_sample(name, data_dir, progress) for name in MSLR_SAMPLE]
+        files = tuple(file.path for file in found)
         source = "sample of 10,000 rows: " + ", ".join(file.source for file in found)
     X, ranks = read_graded(files)
     names = tuple(f"feature {number}" for number in range(1, MSLR_FEATURES + 1))
     return Dataset("mslr", standardise(X), ranks, MSLR_GRADES, names, source)
 
 
-def _sample(part: str, data_dir: DataDir) -> Found:
-    key = f"mslr-sample-{part}"
-    found = look_up(key, data_dir)
-    if found is None:
-        places = " or ".join(str(folder) for _, folder in folders(data_dir))
-        reason = f"no train.txt of a full fold and no {FILES[key].path} in {places}"
-        raise DataUnavailable("mslr", reason, MSLR_WAY)
-    return found
+def _full_fold(parts: tuple[str, ...], data_dir: DataDir) -> tuple[Path, ...]:
+    """The files of a full fold in the data folder; empty if it has none."""
+    folder = data_folder(data_dir)
+    if folder is None:
+        return ()
+    for fold in (folder, folder / "Fold1", folder / "MSLR-WEB10K" / "Fold1"):
+        missing = [part for part in parts if not (fold / part).is_file()]
+        if not missing:
+            return tuple(fold / part for part in parts)
+        if len(missing) < len(parts):  # half a fold is a mistake, not a reason to look on
+            reason = f"{fold} has no {' and no '.join(missing)}"
+            raise DataUnavailable("mslr", reason, MSLR_WAY)
+    return ()
+
+
+def _sample(name: str, data_dir: DataDir, progress: Progress | None) -> Found:
+    try:
+        return look_up(name, data_dir) or fetch(name, progress)
+    except ConnectionError as fault:
+        folder = data_folder(data_dir)
+        where = f"no train.txt and no {name} in {folder}" if folder else "no data folder is named"
+        raise DataUnavailable("mslr", f"{where}, and {fault}", MSLR_WAY) from None
 
 
 def read_graded(paths: Sequence[Path]) -> tuple[Floats, Ranks]:
@@ -82,7 +105,7 @@ def read_graded(paths: Sequence[Path]) -> tuple[Floats, Ranks]:
     The files are read twice, first only to count: the matrix of a full fold (0.8 GB) is then
     filled in place and never copied.
     """
-    n_lines = sum(block.n_lines for path in paths for block in blocks(str(path)))
+    n_lines = sum(block.n_lines for path in paths for block in text_blocks(str(path)))
     X, ranks = np.empty((n_lines, MSLR_FEATURES)), np.empty(n_lines, dtype=np.int64)
     n_rows = 0
     for path in (path for path in paths if path.stat().st_size):

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import io
-import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -11,25 +9,16 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ordspan.core.labels import Ranks
-from ordspan.data.sources import Progress, find
+from ordspan.data.box import read_table
 
-DataDir = str | os.PathLike[str] | None
 Floats = NDArray[np.float64]
 
 CALIFORNIA_EDGES = (1, 100_001, 200_001, 300_001, 400_001, 500_002)
 ABALONE_EDGES = (1, 8, 10, 13, 30)
 PARKINSON_EDGES = (7, 18, 28, 38, np.inf)
 
-CALIFORNIA_FEATURES = (
-    "longitude", "latitude", "housingMedianAge", "totalRooms", "totalBedrooms", "population",
-    "households", "medianIncome",
-)  # fmt: skip
-ABALONE_MEASURES = (
-    "length", "diameter", "height", "whole_weight", "shucked_weight", "viscera_weight",
-    "shell_weight",
-)  # fmt: skip
 SEXES = {"M": 1.0, "F": -1.0, "I": 0.0}
-"""One number for the sex of an abalone: infants lie between the sexes."""
+"""One number for the sex of an abalone, as in the packed table: infants lie between the sexes."""
 
 
 @dataclass(frozen=True)
@@ -134,34 +123,24 @@ def check_choice(name: str, value: object, known: Sequence[str]) -> None:
         raise ValueError(f"unknown {name} {value!r}; choose one of {', '.join(known)}")
 
 
-def california(*, data_dir: DataDir = None, progress: Progress | None = None) -> Dataset:
+def california() -> Dataset:
     """California housing: 20640 districts, 8 features, 5 classes of the median house value.
 
     The classes are 1-100000, 100001-200000, ..., 400001-500001. The paper's 9 features count the
     house value itself, and its 20460 rows are read as a slip of the pen for 20640.
-
-    Parameters
-    ----------
-    data_dir : path, optional
-        Folder to look in first; left out, the one ORDSPAN_DATA names.
-    progress : callable, optional
-        Called with the bytes done and the bytes in all, or None, while a download runs.
 
     Returns
     -------
     Dataset
         Standardised rows and ranks 1..5.
     """
-    found = find("california", data_dir, progress)
-    table = np.loadtxt(io.BytesIO(found.content), delimiter=",")
+    names, table, source = read_table("california")
     ranks = bin_ranks(table[:, -1], CALIFORNIA_EDGES)
     X = standardise(table[:, :-1].copy())
-    return Dataset("california", X, ranks, 5, CALIFORNIA_FEATURES, found.source)
+    return Dataset("california", X, ranks, 5, names[:-1], source)
 
 
-def abalone(
-    *, sex: str = "one-hot", data_dir: DataDir = None, progress: Progress | None = None
-) -> Dataset:
+def abalone(*, sex: str = "one-hot") -> Dataset:
     """Abalone: 4177 shells, 4 classes of the number of rings, 1-7, 8-9, 10-12 and 13-29.
 
     Parameters
@@ -169,10 +148,6 @@ def abalone(
     sex : {"one-hot", "one-column"}
         Three columns that are 1 for M, F and I each, 10 features in all; or one column with
         1 for M, -1 for F and 0 for I (infant), the 8 features the paper counts.
-    data_dir : path, optional
-        Folder to look in first; left out, the one ORDSPAN_DATA names.
-    progress : callable, optional
-        Called with the bytes done and the bytes in all, or None, while a download runs.
 
     Returns
     -------
@@ -180,25 +155,17 @@ def abalone(
         Standardised rows and ranks 1..4.
     """
     check_choice("sex", sex, ("one-hot", "one-column"))
-    found = find("abalone", data_dir, progress)
-    lines = found.content.decode().splitlines()
-    table = np.loadtxt(lines, delimiter=",", converters={0: SEXES.__getitem__})
-    codes, names = table[:, :1], ["sex"]
+    names, table, source = read_table("abalone")
+    codes, sexes = table[:, :1], ["sex"]
     if sex == "one-hot":
         codes = (codes == list(SEXES.values())).astype(np.float64)
-        names = [f"sex={name}" for name in SEXES]
+        sexes = [f"sex={name}" for name in SEXES]
     X = standardise(np.hstack([codes, table[:, 1:-1]]))
     ranks = bin_ranks(table[:, -1], ABALONE_EDGES)
-    return Dataset("abalone", X, ranks, 4, (*names, *ABALONE_MEASURES), found.source)
+    return Dataset("abalone", X, ranks, 4, (*sexes, *names[1:-1]), source)
 
 
-def parkinson(
-    *,
-    motor_updrs: bool = False,
-    subject: bool = False,
-    data_dir: DataDir = None,
-    progress: Progress | None = None,
-) -> Dataset:
+def parkinson(*, motor_updrs: bool = False, subject: bool = False) -> Dataset:
     """Parkinson telemonitoring: 5875 recordings, 19 to 21 features, 4 classes of total_UPDRS.
 
     The printed classes 7-17, 18-27, 28-37 and 38-54.992 leave gaps, and the scores are real
@@ -210,10 +177,6 @@ def parkinson(
         Keep motor_UPDRS as a feature. It is a part of the score to predict, and nearly tells it.
     subject : bool
         Keep the number of the patient as a feature.
-    data_dir : path, optional
-        Folder to look in first; left out, the one ORDSPAN_DATA names.
-    progress : callable, optional
-        Called with the bytes done and the bytes in all, or None, while a download runs.
 
     Returns
     -------
@@ -225,16 +188,11 @@ def parkinson(
     The paper's 22 features are all columns of the file, the target among them: with both choices
     on there are 21, without them 19.
     """
-    found = find("parkinson", data_dir, progress)
-    header, *lines = found.content.decode().splitlines()
-    names = tuple(header.split(","))
-    table = np.loadtxt(lines, delimiter=",")
+    names, table, source = read_table("parkinson")
     dropped = {"total_UPDRS"}
     dropped |= set() if motor_updrs else {"motor_UPDRS"}
     dropped |= set() if subject else {"subject#"}
     kept = [column for column, name in enumerate(names) if name not in dropped]
     ranks = bin_ranks(table[:, names.index("total_UPDRS")], PARKINSON_EDGES)
     features = tuple(names[column] for column in kept)
-    return Dataset(
-        "parkinson", standardise(table.take(kept, axis=1)), ranks, 4, features, found.source
-    )
+    return Dataset("parkinson", standardise(table.take(kept, axis=1)), ranks, 4, features, source)

@@ -17,9 +17,9 @@ from ordspan.core.labels import distinct, shown
 from ordspan.distributed.cluster import Cluster
 from ordspan.distributed.file_blocks import Spec, block_names, delayed_blocks, looked_at_by_workers
 from ordspan.estimators.targets import Labels, ends, find_classes, read_labels, refuse_missing
-from ordspan.files.columns import AS_TOLD, PARTLY, Choice
+from ordspan.files.columns import AS_REQUESTED, PARTLY, ColumnChoice
 from ordspan.files.grades import LabelColumns
-from ordspan.files.opening import FileOptions, Identity, expand, identity, is_sparse
+from ordspan.files.opening import FileOptions, Identity, expand, identity, is_svmlight
 from ordspan.files.reading import label_columns, open_rows
 
 
@@ -161,7 +161,7 @@ def _named_sample(columns: list[Any]) -> Any:
 def _from_files(cluster: Cluster, X: Any, given: Any, columns: Columns) -> Blocks:
     files = [os.path.abspath(path) for path in expand(X)]  # workers may stand in another folder
     names, labels = block_names(files), columns.labels()
-    if not labels.names() and not is_sparse(files[0], FileOptions()):
+    if not labels.names() and not is_svmlight(files[0], FileOptions()):
         raise ValueError(
             "name the column of the labels with label=, or the two of interval labels with "
             "lower= and upper="
@@ -171,16 +171,16 @@ def _from_files(cluster: Cluster, X: Any, given: Any, columns: Columns) -> Block
         files,
         looked.options,
         labels,
-        Choice(columns.features, columns.drop, standardise=False),
+        ColumnChoice(columns.features, columns.drop, standardise=False),
         order=given,
         on_bad_row="raise",
-        look=looked.look,
+        preview=looked.look,
         words=looked.words,
     )
     for name, why in reader.left_out.items():
         if why == PARTLY:
             looked.look.check([name])
-        if why != AS_TOLD:
+        if why != AS_REQUESTED:
             warnings.warn(f"left out {name!r}: {why}", UserWarning, stacklevel=4)
     assert reader.grades is not None
     assert reader.scale is not None
@@ -188,7 +188,7 @@ def _from_files(cluster: Cluster, X: Any, given: Any, columns: Columns) -> Block
     rows, answers = delayed_blocks(
         cluster,
         files,
-        Spec(looked.options, recipe, reader.columns, classes, signs=reader.signs),
+        Spec(looked.options, recipe, reader.columns, classes, signs=reader.decimals),
         reader.scale.state,
         recipe.dense,
     )

@@ -13,7 +13,7 @@ from typing import Any
 from dask.delayed import Delayed, delayed
 from distributed import Client, KilledWorker, as_completed
 
-from ordspan.wording import either, option, spoken_here
+from ordspan.wording import either, keep_wording, option
 
 FIRST_WORKER_SECONDS = 5.0
 """How long a cluster may take to show its first worker."""
@@ -130,7 +130,7 @@ class Cluster:
         if not blocks:
             return []
         keys = [f"{label}-block-{number}-{self.token}" for number in range(len(blocks))]
-        futures = self._tasks(spoken_here(function), blocks, keys)
+        futures = self._tasks(keep_wording(function), blocks, keys)
         if not self.persist:
             futures = self.client.compute(futures, retries=self.retries)
         called = dict(zip(keys, names, strict=False))

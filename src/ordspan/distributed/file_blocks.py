@@ -13,10 +13,16 @@ from numpy.typing import NDArray
 
 from ordspan.distributed.cluster import Cluster
 from ordspan.files.batch import LABEL, BadRows
-from ordspan.files.features import Recipe, Scale, prepared, stacked
-from ordspan.files.grades import Grades, LabelColumns
-from ordspan.files.look import LOOK_BYTES, look_at, look_at_sparse, merged, merged_sparse
-from ordspan.files.opening import FileOptions, is_sparse
+from ordspan.files.features import Recipe, Scale, prepare_features, stack_rows
+from ordspan.files.grades import LabelColumns, LabelReader
+from ordspan.files.opening import FileOptions, is_svmlight
+from ordspan.files.preview import (
+    PREVIEW_BYTES,
+    merge_previews,
+    merge_sparse_previews,
+    preview_files,
+    preview_sparse,
+)
 from ordspan.files.reading import RowReader, find_words
 from ordspan.files.svmlight import index_base, survey
 
@@ -33,9 +39,9 @@ class Spec(NamedTuple):
 
     def reader(self, path: str) -> RowReader:
         """The reader of one file."""
-        grades, bad = Grades(self.classes), BadRows(self.on_bad_row)
+        grades, bad = LabelReader(self.classes), BadRows(self.on_bad_row)
         reader = RowReader([path], self.options, self.recipe, self.columns, grades, bad)
-        reader.signs = self.signs or {}
+        reader.decimals = self.signs or {}
         return reader
 
 
@@ -67,17 +73,17 @@ def looked_at_by_workers(
 ) -> Looked:
     """A look at files which only the workers read; the labels too, where the order is not told."""
     names = block_names(paths)
-    sparse = is_sparse(paths[0], options)
+    sparse = is_svmlight(paths[0], options)
     if sparse:
         columns = LabelColumns(LABEL)
         if not options.n_features:
             extents = cluster.run(survey, [(path,) for path in paths], names, "ordspan-survey")
             zero_based, n_features = index_base(paths, extents, options.zero_based)
             options = replace(options, zero_based=zero_based, n_features=n_features)
-    size = max(1, LOOK_BYTES // len(paths))
+    size = max(1, PREVIEW_BYTES // len(paths))
     asked = [([path], options, size) for path in paths]
-    looks = cluster.run(look_at_sparse if sparse else look_at, asked, names, "ordspan-look")
-    look = merged_sparse(looks) if sparse else merged(looks)
+    looks = cluster.run(preview_sparse if sparse else preview_files, asked, names, "ordspan-look")
+    look = merge_sparse_previews(looks) if sparse else merge_previews(looks)
     words = None
     if order is None:
         labels = [(path, options, columns, on_bad_row) for path in paths]
@@ -93,13 +99,13 @@ def read_block(
     scale.state[...] = state
     parts, ends = [], []
     for batch in spec.reader(path).batches():
-        parts.append(prepared(spec.recipe, scale, batch))
+        parts.append(prepare_features(spec.recipe, scale, batch))
         assert batch.lower is not None
         assert batch.upper is not None
         ends.append(np.column_stack([batch.lower, batch.upper]))
     if not parts:
         return np.empty((0, spec.recipe.n_features)), np.empty((0, 2), dtype=spec.classes.dtype)
-    X = stacked(parts)
+    X = stack_rows(parts)
     if named:
         import pandas as pd
 

@@ -105,7 +105,7 @@ class OrdinalEstimator(BaseOrdinal):
             seen = np.empty(X.shape[0] if scored else 0)
             with learner.unchanged_on_error():
                 if not first and self._set_anew():
-                    learner.go_on_by(self._make_learner(*shape))
+                    learner.adopt_settings(self._make_learner(*shape))
                 predicted = learner.learn(examples, feature_names=self._names(), seen=seen)
             if first:
                 self.from_learner(learner, order, n_iter=1)

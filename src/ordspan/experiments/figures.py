@@ -1,7 +1,7 @@
 """The paper's two figures, drawn from a results table alone.
 
 Colours are Okabe and Ito's, which colour-blind readers can tell apart; dashes and markers tell the
-curves apart in black and white.
+algorithms apart in black and white. Open markers in figure 2 stand for the larger fraction.
 """
 
 from __future__ import annotations
@@ -187,10 +187,8 @@ def draw_figure2(results: Results) -> Figure:
         fractions = sorted({cell.labels for cell in cells})
         curves = {cell: results.curve(cell, interval=True) for cell in cells}
         for cell, curve in curves.items():
-            first = cell.labels == fractions[0]
-            look = look_of(cell.algorithm)._replace(dash=() if first else (5, 2))
-            name = f"{cell.algorithm}, {cell.labels}%"
-            _draw_curve(panel, curve, look, label=name, hollow=not first)
+            name, look = f"{cell.algorithm}, {cell.labels}%", look_of(cell.algorithm)
+            _draw_curve(panel, curve, look, label=name, hollow=cell.labels != fractions[0])
         limits = axis_limits(list(curves.values()))
         _finish(panel, partial_title(dataset, fractions), limits, curves)
     _finish_figure(figure, axes, "average MAE against the intervals", results)

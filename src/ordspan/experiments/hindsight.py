@@ -99,7 +99,7 @@ def bound_along(ranker: Fixed, stream: Stream, n_classes: int, C: float) -> Floa
     for stop in trajectory_trials(stream.ranks.size).tolist():
         so_far = slice(0, stop)
         labels = stream.lower[so_far], stream.upper[so_far]
-        seen = theorems.describe(sq_norms[so_far], *labels, n_classes)
+        seen = theorems.summarise_stream(sq_norms[so_far], *labels, n_classes)
         rival = theorems.measure(ranker.weights, ranker.thresholds, ranker.losses[so_far])
         bounds.append(theorems.pa_i_repaired_at(seen, rival, C).bound)
     return np.array(bounds)

@@ -11,7 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ordspan.experiments.claims import (
+    COMPARABLE,
     METHOD,
+    NOT_RUN,
+    OUTPERFORMS,
     SENTENCES,
     VERDICTS,
     Claim,
@@ -33,7 +36,7 @@ from ordspan.experiments.figures import (
 )
 from ordspan.experiments.summary import SummaryRow, cells, summary_rows
 from ordspan.experiments.table import HINDSIGHT, Cell, Curve, Results
-from ordspan.pages import filled, script_json, table_row, terms
+from ordspan.pages import fill_template, script_json, table_row, terms
 
 EARLY_TRIALS = 5  # a logarithmic axis shows the early trials, so its limits must hold them too
 TRAJECTORY_POINTS = 150
@@ -60,7 +63,7 @@ def write_report(results: Results, folder: Path, seconds: float | None = None) -
     Path
         The file written.
     """
-    text = filled(__package__, "report.html", report_parts(results, seconds))
+    text = fill_template(__package__, "report.html", report_parts(results, seconds))
     path = Path(folder) / "report.html"
     path.write_text(text, encoding="utf-8", newline="\n")
     return path
@@ -81,7 +84,7 @@ def report_parts(results: Results, seconds: float | None = None) -> dict[str, st
         "fractions": _options([(str(f), labels_text(f)) for f in results.labels]),
         "verdicts": _options([(verdict, verdict) for verdict in VERDICTS]),
         "method": _paragraphs(METHOD),
-        "claims": "".join(_sentence_html(claims, s.words) for s in SENTENCES),
+        "claims": _claims_html(claims, panels),
         "summary": "".join(_summary_html(row) for row in summary_rows(results)),
         "settings": _settings_html(results, seconds),
         "data": script_json({"panels": panels, "trajectories": trajectories(results)}),
@@ -218,9 +221,7 @@ def _panel(
     }
 
 
-def _trace(
-    algorithm: str, name: str, curve: tuple[Curve, Curve], dash: str | None = None
-) -> dict[str, Any]:
+def _trace(algorithm: str, name: str, curve: tuple[Curve, Curve]) -> dict[str, Any]:
     """A line with the standard error beside every point; the page draws the band from it."""
     from plotly import graph_objects as go
 
@@ -233,19 +234,23 @@ def _trace(
         y=_digits(mean[trials - 1]),
         customdata=_digits(sem[trials - 1]),
         mode="lines",
-        line=_line(algorithm, dash),
+        line=_line(algorithm),
         hovertemplate="%{y:.4f} ± %{customdata:.4f}",
     ).to_plotly_json()
 
 
-def _line(algorithm: str, dash: str | None = None) -> dict[str, Any]:
+def _line(algorithm: str) -> dict[str, Any]:
     look = look_of(algorithm)
-    return {"color": look.color, "width": look.width + 0.2, "dash": dash or _dash(look.dash)}
+    return {"color": look.color, "width": look.width + 0.2, "dash": _dash(look.dash)}
 
 
 def _partial_trace(cell: Cell, curve: tuple[Curve, Curve], fractions: list[int]) -> dict[str, Any]:
-    dash = "solid" if cell.labels == fractions[0] else _dash((5, 2))
-    return _trace(cell.algorithm, f"{cell.algorithm}, {cell.labels}%", curve, dash)
+    """A line as in figure 1 with circles: filled for the smallest fraction, else open."""
+    color = look_of(cell.algorithm).color
+    fill = color if cell.labels == fractions[0] else "white"
+    marker = {"size": 7, "maxdisplayed": 8, "color": fill, "line": {"color": color, "width": 1.5}}
+    trace = _trace(cell.algorithm, f"{cell.algorithm}, {cell.labels}%", curve)
+    return {**trace, "mode": "lines+markers", "marker": marker}
 
 
 def _truth_trace(level: float, trials: int) -> dict[str, Any]:
@@ -357,22 +362,39 @@ def _options(pairs: list[tuple[str, str]]) -> str:
     return "".join(f'<option value="{escape(v)}">{escape(text)}</option>' for v, text in pairs)
 
 
-def _sentence_html(claims: list[Claim], words: str) -> str:
-    group = [claim for claim in claims if claim.sentence == words]
+def _claims_html(claims: list[Claim], panels: list[dict[str, Any]]) -> str:
+    """The claims by sentence, in the order of the paper but those that were not run last."""
+    groups = [[claim for claim in claims if claim.sentence == s.words] for s in SENTENCES]
+    groups.sort(key=lambda group: all(claim.verdict == NOT_RUN for claim in group))
+    return "".join(_sentence_html(group, panels) for group in groups)
+
+
+def _sentence_html(group: list[Claim], panels: list[dict[str, Any]]) -> str:
     counts = ", ".join(f"{verdict} {n}" for verdict, n in count_verdicts(group).items() if n)
     head = (
-        f'<tr class="sentence"><th colspan="7" scope="colgroup">“{escape(words)}”'
+        f'<tr class="sentence"><th colspan="8" scope="colgroup">“{escape(group[0].sentence)}”'
         f"<small>{escape(group[0].test)} – {counts}</small></th></tr>"
     )
-    return f"<tbody>{head}{''.join(_claim_html(claim) for claim in group)}</tbody>\n"
+    run_first = sorted(group, key=lambda claim: claim.verdict == NOT_RUN)
+    return f"<tbody>{head}{''.join(_claim_html(claim, panels) for claim in run_first)}</tbody>\n"
 
 
-def _claim_html(claim: Claim) -> str:
-    effect, interval = effect_texts(claim)
-    verdict = f"{SIGNS[claim.verdict]} {claim.verdict}"
+def _claim_html(claim: Claim, panels: list[dict[str, Any]]) -> str:
     names = [dataset_title(claim.dataset), labels_text(claim.labels), claim.algorithm, claim.rival]
+    cells = [escape(text) for text in (*names, *effect_texts(claim))]
+    cells += [_panel_link(claim, panels), f"{SIGNS[claim.verdict]} {claim.verdict}"]
     data = f'data-dataset="{claim.dataset}" data-verdict="{claim.verdict}"'
-    return table_row([*names, effect, interval, verdict], data)
+    return f"<tr {data}>{''.join(f'<td>{cell}</td>' for cell in cells)}</tr>\n"
+
+
+def _panel_link(claim: Claim, panels: list[dict[str, Any]]) -> str:
+    """A link to the panel that shows the claim's curves; a dash if there is none."""
+    figure = 1 if claim.test in (OUTPERFORMS, COMPARABLE) else 2
+    for panel in panels:
+        here = panel["figure"] == figure and panel["dataset"] == claim.dataset
+        if here and str(claim.labels) in panel["labels"].split():
+            return f'<a href="#{panel["id"]}">figure {figure}</a>'
+    return "–"
 
 
 def _summary_html(row: SummaryRow) -> str:

@@ -23,16 +23,16 @@ def load_datasets(
     data_dir: Path | None,
     download_progress: Callable[[str], Callable[[int, int | None], object]],
 ) -> tuple[tuple[Dataset, ...], dict[str, str]]:
-    """Load what can be had; what cannot is named with the way to get it.
+    """Load the data sets that are available, and say of the others how to get them.
 
     Parameters
     ----------
     names : sequence of str or None
-        Data sets; None means the paper's four, and a synthetic stream where one of them is missing.
+        Data sets; None means the paper's four.
     data_dir : Path or None
         Folder to look in first.
     download_progress : callable
-        Gives, for the name of a data set, the function that is told of a download.
+        Gives, for the name of a data set, the function called while it is downloaded.
 
     Returns
     -------
@@ -42,11 +42,9 @@ def load_datasets(
     missing: dict[str, str] = {}
     for name in PAPER if names is None else names:
         try:
-            found.append(data.load(name, data_dir, download_progress(name)))
+            found.append(data.load_dataset(name, data_dir, download_progress(name)))
         except DataUnavailable as reason:
             missing[name] = f"{reason.reason}; {reason.way_to_get_it}"
-    if names is None and missing:
-        found.append(data.load("synthetic"))
     return tuple(found), missing
 
 

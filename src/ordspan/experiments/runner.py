@@ -161,7 +161,8 @@ def refuse_other(found: dict[str, Any], chosen: dict[str, Any], folder: Path) ->
     """Results of other settings are neither mixed in nor thrown away unasked."""
     chosen = json.loads(json.dumps(chosen))
     for name, value in chosen.items():
-        if found.get(name) != value:
+        # why a data set is missing may change from run to run, and changes no result
+        if name != "unavailable" and found.get(name) != value:
             raise OtherSettings(
                 f"{folder} holds results with {name} {found.get(name)!r}, not {value!r}; choose "
                 "another folder with --out, or discard them with --overwrite"

@@ -13,10 +13,10 @@ import pyarrow as pa
 from numpy.typing import NDArray
 from pyarrow import ipc, parquet, types
 
-from ordspan.files.ahead import ahead
-from ordspan.files.batch import JUDGED_ROWS, OTHER, Faults, FileError, brief
+from ordspan.files.batch import INFER_ROWS, OTHER, Faults, FileError, brief
 from ordspan.files.tables import Frame, TableFile, kind_of
-from ordspan.files.text import N_SPANS, moment
+from ordspan.files.text import N_SPANS, stop_hook
+from ordspan.files.threads import read_ahead
 
 BATCH_BYTES, LONG_BYTES = 1 << 22, 1 << 24
 """Of numbers, and at most of all columns together, whose words may be long."""
@@ -24,9 +24,9 @@ AHEAD = 2
 """Batches that are decoded while one is used: one may take much longer than another."""
 
 BUFFER_BYTES = 1 << 14  # of each column
-MOST_ROWS, FEWEST_ROWS = 1 << 16, 1 << 8
+MAX_ROWS, MIN_ROWS = 1 << 16, 1 << 8
 MAGIC = b"ARROW1"
-ENOUGH_PARTS, MOST_PHASES = 32, 8
+ENOUGH_PARTS, MAX_PHASES = 32, 8
 """Parts to read in random order, and into how many a row group may be cut for that."""
 DAMAGE = (pa.ArrowException, OSError, UnicodeDecodeError)
 UNKNOWN = (pa.ArrowException, pl.exceptions.PolarsError, pl.exceptions.PanicException, ValueError)
@@ -73,7 +73,7 @@ class ParquetFile(TableFile):
         row_bytes = max(
             (s // max(1, n) for s, n in zip(sizes, self._sizes, strict=True)), default=0
         )
-        self._most_rows = max(FEWEST_ROWS, LONG_BYTES // max(1, row_bytes))
+        self._most_rows = max(MIN_ROWS, LONG_BYTES // max(1, row_bytes))
         return self._file.schema_arrow, metadata.num_rows
 
     def _pieces(
@@ -97,19 +97,19 @@ class ParquetFile(TableFile):
 
         To read such a part its whole row group is decoded.
         """
-        of = min(MOST_PHASES, -(-ENOUGH_PARTS // max(1, len(self._sizes))))
+        of = min(MAX_PHASES, -(-ENOUGH_PARTS // max(1, len(self._sizes))))
         return [GroupPart(g, p, of) for g, n in enumerate(self._sizes) if n for p in range(of)]
 
     def head(self) -> pl.DataFrame:
         """The first rows."""
         with self._reported():
             _, piece = next(self._pieces(self._known(), 0))
-            return self._good(piece.slice(0, JUDGED_ROWS), 0)
+            return self._good(piece.slice(0, INFER_ROWS), 0)
 
     def sample(self, size: int) -> tuple[pl.DataFrame, bool]:
         """Rows spread over the file, about ``size`` bytes of them; whether these are all."""
         names = self._known()
-        most = max(JUDGED_ROWS, size // (8 * max(1, len(names))))
+        most = max(INFER_ROWS, size // (8 * max(1, len(names))))
         whole = self.n_rows <= most
         most = most if whole else most // 2
         parts = self.parts()
@@ -122,7 +122,7 @@ class ParquetFile(TableFile):
             for part in [None] if whole else chosen:
                 left = self.n_rows if part is None else most // len(chosen)
                 for row, piece in self._pieces(names, 0, part):
-                    moment.pass_by()
+                    stop_hook.check()
                     n_rows = min(left, -(-piece.num_rows // every))
                     if n_rows < piece.num_rows:  # copied: a slice would hold on to all rows
                         piece = piece.take(pa.array(range(n_rows)))
@@ -175,8 +175,8 @@ class ParquetFile(TableFile):
         plain = numbers and all(_is_plain(self.schema.field(name).type) for name in numbers)
         row, end = start if part is None else 0, 0
         try:
-            for first, piece in ahead(self._pieces(columns, start, part), AHEAD):
-                moment.pass_by()
+            for first, piece in read_ahead(self._pieces(columns, start, part), AHEAD):
+                stop_hook.check()
                 row, end = first if part is None else row, first + piece.num_rows
                 X = self._matrix(piece.select(numbers)) if plain else None
                 frame, faults = self._as_frame(piece.select(texts) if plain else piece)
@@ -339,4 +339,4 @@ def batch_rows(n_columns: int) -> int:
     >>> batch_rows(3), batch_rows(136), batch_rows(50_000)
     (65536, 3855, 256)
     """
-    return min(MOST_ROWS, max(FEWEST_ROWS, BATCH_BYTES // (8 * max(1, n_columns))))
+    return min(MAX_ROWS, max(MIN_ROWS, BATCH_BYTES // (8 * max(1, n_columns))))

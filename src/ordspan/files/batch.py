@@ -25,7 +25,7 @@ SHOWN, LONGEST_SHOWN = 60, 200
 """Letters of a cell or row in a message: of a longer one only some."""
 SKIPPED_SHARE = 0.2
 """Where more than these of the rows are bad, there is no result unless that is allowed."""
-JUDGED_ROWS = 500
+INFER_ROWS = 500
 """Rows at the beginning of a text that show which of its columns hold numbers, which words."""
 NUMBER, TEXT, OTHER, UNTYPED = "number", "text", "other", "untyped"
 EMPTY = (
@@ -58,7 +58,7 @@ class Cursor(NamedTuple):
     A piece is a file, or a part of one where the parts are read in random order.
     """
 
-    walk: Count = 0
+    epoch: Count = 0
     piece: Count = 0
     row: Count = 0
 
@@ -203,7 +203,7 @@ class Batch:
         if not faults:
             return self
         for row in sorted(faults):
-            bad.meet(f"{self.where(row)}: {faults[row]}")
+            bad.add(f"{self.where(row)}: {faults[row]}")
         if bad.policy == KEEP:
             blank = self.X.copy()
             if hasattr(blank, "indptr"):
@@ -266,7 +266,7 @@ class BadRows:
             known = " or ".join(POLICIES[:2])
             raise ValueError(f"on_bad_row must be {known}, got {self.policy!r}")
 
-    def meet(self, message: str) -> None:
+    def add(self, message: str) -> None:
         """A bad row was met."""
         if self.policy == "raise":
             skip = option("--on-bad-row skip", "on_bad_row='skip'")
@@ -290,16 +290,16 @@ class BadRows:
                 + either("Fix the rows", by("accept it with", allow), start="")
             )
 
-    def told(self) -> str:
+    def summary(self) -> str:
         """How many rows were left out, and why the first."""
         first = f", the first: {self.examples[0]}" if self.examples else ""
         return f"{self.count} skipped{first}"
 
 
-def repeated(names: Iterable[str]) -> str | None:
+def first_duplicate(names: Iterable[str]) -> str | None:
     """The first name that more than one column has.
 
-    >>> repeated(["a", "b", "a"]), repeated(["a", "b"])
+    >>> first_duplicate(["a", "b", "a"]), first_duplicate(["a", "b"])
     ('a', None)
     """
     return next((name for name, count in Counter(names).items() if count > 1), None)

@@ -12,19 +12,19 @@ from numpy.typing import NDArray
 
 from ordspan.core.scaling import COUNT, MEAN, SPREAD
 from ordspan.files.batch import LARGEST, NUMBER, OTHER, TEXT
-from ordspan.files.dialect import CURRENCY, is_empty, is_truth
+from ordspan.files.dialect import CURRENCY, is_boolean, is_empty
 from ordspan.files.features import DEFAULT_HASH_BITS, Recipe, Scale
-from ordspan.files.look import FileLook, Look, raise_fault
+from ordspan.files.limits import FEATURE_BYTES, check_memory
 from ordspan.files.opening import check_columns
-from ordspan.files.room import FEATURE_BYTES, check_room
+from ordspan.files.preview import FilePreview, Preview, raise_fault
 from ordspan.wording import by, columns_option, either, option
 
-MOST_WORDS = 256
+MAX_WORDS = 256
 """Columns with more different words than these are hashed."""
 ENOUGH_ROWS = 20
 """Fewer rows do not show that a column is an id."""
 ODD_SHARE = 0.1
-PARTLY, AS_TOLD = "not every file has it", "as told"
+PARTLY, AS_REQUESTED = "not every file has it", "as told"
 DATE = "date"
 DATES = [
     *("%Y-%m-%d", "%d.%m.%Y", "%d/%m/%Y", "%m/%d/%Y", "%Y/%m/%d", "%d %b %Y", "%d-%b-%Y"),
@@ -35,10 +35,17 @@ ID_NAME = re.compile(
     r"|[_ .-](id|nr|no)$)|[a-z]I[dD]$"
 )
 """Names of columns that count or name rows, where all their values are different."""
+ANNOTATED = ("item", "lower", "upper", "annotator", "seconds", "asked_by")
+"""The first columns of a file that ``ordspan annotate`` wrote, of which only the label counts."""
+BESIDE = "ordspan annotate wrote it beside the answer"
 UNITS = rf"({CURRENCY}|[%‰])"
 
 
-class Choice(NamedTuple):
+class NoFeatureError(ValueError):
+    """There is no column to learn from."""
+
+
+class ColumnChoice(NamedTuple):
     """What a user says of the columns to learn from."""
 
     features: Sequence[str] | None = None
@@ -50,7 +57,7 @@ class Choice(NamedTuple):
     missing: str = "mean"
 
 
-class Found(NamedTuple):
+class ColumnPlan(NamedTuple):
     """What a look makes of the columns."""
 
     recipe: Recipe
@@ -60,40 +67,45 @@ class Found(NamedTuple):
     notes: list[str]
 
 
-def make_recipe(look: Look, taken: Sequence[str], choice: Choice, told: str | None) -> Found:
+def make_recipe(
+    preview: Preview, taken: Sequence[str], choice: ColumnChoice, told: str | None
+) -> ColumnPlan:
     """Which columns of tables are features, and how; mean and spread of the numbers.
 
     Columns in ``taken`` (labels, groups) are not; ``told`` is the decimal sign, if told.
     """
     named = [*taken, *(choice.features or ()), *choice.text, *choice.hashed]
-    look.check(named)
-    there = dict.fromkeys(name for file in look.files for name in file.names)
-    check_columns(look.path, there, choice.drop)
-    raise_fault(look)
+    preview.check(named)
+    there = dict.fromkeys(name for file in preview.files for name in file.names)
+    check_columns(preview.path, there, choice.drop)
+    raise_fault(preview)
     outside = {*taken, *choice.drop}
-    chosen = list(dict.fromkeys(n for n in choice.features or look.shared() if n not in outside))
+    chosen = list(dict.fromkeys(n for n in choice.features or preview.shared() if n not in outside))
     left_out = {}
     if choice.features is None:
-        partly = there.keys() - {*look.shared(), *choice.drop}
+        partly = there.keys() - {*preview.shared(), *choice.drop}
         left_out = dict.fromkeys(sorted(partly), PARTLY)
+        if all(tuple(file.names[: len(ANNOTATED)]) == ANNOTATED for file in preview.files):
+            left_out |= {name: BESIDE for name in ANNOTATED if name not in outside}
+            chosen = [name for name in chosen if name not in left_out]
     words = {*choice.text, *choice.hashed}
     # labels too, whose numbers may be written in the same way
     asked = [name for name in (*chosen, *taken) if name not in words]
-    for file in look.files:
+    for file in preview.files:
         file.settle(asked, told, {})
-    kinds = {name: _kind(look, name, choice) for name in chosen}
+    kinds = {name: _kind(preview, name, choice) for name in chosen}
     if choice.features is None:
-        left_out |= {n: why for n in chosen if (why := _useless(look, n, kinds[n]))}
+        left_out |= {n: why for n in chosen if (why := _useless(preview, n, kinds[n]))}
     chosen = [name for name in chosen if name not in left_out]
-    _refuse(look, {name: kinds[name] for name in chosen}, left_out)
+    _refuse(preview, {name: kinds[name] for name in chosen}, left_out)
     numbers = tuple(name for name in chosen if kinds[name] == NUMBER)
-    columns = [look.numbers(name) for name in numbers]
+    columns = [preview.numbers(name) for name in numbers]
     for column in columns:
-        _refuse_units(look, column.name)
+        _refuse_units(preview, column.name)
     X = np.column_stack([c.to_numpy() for c in columns]) if columns else np.empty((0, 0))
     X = np.where(np.abs(X) <= LARGEST, X, np.nan)
     gaps = tuple(column.name for column in columns if column.null_count())
-    texts, hashed = _vocabularies(look, [n for n in chosen if kinds[n] == TEXT], choice)
+    texts, hashed = _vocabularies(preview, [n for n in chosen if kinds[n] == TEXT], choice)
     recipe = Recipe(
         numbers,
         gaps if choice.missing == "mean" else (),
@@ -102,43 +114,43 @@ def make_recipe(look: Look, taken: Sequence[str], choice: Choice, told: str | No
         choice.hash_bits,
         standardise=choice.standardise,
         # a pipe has no mean to fill in, unless it is learned on the way
-        missing="error" if look.reader and not choice.standardise else choice.missing,
-        dressed=tuple((n, s) for n, s in look.files[0].dressed.items() if n in numbers),
+        missing="error" if preview.reader and not choice.standardise else choice.missing,
+        dressed=tuple((n, s) for n, s in preview.files[0].decimals.items() if n in numbers),
     )
     fewer = by("give fewer", option("--hash-bits", "hash_bits")) if hashed else ""
     drop = by("leave columns out with", option("--drop NAME", "drop="))
-    told = f"{look.path}: {recipe.n_features:,} features of {len(chosen):,} columns"
-    check_room(told, FEATURE_BYTES * recipe.n_features, either(fewer, drop))
-    return Found(recipe, scale_of(X), X, left_out, _notes(look, recipe, left_out, columns))
+    told = f"{preview.path}: {recipe.n_features:,} features of {len(chosen):,} columns"
+    check_memory(told, FEATURE_BYTES * recipe.n_features, either(fewer, drop))
+    return ColumnPlan(recipe, scale_of(X), X, left_out, _notes(preview, recipe, left_out, columns))
 
 
-def _kind(look: Look, name: str, choice: Choice) -> str:
+def _kind(preview: Preview, name: str, choice: ColumnChoice) -> str:
     """What a column holds, in all files together."""
-    kinds = {file.kinds[name] for file in look.files}
+    kinds = {file.kinds[name] for file in preview.files}
     if name in (*choice.text, *choice.hashed):
         return TEXT
     if OTHER in kinds:
         return OTHER
     if kinds == {NUMBER}:
         return NUMBER
-    if any(name not in file.numbers for file in look.files if file.table.height):
+    if any(name not in file.numbers for file in preview.files if file.table.height):
         return TEXT  # a type for words
-    values = look.numbers(name)
+    values = preview.numbers(name)
     n_numbers = int(values.is_not_nan().sum())
-    if values.is_nan().any() and is_truth(look.words([name])[name].str.strip_chars()).any():
+    if values.is_nan().any() and is_boolean(preview.words([name])[name].str.strip_chars()).any():
         return TEXT  # true, false and something else
     n_filled = len(values) - values.null_count()
     # a stray word among numbers is found and told, instead of turning the column into words
     if 2 * n_numbers < n_filled or (n_filled == 0 and kinds == {TEXT}):
-        cells = look.words([name])[name]
+        cells = preview.words([name])[name]
         return DATE if _are_dates(cells.filter(~is_empty(cells.str.strip_chars()))) else TEXT
     if kinds != {TEXT} or not n_filled:
         return NUMBER
     # words by their type: codes such as 01234 stay words, measures such as 1.5 or 1,5 do not
-    cells = look.words([name])[name].str.strip_chars()
+    cells = preview.words([name])[name].str.strip_chars()
     n_odd = int(cells.str.contains(r"^[-+]?[0-9]+$").not_().sum())
-    coded = cells.str.contains(r"^[-+]?0[0-9]").any() or cells.n_unique() <= MOST_WORDS
-    return NUMBER if n_odd >= ODD_SHARE * n_filled or not coded else TEXT
+    encode_column = cells.str.contains(r"^[-+]?0[0-9]").any() or cells.n_unique() <= MAX_WORDS
+    return NUMBER if n_odd >= ODD_SHARE * n_filled or not encode_column else TEXT
 
 
 def _are_dates(words: pl.Series) -> bool:
@@ -153,13 +165,13 @@ def _are_dates(words: pl.Series) -> bool:
     return bool(len(some)) and max(found) >= 0.9 * len(some)
 
 
-def _useless(look: Look, name: str, kind: str) -> str:
+def _useless(preview: Preview, name: str, kind: str) -> str:
     """Why a column cannot help: it is an id, or empty."""
-    n_rows = sum(file.table.height for file in look.files)
+    n_rows = sum(file.table.height for file in preview.files)
     if kind == NUMBER:
-        values = look.numbers(name).drop_nulls()
+        values = preview.numbers(name).drop_nulls()
     else:
-        cells = look.words([name])[name]
+        cells = preview.words([name])[name]
         values = cells.filter(~is_empty(cells.str.strip_chars()))
     if values.is_empty():
         return "there is no value in it"
@@ -178,27 +190,27 @@ def _useless(look: Look, name: str, kind: str) -> str:
     return ""
 
 
-def _refuse(look: Look, kinds: dict[str, str], left_out: dict[str, str]) -> None:
+def _refuse(preview: Preview, kinds: dict[str, str], left_out: dict[str, str]) -> None:
     """Refuse columns that are neither numbers nor words, and files without a column to use."""
     for name, kind in kinds.items():
         if kind in (OTHER, DATE):
             what = "dates" if kind == DATE else "neither numbers nor words"
             drop, text = columns_option("drop", name), columns_option("text", name)
             raise ValueError(
-                f"{look.path}: column {name!r} holds {what}"
+                f"{preview.path}: column {name!r} holds {what}"
                 + either(by("leave it out with", drop), by("take it as words with", text))
             )
     if not kinds:
-        why = few([f"{name}: {reason}" for name, reason in left_out.items()])
+        why = first_few([f"{name}: {reason}" for name, reason in left_out.items()])
         told = by("to learn from one all the same give", option("--features NAME", "features="))
         why = f" ({why}){either(told)}" if why else ""
-        raise ValueError(f"{look.path}: no column is left to learn from{why}")
+        raise NoFeatureError(f"{preview.path}: no column is left to learn from{why}")
 
 
-def _refuse_units(look: Look, name: str) -> None:
+def _refuse_units(preview: Preview, name: str) -> None:
     """Refuse a column of numbers in several currencies, or only some of them in per cent."""
-    for file in look.files:
-        if name not in file.dressed:
+    for file in preview.files:
+        if name not in file.decimals:
             continue
         cells = file.table[name].filter(file.numbers[name].is_finite().fill_null(value=False))
         units = cells.str.extract(UNITS).unique().to_list()
@@ -215,7 +227,7 @@ def _refuse_units(look: Look, name: str) -> None:
 
 
 def _vocabularies(
-    look: Look, names: Sequence[str], choice: Choice
+    preview: Preview, names: Sequence[str], choice: ColumnChoice
 ) -> tuple[tuple[tuple[str, tuple[str, ...]], ...], tuple[str, ...]]:
     """Columns with few words, with these words, and the columns to hash.
 
@@ -223,8 +235,8 @@ def _vocabularies(
     """
     words, hashed = [], []
     for name in names:
-        known = look.words([name])[name].unique()
-        if name in choice.hashed or look.reader is not None or len(known) > MOST_WORDS:
+        known = preview.words([name])[name].unique()
+        if name in choice.hashed or preview.reader is not None or len(known) > MAX_WORDS:
             hashed.append(name)
         else:
             words.append((name, tuple(known.sort().to_list())))
@@ -249,31 +261,33 @@ def scale_of(X: NDArray[np.float64]) -> Scale:
 
 
 def _notes(
-    look: Look, recipe: Recipe, left_out: dict[str, str], columns: Sequence[pl.Series]
+    preview: Preview, recipe: Recipe, left_out: dict[str, str], columns: Sequence[pl.Series]
 ) -> list[str]:
     """What was done that a user may not expect."""
     notes = []
-    for file in look.files:
-        place = f" ({file.path})" if len(look.files) > 1 else ""
+    for file in preview.files:
+        place = f" ({file.path})" if len(preview.files) > 1 else ""
         notes += [note + place for note in file.notes]
         if read := _read_as_numbers(file, recipe):
-            notes.append(f"read as numbers{place}: {few(read)}")
+            notes.append(f"read as numbers{place}: {first_few(read)}")
     notes += [f"left out {name!r}: {why}" for name, why in left_out.items()]
     if recipe.gaps:
         told = [f"{c.name} ({c.null_count() / len(c):.1%})" for c in columns if c.null_count()]
-        notes.append(f"missing numbers are filled by the column's mean, and marked: {few(told)}")
+        notes.append(
+            f"missing numbers are filled by the column's mean, and marked: {first_few(told)}"
+        )
     if recipe.words:
         told = [f"{name} ({len(words)})" for name, words in recipe.words]
-        notes.append(f"words, each a feature: {few(told)}")
+        notes.append(f"words, each a feature: {first_few(told)}")
     if recipe.hashed:
-        notes.append(f"words, hashed: {few(recipe.hashed)}")
+        notes.append(f"words, hashed: {first_few(recipe.hashed)}")
     return notes
 
 
-def _read_as_numbers(file: FileLook, recipe: Recipe) -> list[str]:
+def _read_as_numbers(file: FilePreview, recipe: Recipe) -> list[str]:
     """Columns of a file that are numbers in other dress, each with an example."""
     read = []
-    for name, sign in file.dressed.items():
+    for name, sign in file.decimals.items():
         if name in recipe.numbers:
             odd = file.table[name].str.strip_chars().str.contains(r"^[-+]?[0-9.]+$").not_()
             odd |= file.table[name].str.contains(".", literal=True) & (sign == ",")
@@ -282,14 +296,14 @@ def _read_as_numbers(file: FileLook, recipe: Recipe) -> list[str]:
                 read.append(
                     f"{name} ({file.table[name][place]!r} is {file.numbers[name][place]:g})"
                 )
-    typed = [n for n in recipe.numbers if file.kinds[n] == TEXT and n not in file.dressed]
+    typed = [n for n in recipe.numbers if file.kinds[n] == TEXT and n not in file.decimals]
     return read + typed
 
 
-def few(words: Sequence[str], most: int = 8) -> str:
+def first_few(words: Sequence[str], most: int = 8) -> str:
     """Some words of many.
 
-    >>> few(["a", "b", "c"], 2)
+    >>> first_few(["a", "b", "c"], 2)
     'a, b, and 1 more'
     """
     more = f", and {len(words) - most} more" if len(words) > most else ""

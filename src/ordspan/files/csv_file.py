@@ -10,7 +10,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from ordspan.files.batch import JUDGED_ROWS, SHOWN, Faults, FileError, repeated
+from ordspan.files.batch import INFER_ROWS, SHOWN, Faults, FileError, first_duplicate
 from ordspan.files.dialect import find_delimiter, sep_line
 from ordspan.files.tables import Frame, TableFile, TextFile
 from ordspan.files.text import (
@@ -18,15 +18,15 @@ from ordspan.files.text import (
     SAVE_AS_UTF8,
     UTF8_MARK,
     WESTERN,
-    Block,
-    blocks,
-    opened_text,
+    TextBlock,
+    open_text,
     plain_name,
     record,
+    text_blocks,
     well_quoted,
 )
 
-PATIENCE = 3
+MAX_FALLBACK_BLOCKS = 3
 """After so many blocks with other cells than numbers in a number column, all are read as words."""
 
 
@@ -43,11 +43,11 @@ class CsvFile(TextFile):
 
     def _open(self) -> list[str]:
         """The names of the columns; the blocks under them wait to be read."""
-        text = opened_text(self.path, self.encoding)
+        text = open_text(self.path, self.encoding)
         if self.encoding is None and text.encoding == WESTERN:
             self.notes.append("read as Windows-1252 (Latin-1), because it is not UTF-8")
         self._choose_delimiter(text.head)
-        found = blocks(self.path, delimiter=self.delimiter, text=text)
+        found = text_blocks(self.path, delimiter=self.delimiter, text=text)
         rest = (block for block in found if not block.is_blank())
         first = next(rest, None)
         if first is None:
@@ -65,7 +65,7 @@ class CsvFile(TextFile):
         at, self.line = at + used, self.line + used
         content = b"\n".join(lines[at:])
         self.begin = text.begin + len(first.content) - len(content)
-        under = Block(content, self.line, first.share, first.odd)
+        under = TextBlock(content, self.line, first.share, first.odd)
         self._begun = chain([] if under.is_blank() else [under], rest)
         return _named(names)
 
@@ -80,13 +80,13 @@ class CsvFile(TextFile):
                 shown = "tabs" if self.delimiter == "\t" else repr(self.delimiter)
                 self.notes.append(f"fields are separated by {shown}")
 
-    def _n_rows(self, block: Block) -> int:
+    def _n_rows(self, block: TextBlock) -> int:
         """Rows of a block, which are its lines unless there are quotes."""
         if QUOTE in block.content:
             return self._parsed(block, (), ()).lines.size
         return len(block.numbered_lines())
 
-    def _parsed(self, block: Block, numbers: Sequence[str], texts: Sequence[str]) -> Frame:
+    def _parsed(self, block: TextBlock, numbers: Sequence[str], texts: Sequence[str]) -> Frame:
         """The rows of a block: the quick way, or as words by Polars, or as words by Python."""
         wanted, content = list(dict.fromkeys([*numbers, *texts])), block.content
         odd_ends = b"\r" in content and content.count(b"\r") != content.count(b"\r\n")
@@ -96,14 +96,14 @@ class CsvFile(TextFile):
             return self._slowly(block, wanted)
         # what is carried along stays as it is written
         floats = [name for name in numbers if name not in texts]
-        for typed in (floats, []) if self._refused < PATIENCE else ([],):
+        for typed in (floats, []) if self._refused < MAX_FALLBACK_BLOCKS else ([],):
             try:
                 return self._read(block, wanted, typed)
             except pl.exceptions.PolarsError:
                 self._refused += bool(typed)
         return self._slowly(block, wanted)
 
-    def _read(self, block: Block, wanted: list[str], floats: list[str]) -> Frame:
+    def _read(self, block: TextBlock, wanted: list[str], floats: list[str]) -> Frame:
         """The rows by Polars; if it may have overlooked a long row, with all columns."""
         content, last = block.content, self.names[-1]
         needed = [name for name in self.names if name in {*wanted, last}]
@@ -132,7 +132,7 @@ class CsvFile(TextFile):
         frame.columns = needed
         return frame
 
-    def _settled(self, block: Block, frame: pl.DataFrame, wanted: list[str]) -> Frame:
+    def _settled(self, block: TextBlock, frame: pl.DataFrame, wanted: list[str]) -> Frame:
         """What Polars read, without blank lines, which it takes for rows; short rows are found."""
         starts, ends, lines = records(block)
         if starts.size != frame.height:
@@ -149,7 +149,7 @@ class CsvFile(TextFile):
         kept = frame.filter(pl.Series(filled))[wanted]
         return Frame(kept, lines[filled], faults, block.share)
 
-    def _slowly(self, block: Block, wanted: Sequence[str], most: int | None = None) -> Frame:
+    def _slowly(self, block: TextBlock, wanted: Sequence[str], most: int | None = None) -> Frame:
         """The wanted cells as words, by Python's own reader, which finds the line at fault."""
         lines: list[int] = []
         rows: list[list[str | None]] = []
@@ -215,10 +215,10 @@ def _is_utf8(content: bytes) -> bool:
         return False
 
 
-def records(block: Block) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
+def records(block: TextBlock) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
     r"""Where each record of a block begins and ends, and its line; line ends in quotes are none.
 
-    >>> starts, ends, lines = records(Block(b'1,"a\nb"\n\n2,c\r\n', line=5, share=1.0))
+    >>> starts, ends, lines = records(TextBlock(b'1,"a\nb"\n\n2,c\r\n', line=5, share=1.0))
     >>> starts.tolist(), ends.tolist(), lines.tolist()
     ([0, 8, 9], [7, 8, 12], [5, 7, 8])
     """
@@ -260,12 +260,12 @@ class ExcelFile(TableFile):
         self._lines = filled["line"].to_numpy()[1:].astype(np.int64)
         self._cells = filled.drop("line")[1:]
         names = _named(filled.row(0)[1:])
-        self._cells.columns = names if repeated(names) is None else self._cells.columns
+        self._cells.columns = names if first_duplicate(names) is None else self._cells.columns
         return names
 
     def head(self) -> pl.DataFrame:
         """The first rows."""
-        return self._cells[:JUDGED_ROWS]
+        return self._cells[:INFER_ROWS]
 
     def sample(self, size: int) -> tuple[pl.DataFrame, bool]:
         """All rows: they are in memory."""

@@ -14,7 +14,7 @@ from ordspan.files.text import record
 from ordspan.wording import by, either, option
 
 DELIMITERS = ",;\t|"
-JUDGED_LINES = 200
+INFER_LINES = 200
 SEP_LINE = re.compile(rb'"?sep=(.)"?\r?\n', re.IGNORECASE)
 """By which Excel is told the delimiter, above the header."""
 
@@ -70,7 +70,7 @@ def find_delimiter(head: bytes) -> str:
     lines = head.split(b"\n")
     if len(lines) > 1:
         lines = lines[:-1] if not head.endswith(b"\n") else lines  # the last may be cut
-    found = {d: _agreement(lines[: 2 * JUDGED_LINES], d) for d in DELIMITERS}
+    found = {d: _agreement(lines[: 2 * INFER_LINES], d) for d in DELIMITERS}
     best = max(DELIMITERS, key=lambda d: found[d])
     return best if found[best] > (0.0, 1) else DELIMITERS[0]
 
@@ -79,7 +79,7 @@ def _agreement(lines: list[bytes], delimiter: str) -> tuple[float, int]:
     """How many of the first records have as many fields as the header, and that number."""
     counts: list[int] = []
     at = 0
-    while at < len(lines) and len(counts) < JUDGED_LINES:
+    while at < len(lines) and len(counts) < INFER_LINES:
         if not lines[at].strip():
             at += 1
             continue
@@ -92,10 +92,10 @@ def _agreement(lines: list[bytes], delimiter: str) -> tuple[float, int]:
     return (round(agree, 1), counts[0]) if agree >= 0.5 else (0.0, 1)
 
 
-def bare(column: pl.Series) -> pl.Series:
+def strip_units(column: pl.Series) -> pl.Series:
     """Words without blanks, currency and per cent signs around a number.
 
-    >>> bare(pl.Series(["$ 1,000.5", "12 %", "−3 €", "a b"])).to_list()
+    >>> strip_units(pl.Series(["$ 1,000.5", "12 %", "−3 €", "a b"])).to_list()
     ['1,000.5', '12', '-3', 'a b']
     """
     cells = column.str.strip_chars()
@@ -112,7 +112,7 @@ def as_numbers(column: pl.Series, decimal: str = ".") -> pl.Series:
     """
     cells = column.str.strip_chars()
     plain = cells.cast(pl.Float64(), strict=False)
-    truth = is_truth(cells)
+    truth = is_boolean(cells)
     if truth.any():  # 1 and 0, as in formats that have such a type
         ones = cells.str.to_lowercase().eq("true").cast(pl.Float64())
         plain = pl.select(pl.when(truth).then(ones).otherwise(plain)).to_series()
@@ -122,7 +122,7 @@ def as_numbers(column: pl.Series, decimal: str = ".") -> pl.Series:
     apart = rf"(?:{re.escape(group)}|[{GAPS}])"
     whole = rf"(?:[0-9]{{1,3}}(?:{apart}[0-9]{{3}})+|[0-9]+)"
     shape = rf"^[-+]?(?:{whole}(?:{re.escape(decimal)}[0-9]*)?|{re.escape(decimal)}[0-9]+)"
-    words = bare(column)
+    words = strip_units(column)
     right = words.str.contains(shape + EXPONENT)
     tidy = words.str.replace_all(rf"[{re.escape(group)}{GAPS}]", "")
     values = tidy.str.replace(decimal, ".", literal=True).cast(pl.Float64(), strict=False)
@@ -135,7 +135,7 @@ def as_numbers(column: pl.Series, decimal: str = ".") -> pl.Series:
     return values.alias(column.name)
 
 
-def is_truth(cells: pl.Series) -> pl.Series:
+def is_boolean(cells: pl.Series) -> pl.Series:
     """Whether a cell says true or false."""
     return cells.str.contains("^(?i:true|false)$").fill_null(value=False)
 
@@ -151,7 +151,7 @@ def evidence(column: pl.Series) -> int:
     >>> evidence(pl.Series(["1,5", "1.234,5", "1.234"])), evidence(pl.Series(["0.5", "1,234"]))
     (2, -1)
     """
-    words = bare(column)
+    words = strip_units(column)
     commas, points = (words.str.contains(p).sum() for p in (COMMA_DECIMAL, POINT_DECIMAL))
     return int(commas) - int(points)
 
@@ -182,14 +182,14 @@ def _where(answers: pl.DataFrame) -> list[str]:
     return [column.name for column in answers if column[0]]
 
 
-class Signs(NamedTuple):
+class Decimals(NamedTuple):
     """How the columns of words of a file are numbers."""
 
     plain: pl.DataFrame  # numbers as Polars has them, or whole ones
-    dressed: dict[str, str]  # decimal signs of the other columns
+    decimals: dict[str, str]  # decimal signs of the other columns
 
 
-def find_signs(
+def find_decimals(
     path: str,
     table: pl.DataFrame,
     names: Sequence[str],
@@ -197,7 +197,7 @@ def find_signs(
     delimiter: str = "",
     told: str | None = None,
     known: Mapping[str, str] | None = None,
-) -> Signs:
+) -> Decimals:
     """The decimal sign of columns of words: told, or seen in them, or in the others.
 
     Where no cell of the file shows it, it is that of an earlier file (``known``), or what goes
@@ -212,23 +212,25 @@ def find_signs(
     settled = set(plain.columns)
     rest = [table[name] for name in names if name not in settled]
     if told is not None:
-        return Signs(plain, {column.name: told for column in rest})
+        return Decimals(plain, {column.name: told for column in rest})
     seen = {column.name: evidence(column) for column in rest}
     total = sum((found > 0) - (found < 0) for found in seen.values()) - n_points
     together = "," if total > 0 else "." if total < 0 else ""
-    signs = {}
+    separators = {}
     for column in rest:
         found, name = seen[column.name], column.name
         if found:
-            signs[name] = "," if found > 0 else "."
+            separators[name] = "," if found > 0 else "."
         else:
-            signs[name] = _guessed(path, column, together, delimiter, (known or {}).get(name, ""))
-    return Signs(plain, signs)
+            separators[name] = _guessed(
+                path, column, together, delimiter, (known or {}).get(name, "")
+            )
+    return Decimals(plain, separators)
 
 
 def _guessed(path: str, column: pl.Series, together: str, delimiter: str, known: str) -> str:
     """The decimal sign of a column that does not show it; two readings are refused."""
-    words = bare(column)
+    words = strip_units(column)
     unclear = words.filter(words.str.contains(EITHER)).drop_nulls()
     whole = int(words.str.contains(r"^[-+]?[0-9]{1,3}$").sum())
     marks = unclear.str.extract(EITHER).unique().to_list()

@@ -11,17 +11,17 @@ from numpy.typing import NDArray
 
 from ordspan.core import scaling
 from ordspan.files.batch import LARGEST, Batch, Faults
-from ordspan.files.grades import coded
+from ordspan.files.grades import encode_column
 
 if TYPE_CHECKING:
     import polars as pl
 
 DEFAULT_HASH_BITS = 12
 MAX_HASH_BITS = 24
-MOST_DENSE = 256
+MAX_DENSE = 256
 """Rows of more features than this are sparse where some of them are words."""
 MISSING = ("mean", "error")
-MOST_UNSEEN = 1000
+MAX_UNSEEN = 1000
 
 
 @dataclass(frozen=True)
@@ -96,6 +96,11 @@ class Recipe:
         return (*self.numbers, *self.texts)
 
     @property
+    def decimals(self) -> dict[str, str]:
+        """Decimal separators of the numeric columns in ``dressed``, by name."""
+        return dict(self.dressed)
+
+    @property
     def n_scaled(self) -> int:
         """Number of features that can be standardised."""
         return self.n_sparse or len(self.numbers)
@@ -113,7 +118,7 @@ class Recipe:
     @property
     def dense(self) -> bool:
         """Whether prepared rows are dense; otherwise they are sparse."""
-        return not self.n_sparse and not self.hashed and self.n_features <= MOST_DENSE
+        return not self.n_sparse and not self.hashed and self.n_features <= MAX_DENSE
 
     @property
     def row_bytes(self) -> int:
@@ -156,7 +161,7 @@ class Scale:
     def __init__(self, n_features: int, state: NDArray[Any] | None = None) -> None:
         if state is None:
             state = np.zeros((scaling.N_PARTS, n_features))
-        elif fault := scaling.fault_in(state, n_features):
+        elif fault := scaling.scale_fault(state, n_features):
             raise ValueError(f"the scale of {n_features} numbers {fault}")
         self.state: NDArray[np.float64] = state
 
@@ -233,10 +238,10 @@ class Unseen:
         for word, count in zip(words, counts.tolist(), strict=True):
             if not count:
                 continue
-            key = (name, word if len(self.counts) < MOST_UNSEEN else "...")
+            key = (name, word if len(self.counts) < MAX_UNSEEN else "...")
             self.counts[key] = self.counts.get(key, 0) + count
 
-    def told(self) -> list[str]:
+    def messages(self) -> list[str]:
         """The most frequent of them, in words."""
         found = sorted(self.counts.items(), key=lambda item: -item[1])
         rows = [
@@ -260,7 +265,7 @@ class Unseen:
                 self.gaps[name] = self.gaps.get(name, 0) + count
 
 
-def prepared(
+def prepare_features(
     recipe: Recipe,
     scale: Scale,
     batch: Batch,
@@ -325,7 +330,7 @@ def word_codes(
     table: pl.DataFrame, name: str, words: tuple[str, ...], unseen: Unseen | None = None
 ) -> NDArray[np.int64]:
     """The place of every row's word among the known ones; -1 where it is none of them."""
-    codes, found = coded(as_words(table, [name]), name, str)
+    codes, found = encode_column(as_words(table, [name]), name, str)
     places = {word: place for place, word in enumerate(words)}
     each = np.array([places.get(word, -1) for word in found], dtype=np.int64)
     if unseen is not None and (each < 0).any():
@@ -349,13 +354,13 @@ def _hashed(table: pl.DataFrame, name: str, bits: int) -> Any:
     from scipy.sparse import csr_array
     from sklearn.feature_extraction import FeatureHasher
 
-    codes, words = coded(as_words(table, [name]), name, str)
+    codes, words = encode_column(as_words(table, [name]), name, str)
     hasher = FeatureHasher(2**bits, input_type="string")
     each = csr_array(hasher.transform([[f"{name}={word}"] for word in words]))
     return each[codes]
 
 
-def stacked(parts: list[Any]) -> Any:
+def stack_rows(parts: list[Any]) -> Any:
     """Dense or CSR rows, one part below the other."""
     if len(parts) == 1:
         return parts[0]

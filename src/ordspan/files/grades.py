@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from ordspan.core.labels import N_SHOWN, Ranks, check_classes, shown
 from ordspan.files.batch import Faults, brief, is_number
 from ordspan.files.forms import OPEN, plain_word, readings, tidy
-from ordspan.files.room import check_grades
+from ordspan.files.limits import check_grades
 from ordspan.wording import by, either, option
 
 if TYPE_CHECKING:
@@ -198,10 +198,10 @@ def _typed(words: list[str]) -> NDArray[Any]:
     return np.array(words)
 
 
-class Grades:
+class LabelReader:
     """Turns label columns into ranks 1..K; every different word is read once.
 
-    >>> grades = Grades(np.array([1, 2, 3, 4, 5]))
+    >>> grades = LabelReader(np.array([1, 2, 3, 4, 5]))
     >>> [grades.interval(word) for word in ("4", "3-5", ">=3", "under 3", "(3,5]", "4 or more")]
     [(4, 4), (3, 5), (3, 5), (1, 2), (4, 5), (4, 5)]
     """
@@ -345,7 +345,7 @@ class Grades:
         self, table: pl.DataFrame, name: str, read: Any
     ) -> tuple[Ranks, Ranks, Faults]:
         """Read each different word once, then spread the answers over the rows."""
-        codes, words = coded(table, name)
+        codes, words = encode_column(table, name)
         ends = np.ones((len(words), 2), dtype=np.int64)
         reasons: dict[int, str] = {}
         for i, word in enumerate(words):
@@ -360,7 +360,7 @@ class Grades:
         return ends[codes, 0], ends[codes, 1], faults
 
 
-def coded(
+def encode_column(
     table: pl.DataFrame, name: str, read: Callable[[Any], str] = plain_word
 ) -> tuple[NDArray[np.int64], list[str]]:
     """A column as a code for every row and the words the codes stand for."""

@@ -14,7 +14,7 @@ import polars as pl
 
 from ordspan.files.batch import (
     EMPTY,
-    JUDGED_ROWS,
+    INFER_ROWS,
     NUMBER,
     OTHER,
     SHOWN,
@@ -25,7 +25,7 @@ from ordspan.files.batch import (
     is_number,
 )
 from ordspan.files.tables import Frame, TextFile, not_a_number
-from ordspan.files.text import SAVE_AS_UTF8, STDIN, Block, blocks, opened_text
+from ordspan.files.text import SAVE_AS_UTF8, STDIN, TextBlock, open_text, text_blocks
 
 HALF = re.compile(
     rb"\\u[dD][89abAB]..(?!\\u[dD][c-fC-F])|(?<!\\u[dD][89abAB]..)\\u[dD][c-fC-F]", re.DOTALL
@@ -36,7 +36,7 @@ STRING = re.compile(rb'"(?:[^"\\]|\\.)*"?', re.DOTALL)
 OPENING, CLOSING = list(b"[{"), list(b"]}")
 DEEPEST = 64
 """Polars ends the process where some hundred lists or objects stand inside each other."""
-MOST_DIGITS = 4000
+MAX_DIGITS = 4000
 """Python refuses whole numbers of more digits than about these."""
 
 
@@ -50,14 +50,14 @@ class JsonFile(TextFile):
         super().__init__(path)
 
     def _open(self) -> list[str]:
-        text = opened_text(self.path, self.encoding)
+        text = open_text(self.path, self.encoding)
         self.plain, self.begin = text.plain, text.begin
-        rest = (block for block in blocks(self.path, text=text) if block.content.strip())
+        rest = (block for block in text_blocks(self.path, text=text) if block.content.strip())
         head = next(rest, None)
         if head is None:
             raise FileError(f"{self.path}: the file is empty")
         self._begun = chain([head], rest)
-        lines = _filled_lines(head)[:JUDGED_ROWS]
+        lines = _filled_lines(head)[:INFER_ROWS]
         if self.path != STDIN:
             lines = self._first_lines()
         found = [_object(line) for _, line in lines]
@@ -66,8 +66,8 @@ class JsonFile(TextFile):
         return list(dict.fromkeys(name for row, _ in found for name in row))
 
     def _first_lines(self) -> list[tuple[int, bytes]]:
-        blocks = self._head(JUDGED_ROWS)
-        return [line for block in blocks for line in _filled_lines(block)][:JUDGED_ROWS]
+        blocks = self._head(INFER_ROWS)
+        return [line for block in blocks for line in _filled_lines(block)][:INFER_ROWS]
 
     def kinds(self) -> dict[str, str]:
         """What each key holds, as JSON tells it of the first lines."""
@@ -81,13 +81,13 @@ class JsonFile(TextFile):
         self._searching = True
         return super().sample(size)
 
-    def _good(self, found: list[Block]) -> pl.DataFrame:
+    def _good(self, found: list[TextBlock]) -> pl.DataFrame:
         if self._searching:
             for block in found:
                 self._take_names(block)
         return super()._good(found)
 
-    def _take_names(self, block: Block) -> None:
+    def _take_names(self, block: TextBlock) -> None:
         try:
             _check_plain(block.content)
             keys = pl.read_ndjson(block.content, infer_schema_length=None).columns
@@ -104,7 +104,7 @@ class JsonFile(TextFile):
         missing = (
             {name for name in wanted if name not in self.names} if self.path != STDIN else set()
         )
-        for block in blocks(self.path, encoding=self.encoding) if missing else ():
+        for block in text_blocks(self.path, encoding=self.encoding) if missing else ():
             for name in list(missing):
                 if json.dumps(name, ensure_ascii=False).encode() in block.content:
                     self.names.append(name)
@@ -116,10 +116,10 @@ class JsonFile(TextFile):
         """Columns of numbers, true and false."""
         return [name for name, kind in self.kinds().items() if kind == NUMBER]
 
-    def _n_rows(self, block: Block) -> int:
+    def _n_rows(self, block: TextBlock) -> int:
         return len(_filled_lines(block))
 
-    def _parsed(self, block: Block, numbers: Sequence[str], texts: Sequence[str]) -> Frame:
+    def _parsed(self, block: TextBlock, numbers: Sequence[str], texts: Sequence[str]) -> Frame:
         content, numbered = block.content, _filled_lines(block)
         lines = np.array([number for number, _ in numbered], dtype=np.int64)
         words: dict[str, Any] = dict.fromkeys(texts, pl.String())  # as written, also of numbers
@@ -148,7 +148,7 @@ class JsonFile(TextFile):
         return Frame(frame, lines, faults, block.share)
 
 
-def _filled_lines(block: Block) -> list[tuple[int, bytes]]:
+def _filled_lines(block: TextBlock) -> list[tuple[int, bytes]]:
     return [(number, line) for number, line in block.numbered_lines() if line.strip()]
 
 
@@ -205,7 +205,7 @@ def _depth(line: bytes) -> int:
 
 def _whole_number(digits: str) -> int | str:
     """A whole number; one that Python does not read is a word."""
-    return int(digits) if len(digits) <= MOST_DIGITS else digits
+    return int(digits) if len(digits) <= MAX_DIGITS else digits
 
 
 def _first_of_each(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

@@ -154,7 +154,7 @@ def _format_of_stdin() -> str:
     return "jsonl" if first[:1] == b"{" else "csv"
 
 
-def is_sparse(path: str, options: FileOptions) -> bool:
+def is_svmlight(path: str, options: FileOptions) -> bool:
     """Whether a file has svmlight rows, whose label and query stand at known places."""
     return path != STDIN and format_of(path, options) == "svmlight"
 
@@ -189,10 +189,10 @@ def check_columns(path: str, there: Iterable[str], wanted: Iterable[str]) -> Non
     there = list(there)
     for name in wanted:
         if name not in there:
-            raise FileError(f"{path}: no column {name!r}; {columns_told(there)}")
+            raise FileError(f"{path}: no column {name!r}; {describe_columns(there)}")
 
 
-def columns_told(there: Sequence[str]) -> str:
+def describe_columns(there: Sequence[str]) -> str:
     """The columns of a file, and what to try where they look like one long name."""
     told = "there are " + ", ".join(there[:20]) + (", ..." if len(there) > 20 else "")
     if len(there) > 1 or " " not in there[0].strip():

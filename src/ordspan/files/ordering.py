@@ -15,11 +15,11 @@ CHANCE = 5 * np.sqrt(2 * N_CHUNKS)
 """Five standard deviations of what chunks of mixed rows explain by chance, times their number."""
 RUN_SHARE = 0.2
 """Values come in runs where a row has its neighbour's by so much more than by chance."""
-MOST_SPARSE = 20_000
+MAX_SPARSE = 20_000
 """Of more features than these svmlight rows are not looked at for their order."""
 
 
-def comes_sorted(
+def find_sort_key(
     labels: NDArray[Any],
     numbers: Sequence[tuple[str, NDArray[Any]]] = (),
     words: Sequence[tuple[str, NDArray[Any]]] = (),
@@ -35,7 +35,7 @@ def comes_sorted(
 
     Examples
     --------
-    >>> comes_sorted(np.repeat([1, 2, 3], 50)), comes_sorted(np.tile([1, 2, 3], 50))
+    >>> find_sort_key(np.repeat([1, 2, 3], 50)), find_sort_key(np.tile([1, 2, 3], 50))
     ('labels', '')
     """
     n_rows = labels.size
@@ -95,10 +95,10 @@ def sparse_order(rows: Sequence[tuple[Any, NDArray[np.float64]]]) -> str:
     if not rows:
         return ""
     grades = np.concatenate([grades for _, grades in rows])
-    if found := comes_sorted(grades):
+    if found := find_sort_key(grades):
         return found
     n, n_chunks = grades.size, min(N_CHUNKS, grades.size // CHUNK_ROWS)
-    if n_chunks < 2 or rows[0][0].shape[1] > MOST_SPARSE:
+    if n_chunks < 2 or rows[0][0].shape[1] > MAX_SPARSE:
         return ""
     X = vstack([matrix for matrix, _ in rows], format="csr")
     chunk = np.arange(n) * n_chunks // n

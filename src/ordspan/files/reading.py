@@ -24,16 +24,23 @@ from ordspan.files.batch import (
     FileError,
     RowError,
 )
-from ordspan.files.columns import AS_TOLD, Choice, make_recipe
-from ordspan.files.dialect import as_numbers, is_truth
+from ordspan.files.columns import AS_REQUESTED, ColumnChoice, make_recipe
+from ordspan.files.dialect import as_numbers, is_boolean
 from ordspan.files.features import Recipe, Scale, unusable_rows
-from ordspan.files.grades import Grades, LabelColumns, classes_of, coded
-from ordspan.files.look import Look, SparseLook, look_at, look_at_sparse
-from ordspan.files.opening import FileOptions, check_columns, expand, is_sparse, open_file, sizes_of
-from ordspan.files.ordering import comes_sorted
-from ordspan.files.room import FEATURE_BYTES, MOST_LABELS, check_grades, check_room
+from ordspan.files.grades import LabelColumns, LabelReader, classes_of, encode_column
+from ordspan.files.limits import FEATURE_BYTES, MAX_LABELS, check_grades, check_memory
+from ordspan.files.opening import (
+    FileOptions,
+    check_columns,
+    expand,
+    is_svmlight,
+    open_file,
+    sizes_of,
+)
+from ordspan.files.ordering import find_sort_key
+from ordspan.files.preview import Preview, SparsePreview, preview_files, preview_sparse
 from ordspan.files.svmlight import index_base, survey
-from ordspan.files.tables import words_of
+from ordspan.files.tables import text_columns
 from ordspan.files.text import STDIN
 from ordspan.wording import option
 
@@ -42,121 +49,121 @@ def open_rows(
     paths: Iterable[str | Path],
     options: FileOptions,
     columns: LabelColumns,
-    choice: Choice,
+    choice: ColumnChoice,
     *,
     order: Sequence[Any] | None,
     on_bad_row: str,
     group: str | None = None,
     keep: Sequence[str] = (),
-    look: Any = None,
+    preview: Any = None,
     words: set[str] | None = None,
 ) -> RowReader:
     """The rows of files that are to be learned: columns, grades and features found and checked.
 
-    A ``look`` at the files and the ``words`` of their labels may be there already.
+    A ``preview`` at the files and the ``words`` of their labels may be there already.
     """
     files = expand(paths)
-    if look is None:
+    if preview is None:
         sizes_of(files)  # a missing one is refused
     options = count_features(files, options)
     bad = BadRows(on_bad_row)
-    if is_sparse(files[0], options):
-        return _open_sparse(files, options, choice, order, bad, keep, look, words)
-    look = look or look_at(files, options)
+    if is_svmlight(files[0], options):
+        return _open_sparse(files, options, choice, order, bad, keep, preview, words)
+    preview = preview or preview_files(files, options)
     taken = [*columns.names(), *([group] if group else [])]
-    found = make_recipe(look, taken, choice, options.decimal)
+    found = make_recipe(preview, taken, choice, options.decimal)
     grades = None
     if columns.names():
-        order = order if order is not None else order_of(look, columns)
-        if look.whole and order is None:
-            words = label_words(look, columns)
+        order = order if order is not None else order_of(preview, columns)
+        if preview.whole and order is None:
+            words = label_words(preview, columns)
         try:
-            grades = Grades(known_classes(order, files, options, columns, on_bad_row, words))
+            grades = LabelReader(known_classes(order, files, options, columns, on_bad_row, words))
         except ValueError as error:
-            if look.fault and on_bad_row == "raise":  # the cause, perhaps, and to be told anyway
-                raise RowError(look.fault) from error
+            if preview.fault and on_bad_row == "raise":  # the cause, perhaps, and to be told anyway
+                raise RowError(preview.fault) from error
             raise
     reader = RowReader(
-        files, options, found.recipe, columns, grades, bad, group, keep, first=look.reader
+        files, options, found.recipe, columns, grades, bad, group, keep, first=preview.reader
     )
-    told = [] if choice.features is None else [n for n in look.files[0].names if n not in taken]
+    told = [] if choice.features is None else [n for n in preview.files[0].names if n not in taken]
     told = [name for name in (*told, *choice.drop) if name not in found.recipe.columns]
-    reader.notes, reader.left_out = found.notes, found.left_out | dict.fromkeys(told, AS_TOLD)
-    reader.signs = {file.path: file.dressed for file in look.files}
-    if look.reader is None:
+    reader.notes, reader.left_out = found.notes, found.left_out | dict.fromkeys(told, AS_REQUESTED)
+    reader.decimals = {file.path: file.decimals for file in preview.files}
+    if preview.reader is None:
         reader.scale = found.scale
-        reader.sorted_by = sorted_by(look, found.X, found.recipe, grades, columns)
+        reader.sorted_by = sorted_by(preview, found.X, found.recipe, grades, columns)
     return reader
 
 
 def sorted_by(
-    look: Look,
+    preview: Preview,
     X: NDArray[np.float64],
     recipe: Recipe,
-    grades: Grades | None,
+    grades: LabelReader | None,
     columns: LabelColumns,
 ) -> str:
     """By what the rows that were looked at are sorted, if they are."""
     if grades is None:
         return ""
-    lower, upper, faults = grades.read(labels_of(look, columns), columns)
+    lower, upper, faults = grades.read(labels_of(preview, columns), columns)
     good = np.setdiff1d(np.arange(lower.size), list(faults))
     numbers = [(repr(name), X[good, j]) for j, name in enumerate(recipe.numbers)]
-    words = look.words(recipe.texts)
+    words = preview.words(recipe.texts)
     codes = [(repr(name), words[name].rank("dense").to_numpy()[good]) for name in recipe.texts]
-    return comes_sorted((lower + upper)[good] / 2, numbers, codes)
+    return find_sort_key((lower + upper)[good] / 2, numbers, codes)
 
 
 def order_in_files(reader: RowReader) -> str:
     """By what the rows of files are sorted that a recipe is known for, if they are."""
     recipe, columns = reader.recipe, reader.columns
     if recipe.n_sparse:
-        return look_at_sparse(reader.files, reader.options).sorted_by
-    look = look_at(reader.files, reader.options)
-    look.check([*recipe.columns, *columns.names()])
+        return preview_sparse(reader.files, reader.options).sorted_by
+    preview = preview_files(reader.files, reader.options)
+    preview.check([*recipe.columns, *columns.names()])
     names, decimal = [*recipe.numbers, *columns.names()], reader.options.decimal
-    for file in look.files:
-        file.settle(names, decimal, dict(recipe.dressed))
-        reader.signs[file.path] = file.dressed
+    for file in preview.files:
+        file.settle(names, decimal, recipe.decimals)
+        reader.decimals[file.path] = file.decimals
     X = np.empty((0, 0))
     if recipe.numbers:
-        X = np.column_stack([look.numbers(name).to_numpy() for name in recipe.numbers])
-    return sorted_by(look, X, recipe, reader.grades, columns)
+        X = np.column_stack([preview.numbers(name).to_numpy() for name in recipe.numbers])
+    return sorted_by(preview, X, recipe, reader.grades, columns)
 
 
-def labels_of(look: Look, columns: LabelColumns) -> pl.DataFrame:
+def labels_of(preview: Preview, columns: LabelColumns) -> pl.DataFrame:
     """The label columns of the rows that were looked at."""
-    tables = [f.table.select(columns.names()) for f in look.files if f.table.height]
-    signs = [f.dressed for f in look.files if f.table.height]
-    tables = [plain_labels(t, columns, s) for t, s in zip(tables, signs, strict=True)]
-    return pl.concat([words_of(t, t.columns).cast(pl.String()) for t in tables])
+    tables = [f.table.select(columns.names()) for f in preview.files if f.table.height]
+    separators = [f.decimals for f in preview.files if f.table.height]
+    tables = [plain_labels(t, columns, s) for t, s in zip(tables, separators, strict=True)]
+    return pl.concat([text_columns(t, t.columns).cast(pl.String()) for t in tables])
 
 
-def label_words(look: Look, columns: LabelColumns) -> set[str]:
+def label_words(preview: Preview, columns: LabelColumns) -> set[str]:
     """All different words in the label columns of a table that was looked at as a whole."""
-    table = labels_of(look, columns)
-    return {word for name in columns.names() for word in coded(table, name)[1]}
+    table = labels_of(preview, columns)
+    return {word for name in columns.names() for word in encode_column(table, name)[1]}
 
 
 def plain_labels(
-    table: pl.DataFrame, columns: LabelColumns, signs: Mapping[str, str]
+    table: pl.DataFrame, columns: LabelColumns, separators: Mapping[str, str]
 ) -> pl.DataFrame:
     """Label columns in which numbers in other dress are written plainly; ranges stay."""
     for name in columns.names():
-        if name in signs and table[name].dtype == pl.String:
+        if name in separators and table[name].dtype == pl.String:
             cells = table[name]
-            values = as_numbers(cells, signs[name]).cast(pl.String())
-            named = values.is_null() | is_truth(cells.str.strip_chars())  # true is a grade's name
+            values = as_numbers(cells, separators[name]).cast(pl.String())
+            named = values.is_null() | is_boolean(cells.str.strip_chars())  # true is a grade's name
             plain = pl.select(pl.when(named).then(cells).otherwise(values)).to_series()
             table = table.with_columns(plain.alias(name))
     return table
 
 
-def order_of(look: Look, columns: LabelColumns) -> list[Any] | None:
+def order_of(preview: Preview, columns: LabelColumns) -> list[Any] | None:
     """The grades from lowest to highest, where the type of a label column tells them."""
     orders = {
         tuple(file.orders[name]): file.path
-        for file in look.files
+        for file in preview.files
         for name in columns.names()
         if name in file.orders
     }
@@ -173,11 +180,11 @@ def order_of(look: Look, columns: LabelColumns) -> list[Any] | None:
 def _open_sparse(
     files: Sequence[str],
     options: FileOptions,
-    choice: Choice,
+    choice: ColumnChoice,
     order: Sequence[Any] | None,
     bad: BadRows,
     keep: Sequence[str],
-    look: SparseLook | None,
+    preview: SparsePreview | None,
     words: set[str] | None,
 ) -> RowReader:
     """The rows of svmlight files, whose label and query stand at known places."""
@@ -189,12 +196,12 @@ def _open_sparse(
         zero_based=bool(options.zero_based),
         standardise=choice.standardise,
     )
-    grades = Grades(known_classes(order, files, options, columns, bad.policy, words))
+    grades = LabelReader(known_classes(order, files, options, columns, bad.policy, words))
     reader = RowReader(files, options, recipe, columns, grades, bad, GROUP, keep)
-    look = look or look_at_sparse(files, options)
+    preview = preview or preview_sparse(files, options)
     reader.scale = Scale(options.n_features)
-    reader.scale.state[...] = look.state
-    reader.sorted_by = look.sorted_by
+    reader.scale.state[...] = preview.state
+    reader.sorted_by = preview.sorted_by
     return reader
 
 
@@ -239,24 +246,24 @@ def find_words(
                 "standard input and other pipes can be read only once: give the grades with "
                 + order
             )
-        if is_sparse(path, options):
+        if is_svmlight(path, options):
             words |= survey(path).grades
             continue
         reader = open_file(path, options)
         check_columns(path, reader.names, columns.names())
-        reader.undress(columns.names(), {}, options.decimal)
+        reader.detect_decimals(columns.names(), {}, options.decimal)
         for batch, faults in reader.batches((), columns.names()):
-            table = plain_labels(batch.without(faults, bad).table, columns, reader.dressed)
+            table = plain_labels(batch.without(faults, bad).table, columns, reader.decimals)
             for name in columns.names():
-                words.update(coded(table, name)[1])
-                check_grades(len(words), f"{path}: column {name!r} has", MOST_LABELS)
+                words.update(encode_column(table, name)[1])
+                check_grades(len(words), f"{path}: column {name!r} has", MAX_LABELS)
     return words
 
 
 def check_index_base(files: Sequence[str], recipe: Recipe, options: FileOptions) -> None:
     """Refuse svmlight files whose indices begin elsewhere than in training."""
     for path in files if recipe.n_sparse else ():
-        if not is_sparse(path, options):
+        if not is_svmlight(path, options):
             continue
         extent = survey(path)
         there = 0 if extent.smallest == 0 else 1
@@ -271,10 +278,10 @@ def count_features(files: Sequence[str], options: FileOptions) -> FileOptions:
 
     What was not told is found by a first look over the files.
     """
-    sparse = [path for path in files if is_sparse(path, options)]
+    sparse = [path for path in files if is_svmlight(path, options)]
     if options.n_features:
         given = option(f"--n-features {options.n_features}", f"n_features={options.n_features}")
-        check_room(given, FEATURE_BYTES * options.n_features, "; give a smaller number")
+        check_memory(given, FEATURE_BYTES * options.n_features, "; give a smaller number")
     if options.n_features or not sparse:
         return options
     extents = [survey(path) for path in sparse]
@@ -297,14 +304,14 @@ class RowReader:
     options: FileOptions
     recipe: Recipe
     columns: LabelColumns
-    grades: Grades | None
+    grades: LabelReader | None
     bad: BadRows
     group: str | None = None  # column of groups
     keep: Sequence[str] = ()  # columns to carry along
     first: Any = None  # the reader of the first file, where it is open already
     scale: Scale | None = None  # of the numbers, where a look has found it
     sorted_by: str = ""  # by what the rows are sorted, where they are
-    signs: dict[str, dict[str, str]] = field(default_factory=dict)  # decimal ones, of each file
+    decimals: dict[str, dict[str, str]] = field(default_factory=dict)  # decimal ones, of each file
     notes: list[str] = field(default_factory=list)  # what a look did that may not be expected
     left_out: dict[str, str] = field(default_factory=dict)  # columns, and why
 
@@ -329,7 +336,7 @@ class RowReader:
     def batches(self, begin: Cursor = BEGINNING) -> Iterator[Batch]:
         """Rows from a cursor on, to the end of the files."""
         for place in range(begin.piece, len(self.pieces)):
-            at = begin if place == begin.piece else Cursor(begin.walk, place)
+            at = begin if place == begin.piece else Cursor(begin.epoch, place)
             yield from self._of_piece(self.pieces[self.turn[place]], at)
 
     def share(self, batch: Batch) -> float | None:
@@ -368,11 +375,11 @@ class RowReader:
             return reader
         reader.find([*self.recipe.numbers, *self._texts(reader)])
         check_columns(reader.path, reader.names, [*self.recipe.numbers, *self._texts(reader)])
-        if reader.path in self.signs:
-            reader.dressed = self.signs[reader.path]
+        if reader.path in self.decimals:
+            reader.decimals = self.decimals[reader.path]
         else:
             names = [*self.recipe.numbers, *self.columns.names()]
-            reader.undress(names, dict(self.recipe.dressed), self.options.decimal)
+            reader.detect_decimals(names, self.recipe.decimals, self.options.decimal)
         return reader
 
     def _texts(self, reader: Any) -> list[str]:
@@ -388,7 +395,7 @@ class RowReader:
         if self.grades is not None:
             labels = batch.table
             if not reader.sparse:
-                labels = plain_labels(labels, self.columns, reader.dressed)
+                labels = plain_labels(labels, self.columns, reader.decimals)
             lower, upper, wrong = self.grades.read(labels, self.columns)
             faults = wrong | faults
             batch = replace(batch, lower=lower, upper=upper, classes=self.grades.classes)

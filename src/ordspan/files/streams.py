@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from numpy.typing import NDArray
 
 from ordspan.files.batch import Batch
-from ordspan.files.features import DEFAULT_HASH_BITS, Recipe, Scale, prepared
+from ordspan.files.features import DEFAULT_HASH_BITS, Recipe, Scale, prepare_features
 from ordspan.files.opening import FileOptions
 
 if TYPE_CHECKING:
@@ -65,7 +65,9 @@ class Stream:
     def __iter__(self) -> Iterator[Batch]:
         on_the_way = self._reader.scale is None  # standard input, which has no second pass
         for batch in self._reader.batches():
-            yield replace(batch, X=prepared(self.recipe, self._scale, batch, learn=on_the_way))
+            yield replace(
+                batch, X=prepare_features(self.recipe, self._scale, batch, learn=on_the_way)
+            )
 
     @property
     def notes(self) -> list[str]:
@@ -173,7 +175,7 @@ def stream(
     (array([1., 5., 9.]), [['low', 'low'], ['mid', 'mid'], ['mid', 'high']])
     """
     # they need Polars, which comes with the extra cli
-    from ordspan.files.columns import Choice
+    from ordspan.files.columns import ColumnChoice
     from ordspan.files.reading import label_columns, open_rows
 
     options = FileOptions(format, delimiter, zero_based, n_features or 0, encoding, decimal)
@@ -181,7 +183,7 @@ def stream(
         [paths] if isinstance(paths, str | Path) else paths,
         options,
         label_columns(label, lower, upper),
-        Choice(features, drop, text, hashed, hash_bits, standardise, missing),
+        ColumnChoice(features, drop, text, hashed, hash_bits, standardise, missing),
         order=order,
         on_bad_row=on_bad_row,
         group=group,

@@ -12,19 +12,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ordspan.core import parsing
-from ordspan.files.ahead import side_by_side
 from ordspan.files.batch import GROUP, LABEL, Batch, Faults, FileError, brief, is_number
-from ordspan.files.room import FEATURE_BYTES, MOST_GRADES, check_room
+from ordspan.files.limits import FEATURE_BYTES, MAX_GRADES, check_memory
 from ordspan.files.text import (
     N_SPANS,
     PART_BYTES,
-    Block,
     Part,
-    blocks,
-    opened_text,
+    TextBlock,
+    open_text,
     parts_of,
     spread_parts,
+    text_blocks,
 )
+from ordspan.files.threads import parallel_map
 from ordspan.wording import by, either, option
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 NO_QUERY = -(1 << 62)
 LARGEST_INDEX = 2**31 - 2
-PATIENCE = 3
+MAX_FALLBACK_BLOCKS = 3
 """After so many blocks that were not plain, no other is tried."""
 
 
@@ -59,7 +59,7 @@ def _survey(path: str, state: Any) -> Extent:
     grades: set[str] = set()
     smallest, largest, line = LARGEST_INDEX, -1, 0
     for found in SvmlightFile(path, zero_based=True).sparse_rows():
-        if len(grades) <= MOST_GRADES:
+        if len(grades) <= MAX_GRADES:
             grades.update(f"{grade:.17g}" for grade in np.unique(found.grades))
         if found.X.nnz:
             smallest = min(smallest, int(found.X.indices.min()))
@@ -84,7 +84,7 @@ def index_base(
     if n_features < 1:
         raise FileError(f"{path}: no line has a feature, index:value")
     bad = by("have such lines treated as bad with", option("--n-features N", "n_features="))
-    check_room(
+    check_memory(
         f"{path}, line {extent.line}: the index {extent.largest} makes {n_features:,} features, "
         "which",
         FEATURE_BYTES * n_features,
@@ -115,9 +115,9 @@ class SvmlightFile:
         self.n_features = n_features
         self.zero_based = zero_based
         self._odd_blocks = 0
-        text = opened_text(path)
+        text = open_text(path)
         self.plain = text.plain and not text.begin
-        lines = (line for b in blocks(path, text=text) for _, line in b.numbered_lines())
+        lines = (line for b in text_blocks(path, text=text) for _, line in b.numbered_lines())
         if not any(_words(line) for line in lines):
             raise FileError(f"{path}: the file is empty")
 
@@ -163,8 +163,8 @@ class SvmlightFile:
     def sparse_rows(self, part: Part | None = None) -> Iterator[SparseRows]:
         """The rows of the file, or of a part of it, block by block."""
         self._has_queries: bool | None = None  # as the first good line decides
-        found_blocks = blocks(self.path, part=part)
-        for block, plain in side_by_side(lambda b: (b, self._plain(b)), found_blocks):
+        found_blocks = text_blocks(self.path, part=part)
+        for block, plain in parallel_map(lambda b: (b, self._plain(b)), found_blocks):
             agrees = plain and self._has_queries in (None, plain.queries is not None)
             found = plain if plain and agrees else self._slowly(block)
             if found.lines.size:
@@ -172,9 +172,9 @@ class SvmlightFile:
                     self._has_queries = plain.queries is not None
                 yield found
 
-    def _plain(self, block: Block) -> SparseRows | None:
+    def _plain(self, block: TextBlock) -> SparseRows | None:
         """The rows by a compiled walk, where every line of the block is plain."""
-        if self._odd_blocks >= PATIENCE:
+        if self._odd_blocks >= MAX_FALLBACK_BLOCKS:
             return None
         content = block.content if block.content.endswith(b"\n") else block.content + b"\n"
         n_most, entries = content.count(b"\n"), content.count(b":")
@@ -209,7 +209,7 @@ class SvmlightFile:
         width = self.n_features or (int(columns.max()) + 1 if columns.size else 1)
         return csr_array((values, columns, starts), shape=(starts.size - 1, width))
 
-    def _slowly(self, block: Block) -> SparseRows:
+    def _slowly(self, block: TextBlock) -> SparseRows:
         """The rows line by line, with what is wrong with each."""
         faults = Faults()
         lines: list[int] = []

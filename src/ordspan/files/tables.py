@@ -12,9 +12,8 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from ordspan.files.ahead import THREADS, side_by_side
 from ordspan.files.batch import (
-    JUDGED_ROWS,
+    INFER_ROWS,
     NUMBER,
     OTHER,
     TEXT,
@@ -23,21 +22,22 @@ from ordspan.files.batch import (
     Faults,
     FileError,
     brief,
-    repeated,
+    first_duplicate,
 )
-from ordspan.files.dialect import as_numbers, find_signs, is_empty
+from ordspan.files.dialect import as_numbers, find_decimals, is_empty
 from ordspan.files.text import (
     BLOCK_BYTES,
     N_SPANS,
     PART_BYTES,
     STDIN,
-    Block,
     Part,
+    TextBlock,
     beginning,
-    blocks,
     parts_of,
     spread_parts,
+    text_blocks,
 )
+from ordspan.files.threads import THREADS, parallel_map
 from ordspan.wording import by, columns_option, either
 
 GLIMPSE_BYTES = 1 << 20
@@ -65,12 +65,12 @@ class TableFile:
 
     def __init__(self, path: str) -> None:
         self.path = path
-        self.dressed: dict[str, str] = {}  # decimal signs of numbers that are written as words
+        self.decimals: dict[str, str] = {}  # decimal signs of numbers that are written as words
         self.notes: list[str] = []  # how the file was read, where that is not as it stands
         self.fault = ""  # of the first bad row in a look
         self.typed: dict[str, pl.Series] = {}  # numbers of a look, where it has words
         self.names = self._open()
-        if (twice := repeated(self.names)) is not None:
+        if (twice := first_duplicate(self.names)) is not None:
             raise FileError(f"{path}: there is more than one column {twice!r}; rename one of them")
 
     def _open(self) -> list[str]:
@@ -113,18 +113,20 @@ class TableFile:
         """At least the rows from ``start`` on, of which some columns should be numbers."""
         raise NotImplementedError
 
-    def undress(self, names: Sequence[str], known: Mapping[str, str], told: str | None) -> None:
-        """Find out which columns of numbers are written as words, and their decimal signs.
+    def detect_decimals(
+        self, names: Sequence[str], known: Mapping[str, str], told: str | None
+    ) -> None:
+        """Find out which columns of numbers are written as words, and their decimal separators.
 
         What the first rows do not show is as in ``known``, which an earlier look has found.
         """
         kinds = self.kinds()
         asked = [name for name in names if kinds.get(name) in (TEXT, UNTYPED)]
         if asked:
-            plain, signs = find_signs(
+            plain, separators = find_decimals(
                 self.path, self.glimpse(), asked, delimiter=self.delimiter, told=told, known=known
             )
-            self.dressed = worded(plain.columns, kinds) | signs
+            self.decimals = text_numbers(plain.columns, kinds) | separators
 
     def batches(
         self, numbers: Sequence[str], texts: Sequence[str], start: int = 0, part: Any = None
@@ -133,18 +135,18 @@ class TableFile:
 
         The columns ``numbers`` become X, ``texts`` the table.
         """
-        plain = [name for name in numbers if name not in self.dressed]
-        worded = [*texts, *(n for n in numbers if n in self.dressed and n not in texts)]
-        for frame, lines, faults, share, row, X in self.frames(plain, worded, start, part):
+        plain = [name for name in numbers if name not in self.decimals]
+        text_numbers = [*texts, *(n for n in numbers if n in self.decimals and n not in texts)]
+        for frame, lines, faults, share, row, X in self.frames(plain, text_numbers, start, part):
             try:
                 if X is None or len(plain) < len(numbers):
                     if X is not None:
                         frame = frame.hstack([pl.Series(n, X[:, j]) for j, n in enumerate(plain)])
-                    X = matrix_of(frame, numbers, faults, self.dressed)
+                    X = matrix_of(frame, numbers, faults, self.decimals)
             except ValueError as error:
                 raise FileError(f"{self.path}: {error}") from None
             rows = np.arange(row, row + lines.size)
-            table = words_of(frame, texts)
+            table = text_columns(frame, texts)
             yield Batch(X, table, lines, rows, self.path, self.unit, share=share), faults
 
 
@@ -155,12 +157,12 @@ class TextFile(TableFile):
     patient = True  # whether to wait until a pipe has shown many lines
     plain = False  # whether its parts can be read in any order
     begin, line = 0, 1  # the byte and the line where the first row stands
-    _begun: Iterator[Block]  # blocks that are still to be read
+    _begun: Iterator[TextBlock]  # blocks that are still to be read
 
-    def _head(self, n_lines: int) -> list[Block]:
+    def _head(self, n_lines: int) -> list[TextBlock]:
         """The first blocks, with so many lines if there are; for a pipe they may be waited for."""
         rest, n_lines = self._begun, n_lines if self.patient else 1
-        head: list[Block] = []
+        head: list[TextBlock] = []
         while sum(block.n_lines for block in head) < n_lines and (more := next(rest, None)):
             head.append(more)
         self._begun = chain(head, rest)
@@ -168,12 +170,12 @@ class TextFile(TableFile):
 
     def head(self) -> pl.DataFrame:
         """The first rows, bad ones left out; they can be read again."""
-        head = self._head(JUDGED_ROWS)
+        head = self._head(INFER_ROWS)
         if not head:
             return self._good([])
         content = b"".join(block.content for block in head)
         ends = np.flatnonzero(np.frombuffer(content, dtype=np.uint8) == ord("\n"))
-        size = int(ends[JUDGED_ROWS - 1]) + 1 if ends.size >= JUDGED_ROWS else len(content)
+        size = int(ends[INFER_ROWS - 1]) + 1 if ends.size >= INFER_ROWS else len(content)
         return self._good([beginning(head[0]._replace(content=content), size, self.delimiter)])
 
     def glimpse(self) -> pl.DataFrame:
@@ -203,7 +205,7 @@ class TextFile(TableFile):
         """Columns that the format itself calls numbers."""
         return []
 
-    def _good(self, found: list[Block]) -> pl.DataFrame:
+    def _good(self, found: list[TextBlock]) -> pl.DataFrame:
         """The rows of blocks, columns as words unless the format knows better, without bad rows."""
         typed = self.typed_numbers()
         frames = [pl.DataFrame(schema=dict.fromkeys(self.names, pl.String()))]
@@ -235,16 +237,16 @@ class TextFile(TableFile):
             self.path, self.begin, self.line, delimiter=self.delimiter, size=PART_BYTES
         ) or [None]
 
-    def _blocks(self, part: Part | None) -> Iterator[Block]:
+    def _blocks(self, part: Part | None) -> Iterator[TextBlock]:
         if part is None:
             return self._begun
-        return blocks(self.path, delimiter=self.delimiter, part=part)
+        return text_blocks(self.path, delimiter=self.delimiter, part=part)
 
-    def _n_rows(self, block: Block) -> int:
+    def _n_rows(self, block: TextBlock) -> int:
         """Number of rows of a block, bad ones too."""
         raise NotImplementedError
 
-    def _parsed(self, block: Block, numbers: Sequence[str], texts: Sequence[str]) -> Frame:
+    def _parsed(self, block: TextBlock, numbers: Sequence[str], texts: Sequence[str]) -> Frame:
         """The rows of a block."""
         raise NotImplementedError
 
@@ -261,7 +263,7 @@ class TextFile(TableFile):
             row += n_rows
         parse = partial(self._parsed, numbers=numbers, texts=texts)
         alone = self.path == STDIN or part is not None or len(self.names) > WIDE
-        for found in side_by_side(parse, rest, 0 if alone else THREADS):
+        for found in parallel_map(parse, rest, 0 if alone else THREADS):
             # many may wait to be shuffled
             yield found._replace(table=compact(found.table), row=row)
             row += found.lines.size
@@ -279,24 +281,24 @@ def compact(frame: pl.DataFrame) -> pl.DataFrame:
     return packed
 
 
-def worded(plain: Sequence[str], kinds: Mapping[str, str]) -> dict[str, str]:
+def text_numbers(plain: Sequence[str], kinds: Mapping[str, str]) -> dict[str, str]:
     """Plain numbers whose type says that they are words, and so have to be read as such."""
     return {name: "." for name in plain if kinds[name] == TEXT}
 
 
 def matrix_of(
-    frame: pl.DataFrame, numbers: Sequence[str], faults: Faults, dressed: Mapping[str, str]
+    frame: pl.DataFrame, numbers: Sequence[str], faults: Faults, decimals: Mapping[str, str]
 ) -> NDArray[np.floating]:
     """Columns as rows of numbers, missing ones NaN; words among them are faults of their row.
 
-    ``dressed`` has the decimal signs of columns that are not written with a point.
+    ``decimals`` has the decimal signs of columns that are not written with a point.
     """
     if not numbers:
         return np.empty((frame.height, 0))
     table = frame[list(numbers)]
     if not all(dtype in (pl.Float32, pl.Float64) for dtype in table.dtypes):
         table = pl.DataFrame(
-            [_as_floats(column, faults, dressed.get(column.name, ".")) for column in table]
+            [_as_floats(column, faults, decimals.get(column.name, ".")) for column in table]
         )
     return np.array(table.to_numpy(order="fortran"), order="C")  # a seventh quicker than order="c"
 
@@ -323,7 +325,7 @@ def not_a_number(name: str, value: object) -> str:
     return f"column {name!r} holds {brief(value)}, not a number" + either("correct it", words)
 
 
-def words_of(frame: pl.DataFrame, texts: Sequence[str]) -> pl.DataFrame:
+def text_columns(frame: pl.DataFrame, texts: Sequence[str]) -> pl.DataFrame:
     """Some columns; a missing word is an empty one, and codes for words become the words."""
     table = frame[list(texts)] if texts else pl.DataFrame()
     for column in table:

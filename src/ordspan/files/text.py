@@ -54,25 +54,25 @@ FEW_NULLS = 4
 PACKED = (".gz", ".zst")
 LOOK_AHEAD = 1 << 15
 QUOTE = b'"'
-MOST_LINES = 10_000
+MAX_LINES = 10_000
 """A quoted cell that spans more lines than these is taken for a quote that is not closed."""
 csv.field_size_limit(max(LONGEST_LINE, csv.field_size_limit()))  # else cells of 128 kB end in error
 FILLED = re.compile(rb"[^\r\n]")
 
 
-class Moment:
+class StopHook:
     """Where a walk over files can be ended: between two blocks, and while it waits for a pipe."""
 
     waiting = False
 
-    def pass_by(self) -> None:
+    def check(self) -> None:
         """Called before every block; whoever wants to end the walk lets it raise."""
 
 
-moment = Moment()
+stop_hook = StopHook()
 
 
-class Block(NamedTuple):
+class TextBlock(NamedTuple):
     """Some whole lines of a text."""
 
     content: bytes
@@ -92,7 +92,7 @@ class Block(NamedTuple):
     def numbered_lines(self) -> list[tuple[int, bytes]]:
         """The lines that are not blank, with their numbers.
 
-        >>> Block(b"a\\n\\nb\\n", line=5, share=1.0).numbered_lines()
+        >>> TextBlock(b"a\\n\\nb\\n", line=5, share=1.0).numbered_lines()
         [(5, b'a'), (7, b'b')]
         """
         lines = enumerate(self.content.split(b"\n"), self.line)
@@ -211,7 +211,7 @@ class Text:
 
     def read(self) -> bytes:
         """The next bytes: a block of a file, if it can be to the end of a line; some of a pipe."""
-        moment.pass_by()
+        stop_hook.check()
         while True:
             got, self._head = self._head or self._raw_bytes(), b""
             text = self._translated(got)
@@ -230,11 +230,11 @@ class Text:
 
     def _raw_bytes(self) -> bytes:
         if self._is_pipe:
-            moment.waiting = True
+            stop_hook.waiting = True
             try:
                 return bytes(self._raw.read1(self._size))
             finally:
-                moment.waiting = False
+                stop_hook.waiting = False
         more, at = 0, self._raw.tell() if self._file is self._raw else 0
         if self._end is not None:
             return bytes(self._file.read(min(self._size, self._end - at)))
@@ -272,14 +272,14 @@ def _looks_like_utf8(head: bytes, cut: bool = False) -> bool:
     return True
 
 
-def blocks(
+def text_blocks(
     path: str,
     *,
     delimiter: str = "",
     encoding: str | None = None,
     part: Part | None = None,
     text: Text | None = None,
-) -> Iterator[Block]:
+) -> Iterator[TextBlock]:
     """Whole lines, about BLOCK_BYTES at a time; of CSV, which has a delimiter, whole records.
 
     ``text`` may be open already; only a ``part`` of a plain text may be wanted.
@@ -302,7 +302,7 @@ def _damage_told(path: str) -> Iterator[None]:
         raise FileError(f"{path}: damaged or cut short ({error}); copy it anew") from None
 
 
-def opened_text(path: str, encoding: str | None = None) -> Text:
+def open_text(path: str, encoding: str | None = None) -> Text:
     """A text whose beginning can be looked at before its blocks are read."""
     with _damage_told(path):
         return Text(path, encoding)
@@ -343,7 +343,7 @@ def spread_parts(path: str, begin: int, count: int, size: int) -> list[Part]:
     return found
 
 
-def _cut(path: str, text: Text, delimiter: str, line: int = 1) -> Iterator[Block]:
+def _cut(path: str, text: Text, delimiter: str, line: int = 1) -> Iterator[TextBlock]:
     rest = b""
     while got := text.read():
         cut, odd = got.rfind(b"\n") + 1, False
@@ -362,10 +362,10 @@ def _cut(path: str, text: Text, delimiter: str, line: int = 1) -> Iterator[Block
                 )
         content = got if cut == len(got) and not rest else rest + got[:cut]
         rest = got[cut:]
-        yield Block(content, line, text.share, odd)
+        yield TextBlock(content, line, text.share, odd)
         line += content.count(b"\n")
     if rest:
-        yield Block(rest, line, 1.0, bool(delimiter) and not well_quoted(rest, delimiter))
+        yield TextBlock(rest, line, 1.0, bool(delimiter) and not well_quoted(rest, delimiter))
 
 
 def end_of_records(content: bytes, delimiter: str) -> tuple[int, bool]:
@@ -386,7 +386,7 @@ def end_of_records(content: bytes, delimiter: str) -> tuple[int, bool]:
     at = end = 0
     while at < len(lines):
         used, _ = record(lines, at, delimiter)
-        may_be_closed = lines[at].count(QUOTE) % 2 and at + MOST_LINES >= len(lines)
+        may_be_closed = lines[at].count(QUOTE) % 2 and at + MAX_LINES >= len(lines)
         if used == 0 and may_be_closed:
             break
         end += sum(map(len, lines[at : at + (used or 1)])) + (used or 1)
@@ -394,7 +394,7 @@ def end_of_records(content: bytes, delimiter: str) -> tuple[int, bool]:
     return end, True
 
 
-def beginning(block: Block, size: int, delimiter: str) -> Block:
+def beginning(block: TextBlock, size: int, delimiter: str) -> TextBlock:
     """The first whole records of a block, about ``size`` bytes of them."""
     if len(block.content) <= size:
         return block
@@ -407,7 +407,7 @@ def beginning(block: Block, size: int, delimiter: str) -> Block:
 
 def record(lines: list[bytes], at: int, delimiter: str) -> tuple[int, list[str]]:
     """How many lines the record has that begins on a line, and its cells; 0 if it does not end."""
-    n_most = MOST_LINES if lines[at].count(QUOTE) % 2 else 1
+    n_most = MAX_LINES if lines[at].count(QUOTE) % 2 else 1
     texts = (line.decode(errors="surrogateescape") + "\n" for line in lines[at : at + n_most])
     reader = csv.reader(texts, delimiter=delimiter, strict=True)
     try:

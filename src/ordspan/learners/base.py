@@ -13,9 +13,9 @@ from ordspan.core.memory import Floats
 from ordspan.core.rows import BAD_LABEL, BAD_ROW, BAD_WIDTH, row_fits, scores
 from ordspan.core.walks import is_label
 from ordspan.learners.calibration import Calibration
-from ordspan.learners.checks import RowError, as_row, check_row_order, check_weights
+from ordspan.learners.checks import RowValueError, as_row, check_row_order, check_weights
 from ordspan.learners.locking import lock_of
-from ordspan.learners.rows import as_rows, blocks, refusal
+from ordspan.learners.rows import as_rows, refusal, row_blocks
 from ordspan.learners.state import State
 
 Columns = NDArray[np.int64]
@@ -199,7 +199,7 @@ class Learner(State):
             )
         if code == BAD_WIDTH:
             raise ValueError(f"x has {x.size} features, but the learner has {self.n_features}")
-        raise RowError(self._refusal(x.reshape(1, -1), 0, None))
+        raise RowValueError(self._refusal(x.reshape(1, -1), 0, None))
 
     def learn_many(
         self,
@@ -309,7 +309,7 @@ class Learner(State):
         turn = NO_ORDER if order is None else order
         predict = predict or seen.size > 0
         predicted = np.empty(low.size, dtype=np.int64) if predict else NO_RANKS
-        for block, block_order in blocks(matrix, turn):
+        for block, block_order in row_blocks(matrix, turn):
             picked = turn[block.rows] if turn.size and not block_order.size else block.rows
             ranks = predicted[picked] if predict else NO_RANKS
             shown = seen[picked] if seen.size else NO_WEIGHTS
@@ -326,7 +326,7 @@ class Learner(State):
             )
             if bad >= 0:
                 rows = np.arange(low.size)[picked]
-                raise RowError(self._refusal(matrix, int(rows[bad]), feature_names))
+                raise RowValueError(self._refusal(matrix, int(rows[bad]), feature_names))
             if predict:
                 predicted[picked] = ranks
             if seen.size:
@@ -425,9 +425,9 @@ def rank_among(thresholds: Floats, scores: Floats) -> Ranks:
 def scores_of(weights: Floats, matrix: Any, feature_names: Any) -> Floats:
     """Dot product of every row of a matrix with the weights."""
     out = np.empty(matrix.shape[0])
-    for block, _ in blocks(matrix, NO_ORDER):
+    for block, _ in row_blocks(matrix, NO_ORDER):
         part = out[block.rows]
         bad = scores(weights, block.data, block.columns, block.starts, part)
         if bad >= 0:
-            raise RowError(refusal(matrix, block.rows.start + bad, feature_names))
+            raise RowValueError(refusal(matrix, block.rows.start + bad, feature_names))
     return out

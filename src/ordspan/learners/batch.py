@@ -11,8 +11,8 @@ from numpy.typing import ArrayLike, NDArray
 from ordspan.core import svm
 from ordspan.core.labels import check_ranks
 from ordspan.core.rows import MAX_SQ_NORM, sq_norms
-from ordspan.learners.checks import RowError, check_weights
-from ordspan.learners.rows import as_rows, blocks, is_sparse, refusal
+from ordspan.learners.checks import RowValueError, check_weights
+from ordspan.learners.rows import as_rows, is_sparse, refusal, row_blocks
 
 LOSSES = {"hinge": False, "squared_hinge": True}
 RUN = 64
@@ -45,7 +45,7 @@ class Optimum(NamedTuple):
     C: float
 
 
-class Rows(NamedTuple):
+class FlatRows(NamedTuple):
     """The flat arrays that the compiled functions read."""
 
     data: NDArray[Any]
@@ -74,7 +74,7 @@ def solve(
     Parameters
     ----------
     X : array or CSR matrix of shape (n, d)
-        Rows.
+        FlatRows.
     lower, upper : arrays of shape (n,)
         Intervals of ranks 1..K.
     n_classes : int
@@ -115,20 +115,20 @@ def solve(
     return ascent.climb(tol, max_iter, rng, progress)
 
 
-def flat_rows(matrix: Any) -> Rows:
+def flat_rows(matrix: Any) -> FlatRows:
     """The whole matrix as one block; rows of another stride are copied once."""
     whole = matrix if is_sparse(matrix) else np.ascontiguousarray(matrix)
-    block, _ = next(iter(blocks(whole, NO_ORDER)))
-    return Rows(block.data, block.columns, block.starts)
+    block, _ = next(iter(row_blocks(whole, NO_ORDER)))
+    return FlatRows(block.data, block.columns, block.starts)
 
 
-def checked_norms(matrix: Any, rows: Rows, feature_names: Any) -> Floats:
+def checked_norms(matrix: Any, rows: FlatRows, feature_names: Any) -> Floats:
     """Squared norm of every row, each finite and not too large to multiply with."""
     norms = np.empty(matrix.shape[0])
     sq_norms(*rows, matrix.shape[1], norms)
     bad = np.flatnonzero(~(norms < MAX_SQ_NORM))
     if bad.size:
-        raise RowError(refusal(matrix, int(bad[0]), feature_names))
+        raise RowValueError(refusal(matrix, int(bad[0]), feature_names))
     return norms
 
 
@@ -150,7 +150,7 @@ class Ascent:
     def __init__(
         self,
         problem: svm.Problem,
-        rows: Rows,
+        rows: FlatRows,
         n_features: int,
         n_classes: int,
         C: float,

@@ -67,7 +67,7 @@ class Calibration:
 
     @property
     def _parts(self) -> layout.Parts:
-        return layout.view.py_func(self.state)
+        return layout.parts_view.py_func(self.state)
 
     @property
     def n_classes(self) -> int:
@@ -187,7 +187,7 @@ class Calibration:
         if says.any():
             low, high, weight = low[says], high[says], weight[says]
             relative = weight / weight.mean()
-            layout.fit(self.state, seen[says], low, high, relative)
+            layout.fit_cuts(self.state, seen[says], low, high, relative)
             fit_reach(self.state, bands, folds[says], seen[says], rank[says], low, high, relative)
             self.use_thresholds(bands[0, 1:-1])
             self.state[layout.ROWS], self.state[layout.WEIGHT] = low.size, weight.sum()
@@ -260,7 +260,7 @@ class Calibration:
         int
             The place.
         """
-        at = np.flatnonzero(np.isclose(self.coverages, coverage, rtol=0.0, atol=1e-9))
+        at = np.flatnonzero(np.abs(self.coverages - coverage) <= 1e-9)
         if not at.size:
             known = ", ".join(f"{level:g}" for level in self.coverages)
             raise ValueError(f"coverage {coverage!r} was not calibrated; choose one of {known}")
@@ -321,7 +321,7 @@ class Calibration:
         Traceback (most recent call last):
         ValueError: its calibration is not one of 3 ranks
         """
-        if fault := layout.fault_in(state, n_classes):
+        if fault := layout.state_fault(state, n_classes):
             raise ValueError(f"its calibration {fault}")
         found = cls(n_classes)
         found.state = state

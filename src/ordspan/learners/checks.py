@@ -20,7 +20,7 @@ MAX_WEIGHT = 1e150
 Floats = NDArray[np.float64]
 
 
-class RowError(ValueError):
+class RowValueError(ValueError):
     """A row that cannot be learned or predicted, because of its values."""
 
 

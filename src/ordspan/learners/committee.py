@@ -77,7 +77,7 @@ class AggregateLearner(WalkingLearner, WideningLearner):
     @property
     def model(self) -> layout.Model:
         """Views into the sum of the members, by name."""
-        return layout.model_of(np.atleast_2d(self.memory)[0])
+        return layout.model_view(np.atleast_2d(self.memory)[0])
 
     @property
     def weights(self) -> Floats:

@@ -8,14 +8,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ordspan.core import memory as layout
-from ordspan.core.dual_walks import Rows, support_scores, walk_support
+from ordspan.core.dual_walks import LabelledRows, support_scores, walk_support
 from ordspan.core.kernels import Kernel, kernel_norm
 from ordspan.core.rbf import LANES
 from ordspan.core.rows import BAD_WIDTH, MAX_SQ_NORM, row_fits
 from ordspan.core.vectors import COEF, CORRECTION, INVERSE, N_PARTS, NORM
 from ordspan.learners import python_walks
 from ordspan.learners.base import NO_ORDER, WalkingLearner
-from ordspan.learners.checks import DEFAULT_C, VARIANTS, Floats, RowError, check_rule
+from ordspan.learners.checks import DEFAULT_C, VARIANTS, Floats, RowValueError, check_rule
 from ordspan.learners.kernel_values import (
     DEFAULT_STRATEGY,
     KERNELS,
@@ -28,7 +28,7 @@ from ordspan.learners.kernel_values import (
     check_kernel,
     numbers_of,
 )
-from ordspan.learners.rows import blocks, is_sparse, refusal
+from ordspan.learners.rows import is_sparse, refusal, row_blocks
 from ordspan.learners.state import State
 from ordspan.learners.support import Support
 
@@ -115,6 +115,7 @@ class KernelLearner(WalkingLearner):
         rest = memory[size:]
         n_known = N_PARTS * (rest.size // (N_PARTS + width))
         self._head = memory[:size].copy()
+        self.support = Support(width)  # a copy of this learner may have the old one
         self.support.fill(rest[:n_known].reshape(N_PARTS, -1), rest[n_known:].reshape(-1, width))
 
     def _fault_in(self, memory: Floats, n_features: int, n_classes: int) -> str | None:
@@ -122,7 +123,7 @@ class KernelLearner(WalkingLearner):
             return f"has {memory.ndim} dimensions"
         size = layout.memory_size(layout.HARD, 0, n_classes, bool(self._head[layout.AVERAGING]))
         head, rest = memory[:size], memory[size:]
-        fault = layout.fault_in(head, self._head, self.rules, 0, n_classes)
+        fault = layout.memory_fault(head, self._head, self.rules, 0, n_classes)
         if fault is not None:
             return fault
         width = 1 if self.kernel == PRECOMPUTED else n_features
@@ -142,7 +143,7 @@ class KernelLearner(WalkingLearner):
     @property
     def model(self) -> layout.Model:
         """Views into thresholds and counters, by name; there are no weights."""
-        return layout.model_of(self._head)
+        return layout.model_view(self._head)
 
     def _fits(self, memory: Floats) -> bool:
         fits = self.fault_in(memory, self.n_features, self.n_classes) is None
@@ -221,7 +222,7 @@ class KernelLearner(WalkingLearner):
         return matrix
 
     def _walk(self, *rows: Any) -> int:
-        examples = Rows(*rows)
+        examples = LabelledRows(*rows)
         n_rows = examples.lower.size
         if self.kernel == PRECOMPUTED and n_rows != self.n_features:
             raise ValueError(
@@ -229,7 +230,7 @@ class KernelLearner(WalkingLearner):
                 f"rows, got shape {(n_rows, self.n_features)}"
             )
         if self._python_kernel is not None:
-            return python_walks.walk(self, self._python_kernel, examples)
+            return python_walks.walk_in_python(self, self._python_kernel, examples)
         support, done, bad = self.support, 0, -1
         while done < n_rows and bad < 0:
             self.make_room()
@@ -274,12 +275,12 @@ class KernelLearner(WalkingLearner):
         out = np.zeros(matrix.shape[0])
         coef, vectors = self.dual_coef, self.support.vectors
         coef = coef[: vectors.shape[0] * LANES]  # another thread may be learning meanwhile
-        for block, _ in blocks(matrix, NO_ORDER):
+        for block, _ in row_blocks(matrix, NO_ORDER):
             rows = (block.data, block.columns, block.starts, out[block.rows])
             if self._python_kernel is None:
                 bad = support_scores(coef, vectors, self._kernel, *rows)
             else:
-                bad = python_walks.scores(self, self._python_kernel, *rows)
+                bad = python_walks.scores_in_python(self, self._python_kernel, *rows)
             if bad >= 0:
-                raise RowError(refusal(matrix, block.rows.start + bad, feature_names))
+                raise RowValueError(refusal(matrix, block.rows.start + bad, feature_names))
         return out

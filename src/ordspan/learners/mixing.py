@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ordspan.core.memory import TRIALS, Floats, add_counters, model_of, places
+from ordspan.core.memory import TRIALS, Floats, add_counters, model_view, places
 
 
 def mix(start: Floats, ends: Sequence[Floats], shares: Sequence[float]) -> Floats:
@@ -50,11 +50,11 @@ def mix(start: Floats, ends: Sequence[Floats], shares: Sequence[float]) -> Float
     if corrections.size:
         before = sum_of_iterates(start)
         total = before + sum(sum_of_iterates(end) - before for end in ends)
-        mixed[corrections] = model_of(mixed).counters[TRIALS] * mixed[parameters] - total
+        mixed[corrections] = model_view(mixed).counters[TRIALS] * mixed[parameters] - total
     return mixed
 
 
 def sum_of_iterates(memory: Floats) -> Floats:
     """Sum of all iterates of an averaging learner: the correction is trials * (last - average)."""
     parameters, corrections = places(memory)
-    return model_of(memory).counters[TRIALS] * memory[parameters] - memory[corrections]
+    return model_view(memory).counters[TRIALS] * memory[parameters] - memory[corrections]

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ordspan.core import budget as budgets
-from ordspan.core.dual_walks import Rows, rank_support, support_step
+from ordspan.core.dual_walks import LabelledRows, rank_support, support_step
 from ordspan.core.kernels import read_row
 from ordspan.core.memory import TRIALS, Floats
 from ordspan.core.rows import MAX_SQ_NORM, row_at
@@ -20,7 +20,7 @@ VALUES_AT_ONCE = 1 << 20
 """In prediction a function is asked for about so many values in one call."""
 
 
-def walk(learner: KernelLearner, kernel: FunctionKernel, rows: Rows) -> int:
+def walk_in_python(learner: KernelLearner, kernel: FunctionKernel, rows: LabelledRows) -> int:
     """Learn rows one by one; the first that was refused, or -1."""
     support, model = learner.support, learner.model
     C = model.C
@@ -47,12 +47,12 @@ def walk(learner: KernelLearner, kernel: FunctionKernel, rows: Rows) -> int:
         added = after > support.size
         support.size = after
         if learner.budget is not None and added:
-            keep_budget(learner, kernel, values, rows, i)
+            keep_budget_in_python(learner, kernel, values, rows, i)
     return -1
 
 
-def keep_budget(
-    learner: KernelLearner, kernel: FunctionKernel, values: Floats, rows: Rows, i: int
+def keep_budget_in_python(
+    learner: KernelLearner, kernel: FunctionKernel, values: Floats, rows: LabelledRows, i: int
 ) -> None:
     """`ordspan.core.budget.keep_budget`, where ``values`` are those of row i, learned last."""
     support, model, budget = learner.support, learner.model, learner.budget
@@ -95,7 +95,7 @@ def dense_row(matrix: tuple[Any, ...], width: int, i: int) -> tuple[Floats, floa
     return row, read_row(*row_at.py_func(*matrix, width, i), row)
 
 
-def scores(learner: KernelLearner, kernel: FunctionKernel, *rows: Any) -> int:
+def scores_in_python(learner: KernelLearner, kernel: FunctionKernel, *rows: Any) -> int:
     """Fill in the scores of the rows of a block, many at once; the first bad row, or -1."""
     matrix, out = rows[:3], rows[3]
     coef, vectors = learner.dual_coef, learner.support.rows

@@ -16,7 +16,7 @@ BLOCK_BYTES = 1 << 20
 """Dense rows that are not contiguous are copied in blocks of about this size."""
 
 
-class Block(NamedTuple):
+class RowBlock(NamedTuple):
     """Rows ``rows`` of the matrix: flat values, and the CSR arrays or None."""
 
     rows: slice
@@ -46,21 +46,21 @@ def as_rows(matrix: Any) -> Any:
     return rows
 
 
-def blocks(matrix: Any, order: NDArray[np.intp]) -> Iterator[tuple[Block, NDArray[np.intp]]]:
+def row_blocks(matrix: Any, order: NDArray[np.intp]) -> Iterator[tuple[RowBlock, NDArray[np.intp]]]:
     """The matrix as few blocks as can be, each with the order of its rows (empty: as they come)."""
     n_rows = matrix.shape[0]
     everything = slice(0, n_rows)
     if is_sparse(matrix):
-        yield Block(everything, matrix.data, matrix.indices, matrix.indptr), order
+        yield RowBlock(everything, matrix.data, matrix.indices, matrix.indptr), order
     elif matrix.flags.c_contiguous:
-        yield Block(everything, matrix.reshape(-1), None, None), order
+        yield RowBlock(everything, matrix.reshape(-1), None, None), order
     else:
         in_order = order[:0]
         step = max(1, BLOCK_BYTES // max(1, matrix.itemsize * matrix.shape[1]))
         for start in range(0, n_rows, step):
             rows = slice(start, min(start + step, n_rows))
             picked = matrix[order[rows]] if order.size else matrix[rows]
-            yield Block(rows, np.ascontiguousarray(picked).reshape(-1), None, None), in_order
+            yield RowBlock(rows, np.ascontiguousarray(picked).reshape(-1), None, None), in_order
 
 
 def refusal(matrix: Any, row: int, names: Any = None) -> str:

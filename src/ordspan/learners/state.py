@@ -40,9 +40,9 @@ class State:
         self.n_classes = n_classes
         n_weights = n_features if n_weights is None else n_weights
         settings = (bool(average), bool(balanced))
-        self.take_over(layout.new_memory(rule, C, n_weights, n_classes, *settings))
+        self.adopt_memory(layout.new_memory(rule, C, n_weights, n_classes, *settings))
 
-    def take_over(self, memory: Floats) -> None:
+    def adopt_memory(self, memory: Floats) -> None:
         """Go on from a memory as it is, its rule included; it is not copied.
 
         Parameters
@@ -81,12 +81,12 @@ class State:
         return self._fault_in(memory, n_features, n_classes)
 
     def _fault_in(self, memory: Floats, n_features: int, n_classes: int) -> str | None:
-        return layout.fault_in(memory, self.memory, self.rules, n_features, n_classes)
+        return layout.memory_fault(memory, self.memory, self.rules, n_features, n_classes)
 
     @property
     def model(self) -> layout.Model:
         """Views into the memory, by name: what the last iterate is, without averaging."""
-        return layout.model_of(self.memory)
+        return layout.model_view(self.memory)
 
     def restore(self, memory: Floats) -> Self:
         """Take over the memory of a learner of the same kind and shape.
@@ -110,7 +110,7 @@ class State:
         same_shape = memory.shape == self.memory.shape
         return same_shape and layout.same_settings(memory, self.memory)
 
-    def go_on_by(self, other: State) -> None:
+    def adopt_settings(self, other: State) -> None:
         """Learn on by the settings of another learner: its rule, C and, if it has one, budget.
 
         Parameters
@@ -168,7 +168,7 @@ class State:
         return self.memory.copy()
 
     def _roll_back(self, before: Any) -> None:
-        self.take_over(before)
+        self.adopt_memory(before)
 
     @property
     def n_trials(self) -> int:
@@ -184,16 +184,21 @@ class State:
     def weights(self) -> Floats:
         """The weights it predicts with: the average of all iterates, or the last one."""
         model = self.model
-        if model.edge_correction.size == 0 or self.n_trials == 0:
+        if (n_averaged := _n_averaged(model)) == 0:
             return model.weights.copy()
-        return model.weights - model.weight_correction / self.n_trials
+        return model.weights - model.weight_correction / n_averaged
 
     @property
     def thresholds(self) -> Floats:
         """The sorted thresholds it predicts with."""
         model = self.model
-        if model.edge_correction.size == 0 or self.n_trials == 0:
+        if (n_averaged := _n_averaged(model)) == 0:
             return model.edges[1:-1].copy()
-        average = model.edges[1:-1] - model.edge_correction[1:-1] / self.n_trials
+        average = model.edges[1:-1] - model.edge_correction[1:-1] / n_averaged
         # an average of sorted thresholds is sorted, up to its own rounding
         return np.maximum.accumulate(average)
+
+
+def _n_averaged(model: layout.Model) -> int:
+    """Number of iterates that predictions average over; 0 where they use the last one."""
+    return int(model.counters[layout.TRIALS]) if model.edge_correction.size else 0

@@ -9,8 +9,6 @@ from typing import Any
 import msgspec
 from fastapi import FastAPI, HTTPException, Request, Response
 from fastapi.concurrency import run_in_threadpool
-from fastapi.exceptions import RequestValidationError
-from starlette.exceptions import HTTPException as StarletteHTTPException
 
 import ordspan
 from ordspan.files.batch import RowError, brief
@@ -19,7 +17,7 @@ from ordspan.modelfile import to_bytes
 from ordspan.serving import describing, protocol
 from ordspan.serving.beside import Beside
 from ordspan.serving.engine import COVERAGE, Engine, KeyConflictError, Lesson, answers
-from ordspan.serving.guard import MOST_BYTES, Guard, refusal
+from ordspan.serving.guard import MOST_BYTES, Guard
 from ordspan.serving.log import Event, LogError
 from ordspan.serving.metrics import CONTENT_TYPE, Metrics
 from ordspan.serving.records import (
@@ -35,11 +33,20 @@ from ordspan.serving.records import (
     refusals,
     values_of,
 )
+from ordspan.serving.responses import as_json, report_errors
 from ordspan.serving.service import MOST_WAITING, BusyError, Service
 from ordspan.tabular import TabularModel
 
 MOST_ROWS = 100_000
 """Rows of one request at most: their answers take much more room than they do."""
+STATUSES = {
+    RowError: 422,
+    KeyConflictError: 409,
+    BusyError: 503,
+    LogError: 503,
+    BodyError: 400,
+    msgspec.DecodeError: 400,
+}
 PATHS = ("/predict", "/learn", "/model", "/metrics", "/docs", "/openapi.json")
 
 
@@ -91,50 +98,12 @@ def make_app(
         redirect_slashes=False,
         lifespan=lifespan,
     )
-    _tell_errors(app)
+    report_errors(app, STATUSES)
     beside = Beside()
     _add_routes(app, service, metrics, beside)
     protocol.add_routes(app, engine, name, beside)
     describing.add_routes(app)
     return Guard(app, token=token, observe=metrics.asked, most_bytes=most_bytes)
-
-
-def _tell_errors(app: FastAPI) -> None:
-    """Which status an error has; what it says is told."""
-    statuses = {
-        RowError: 422,
-        KeyConflictError: 409,
-        BusyError: 503,
-        LogError: 503,
-        BodyError: 400,
-        msgspec.DecodeError: 400,
-    }
-
-    def refused(request: Request, status: int, detail: str, headers: Any = None) -> Response:
-        body = refusal(request.scope["path"], detail)
-        return Response(body, status, headers, "application/json")
-
-    def told(request: Request, error: Exception) -> Response:
-        status = next(code for kind, code in statuses.items() if isinstance(error, kind))
-        return refused(request, status, str(error), {"Retry-After": "1"} if status == 503 else None)
-
-    for kind in statuses:
-        app.add_exception_handler(kind, told)
-
-    @app.exception_handler(StarletteHTTPException)
-    def not_there(request: Request, error: StarletteHTTPException) -> Response:
-        return refused(request, error.status_code, error.detail, error.headers)
-
-    @app.exception_handler(RequestValidationError)
-    def misread(request: Request, error: RequestValidationError) -> Response:
-        first = error.errors()[0]
-        name, value = first["loc"][-1], brief(first.get("input"))
-        return refused(request, 422, f"{REQUEST}: {name} is {value}; {first['msg']}")
-
-
-def as_json(content: Any) -> Response:
-    """An answer in JSON."""
-    return Response(msgspec.json.encode(content), media_type="application/json")
 
 
 def read_records(body: bytes, most: int = MOST_ROWS) -> tuple[list[dict[str, Any]], bool]:

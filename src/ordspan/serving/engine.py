@@ -16,10 +16,10 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from ordspan.atomic import write_atomically
+from ordspan.atomic import check_can_write, write_atomically
 from ordspan.checkpoint import Checkpoint, sole_writer
 from ordspan.files.batch import Batch, Count, FileError
-from ordspan.files.features import Scale, prepared
+from ordspan.files.features import Scale, prepare_features
 from ordspan.learners.base import rank_among
 from ordspan.modelfile import ModelFileError, from_bytes, to_bytes
 from ordspan.serving.log import LEARN, SKIP, UNDO, Event, Log, Totals
@@ -80,7 +80,7 @@ class Progress(msgspec.Struct):
 
 def answers(model: TabularModel, batch: Batch, coverage: float = COVERAGE) -> Answers:
     """Score, rank and range of every row."""
-    features = prepared(model.recipe, model.scale, batch)
+    features = prepare_features(model.recipe, model.scale, batch)
     score = model.learner.latent(features)
     rank = rank_among(model.learner.thresholds, score)
     if model.calibration is None:
@@ -103,7 +103,7 @@ def copied(model: TabularModel) -> TabularModel:
         model.fitted,
         copy(model.calibration),
     )
-    twin.learner.take_over(model.learner.memory.copy())
+    twin.learner.adopt_memory(model.learner.memory.copy())
     if twin.calibration is not None and model.calibration is not None:
         twin.calibration.state = model.calibration.state.copy()
     return twin
@@ -134,6 +134,7 @@ class Engine:
         self._lock = Lock()
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
+            check_can_write(self.folder / LOG)
             self._open.enter_context(sole_writer(self.folder / LOG))
             self._base = self._begin(start)
             self._log = Log(self.folder / LOG)
@@ -177,7 +178,7 @@ class Engine:
         if found is not None and all(n > found[1] for n in self._log.undone(after=found[1])):
             model, self._saved = found
             return self._learned(model, after=self._saved)
-        return self.replayed()
+        return self._learned(copied(self._base), after=0)
 
     def _read_snapshot(self) -> tuple[TabularModel, int] | None:
         try:
@@ -194,16 +195,23 @@ class Engine:
 
     def replayed(self) -> TabularModel:
         """The model rebuilt from the log alone, without a snapshot."""
-        return self._learned(copied(self._base), after=0)
+        with self._lock:
+            return self._learned(copied(self._base), after=0)
 
     def _learned(self, model: TabularModel, after: int) -> TabularModel:
         """A model that has learned what the log holds after an event, but for what was undone."""
         undone = set(self._log.undone())
         events = (e for e in self._log.read(after) if e.kind == LEARN and e.id not in undone)
         while some := list(islice(events, PORTION)):
-            rows = [msgspec.json.decode(event.values) for event in some]
-            ends = [np.array([event[at] for event in some]) for at in (5, 6)]
-            learn(model, batch_of(model.recipe, rows, str(self._log.path)), *ends)
+            try:
+                rows = [msgspec.json.decode(event.values) for event in some]
+                ends = [np.array([event[at] for event in some]) for at in (5, 6)]
+                learn(model, batch_of(model.recipe, rows, "counted from the first"), *ends)
+            except (ValueError, TypeError, IndexError, msgspec.DecodeError) as error:
+                raise FileError(
+                    f"{self._log.path}: the events {some[0].id} to {some[-1].id} cannot be learned "
+                    f"again ({error}); the file is damaged, restore it from a backup"
+                ) from error
         return model
 
     def checked(self, lessons: Sequence[Lesson]) -> Checked:
@@ -215,6 +223,8 @@ class Engine:
 
         A lesson whose key was learned before counts no more: its first event is returned.
         """
+        if not lessons:
+            return []
         (done,) = self.learn_groups([self.checked(lessons)])
         if isinstance(done, Exception):
             raise done
@@ -304,11 +314,13 @@ class Engine:
     def _note(self, kind: str, key: str | None, undoes: int | None, extra: Any) -> Event:
         with self._lock:
             if key is not None and (before := self._log.with_keys([key]).get(key)):
+                if before.kind != kind:
+                    raise KeyConflictError(
+                        f"the key {key!r} belongs to another event; give each its own"
+                    )
                 return before
-            if undoes is not None and (
-                not 1 <= undoes <= self._last or undoes in self._log.undone()
-            ):
-                raise ValueError(f"there is no event {undoes} to take back")
+            if undoes is not None and not self._log.can_undo(undoes):
+                raise ValueError(f"there is no label or skip number {undoes} to take back")
             told = msgspec.json.encode(extra).decode()
             number = self._last + 1
             event = Event(number, kind, key, time.time(), "", undoes=undoes, extra=told)
@@ -361,7 +373,7 @@ def learn(
     on_the_way = model.recipe.standardise and _is_scaled_on_the_way(model)
     before = model.scale.state.copy() if on_the_way else None
     try:
-        features = prepared(model.recipe, model.scale, batch, learn=on_the_way)
+        features = prepare_features(model.recipe, model.scale, batch, learn=on_the_way)
         model.learner.learn_many(features, lower, upper, calibration=model.calibration)
     except BaseException:
         if before is not None:

@@ -29,6 +29,13 @@ CREATE TABLE events (
     extra TEXT NOT NULL
 ) STRICT
 """
+WAYS_OUT = {
+    "full": "make room on the disk",
+    "malformed": "restore it from a backup",
+    "not a database": "restore it from a backup",
+    "readonly": "check the rights of the folder and its files",
+    "unable to open": "check the rights of the folder and its files",
+}
 UNDONE = "(SELECT undoes FROM events WHERE undoes IS NOT NULL)"
 
 
@@ -101,6 +108,12 @@ class Log:
             self._db.execute(f"PRAGMA application_id = {APPLICATION}")
             self._db.execute(f"PRAGMA user_version = {FORMAT}")
             self._db.execute("COMMIT")
+        n_events = self._db.execute("SELECT count(*) FROM events").fetchone()[0]
+        if n_events != self.last:
+            raise LogError(
+                f"{self.path} holds {n_events:,} events, but the last has number {self.last:,}; "
+                "restore it from a backup"
+            )
 
     @property
     def last(self) -> int:
@@ -133,6 +146,14 @@ class Log:
         question = "SELECT undoes FROM events WHERE undoes IS NOT NULL AND id > ?"
         with _told(self.path):
             return [number for (number,) in self._db.execute(question, (after,))]
+
+    def can_undo(self, number: int) -> bool:
+        """Whether there is such an event that was not taken back, and takes none back itself."""
+        question = (
+            f"SELECT count(*) FROM events WHERE id = ? AND kind != '{UNDO}' AND id NOT IN {UNDONE}"
+        )
+        with _told(self.path):
+            return bool(self._db.execute(question, (number,)).fetchone()[0])
 
     def with_keys(self, keys: Sequence[str]) -> dict[str, Event]:
         """The events that have some of these keys, by key."""
@@ -167,5 +188,6 @@ def _told(path: Path) -> Iterator[None]:
     try:
         yield
     except sqlite3.Error as error:
-        way = "make room on the disk" if "full" in str(error) else "check the folder and its rights"
-        raise LogError(f"{path}: {error}; {way}") from error
+        told = str(error)
+        way = next((WAYS_OUT[word] for word in WAYS_OUT if word in told), "check the disk")
+        raise LogError(f"{path}: {told}; {way}") from error

@@ -15,6 +15,7 @@ from ordspan.files.features import Recipe
 from ordspan.serving.beside import Beside
 from ordspan.serving.engine import COVERAGE, Answers, Engine, answers
 from ordspan.serving.records import batch_of, decoded, refusals
+from ordspan.serving.responses import as_json
 from ordspan.tabular import TabularModel
 
 NUMBERS = {"BOOL", "FP16", "FP32", "FP64"} | {
@@ -57,9 +58,6 @@ def check_name(name: str) -> None:
 def add_routes(app: FastAPI, engine: Engine, name: str, beside: Beside) -> None:
     """Health, description and inference of the model."""
     check_name(name)
-
-    def as_json(content: Any) -> Response:
-        return Response(msgspec.json.encode(content), media_type="application/json")
 
     @app.get("/v2")
     async def server() -> Response:

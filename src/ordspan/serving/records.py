@@ -19,8 +19,8 @@ from ordspan.core.labels import shown
 from ordspan.files.batch import LONGEST_SHOWN, REFUSE, BadRows, Batch, Faults, RowError, brief
 from ordspan.files.features import Recipe, unusable_rows
 from ordspan.files.forms import plain_word
-from ordspan.files.tables import matrix_of, not_a_number, words_of
-from ordspan.learners.checks import RowError as LearnerRowError
+from ordspan.files.tables import matrix_of, not_a_number, text_columns
+from ordspan.learners.checks import RowValueError
 
 LABEL_NAMES = ("label", "lower", "upper")
 KEY = "key"
@@ -67,7 +67,7 @@ def refusals() -> Iterator[None]:
     try:
         yield
     except ValueError as error:
-        if type(error) not in (ValueError, LearnerRowError):
+        if type(error) not in (ValueError, RowValueError):
             raise
         raise RowError(f"{REQUEST}: {error}") from None
 
@@ -208,7 +208,7 @@ def _numbers(recipe: Recipe, rows: Sequence[Sequence[Any]], faults: Faults) -> N
         if told:
             texts = pl.DataFrame({name: [cells[row] for row in told]}, schema={name: pl.String()})
             wrong = Faults()
-            X[told, place] = matrix_of(texts, [name], wrong, dict(recipe.dressed))[:, 0]
+            X[told, place] = matrix_of(texts, [name], wrong, recipe.decimals)[:, 0]
             for row, fault in wrong.items():
                 faults.setdefault(told[row], fault)
     return X
@@ -220,7 +220,7 @@ def _words(recipe: Recipe, rows: Sequence[Sequence[Any]], faults: Faults) -> pl.
         pl.Series(name, map(_word, _cells(rows, place, name, faults)), dtype=pl.String())
         for place, name in enumerate(recipe.texts, len(recipe.numbers))
     ]
-    return words_of(pl.DataFrame(columns), recipe.texts)
+    return text_columns(pl.DataFrame(columns), recipe.texts)
 
 
 def _cells(rows: Sequence[Sequence[Any]], place: int, name: str, faults: Faults) -> list[Any]:

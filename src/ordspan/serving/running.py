@@ -100,6 +100,22 @@ class Server(uvicorn.Server):
             shown = f"[{host}]" if ":" in host else host
             self._said(f"http://{shown}:{port}")
 
+    async def shutdown(self, sockets: Any = None) -> None:
+        """Finish what was accepted, and close all connections."""
+        closing = asyncio.create_task(self._close_late_connections())
+        try:
+            await super().shutdown(sockets)
+        finally:
+            closing.cancel()
+
+    async def _close_late_connections(self) -> None:
+        """Uvicorn misses those that are just being made, and would wait for them forever."""
+        while True:
+            await asyncio.sleep(0.1)
+            for connection in list(self.server_state.connections):
+                if not connection.transport.is_closing():
+                    connection.shutdown()
+
 
 def run(app: Any, host: str, port: int, started: Callable[[str], None]) -> None:
     """Serve until SIGTERM or SIGINT; then finish what was accepted.

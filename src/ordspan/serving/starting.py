@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ordspan.files.batch import repeated
+from ordspan.files.batch import first_duplicate
 from ordspan.files.features import Recipe, Scale
 from ordspan.files.grades import LabelColumns
 from ordspan.files.opening import FileOptions
@@ -37,7 +37,7 @@ def empty_model(
     """
     if unknown := [name for name in text if name not in columns]:
         raise ValueError(f"the text column {unknown[0]!r} is not among the columns")
-    if twice := repeated(columns):
+    if twice := first_duplicate(columns):
         raise ValueError(f"column {twice!r} is named twice")
     numbers = tuple(name for name in columns if name not in text)
     recipe = Recipe(numbers, numbers, hashed=tuple(name for name in columns if name in text))

@@ -8,7 +8,7 @@ import pytest
 
 from ordspan.commands.train import TrainJob, train
 from ordspan.data import stream
-from ordspan.files import room
+from ordspan.files import limits
 from ordspan.files.batch import FileError
 from ordspan.files.grades import read_order
 
@@ -17,7 +17,7 @@ GIGABYTE = 1e9
 
 @pytest.fixture
 def small_machine(monkeypatch):
-    monkeypatch.setattr(room, "memory_limit", lambda: GIGABYTE)
+    monkeypatch.setattr(limits, "memory_limit", lambda: GIGABYTE)
 
 
 @pytest.fixture
@@ -61,13 +61,13 @@ def test_an_order_of_very_long_numbers_is_not_understood():
 def test_labels_that_are_measurements_are_refused(tmp_path, ending):
     path = tmp_path / f"a.{ending}"
     line = "{0},{0}\n" if ending == "csv" else "{0} 1:{0}\n"
-    rows = "".join(line.format(i + 0.5) for i in range(room.MOST_GRADES + 1))
+    rows = "".join(line.format(i + 0.5) for i in range(limits.MAX_GRADES + 1))
     path.write_text("a,g\n" * (ending == "csv") + rows)
     with pytest.raises(ValueError, match="the labels show 4,097 grades, more than the 4,096"):
         stream(path, label="g" if ending == "csv" else None)
     if ending == "csv":
         with pytest.raises(ValueError, match="the order has 4,097 grades"):
-            stream(path, label="g", order=range(room.MOST_GRADES + 1))
+            stream(path, label="g", order=range(limits.MAX_GRADES + 1))
 
 
 @pytest.mark.parametrize(

@@ -13,19 +13,19 @@ import polars as pl
 from numpy.typing import NDArray
 
 from ordspan.files.batch import LARGEST, NUMBER, TEXT, UNTYPED, FileError
-from ordspan.files.dialect import as_numbers, find_signs, is_empty
+from ordspan.files.dialect import as_numbers, find_decimals, is_empty
 from ordspan.files.features import Scale, as_words
 from ordspan.files.opening import FileOptions, check_columns, open_file
 from ordspan.files.ordering import sparse_order
-from ordspan.files.tables import worded
+from ordspan.files.tables import text_numbers
 from ordspan.files.text import STDIN
 
-LOOK_BYTES = 1 << 25
+PREVIEW_BYTES = 1 << 25
 """Larger files are not looked at as a whole, but at places spread over them."""
 
 
 @dataclass
-class FileLook:
+class FilePreview:
     """Rows spread over a file, or all of them, and what its format tells of their columns."""
 
     path: str
@@ -36,7 +36,7 @@ class FileLook:
     delimiter: str = ""
     notes: list[str] = field(default_factory=list)
     fault: str = ""  # of the first bad row
-    dressed: dict[str, str] = field(default_factory=dict)  # decimal signs of numbers in words
+    decimals: dict[str, str] = field(default_factory=dict)  # decimal signs of numbers in words
     orders: dict[str, list[Any]] = field(default_factory=dict)  # of ordered types
     typed: dict[str, pl.Series] = field(default_factory=dict)  # numbers, where table has words
     numbers: dict[str, pl.Series] = field(default_factory=dict)  # columns that were settled
@@ -44,13 +44,13 @@ class FileLook:
     def settle(self, names: Sequence[str], told: str | None, known: Mapping[str, str]) -> None:
         """Read columns of words as numbers, as far as they are; a word among them becomes NaN."""
         asked = [name for name in names if self.kinds.get(name) in (TEXT, UNTYPED)]
-        plain, signs = find_signs(
+        plain, separators = find_decimals(
             self.path, self.table, asked, delimiter=self.delimiter, told=told, known=known
         )
-        self.dressed = worded(plain.columns, self.kinds) | signs
+        self.decimals = text_numbers(plain.columns, self.kinds) | separators
         typed = [self.typed.get(n, self.table[n]) for n in names if self.kinds.get(n) == NUMBER]
         self.numbers = {column.name: column for column in (*typed, *plain)}
-        for name, sign in self.dressed.items():
+        for name, sign in self.decimals.items():
             values, cells = as_numbers(self.table[name], sign), self.table[name].str.strip_chars()
             stray = values.is_null() & ~is_empty(cells)
             values = pl.select(pl.when(stray).then(float("nan")).otherwise(values)).to_series()
@@ -58,10 +58,10 @@ class FileLook:
 
 
 @dataclass
-class Look:
+class Preview:
     """A look at one file or several."""
 
-    files: list[FileLook]
+    files: list[FilePreview]
     reader: Any = None  # of standard input, which can be read only once
 
     @property
@@ -100,24 +100,24 @@ class Look:
         return pl.concat([part.alias(name) for part in parts])
 
 
-def look_at(files: Sequence[str], options: FileOptions, size: int = LOOK_BYTES) -> Look:
-    """Look at tables; of standard input at its first rows."""
+def preview_files(files: Sequence[str], options: FileOptions, size: int = PREVIEW_BYTES) -> Preview:
+    """Preview at tables; of standard input at its first rows."""
     if files[0] == STDIN:
         reader = open_file(STDIN, options)
-        return Look([_file_look(reader, lambda: (reader.head(), False))], reader)
+        return Preview([_file_preview(reader, lambda: (reader.head(), False))], reader)
     sizes = [Path(path).stat().st_size for path in files]
-    looks = []
+    previews = []
     for path, n_bytes in zip(files, sizes, strict=True):
         reader = open_file(path, options)
         share = max(size // 64, round(size * n_bytes / max(1, sum(sizes))))
-        looks.append(_file_look(reader, partial(reader.sample, share)))
-    return Look(looks)
+        previews.append(_file_preview(reader, partial(reader.sample, share)))
+    return Preview(previews)
 
 
-def _file_look(reader: Any, sample: Callable[[], tuple[pl.DataFrame, bool]]) -> FileLook:
+def _file_preview(reader: Any, sample: Callable[[], tuple[pl.DataFrame, bool]]) -> FilePreview:
     kinds = reader.kinds()  # before the rows are read
     table, whole = sample()
-    return FileLook(
+    return FilePreview(
         *(reader.path, reader.names, kinds, table, whole),
         *(reader.delimiter, reader.notes, reader.fault),
         orders=reader.orders(),
@@ -125,17 +125,17 @@ def _file_look(reader: Any, sample: Callable[[], tuple[pl.DataFrame, bool]]) -> 
     )
 
 
-class SparseLook(NamedTuple):
+class SparsePreview(NamedTuple):
     """What a look at svmlight rows finds: spread of the values present, and in which order."""
 
     state: NDArray[np.float64]
     sorted_by: str
 
 
-def look_at_sparse(
-    files: Sequence[str], options: FileOptions, size: int = LOOK_BYTES
-) -> SparseLook:
-    """Look at rows spread over svmlight files."""
+def preview_sparse(
+    files: Sequence[str], options: FileOptions, size: int = PREVIEW_BYTES
+) -> SparsePreview:
+    """Preview at rows spread over svmlight files."""
     sizes = [Path(path).stat().st_size for path in files]
     scale, rows = Scale(options.n_features), []
     for path, n_bytes in zip(files, sizes, strict=True):
@@ -145,22 +145,24 @@ def look_at_sparse(
             scale.learn(found.X)
             good = np.isfinite(found.grades)
             rows.append((found.X[good], found.grades[good]))
-    return SparseLook(scale.state, sparse_order(rows))
+    return SparsePreview(scale.state, sparse_order(rows))
 
 
-def merged_sparse(looks: Sequence[SparseLook]) -> SparseLook:
+def merge_sparse_previews(previews: Sequence[SparsePreview]) -> SparsePreview:
     """Looks at several files as one."""
-    state = sum((look.state for look in looks[1:]), looks[0].state)
-    return SparseLook(state, next((look.sorted_by for look in looks if look.sorted_by), ""))
+    state = sum((preview.state for preview in previews[1:]), previews[0].state)
+    return SparsePreview(
+        state, next((preview.sorted_by for preview in previews if preview.sorted_by), "")
+    )
 
 
-def merged(looks: Sequence[Look]) -> Look:
+def merge_previews(previews: Sequence[Preview]) -> Preview:
     """Looks at several files as one."""
-    return Look([file for look in looks for file in look.files])
+    return Preview([file for preview in previews for file in preview.files])
 
 
-def raise_fault(look: Look) -> None:
+def raise_fault(preview: Preview) -> None:
     """Refuse files without a good row."""
-    if not any(file.table.height for file in look.files):
-        told = f"{look.path}: there is a header, but no row under it"
-        raise FileError(look.fault or told)
+    if not any(file.table.height for file in preview.files):
+        told = f"{preview.path}: there is a header, but no row under it"
+        raise FileError(preview.fault or told)

@@ -10,9 +10,9 @@ from ordspan.files.batch import FileError
 
 FEATURE_BYTES = 150
 """Of each feature, while a linear model is trained: scales, weights, their average, and copies."""
-MOST_GRADES = 1 << 12
+MAX_GRADES = 1 << 12
 """An evaluation counts every pair of grades."""
-MOST_LABELS = 16 * MOST_GRADES
+MAX_LABELS = 16 * MAX_GRADES
 """Ranges of grades are labels too."""
 
 
@@ -27,10 +27,10 @@ def memory_limit() -> float:
     return memory / 2
 
 
-def check_room(what: str, n_bytes: float, way_out: str) -> None:
+def check_memory(what: str, n_bytes: float, way_out: str) -> None:
     """Refuse what takes more than half of the memory, with the numbers.
 
-    >>> check_room("a.txt: 10 features", 1500, "; use fewer")
+    >>> check_memory("a.txt: 10 features", 1500, "; use fewer")
     """
     limit = memory_limit()
     if n_bytes > limit:
@@ -40,10 +40,10 @@ def check_room(what: str, n_bytes: float, way_out: str) -> None:
         )
 
 
-def check_grades(count: int, who: str, most: int = MOST_GRADES) -> None:
+def check_grades(count: int, who: str, most: int = MAX_GRADES) -> None:
     """Refuse more grades than can be learned, or more different labels than are worth reading."""
     if count > most:
-        what = "grades" if most == MOST_GRADES else "different labels"
+        what = "grades" if most == MAX_GRADES else "different labels"
         raise ValueError(
             f"{who} {count:,} {what}, more than the {most:,} that can be learned; join "
             "neighbouring grades, such as prices in steps of 10"

@@ -14,10 +14,10 @@ S = TypeVar("S")
 THREADS = 2
 
 
-def ahead(items: Iterator[T], count: int = 1) -> Iterator[T]:
+def read_ahead(items: Iterator[T], count: int = 1) -> Iterator[T]:
     """The items, the next of which are made in another thread while one is used.
 
-    >>> list(ahead(iter("abc"), 2))
+    >>> list(read_ahead(iter("abc"), 2))
     ['a', 'b', 'c']
     """
     end = object()
@@ -37,10 +37,10 @@ def _end(pool: ThreadPoolExecutor) -> None:
         pool.shutdown(cancel_futures=True)
 
 
-def side_by_side(make: Callable[[T], S], items: Iterator[T], threads: int = THREADS) -> Iterator[S]:
+def parallel_map(make: Callable[[T], S], items: Iterator[T], threads: int = THREADS) -> Iterator[S]:
     """What is made of the items, in their order, several at a time; no threads, one by one.
 
-    >>> list(side_by_side(str.upper, iter("ab")))
+    >>> list(parallel_map(str.upper, iter("ab")))
     ['A', 'B']
     """
     if threads == 0:

@@ -1,0 +1,161 @@
+"""How many requests does the service answer beside an endpoint that only parses them?
+
+``make bench`` runs this at full size and writes docs/benchmarks-serve.md; the tests run it at toy
+size so that it cannot rot. The bare endpoint is FastAPI on the same server, takes the same bodies
+and answers with the number of rows in them; the two are asked in turns.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import selectors
+import socket
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+import numpy as np
+
+from measuring import Row, command, table
+
+COLUMNS = [f"x{number}" for number in range(8)]
+GRADES = 5
+BARE = """
+import sys
+from fastapi import FastAPI, Request
+from ordspan.serving.running import run
+
+app = FastAPI()
+
+@app.post("/predict")
+async def parse(request: Request):
+    body = await request.json()
+    return {"rows": len(body)}
+
+run(app, "127.0.0.1", 0, lambda address: print(address, flush=True))
+"""
+OURS = """
+import sys
+from ordspan.__main__ import main
+sys.argv = ["ordspan", "serve", "--grades", "1..5", "--columns", sys.argv[1], "--port", "0",
+            "--state", sys.argv[2], "--json"]
+main()
+"""
+
+
+@contextmanager
+def server(code: str, *words: str) -> Iterator[int]:
+    """The port of a server in another process."""
+    process = subprocess.Popen(
+        [sys.executable, "-c", code, *words], stdout=subprocess.PIPE, text=True
+    )
+    try:
+        assert process.stdout is not None
+        yield int(re.findall(r"127\.0\.0\.1:(\d+)", process.stdout.readline())[0])
+    finally:
+        process.terminate()
+        process.wait()
+
+
+def request(path: str, body: object) -> bytes:
+    """A request as it goes over the wire."""
+    content = json.dumps(body).encode()
+    head = (
+        f"POST {path} HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+        f"Content-Length: {len(content)}\r\n\r\n"
+    )
+    return head.encode() + content
+
+
+def rate(port: int, requests: Sequence[bytes], clients: int, seconds: float) -> float:
+    """Answers a second to some clients, each of which asks again when it has its answer."""
+    picker, begun, done = selectors.DefaultSelector(), 0, 0
+    for _ in range(clients):
+        one = socket.create_connection(("127.0.0.1", port))
+        one.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        one.sendall(requests[begun % len(requests)])
+        begun += 1
+        picker.register(one, selectors.EVENT_READ, [b""])
+    start = time.perf_counter()
+    while (now := time.perf_counter()) - start < seconds:
+        for key, _ in picker.select(timeout=1):
+            waiting = key.data
+            waiting[0] += key.fileobj.recv(1 << 20)
+            head, _, rest = waiting[0].partition(b"\r\n\r\n")
+            length = head.lower().partition(b"content-length: ")[2].partition(b"\r\n")[0]
+            if not length or len(rest) < int(length):
+                continue
+            assert head.startswith(b"HTTP/1.1 200"), (head, rest)
+            done, waiting[0] = done + 1, b""
+            key.fileobj.sendall(requests[begun % len(requests)])
+            begun += 1
+    for key in list(picker.get_map().values()):
+        key.fileobj.close()
+    return done / (now - start)
+
+
+def rows(n: int, seed: int = 0) -> list[dict[str, float]]:
+    """Records of eight numbers each."""
+    values = np.random.default_rng(seed).normal(size=(n, len(COLUMNS))).round(4)
+    return [dict(zip(COLUMNS, row, strict=True)) for row in values.tolist()]
+
+
+def labelled(n: int, seed: int) -> list[dict[str, object]]:
+    """Records with their labels, a third of them ranges."""
+    found: list[dict[str, object]] = []
+    for number, record in enumerate(rows(n, seed)):
+        grade = 1 + int(np.searchsorted([-1.5, -0.5, 0.5, 1.5], sum(record.values()) / 2))
+        label = grade if number % 3 else f"{max(1, grade - 1)}-{min(GRADES, grade + 1)}"
+        found.append(record | {"label": label})
+    return found
+
+
+def medians(measures: Sequence[Callable[[], float]], repeats: int) -> list[float]:
+    """The median of each of some measures, taken in turns after one that does not count."""
+    taken = [[measure() for measure in measures] for _ in range(repeats + 1)][1:]
+    return [statistics.median(found) for found in zip(*taken, strict=True)]
+
+
+def run(scale: float = 1.0) -> list[Row]:
+    """Everything; ``scale`` 0 is for the tests."""
+    seconds, repeats = (2.0, 5) if scale else (0.1, 1)
+    found = []
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        server(BARE) as bare,
+        server(OURS, ",".join(COLUMNS), str(Path(folder) / "state")) as ours,
+    ):
+        lessons = [request("/learn", one) for one in labelled(1000, 1)]
+        many = [request("/learn", labelled(100, seed)) for seed in range(20)]
+        rate(ours, lessons, 16, seconds)
+        for n, bar in ((1, 0.5), (100, 0.4)):
+            asked = [request("/predict", rows(n, seed)) for seed in range(20)]
+            theirs, mine = medians(
+                [lambda p=p, a=asked: rate(p, a, 4, seconds) for p in (bare, ours)], repeats
+            )
+            work = f"/predict, {n} row{'s' * (n > 1)} of 8 numbers ({mine:,.0f} requests a second, "
+            work += f"bare {theirs:,.0f}): rate against the bare endpoint"
+            found.append(Row.at_least(work, mine / theirs, bar))
+        single, hundreds = medians(
+            [lambda: rate(ours, lessons, 16, seconds), lambda: 100 * rate(ours, many, 4, seconds)],
+            repeats,
+        )
+    found.append(
+        Row.at_least("/learn, single rows from 16 clients, each on disk", single, 500, " a second")
+    )
+    found.append(
+        Row.at_least(
+            "/learn, 100 rows a request from 4 clients: rows", hundreds, 20_000, " a second"
+        )
+    )
+    return found
+
+
+if __name__ == "__main__":
+    command(lambda scale: table(run(scale), "How fast the service answers"), __doc__)

@@ -1,0 +1,197 @@
+"""`ordspan annotate`: a page where people grade items, exactly or by a range."""
+
+from __future__ import annotations
+
+import sys
+import webbrowser
+from pathlib import Path
+from threading import Thread
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from ordspan.cli import options as o
+from ordspan.cli.app import app, told_plainly
+from ordspan.cli.printing import say
+from ordspan.cli.serve import Host, Port, State
+
+if TYPE_CHECKING:
+    from ordspan.serving.annotate.items import Items
+    from ordspan.serving.annotate.session import Session
+    from ordspan.serving.annotate.settings import Settings
+
+
+@app.command(
+    epilog="Example: ordspan annotate items.csv --grades low,mid,high --state items-state --id id"
+)
+def annotate(
+    context: typer.Context,
+    state: State,
+    items: Annotated[
+        Path | None,
+        typer.Argument(
+            help="A table of items: CSV, JSON lines, Parquet, Arrow or Excel. A folder that was "
+            "begun remembers it."
+        ),
+    ] = None,
+    grades: Annotated[
+        str | None,
+        typer.Option(help="The grades from lowest to highest, such as 1..5 or low,mid,high."),
+    ] = None,
+    id_column: Annotated[
+        str | None,
+        typer.Option("--id", help="The column that names the items; left out, rows are counted."),
+    ] = None,
+    drop: Annotated[
+        list[str] | None, typer.Option(help="Columns to show, but not to learn from.")
+    ] = None,
+    hide: Annotated[
+        list[str] | None, typer.Option(help="Columns neither to show nor to learn from.")
+    ] = None,
+    text: Annotated[
+        list[str] | None,
+        typer.Option(help="Columns to take as words though they look like numbers."),
+    ] = None,
+    question: Annotated[
+        str, typer.Option(help="What the page asks of each item.")
+    ] = "Which grade fits?",
+    guess: Annotated[
+        str,
+        o.one_of(
+            "half",
+            "show",
+            "hide",
+            help="Show the model's guess for a random half of the items (so that its pull on the "
+            "answers can be measured), for all (show) or none (hide).",
+        ),
+    ] = "half",
+    labels: Annotated[
+        Path | None,
+        typer.Option(
+            help="Begin with answers of another program: JSON of Label Studio's rating, or of "
+            "Potato's range slider, slider or Likert scale. What was read before counts once."
+        ),
+    ] = None,
+    schema: Annotated[
+        str | None,
+        typer.Option(help="With --labels: the name of the rating or slider, if there are several."),
+    ] = None,
+    export: Annotated[
+        str | None,
+        typer.Option(
+            help="Write all answers to a file that ends with .csv, .parquet or .jsonl, and end; - "
+            "is CSV on standard output."
+        ),
+    ] = None,
+    host: Host = "127.0.0.1",
+    port: Port = 8000,
+    token_file: Annotated[
+        Path | None,
+        typer.Option(help="A file with a secret that the page asks for before it shows anything."),
+    ] = None,
+    open_page: Annotated[
+        bool | None,
+        typer.Option(
+            "--open/--no-open",
+            help="Open the page in a browser; left out, if there is a terminal.",
+            show_default=False,
+        ),
+    ] = None,
+    format: o.Format = None,
+    delimiter: o.Delimiter = None,
+    decimal: o.Decimal = None,
+    encoding: o.Encoding = None,
+    json: o.AsJson = False,
+) -> None:
+    """Let people grade items on a page, by a grade or a range; a model learns from each answer.
+
+    Half of the items are drawn at random, so that the error of the model is an honest one, the
+    others are those it is least sure of. Every answer is on disk before it is confirmed; the same
+    command goes on where it stopped. Needs the extra serve.
+    """
+    if schema is not None and labels is None:
+        raise typer.BadParameter("--schema is for --labels, which is not given")
+    with told_plainly(context):
+        from ordspan.files.grades import read_order
+        from ordspan.serving.annotate.app import make_app
+        from ordspan.serving.annotate.items import Columns
+        from ordspan.serving.annotate.session import Session, open_engine
+        from ordspan.serving.annotate.settings import opened
+        from ordspan.serving.guard import LOCAL, check_host, read_token
+        from ordspan.serving.running import run
+
+        token = None if token_file is None else read_token(token_file)
+        check_host(host, token)
+        columns = Columns(id_column, o.split_names(drop), o.split_names(hide), o.split_names(text))
+        options = o.file_options(format, delimiter, decimal, encoding)
+        order = None if grades is None else read_order(grades).tolist()
+        settings, table = opened(state, items, order, columns, options)
+        if export is not None and labels is None:  # also while another process serves the page
+            print_export(state, export, settings, table, json)
+            return
+        engine = open_engine(state, table, settings)
+        session = Session(engine, table, settings, guess)
+        if labels is not None:
+            take_in(session, labels, schema)
+        if export is not None:
+            engine.close()
+            print_export(state, export, settings, table, json)
+            return
+        if not json:
+            o.print_notes(table.notes)
+        title = table.path.name
+        application = make_app(session, title=title, question=question, token=token)
+        wanted = sys.stdout.isatty() and host in LOCAL if open_page is None else open_page
+
+        def started(address: str) -> None:
+            say_started(address, session, token is not None, json)
+            if wanted:  # a browser in the terminal would not return
+                Thread(target=webbrowser.open, args=(address,), daemon=True).start()
+
+        run(application, host, port, started)
+
+
+def take_in(session: Session, path: Path, schema: str | None) -> None:
+    """Learn the answers of another program."""
+    from ordspan.serving.annotate.importing import read_answers
+
+    settings = session.settings
+    answers = read_answers(path, session.items, settings.columns.id, settings.grades, schema)
+    new = session.take_in(answers)
+    say(f"{new:,} of {len(answers):,} answers in {path} are new.", err=True)
+
+
+def print_export(state: Path, out: str, settings: Settings, items: Items, json: bool) -> None:
+    """Write the answers of a state folder, and say how to learn from them."""
+    from ordspan.serving.annotate.history import History
+    from ordspan.serving.annotate.labels import export_labels, train_command
+    from ordspan.serving.engine import LOG
+    from ordspan.serving.log import Log
+
+    if not (state / LOG).exists():
+        raise ValueError(f"{state}: there is no answer yet, so nothing to write")
+    log = Log(state / LOG)
+    try:
+        history = History(len(items), len(settings.grades), log.read())
+    finally:
+        log.close()
+    rows = export_labels(out, items, settings.grades, history.said.values(), [str(items.path)])
+    if json and out != "-":
+        o.print_json({"out": out, "answers": rows})
+    elif out != "-":
+        say(f"{rows:,} answers were written to {out}. To learn from them:")
+        say(f"  {train_command(out, settings.grades, items, settings.columns.text)}")
+
+
+def say_started(address: str, session: Session, secret: bool, json: bool) -> None:
+    """Where the page is, on the first line."""
+    n_items, n_answers = len(session.items), int(session.history.answered.sum())
+    if json:
+        o.print_json({"address": address, "items": n_items, "answers": n_answers})
+        return
+    say(f"Annotate {n_items:,} items at {address} ({n_answers:,} answers so far).")
+    say(f"How it goes: {address}/progress. Ctrl+C stops it; every answer is on disk.")
+    if secret:
+        say("The page asks for the secret; it may also follow the address, as /#token=SECRET.")
+    if not session.items.learnable:
+        say("No column can be learned from, so items are asked at random, without a guess.")

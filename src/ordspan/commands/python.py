@@ -1,0 +1,150 @@
+"""Train on files, predict them and evaluate on them from Python, as the command line does."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import fields
+from pathlib import Path
+from typing import Any
+
+from ordspan.commands import evaluate as evaluating
+from ordspan.commands import predict as predicting
+from ordspan.commands import train as training
+from ordspan.commands.models import read_table_model
+from ordspan.files.opening import FileOptions
+from ordspan.tabular import DEFAULTS, PA, TabularModel
+
+FilePath = str | os.PathLike[str]
+FILE_OPTIONS = {field.name for field in fields(FileOptions)}
+
+
+def train_files(
+    files: FilePath | Sequence[FilePath],
+    model: FilePath,
+    *,
+    overwrite: bool = False,
+    resume: bool = False,
+    **settings: Any,
+) -> TabularModel:
+    """Train a model on files of any size and write it; the same as ``ordspan train``.
+
+    Parameters
+    ----------
+    files : path or sequence of paths
+        Files and folders.
+    model : path
+        Where to write the model.
+    overwrite : bool
+        Replace an existing model.
+    resume : bool
+        Continue an interrupted training from its checkpoint.
+    **settings
+        Fields of `ordspan.commands.train_job.TrainJob`, such as ``label="stars"``, ``lower``,
+        ``upper``, ``order``, ``drop``, ``hold_out``, ``learner``; parameters of the learner, such
+        as ``C``; and how to open the files: ``format``, ``delimiter``, ``decimal``, ``encoding``.
+
+    Returns
+    -------
+    TabularModel
+        The model; its ``training`` says how many rows it learned, and how well.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> import ordspan
+    >>> folder = pathlib.Path(tempfile.mkdtemp())
+    >>> rows = "1,low\\n2,low\\n8,high\\n9,high\\n" * 50
+    >>> _ = (folder / "a.csv").write_text("size,grade\\n" + rows)
+    >>> model = ordspan.train_files(
+    ...     folder / "a.csv", folder / "model", label="grade", order=["low", "high"], C=1.0
+    ... )
+    >>> model.training["rows"]
+    200
+    """
+    learner = settings.get("learner", PA)
+    parameters = {
+        name: settings.pop(name) for name in DEFAULTS.get(learner, {}) if name in settings
+    }
+    if parameters:
+        settings["parameters"] = {**settings.get("parameters", {}), **parameters}
+    if start := settings.get("start"):
+        settings["start"] = os.fspath(start)
+    job = training.TrainJob(_paths(files), options=_file_options(settings), **settings)
+    training.train(job, os.fspath(model), overwrite=overwrite, resume=resume)
+    return read_table_model(os.fspath(model))
+
+
+def predict_files(
+    files: FilePath | Sequence[FilePath], model: FilePath, out: FilePath, **settings: Any
+) -> dict[str, Any]:
+    """Predict the rows of files of any size; the same as ``ordspan predict``.
+
+    Parameters
+    ----------
+    files : path or sequence of paths
+        Files and folders.
+    model : path
+        A model file of `train_files` or ``ordspan train``.
+    out : path
+        Where to write the predictions; ends with .csv, .parquet or .jsonl.
+    **settings
+        Fields of `ordspan.commands.predict.PredictJob`: ``keep``, ``where``, ``coverage``,
+        ``proba``, ``on_bad_row``; and how to open the files, as in `train_files`.
+
+    Returns
+    -------
+    dict
+        Number of rows, how many could not be predicted, and notes.
+    """
+    options = _file_options(settings)
+    job = predicting.PredictJob(_paths(files), os.fspath(model), options=options, **settings)
+    return predicting.predict(job, os.fspath(out))
+
+
+def evaluate_files(
+    files: FilePath | Sequence[FilePath],
+    model: FilePath,
+    *,
+    page: FilePath | None = None,
+    **settings: Any,
+) -> dict[str, Any]:
+    """Measure a model on files of any size; the same as ``ordspan evaluate``.
+
+    Parameters
+    ----------
+    files : path or sequence of paths
+        Files and folders.
+    model : path
+        A model file of `train_files` or ``ordspan train``.
+    page : path, optional
+        Where to write a web page with plots.
+    **settings
+        Fields of `ordspan.commands.evaluate.EvaluateJob`: ``label``, ``lower``, ``upper``,
+        ``group``, ``on_bad_row``, ``allow_skipped``; and how to open the files, as in
+        `train_files`.
+
+    Returns
+    -------
+    dict
+        Rows, measures, calibration and confusion matrix in plain values.
+    """
+    options = _file_options(settings)
+    job = evaluating.EvaluateJob(_paths(files), os.fspath(model), options=options, **settings)
+    return evaluating.evaluate(job, page=None if page is None else Path(page))
+
+
+def _paths(files: FilePath | Sequence[FilePath]) -> list[str]:
+    """File names as text.
+
+    >>> _paths(Path("a.csv")), _paths(["a.csv", Path("b.csv")])
+    (['a.csv'], ['a.csv', 'b.csv'])
+    """
+    if isinstance(files, str | os.PathLike):
+        return [os.fspath(files)]
+    return [os.fspath(file) for file in files]
+
+
+def _file_options(settings: dict[str, Any]) -> FileOptions:
+    """Take the settings that say how to open files out of the others."""
+    return FileOptions(**{name: settings.pop(name) for name in FILE_OPTIONS & settings.keys()})

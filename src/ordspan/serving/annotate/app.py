@@ -1,0 +1,213 @@
+"""The pages of annotation and what they call, over HTTP."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from importlib.resources import files
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import msgspec
+from fastapi import FastAPI, HTTPException, Request, Response
+from fastapi.concurrency import run_in_threadpool
+from fastapi.responses import FileResponse
+from msgspec import Meta, Struct
+
+from ordspan.files.batch import RowError
+from ordspan.serving.annotate.history import Extra, Guess
+from ordspan.serving.annotate.session import MissingError, Session
+from ordspan.serving.engine import KeyConflictError
+from ordspan.serving.guard import Guard
+from ordspan.serving.log import LogError
+from ordspan.serving.responses import as_json, report_errors
+from ordspan.wording import as_text
+
+PAGES = {"/": "annotate.html", "/progress": "progress.html"}
+KINDS = {
+    ".html": "text/html",
+    ".css": "text/css",
+    ".js": "text/javascript",
+    ".svg": "image/svg+xml",
+}
+LONGEST_BODY = 1 << 16
+STATUSES = {
+    MissingError: 404,
+    KeyConflictError: 409,
+    RowError: 422,
+    msgspec.ValidationError: 422,
+    msgspec.DecodeError: 400,
+    LogError: 503,
+}
+
+Name = Annotated[str, Meta(min_length=1, max_length=100)]
+Key = Annotated[str, Meta(min_length=1, max_length=200)]
+Index = Annotated[int, Meta(ge=0, lt=2**53)]
+Rank = Annotated[int, Meta(ge=1, lt=2**31)]
+Seconds = Annotated[float, Meta(ge=0, le=1e6)]
+AskedBy = Literal["random", "widest"]
+
+
+class Asks(Struct):
+    """Someone wants the next item."""
+
+    annotator: Name
+    skip_items: Annotated[list[Index], Meta(max_length=1000)] = []
+
+
+class Undoes(Struct):
+    """Someone takes their last answer or skip back."""
+
+    key: Key
+    annotator: Name
+
+
+class Shown(Struct):
+    """The guess that came with an item."""
+
+    lower: Rank
+    upper: Rank
+    grade: Rank | None = None
+
+
+class Skips(Struct):
+    """Someone does not answer an item."""
+
+    key: Key
+    annotator: Name
+    item: Index
+    seconds: Seconds | None = None
+    asked_by: AskedBy = "random"
+
+
+class Answers(Struct):
+    """Someone answers."""
+
+    key: Key
+    annotator: Name
+    item: Index
+    lower: Rank
+    upper: Rank
+    seconds: Seconds | None = None
+    asked_by: AskedBy = "random"
+    guess: Shown | None = None
+    shown: bool = False
+    via: Literal["slider", "higher", "lower"] = "slider"
+
+
+def make_app(session: Session, *, title: str, question: str, token: str | None = None) -> Guard:
+    """The application of ``ordspan annotate``.
+
+    Parameters
+    ----------
+    session : Session
+        Asks and learns; its engine is closed when the application ends.
+    title, question : str
+        What the page shows above the items.
+    token : str, optional
+        What every request but those for the pages themselves must send.
+
+    Returns
+    -------
+    Guard
+        An ASGI application.
+    """
+
+    @asynccontextmanager
+    async def lifespan(app: FastAPI) -> AsyncIterator[None]:
+        yield
+        await run_in_threadpool(session.engine.close)
+
+    app = FastAPI(
+        title="ordspan", docs_url=None, redoc_url=None, openapi_url=None, lifespan=lifespan
+    )
+    report_errors(app, STATUSES)
+    _add_questions(app, session, title, question)
+    _add_answers(app, session)
+    public = _add_pages(app)
+    return Guard(app, token=token, public=public, most_bytes=LONGEST_BODY)
+
+
+async def read(request: Request, kind: type[Any]) -> Any:
+    """The body of a request, if it is as it should be."""
+    asked = msgspec.json.decode(await request.body(), type=kind)
+    asked.annotator = asked.annotator.strip()
+    if not asked.annotator or as_text(asked.annotator) != asked.annotator:
+        raise HTTPException(422, "the name of an annotator has letters, and no control characters")
+    return asked
+
+
+def _add_questions(app: FastAPI, session: Session, title: str, question: str) -> None:
+    @app.get("/api/task")
+    async def task() -> Response:
+        grades = [str(grade) for grade in session.settings.grades]
+        told = {"title": title, "grades": grades, "question": question}
+        return as_json(told | {"n_items": len(session.items)})
+
+    @app.post("/api/next")
+    async def ask(request: Request) -> Response:
+        asked: Asks = await read(request, Asks)
+        return as_json(await run_in_threadpool(session.ask, asked.annotator, asked.skip_items))
+
+    @app.get("/api/progress")
+    async def progress() -> Response:
+        return as_json(await run_in_threadpool(session.progress))
+
+    @app.get("/api/image/{item}/{cell}")
+    async def image(item: str, cell: str) -> Response:
+        places = [int(n) for n in (item, cell) if n.isascii() and n.isdecimal() and len(n) < 10]
+        found = await run_in_threadpool(session.items.image, *places) if len(places) == 2 else None
+        if found is None:
+            raise HTTPException(404, "there is no picture")
+        return FileResponse(found[0], media_type=found[1])
+
+
+def _add_answers(app: FastAPI, session: Session) -> None:
+    last = len(session.settings.grades)
+
+    @app.post("/api/answer")
+    async def answer(request: Request) -> Response:
+        said: Answers = await read(request, Answers)
+        for end in (said, said.guess):
+            if end is not None and not end.lower <= end.upper <= last:
+                raise HTTPException(
+                    422, f"{end.lower} to {end.upper} is no range of the ranks 1 to {last}"
+                )
+        guess = None
+        if said.guess is not None:
+            middle = (said.guess.lower + said.guess.upper) // 2
+            guess = Guess(said.guess.lower, said.guess.upper, said.guess.grade or middle)
+        extra = Extra(
+            said.item, said.annotator, said.seconds, said.asked_by, guess, said.shown, said.via
+        )
+        told = await run_in_threadpool(session.answer, said.key, said.lower, said.upper, extra)
+        return as_json(told)
+
+    @app.post("/api/skip")
+    async def skip(request: Request) -> Response:
+        said: Skips = await read(request, Skips)
+        extra = Extra(said.item, said.annotator, said.seconds, said.asked_by)
+        return as_json(await run_in_threadpool(session.skip, said.key, extra))
+
+    @app.post("/api/undo")
+    async def undo(request: Request) -> Response:
+        said: Undoes = await read(request, Undoes)
+        return as_json(await run_in_threadpool(session.undo, said.key, said.annotator))
+
+
+def _add_pages(app: FastAPI) -> list[str]:
+    """Serve the files of the pages, which hold no data; their paths."""
+    folder = files("ordspan.serving.annotate") / "pages"
+    served = {f"/static/{file.name}": file.name for file in folder.iterdir()} | PAGES
+
+    def page(name: str) -> Callable[[], Any]:
+        content, kind = (folder / name).read_bytes(), KINDS[Path(name).suffix]
+
+        async def send() -> Response:
+            return Response(content, media_type=kind)
+
+        return send
+
+    for path, name in served.items():
+        app.get(path)(page(name))
+    return list(served)

@@ -1,0 +1,91 @@
+"""Answers out, as a table that ``ordspan train`` takes."""
+
+from __future__ import annotations
+
+import csv
+import io
+import shlex
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import polars as pl
+
+from ordspan.commands.outputs import opened_output
+from ordspan.files.batch import FileError
+from ordspan.files.columns import ANNOTATED
+from ordspan.files.forms import plain_word
+from ordspan.serving.annotate.history import Said
+from ordspan.serving.annotate.items import Items
+from ordspan.serving.log import LEARN
+
+
+def export_labels(
+    out: str, items: Items, grades: list[Any], said: Iterable[Said], inputs: Iterable[str]
+) -> int:
+    """Write a row for every answer, in the order in which they were given.
+
+    The columns are item, lower, upper, annotator, seconds and asked_by, and then those that the
+    model learns from, as they stand in the file of the items.
+
+    Parameters
+    ----------
+    out : str
+        A file that ends with .csv, .parquet or .jsonl, or "-": CSV on standard output.
+    items : Items
+        What was asked about.
+    grades : list
+        From lowest to highest.
+    said : iterable of Said
+        Answers and skips; skips are left out.
+    inputs : iterable of str
+        Files that must not be overwritten.
+
+    Returns
+    -------
+    int
+        The number of answers.
+    """
+    answers = [one for one in said if one.event.kind == LEARN]
+    if not answers:
+        raise FileError("there is no answer yet, so nothing to write")
+    asked = [one.extra.item for one in answers]
+    table = pl.DataFrame(
+        [
+            pl.Series("item", [items.key(item) for item in asked]),
+            pl.Series("lower", [grades[one.ends[0] - 1] for one in answers]),
+            pl.Series("upper", [grades[one.ends[1] - 1] for one in answers]),
+            pl.Series("annotator", [one.extra.annotator for one in answers]),
+            pl.Series("seconds", [one.extra.seconds for one in answers], dtype=pl.Float64()),
+            pl.Series("asked_by", [one.extra.asked_by for one in answers]),
+        ]
+    )
+    assert tuple(table.columns) == ANNOTATED
+    learned = items.table.select(n for n in items.table.columns if n in items.recipe.columns)
+    if items.learnable:
+        table = table.hstack(learned[asked].rename({n: _exported(n) for n in learned.columns}))
+    with opened_output(out, inputs) as output:
+        output.write(table)
+    return len(answers)
+
+
+def train_command(out: str, grades: list[Any], items: Items, text: Sequence[str]) -> str:
+    """The command that trains a model from exported answers, by the same features.
+
+    It names all grades, because some may not have been given.
+    """
+    text = [_exported(name) for name in text if name in items.recipe.columns]
+    words = ["ordspan", "train", out, "--lower", "lower", "--upper", "upper"]
+    words += ["--order", _comma_separated(map(plain_word, grades))]
+    words += ["--text", _comma_separated(text)] if text else []
+    return shlex.join([*words, "--model", "labels.ordspan"])
+
+
+def _exported(name: str) -> str:
+    """What a column of the items is called beside the answers."""
+    return f"{name} of the item" if name in ANNOTATED else name
+
+
+def _comma_separated(words: Iterable[str]) -> str:
+    line = io.StringIO()
+    csv.writer(line, lineterminator="").writerow(words)
+    return line.getvalue()

@@ -1,0 +1,299 @@
+// The page where a person gives answers: one item, one scale, and keys for everything.
+import { showItem } from "./item.js";
+import { Scale } from "./scale.js";
+import { deliver, find, make, newKey } from "./talk.js";
+
+const NAME = "ordspan.annotator";
+const LETTERS = "ordspan.letters";
+const PENDING = "ordspan.pending"; // the call under way: a reload sends it again under its key
+
+const NOTE_SECONDS = 5;
+
+let annotator = localStorage.getItem(NAME) ?? "";
+let grades = [];
+let nItems = 0;
+let item = null; // what /api/next gave
+let since = 0; // when it was shown
+let guessSeen = false; // whether its guess was ever shown
+let guessOpen = false; // whether it is shown now
+let busy = false;
+let noteTimer = 0;
+
+const scale = new Scale(find("scale"), drawAnswer);
+
+const names = (lower, upper) =>
+  lower === upper ? grades[lower - 1] : `${grades[lower - 1]} to ${grades[upper - 1]}`;
+
+/** A label in words, each name kept apart so that right-to-left ones do not mix with the rest. */
+function words(lower, upper) {
+  const ends = lower === upper ? [lower] : [lower, upper];
+  return ends.flatMap((rank, at) => [at ? " to " : "", make("bdi", "", grades[rank - 1])]);
+}
+
+function view(name) {
+  for (const id of ["hello", "work", "done"]) find(id).hidden = id !== name;
+}
+
+/** A short note that leaves by itself. */
+function say(sentence) {
+  clearTimeout(noteTimer);
+  find("note").textContent = sentence;
+  noteTimer = setTimeout(() => find("note").replaceChildren(), NOTE_SECONDS * 1000);
+}
+
+// ---- talking to the server
+
+/** Show why a call waits, and pass the seconds until the next try. */
+async function wait(sentence, seconds) {
+  const kept = sessionStorage.getItem(PENDING) ? " Nothing is lost: what you did is kept here." : "";
+  find("trouble").textContent = `${sentence}${kept} Trying again …`;
+  find("again").hidden = false;
+  await new Promise(done => {
+    setTimeout(done, seconds * 1000);
+    find("again").onclick = done;
+    addEventListener("online", done, { once: true });
+  });
+  find("again").hidden = true;
+}
+
+/** Do one thing at a time; an error is shown as the server's sentence. */
+async function alone(work) {
+  if (busy) return;
+  busy = true;
+  find("main").ariaBusy = "true";
+  try {
+    await work();
+    find("trouble").textContent = "";
+  } catch (error) {
+    find("trouble").textContent = error.message;
+    if (!item && find("done").hidden) retryLater();
+  } finally {
+    busy = false;
+    find("main").ariaBusy = "false";
+  }
+}
+
+function retryLater() { // nothing on the page to go on with
+  view(null);
+  find("again").hidden = false;
+  find("again").onclick = () => {
+    find("again").hidden = true;
+    alone(next);
+  };
+}
+
+async function next() {
+  item = null;
+  show(await deliver("/api/next", { annotator, skip_items: [] }, wait));
+}
+
+/** Send what the person did, once: under one key, repeated until the server has it. */
+async function send(path, body) {
+  sessionStorage.setItem(PENDING, JSON.stringify([path, body]));
+  let result;
+  try {
+    result = await deliver(path, body, wait);
+  } finally {
+    sessionStorage.removeItem(PENDING);
+  }
+  if (path !== "/api/undo") return next();
+  show(result);
+  if (result.lower) scale.set(result.lower, result.upper);
+  drawAnswer();
+  const what = result.undone === "skip" ? "The skip of" : "The answer to";
+  say(`${what} ${result.name} was taken back.`);
+}
+
+const common = () => ({ key: newKey(), annotator, item: item.item, asked_by: item.asked_by,
+  seconds: Math.round(performance.now() - since) / 1000 });
+
+function give(lower, upper, via) {
+  if (!item) return;
+  const body = { ...common(), lower, upper, guess: item.guess, shown: guessSeen, via };
+  const note = `Saved: ${names(lower, upper)} for ${item.name}.`;
+  alone(async () => {
+    await send("/api/answer", body);
+    say(note);
+  });
+}
+
+function giveChosen() {
+  if (scale.value) return give(...scale.value, "slider");
+  say("Choose a grade first: click one, drag across several, or use the arrow keys.");
+}
+
+function giveBeyond(via) {
+  const range = beyond(via);
+  if (range) give(...range, via);
+  else say(`There is no shown guess to be ${via} than.`);
+}
+
+/** The ranks higher or lower than the shown guess, or null where there are none. */
+function beyond(via) {
+  if (!guessOpen) return null;
+  const { lower, upper } = item.guess;
+  const range = via === "higher" ? [upper + 1, grades.length] : [1, lower - 1];
+  return range[0] <= range[1] ? range : null;
+}
+
+function skip() {
+  if (!item) return;
+  const body = common();
+  const note = `Skipped ${item.name}.`;
+  alone(async () => {
+    await send("/api/skip", body);
+    say(note);
+  });
+}
+
+const undo = () => alone(() => send("/api/undo", { key: newKey(), annotator }));
+
+// ---- drawing
+
+function show(given) {
+  const skipped = nItems - given.left - given.answered;
+  find("count").hidden = false;
+  find("bar").max = Math.max(1, nItems);
+  find("bar").value = nItems - given.left;
+  find("count-words").textContent =
+    `${given.answered} of ${nItems} answered${skipped > 0 ? `, ${skipped} skipped` : ""}`;
+  say("");
+  if (given.item === null) return showDone(given.answered, skipped);
+  item = given;
+  guessSeen = guessOpen = Boolean(given.guess && given.show_guess);
+  find("item-heading").textContent = given.name;
+  showItem(find("cells"), given.item, given.cells);
+  scale.set(null);
+  view("work");
+  drawAnswer();
+  drawGuess();
+  since = performance.now();
+  scrollTo(0, 0);
+  find("item-heading").focus({ preventScroll: true });
+}
+
+function showDone(answered, skipped) {
+  item = null;
+  view("done");
+  find("done-heading").textContent = skipped > 0 ? "That was the last item" : "All items answered";
+  const rest = skipped > 0 ? ` and skipped ${skipped}` : "";
+  find("done-words").textContent = `Thank you, ${annotator}. You answered ${answered} of ${nItems} items${rest}.`;
+  find("done-heading").focus();
+}
+
+function drawAnswer() {
+  const chosen = scale.value;
+  find("chosen").replaceChildren(...(chosen ? words(...chosen) : ["nothing chosen yet"]));
+  find("chosen").classList.toggle("none", !chosen);
+  find("give").setAttribute("aria-disabled", String(!chosen));
+  find("give-words").replaceChildren(
+    ...(chosen ? ["Give answer: ", ...words(...chosen)] : ["Choose a grade first"]));
+}
+
+function drawGuess() {
+  const { guess } = item;
+  find("guess-row").hidden = !guess;
+  scale.mark(guessOpen ? guess : null);
+  if (!guess) return;
+  const single = guess.lower === guess.upper;
+  const likely = single ? [] : [", most likely ", make("bdi", "", grades[guess.grade - 1])];
+  find("guess-words").replaceChildren(
+    ...(guessOpen
+      ? ["The model's guess: ", make("strong", "", ...words(guess.lower, guess.upper)), ...likely]
+      : ["The model's guess is hidden."]));
+  find("reveal").replaceChildren(guessOpen ? "Hide" : "Show", make("span", "", " the guess"));
+  for (const via of ["lower", "higher"]) {
+    const range = beyond(via);
+    find(via).hidden = !range;
+    const label = via === "lower" ? "Lower" : "Higher";
+    if (range) find(via).replaceChildren(label, " ", make("span", "", ...words(...range)));
+  }
+}
+
+function toggleGuess() {
+  if (!item?.guess) return;
+  guessOpen = !guessOpen;
+  guessSeen ||= guessOpen;
+  drawGuess();
+}
+
+// ---- the person
+
+function askName() {
+  item = null;
+  view("hello");
+  find("name").value = annotator;
+  find("name").focus();
+}
+
+function begin() {
+  find("annotator").textContent = annotator;
+  find("rename").hidden = false;
+  view(null);
+  alone(async () => {
+    const task = await deliver("/api/task", undefined, wait);
+    [grades, nItems] = [task.grades, task.n_items];
+    scale.setGrades(grades);
+    find("title").textContent = task.title;
+    document.title = `${task.title} · ordspan`;
+    find("answer-heading").textContent = task.question;
+    const pending = sessionStorage.getItem(PENDING);
+    await (pending ? send(...JSON.parse(pending)) : next());
+  });
+}
+
+/** The grade that a digit stands for: the one of that name, else the one in that place. */
+function gradeOf(digit) {
+  const named = grades.indexOf(digit) + 1;
+  if (named || grades.some(name => /^\d+$/.test(name))) return named;
+  return Number(digit) <= grades.length ? Number(digit) : 0;
+}
+
+const actions = { u: undo, s: skip, h: () => giveBeyond("higher"), l: () => giveBeyond("lower"),
+  g: toggleGuess, Enter: giveChosen };
+
+function onKey(event) {
+  const { key, target, shiftKey } = event;
+  if (event.defaultPrevented || event.ctrlKey || event.metaKey || event.altKey) return;
+  if (target.closest("input, dialog") || document.querySelector("dialog[open]")) return;
+  if (key === "Enter" && target.closest("button, a")) return;
+  const name = key.length === 1 ? key.toLowerCase() : key;
+  if (name.length === 1 && !find("letters").checked) return;
+  if (name === "?") return find("keys").showModal();
+  if (busy || (!item && (name !== "u" || find("done").hidden))) return;
+  const by = { ArrowLeft: -1, ArrowRight: 1 }[name];
+  if (by) shiftKey ? scale.extend(by) : scale.move(by);
+  else if (/^\d$/.test(name) && gradeOf(name)) scale.choose(gradeOf(name));
+  else if (actions[name] && !event.repeat) actions[name]();
+  else return;
+  event.preventDefault();
+}
+
+find("hello-form").addEventListener("submit", event => {
+  event.preventDefault();
+  const given = find("name").value.trim();
+  if (!given) return;
+  annotator = given;
+  localStorage.setItem(NAME, annotator);
+  begin();
+});
+find("rename").addEventListener("click", () => busy || askName());
+find("help").addEventListener("click", () => find("keys").showModal());
+find("give").addEventListener("click", giveChosen);
+find("skip").addEventListener("click", skip);
+find("undo").addEventListener("click", undo);
+find("undo-done").addEventListener("click", undo);
+find("higher").addEventListener("click", () => giveBeyond("higher"));
+find("lower").addEventListener("click", () => giveBeyond("lower"));
+find("reveal").addEventListener("click", toggleGuess);
+find("answer").addEventListener("click", event => { // so that Enter gives the answer after a mouse click
+  if (event.detail) document.activeElement.blur();
+});
+find("letters").checked = localStorage.getItem(LETTERS) !== "off";
+find("letters").addEventListener("change", event =>
+  localStorage.setItem(LETTERS, event.target.checked ? "on" : "off"));
+document.addEventListener("keydown", onKey);
+addEventListener("beforeunload", event => sessionStorage.getItem(PENDING) && event.preventDefault());
+
+if (annotator) begin();
+else askName();

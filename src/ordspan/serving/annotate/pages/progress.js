@@ -1,0 +1,100 @@
+// The page that shows how it goes; every ten seconds what changed is drawn anew.
+import { drawError } from "./chart.js";
+import { call, find, make } from "./talk.js";
+
+const SECONDS = 10;
+const ROWS = 40; // of the table beside the chart
+
+let last = "";
+
+const number = (value, digits = 2) =>
+  value === null || value === undefined ? "–"
+    : value.toLocaleString("en", { minimumFractionDigits: digits, maximumFractionDigits: digits });
+const whole = value => number(value, 0);
+const percent = share => (share === null || share === undefined ? "–" : `${whole(100 * share)} %`);
+const count = (n, one, many = `${one}s`) => `${whole(n)} ${n === 1 ? one : many}`;
+
+function tile(label, value, note = "") {
+  return make("div", "", make("dt", "", label), make("dd", "", value, " ", make("small", "", note)));
+}
+
+function drawTiles(seen) {
+  const { coverage } = seen;
+  find("tiles").replaceChildren(
+    tile("Items answered", whole(seen.items_answered), `of ${whole(seen.items)}`),
+    tile("Answers", whole(seen.answers), seen.skips ? `and ${count(seen.skips, "skip")}` : ""),
+    tile("Answers a minute", number(seen.per_minute, 1), seen.minutes ? `in ${number(seen.minutes, 1)} minutes` : ""),
+    tile("Answers that are ranges", percent(seen.range_share),
+      seen.mean_width === null ? "" : `an answer holds ${number(seen.mean_width, 1)} grades on average`),
+    tile("Answers inside the guess", coverage ? percent(coverage.contains) : "–",
+      coverage ? `asked: ${percent(coverage.asked)}; touching it: ${percent(coverage.meets)}` : "no guess yet"),
+  );
+}
+
+function drawErrors({ error, best_constant: constant }) {
+  const now = error.at(-1);
+  find("error-figure").hidden = !now;
+  if (!now) {
+    find("error-words").textContent = "Half of the items are asked at random. After the first answers to them, this shows how far the model's guess was from the answer, before it learned it.";
+    return;
+  }
+  const band = now.low === null ? "" : ` (between ${number(now.low)} and ${number(now.high)})`;
+  const rival = constant === null ? "" : ` Always answering the best single grade would be ${number(constant)} off.`;
+  find("error-words").textContent = `After ${count(now.answers, "answer")} the model is ${number(now.mae)} grades off on average${band}.${rival}`;
+  find("constant-key").hidden = constant === null;
+  drawError(find("chart"), error, constant);
+  const every = Math.ceil(error.length / ROWS);
+  const rows = error.filter((_, at) => (error.length - 1 - at) % every === 0);
+  find("error-rows").replaceChildren(...rows.map(point =>
+    row(whole(point.answers), number(point.mae), number(point.low), number(point.high))));
+}
+
+function row(head, ...cells) {
+  const first = make("th", "", make("bdi", "", head));
+  first.scope = "row";
+  return make("tr", "", first, ...cells.map(cell => make("td", "", cell)));
+}
+
+function drawAnnotators({ annotators }) {
+  find("annotators-empty").hidden = annotators.length > 0;
+  find("annotators-table").hidden = annotators.length === 0;
+  find("annotator-rows").replaceChildren(...annotators.map(one =>
+    row(one.name, whole(one.answers), whole(one.skips), number(one.per_minute, 1),
+      percent(one.range_share), number(one.mean_width, 1))));
+}
+
+function agreementWords({ items, pairs, same, meet, gap }) {
+  if (!pairs) return "No item has answers of two people yet. Where several people answer the same item, this shows how well they agree.";
+  const seen = `${count(items, "item")} ${items === 1 ? "was" : "were"} answered by several people`;
+  return `${seen} (${count(pairs, "pair")} of answers): ${percent(same)} of the pairs are the same, ${percent(meet)} have a grade in common, and ${number(gap)} grades lie between the two on average.`;
+}
+
+function anchoringWords({ shown, hidden }) {
+  if (!shown.n || !hidden.n) return `The guess is hidden for a random half. This compares both halves once each has answers: so far ${whole(shown.n)} with the guess shown and ${whole(hidden.n)} with it hidden.`;
+  return `Answers lie ${number(shown.distance)} grades from a guess that was shown (${count(shown.n, "answer")}) and ${number(hidden.distance)} grades from one that was hidden (${count(hidden.n, "answer")}).`;
+}
+
+function draw(seen) {
+  drawTiles(seen);
+  drawErrors(seen);
+  drawAnnotators(seen);
+  find("agreement").textContent = agreementWords(seen.agreement);
+  find("anchoring").textContent = anchoringWords(seen.anchoring);
+}
+
+async function refresh() {
+  try {
+    const seen = await call("/api/progress");
+    const text = JSON.stringify(seen);
+    if (text !== last) draw(seen);
+    last = text;
+    find("trouble").textContent = "";
+    find("fresh").textContent = `As of ${new Date().toLocaleTimeString()}; new every ${SECONDS} seconds.`;
+  } catch (error) {
+    find("trouble").textContent = `${error.message} Trying again every ${SECONDS} seconds.`;
+  }
+  setTimeout(refresh, SECONDS * 1000);
+}
+
+new ResizeObserver(() => last && drawErrors(JSON.parse(last))).observe(find("main"));
+refresh();

@@ -1,0 +1,138 @@
+"""How it goes: speed, error, ranges, agreement, and whether guesses pull answers."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+
+from ordspan.serving.annotate.asking import COVERAGE
+from ordspan.serving.annotate.history import IMPORT, History, Said
+from ordspan.serving.log import LEARN
+
+MOST_POINTS = 200
+"""Points of the curve of errors; of more answers some are left out."""
+
+
+def progress(history: History) -> dict[str, Any]:
+    """The numbers of the page about progress, in plain values."""
+    said = list(history.said.values())
+    answers = [one for one in said if one.event.kind == LEARN]
+    tests = [one for one in answers if one.tests]
+    minutes, per_minute = _speed(said)
+    return {
+        "answers": len(answers),
+        "skips": len(said) - len(answers),
+        "items": history.answered.size,
+        "items_answered": int((history.answered > 0).sum()),
+        "minutes": minutes,
+        "per_minute": per_minute,
+        **_ranges(answers),
+        "error": error_curve([one.distance for one in tests]),
+        "best_constant": int(history.constant_losses.min()) / len(tests) if tests else None,
+        "coverage": _coverage(tests),
+        "annotators": _annotators(said),
+        "agreement": _agreement(answers),
+        "anchoring": {
+            "shown": _anchoring(one for one in answers if one.extra.shown),
+            "hidden": _anchoring(one for one in answers if not one.extra.shown),
+        },
+    }
+
+
+def mean(values: Sequence[float]) -> float | None:
+    """The mean; None of nothing."""
+    return float(np.mean(values)) if len(values) else None
+
+
+def _speed(said: Iterable[Said]) -> tuple[float, float | None]:
+    """Minutes of work, and answers a minute; imported answers took no time here."""
+    here = [one for one in said if one.extra.asked_by != IMPORT]
+    minutes = sum(one.extra.seconds or 0.0 for one in here) / 60
+    n_answers = sum(one.event.kind == LEARN for one in here)
+    return minutes, n_answers / minutes if minutes else None
+
+
+def _ranges(answers: Sequence[Said]) -> dict[str, float | None]:
+    """Share of answers that are ranges, and how many grades an answer holds."""
+    widths = [1 + upper - lower for lower, upper in (one.ends for one in answers)]
+    return {"range_share": mean([width > 1 for width in widths]), "mean_width": mean(widths)}
+
+
+def error_curve(distances: Sequence[int]) -> list[dict[str, float]]:
+    """Mean of the first n distances, n = 1, 2, ..., with 1.96 standard errors to both sides.
+
+    >>> error_curve([0, 1])[-1] == {"answers": 2, "mae": 0.5, "low": 0.0, "high": 0.5 + 1.96 / 2}
+    True
+    """
+    values = np.asarray(distances, dtype=np.float64)
+    n = np.arange(1, values.size + 1)
+    mae = np.cumsum(values) / n
+    variance = np.maximum(0.0, np.cumsum(values**2) - n * mae**2) / np.maximum(1, n - 1)
+    half = 1.96 * np.sqrt(variance / n)
+    places = np.unique(np.linspace(0, values.size - 1, min(values.size, MOST_POINTS)).astype(int))
+    return [
+        {
+            "answers": int(n[i]),
+            "mae": float(mae[i]),
+            "low": float(max(0.0, mae[i] - half[i])),
+            "high": float(mae[i] + half[i]),
+        }
+        for i in places
+    ]
+
+
+def _coverage(tests: Iterable[Said]) -> dict[str, float | None] | None:
+    """How often the range predicted before learning held the answer, or a grade of it."""
+    events = [one.event for one in tests if one.event.low is not None]
+    if not events:
+        return None
+    lower, upper, low, high = np.array([(e.lower, e.upper, e.low, e.high) for e in events]).T
+    return {
+        "contains": float(((low <= lower) & (upper <= high)).mean()),
+        "meets": float(((low <= upper) & (lower <= high)).mean()),
+        "asked": COVERAGE,
+    }
+
+
+def _annotators(said: Iterable[Said]) -> list[dict[str, Any]]:
+    by_name: dict[str, list[Said]] = defaultdict(list)
+    for one in said:
+        by_name[one.extra.annotator].append(one)
+    rows = []
+    for name, own in sorted(by_name.items()):
+        answers = [one for one in own if one.event.kind == LEARN]
+        skips = len(own) - len(answers)
+        row = {"name": name, "answers": len(answers), "skips": skips, "per_minute": _speed(own)[1]}
+        rows.append(row | _ranges(answers))
+    return rows
+
+
+def _agreement(answers: Iterable[Said]) -> dict[str, Any]:
+    """Over pairs of annotators who answered the same item."""
+    by_item: dict[int, dict[str, tuple[int, int]]] = defaultdict(dict)
+    for one in answers:
+        by_item[one.extra.item][one.extra.annotator] = one.ends
+    several = [list(ends.values()) for ends in by_item.values() if len(ends) > 1]
+    pairs = [pair for ends in several for pair in combinations(ends, 2)]
+    gaps = [max(0, a[0] - b[1], b[0] - a[1]) for a, b in pairs]
+    return {
+        "items": len(several),
+        "pairs": len(pairs),
+        "same": mean([a == b for a, b in pairs]),
+        "meet": mean([gap == 0 for gap in gaps]),
+        "gap": mean(gaps),
+    }
+
+
+def _anchoring(answers: Iterable[Said]) -> dict[str, Any]:
+    """How far the middle of answers is from that of the guess, where there was one."""
+    distances = [
+        abs(sum(one.ends) - guess.lower - guess.upper) / 2
+        for one in answers
+        if (guess := one.extra.guess) is not None
+    ]
+    return {"n": len(distances), "distance": mean(distances)}

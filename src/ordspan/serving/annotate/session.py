@@ -1,0 +1,222 @@
+"""One state folder at work: questions out, answers in, each on disk before it is confirmed."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+from hashlib import sha256
+from pathlib import Path
+from threading import Lock
+from typing import Any
+
+import msgspec
+import numpy as np
+
+from ordspan.files.batch import FileError
+from ordspan.serving.annotate.asking import HALF, Asker, Question
+from ordspan.serving.annotate.history import IMPORT, Extra, History, Said
+from ordspan.serving.annotate.importing import Imported
+from ordspan.serving.annotate.items import Items
+from ordspan.serving.annotate.progress import progress
+from ordspan.serving.annotate.settings import Settings
+from ordspan.serving.engine import BASE, Engine, KeyConflictError, Lesson
+from ordspan.serving.log import LEARN, SKIP, UNDO, Event
+from ordspan.serving.starting import untrained
+
+MOST_ASKED = 10_000
+"""Questions that are remembered until they are answered."""
+
+
+class MissingError(LookupError):
+    """There is no such item, or nothing to take back."""
+
+
+def open_engine(folder: Path, items: Items, settings: Settings) -> Engine:
+    """The model and the log of a state folder, which begins with a model of the items."""
+    start = None
+    if not (folder / BASE).exists():
+        start = untrained(items.recipe, items.scale, np.array(settings.grades))
+    engine = Engine(folder, start)
+    if engine.model.recipe != items.recipe:
+        engine.close()
+        raise FileError(
+            f"{items.path} is read in another way than when {folder} was begun, by another version "
+            "of ordspan; go on with that version, or begin another folder with --state"
+        )
+    return engine
+
+
+class Session:
+    """Asks people about items, and learns from what they say.
+
+    Parameters
+    ----------
+    engine : Engine
+        The model and its log.
+    items : Items
+        What is asked about.
+    settings : Settings
+        Grades and seed.
+    guess : {"half", "show", "hide"}
+        Whether guesses of the model are shown.
+    """
+
+    def __init__(self, engine: Engine, items: Items, settings: Settings, guess: str = HALF) -> None:
+        self.engine, self.items, self.settings = engine, items, settings
+        self.history = History(len(items), len(settings.grades), engine.events())
+        features = items.features() if items.learnable else None
+        self._asker = Asker(len(items), settings.seed, features, guess)
+        self._asked: dict[tuple[str, int], Question] = {}
+        self._lock = Lock()
+        self._progress: tuple[int, dict[str, Any]] = (-1, {})
+
+    def ask(self, annotator: str, without: Collection[int] = ()) -> dict[str, Any]:
+        """The next item for an annotator."""
+        here = [item for item in without if 0 <= item < len(self.items)]
+        with self._lock:
+            question = self._asker.ask(self.history, self.engine.model, annotator, here)
+            if question is None:
+                return {"item": None} | self._counts(annotator)
+            return self._put(annotator, question)
+
+    def answer(self, key: str, lower: int, upper: int, extra: Extra) -> dict[str, Any]:
+        """Learn an answer; one that comes again with its key counts once."""
+        with self._lock:
+            event = self._known(key, LEARN, extra)
+            if event is None:
+                extra = self._as_asked(extra)
+                values = self.items.values(extra.item)
+                (event,) = self.engine.learn([Lesson(values, lower, upper, key, _plain(extra))])
+                self._take_note(event, extra)
+            elif (event.lower, event.upper) != (lower, upper):
+                raise KeyConflictError(
+                    f"the key {key!r} belongs to another answer; give each its own"
+                )
+            return {"event": event.id, "answered": self._counts(extra.annotator)["answered"]}
+
+    def skip(self, key: str, extra: Extra) -> dict[str, Any]:
+        """Take note that an annotator does not answer an item."""
+        with self._lock:
+            event = self._known(key, SKIP, extra)
+            if event is None:
+                extra = self._as_asked(extra)
+                event = self.engine.skip(_plain(extra), key)
+                self._take_note(event, extra)
+            return {"event": event.id, "answered": self._counts(extra.annotator)["answered"]}
+
+    def undo(self, key: str, annotator: str) -> dict[str, Any]:
+        """Take the last answer or skip of an annotator back, and ask it again."""
+        with self._lock:
+            event = self.history.keys.get(key)
+            if event is None:
+                last = self.history.last(annotator)
+                if last is None:
+                    raise MissingError(
+                        f"{annotator} has given no answer here that can be taken back"
+                    )
+                event = self.engine.undo(last.event.id, key)
+                self.history.add(event)
+            if event.kind != UNDO or event.undoes is None:
+                raise KeyConflictError(f"the key {key!r} belongs to an answer; give each its own")
+            return self._again(self.history.undone(event.undoes))
+
+    def progress(self) -> dict[str, Any]:
+        """How it goes."""
+        with self._lock:
+            n_events = len(self.history.events)
+            if self._progress[0] != n_events:
+                self._progress = n_events, progress(self.history)
+            return self._progress[1]
+
+    def take_in(self, answers: Iterable[Imported]) -> int:
+        """Learn answers of another program, all or none; the number of those that are new."""
+        with self._lock:
+            ends = {
+                (said.extra.annotator, said.extra.item): said.ends
+                for said in self.history.said.values()
+                if said.event.kind == LEARN
+            }
+            lessons = []
+            for one in answers:
+                who, given = (one.annotator, one.item), (one.lower, one.upper)
+                if who not in ends:
+                    ends[who] = given
+                    extra = Extra(one.item, one.annotator, one.seconds, IMPORT)
+                    key = f"import {sha256(repr(who).encode()).hexdigest()}"
+                    values = self.items.values(one.item)
+                    lessons.append(Lesson(values, *given, key, _plain(extra)))
+                elif ends[who] != given:
+                    raise FileError(
+                        f"{one.place}: {one.annotator} has given another answer to "
+                        f"{self.items.name(one.item)}; keep one of the two"
+                    )
+            events = self.engine.learn(lessons) if lessons else []
+            for event in events:
+                self.history.add(event)
+            return len(events)
+
+    def _known(self, key: str, kind: str, extra: Extra) -> Event | None:
+        """The event that a key has already, if it is for the same."""
+        event = self.history.keys.get(key)
+        if event is None:
+            return None
+        then = None if event.kind == UNDO else msgspec.json.decode(event.extra, type=Extra)
+        if then is None or (event.kind, then.item, then.annotator) != (
+            kind,
+            extra.item,
+            extra.annotator,
+        ):
+            raise KeyConflictError(f"the key {key!r} belongs to another answer; give each its own")
+        return event
+
+    def _as_asked(self, extra: Extra) -> Extra:
+        """What is said of an item, with why and how it was asked, where that is remembered."""
+        if not 0 <= extra.item < len(self.items):
+            raise MissingError(f"there is no item {extra.item}; they count from 0")
+        if self.history.has_seen(extra.annotator, extra.item):
+            raise KeyConflictError(
+                f"{extra.annotator} has answered or skipped {self.items.name(extra.item)} already; "
+                "take that back first"
+            )
+        asked = self._asked.get((extra.annotator, extra.item))
+        if asked is None:  # before a restart
+            return extra
+        shown = asked.guess is not None and (asked.show or extra.shown)
+        return msgspec.structs.replace(
+            extra, asked_by=asked.asked_by, guess=asked.guess, shown=shown
+        )
+
+    def _take_note(self, event: Event, extra: Extra) -> None:
+        """An answer or a skip is on disk."""
+        self.history.add(event)
+        self._asked.pop((extra.annotator, extra.item), None)
+
+    def _put(self, annotator: str, question: Question) -> dict[str, Any]:
+        """A question as the page wants it."""
+        if len(self._asked) >= MOST_ASKED:
+            self._asked.clear()
+        self._asked[annotator, question.item] = question
+        return {
+            "item": question.item,
+            "name": self.items.name(question.item),
+            "cells": [cell._asdict() for cell in self.items.cells(question.item)],
+            "asked_by": question.asked_by,
+            "guess": question.guess and question.guess._asdict(),
+            "show_guess": question.show,
+        } | self._counts(annotator)
+
+    def _again(self, said: Said) -> dict[str, Any]:
+        """The question that something taken back had answered."""
+        extra, event = said.extra, said.event
+        question = Question(extra.item, extra.asked_by, extra.guess, extra.shown)
+        undone = {"undone": event.kind, "lower": event.lower, "upper": event.upper}
+        return undone | self._put(extra.annotator, question)
+
+    def _counts(self, annotator: str) -> dict[str, int]:
+        """How much an annotator has answered, and how much is left."""
+        seen = len(self.history.seen.get(annotator, ()))
+        answered = self.history.n_answers.get(annotator, 0)
+        return {"answered": answered, "left": len(self.items) - seen}
+
+
+def _plain(extra: Extra) -> dict[str, Any]:
+    return msgspec.to_builtins(extra)

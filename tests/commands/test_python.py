@@ -1,0 +1,38 @@
+"""The functions for files in Python are the commands, under other names."""
+
+import pytest
+from files_to_train import make_rows, write_rows
+from tables import ask
+
+import ordspan
+
+X, GRADES = make_rows(300)
+
+
+@pytest.fixture
+def path(tmp_path):
+    return write_rows(tmp_path, "csv", X, GRADES)
+
+
+def test_they_write_the_same_bytes_as_the_commands(path, tmp_path):
+    model = ordspan.train_files(path, tmp_path / "a", label="grade", C=0.5, decimal=".")
+    words = ["--label", "grade", "--C", "0.5", "--decimal", "."]
+    assert ask("train", path, *words, "--model", tmp_path / "b").exit_code == 0
+    assert (tmp_path / "a").read_bytes() == (tmp_path / "b").read_bytes()
+    assert model.training["rows"] == 300
+    done = ordspan.predict_files([path], tmp_path / "a", tmp_path / "a.csv", coverage=0.9)
+    words = ["--model", tmp_path / "b", "--range", "0.9", "--out", tmp_path / "b.csv"]
+    assert ask("predict", path, *words).exit_code == 0
+    assert done["rows"] == 300
+    assert (tmp_path / "a.csv").read_bytes() == (tmp_path / "b.csv").read_bytes()
+    found = ordspan.evaluate_files(path, tmp_path / "a", page=tmp_path / "a.html")
+    assert found["rows"] == 300
+    assert (tmp_path / "a.html").read_text().startswith("<!DOCTYPE html>")
+
+
+def test_what_is_not_a_setting_is_refused(path, tmp_path):
+    with pytest.raises(TypeError, match="labels"):
+        ordspan.train_files(path, tmp_path / "a", labels="grade")
+    ordspan.train_files(path, tmp_path / "a", label="grade")
+    with pytest.raises(ValueError, match="overwrite=True replaces it"):
+        ordspan.train_files(path, tmp_path / "a", label="grade")

@@ -1,0 +1,110 @@
+"""Items, events and calls for the tests of annotation."""
+
+import asyncio
+import json
+from uuid import uuid4
+
+import httpx
+import numpy as np
+
+from ordspan.files.opening import FileOptions
+from ordspan.serving.annotate.app import make_app
+from ordspan.serving.annotate.items import Columns, read_items
+from ordspan.serving.annotate.session import Session, open_engine
+from ordspan.serving.annotate.settings import opened
+from ordspan.serving.log import Event
+
+PNG = b"\x89PNG\r\n\x1a\n" + bytes(20)
+
+
+def write_items(folder, n=60, seed=0):
+    """A file of items that can be learned from, and their true ranks 1..5."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, 2)).round(3)
+    ranks = np.digitize(X.sum(axis=1), [-1.5, -0.5, 0.5, 1.5]) + 1
+    towns = rng.choice(["Ulm", "Graz"], n)
+    rows = [f"x{i},{a},{b},{towns[i]}" for i, (a, b) in enumerate(X)]
+    path = folder / "items.csv"
+    path.write_text("\n".join(["id,size,age,town", *rows, ""]))
+    return path, ranks
+
+
+def read(path, **columns):
+    return read_items(path, FileOptions(), Columns(**columns))
+
+
+def begin(folder, path=None, grades=None, guess="half", **columns):
+    """A session on a state folder, new with five grades, or begun before."""
+    if grades is None and path is not None and not folder.exists():
+        grades = [1, 2, 3, 4, 5]
+    settings, items = opened(folder, path, grades, Columns(**columns), FileOptions())
+    return Session(open_engine(folder, items, settings), items, settings, guess)
+
+
+class Caller:
+    """Calls the application of a session as a page would."""
+
+    def __init__(self, session, **more):
+        self.session, self.app = session, make_app(session, title="t", question="?", **more)
+
+    def call(self, path, body=None, *, method=None, **more):
+        async def once():
+            transport = httpx.ASGITransport(self.app)
+            async with httpx.AsyncClient(transport=transport, base_url="http://127.0.0.1") as c:
+                return await c.request(
+                    method or ("POST" if body is not None else "GET"), path, **more
+                )
+
+        if body is not None:
+            more["json"] = body
+        return asyncio.run(once())
+
+    def next(self, annotator="ann", **more):
+        return self.call("/api/next", {"annotator": annotator, **more}).json()
+
+    def answer(self, asked, lower, upper=None, annotator="ann", **more):
+        """Answer what was asked; the response."""
+        body = {
+            "key": str(uuid4()),
+            "annotator": annotator,
+            "item": asked["item"],
+            "lower": int(lower),
+            "upper": int(lower if upper is None else upper),
+            "seconds": 2.0,
+            "asked_by": asked["asked_by"],
+            "guess": asked["guess"],
+            "shown": asked["show_guess"],
+        }
+        return self.call("/api/answer", body | more)
+
+    def answer_many(self, ranks, n, annotator="ann"):
+        """Answer the next items truly; what was asked."""
+        asked = []
+        for _ in range(n):
+            asked.append(self.next(annotator))
+            assert self.answer(asked[-1], ranks[asked[-1]["item"]], annotator=annotator).is_success
+        return asked
+
+
+class Events:
+    """Makes the events of a log, one after the other."""
+
+    def __init__(self):
+        self.all = []
+
+    def _add(self, kind, extra=None, undoes=None, ranks=(None,) * 5):
+        event = Event(
+            len(self.all) + 1, kind, None, 0.0, "", *ranks, undoes, json.dumps(extra or {})
+        )
+        self.all.append(event)
+        return event
+
+    def learn(self, item, lower, upper=None, predicted=1, low=None, high=None, **extra):
+        ranks = (lower, lower if upper is None else upper, predicted, low, high)
+        return self._add("learn", {"item": item, "annotator": "ann"} | extra, ranks=ranks)
+
+    def skip(self, item, **extra):
+        return self._add("skip", {"item": item, "annotator": "ann"} | extra)
+
+    def undo(self, event):
+        return self._add("undo", undoes=event.id)

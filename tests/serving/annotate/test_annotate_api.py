@@ -1,0 +1,237 @@
+"""What the pages call: questions, answers, skips, taking back, pictures, and refusals."""
+
+import json
+from importlib.resources import files
+
+import pytest
+from at_work import PNG, Caller, begin, write_items
+
+from ordspan.modelfile import to_bytes
+from ordspan.serving.guard import PAGE_POLICY
+
+TOKEN = "a secret of some length"
+
+
+@pytest.fixture
+def work(tmp_path):
+    """A session, what calls it, and the true ranks of its items."""
+    path, ranks = write_items(tmp_path, n=80)
+    session = begin(tmp_path / "state", path, id="id")
+    yield Caller(session), ranks
+    session.engine.close()
+
+
+@pytest.fixture(scope="module")
+def strict(tmp_path_factory):
+    """What calls a session that learns nothing, because all is refused."""
+    folder = tmp_path_factory.mktemp("strict")
+    session = begin(folder / "state", write_items(folder, n=80)[0], id="id")
+    yield Caller(session)
+    session.engine.close()
+
+
+def again(caller, folder):
+    """The same after a restart."""
+    caller.session.engine.close()
+    return Caller(begin(folder))
+
+
+def state_of(caller):
+    return to_bytes(caller.session.engine.model), caller.call("/api/progress").json()
+
+
+def test_the_task_is_told(work):
+    caller, _ = work
+    assert caller.call("/api/task").json() == {
+        "title": "t",
+        "grades": ["1", "2", "3", "4", "5"],
+        "n_items": 80,
+        "question": "?",
+    }
+
+
+def test_an_item_is_asked_until_it_is_answered(work):
+    caller, _ = work
+    asked = caller.next()
+    assert asked["name"] == f"x{asked['item']}"
+    assert [(cell["name"], cell["kind"]) for cell in asked["cells"]] == [
+        ("size", "number"),
+        ("age", "number"),
+        ("town", "text"),
+    ]
+    assert (asked["asked_by"], asked["guess"], asked["show_guess"]) == ("random", None, False)
+    assert (asked["answered"], asked["left"]) == (0, 80)
+    assert caller.next() == asked
+    assert caller.next("bob")["item"] == asked["item"]
+    assert caller.next(skip_items=[asked["item"], 10**6])["item"] != asked["item"]
+    assert caller.answer(asked, 2, 3).json() == {"event": 1, "answered": 1}
+    assert caller.next()["item"] != asked["item"]
+    assert caller.next()["left"] == 79
+    assert caller.next("bob")["item"] == asked["item"]
+
+
+def test_the_model_earns_its_guess_and_half_is_then_asked_where_it_is_least_sure(work):
+    caller, ranks = work
+    asked = caller.answer_many(ranks, 80)
+    assert sorted(one["item"] for one in asked) == list(range(80))
+    assert not any(one["guess"] for one in asked[:30])
+    guessed = [one for one in asked if one["guess"]]
+    assert {one["asked_by"] for one in guessed} == {"random", "widest"}
+    assert {one["show_guess"] for one in guessed} == {True, False}
+    assert all(one["asked_by"] == "random" for one in asked if not one["guess"])
+    for one in guessed:
+        assert 1 <= one["guess"]["lower"] <= one["guess"]["grade"] <= one["guess"]["upper"] <= 5
+    assert caller.next() == {"item": None, "answered": 80, "left": 0}
+    told = caller.call("/api/progress").json()
+    assert told["items_answered"] == 80
+    assert told["error"][-1]["mae"] < told["best_constant"]
+    assert told["anchoring"]["shown"]["n"] + told["anchoring"]["hidden"]["n"] == len(guessed)
+
+
+def test_why_an_item_was_asked_is_what_the_server_remembers(work):
+    caller, _ = work
+    asked = caller.next()
+    lie = {"asked_by": "widest", "guess": {"lower": 1, "upper": 1}, "shown": True}
+    assert caller.answer(asked | {"asked_by": "widest"}, 1, **lie).is_success
+    (event,) = caller.session.engine.events()
+    extra = json.loads(event.extra)
+    assert (extra["asked_by"], extra["guess"], extra["shown"]) == ("random", None, False)
+
+
+def test_after_a_restart_all_goes_on(work, tmp_path):
+    caller, ranks = work
+    caller.answer_many(ranks, 40)
+    caller.answer_many(ranks, 5, "bob")
+    caller.call("/api/skip", {"key": "s", "annotator": "ann", "item": caller.next()["item"]})
+    asked, before = caller.next(), state_of(caller)
+    other = again(caller, tmp_path / "state")
+    assert other.next() == asked
+    assert state_of(other) == before
+    assert other.answer(asked, 1).json()["answered"] == 41  # what the one asked, told the other
+    assert asked["item"] != other.next()["item"]
+    other.session.engine.close()
+
+
+def test_an_answer_sent_twice_counts_once(work):
+    caller, _ = work
+    asked = caller.next()
+    first = caller.answer(asked, 2, key="k")
+    before = state_of(caller)
+    assert caller.answer(asked, 2, key="k").json() == first.json()
+    assert caller.answer(asked, 3, key="k").status_code == 409
+    assert caller.answer(asked, 2, key="k", annotator="bob").status_code == 409
+    assert caller.answer(asked, 2, key="other").status_code == 409  # it is answered
+    assert caller.call("/api/undo", {"key": "k", "annotator": "ann"}).status_code == 409
+    assert state_of(caller) == before
+
+
+def test_undo_takes_the_last_answer_or_skip_back_to_the_byte(work, tmp_path):
+    caller, ranks = work
+    caller.answer_many(ranks, 35)
+    before, asked = state_of(caller), caller.next()
+    caller.answer(asked, 2, 4)
+    after = state_of(caller)
+    undone = caller.call("/api/undo", {"key": "u", "annotator": "ann"}).json()
+    assert undone == asked | {"undone": "learn", "lower": 2, "upper": 4}
+    assert state_of(caller) == before
+    assert caller.call("/api/undo", {"key": "u", "annotator": "ann"}).json() == undone
+    assert caller.next()["item"] == asked["item"]
+    caller.answer(asked, 2, 4, key="again")
+    assert state_of(caller) == after
+    skipped = caller.next()
+    skip = {"key": "s", "annotator": "ann", "item": skipped["item"], "seconds": 1.0}
+    assert caller.call("/api/skip", skip).json()["answered"] == 36
+    assert caller.next()["item"] != skipped["item"]
+    undone = caller.call("/api/undo", {"key": "v", "annotator": "ann"}).json()
+    assert (undone["undone"], undone["lower"], undone["item"]) == ("skip", None, skipped["item"])
+    before = state_of(caller)
+    assert state_of(again(caller, tmp_path / "state")) == before
+
+
+def test_one_cannot_take_back_what_others_said(work):
+    caller, ranks = work
+    caller.answer_many(ranks, 2, "bob")
+    refused = caller.call("/api/undo", {"key": "u", "annotator": "ann"})
+    assert refused.status_code == 404
+    assert "ann has given no answer" in refused.json()["detail"]
+
+
+GOOD = {"key": "k", "annotator": "ann", "item": 1, "lower": 1, "upper": 2, "seconds": 1.0}
+
+
+@pytest.mark.parametrize(
+    ("changed", "status"),
+    [
+        ({"lower": 3}, 422),
+        ({"upper": 6}, 422),
+        ({"lower": 0}, 422),
+        ({"lower": 1.5}, 422),
+        ({"upper": 10**400}, 422),
+        ({"item": 80}, 404),
+        ({"item": -1}, 422),
+        ({"item": "1"}, 422),
+        ({"seconds": -1}, 422),
+        ({"seconds": 1e300}, 422),
+        ({"annotator": " "}, 422),
+        ({"annotator": "a\u202eb"}, 422),
+        ({"annotator": "a" * 101}, 422),
+        ({"annotator": None}, 422),
+        ({"key": ""}, 422),
+        ({"key": "k" * 201}, 422),
+        ({"asked_by": "import"}, 422),
+        ({"via": "mail"}, 422),
+        ({"guess": {"lower": 4, "upper": 2}}, 422),
+        ({"shown": "yes"}, 422),
+    ],
+)
+def test_what_is_wrong_is_refused_with_a_sentence_and_nothing_is_learned(strict, changed, status):
+    refused = strict.call("/api/answer", GOOD | changed)
+    assert refused.status_code == status
+    assert len(refused.json()["detail"]) > 10
+    assert strict.session.engine.n_events == 0
+
+
+@pytest.mark.parametrize("path", ["/api/answer", "/api/next", "/api/skip", "/api/undo"])
+@pytest.mark.parametrize("body", [b"", b"{", b"[]", b"null", b'{"annotator":"\\ud800"}', b"\xff"])
+def test_a_body_that_is_no_such_object_is_refused(strict, path, body):
+    headers = {"Content-Type": "application/json"}
+    refused = strict.call(path, method="POST", content=body, headers=headers)
+    assert refused.status_code in (400, 422)
+    assert refused.json()["detail"]
+
+
+def test_pictures_are_found_by_numbers_only(tmp_path):
+    (tmp_path / "a.png").write_bytes(PNG)
+    (tmp_path / "b.png").write_bytes(b"<html>")
+    (tmp_path / "items.csv").write_text("picture\na.png\nb.png\n")
+    session = begin(tmp_path / "state", tmp_path / "items.csv")
+    caller = Caller(session)
+    found = caller.call("/api/image/0/0")
+    assert (found.content, found.headers["content-type"]) == (PNG, "image/png")
+    assert found.headers["x-content-type-options"] == "nosniff"
+    for path in ("1/0", "0/1", "2/0", "a.png/0", "0/a.png", "-1/0", "9" * 5000 + "/0", "..%2f/0"):
+        refused = caller.call(f"/api/image/{path}")
+        assert refused.status_code == 404, path
+    asked = caller.next()
+    assert caller.answer(asked, 2).is_success
+    assert caller.next()["asked_by"] == "random"
+    session.engine.close()
+
+
+def test_pages_need_no_token_and_data_does(tmp_path):
+    path, _ = write_items(tmp_path)
+    session = begin(tmp_path / "state", path)
+    caller = Caller(session, token=TOKEN)
+    pages = [file.name for file in (files("ordspan.serving.annotate") / "pages").iterdir()]
+    for page in ("/", "/progress", *(f"/static/{name}" for name in pages)):
+        found = caller.call(page)
+        assert found.is_success, page
+        assert found.headers["content-security-policy"] == PAGE_POLICY
+        assert found.headers["x-content-type-options"] == "nosniff"
+    assert caller.call("/static/../app.py").status_code in (401, 404)
+    for path in ("/api/task", "/api/progress", "/api/image/0/0"):
+        assert caller.call(path).status_code == 401
+        sent = {"Authorization": f"Bearer {TOKEN}"}
+        assert caller.call(path, headers=sent).status_code in (200, 404)
+    assert caller.call("/api/next", {"annotator": "ann"}).status_code == 401
+    session.engine.close()

@@ -1,0 +1,209 @@
+"""What is asked next, and when a model may guess."""
+
+import numpy as np
+import pytest
+from at_work import Events
+
+from ordspan.files.features import Recipe, Scale
+from ordspan.serving.annotate import asking
+from ordspan.serving.annotate.asking import ENOUGH, Asker
+from ordspan.serving.annotate.history import History
+from ordspan.serving.starting import untrained
+
+K = 4
+
+
+def naive_earned(events):
+    """The definition: enough answers, and closer to the random half than any constant grade."""
+    undone = {event.undoes for event in events}
+    learned = [e for e in events if e.kind == "learn" and e.id not in undone]
+    tests = [said.event for said in History(100, K, events).said.values() if said.tests]
+    if len(learned) < ENOUGH or not tests:
+        return False
+
+    def loss(rank_of):
+        return sum(max(0, e.lower - rank_of(e), rank_of(e) - e.upper) for e in tests)
+
+    return loss(lambda e: e.predicted) < min(loss(lambda e, k=k: k) for k in range(1, K + 1))
+
+
+@pytest.mark.parametrize("skill", [0.3, 0.5, 0.8])
+def test_a_guess_is_earned_by_answers_and_by_beating_every_constant_grade(skill):
+    rng = np.random.default_rng(round(10 * skill))
+    events, history, seen = Events(), History(100, K), []
+    for step in range(150):
+        if rng.random() < 0.1 and history.said:
+            event = events.undo(history.said[rng.choice(list(history.said))].event)
+        else:
+            lower = int(rng.integers(1, K + 1))
+            upper = int(rng.integers(lower, K + 1))
+            right = rng.random() < skill
+            predicted = lower if right else int(rng.integers(1, K + 1))
+            why = str(rng.choice(["random", "widest", "import"]))
+            event = events.learn(step % 100, lower, upper, predicted, asked_by=why)
+        history.add(event)
+        seen.append(history.earned(ENOUGH))
+        assert seen[-1] == naive_earned(events.all)
+    assert not any(seen[: ENOUGH - 1])
+
+
+def test_only_the_first_answer_to_an_item_tests_the_model():
+    events = Events()
+    first = events.learn(7, 1)
+    second = events.learn(7, 1, annotator="bob")
+    events.undo(first)
+    events.undo(second)
+    third = events.learn(7, 1)
+    events.learn(8, 1, asked_by="widest")
+    events.learn(9, 1, asked_by="import")
+    history = History(10, K, events.all[:2])
+    assert [said.tests for said in history.said.values()] == [True, False]
+    history = History(10, K, events.all)
+    assert [said.event.id for said in history.said.values() if said.tests] == [third.id]
+
+
+def test_a_history_taken_in_twice_is_the_same():
+    events = Events()
+    events.undo(events.learn(1, 2))
+    events.skip(3)
+    history = History(5, K, events.all)
+    for event in events.all:
+        history.add(event)
+    assert history.seen["ann"] == {3}
+    assert history.answered.sum() == 0
+
+
+def model_of(n_features=2, seed=0):
+    """A model that has learned and is calibrated."""
+    recipe = Recipe(tuple(f"x{j}" for j in range(n_features)), standardise=False)
+    model = untrained(recipe, Scale(n_features), np.arange(1, K + 1))
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(300, n_features))
+    ranks = np.digitize(X.sum(axis=1) + rng.normal(0, 1, 300), [-1, 0, 1]) + 1
+    model.learner.learn_many(X, ranks, ranks, calibration=model.calibration)
+    return model
+
+
+def earned(n_items, answered=()):
+    """A history in which the model has earned its guess, and bob has answered some items."""
+    events = Events()
+    for step in range(ENOUGH):
+        rank = 1 + step % K
+        events.learn(n_items - 1 - step, rank, predicted=rank, annotator="bob")
+    for item in answered:
+        events.learn(item, 1, asked_by="widest", annotator="bob")
+    return events, History(n_items, K, events.all)
+
+
+def all_asked(asker, history, events, annotator, model=None):
+    """Ask until there is no more; every question."""
+    questions = []
+    while (question := asker.ask(history, model, annotator)) is not None:
+        questions.append(question)
+        make = events.skip if len(questions) % 3 == 0 else events.learn
+        more = () if make == events.skip else (1,)
+        history.add(make(question.item, *more, annotator=annotator))
+    return questions
+
+
+def test_everyone_meets_the_items_in_the_same_random_order_and_each_once():
+    asker, events, history = Asker(50, seed=3), Events(), History(50, K)
+    ann = all_asked(asker, history, events, "ann")
+    bob = all_asked(asker, history, events, "bob")
+    assert [q.item for q in ann] == [q.item for q in bob]
+    assert sorted(q.item for q in ann) == list(range(50))
+    assert {q.asked_by for q in ann + bob} == {"random"}
+    assert not any(q.guess or q.show for q in ann + bob)
+    other = all_asked(Asker(50, seed=4), History(50, K), Events(), "ann")
+    assert [q.item for q in ann] != [q.item for q in other]
+
+
+def test_items_that_are_not_wanted_now_are_not_asked():
+    asker, history = Asker(3, seed=0), History(3, K)
+    first = asker.ask(history, None, "ann").item
+    second = asker.ask(history, None, "ann", without=[first]).item
+    assert first != second
+    assert asker.ask(history, None, "ann", without=[0, 1, 2]) is None
+
+
+def test_coins_are_fair_and_decided_by_seed_annotator_and_number_of_answers():
+    coins = np.array([Asker(1, seed=5)._coins("ann", n) for n in range(4000)])
+    again = np.array([Asker(1, seed=5)._coins("ann", n) for n in range(4000)])
+    np.testing.assert_array_equal(coins, again)
+    # four standard deviations of a fair coin, of both coins and of their agreement
+    assert (np.abs(coins.mean(axis=0) - 0.5) < 4 * 0.5 / 4000**0.5).all()
+    assert abs((coins[:, 0] == coins[:, 1]).mean() - 0.5) < 4 * 0.5 / 4000**0.5
+    for other in (Asker(1, seed=6)._coins, Asker(1, seed=5)._coins):
+        name = "ann" if other.__self__.seed == 6 else "bob"
+        assert abs(np.mean([other(name, n) == tuple(coins[n]) for n in range(4000)]) - 0.25) < 0.05
+
+
+def test_half_of_the_items_are_the_widest_that_nobody_has_answered():
+    n_items, model = 200, model_of()
+    X = np.random.default_rng(1).normal(size=(n_items, 2))
+    asker = Asker(n_items, seed=0, features=X)
+    events, history = earned(n_items)
+    known = asking.predictions(model, X)
+    widths = known.high - known.low
+    reasons = []
+    for _ in range(120):
+        question = asker.ask(history, model, "ann")
+        reasons.append(question.asked_by)
+        assert question.guess == (known.low[i := question.item], known.high[i], known.rank[i])
+        if question.asked_by == "widest":
+            new = history.answered == 0
+            assert new[i]
+            assert (widths[i], known.entropy[i]) == max(
+                zip(widths[new], known.entropy[new], strict=True)
+            )
+        history.add(events.learn(question.item, 1, predicted=1, asked_by="import"))
+    assert 40 <= reasons.count("widest") <= 80
+
+
+def test_when_all_are_answered_the_widest_is_one_that_this_annotator_has_not_seen():
+    n_items, model = 60, model_of()
+    X = np.random.default_rng(1).normal(size=(n_items, 2))
+    events, history = earned(n_items, answered=range(n_items - ENOUGH))
+    assert (history.answered > 0).all()
+    questions = all_asked(Asker(n_items, 0, X), history, events, "ann", model)
+    assert sorted(q.item for q in questions) == list(range(n_items))
+    assert {q.asked_by for q in questions} == {"random", "widest"}
+
+
+def test_one_vectorised_call_predicts_all_items_until_the_model_changes(monkeypatch):
+    n_items, calls = 100_000, []
+    model, other = model_of(), model_of(seed=1)
+    for one in (model, other):
+        latent = one.learner.latent
+        monkeypatch.setattr(
+            one.learner, "latent", lambda X, f=latent: calls.append(X.shape[0]) or f(X)
+        )
+    X = np.random.default_rng(0).normal(size=(n_items, 2))
+    asker = Asker(n_items, seed=0, features=X)
+    events, history = earned(n_items)
+    for _ in range(30):
+        question = asker.ask(history, model, "ann")
+        history.add(events.skip(question.item))
+    assert calls == [n_items]
+    asker.ask(history, other, "ann")
+    assert calls == [n_items, n_items]
+
+
+@pytest.mark.parametrize(("guess", "shares"), [("show", {1}), ("hide", {0}), ("half", {0, 1})])
+def test_guesses_are_shown_to_all_to_none_or_to_a_half(guess, shares):
+    n_items, model = 60, model_of()
+    X = np.random.default_rng(1).normal(size=(n_items, 2))
+    events, history = earned(n_items)
+    asker, shown = Asker(n_items, 0, X, guess), set()
+    for _ in range(30):
+        question = asker.ask(history, model, "ann")
+        assert question.guess is not None
+        shown.add(question.show)
+        history.add(events.learn(question.item, 1, asked_by="import"))
+    assert shown == shares
+
+
+def test_without_features_there_is_never_a_guess():
+    _, history = earned(60)
+    question = Asker(60, 0).ask(history, model_of(), "ann")
+    assert (question.asked_by, question.guess, question.show) == ("random", None, False)

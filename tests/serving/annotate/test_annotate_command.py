@@ -1,0 +1,181 @@
+"""`ordspan annotate` as a command: beginning, going on, exporting, and what it refuses."""
+
+import json
+import shlex
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import httpx
+import polars as pl
+import pytest
+from at_work import Caller, begin, write_items
+from tables import ask
+
+from ordspan.cli import app
+from ordspan.serving import running
+
+ROOT = Path(__file__).parents[3]
+FLATS = ROOT / "examples" / "data" / "flats.csv"
+TASKS = [
+    {
+        "data": {"id": "x3"},
+        "annotations": [
+            {"completed_by": 7, "result": [{"type": "rating", "value": {"rating": 2}}]}
+        ],
+    }
+]
+
+
+@pytest.fixture
+def started(monkeypatch):
+    """Applications that the command would serve, with where."""
+    found = []
+
+    def run(app, host, port, started):
+        started(f"http://{host}:{port}")
+        found.append((host, port))
+
+    monkeypatch.setattr(running, "run", run)
+    return found
+
+
+def answered_folder(tmp_path, n=30):
+    path, ranks = write_items(tmp_path)
+    session = begin(tmp_path / "state", path, id="id")
+    Caller(session).answer_many(ranks, n)
+    session.engine.close()
+    return tmp_path / "state"
+
+
+def test_the_example_of_the_help_begins_a_folder(tmp_path, monkeypatch, started):
+    monkeypatch.chdir(tmp_path)
+    write_items(tmp_path)
+    (epilog,) = [c.epilog for c in app.registered_commands if c.callback.__name__ == "annotate"]
+    answer = ask(*shlex.split(epilog.removeprefix("Example: ordspan ")))
+    assert answer.exit_code == 0, answer.output
+    assert "Annotate 60 items at http://127.0.0.1:8000 (0 answers so far)." in answer.output
+    assert started
+    assert (tmp_path / "items-state").is_dir()
+
+
+def test_a_new_folder_needs_items_and_grades(tmp_path, started):
+    path, _ = write_items(tmp_path)
+    for words, told in [((), "a file of items"), ((path,), "--grades lowest,...,highest")]:
+        answer = ask("annotate", *words, "--state", tmp_path / "state")
+        assert answer.exit_code == 1
+        assert told in answer.output
+    assert not (tmp_path / "state").exists()
+    assert not started
+
+
+def test_a_bad_file_of_items_leaves_no_folder(tmp_path, started):
+    (tmp_path / "items.csv").write_text("picture\n../a.png\n")
+    words = ["annotate", tmp_path / "items.csv", "--grades", "1..5", "--state", tmp_path / "state"]
+    answer = ask(*words)
+    assert answer.exit_code == 1
+    assert "line 2: the picture '../a.png' of 'picture' is outside the folder" in answer.output
+    assert "--hide picture" in answer.output
+    assert not (tmp_path / "state").exists()
+
+
+def test_the_folder_of_a_service_is_not_taken(tmp_path, started):
+    from ordspan.serving.engine import Engine
+    from ordspan.serving.starting import empty_model
+
+    Engine(tmp_path / "state", empty_model([1, 2], ["a"])).close()
+    path, _ = write_items(tmp_path)
+    answer = ask("annotate", path, "--grades", "1,2", "--state", tmp_path / "state")
+    assert answer.exit_code == 1
+    assert "is the state of ordspan serve" in answer.output
+
+
+def test_a_folder_that_was_begun_needs_nothing_else(tmp_path, started):
+    state = answered_folder(tmp_path)
+    answer = ask("annotate", "--state", state, "--json")
+    assert answer.exit_code == 0, answer.output
+    assert json.loads(answer.output)["answers"] == 30
+
+
+@pytest.mark.parametrize("host", ["0.0.0.0", "example.org"])
+def test_other_machines_need_a_token(tmp_path, started, host):
+    path, _ = write_items(tmp_path)
+    words = ["annotate", path, "--grades", "1..5", "--state", tmp_path / "state", "--host", host]
+    answer = ask(*words)
+    assert answer.exit_code == 1
+    assert "--token-file" in answer.output
+    assert not started
+
+
+def test_export_says_how_to_train_and_the_command_works(tmp_path, monkeypatch):
+    state = answered_folder(tmp_path)
+    monkeypatch.chdir(tmp_path)
+    answer = ask("annotate", "--state", state, "--export", "labels.csv")
+    assert answer.exit_code == 0, answer.output
+    assert "30 answers were written to labels.csv" in answer.output
+    command = answer.output.splitlines()[-1]
+    assert command.split()[:2] == ["ordspan", "train"]
+    trained = ask(*shlex.split(command)[1:])
+    assert trained.exit_code == 0, trained.output
+    assert ask("info", "labels.ordspan").exit_code == 0
+    printed = ask("annotate", "--state", state, "--export", "-")
+    assert printed.output == Path("labels.csv").read_text()
+
+
+def test_answers_are_exported_while_the_page_is_served(tmp_path):
+    path, ranks = write_items(tmp_path)
+    session = begin(tmp_path / "state", path, id="id")
+    Caller(session).answer_many(ranks, 3)
+    answer = ask("annotate", "--state", tmp_path / "state", "--export", tmp_path / "labels.csv")
+    assert answer.exit_code == 0, answer.output
+    assert pl.read_csv(tmp_path / "labels.csv").height == 3
+    assert ask("annotate", "--state", tmp_path / "state").exit_code == 1  # a second one is refused
+    session.engine.close()
+
+
+def test_the_items_are_not_overwritten(tmp_path):
+    state = answered_folder(tmp_path)
+    before = (tmp_path / "items.csv").read_text()
+    answer = ask("annotate", "--state", state, "--export", tmp_path / "items.csv")
+    assert answer.exit_code == 1
+    assert (tmp_path / "items.csv").read_text() == before
+
+
+def test_answers_of_another_program_are_taken_in_once(tmp_path):
+    state = answered_folder(tmp_path)
+    (tmp_path / "tasks.json").write_text(json.dumps(TASKS))
+    words = ["annotate", "--state", state, "--labels", tmp_path / "tasks.json"]
+    for told in ("1 of 1 answers", "0 of 1 answers"):
+        answer = ask(*words, "--export", tmp_path / "labels.csv")
+        assert answer.exit_code == 0, answer.output
+        assert told in answer.output
+    table = pl.read_csv(tmp_path / "labels.csv")
+    assert table.height == 31
+    assert table.row(30)[:6] == ("x3", 2, 2, "7", None, "import")
+    assert ask("annotate", "--state", state, "--schema", "a").exit_code == 2
+
+
+def test_the_items_of_the_demonstration_can_be_learned_from(tmp_path, started):
+    words = ["--grades", "poor,fair,good,great", "--id", "flat", "--state", tmp_path / "state"]
+    answer = ask("annotate", FLATS, *words)
+    assert answer.exit_code == 0, answer.output
+    demo = (ROOT / "Makefile").read_text().partition("annotate-demo: ")[2].partition("\n\n")[0]
+    assert "examples/data/flats.csv --grades poor,fair,good,great --id flat" in demo
+    assert "No column can be learned from" not in answer.output
+
+
+def test_a_process_serves_the_page_until_it_is_interrupted(tmp_path):
+    path, _ = write_items(tmp_path)
+    words = [sys.executable, "-m", "ordspan", "annotate", path, "--grades", "1..5", "--json"]
+    words += ["--state", tmp_path / "state", "--port", "0"]
+    with subprocess.Popen([str(w) for w in words], stdout=subprocess.PIPE, text=True) as process:
+        address = json.loads(process.stdout.readline())["address"]
+        asked = httpx.post(f"{address}/api/next", json={"annotator": "ann"}).json()
+        said = {"key": "k", "annotator": "ann", "item": asked["item"], "lower": 2, "upper": 3}
+        assert httpx.post(f"{address}/api/answer", json=said).json()["event"] == 1
+        assert "<title>" in httpx.get(address).text
+        process.send_signal(signal.SIGINT)
+        process.wait(timeout=60)
+    answer = ask("annotate", "--state", tmp_path / "state", "--export", "-")
+    assert len(answer.output.splitlines()) == 2

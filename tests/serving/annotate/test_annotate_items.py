@@ -1,0 +1,145 @@
+"""Items of files: what is shown, what is learned from, and which pictures may be seen."""
+
+import numpy as np
+import polars as pl
+import pytest
+from at_work import PNG, read, write_items
+
+from ordspan import load
+from ordspan.commands.train import TrainJob, train
+from ordspan.files.features import prepare_features
+from ordspan.serving.records import batch_of
+
+ODD = pl.DataFrame(
+    {
+        "price": [f"{i}.{i:03d},5" if i % 7 else None for i in range(1, 41)],  # 1.001,5
+        "weight": [i / 8 for i in range(40)],
+        "town": [None if i % 9 == 0 else f"town {i % 3}" for i in range(40)],
+        "code": [f"{i:05d}" for i in range(40)],
+    }
+)
+
+
+def test_features_are_those_that_train_finds(tmp_path):
+    path, ranks = write_items(tmp_path)
+    items = read(path, id="id")
+    table = pl.read_csv(path).with_columns(grade=pl.Series(ranks))
+    table.write_csv(tmp_path / "labelled.csv")
+    files = [str(tmp_path / "labelled.csv")]
+    train(TrainJob(files, label="grade", drop=["id"]), tmp_path / "model")
+    model = load(tmp_path / "model")
+    assert items.recipe == model.recipe
+    np.testing.assert_array_equal(items.scale.state, model.scale.state)
+
+
+@pytest.mark.parametrize("ending", ["csv", "jsonl", "parquet"])
+def test_the_log_gives_the_features_that_items_are_predicted_by(tmp_path, ending):
+    path = tmp_path / f"items.{ending}"
+    getattr(ODD, {"jsonl": "write_ndjson"}.get(ending, f"write_{ending}"))(path)
+    items = read(path, text=["code"])
+    again = batch_of(items.recipe, [items.values(i) for i in range(len(items))])
+    expected = items.features()
+    np.testing.assert_array_equal(prepare_features(items.recipe, items.scale, again), expected)
+    assert items.recipe.numbers == ("price", "weight")
+    assert items.values(1)[0] == 2002.5
+    assert [cell.value for cell in items.cells(1)] == ["2.002,5", "0.125", "town 1", "00001"]
+    assert [cell.kind for cell in items.cells(1)] == ["number", "number", "text", "text"]
+    assert items.cells(6)[0].value == ""
+    assert items.name(1) == "row 2"
+
+
+def test_columns_can_be_shown_and_not_learned_or_hidden(tmp_path):
+    path, _ = write_items(tmp_path)
+    items = read(path, id="id", drop=["age"], hide=["town"])
+    assert [cell.name for cell in items.cells(0)] == ["size", "age"]
+    assert items.recipe.columns == ("size",)
+    assert items.name(3) == items.key(3) == "x3"
+
+
+@pytest.mark.parametrize(
+    ("rows", "told"),
+    [("a,1\na,2\n", "line 2: the id 'a' names another item"), ("a,1\n,2\n", "line 3: the id ''")],
+)
+def test_an_id_names_one_item(tmp_path, rows, told):
+    (tmp_path / "items.csv").write_text("id,size\n" + rows)
+    with pytest.raises(ValueError, match=told):
+        read(tmp_path / "items.csv", id="id")
+
+
+@pytest.mark.parametrize("name", ["missing.csv", "-"])
+def test_items_must_be_in_a_file(tmp_path, name):
+    with pytest.raises(ValueError, match=r"no such file|not a pipe"):
+        read(tmp_path / name if name != "-" else name)
+
+
+def test_svmlight_rows_cannot_be_shown(tmp_path):
+    (tmp_path / "items.svm").write_text("1 1:2\n")
+    with pytest.raises(ValueError, match="no columns to show"):
+        read(tmp_path / "items.svm")
+
+
+@pytest.fixture
+def pictures(tmp_path):
+    """A folder of items beside a secret that must not be seen."""
+    (tmp_path / "secret.png").write_bytes(PNG)
+    folder = tmp_path / "items"
+    folder.mkdir()
+    (folder / "a.png").write_bytes(PNG)
+    (folder / "fake.png").write_bytes(b"<svg onload='x()'/>")
+    (folder / "link.png").symlink_to(tmp_path / "secret.png")
+    (folder / "inside.png").symlink_to(folder / "a.png")
+    (folder / "up").symlink_to(tmp_path)
+    (tmp_path / "items-of-others").mkdir()
+    (tmp_path / "items-of-others" / "a.png").write_bytes(PNG)
+    return folder
+
+
+def with_pictures(folder, *names):
+    path = folder / "items.csv"
+    path.write_text("picture,note\n" + "".join(f"{name},n{i}\n" for i, name in enumerate(names)))
+    return path
+
+
+def test_pictures_are_shown_and_not_learned_from(pictures):
+    items = read(with_pictures(pictures, "a.png", "", "inside.png", "./fake.png"), hide=["note"])
+    assert not items.learnable
+    assert [cell.kind for cell in items.cells(0)] == ["image"]
+    shown = str((pictures / "a.png").resolve()), "image/png"
+    assert items.image(0, 0) == items.image(2, 0) == shown
+    nothing = [(1, 0), (3, 0), (0, 1), (0, -1), (-1, 0), (4, 0), (10**9, 10**9)]
+    assert [items.image(*place) for place in nothing] == [None] * len(nothing)
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "../secret.png",
+        "link.png",
+        "up/secret.png",
+        "/etc/x.png",
+        "a/../../secret.png",
+        "../items-of-others/a.png",
+    ],
+)
+def test_a_picture_outside_the_folder_is_refused_before_anything_starts(pictures, name):
+    with pytest.raises(ValueError, match=r"line 3: the picture .* is outside the folder"):
+        read(with_pictures(pictures, "a.png", name))
+
+
+def test_a_missing_picture_is_refused(pictures):
+    with pytest.raises(ValueError, match=r"line 3: the picture 'b[.]png' of 'picture' is no file"):
+        read(with_pictures(pictures, "a.png", "b.png"))
+
+
+def test_a_picture_that_becomes_a_link_is_not_followed(pictures):
+    items = read(with_pictures(pictures, "a.png"))
+    (pictures / "a.png").unlink()
+    (pictures / "a.png").symlink_to(pictures.parent / "secret.png")
+    assert items.image(0, 0) is None
+
+
+@pytest.mark.parametrize("name", ["a.svg", "https://example.org/a.png", "a.png.txt", "no picture"])
+def test_other_columns_are_text(pictures, name):
+    items = read(with_pictures(pictures, "a.png", name))
+    assert items.cells(0)[0].kind == "text"
+    assert items.image(0, 0) is None

@@ -1,0 +1,119 @@
+"""How it goes, each number by its definition."""
+
+import numpy as np
+import pytest
+from at_work import Events
+
+from ordspan.serving.annotate.history import History
+from ordspan.serving.annotate.progress import MOST_POINTS, error_curve, progress
+
+
+def told(events, n_items=10, n_classes=5):
+    return progress(History(n_items, n_classes, events.all))
+
+
+def test_nothing_said_yet():
+    empty = told(Events())
+    assert empty["answers"] == empty["skips"] == empty["items_answered"] == empty["minutes"] == 0
+    assert empty["items"] == 10
+    for name in ("per_minute", "range_share", "mean_width", "best_constant", "coverage"):
+        assert empty[name] is None
+    assert empty["error"] == empty["annotators"] == []
+    assert empty["agreement"] == {"items": 0, "pairs": 0, "same": None, "meet": None, "gap": None}
+    assert empty["anchoring"]["shown"] == {"n": 0, "distance": None}
+
+
+def test_speed_counts_work_here_and_ranges_count_all_answers():
+    events = Events()
+    events.learn(0, 1, 3, seconds=10)
+    events.learn(1, 2, seconds=20)
+    events.skip(2, seconds=30)
+    events.learn(3, 2, 3, seconds=1000, asked_by="import", annotator="bob")
+    found = told(events)
+    assert (found["answers"], found["skips"], found["items_answered"]) == (3, 1, 3)
+    assert (found["minutes"], found["per_minute"]) == (1.0, 2.0)
+    assert found["range_share"] == pytest.approx(2 / 3)
+    assert found["mean_width"] == pytest.approx((3 + 1 + 2) / 3)
+    assert found["annotators"] == [
+        {
+            "name": "ann",
+            "answers": 2,
+            "skips": 1,
+            "per_minute": 2.0,
+            "range_share": 0.5,
+            "mean_width": 2.0,
+        },
+        {
+            "name": "bob",
+            "answers": 1,
+            "skips": 0,
+            "per_minute": None,
+            "range_share": 1.0,
+            "mean_width": 2.0,
+        },
+    ]
+
+
+def test_error_and_coverage_are_those_of_the_random_half_before_learning():
+    events = Events()
+    events.learn(0, 2, 3, predicted=5, low=3, high=5)  # 2 away; meets
+    events.learn(1, 4, predicted=4, low=4, high=4)  # right; contains
+    events.learn(2, 1, predicted=2, low=2, high=3)  # 1 away; neither
+    events.learn(3, 1, predicted=5, low=5, high=5, asked_by="widest")
+    events.learn(1, 1, predicted=5, low=5, high=5, annotator="bob")  # was learned from before
+    found = told(events)
+    assert [point["mae"] for point in found["error"]] == [2.0, 1.0, 1.0]
+    half = 1.96 * np.std([2, 0, 1], ddof=1) / 3**0.5
+    last = found["error"][-1]
+    assert (last["answers"], last["low"]) == (3, 0.0)
+    assert last["high"] == pytest.approx(1 + half)
+    assert found["best_constant"] == pytest.approx((0 + 1 + 2) / 3)  # by the grade 3
+    assert found["coverage"] == {
+        "contains": pytest.approx(1 / 3),
+        "meets": pytest.approx(2 / 3),
+        "asked": 0.9,
+    }
+
+
+def test_a_long_curve_keeps_its_first_and_last_point():
+    distances = np.random.default_rng(0).integers(0, 3, 5000)
+    curve = error_curve(distances)
+    assert len(curve) <= MOST_POINTS
+    assert curve[0]["answers"] == 1
+    assert curve[-1]["answers"] == 5000
+    assert curve[-1]["mae"] == pytest.approx(distances.mean())
+
+
+def test_agreement_is_over_pairs_of_annotators_on_the_same_item():
+    events = Events()
+    for name, ends in (("ann", (1, 2)), ("bob", (1, 2)), ("cid", (2, 4))):
+        events.learn(0, *ends, annotator=name)
+    events.learn(1, 1, annotator="ann")
+    events.learn(1, 4, 5, annotator="bob")
+    events.learn(2, 1, annotator="ann")
+    found = told(events)["agreement"]
+    assert found == {"items": 2, "pairs": 4, "same": 0.25, "meet": 0.75, "gap": 0.75}
+
+
+def test_anchoring_is_the_distance_of_middles():
+    events = Events()
+    events.learn(0, 1, 2, guess=[3, 4, 3], shown=True)  # 2 grades
+    events.learn(1, 3, guess=[2, 5, 3], shown=True)  # half a grade
+    events.learn(2, 1, guess=[5, 5, 5])
+    events.learn(3, 1)
+    found = told(events)["anchoring"]
+    assert found["shown"] == {"n": 2, "distance": 1.25}
+    assert found["hidden"] == {"n": 1, "distance": 4.0}
+
+
+def test_what_was_taken_back_counts_nowhere():
+    events, plain = Events(), Events()
+    for log in (events, plain):
+        log.learn(0, 1, 2, predicted=3, seconds=5)
+    answer = events.learn(1, 5, predicted=1, annotator="bob", guess=[1, 2, 1], shown=True)
+    skip = events.skip(2)
+    events.undo(answer)
+    events.undo(skip)
+    for log in (events, plain):
+        log.learn(1, 4, predicted=3, low=2, high=4, annotator="bob", seconds=7)
+    assert told(events) == told(plain)

@@ -1,0 +1,74 @@
+"""Models of every kind that can be served, and rows for them to learn."""
+
+import shutil
+import tempfile
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+from files_to_train import make_rows, write_rows
+
+from ordspan.commands.train import TrainJob, train
+from ordspan.files.features import Recipe, Scale
+from ordspan.modelfile import from_bytes, to_bytes
+from ordspan.serving.engine import Lesson, copied, learn
+from ordspan.serving.records import batch_of
+from ordspan.serving.starting import empty_model, untrained
+
+GRADES = np.array([1, 2, 3, 4])
+KINDS = ("empty", "hashed", "fixed", "words", "kernel", "svmlight")
+WORDS = ("", "cook", "smith", "clerk")
+
+
+@cache
+def start(kind):
+    """A model to begin with."""
+    if kind == "empty":
+        return empty_model(GRADES, ["a", "b", "c"])
+    if kind == "hashed":
+        return empty_model(GRADES, ["a", "job"], text=["job"])
+    if kind in ("fixed", "words"):
+        jobs = (("job", WORDS[:3]),) if kind == "words" else ()
+        recipe = Recipe(("a", "b"), gaps=("a",), words=jobs, dressed=(("b", ","),))
+        scale = Scale(2)
+        scale.learn(make_rows(100)[0][:, :2].copy())
+        return untrained(recipe, scale, GRADES)
+    with tempfile.TemporaryDirectory() as folder:
+        path = write_rows(Path(folder), "txt" if kind == "svmlight" else "csv", *make_rows(60))
+        how = {"label": "grade", "learner": "kernel", "parameters": {"budget": 12}}
+        train(TrainJob([str(path)], **({} if kind == "svmlight" else how)), Path(folder) / "model")
+        return from_bytes((Path(folder) / "model").read_bytes(), "model")
+
+
+def lessons(kind, n_rows, seed=0, **more):
+    """Rows with labels, exact ones and ranges, and some of them with gaps and quoted numbers."""
+    rng = np.random.default_rng(seed)
+    X, ranks = make_rows(n_rows, seed)
+    made = []
+    for row, rank in zip(X.tolist(), ranks.tolist(), strict=True):
+        lower, upper = rank - rng.integers(2), rank + rng.integers(2)
+        values = row[: 1 if kind == "hashed" else 2 if kind in ("fixed", "words") else 3]
+        if kind == "svmlight":
+            values = [[place, value] for place, value in enumerate(row) if rng.integers(3)]
+        elif not rng.integers(5):
+            values[0] = rng.choice([None, "2.5", True])
+        if kind == "fixed" and not rng.integers(3):
+            values[1] = "1.234,5"
+        if kind in ("hashed", "words"):
+            values = [*values, str(rng.choice(WORDS))]
+        made.append(Lesson(values, max(int(lower), 1), min(int(upper), 4), **more))
+    return made
+
+
+def one_by_one(kind, some):
+    """The bytes of the model that learns these rows one after the other, without any log."""
+    model = copied(start(kind))
+    for lesson in some:
+        learn(model, batch_of(model.recipe, [lesson.values]), *np.array([lesson[1:3]]).T)
+    return to_bytes(model)
+
+
+def killed(engine, folder):
+    """The state folder as a kill at this moment leaves it."""
+    shutil.copytree(engine.folder, folder, ignore=lambda *_: [".log.sqlite.lock"])
+    return folder

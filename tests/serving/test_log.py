@@ -1,0 +1,305 @@
+"""What disks, clocks and people do to a state folder: nothing is lost, or it is said."""
+
+import os
+import shutil
+import sqlite3
+import tempfile
+import time
+import warnings
+from contextlib import contextmanager
+from pathlib import Path
+
+import numpy as np
+import pytest
+from lessons import killed, lessons, one_by_one, start
+
+from ordspan.files.batch import FileError
+from ordspan.modelfile import to_bytes
+from ordspan.serving.app import make_app
+from ordspan.serving.engine import Engine
+from ordspan.serving.log import Log, LogError
+
+with warnings.catch_warnings():  # about the package that Starlette would rather have
+    warnings.simplefilter("ignore")
+    from starlette.testclient import TestClient
+
+POSIX = pytest.mark.skipif(os.name != "posix", reason="needs limits and rights of POSIX")
+N = 20
+LESSONS = [lesson._replace(key=f"key {n}") for n, lesson in enumerate(lessons("empty", N))]
+
+
+@pytest.fixture
+def folder(tmp_path):
+    """A folder after a kill, before SQLite has moved anything from its WAL to the log."""
+    engine = Engine(tmp_path / "first", start("empty"), every=1000)
+    for lesson in LESSONS:
+        engine.learn([lesson])
+    left = killed(engine, tmp_path / "state")
+    engine.close()
+    return left
+
+
+def wal(folder):
+    return folder / "log.sqlite-wal"
+
+
+def learned(folder):
+    """How many events a folder has; its model must be theirs."""
+    engine = Engine(folder)
+    n_events = engine.n_events
+    assert [event.key for event in engine.events()] == [f"key {n}" for n in range(n_events)]
+    expected = one_by_one("empty", LESSONS[:n_events])
+    assert to_bytes(engine.model) == to_bytes(engine.replayed()) == expected
+    engine.learn(LESSONS[n_events:])  # and it goes on
+    assert to_bytes(engine.model) == one_by_one("empty", LESSONS)
+    engine.close()
+    return n_events
+
+
+def test_what_is_committed_is_written_to_disk_first(tmp_path):
+    log = Log(tmp_path / "log.sqlite")
+    for name, value in (("journal_mode", "wal"), ("synchronous", 2)):  # 2 is FULL
+        assert log._db.execute(f"PRAGMA {name}").fetchone() == (value,)
+    log.close()
+
+
+@pytest.mark.parametrize("tail", ["garbage", "zeros", "half a frame", "an old frame"])
+def test_whatever_stands_behind_the_last_commit_is_ignored(folder, tail):
+    content = wal(folder).read_bytes()
+    frame = content[-4120:]
+    tails = {
+        "garbage": np.random.default_rng(0).bytes(5000),
+        "zeros": bytes(9000),
+        "half a frame": frame[:2000],
+        "an old frame": frame,
+    }
+    wal(folder).write_bytes(content + tails[tail])
+    assert learned(folder) == N
+
+
+def test_a_torn_last_page_leaves_all_that_was_before_it(folder, tmp_path):
+    content = wal(folder).read_bytes()
+    frame = 4120  # a page and its head
+    found = []
+    for cut in (len(content) - 1, *range(len(content) - 100, len(content) - 6 * frame, -1777)):
+        torn = shutil.copytree(folder, tmp_path / f"cut {cut}")
+        wal(torn).write_bytes(content[:cut])
+        found.append(learned(torn))
+    assert found[0] == N - 1  # the last event alone
+    assert found == sorted(found, reverse=True)
+    assert found[-1] >= N - 6
+
+
+def test_a_page_with_a_flipped_bit_ends_the_log_before_it(folder, tmp_path):
+    content = bytearray(wal(folder).read_bytes())
+    content[-2000] ^= 4
+    wal(folder).write_bytes(content)
+    assert learned(folder) == N - 1
+
+
+def test_a_snapshot_that_is_ahead_of_the_log_is_refused(tmp_path):
+    engine = Engine(tmp_path / "first", start("empty"), every=10)
+    for lesson in LESSONS:
+        engine.learn([lesson])
+    folder = killed(engine, tmp_path / "state")
+    engine.close()
+    wal(folder).write_bytes(wal(folder).read_bytes()[:-1])
+    said = "snapshot.ordspan has learned 20 events, but the log ends with number 19: the disk has"
+    with pytest.raises(FileError, match=said):
+        Engine(folder)
+    (folder / "snapshot.ordspan").unlink()  # as it says
+    assert learned(folder) == N - 1
+
+
+def test_a_damaged_snapshot_is_made_up_for_by_the_log(tmp_path):
+    engine = Engine(tmp_path / "first", start("empty"), every=7)
+    engine.learn(LESSONS)
+    engine.close()
+    path = engine.folder / "snapshot.ordspan"
+    content = path.read_bytes()
+    rng = np.random.default_rng(0)
+    damaged = [b"", content[:-1], content[: len(content) // 2], rng.bytes(1000)]
+    for place in rng.choice(len(content), size=20, replace=False):
+        flipped = bytearray(content)
+        flipped[place] ^= 1 << rng.integers(8)
+        damaged.append(bytes(flipped))
+    for snapshot in damaged:
+        path.write_bytes(snapshot)
+        assert learned(engine.folder) == N
+    path.unlink()
+    assert learned(engine.folder) == N
+
+
+DAMAGE = {
+    "not a database": lambda path: path.write_bytes(b"events" * 1000),
+    "is not a log": lambda path: sqlite3.connect(path).execute("PRAGMA user_version = 7"),
+    "malformed": lambda path: path.write_bytes(path.read_bytes()[:4096] + bytes(40_000)),
+    "holds 19 events, but the last has number 20": lambda path: change(
+        path, "DELETE FROM events WHERE id = 3"
+    ),
+    "events 1 to 20 cannot be learned again": lambda path: change(
+        path, "UPDATE events SET \"values\" = '[1.0,' WHERE id = 3"
+    ),
+    "column 'a' holds 'x', not a number": lambda path: change(
+        path, 'UPDATE events SET "values" = \'["x",1,2]\' WHERE id = 3'
+    ),
+}
+
+
+def change(path, how):
+    database = sqlite3.connect(path)
+    database.execute(how)
+    database.commit()
+    database.close()
+
+
+@pytest.mark.parametrize("said", DAMAGE)
+def test_a_damaged_log_is_refused_and_left_alone(folder, said):
+    Engine(folder).close()  # all in one file
+    (folder / "snapshot.ordspan").unlink()
+    path = folder / "log.sqlite"
+    DAMAGE[said](path)
+    content = path.read_bytes()
+    with pytest.raises((LogError, FileError), match=said) as error:
+        Engine(folder)
+    assert str(path) in str(error.value)
+    assert "backup" in str(error.value) or "choose another state folder" in str(error.value)
+    assert path.read_bytes() == content
+    with pytest.raises((LogError, FileError), match=said):  # the lock was let go
+        Engine(folder)
+
+
+@contextmanager
+def no_room_beyond(size):
+    """No file of this process can grow beyond a size: what SQLite and Python see is real."""
+    import resource
+
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, limits[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+
+
+def as_record(lesson):
+    ends = {"lower": lesson.lower, "upper": lesson.upper, "key": lesson.key}
+    return dict(zip("abc", lesson.values, strict=True)) | ends
+
+
+@POSIX
+def test_a_full_disk_refuses_labels_and_goes_on_when_there_is_room(folder):
+    engine = Engine(folder, every=1000)
+    with TestClient(make_app(engine), base_url="http://127.0.0.1") as client:
+        client.post("/learn", json=as_record(lessons("empty", 1, seed=9, key="new")[0]))
+        before, n_events = client.get("/model").content, engine.n_events
+        some = [as_record(lesson._replace(key=None)) for lesson in LESSONS]
+        with no_room_beyond(wal(folder).stat().st_size):
+            for records in (some[0], some):
+                answer = client.post("/learn", json=records)
+                assert (answer.status_code, answer.headers["retry-after"]) == (503, "1")
+                assert "log.sqlite: " in answer.json()["detail"]
+                assert client.post("/predict", json={"a": 1, "b": 2, "c": 3}).status_code == 200
+            assert client.get("/model").content == before
+            assert engine.n_events == n_events
+        assert client.post("/learn", json=some).status_code == 200
+        assert to_bytes(engine.replayed()) == client.get("/model").content != before
+        assert engine.n_events == n_events + N
+
+
+def test_a_full_database_is_said_so(tmp_path):
+    engine = Engine(tmp_path, start("empty"))
+    engine._log._db.execute("PRAGMA max_page_count = 3")
+    with pytest.raises(LogError, match=r"log\.sqlite: database or disk is full; make room on the"):
+        engine.learn(lessons("empty", 300))
+    assert engine.n_events == 0
+    engine._log._db.execute("PRAGMA max_page_count = 1000000")
+    engine.learn(LESSONS)
+    assert to_bytes(engine.model) == one_by_one("empty", LESSONS)
+    engine.close()
+
+
+@POSIX
+def test_without_room_for_a_snapshot_the_log_has_it_all(tmp_path):
+    some = lessons("hashed", 6)
+    engine = Engine(tmp_path / "state", start("hashed"), every=2)
+    size = len(to_bytes(engine.model))
+    with no_room_beyond(size - 1000):
+        for lesson in some[:3]:
+            engine.learn([lesson])
+    assert {path.name for path in engine.folder.glob("*.ordspan")} == {"base.ordspan"}
+    assert not list(engine.folder.glob(".ordspan-*"))
+    left = killed(engine, tmp_path / "killed")
+    again = Engine(left)
+    assert to_bytes(again.model) == one_by_one("hashed", some[:3])
+    again.close()
+    engine.learn(some[3:])
+    assert (engine.folder / "snapshot.ordspan").exists()
+    assert to_bytes(engine.model) == one_by_one("hashed", some)
+    engine.close()
+
+
+@POSIX
+@pytest.mark.parametrize("size", [0, 1000, 20_000])
+def test_a_folder_that_was_begun_without_room_can_be_begun_again(tmp_path, size):
+    with no_room_beyond(size), pytest.raises(OSError):
+        Engine(tmp_path, start("hashed")).learn(lessons("hashed", 1))
+    engine = Engine(tmp_path, start("hashed"))
+    assert engine.n_events == 0
+    engine.close()
+
+
+@contextmanager
+def as_nobody():
+    """The rights of an ordinary user: root may write to any folder."""
+    root = os.geteuid() == 0
+    if root:
+        os.seteuid(65534)
+    try:
+        yield
+    finally:
+        if root:
+            os.seteuid(0)
+
+
+@POSIX
+@pytest.mark.parametrize("begun", [False, True])
+def test_a_folder_that_cannot_be_written_is_refused_before_anything(begun):
+    with tempfile.TemporaryDirectory() as place:  # that others can enter
+        folder = Path(place)
+        if begun:
+            Engine(folder, start("empty")).close()
+        before = sorted(folder.iterdir())
+        folder.chmod(0o555)
+        said = f"{folder / 'log.sqlite'}: cannot be written .*; choose another name or folder"
+        with as_nobody(), pytest.raises(PermissionError, match=said):
+            Engine(folder, start("empty"))
+        folder.chmod(0o755)
+        assert sorted(folder.iterdir()) == before
+
+
+def test_a_second_engine_on_a_folder_is_refused(folder):
+    engine = Engine(folder)
+    with pytest.raises(FileError, match=r"log\.sqlite is being trained by another process"):
+        Engine(folder)
+    engine.learn(lessons("empty", 1))  # the first one does not mind
+    engine.close()
+    Engine(folder).close()
+
+
+def test_a_clock_that_is_set_back_changes_nothing_but_the_times(tmp_path, monkeypatch):
+    clock = iter(range(10**9, 0, -(10**7)))
+    monkeypatch.setattr(time, "time", lambda: float(next(clock)))
+    engine = Engine(tmp_path, start("empty"), every=7)
+    for lesson in LESSONS[:10]:
+        engine.learn([lesson])
+    engine.undo(10)
+    engine.close()
+    engine = Engine(tmp_path)
+    engine.learn(LESSONS[10:])
+    times = [event.time for event in engine.events()]
+    assert times == sorted(times, reverse=True)
+    assert times[0] > times[-1]
+    expected = one_by_one("empty", LESSONS[:9] + LESSONS[10:])
+    assert to_bytes(engine.model) == to_bytes(engine.replayed()) == expected
+    engine.close()
