@@ -148,8 +148,9 @@ def test_the_errors_are_told_by_the_client(numbers):
         ([tensor("x0", X[:, 0])], "see 'x1'"),
         ([tensor("x0", X[:, 0])] * 2, "see 'x1'"),
     ):
-        with pytest.raises(triton.InferenceServerException, match=words):
+        with pytest.raises(triton.InferenceServerException, match=words) as refused:
             numbers.infer("numbers-1.0", inputs)
+        assert "occurred in the client" not in str(refused.value)
     outputs = [triton.InferRequestedOutput("grades", binary_data=False)]
     with pytest.raises(triton.InferenceServerException, match="no output 'grades'"):
         numbers.infer("numbers-1.0", [tensor("all", X)], outputs=outputs)
