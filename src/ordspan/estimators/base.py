@@ -78,6 +78,13 @@ class BaseOrdinal(ClassifierMixin, BaseEstimator):
         if not isinstance(self.verbose, numbers.Integral) or self.verbose < 0:
             raise ValueError(f"verbose must be a whole number >= 0, got {self.verbose!r}")
 
+    def _flag(self, name: str) -> bool:
+        """A parameter that is True or False."""
+        value = getattr(self, name)
+        if not isinstance(value, bool | np.bool_ | numbers.Integral):
+            raise ValueError(f"{name} must be True or False, got {value!r}")
+        return bool(value)
+
     def _checked(self, X: Any, *, reset: bool) -> Any:
         """X as a float matrix; NaN and infinity are found by the walk, not by another read."""
         if not reset and self._needs_no_check(X):
