@@ -81,6 +81,17 @@ def test_one_block_on_dask_is_plain_training(client, estimator, labels):
     np.testing.assert_array_equal(there.predict(X), here.predict(X))
 
 
+def test_weights_of_grades_reach_the_blocks_but_not_balanced_ones(client):
+    weighted = OrdinalPA(class_weight={1: 3.0, 2: 0.5})
+    here = clone(weighted).partial_fit(X, Y, classes=CLASSES)
+    there = fit(client, clone(weighted), lazy(X, 400), lazy(Y, 400), rounds=1, classes=CLASSES)
+    np.testing.assert_array_equal(memory(there), memory(here))
+    with pytest.raises(
+        ValueError, match=r"a block sees a part of them; give the weights as a dict"
+    ):
+        fit(client, OrdinalPA(class_weight="balanced"), lazy(X, 400), lazy(Y, 400), rounds=1)
+
+
 def mixed_by_hand(estimator, pieces, labels, rounds):
     """The definition, in plain NumPy: every piece from the same start, then the mean by rows."""
     learner = estimator._make_learner(pieces[0].shape[1], len(CLASSES))

@@ -32,6 +32,7 @@ from ordspan import (
 )
 from ordspan.commands.info import describe
 from ordspan.modelfile import from_bytes, to_bytes
+from ordspan.pipelines.values import Budget, decode
 
 X, Y, SPANS = graded(120)
 RANKER = OrdinalPA(random_state=0)
@@ -174,6 +175,21 @@ def test_an_attribute_of_a_newer_scikit_learn_is_not_lost_in_silence(tmp_path):
     model[0].new_ = 1
     with pytest.raises(TypeError, match="it has new_, which this ordspan does not know"):
         save(model, tmp_path / "model")
+
+
+def test_arrays_keep_the_order_of_their_numbers_in_memory():
+    model = make_pipeline(Nystroem(n_components=9, random_state=0), RANKER).fit(X, Y)
+    model[0].components_ = np.asfortranarray(model[0].components_)
+    loaded = from_bytes(to_bytes(model), "model")
+    assert loaded[0].components_.flags.f_contiguous  # a product may round otherwise
+    np.testing.assert_array_equal(loaded[0].components_, model[0].components_)
+
+
+def test_what_many_arrays_take_is_counted_together():
+    wide = {"array": ["<U1000", ["a"]]}  # 4,000 bytes
+    assert len(decode([wide] * 2, Budget(8_000))) == 2
+    with pytest.raises(ValueError, match="in so small a file"):
+        decode([wide] * 3, Budget(8_000))
 
 
 def test_more_jobs_than_this_machine_has_become_all_of_them():

@@ -45,6 +45,10 @@ def test_boxes_are_the_quartiles_of_scores_and_lines_the_thresholds(labels):
     for box, group in zip(display.boxes_, groups, strict=True):
         heights = box.get_path().vertices[:, 1]
         np.testing.assert_allclose([heights.min(), heights.max()], np.quantile(group, [0.25, 0.75]))
+    drawn = np.concatenate([line.get_ydata() for line in display.ax_.lines])
+    for group in groups:
+        low, high = np.quantile(group, [0.05, 0.95])
+        assert {group[group >= low].min(), group[group <= high].max()} <= {*drawn}  # whiskers
     thresholds = MODEL[-1].estimator_.thresholds_
     np.testing.assert_array_equal([line.get_ydata()[0] for line in display.lines_], thresholds)
     named = [text.get_text() for text in display.ax_.texts]

@@ -7,7 +7,7 @@ import scipy.sparse as sp
 from examples import KINDS, graded
 from sklearn.exceptions import NotFittedError
 
-from ordspan import OrdinalPA
+from ordspan import KernelOrdinalPA, OrdinalPA
 
 X, Y, SPANS = graded(n=60)
 
@@ -159,3 +159,16 @@ def test_prediction_refuses_what_learning_refuses(kind):
         model.predict(with_value(np.nan))
     with pytest.raises(ValueError, match="3 features"):
         model.predict(X[:, :3])
+
+
+@pytest.mark.parametrize("value", [None, "yes", np.nan, 0.5, {}])
+def test_what_is_neither_true_nor_false_is_refused_before_it_cannot_be_saved(value):
+    X, y, _ = graded(30)
+    for model in (
+        OrdinalPA(average=value),
+        OrdinalPA(balanced=value),
+        KernelOrdinalPA(average=value),
+    ):
+        with pytest.raises(ValueError, match="must be True or False, got"):
+            model.fit(X, y)
+    assert OrdinalPA(average=np.True_, balanced=1).fit(X, y).classes_.size == 4

@@ -34,3 +34,9 @@ def test_each_pass_prints_the_error_before_learning_and_changes_nothing(estimato
         assert float(found[2]) == pytest.approx(error, abs=1e-4)
     assert len(lines) == 3
     assert ("support vectors" in lines[-1]) == isinstance(estimator, KernelOrdinalPA)
+
+
+@pytest.mark.parametrize("verbose", [-1, "loud", 0.5, None])
+def test_other_values_are_refused(verbose):
+    with pytest.raises(ValueError, match="verbose must be a whole number >= 0"):
+        OrdinalPA(verbose=verbose).fit(X, Y)

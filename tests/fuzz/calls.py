@@ -32,6 +32,7 @@ GOOD = {
     "balanced": (True, False),
     "average": (True, False),
     "classes": (None, [1, 2, 3, 4], [4, 3, 2, 1], ["a", "b"]),
+    "class_weight": (None, "balanced", {1: 2.0, 4: 0.0}),
     "max_iter": (1, 3),
 }
 DTYPES = ("f4", "f2", "i8", "u1", "?", "O", "U9", ">f8", "c16")

@@ -4,6 +4,7 @@ import atexit
 import copy
 import json
 import tracemalloc
+import warnings
 from contextlib import redirect_stdout
 from functools import cache
 from io import StringIO
@@ -65,7 +66,8 @@ def attack(rng, folder: Path) -> None:
 def harmless(use, *arguments) -> None:
     """What a strange model cannot do it refuses; anything else is a fault."""
     try:
-        with np.errstate(all="ignore"):
+        with np.errstate(all="ignore"), warnings.catch_warnings():
+            warnings.simplefilter("ignore")
             use(*arguments)
     except (ValueError, Stopped):
         pass

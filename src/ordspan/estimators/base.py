@@ -60,6 +60,7 @@ class BaseOrdinal(ClassifierMixin, BaseEstimator):
     classes: Any
     class_weight: Any = None
     random_state: Any
+    verbose: int = 0
     classes_: NDArray[Any]
     learner_: Learner
     _fitted_numbers: tuple[str, ...] = ()  # what a model file keeps besides the learner
@@ -74,6 +75,15 @@ class BaseOrdinal(ClassifierMixin, BaseEstimator):
     def _check_fit_parameters(self) -> None:
         if not isinstance(self.max_iter, numbers.Integral) or self.max_iter < 1:
             raise ValueError(f"max_iter must be a whole number >= 1, got {self.max_iter!r}")
+        if not isinstance(self.verbose, numbers.Integral) or self.verbose < 0:
+            raise ValueError(f"verbose must be a whole number >= 0, got {self.verbose!r}")
+
+    def _flag(self, name: str) -> bool:
+        """A parameter that is True or False."""
+        value = getattr(self, name)
+        if not isinstance(value, bool | np.bool_ | numbers.Integral):
+            raise ValueError(f"{name} must be True or False, got {value!r}")
+        return bool(value)
 
     def _checked(self, X: Any, *, reset: bool) -> Any:
         """X as a float matrix; NaN and infinity are found by the walk, not by another read."""

@@ -214,7 +214,7 @@ class KernelOrdinalPA(ThresholdEstimator):
             n_classes,
             self.variant,
             self.C,
-            bool(self.average),
+            self._flag("average"),
             kernel=self.kernel,
             gamma=self.gamma_ if isinstance(self.gamma, str) else self.gamma,
             degree=self.degree,

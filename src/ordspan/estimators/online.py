@@ -133,9 +133,9 @@ class OrdinalPA(ThresholdEstimator):
             n_classes,
             self.variant,
             self.C,
-            bool(self.average),
+            self._flag("average"),
             solver=self.solver,
-            balanced=bool(self.balanced),
+            balanced=self._flag("balanced"),
         )
 
 

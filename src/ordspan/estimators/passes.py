@@ -35,7 +35,6 @@ class OrdinalEstimator(BaseOrdinal):
     """Base of the online estimators."""
 
     shuffle: bool
-    verbose: int = 0
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Learn from scratch in ``max_iter`` passes over the rows.
