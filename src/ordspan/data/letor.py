@@ -32,7 +32,7 @@ MSLR_WAY = (
     "get MSLR-WEB10K from https://www.microsoft.com/en-us/research/project/mslr/ and put "
     "train.txt, vali.txt and test.txt of its Fold1 into a folder, or for a sample of 10,000 rows "
     f"put msn1.fold1.train.5k.txt and msn1.fold1.test.5k.txt of {RANKEVAL} into its folder "
-    "mslr_web10k_sample; name the folder with data_dir (--data-dir) or ORDSPAN_DATA"
+    "mslr_web10k_sample; set ORDSPAN_DATA to the folder"
 )
 
 
