@@ -31,7 +31,7 @@ class Constant(TypedDict):
     mae: float
 
 
-class Settings(TypedDict):
+class TrainingSettings(TypedDict):
     """Those settings of a training that are shown; there are more."""
 
     files: list[str]
@@ -41,7 +41,7 @@ class Settings(TypedDict):
 Training = TypedDict(
     "Training",
     {
-        "settings": Settings,
+        "settings": TrainingSettings,
         "from": NotRequired[str | None],
         "rows": Count,
         "skipped": Count,

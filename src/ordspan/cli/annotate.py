@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ordspan.cli import options as o
-from ordspan.cli.app import app, told_plainly
+from ordspan.cli.app import app, report_errors
 from ordspan.cli.printing import say
 from ordspan.cli.serve import Host, Port, State
 
@@ -111,7 +111,7 @@ def annotate(
     """
     if schema is not None and labels is None:
         raise typer.BadParameter("--schema is for --labels, which is not given")
-    with told_plainly(context):
+    with report_errors(context):
         from ordspan.files.grades import read_order
         from ordspan.serving.annotate.app import make_app
         from ordspan.serving.annotate.items import Columns

@@ -85,7 +85,7 @@ def ordspan_command(
 
 
 @contextmanager
-def told_plainly(context: typer.Context, go_on: str | Callable[[], str] = "") -> Iterator[None]:
+def report_errors(context: typer.Context, go_on: str | Callable[[], str] = "") -> Iterator[None]:
     """A user's mistake, a missing extra or a full disk gets a message, not a traceback.
 
     A reader of the output that has seen enough (``| head``) is no mistake: that ends quietly.

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from ordspan.cli import options as o
-from ordspan.cli.app import app, progress_bar, told_plainly
+from ordspan.cli.app import app, progress_bar, report_errors
 from ordspan.cli.printing import say, show
 
 if TYPE_CHECKING:
-    from ordspan.commands.evaluate import Report
+    from ordspan.commands.evaluate import EvaluateReport
     from ordspan.commands.tally import Tally
 
 MOST_COLUMNS = 12
@@ -74,7 +74,7 @@ def evaluate(
     places, and rows labelled by a range are left out. The rows of a query
     must stand together.
     """
-    with told_plainly(context):
+    with report_errors(context):
         from ordspan.commands.evaluate import EvaluateJob
         from ordspan.commands.evaluate import evaluate as run
         from ordspan.commands.stopping import stoppable
@@ -89,7 +89,7 @@ def evaluate(
         o.print_json(summary) if json else print_tables(summary)
 
 
-def bar_report(bar: Any) -> Report:
+def bar_report(bar: Any) -> EvaluateReport:
     """A function that draws how far the reading has come."""
     task = bar.add_task("reading", total=None)
 
@@ -131,7 +131,7 @@ def measures_table(summary: dict[str, Any]) -> Any:
     """One line for each measure."""
     from rich.table import Table
 
-    from ordspan.commands.evaluate import files_told
+    from ordspan.commands.evaluate import describe_files
 
     rows, exact = f"{summary['rows']:,} rows", f"{summary['exact_rows']:,} exact labels"
     best = {name: constant_text(found) for name, found in summary["best_constant"].items()}
@@ -145,7 +145,7 @@ def measures_table(summary: dict[str, Any]) -> Any:
     if (ndcg := summary["ndcg"]) is not None:
         over = f"{ndcg['queries'] - ndcg['queries_without_relevant_rows']:,} queries"
         lines += [(f"NDCG@{cut}", ndcg[f"ndcg@{cut}"], "–", over) for cut in (1, 5, 10)]
-    table = Table(title=f"{summary['model']} on {files_told(summary['files'])}")
+    table = Table(title=f"{summary['model']} on {describe_files(summary['files'])}")
     table.add_column("measure")
     table.add_column("model", justify="right")
     table.add_column("best constant")

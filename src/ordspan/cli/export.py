@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from ordspan.cli import options as o
-from ordspan.cli.app import app, told_plainly
+from ordspan.cli.app import app, report_errors
 from ordspan.cli.printing import say
 
 
@@ -35,7 +35,7 @@ def export(
     are those of ordspan predict for the same values, unless a score is within rounding of a
     threshold. Hashed words and kernels cannot be exported.
     """
-    with told_plainly(context):
+    with report_errors(context):
         from ordspan.commands.export import export as run
 
         summary = run(model, out, dtype=dtype)

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from ordspan.cli import options as o
-from ordspan.cli.app import app, told_plainly
+from ordspan.cli.app import app, report_errors
 from ordspan.cli.printing import show
 
 MOST_CLASSES = 8
@@ -25,7 +25,7 @@ def info(
     json: o.AsJson = False,
 ) -> None:
     """Show what a model is, its grades, calibration and largest weights, and its training."""
-    with told_plainly(context):
+    with report_errors(context):
         from ordspan.commands.info import describe
 
         told = describe(model, top)

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from ordspan.cli import options as o
-from ordspan.cli.app import app, progress_bar, told_plainly
+from ordspan.cli.app import app, progress_bar, report_errors
 from ordspan.cli.printing import say
 
 if TYPE_CHECKING:
-    from ordspan.commands.predict import Report
+    from ordspan.commands.predict import PredictReport
 
 STDOUT = "-"
 
@@ -78,7 +78,7 @@ def predict(
     """
     if json and out == STDOUT:
         raise typer.BadParameter("--json writes to standard output, so give --out a file")
-    with told_plainly(context, "No file was written." if out != STDOUT else ""):
+    with report_errors(context, "No file was written." if out != STDOUT else ""):
         from ordspan.commands.predict import PredictJob
         from ordspan.commands.predict import predict as run
         from ordspan.commands.stopping import stoppable
@@ -102,7 +102,7 @@ def predict(
         o.print_json(summary) if json else print_summary(summary)
 
 
-def bar_report(bar: Any) -> Report:
+def bar_report(bar: Any) -> PredictReport:
     """A function that draws how many rows are done, and how fast."""
     from ordspan.clock import Clock
 

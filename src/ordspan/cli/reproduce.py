@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ordspan.cli.app import app, progress_bar, told_plainly
+from ordspan.cli.app import app, progress_bar, report_errors
 from ordspan.cli.printing import say, show
 
 if TYPE_CHECKING:
@@ -93,7 +93,7 @@ def reproduce(
     Interrupted, the same command goes on where it stopped. The same settings give the same bytes
     in results.parquet, whatever --jobs is.
     """
-    with told_plainly(context, "The same command goes on where it stopped."):
+    with report_errors(context, "The same command goes on where it stopped."):
         if report_only is not None:
             from ordspan.experiments.reproduce import write_outputs
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from ordspan.cli import options as o
-from ordspan.cli.app import app, told_plainly
+from ordspan.cli.app import app, report_errors
 from ordspan.cli.printing import say
 
 if TYPE_CHECKING:
@@ -81,7 +81,7 @@ def serve(
     the rest. After a kill at any moment the folder gives the same model, to the byte. Needs the
     extra serve.
     """
-    with told_plainly(context):
+    with report_errors(context):
         from ordspan.serving.app import make_app
         from ordspan.serving.engine import Engine
         from ordspan.serving.guard import check_host, read_token

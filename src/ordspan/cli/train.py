@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from ordspan.cli import options as o
-from ordspan.cli.app import app, progress_bar, told_plainly
+from ordspan.cli.app import app, progress_bar, report_errors
 from ordspan.cli.printing import PrintError, say
 
 if TYPE_CHECKING:
-    from ordspan.commands.train_run import Report
+    from ordspan.commands.train_run import TrainReport
 
 
 OF_MODEL = (
@@ -210,7 +210,7 @@ def train(
     SIGTERM, the same command with --resume goes on and ends with the same
     model, to the byte.
     """
-    with told_plainly(context, lambda: how_to_go_on(model, is_pipe=files == [o.STDIN])):
+    with report_errors(context, lambda: how_to_go_on(model, is_pipe=files == [o.STDIN])):
         from ordspan.commands.stopping import stoppable
         from ordspan.commands.train import Every, TrainJob
         from ordspan.commands.train import train as run
@@ -304,7 +304,7 @@ def read_gamma(text: str) -> str | float:
         raise ValueError(f"--gamma takes distance, scale, auto or a number, got {text!r}") from None
 
 
-def bar_report(bar: Any) -> Report:
+def bar_report(bar: Any) -> TrainReport:
     """A function that draws how far the training has come."""
     from ordspan.clock import Clock
 

@@ -12,7 +12,7 @@ import numpy as np
 from ordspan.atomic import write_atomically
 from ordspan.clock import Clock
 from ordspan.commands.models import KnownGrades, options_for, read_table_model
-from ordspan.commands.outputs import check_path, room_told
+from ordspan.commands.outputs import check_path, report_full_disk
 from ordspan.commands.probability_tally import ProbabilityTally
 from ordspan.commands.queries import QueryTally, query_names
 from ordspan.commands.tally import Tally, compared
@@ -39,7 +39,7 @@ NO_PROBABILITIES = (
     "ordspan."
 )
 
-Report = Callable[[Tally, float | None], None]
+EvaluateReport = Callable[[Tally, float | None], None]
 """Called with the counts so far, and with the share of the files that is read where known."""
 
 
@@ -139,7 +139,7 @@ class Evaluation:
         check_columns(path, reader.names, [self.group] if self.group else [])
         return reader
 
-    def run(self, report: Report | None = None) -> None:
+    def run(self, report: EvaluateReport | None = None) -> None:
         """Walk over the files once."""
         for answer in scored(self.model, self._batches()):
             self.tally.add(answer)
@@ -220,11 +220,11 @@ def range_shares(summary: dict[str, Any]) -> dict[str, str]:
     return {"contains": "contains the label", "expected": "expected", "meets": "meets the label"}
 
 
-def files_told(files: list[str]) -> str:
+def describe_files(files: list[str]) -> str:
     """The files in a few words.
 
-    >>> files_told(["a.csv"]), files_told(["-"]), files_told(["a.csv", "b.csv", "c.csv"])
-    ('a.csv', 'standard input', 'a.csv and 2 more files')
+    >>> describe_files(["-"]), describe_files(["a.csv", "b.csv", "c.csv"])
+    ('standard input', 'a.csv and 2 more files')
     """
     first = "standard input" if files[0] == "-" else files[0]
     more = len(files) - 1
@@ -232,7 +232,7 @@ def files_told(files: list[str]) -> str:
 
 
 def evaluate(
-    job: EvaluateJob, *, page: str | Path | None = None, report: Report | None = None
+    job: EvaluateJob, *, page: str | Path | None = None, report: EvaluateReport | None = None
 ) -> dict[str, Any]:
     """Measure how well a model grades the rows of files.
 
@@ -280,7 +280,7 @@ def evaluate(
     if page is not None:
         from ordspan.commands.evaluate_page import page_text
 
-        with room_told(str(page)):
+        with report_full_disk(str(page)):
             write_atomically(Path(page), page_text(evaluation, summary).encode())
         summary["page"] = str(page)
     return summary

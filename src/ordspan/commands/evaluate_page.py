@@ -83,9 +83,9 @@ def axis_names(classes: list[Any]) -> list[str]:
 
 def lead(summary: dict[str, Any]) -> str:
     """The result in one or two sentences."""
-    from ordspan.commands.evaluate import files_told
+    from ordspan.commands.evaluate import describe_files
 
-    files = files_told([Path(path).name for path in summary["files"]])
+    files = describe_files([Path(path).name for path in summary["files"]])
     told = (
         f"On {summary['rows']:,} rows of {files} the predicted grade is "
         f"{summary['mae']:.3f} grades away from the label on average."

@@ -14,7 +14,7 @@ import ordspan
 from ordspan.atomic import write_atomically
 from ordspan.commands.models import ModelFile, read_model
 from ordspan.commands.onnx_graph import Graph
-from ordspan.commands.outputs import check_path, room_told
+from ordspan.commands.outputs import check_path, report_full_disk
 from ordspan.core import calibration as calibration_parts
 from ordspan.core import scaling as scaling_parts
 from ordspan.learners import Calibration
@@ -109,7 +109,7 @@ def export(model: str | Path, out: str | Path, *, dtype: str = "float32") -> dic
     path = check_path(str(out), (ENDING,), [str(model)])
     numbers = exported(read_model(model))
     content = to_onnx(numbers, dtype).SerializeToString()
-    with room_told(str(out)):
+    with report_full_disk(str(out)):
         write_atomically(path, content)
     return {
         "out": str(out),
@@ -204,7 +204,7 @@ def _body(numbers: Exported, element: int) -> Any:
     graph = Graph()
     _compute(graph, numbers, element)
     info = helper.make_tensor_value_info
-    grades = helper.np_dtype_to_tensor_dtype(_plain(numbers.classes).dtype)
+    grades = helper.np_dtype_to_tensor_dtype(_plain_classes(numbers.classes).dtype)
     each = [] if numbers.thresholds is not None else [numbers.classes.size]
     outputs = [
         info("rank", TensorProto.INT64, ["n"]),
@@ -228,7 +228,7 @@ def _compute(graph: Graph, numbers: Exported, element: int) -> None:
     score = terms[0]
     for term in terms[1:]:
         score = graph.add("Add", score, term)
-    classes = graph.constant("classes", _plain(numbers.classes))
+    classes = graph.constant("classes", _plain_classes(numbers.classes))
     if numbers.thresholds is None:
         index = graph.add("ArgMax", score, axis=1, keepdims=0)
     else:
@@ -347,7 +347,7 @@ def _ranges(graph: Graph, score: str, index: str, calibration: Calibration) -> t
     return graph.add("Min", first, index), graph.add("Max", last, index)
 
 
-def _plain(classes: NDArray[Any]) -> NDArray[Any]:
+def _plain_classes(classes: NDArray[Any]) -> NDArray[Any]:
     """Grades in the widest type of their kind: whole numbers, numbers or words."""
     widest = {"b": np.bool_, "i": np.int64, "u": np.int64, "f": np.float64}
     kind = classes.dtype.kind

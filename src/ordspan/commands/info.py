@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from ordspan.checkpoint import Rounds, progress_in
 from ordspan.commands.models import ModelFile, read_model
-from ordspan.commands.train_run import Progress
+from ordspan.commands.train_run import TrainProgress
 from ordspan.header import Header
 from ordspan.tabular import TabularModel
 
@@ -164,7 +164,7 @@ def describe_checkpoint(file: ModelFile) -> dict[str, Any]:
         return {"checkpoint": None}
     if not isinstance(file.model, TabularModel):  # on Dask
         return {"checkpoint": {"rounds": len(progress_in(note, Rounds, file.path).rounds)}}
-    progress = progress_in(note, Progress, file.path)
+    progress = progress_in(note, TrainProgress, file.path)
     return {
         "checkpoint": {
             "rows": progress.learned,

@@ -47,7 +47,7 @@ def refuse_to_overwrite(path: Path) -> None:
         )
 
 
-def nothing_to_resume(out: Path, checkpoint: Path | None) -> str:
+def no_checkpoint_hint(out: Path, checkpoint: Path | None) -> str:
     """What to do where there is no checkpoint to go on from."""
     resume = option("--resume", "resume")
     start = option(f"--from {out}", f"start={str(out)!r}")
@@ -63,7 +63,7 @@ def nothing_to_resume(out: Path, checkpoint: Path | None) -> str:
     )
 
 
-def begin_anew() -> str:
+def start_over_hint() -> str:
     """What to do where a checkpoint is of another training."""
     overwrite, resume = option("--overwrite", "overwrite=True"), option("--resume", "resume")
     return f"use the same settings and files, or begin anew with {overwrite} and without {resume}"

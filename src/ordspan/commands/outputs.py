@@ -152,7 +152,7 @@ def check_path(out: str, endings: Iterable[str], inputs: Iterable[str] = ()) -> 
 
 
 @contextmanager
-def room_told(name: str) -> Iterator[None]:
+def report_full_disk(name: str) -> Iterator[None]:
     """A full disk is told with the file that found no room."""
     try:
         yield
@@ -174,13 +174,13 @@ def opened_output(out: str, inputs: Iterable[str] = ()) -> Iterator[Output]:
         Files that are read meanwhile, and so cannot be written.
     """
     if out == STDOUT:
-        with room_told("standard output"):
+        with report_full_disk("standard output"):
             file: Any = Terminal() if sys.stdout.isatty() else sys.stdout.buffer
             yield CsvOutput(file)
             sys.stdout.buffer.flush()
         return
     path = check_path(out, OUTPUTS, inputs)
-    with room_told(out), opened_atomically(path) as file:
+    with report_full_disk(out), opened_atomically(path) as file:
         output = OUTPUTS[path.suffix.lower()](file)
         try:
             yield output

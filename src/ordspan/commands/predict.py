@@ -32,7 +32,7 @@ EMPTY, RAISE = "empty", "raise"
 PLACE = ("file", "line")
 """The columns that tell where a row stood."""
 
-Report = Callable[[int, float | None], None]
+PredictReport = Callable[[int, float | None], None]
 """Called with the rows that are done, and with the share of the files where that is known."""
 
 
@@ -88,7 +88,7 @@ def predict(
     out: str | Path = STDOUT,
     *,
     stop: Stop | None = None,
-    report: Report | None = None,
+    report: PredictReport | None = None,
 ) -> dict[str, Any]:
     """Write a grade, a rank, a score and a margin for every row, in the order of the rows.
 

@@ -14,10 +14,10 @@ from ordspan.atomic import write_atomically
 from ordspan.checkpoint import sole_writer
 from ordspan.clock import Clock
 from ordspan.commands.model_path import check_model_path, refuse_to_overwrite
-from ordspan.commands.outputs import room_told
+from ordspan.commands.outputs import report_full_disk
 from ordspan.commands.stopping import Stop, Stopped
 from ordspan.commands.train_job import TrainJob
-from ordspan.commands.train_run import ROWS_AT_ONCE, Report, Run, ends_of, portions
+from ordspan.commands.train_run import ROWS_AT_ONCE, Run, TrainReport, ends_of, portions
 from ordspan.core.losses import distance
 from ordspan.files.batch import FileError
 from ordspan.files.features import stack_rows
@@ -48,7 +48,7 @@ def train(
     resume: bool = False,
     overwrite: bool = False,
     stop: Stop | None = None,
-    report: Report | None = None,
+    report: TrainReport | None = None,
 ) -> dict[str, Any]:
     """Train from files and write the model; a stop writes a checkpoint and raises `Stopped`.
 
@@ -95,13 +95,13 @@ def train(
         run.check_skipped()
         if (held_out := run.held_out()) is not None:
             run.training["held_out"] = held_out
-        with room_told(str(path)):
+        with report_full_disk(str(path)):
             write_atomically(path, to_bytes(run.model()))
         run.checkpoint.remove()
     return run.summary(run.progress.learned - at_start, resume, clock.seconds())
 
 
-def _learn_all(run: Run, every: Every, stop: Stop, report: Report | None) -> None:
+def _learn_all(run: Run, every: Every, stop: Stop, report: TrainReport | None) -> None:
     """Learn what is left of all passes; a stop leaves a checkpoint."""
     try:
         for walk in range(run.progress.cursor.epoch, run.job.passes):
@@ -114,7 +114,7 @@ def _learn_all(run: Run, every: Every, stop: Stop, report: Report | None) -> Non
         raise
 
 
-def _one_pass(run: Run, walk: int, every: Every, stop: Stop, report: Report | None) -> None:
+def _one_pass(run: Run, walk: int, every: Every, stop: Stop, report: TrainReport | None) -> None:
     """Learn from the cursor to the end of the files, with checkpoints."""
     size = run.buffer or min(every.rows or ROWS_AT_ONCE, ROWS_AT_ONCE)
     rows_then, time_then = run.progress.learned, time.monotonic()
@@ -131,7 +131,7 @@ def _one_pass(run: Run, walk: int, every: Every, stop: Stop, report: Report | No
             report(run.progress.learned, run.progress.running_mae, run.share)
 
 
-def fit_at_once(run: Run, stop: Stop, report: Report | None) -> None:
+def fit_at_once(run: Run, stop: Stop, report: TrainReport | None) -> None:
     """Read all rows into memory, where they fit, and find the optimum."""
     from ordspan.estimators import CalibratedOrdinal, OrdinalSVM
 

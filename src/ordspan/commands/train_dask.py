@@ -18,15 +18,15 @@ from distributed.comm import get_address_host_port
 from ordspan.atomic import write_atomically
 from ordspan.checkpoint import Rounds, sole_writer
 from ordspan.clock import Clock
-from ordspan.commands.model_path import check_model_path, nothing_to_resume, refuse_to_overwrite
-from ordspan.commands.outputs import room_told
+from ordspan.commands.model_path import check_model_path, no_checkpoint_hint, refuse_to_overwrite
+from ordspan.commands.outputs import report_full_disk
 from ordspan.commands.stopping import Stop
 from ordspan.commands.tally import LabelCounts
 from ordspan.commands.train_job import TrainJob
-from ordspan.commands.train_run import Report, Run, ends_of
+from ordspan.commands.train_run import Run, TrainReport, ends_of
 from ordspan.distributed.blocks import Blocks
 from ordspan.distributed.cluster import Cluster
-from ordspan.distributed.file_blocks import Spec, block_names, delayed_blocks, looked_at_by_workers
+from ordspan.distributed.file_blocks import Spec, block_names, delayed_blocks, preview_on_workers
 from ordspan.distributed.training import Progress, fit_blocks
 from ordspan.estimators import OrdinalPA
 from ordspan.files.batch import N_EXAMPLES, FileError
@@ -72,12 +72,12 @@ def connected(address: str) -> Iterator[Client]:
             yield client
         return
     if not address.startswith("inproc://"):  # which has no port to knock at
-        _knock(address)
+        _check_reachable(address)
     with Client(address, timeout=TIMEOUT / 4, set_as_default=False) as client:
         yield client
 
 
-def _knock(address: str) -> None:
+def _check_reachable(address: str) -> None:
     """Refuse an address where nobody listens: a client would wait long, and be hard to stop."""
     try:
         socket.create_connection(get_address_host_port(address), timeout=TIMEOUT / 4).close()
@@ -96,7 +96,7 @@ def train_on_dask(
     resume: bool = False,
     overwrite: bool = False,
     stop: Stop | None = None,
-    report: Report | None = None,
+    report: TrainReport | None = None,
 ) -> dict[str, Any]:
     """Train on a Dask cluster by iterative parameter mixing, and write the model.
 
@@ -142,7 +142,7 @@ def train_on_dask(
             if not resume:
                 run.checkpoint.remove()
             elif run.checkpoint.read(OrdinalPA, Rounds) is None:
-                raise FileError(nothing_to_resume(path, run.checkpoint.path))
+                raise FileError(no_checkpoint_hint(path, run.checkpoint.path))
             _fit(cluster, run, report)
     return run.summary(run.progress.learned, resume, clock.seconds())
 
@@ -150,14 +150,14 @@ def train_on_dask(
 def prepared_run(cluster: Cluster, job: TrainJob, out: Path) -> Run:
     """The run, with grades and number of features found by the workers where they are not told."""
     paths = [os.path.abspath(path) for path in expand(job.files)]
-    looked = looked_at_by_workers(
+    found = preview_on_workers(
         cluster, paths, job.options, job.label_columns(), job.order, job.on_bad_row
     )
-    job = replace(job, options=looked.options)
-    return Run(job, out, dask=True, look=looked.look, words=looked.words)
+    job = replace(job, options=found.options)
+    return Run(job, out, dask=True, preview=found.preview, words=found.words)
 
 
-def _fit(cluster: Cluster, run: Run, report: Report | None) -> None:
+def _fit(cluster: Cluster, run: Run, report: TrainReport | None) -> None:
     """Count, mix and write."""
     job, reader = run.job, run.reader
     spec = Spec(
@@ -191,14 +191,14 @@ def _fit(cluster: Cluster, run: Run, report: Report | None) -> None:
         job.passes,
         shuffle=run.buffer > 0,
         checkpoint=run.checkpoint,
-        progress=_told_to(report, rows),
+        progress=_report_progress(report, rows),
     )
     run.progress.mae = [done.mae for done in estimator.rounds_]
     run.progress.learned, run.progress.skipped = rows * job.passes, skipped
     run.learner = estimator.learner_
     model = run.model()
     model.training["blocks"] = len(run.files)
-    with room_told(str(run.out)):
+    with report_full_disk(str(run.out)):
         write_atomically(run.out, to_bytes(model))
     run.checkpoint.remove()
 
@@ -220,7 +220,7 @@ def refuse_separate_grades(files: Sequence[str], counts: Sequence[LabelCounts]) 
         )
 
 
-def _told_to(report: Report | None, rows: int) -> Any:
+def _report_progress(report: TrainReport | None, rows: int) -> Any:
     """Dask's progress in the words of a training run."""
     if report is None:
         return None

@@ -111,7 +111,7 @@ class TrainJob:
         """Whether the rows come from standard input."""
         return STDIN in self.files
 
-    def told(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, Any]:
         """All settings as plain values, for the model file."""
         told = asdict(self)
         told["order"] = None if self.order is None else [plain_value(grade) for grade in self.order]

@@ -11,9 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ordspan.checkpoint import ENDING, Checkpoint
-from ordspan.commands.going_on import model_to_go_on_from, reader_for
-from ordspan.commands.model_path import begin_anew, nothing_to_resume
-from ordspan.commands.outputs import room_told
+from ordspan.commands.continuing import model_to_continue, reader_for
+from ordspan.commands.model_path import no_checkpoint_hint, start_over_hint
+from ordspan.commands.outputs import report_full_disk
 from ordspan.commands.tally import LabelCounts, Tally
 from ordspan.commands.train_job import TrainJob, plain_value
 from ordspan.core.losses import distance
@@ -50,7 +50,7 @@ ENOUGH_PIECES = 8
 
 
 @dataclass
-class Progress:
+class TrainProgress:
     """How far a run has come."""
 
     cursor: Cursor = BEGINNING
@@ -69,7 +69,7 @@ class Progress:
         return self.loss / max(1, self.rows)
 
 
-Report = Callable[[int, float, float | None], None]
+TrainReport = Callable[[int, float, float | None], None]
 """Called with the rows learned, the MAE of this pass, and the share of the work, if known."""
 
 
@@ -82,11 +82,11 @@ class Run:
         out: Path,
         *,
         dask: bool = False,
-        look: Any = None,
+        preview: Any = None,
         words: set[str] | None = None,
     ) -> None:
         self.job, self.out = job, out
-        self.base = None if job.start is None else model_to_go_on_from(job.start)
+        self.base = None if job.start is None else model_to_continue(job.start)
         if self.base is None:
             self.reader = open_rows(
                 job.files,
@@ -95,7 +95,7 @@ class Run:
                 job.choice(),
                 order=job.order,
                 on_bad_row=job.on_bad_row,
-                preview=look,
+                preview=preview,
                 words=words,
             )
         else:
@@ -108,7 +108,7 @@ class Run:
             reader.scale or Scale(reader.recipe.n_scaled),
         )
         self.unseen, self.runs = Unseen(), Runs(self.classes.size)
-        self.progress, self.labels = Progress(), LabelCounts(self.classes.size)
+        self.progress, self.labels = TrainProgress(), LabelCounts(self.classes.size)
         self._choose_order(dask)
         self.kind, self.parameters, self.learner = self._make_learner()
         self.fitted: dict[str, float] = {}
@@ -119,7 +119,10 @@ class Run:
         identities = [identity(path) for path in self.files if path != STDIN]
         identities += [identity(job.start)] if job.start is not None else []
         self.checkpoint = Checkpoint(
-            out.with_name(out.name + ENDING), job.told() | {"dask": dask}, identities, begin_anew()
+            out.with_name(out.name + ENDING),
+            job.to_dict() | {"dask": dask},
+            identities,
+            start_over_hint(),
         )
         self.share: float | None = None
 
@@ -205,7 +208,7 @@ class Run:
         reader = self.reader
         rows_before = 0 if self.base is None else self.base.training["rows"]
         training = self.training | {
-            "settings": self.job.told(),
+            "settings": self.job.to_dict(),
             "from": self.job.start,
             "rows": self.progress.learned + rows_before,
             "skipped": self.progress.skipped,
@@ -239,7 +242,7 @@ class Run:
     def save_checkpoint(self) -> None:
         """Write model and cursor, whole or not at all."""
         self.progress.labels = self.labels.to_dict()
-        with room_told(str(self.checkpoint.path)):
+        with report_full_disk(str(self.checkpoint.path)):
             self.checkpoint.write(self.model(), self.progress)
 
     def resume(self) -> None:
@@ -249,16 +252,16 @@ class Run:
                 "a pipe such as standard input cannot be positioned, so training cannot be "
                 "resumed; the checkpoint is a model file that can be used as it is"
             )
-        found = self.checkpoint.read(TabularModel, Progress)
+        found = self.checkpoint.read(TabularModel, TrainProgress)
         if found is None:
-            raise FileError(nothing_to_resume(self.out, self.checkpoint.path))
+            raise FileError(no_checkpoint_hint(self.out, self.checkpoint.path))
         model, self.progress = found
         then = (model.kind, model.recipe, model.classes_.tolist(), sizes(self.progress.labels))
         now = (self.kind, self.reader.recipe, self.classes.tolist(), sizes(self.labels.to_dict()))
         if then != now:
             raise ModelFileError(
                 f"{self.checkpoint.path} has another learner, other columns or other grades than "
-                f"these files; {begin_anew()}"
+                f"these files; {start_over_hint()}"
             )
         self.labels = LabelCounts.from_dict(self.progress.labels)
         self.learner, self.parameters = model.learner, model.parameters

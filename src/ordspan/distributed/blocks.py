@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from ordspan.core.labels import distinct, shown
 from ordspan.distributed.cluster import Cluster
-from ordspan.distributed.file_blocks import Spec, block_names, delayed_blocks, looked_at_by_workers
+from ordspan.distributed.file_blocks import Spec, block_names, delayed_blocks, preview_on_workers
 from ordspan.estimators.targets import Labels, ends, find_classes, read_labels, refuse_missing
 from ordspan.files.columns import AS_REQUESTED, PARTLY, ColumnChoice
 from ordspan.files.grades import LabelColumns
@@ -37,7 +37,7 @@ class Blocks(NamedTuple):
     identities: Sequence[Identity] = ()  # by which a checkpoint knows the files again
 
 
-class Columns(NamedTuple):
+class FileColumns(NamedTuple):
     """Which columns of files are what."""
 
     label: str | None = None
@@ -64,14 +64,14 @@ def whole_rows(X: Any) -> Any:
 
 
 def blocks_of(
-    cluster: Cluster, X: Any, y: Any, given: Any, columns: Columns, *, identified: bool = False
+    cluster: Cluster, X: Any, y: Any, given: Any, columns: FileColumns, *, identified: bool = False
 ) -> Blocks:
     """The blocks of Dask collections or of files, with the classes of their labels.
 
     ``identified`` files can be known again by a checkpoint.
     """
     if dask.is_dask_collection(X):
-        if columns != Columns():
+        if columns != FileColumns():
             raise ValueError(
                 "label=, lower=, upper=, features= and drop= are for files; choose the columns of "
                 "a Dask collection before, and give the labels as y"
@@ -159,7 +159,7 @@ def _named_sample(columns: list[Any]) -> Any:
     return pd.DataFrame(np.zeros((1, len(columns))), columns=columns)
 
 
-def _from_files(cluster: Cluster, X: Any, given: Any, columns: Columns) -> Blocks:
+def _from_files(cluster: Cluster, X: Any, given: Any, columns: FileColumns) -> Blocks:
     files = [os.path.abspath(path) for path in expand(X)]  # workers may stand in another folder
     names, labels = block_names(files), columns.labels()
     if not labels.names() and not is_svmlight(files[0], FileOptions()):
@@ -167,20 +167,20 @@ def _from_files(cluster: Cluster, X: Any, given: Any, columns: Columns) -> Block
             "name the column of the labels with label=, or the two of interval labels with "
             "lower= and upper="
         )
-    looked = looked_at_by_workers(cluster, files, FileOptions(), labels, given)
+    found = preview_on_workers(cluster, files, FileOptions(), labels, given)
     reader = open_rows(
         files,
-        looked.options,
+        found.options,
         labels,
         ColumnChoice(columns.features, columns.drop, standardise=False),
         order=given,
         on_bad_row="raise",
-        preview=looked.look,
-        words=looked.words,
+        preview=found.preview,
+        words=found.words,
     )
     for name, why in reader.left_out.items():
         if why == PARTLY:
-            looked.look.check([name])
+            found.preview.check([name])
         if why != AS_REQUESTED:
             warnings.warn(f"left out {name!r}: {why}", UserWarning, stacklevel=4)
     assert reader.grades is not None
@@ -189,7 +189,7 @@ def _from_files(cluster: Cluster, X: Any, given: Any, columns: Columns) -> Block
     rows, answers = delayed_blocks(
         cluster,
         files,
-        Spec(looked.options, recipe, reader.columns, classes, signs=reader.decimals),
+        Spec(found.options, recipe, reader.columns, classes, signs=reader.decimals),
         reader.scale.state,
         recipe.dense,
     )

@@ -19,7 +19,7 @@ FIRST_WORKER_SECONDS = 5.0
 """How long a cluster may take to show its first worker."""
 
 POLL_SECONDS, WAIT_SECONDS = 0.01, 1.0
-LOOK_SECONDS = 5.0
+CHECK_SECONDS = 5.0
 """How often, at most, to ask whether the scheduler is still there while nothing arrives."""
 
 FAILED = ("error", "cancelled")
@@ -29,7 +29,7 @@ LOST_FOR_GOOD = ("already forgotten", "lost dependencies", "unknown")
 """Why Dask takes back what depends on data that no task can make anew; "unknown" where it has
 forgotten even that there was such a task."""
 
-AT_WORK = ("executing", "long-running", "flight")
+WORKING = ("executing", "long-running", "flight")
 """States of tasks on a worker, paused or not, that will come to an end."""
 
 
@@ -49,7 +49,7 @@ class Cluster:
     """
 
     def __init__(self, client: Any, *, timeout: float, retries: int, persist: bool) -> None:
-        self.client = _running(client)
+        self.client = _check_client(client)
         self.address = client.scheduler.address
         self.timeout = timeout
         self.retries = retries
@@ -69,7 +69,7 @@ class Cluster:
                     "one, for example with: dask worker ADDRESS"
                 ) from None
         except OSError as error:
-            raise self._lost(error) from None
+            raise self._lost_scheduler(error) from None
 
     def keep(self, blocks: list[Delayed]) -> list[Any]:
         """The blocks, on the workers from now on unless each round is to make them anew."""
@@ -86,7 +86,7 @@ class Cluster:
 
     def place(self, value: Any, key: str) -> Any:
         """A value as a task: unlike scattered data, Dask makes it anew where its worker dies."""
-        return self._tasks(_same, [(value,)], [key])[0]
+        return self._tasks(_identity, [(value,)], [key])[0]
 
     def _tasks(
         self, function: Callable[..., Any], blocks: list[tuple[Any, ...]], keys: list[str]
@@ -126,7 +126,7 @@ class Cluster:
             one call at the end, which is less work for the client.
         """
         if self.client.status != "running":
-            raise self._lost(f"the client is {self.client.status}")
+            raise self._lost_scheduler(f"the client is {self.client.status}")
         if not blocks:
             return []
         keys = [f"{label}-block-{number}-{self.token}" for number in range(len(blocks))]
@@ -137,7 +137,7 @@ class Cluster:
         found: dict[str, Any] = {}
         try:
             for batch in [futures] if arrived is None else self._arrivals(futures):
-                for future, result in zip(batch, self._gathered(batch, called), strict=True):
+                for future, result in zip(batch, self._gather(batch, called), strict=True):
                     found[future.key] = result
                     if arrived is not None:
                         arrived(result)
@@ -150,54 +150,56 @@ class Cluster:
         """Futures that have come to an end, as they do; an error when nobody answers any more."""
         # on its own client's loop: another client of this process may be the default one
         waiting = as_completed(futures, loop=self.client.loop)
-        self._heard_of_workers()
+        self._reset_clock()
         while not waiting.is_empty():
             batch = waiting.next_batch(block=False)
             if batch:
                 yield batch
-                self._heard_of_workers()
+                self._reset_clock()
             else:
                 time.sleep(POLL_SECONDS)
-                self._look()
+                self._check_cluster()
 
-    def _gathered(self, futures: list[Any], called: dict[str, str]) -> list[Any]:
+    def _gather(self, futures: list[Any], called: dict[str, str]) -> list[Any]:
         """Results of futures when all are there; the error of the first one that fails."""
-        self._heard_of_workers()
+        self._reset_clock()
         answer = asyncio.run_coroutine_threadsafe(
             self.client.gather(futures, asynchronous=True), self.client.loop.asyncio_loop
         )
         while not wait_for([answer], timeout=WAIT_SECONDS).done:
-            self._look()  # where it raises, releasing the futures ends the answer too
+            self._check_cluster()  # where it raises, releasing the futures ends the answer too
         try:
             return answer.result()
         except (Exception, asyncio.CancelledError) as error:
             reason = error
         for future in futures:
             if future.status in FAILED:
-                raise self._refusal(called[future.key], future)
-        raise self._lost(reason) if isinstance(reason, OSError | CancelledError) else reason
+                raise self._block_error(called[future.key], future)
+        raise (
+            self._lost_scheduler(reason) if isinstance(reason, OSError | CancelledError) else reason
+        )
 
-    def _heard_of_workers(self) -> None:
-        self._last_look = self._last_hope = time.monotonic()
+    def _reset_clock(self) -> None:
+        self._last_check = self._last_ok = time.monotonic()
 
-    def _look(self) -> None:
+    def _check_cluster(self) -> None:
         """See now and then whether the scheduler answers and workers can work; an error if not."""
-        if time.monotonic() - self._last_look < min(LOOK_SECONDS, self.timeout / 2):
+        if time.monotonic() - self._last_check < min(CHECK_SECONDS, self.timeout / 2):
             return
-        trouble = self._trouble()
-        self._last_look = time.monotonic()
-        if not trouble:
-            self._last_hope = self._last_look
-        elif self._last_look - self._last_hope > self.timeout:
-            raise RuntimeError(f"the cluster at {self.address} has had {trouble}" + _go_on())
+        problem = self._problem()
+        self._last_check = time.monotonic()
+        if not problem:
+            self._last_ok = self._last_check
+        elif self._last_check - self._last_ok > self.timeout:
+            raise RuntimeError(f"the cluster at {self.address} has had {problem}" + _resume_hint())
 
-    def _trouble(self) -> str:
+    def _problem(self) -> str:
         """Why no block may ever come, if nothing changes; empty if one may."""
         workers, seconds = self._workers(), f"for {self.timeout:g} s"
         if not workers:
             return f"no worker {seconds}"
         paused = sum(worker["status"] == "paused" for worker in workers)
-        if not paused or any(_at_work(worker) for worker in workers):
+        if not paused or any(_is_working(worker) for worker in workers):
             return ""
         return f"{paused} of {len(workers)} workers paused and none at work {seconds}" + either(
             "give the workers more memory",
@@ -212,49 +214,53 @@ class Cluster:
                 self.client.scheduler.identity, callback_timeout=self.timeout / 2
             )
         except (TimeoutError, OSError, RuntimeError, AttributeError) as error:
-            raise self._lost(error) from None
+            raise self._lost_scheduler(error) from None
         return [*known["workers"].values()]
 
-    def _lost(self, error: Any) -> ConnectionError:
+    def _lost_scheduler(self, error: Any) -> ConnectionError:
         reason = str(error) or f"no answer within {self.timeout / 2:g} s"
-        return ConnectionError(f"lost the scheduler at {self.address}: {reason}" + _go_on())
+        return ConnectionError(f"lost the scheduler at {self.address}: {reason}" + _resume_hint())
 
-    def _refusal(self, name: str, future: Any) -> Exception:
+    def _block_error(self, name: str, future: Any) -> Exception:
         """The error to raise for a block that failed."""
         if future.status == "cancelled":
-            return self._taken_back(name, future)
+            return self._cancelled_error(name, future)
         error = future._state.exception
-        return _deadly(name, error) if isinstance(error, KilledWorker) else _named(name, error)
+        return (
+            _killed_worker_error(name, error)
+            if isinstance(error, KilledWorker)
+            else _named(name, error)
+        )
 
-    def _taken_back(self, name: str, future: Any) -> Exception:
+    def _cancelled_error(self, name: str, future: Any) -> Exception:
         taken = [future, *(kept for kept in self._kept if kept.status == "cancelled")]
         reasons = [one._state.exception.reason for one in taken]
         for reason in reasons:
             if "connection" in reason:  # all that was kept is gone, even if it is back by now
-                return self._lost(reason)
+                return self._lost_scheduler(reason)
         if reasons[0] in LOST_FOR_GOOD:
             return RuntimeError(
                 f"{name}: its data died with a worker, and Dask does not know how to make it anew "
                 f"({reasons[0]}); was it scattered? let tasks load or make it"
             )
-        return RuntimeError(f"{name}: taken back by Dask ({reasons[0]})" + _go_on())
+        return RuntimeError(f"{name}: taken back by Dask ({reasons[0]})" + _resume_hint())
 
 
-def _go_on() -> str:
+def _resume_hint() -> str:
     way = option("--resume", "checkpoint=PATH")
     return f"; with {way} the next call goes on from the last finished round"
 
 
-def _at_work(worker: dict[str, Any]) -> bool:
+def _is_working(worker: dict[str, Any]) -> bool:
     counts = worker["metrics"].get("task_counts", {})
-    return any(counts.get(state, 0) for state in AT_WORK)
+    return any(counts.get(state, 0) for state in WORKING)
 
 
-def _same(value: Any) -> Any:
+def _identity(value: Any) -> Any:
     return value
 
 
-def _deadly(name: str, error: KilledWorker) -> RuntimeError:
+def _killed_worker_error(name: str, error: KilledWorker) -> RuntimeError:
     """What to say of a block whose workers die."""
     return RuntimeError(
         f"{name}: every worker that took it died, {error.allowed_failures + 1} in a row; is there "
@@ -271,7 +277,7 @@ def _named(name: str, error: Exception) -> ValueError:
     return refusal
 
 
-def _running(client: Any) -> Any:
+def _check_client(client: Any) -> Any:
     """The client, if it is one that can be asked now."""
     if not isinstance(client, Client):
         raise TypeError(

@@ -56,22 +56,22 @@ def words_of(path: str, options: FileOptions, columns: LabelColumns, policy: str
     return find_words([path], options, columns, BadRows(policy))
 
 
-class Looked(NamedTuple):
+class WorkerPreview(NamedTuple):
     """What the workers found in the files: how to open them, a look at them, words of labels."""
 
     options: FileOptions
-    look: Any
+    preview: Any
     words: set[str] | None
 
 
-def looked_at_by_workers(
+def preview_on_workers(
     cluster: Cluster,
     paths: Sequence[str],
     options: FileOptions,
     columns: LabelColumns,
     order: Any,
     on_bad_row: str = "raise",
-) -> Looked:
+) -> WorkerPreview:
     """A look at files which only the workers read; the labels too, where the order is not told."""
     names = block_names(paths)
     sparse = is_svmlight(paths[0], options)
@@ -83,13 +83,14 @@ def looked_at_by_workers(
             options = replace(options, zero_based=zero_based, n_features=n_features)
     size = max(1, PREVIEW_BYTES // len(paths))
     asked = [([path], options, size) for path in paths]
-    looks = cluster.run(preview_sparse if sparse else preview_files, asked, names, "ordspan-look")
-    look = merge_sparse_previews(looks) if sparse else merge_previews(looks)
+    function = preview_sparse if sparse else preview_files
+    previews = cluster.run(function, asked, names, "ordspan-look")
+    preview = merge_sparse_previews(previews) if sparse else merge_previews(previews)
     words = None
     if order is None:
         labels = [(path, options, columns, on_bad_row) for path in paths]
         words = set().union(*cluster.run(words_of, labels, names, "ordspan-grades"))
-    return Looked(options, look, words)
+    return WorkerPreview(options, preview, words)
 
 
 def read_block(

@@ -13,7 +13,7 @@ from sklearn.base import clone
 from ordspan.checkpoint import Checkpoint, Rounds
 from ordspan.core.losses import distance
 from ordspan.core.memory import updates_of
-from ordspan.distributed.blocks import Blocks, Columns, blocks_of
+from ordspan.distributed.blocks import Blocks, FileColumns, blocks_of
 from ordspan.distributed.cluster import Cluster
 from ordspan.estimators import MulticlassPA, MulticlassPerceptron, OrdinalPA, PRank
 from ordspan.estimators.targets import read_labels
@@ -153,9 +153,9 @@ def fit(
     lower, upper : str, optional
         Names of the two columns of interval labels in files.
     features : sequence of str, optional
-        Columns of files to learn from; all but the labels if left out.
+        FileColumns of files to learn from; all but the labels if left out.
     drop : sequence of str
-        Columns of files to leave out.
+        FileColumns of files to leave out.
 
     Returns
     -------
@@ -186,7 +186,7 @@ def fit(
     refuse_others(estimator)
     cluster = Cluster(client, timeout=timeout, retries=retries, persist=persist)
     given = estimator.classes if classes is None else classes
-    columns = Columns(label, lower, upper, features, tuple(drop))
+    columns = FileColumns(label, lower, upper, features, tuple(drop))
     try:
         blocks = blocks_of(cluster, X, y, given, columns, identified=checkpoint is not None)
         return fit_blocks(
@@ -206,20 +206,20 @@ def fit_blocks(
     checkpoint: Any = None,
     progress: Callable[[Progress], object] | None = None,
 ) -> Any:
-    """`fit` on blocks that are cut and looked at already; ``checkpoint`` is a path or a keeper."""
+    """`fit` on blocks that are already prepared; ``checkpoint`` is a path or a `Checkpoint`."""
     model = clone(estimator)
     _prepare(model, blocks)
     keeper = checkpoint
     if not isinstance(checkpoint, Checkpoint):
         settings = {"weights": weights, "shuffle": shuffle, "blocks": blocks.marks}
         if checkpoint is not None:
-            settings |= _told(described(model))
+            settings |= _settings_of(described(model))
         keeper = Checkpoint(checkpoint, settings, blocks.identities, OTHERWISE)
     _train(cluster, model, blocks, keeper, rounds, weights, shuffle, progress)
     return _hand_over(model, estimator)
 
 
-def _told(model: dict[str, Any]) -> dict[str, Any]:
+def _settings_of(model: dict[str, Any]) -> dict[str, Any]:
     """What a model file says of a model that must agree for training to go on."""
     own = {f"estimator.{name}": value for name, value in model["parameters"].items()}
     return {name: model[name] for name in SAME} | own
@@ -280,8 +280,12 @@ def _train(
         )
     model.n_iter_ = len(past)
     for number in range(len(past) + 1, rounds + 1):
-        tell = None if progress is None else _teller(progress, number, rounds, len(blocks.rows))
-        parts = _one_round(cluster, model, blocks, number, state.seed, tell)
+        report = (
+            None
+            if progress is None
+            else _progress_reporter(progress, number, rounds, len(blocks.rows))
+        )
+        parts = _one_round(cluster, model, blocks, number, state.seed, report)
         past.append(_mix_into(model, parts, number, weights))
         keeper.write(model, Rounds(state.seed, [*past]))
     model.rounds_ = past
@@ -297,20 +301,20 @@ def _seed(model: Any) -> int:
     raise ValueError(f"shuffle=True needs random_state to be None or a whole number, not {given!r}")
 
 
-def _teller(
+def _progress_reporter(
     progress: Callable[[Progress], object], number: int, rounds: int, n_blocks: int
 ) -> Callable[[Learned | None], None]:
     """Tells the user's function what has arrived so far in this round."""
     done, rows, error = 0, 0, 0
 
-    def tell(part: Learned | None) -> None:
+    def report(part: Learned | None) -> None:
         nonlocal done, rows, error
         done += 1
         if part is not None:
             rows, error = rows + part.rows, error + part.error
         progress(Progress(number, rounds, done, n_blocks, error / rows if rows else np.nan))
 
-    return tell
+    return report
 
 
 def _one_round(
@@ -319,7 +323,7 @@ def _one_round(
     blocks: Blocks,
     number: int,
     seed: int | None,
-    tell: Callable[[Learned | None], None] | None,
+    report: Callable[[Learned | None], None] | None,
 ) -> list[Learned | None]:
     """What every block has learned from the model's memory, in the order of the blocks."""
     label = f"ordspan-round-{number}"
@@ -330,7 +334,7 @@ def _one_round(
         (start, X, y, None if seed is None else (seed, number, block))
         for block, (X, y) in enumerate(zip(blocks.rows, blocks.labels, strict=True))
     ]
-    return cluster.run(_learn_block, work, blocks.names, label, tell)
+    return cluster.run(_learn_block, work, blocks.names, label, report)
 
 
 def _learn_block(model: Any, X: Any, y: Any, seed: Any) -> Learned | None:

@@ -72,7 +72,7 @@ class KeyConflictError(ValueError):
     """A key that another label has."""
 
 
-class Progress(msgspec.Struct):
+class LogPosition(msgspec.Struct):
     """How far a snapshot has come."""
 
     events: Count
@@ -182,7 +182,7 @@ class Engine:
 
     def _read_snapshot(self) -> tuple[TabularModel, int] | None:
         try:
-            found = self._snapshot.read(TabularModel, Progress)
+            found = self._snapshot.read(TabularModel, LogPosition)
         except ModelFileError:  # damaged; the log has it all
             return None
         if found is not None and found[1].events > self._last:
@@ -340,7 +340,7 @@ class Engine:
     def save(self) -> None:
         """Write a snapshot; without room for it the log has it all."""
         with suppress(OSError):
-            self._snapshot.write(self.model, Progress(self._last))
+            self._snapshot.write(self.model, LogPosition(self._last))
             self._saved = self._last
 
     @property

@@ -17,7 +17,7 @@ from ordspan.tabular import ESTIMATORS, SVM, TabularModel
 from ordspan.wording import columns_option, option
 
 
-def model_to_go_on_from(path: str) -> TabularModel:
+def model_to_continue(path: str) -> TabularModel:
     """The model in a file; one that is fitted at once is refused, because it would forget."""
     model = read_table_model(path)
     if model.kind == ESTIMATORS[SVM]:
