@@ -28,9 +28,10 @@ from ordspan.files.features import Scale
 from ordspan.files.grades import LabelColumns
 from ordspan.header import Header, Table, array_of, plain, unplain
 from ordspan.learners import Calibration, Learner
+from ordspan.learners.catalog import make_learner, parameter_names
 from ordspan.pipelines.around import CALIBRATED, unwrap, wrap
 from ordspan.pipelines.describing import Tensors
-from ordspan.tabular import TabularModel, make_learner, parameter_names
+from ordspan.tabular import TabularModel
 
 FORMAT_VERSION = 3
 DIGEST_SIZE = hashlib.sha256().digest_size

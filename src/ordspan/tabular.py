@@ -15,76 +15,15 @@ from ordspan.files.batch import REFUSE, BadRows, Batch, Faults, FileError
 from ordspan.files.features import Recipe, Scale, Unseen, prepare_features, unusable_rows
 from ordspan.files.grades import LabelColumns, LabelReader
 from ordspan.files.opening import FileOptions
-from ordspan.learners import Calibration, KernelLearner, Learner, LinearLearner
-from ordspan.learners.checks import DEFAULT_C, RowValueError
+from ordspan.learners import Calibration, Learner
+from ordspan.learners.catalog import ESTIMATORS, PA, SVM
+from ordspan.learners.checks import RowValueError
 from ordspan.learners.locking import lock_of
 from ordspan.learners.rows import as_rows
 from ordspan.learners.scoring import rank_among
 
 if TYPE_CHECKING:
     import polars as pl
-
-PA, KERNEL, SVM = "pa", "kernel", "svm"
-DEFAULT_BUDGET = 500
-ESTIMATORS = {PA: "OrdinalPA", KERNEL: "KernelOrdinalPA", SVM: "OrdinalSVM"}
-"""The learners of the command line, and the estimators that they belong to."""
-DEFAULTS: dict[str, dict[str, Any]] = {
-    PA: {"variant": "PA-I", "C": DEFAULT_C, "average": True, "balanced": True},
-    KERNEL: {
-        "variant": "PA-I",
-        "C": 1.0,
-        "average": True,
-        "kernel": "rbf",
-        "gamma": "distance",
-        "degree": 3.0,
-        "coef0": 0.0,
-        "budget": DEFAULT_BUDGET,
-        "budget_strategy": "nearest",
-    },
-    SVM: {"C": 0.1, "loss": "squared_hinge", "tol": 1e-3, "max_iter": 1000},
-}
-"""Parameters of each learner, as those of its estimator; a kernel has a budget."""
-
-
-def learner_parameters(learner: str, given: Mapping[str, Any]) -> dict[str, Any]:
-    """The parameters of a learner, those that are given instead of the defaults.
-
-    >>> learner_parameters("svm", {"C": 2.0})["C"]
-    2.0
-    """
-    if learner not in DEFAULTS:
-        raise ValueError(f"unknown learner {learner!r}; choose from {', '.join(DEFAULTS)}")
-    defaults = DEFAULTS[learner]
-    for name in given:
-        if name not in defaults:
-            raise ValueError(
-                f"the learner {learner} has no parameter {name}; it has {', '.join(defaults)}"
-            )
-    return defaults | dict(given)
-
-
-def parameter_names(estimator: str) -> set[str]:
-    """The parameters that a model of an estimator has, where it was trained from files.
-
-    >>> sorted(parameter_names("OrdinalSVM"))
-    ['C', 'classes', 'loss', 'max_iter', 'random_state', 'tol']
-    """
-    learner = next((name for name in ESTIMATORS if ESTIMATORS[name] == estimator), None)
-    if learner is None:
-        raise ValueError(f"unknown estimator {estimator!r}")
-    own = {*DEFAULTS[learner], "classes", "random_state"}
-    return own if learner == SVM else own | {"max_iter", "shuffle"}
-
-
-def make_learner(
-    estimator: str, parameters: Mapping[str, Any], n_features: int, n_classes: int
-) -> Learner:
-    """The learner of an estimator; scikit-learn is not needed to train one from files."""
-    if estimator == ESTIMATORS[SVM]:
-        return LinearLearner(n_features, n_classes, "PA")
-    learner = PA if estimator == ESTIMATORS[PA] else KERNEL
-    kind = LinearLearner if learner == PA else KernelLearner
-    return kind(n_features, n_classes, **{name: parameters[name] for name in DEFAULTS[learner]})
 
 
 class TabularModel:

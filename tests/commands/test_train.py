@@ -23,7 +23,7 @@ import ordspan
 from ordspan import OrdinalPA
 from ordspan.commands.stopping import Stop, Stopped, stoppable
 from ordspan.commands.train import Every, TrainJob, train
-from ordspan.commands.train_run import portions
+from ordspan.commands.train_rows import portions
 from ordspan.data import stream
 from ordspan.files import arrow_file, text
 from ordspan.files.batch import Batch, FileError

@@ -10,7 +10,7 @@ from files_to_train import FORMATS, make_rows, write_rows
 import ordspan
 from commands.tables import ask
 from ordspan import KernelOrdinalPA, OrdinalPA, OrdinalSVM
-from ordspan.commands import train_run
+from ordspan.commands import train_rows, train_run
 from ordspan.commands.stopping import Stop, Stopped
 from ordspan.commands.train import Every, TrainJob, train
 from ordspan.files import svmlight, tables
@@ -201,7 +201,7 @@ def test_rows_that_are_held_out_are_not_learned(tmp_path, buffer, small_parts):
 def test_the_held_out_error_is_that_of_the_rows_not_learned(tmp_path):
     path = write_rows(tmp_path, "csv", X, GRADES)
     summary = train(job(path, hold_out=0.25, standardise=False), tmp_path / "m")
-    out = train_run.drawn(np.arange(4000), 0, 0) < 0.25
+    out = train_rows.drawn(np.arange(4000), 0, 0) < 0.25
     expected = OrdinalPA(classes=CLASSES).partial_fit(X[~out], GRADES[~out])
     trained = ordspan.load(tmp_path / "m").estimator
     np.testing.assert_array_equal(trained.coef_, expected.coef_)

@@ -14,7 +14,7 @@ from ordspan.cli.printing import PrintError, say
 
 if TYPE_CHECKING:
     from ordspan.commands.train import TrainJob
-    from ordspan.commands.train_run import TrainReport
+    from ordspan.commands.train_progress import TrainReport
 
 
 OF_MODEL = (

@@ -13,7 +13,8 @@ from ordspan.files.grades import LabelColumns
 from ordspan.files.labels import label_columns
 from ordspan.files.opening import FileOptions, describe_columns, expand, open_file
 from ordspan.files.reading import RowReader, check_index_base, order_in_files
-from ordspan.tabular import ESTIMATORS, SVM, TabularModel
+from ordspan.learners.catalog import ESTIMATORS, SVM
+from ordspan.tabular import TabularModel
 from ordspan.wording import columns_option, option
 
 

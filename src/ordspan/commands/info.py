@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from ordspan.checkpoint import Rounds, progress_in
 from ordspan.commands.models import ModelFile, read_model
-from ordspan.commands.train_run import TrainProgress
+from ordspan.commands.train_progress import TrainProgress
 from ordspan.header import Header
 from ordspan.tabular import TabularModel
 

@@ -17,14 +17,16 @@ from ordspan.commands.model_path import check_model_path, refuse_to_overwrite
 from ordspan.commands.outputs import report_full_disk
 from ordspan.commands.stopping import Stop, Stopped
 from ordspan.commands.train_job import TrainJob
-from ordspan.commands.train_run import ROWS_AT_ONCE, Run, TrainReport, ends_of, portions
+from ordspan.commands.train_progress import TrainReport
+from ordspan.commands.train_rows import ends_of, portions
+from ordspan.commands.train_run import ROWS_AT_ONCE, Run
 from ordspan.core.losses import distance
 from ordspan.files.batch import FileError
 from ordspan.files.features import stack_rows
 from ordspan.files.limits import memory_limit
 from ordspan.files.opening import expand
+from ordspan.learners.catalog import ESTIMATORS, SVM
 from ordspan.modelfile import to_bytes
-from ordspan.tabular import ESTIMATORS, SVM
 
 DEFAULT_SECONDS = 60.0
 

@@ -23,7 +23,9 @@ from ordspan.commands.outputs import report_full_disk
 from ordspan.commands.stopping import Stop
 from ordspan.commands.tally import LabelCounts
 from ordspan.commands.train_job import TrainJob
-from ordspan.commands.train_run import Run, TrainReport, ends_of
+from ordspan.commands.train_progress import TrainReport
+from ordspan.commands.train_rows import ends_of
+from ordspan.commands.train_run import Run
 from ordspan.distributed.blocks import Blocks
 from ordspan.distributed.cluster import Cluster
 from ordspan.distributed.file_blocks import Spec, block_names, delayed_blocks, preview_on_workers
@@ -32,8 +34,8 @@ from ordspan.estimators import OrdinalPA
 from ordspan.files.batch import N_EXAMPLES, FileError
 from ordspan.files.opening import expand
 from ordspan.files.text import STDIN
+from ordspan.learners.catalog import PA
 from ordspan.modelfile import to_bytes
-from ordspan.tabular import PA
 
 LOCAL = "local"
 TIMEOUT = 60.0

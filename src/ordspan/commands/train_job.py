@@ -13,7 +13,7 @@ from ordspan.files.grades import LabelColumns
 from ordspan.files.labels import label_columns
 from ordspan.files.opening import FileOptions, expand, is_svmlight, sizes_of
 from ordspan.files.text import STDIN
-from ordspan.tabular import PA, learner_parameters
+from ordspan.learners.catalog import PA, learner_parameters
 from ordspan.wording import option
 
 OF_MODEL = (

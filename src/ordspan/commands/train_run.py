@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -16,26 +15,20 @@ from ordspan.commands.model_path import no_checkpoint_hint, start_over_hint
 from ordspan.commands.outputs import report_full_disk
 from ordspan.commands.tally import LabelCounts, Tally
 from ordspan.commands.train_job import TrainJob, plain_value
+from ordspan.commands.train_progress import TrainProgress
+from ordspan.commands.train_rows import Runs, drawn, ends_of, portions
 from ordspan.core.losses import distance
-from ordspan.files.batch import BEGINNING, BadRows, Batch, Count, Cursor, FileError
+from ordspan.files.batch import BadRows, Batch, Cursor, FileError
 from ordspan.files.features import Scale, Unseen, prepare_features, stack_rows
 from ordspan.files.limits import check_memory
 from ordspan.files.opening import identity
-from ordspan.files.ordering import are_runs
 from ordspan.files.reading import open_rows
 from ordspan.files.text import STDIN
 from ordspan.learners import Calibration, Learner
+from ordspan.learners.catalog import ESTIMATORS, KERNEL, SVM, learner_parameters, make_learner
 from ordspan.learners.checks import RowValueError
 from ordspan.modelfile import ModelFileError
-from ordspan.tabular import (
-    ESTIMATORS,
-    KERNEL,
-    SVM,
-    TabularModel,
-    learner_parameters,
-    make_learner,
-    scored,
-)
+from ordspan.tabular import TabularModel, scored
 from ordspan.wording import by, either, option
 
 ROWS_AT_ONCE = 1 << 13
@@ -44,33 +37,8 @@ enough that a stop or a checkpoint does not wait for long."""
 BUFFER_BYTES = 1 << 26
 """Rows that are shuffled together, where a shuffle is needed and its size is not told."""
 JUDGED_PORTION = 10_000
-FEW_ROWS = 50
 ENOUGH_PIECES = 8
 """Pieces of a sorted file that a window has to hold for its rows to be mixed."""
-
-
-@dataclass
-class TrainProgress:
-    """How far a run has come."""
-
-    cursor: Cursor = BEGINNING
-    rows: Count = 0  # of this pass
-    loss: Count = 0  # sum of distances of this pass, predicted before learning
-    mae: list[float] = field(default_factory=list)  # of every finished pass
-    learned: Count = 0  # rows of all passes
-    good: Count = 0  # rows of the first pass, held-out ones too
-    skipped: Count = 0  # bad rows before the cursor
-    bad_rows: list[str] = field(default_factory=list)  # the first of them
-    labels: dict[str, list[Count]] = field(default_factory=dict)  # counts of grades
-
-    @property
-    def running_mae(self) -> float:
-        """Mean distance of this pass so far."""
-        return self.loss / max(1, self.rows)
-
-
-TrainReport = Callable[[int, float, float | None], None]
-"""Called with the rows learned, the MAE of this pass, and the share of the work, if known."""
 
 
 class Run:
@@ -416,68 +384,6 @@ class Run:
         }
 
 
-class Runs:
-    """Counts how often a label is that of the row before it."""
-
-    def __init__(self, n_classes: int) -> None:
-        self._counts = np.zeros(n_classes, dtype=np.int64)
-        self._same = 0
-        self._last = 0
-
-    def add(self, lower: NDArray[np.int64], upper: NDArray[np.int64]) -> None:
-        """Take rows in, in their order."""
-        middle = (lower + upper) // 2
-        self._same += int((np.diff(middle, prepend=self._last) == 0).sum())
-        self._counts += np.bincount(middle - 1, minlength=self._counts.size)
-        self._last = int(middle[-1])
-
-    def are_long(self) -> bool:
-        """Whether neighbours are alike much more often than by chance."""
-        return int(self._counts.sum()) >= FEW_ROWS and are_runs(self._counts, self._same)
-
-
 def sizes(lists: dict[str, list[int]]) -> dict[str, int]:
     """Length of each list, by its name."""
     return {name: len(values) for name, values in lists.items()}
-
-
-def ends_of(batches: Sequence[Batch]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Lower and upper ranks of the labels of batches."""
-    lower = np.concatenate([b.lower for b in batches if b.lower is not None])
-    upper = np.concatenate([b.upper for b in batches if b.upper is not None])
-    return lower, upper
-
-
-def drawn(rows: NDArray[np.int64], piece: int, seed: int) -> NDArray[np.float64]:
-    """A number from 0 to 1 for every row, by its place alone (the mixing of splitmix64).
-
-    >>> bool(0.49 < drawn(np.arange(100_000), 0, 0).mean() < 0.51)
-    True
-    """
-    with np.errstate(over="ignore"):
-        start = np.uint64((seed + 1) * 0x9E3779B97F4A7C15 + piece * 0xD1B54A32D192ED03 & 2**64 - 1)
-        x = start + (rows.astype(np.uint64) + np.uint64(1)) * np.uint64(0x9E3779B97F4A7C15)
-        x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-        x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return (x ^ (x >> np.uint64(31))) / 2.0**64
-
-
-def portions(batches: Iterable[Batch], size: int, *, whole: bool) -> Iterator[list[Batch]]:
-    """Cut batches so that no portion has more than ``size`` rows.
-
-    ``whole`` fills each portion to exactly ``size`` rows, except the last.
-    """
-    waiting: list[Batch] = []
-    n_waiting = 0
-    for batch in batches:
-        begin, n_rows = 0, len(batch)
-        while begin < n_rows:
-            end = min(n_rows, begin + size - n_waiting)
-            waiting.append(batch.part(begin, end))
-            n_waiting += end - begin
-            begin = end
-            if not whole or n_waiting == size:
-                yield waiting
-                waiting, n_waiting = [], 0
-    if waiting:
-        yield waiting

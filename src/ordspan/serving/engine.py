@@ -20,11 +20,12 @@ from ordspan.atomic import check_can_write, write_atomically
 from ordspan.checkpoint import Checkpoint, sole_writer
 from ordspan.files.batch import Batch, Count, FileError
 from ordspan.files.features import Scale, prepare_features
+from ordspan.learners.catalog import ESTIMATORS, SVM
 from ordspan.learners.scoring import rank_among
 from ordspan.modelfile import ModelFileError, from_bytes, to_bytes
 from ordspan.serving.log import LEARN, SKIP, UNDO, Event, Log, Totals
 from ordspan.serving.records import batch_of
-from ordspan.tabular import ESTIMATORS, SVM, TabularModel
+from ordspan.tabular import TabularModel
 
 COVERAGE = 0.9
 EVERY = 10_000
