@@ -15,7 +15,7 @@ FEW_ROWS = 50
 
 
 class Runs:
-    """Counts how often a label is that of the row before it."""
+    """Counts how often a label equals that of the previous row."""
 
     def __init__(self, n_classes: int) -> None:
         self._counts = np.zeros(n_classes, dtype=np.int64)
@@ -23,14 +23,14 @@ class Runs:
         self._last = 0
 
     def add(self, lower: NDArray[np.int64], upper: NDArray[np.int64]) -> None:
-        """Take rows in, in their order."""
+        """Add rows in order."""
         middle = (lower + upper) // 2
         self._same += int((np.diff(middle, prepend=self._last) == 0).sum())
         self._counts += np.bincount(middle - 1, minlength=self._counts.size)
         self._last = int(middle[-1])
 
     def are_long(self) -> bool:
-        """Whether neighbours are alike much more often than by chance."""
+        """Whether neighbours are equal much more often than by chance."""
         return int(self._counts.sum()) >= FEW_ROWS and are_runs(self._counts, self._same)
 
 
@@ -42,7 +42,7 @@ def ends_of(batches: Sequence[Batch]) -> tuple[NDArray[np.int64], NDArray[np.int
 
 
 def drawn(rows: NDArray[np.int64], piece: int, seed: int) -> NDArray[np.float64]:
-    """A number from 0 to 1 for every row, by its place alone (the mixing of splitmix64).
+    """A pseudo-random number in [0, 1) per row, from its position alone (splitmix64).
 
     >>> bool(0.49 < drawn(np.arange(100_000), 0, 0).mean() < 0.51)
     True
