@@ -413,10 +413,10 @@ def test_names_are_remembered_across_merges(monkeypatch):
     monkeypatch.setattr(queries, "SEEN_AT_ONCE", 8)
     seen = SeenNames()
     names = [f"query {number}" for number in range(100)]
-    assert all(seen.meet(name) for name in names)
-    assert not any(seen.meet(name) for name in names)
+    assert all(seen.add(name) for name in names)
+    assert not any(seen.add(name) for name in names)
     assert seen._old.size == 96
-    assert seen.meet("another")
+    assert seen.add("another")
 
 
 def test_a_query_that_comes_back_is_named_with_its_line(folder, frame, tmp_path, monkeypatch):
@@ -437,7 +437,10 @@ def test_labels_are_those_of_the_training_unless_named(folder, frame, tmp_path):
     words = [tmp_path / "renamed.csv", "--model", folder / "model"]
     answer = ask(*words)
     assert answer.exit_code == 1
-    assert "renamed.csv: no column 'grade', the label of the training; there are" in answer.output
+    assert (
+        "renamed.csv: no column 'grade', the label column used in training; there are"
+        in answer.output
+    )
     assert "--label" in answer.output
     assert ask(*words, "--label", "stars").exit_code == 0
 
@@ -522,8 +525,8 @@ def test_models_that_cannot_grade_files_are_refused(folder, tmp_path, monkeypatc
         ordspan.save(fitted, tmp_path / "newer")
     for name, message in {
         "python": "holds an estimator (OrdinalPA) that was saved from Python, without the columns",
-        "damaged": "damaged is damaged: its checksum does not agree",
-        "short": "short is not an ordspan model file, or it is damaged or cut short",
+        "damaged": "damaged is damaged: its checksum does not match",
+        "short": "short is not an ordspan model file, or it is damaged or truncated",
         "newer": "newer has model format 99, this ordspan reads up to 3; upgrade ordspan",
         "missing": "missing: no such model file; ordspan train writes one",
     }.items():
@@ -538,7 +541,7 @@ def test_models_that_cannot_grade_files_are_refused(folder, tmp_path, monkeypatc
         (["rows.csv", "--model", "model", "--html", "none/page.html"], "none: no such folder"),
         (
             ["rows.csv", "--model", "model", "--html", "rows.csv"],
-            "ending '.csv' is not known; choose .html",
+            "unknown file extension '.csv'; choose .html",
         ),
         (["rows.csv", "--model", "model", "--html", "model"], "choose .html or .htm"),
         (

@@ -187,7 +187,7 @@ def test_a_pipe_in_long_runs_of_one_grade_gets_a_warning(tmp_path):
     for order, told in (("grade", True), ("x2", False)):
         content = frame.sort(order).write_csv()
         answer = asked("train", "-", *words, tmp_path / order, input=content)
-        assert ("the labels came in long runs of one grade" in answer) is told
+        assert ("the labels come in long runs of one grade" in answer) is told
 
 
 # -- gaps and bad rows -------------------------------------------------------------------------

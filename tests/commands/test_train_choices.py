@@ -78,11 +78,11 @@ def test_numbers_are_standardised_by_the_whole_file(tmp_path):
 
 def test_nothing_is_replaced_or_resumed_by_accident(tmp_path):
     path = write_rows(tmp_path, "csv", X, GRADES)
-    with pytest.raises(FileError, match="so nothing to resume; leave resume out to begin"):
+    with pytest.raises(FileError, match="so there is nothing to resume; leave out resume to"):
         train(job(path), tmp_path / "m", resume=True)
     train(job(path), tmp_path / "m")
     before = (tmp_path / "m").read_bytes()
-    with pytest.raises(FileError, match=r"m exists already: overwrite=True replaces it, start="):
+    with pytest.raises(FileError, match=r"m already exists: overwrite=True replaces it, start="):
         train(job(path, passes=2), tmp_path / "m")
     with pytest.raises(FileError, match=r"m is finished\. To go on learning from it give start="):
         train(job(path, passes=2), tmp_path / "m", resume=True)
@@ -96,7 +96,7 @@ def test_nothing_is_replaced_or_resumed_by_accident(tmp_path):
 
     with pytest.raises(Stopped):
         train(job(path, passes=3), tmp_path / "n", stop=stop, report=report)
-    with pytest.raises(FileError, match=r"n\.checkpoint is there from a training that was inter"):
+    with pytest.raises(FileError, match=r"n\.checkpoint is left from an interrupted training"):
         train(job(path, passes=3), tmp_path / "n")
 
 
@@ -151,9 +151,9 @@ def test_going_on_refuses_what_the_model_decides_or_does_not_know(tmp_path):
 def test_an_svm_cannot_go_on(tmp_path):
     path = write_rows(tmp_path, "csv", X, GRADES)
     train(job(path, learner="svm"), tmp_path / "m")
-    with pytest.raises(FileError, match="m holds an OrdinalSVM, which is fitted at once and canno"):
+    with pytest.raises(FileError, match="m holds an OrdinalSVM, which is fitted in one step"):
         train(job(path, start=str(tmp_path / "m")), tmp_path / "n")
-    with pytest.raises(ValueError, match="fitted at once and cannot go on"):
+    with pytest.raises(ValueError, match="fitted in one step and cannot be continued"):
         ordspan.load(tmp_path / "m").partial_fit(pd.DataFrame(X, columns=NAMES), GRADES)
 
 

@@ -134,7 +134,7 @@ def test_what_cannot_be_shared_out_is_told(tmp_path, address, monkeypatch):
     for choices in ({"learner": "svm"}, {"hold_out": 0.1}, {"start": str(tmp_path / "n")}):
         with pytest.raises(ValueError, match="on Dask only the learner pa can be trained"):
             train_on_dask(TrainJob(paths, label="grade", **choices), tmp_path / "m", address)
-    with pytest.raises(ValueError, match="so nothing to resume"):
+    with pytest.raises(ValueError, match="so there is nothing to resume"):
         train_on_dask(TrainJob(paths, label="grade"), tmp_path / "m", address, resume=True)
 
 

@@ -1,4 +1,4 @@
-"""Files as blocks: one file, one block, read by the workers."""
+"""Files as blocks: one block per file, read by the workers."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ from ordspan.files.svmlight import index_base, survey
 
 
 class Spec(NamedTuple):
-    """How a worker reads a file into features and labels."""
+    """How workers read files."""
 
     options: FileOptions
     recipe: Recipe
     columns: LabelColumns
     classes: NDArray[Any]
     on_bad_row: str = "raise"
-    signs: dict[str, dict[str, str]] | None = None  # decimal ones, of each file
+    signs: dict[str, dict[str, str]] | None = None  # decimal signs of each file
 
     def reader(self, path: str) -> RowReader:
         """The reader of one file."""
@@ -47,17 +47,17 @@ class Spec(NamedTuple):
 
 
 def block_names(files: Sequence[str]) -> list[str]:
-    """What the blocks are called in messages."""
+    """Names of the blocks in messages."""
     return [f"block {number} ({path})" for number, path in enumerate(files)]
 
 
 def words_of(path: str, options: FileOptions, columns: LabelColumns, policy: str) -> set[str]:
-    """The labels in a file, on a worker."""
+    """The labels in a file; runs on a worker."""
     return find_words([path], options, columns, BadRows(policy))
 
 
 class WorkerPreview(NamedTuple):
-    """What the workers found in the files: how to open them, a look at them, words of labels."""
+    """File options, preview and labels found by the workers."""
 
     options: FileOptions
     preview: Any
@@ -72,7 +72,7 @@ def preview_on_workers(
     order: Any,
     on_bad_row: str = "raise",
 ) -> WorkerPreview:
-    """A look at files which only the workers read; the labels too, where the order is not told."""
+    """Preview files on the workers; also find the labels if their order is not given."""
     names = block_names(paths)
     sparse = is_svmlight(paths[0], options)
     if sparse:
@@ -96,7 +96,7 @@ def preview_on_workers(
 def read_block(
     path: str, spec: Spec, state: NDArray[np.float64], named: bool = False
 ) -> tuple[Any, NDArray[Any]]:
-    """Features and labels of a file, on a worker, by the state of a scale."""
+    """Features, scaled by a given state, and labels of a file; runs on a worker."""
     scale = Scale(spec.recipe.n_scaled)
     scale.state[...] = state
     parts, ends = [], []
@@ -118,10 +118,10 @@ def read_block(
 def delayed_blocks(
     cluster: Cluster, paths: Sequence[str], *how: Any
 ) -> tuple[list[Any], list[Any]]:
-    """Features and labels of every file, to be read when they are needed."""
+    """Features and labels of every file, read lazily."""
     read = delayed(read_block, nout=2, pure=False)
     pairs = [
-        # workers may stand in another folder
+        # workers may have another working directory
         read(os.path.abspath(path), *how, dask_key_name=f"ordspan-read-block-{i}-{cluster.token}")
         for i, path in enumerate(paths)
     ]
