@@ -104,8 +104,8 @@ def _from_collections(cluster: Cluster, X: Any, y: Any, given: Any) -> Blocks:
     rows, labels = _pieces(X), _pieces(y)
     if len(rows) != len(labels):
         raise ValueError(
-            f"X has {len(rows)} blocks and y has {len(labels)}; split both the same way, for example "
-            "with repartition or rechunk"
+            f"X has {len(rows)} blocks and y has {len(labels)}; split both the same way, for "
+            "example with repartition or rechunk"
         )
     sizes = [None] * len(rows) if is_frame(X) else _sizes(X)
     names = [f"block {number}" for number in range(len(rows))]

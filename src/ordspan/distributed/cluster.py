@@ -263,8 +263,8 @@ def _identity(value: Any) -> Any:
 def _killed_worker_error(name: str, error: KilledWorker) -> RuntimeError:
     """The error for a block whose workers die."""
     return RuntimeError(
-        f"{name}: every worker that took it died, {error.allowed_failures + 1} in a row, perhaps for "
-        "lack of memory; split the data into more blocks"
+        f"{name}: every worker that took it died, {error.allowed_failures + 1} in a row, perhaps "
+        "for lack of memory; split the data into more blocks"
     )
 
 
