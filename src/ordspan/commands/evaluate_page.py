@@ -55,7 +55,7 @@ def page_text(evaluation: Evaluation, summary: dict[str, Any]) -> str:
         "verdict_kind": "good" if summary["better_than_constant"] else "bad",
         "cards": "".join(_card(*card) for card in cards(summary)),
         **{f"{name}_section": _hidden(name not in shown) for name in plots},
-        "example": f"“{names[0]} | {names[1]}” stands between grades {' and '.join(lowest)}",
+        "example": f"“{names[0]} | {names[1]}” separates grades {' and '.join(lowest)}",
         "grades": "".join(_grade_row(row) for row in summary["by_grade"]),
         "width_words": escape(width_words(summary["probabilities"])),
         "range_heads": "".join(f"<th>{escape(title)}</th>" for title in shares.values()),
