@@ -18,8 +18,8 @@ from ordspan import CalibratedOrdinal, KernelOrdinalPA, OrdinalPA, OrdinalSVM
 from ordspan.checkpoint import Checkpoint, Rounds
 from ordspan.commands.stopping import Stop, Stopped
 from ordspan.commands.train import TrainJob, train
+from ordspan.learners.catalog import DEFAULTS
 from ordspan.modelfile import DIGEST_SIZE, _digest_start, to_bytes
-from ordspan.tabular import DEFAULTS
 
 X, Y, SPANS = graded(40)
 TABLE = "age,job,note,grade\n" + "".join(

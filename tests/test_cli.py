@@ -170,4 +170,4 @@ def test_ctrl_c_stops_within_a_second_and_says_how_to_go_on(tmp_path):
     _, message = process.communicate(timeout=30)
     assert time.monotonic() - asked < 5  # a second on a quiet machine
     assert process.returncode == 130
-    assert "The same command goes on where it stopped" in message
+    assert "Run the same command again to continue" in message

@@ -392,7 +392,7 @@ def test_a_cluster_whose_workers_are_paused_is_an_error_in_time(threads):
             threads.loop.add_callback(setattr, worker, "status", Status.paused)
 
     settings = {"rounds": 99, "timeout": 1, "classes": CLASSES}
-    reason = "2 of 2 workers paused and none at work for 1 s; give the workers more memory, cut"
+    reason = "2 of 2 workers paused and none working for 1 s; give the workers more memory, split"
     for progress in (pause, None):  # in the middle, and from the start
         started = time.monotonic()
         with pytest.raises(RuntimeError, match=reason):
@@ -424,7 +424,9 @@ def test_scattered_data_that_dies_with_its_worker_is_named(threads, persist):
             threads.loop.add_callback(worker.close)
 
     settings = {"rounds": 99, "timeout": BUSY, "persist": persist, "progress": close}
-    with pytest.raises(RuntimeError, match=r"^block \d: its data died with a worker.*scattered\?"):
+    with pytest.raises(
+        RuntimeError, match=r"^block \d: its data was lost with a worker.*scattered"
+    ):
         fit(threads, OrdinalPA(), rows, lazy(Y, 200), classes=CLASSES, **settings)
 
 
@@ -575,7 +577,7 @@ def test_a_checkpoint_of_something_else_is_refused(client, tmp_path):
         ({"y": Y + 1}, "classes = .*, now it is "),
         ({"weights": "updates"}, "weights = 'rows', now it is 'updates'"),
         ({"shuffle": True}, "shuffle = False, now it is True"),
-        ({"rounds": 1}, "has 2 rounds already, more than rounds=1"),
+        ({"rounds": 1}, "already has 2 rounds, more than rounds=1"),
     ]:
         with pytest.raises(ValueError, match=message):
             go(**others)
@@ -729,7 +731,7 @@ def test_blocks_must_have_the_same_columns(client, tmp_path):
     frame.to_parquet(tmp_path / "1.parquet")
     with pytest.raises(ValueError, match=r"no column 'grad'; the columns are w, x, y, z, grade"):
         fit(client, OrdinalPA(), tmp_path, rounds=1, label="grad")
-    with pytest.raises(ValueError, match="name the column of the labels with label="):
+    with pytest.raises(ValueError, match="name the label column with label="):
         fit(client, OrdinalPA(), tmp_path, rounds=1)
 
 
@@ -737,7 +739,7 @@ def test_rows_and_labels_must_go_together(client):
     with pytest.raises(ValueError, match="X has 400 rows, but y has 399 labels"):
         fit(client, OrdinalPA(), lazy(X), lazy(Y[1:]), rounds=1)
     frame = pd.DataFrame(X, columns=list("wxyz"))
-    with pytest.raises(ValueError, match="X has 4 blocks and y has 3; cut both alike"):
+    with pytest.raises(ValueError, match="X has 4 blocks and y has 3; split both the same way"):
         fit(client, PRank(), dd.from_pandas(frame, npartitions=4), lazy(Y, 150), rounds=1)
     unknown = lazy(X)[lazy(X)[:, 0] < 0]
     with pytest.raises(ValueError, match=r"^block \d: Found input variables with inconsistent"):
@@ -745,7 +747,7 @@ def test_rows_and_labels_must_go_together(client):
 
 
 def test_what_cannot_be_mixed_is_refused(client, tmp_path):
-    with pytest.raises(TypeError, match="a OrdinalSVM cannot be mixed from passes over blocks"):
+    with pytest.raises(TypeError, match="a OrdinalSVM cannot be trained in blocks"):
         fit(client, OrdinalSVM(), lazy(X), lazy(Y), rounds=1)
     for wrong, message in [
         ({"rounds": 0}, "rounds must be a whole number >= 1"),
@@ -757,7 +759,7 @@ def test_what_cannot_be_mixed_is_refused(client, tmp_path):
         with pytest.raises(ValueError, match=message):
             fit(client, OrdinalPA(), lazy(X), lazy(Y), **{"rounds": 1} | wrong)
     for rows, labels, message in [
-        (X, Y, "X is a ndarray of this process; give a Dask collection"),
+        (X, Y, "X is a local ndarray; give a Dask collection"),
         (lazy(X), Y, "y is a ndarray; with a Dask X"),
     ]:
         with pytest.raises(TypeError, match=message):

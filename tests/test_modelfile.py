@@ -102,7 +102,7 @@ def test_an_older_format_says_how_to_go_on(tmp_path, monkeypatch):
     monkeypatch.setattr(modelfile, "FORMAT_VERSION", 1)
     save(model, tmp_path / "model")
     monkeypatch.undo()
-    message = "model format 1 of an earlier ordspan, this one reads 3; train the model anew"
+    message = "model format 1 of an earlier ordspan, this one reads 3; retrain the model"
     with pytest.raises(modelfile.ModelFileError, match=message):
         load(tmp_path / "model")
 
@@ -116,7 +116,7 @@ def test_what_cannot_be_saved_is_named(tmp_path):
     with pytest.raises(TypeError, match="random_state"):
         save(model, tmp_path / "model")
     model = KernelOrdinalPA(kernel=lambda A, B: A @ B.T).fit(X, Y)
-    with pytest.raises(TypeError, match=r"cannot save kernel=.*a model file holds no code"):
+    with pytest.raises(TypeError, match=r"cannot save kernel=.*a model file contains no code"):
         save(model, tmp_path / "model")
     assert list(tmp_path.iterdir()) == []
 
@@ -173,6 +173,6 @@ def test_a_kernel_set_to_scale_keeps_the_gamma_it_found(tmp_path):
 
 def test_a_kernel_set_anew_after_learning_is_not_saved_as_if_learned(tmp_path):
     model = KernelOrdinalPA(random_state=0).fit(X, Y).set_params(kernel="linear")
-    with pytest.raises(ValueError, match="not those that it learned with; set them back"):
+    with pytest.raises(ValueError, match="have changed since it was fitted; restore them"):
         save(model, tmp_path / "model")
     save(model.set_params(kernel="rbf", C=2.0), tmp_path / "model")

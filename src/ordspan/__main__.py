@@ -9,23 +9,23 @@ from types import FrameType
 
 INTERRUPTED = 130
 FRAGILE = ("importlib", "_frozen_importlib", "_frozen_importlib_external", "llvmlite", "numba")
-"""What imports modules, or loads compiled code."""
+"""Modules in which an exception would be swallowed or fatal."""
 
-status = 1  # of the process, unless it ends as it should
+status = 1  # exit status unless the command ends normally
 
 
 def main() -> None:
-    """Run the command line, as all that this process does."""
+    """Run the command line as the whole process."""
     global status
-    atexit.register(leave)  # the first to be registered is the last to be called
-    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:  # else it is to be ignored
+    atexit.register(leave)  # registered first, called last
+    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:  # otherwise it is ignored
         signal.signal(signal.SIGINT, interrupt)
     for stream in (sys.stdout, sys.stderr):
-        if stream is not None:  # letters that a terminal does not have are shown by their number
+        if stream is not None:  # escape characters the terminal cannot show
             stream.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
     try:
         run_app()
-    except KeyboardInterrupt:  # before a command has begun, or after it has ended
+    except KeyboardInterrupt:  # before a command starts or after it ends
         os.write(2, b"\nstopped.\n")
         status = INTERRUPTED
         sys.exit(INTERRUPTED)
@@ -33,11 +33,11 @@ def main() -> None:
         status = end.code if isinstance(end.code, int) else int(end.code is not None)
         raise
     finally:
-        signal.signal(signal.SIGINT, signal.SIG_IGN)  # what is left to do is to leave
+        signal.signal(signal.SIGINT, signal.SIG_IGN)  # ignore Ctrl-C during exit
 
 
 def run_app() -> None:
-    """Run the command line, or say what to install for it."""
+    """Run the command line, or name the extra to install."""
     try:
         from ordspan.cli import app
     except ModuleNotFoundError as missing:
@@ -46,7 +46,7 @@ def run_app() -> None:
         sys.exit(f"the command line needs {missing.name}: pip install 'ordspan[cli]'")
     try:
         app(prog_name="ordspan")
-    except OSError as error:  # help finds no room; the commands report their own errors
+    except OSError as error:  # from printing help; commands report their own errors
         from ordspan.cli.app import settle_output
 
         settle_output()
@@ -54,7 +54,7 @@ def run_app() -> None:
 
 
 def interrupt(number: int, frame: FrameType | None) -> None:
-    """Answer Ctrl-C: raise, but leave at once where an exception would be swallowed or fatal."""
+    """Handle Ctrl-C: raise, but exit at once where an exception would be swallowed or fatal."""
     while frame is not None:
         if frame.f_globals.get("__name__", "").partition(".")[0] in FRAGILE:
             os.write(2, b"\nstopped.\n")
@@ -64,13 +64,13 @@ def interrupt(number: int, frame: FrameType | None) -> None:
 
 
 def leave() -> None:
-    """End the process without tearing the interpreter down.
+    """Exit without finalising the interpreter.
 
-    The threads of Polars and pyarrow cannot be ended, and one that needs the interpreter while it
-    is torn down aborts the process ("terminate called without an active exception").
+    Threads of Polars and pyarrow cannot be stopped, and one that needs the interpreter during
+    finalisation aborts the process ("terminate called without an active exception").
     """
     for stream in (sys.stdout, sys.stderr):
-        with suppress(OSError, AttributeError):  # AttributeError: closed from the beginning
+        with suppress(OSError, AttributeError):  # AttributeError: closed at start
             stream.flush()
     os._exit(status)
 

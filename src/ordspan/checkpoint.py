@@ -1,4 +1,4 @@
-"""Where training stands: a model file that says a little more, and that no one else writes."""
+"""Checkpoints of training: model files with progress, protected by a lock."""
 
 from __future__ import annotations
 
@@ -24,39 +24,39 @@ ENDING = ".checkpoint"
 WORDS = ("another name", "another size", "another time of modification", "another content")
 """What differs between two identities of a file."""
 GROUPS = ("parameters", "options")
-"""Settings that hold others, which are named instead of them."""
+"""Settings with nested settings, which are compared one by one."""
 
 
 class Rounds(msgspec.Struct):
-    """How far a training on Dask has come."""
+    """Progress of training on Dask."""
 
     seed: int | None
     rounds: list[tuple[Count, Count, Count, float]]
 
 
 def progress_in(note: Note, kind: type[P], name: str) -> P:
-    """How far a training had come that was written to a file."""
+    """Progress stored in a checkpoint."""
     try:
         return msgspec.convert(note.progress, kind)
     except msgspec.ValidationError as error:
         raise ModelFileError(
-            f"{name} does not say how far it has come ({error}); start anew"
+            f"{name} does not contain valid progress ({error}); start over"
         ) from None
 
 
 class Checkpoint:
-    """One file that is replaced as training goes on; without a path, nothing.
+    """A file that is replaced as training proceeds; without a path, does nothing.
 
     Parameters
     ----------
     path : path-like or None
-        The file; it is an ordinary model file too.
+        The file, which is also a valid model file.
     settings : dict
-        Plain values that must agree for training to go on.
+        Plain values that must match when training resumes.
     files : sequence of Identity
-        The files that are learned from, which must be the same ones.
+        The training files, which must be unchanged.
     way_out : str
-        What to do where something does not agree.
+        What to do on a mismatch, for messages.
     """
 
     def __init__(
@@ -66,23 +66,24 @@ class Checkpoint:
         self.way_out = way_out
         if self.path is None:
             return
-        # as they will be read again, which is found out now and not when there is work to lose
+        # round trip through JSON now: fail early, not after hours of work
         note = {"settings": settings, "files": [list(file) for file in files]}
         self._note: dict[str, Any] = json.loads(json.dumps(note))
         if not self.path.parent.is_dir():
             raise FileNotFoundError(
-                f"checkpoint={os.fspath(path)!r}: there is no folder {str(self.path.parent)!r}"
+                f"checkpoint={os.fspath(path)!r}: there is no folder {str(self.path.parent)!r}; "
+                "create it first"
             )
         check_can_write(self.path)
 
     def write(self, model: Any, progress: Any) -> None:
-        """Keep a model as it is now, and how far it has come, whole or not at all."""
+        """Write the model and its progress atomically."""
         if self.path is not None:
             note = self._note | {"progress": msgspec.to_builtins(progress)}
             write_atomically(self.path, to_bytes(model, checkpoint=note))
 
     def read(self, kind: type, progress: type[P]) -> tuple[Any, P] | None:
-        """The model and the progress that were written last; None if there is no file."""
+        """The last model and progress; None if there is no file."""
         if self.path is None or not self.path.exists():
             return None
         content = self.path.read_bytes()
@@ -98,7 +99,7 @@ class Checkpoint:
         return model, progress_in(note, progress, str(self.path))
 
     def remove(self) -> None:
-        """Nothing is left to go on with."""
+        """Delete the file."""
         if self.path is not None:
             self.path.unlink(missing_ok=True)
 
@@ -129,9 +130,9 @@ class Checkpoint:
 
 @contextmanager
 def sole_writer(path: Path) -> Iterator[None]:
-    """Refuse to go on while another process trains the model at this path.
+    """Raise if another process is training the model at this path.
 
-    The system lets go of the lock of a process that was killed.
+    The system releases the lock of a killed process.
     """
     from filelock import FileLock, Timeout
 
@@ -146,6 +147,6 @@ def sole_writer(path: Path) -> Iterator[None]:
     try:
         yield
     finally:
-        with suppress(OSError):  # Windows removes no file that is open
+        with suppress(OSError):  # Windows cannot remove an open file
             Path(lock.lock_file).unlink()  # while it is ours
         lock.release()

@@ -1,4 +1,4 @@
-"""The JSON text of a model file: what it must hold, and parameters as plain values."""
+"""The JSON header of a model file: its schema, and parameters as plain values."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ class PlainArray(msgspec.Struct):
 
 
 class Constant(TypedDict):
-    """The grade that would have been best for every row, and its MAE."""
+    """The best constant prediction, and its MAE."""
 
     grade: bool | int | float | str
     mae: float
 
 
-class Settings(TypedDict):
-    """Those settings of a training that are shown; there are more."""
+class TrainingSettings(TypedDict):
+    """The training settings that ``ordspan info`` shows."""
 
     files: list[str]
     passes: Annotated[int, msgspec.Meta(ge=1)]
@@ -41,7 +41,7 @@ class Settings(TypedDict):
 Training = TypedDict(
     "Training",
     {
-        "settings": Settings,
+        "settings": TrainingSettings,
         "from": NotRequired[str | None],
         "rows": Count,
         "skipped": Count,
@@ -52,11 +52,11 @@ Training = TypedDict(
         "sweeps": NotRequired[Count],
     },
 )
-"""How a model was trained, as far as it is shown or needed to go on."""
+"""The record of a training, as far as it is shown or needed to continue."""
 
 
 class Note(msgspec.Struct):
-    """What a checkpoint says besides: what it was made with and from, and how far it has come."""
+    """Additional data of a checkpoint: settings, files and progress."""
 
     settings: dict[str, Any]
     files: list[Identity]
@@ -64,7 +64,7 @@ class Note(msgspec.Struct):
 
 
 class Table(msgspec.Struct):
-    """What a model that was trained from files says besides."""
+    """Additional data of a model trained from files."""
 
     recipe: Recipe
     labels: dict[str, str | None]
@@ -88,22 +88,22 @@ class Node(msgspec.Struct, omit_defaults=True):
 
 
 class Steps(msgspec.Struct):
-    """What a file says of the Pipeline around an estimator."""
+    """The Pipeline around an estimator."""
 
     before: Node  # a Pipeline of all steps but the last
     last: str  # the name of the last
 
 
 class Calibrated(msgspec.Struct):
-    """What a file says of the `CalibratedOrdinal` around an estimator."""
+    """The `CalibratedOrdinal` around an estimator."""
 
-    parameters: dict[str, Any]  # but for the estimator
+    parameters: dict[str, Any]  # except the estimator
     estimator: Literal["default", "given", "frozen"]
     pipeline: Steps | None = None  # inside it
 
 
 class Header(msgspec.Struct):
-    """The JSON text of a model file."""
+    """The JSON header of a model file."""
 
     format: int
     estimator: str
@@ -127,7 +127,7 @@ def plain(name: str, value: Any) -> Any:
         value = np.asarray(value)
     if isinstance(value, list | tuple):
         return [plain(name, v) for v in value]
-    if isinstance(value, dict):  # JSON would make words of the keys
+    if isinstance(value, dict):  # JSON keys would become strings
         return {"pairs": [[plain(name, k), plain(name, v)] for k, v in value.items()]}
     if hasattr(value, "__array__"):
         array: NDArray[Any] = np.asarray(value)
@@ -135,16 +135,17 @@ def plain(name: str, value: Any) -> Any:
             return {"dtype": array.dtype.str, "values": array.tolist()}
     if callable(value):
         raise TypeError(
-            f"cannot save {name}={value!r}: a model file holds no code; use a {name} that has a "
-            "name, or 'precomputed' with its values"
+            f"cannot save {name}={value!r}: a model file contains no code; use a named "
+            f"{name}, or 'precomputed' with its values"
         )
     raise TypeError(
-        f"cannot save {name}={value!r}; use plain numbers, words or lists (for random_state an int)"
+        f"cannot save {name}={value!r}; use plain numbers, strings or lists (for random_state, an "
+        "int)"
     )
 
 
 def unplain(value: Any, room: int) -> Any:
-    """A parameter as it was before `plain`; an array takes no more than ``room`` bytes."""
+    """The inverse of `plain`; arrays may take at most ``room`` bytes."""
     if isinstance(value, list):
         return [unplain(v, room) for v in value]
     if not isinstance(value, dict):
@@ -155,10 +156,10 @@ def unplain(value: Any, room: int) -> Any:
 
 
 def array_of(stored: PlainArray, room: int) -> Any:
-    """An array, or a NumPy scalar, of no more than ``room`` bytes."""
+    """An array or NumPy scalar of at most ``room`` bytes."""
     dtype = np.dtype(stored.dtype)
     size = dtype.itemsize * (len(stored.values) if isinstance(stored.values, list) else 1)
     if size > room:
-        raise ValueError(f"an array of {size:,} bytes in so small a file")
+        raise ValueError(f"an array of {size:,} bytes is too large for this file")
     array = np.array(stored.values, dtype=dtype)
     return array if array.ndim else array[()]

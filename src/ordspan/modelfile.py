@@ -1,8 +1,8 @@
 """Model files: one safetensors file with a JSON header; loading never runs code.
 
-The file holds the learner's memory, a SHA-256 digest of every other byte, and one JSON text with
-the estimator's name, parameters and classes; a model trained from files also its columns and their
-scale. Equal models give equal bytes.
+The file contains the state of the learner, a SHA-256 digest of all other bytes, and a JSON header
+with the name, parameters and classes of the estimator; for a model trained from files also its
+columns and their scale. Equal models give equal bytes.
 """
 
 from __future__ import annotations
@@ -28,22 +28,23 @@ from ordspan.files.features import Scale
 from ordspan.files.grades import LabelColumns
 from ordspan.header import Header, Table, array_of, plain, unplain
 from ordspan.learners import Calibration, Learner
+from ordspan.learners.catalog import make_learner, parameter_names
 from ordspan.pipelines.around import CALIBRATED, unwrap, wrap
 from ordspan.pipelines.describing import Tensors
-from ordspan.tabular import TabularModel, make_learner, parameter_names
+from ordspan.tabular import TabularModel
 
 FORMAT_VERSION = 3
 DIGEST_SIZE = hashlib.sha256().digest_size
 NAMES = {"digest", "memory", "calibration", "scale"}
-"""Tensors other than those of the steps of a pipeline, whose names have a point."""
+"""Tensors other than those of pipeline steps, whose names contain a dot."""
 MALFORMED = (ValueError, TypeError, LookupError, ArithmeticError, RecursionError)
-"""What Python raises over a header that makes no sense."""
+"""Errors raised for a malformed header."""
 ROOM, ROOM_PER_BYTE = 1 << 24, 16
-"""Bytes that what a header describes may take: so many, and so many for each byte of the file."""
+"""Memory limit for what a header describes: a constant, and a multiple of the file size."""
 
 
 class ModelFileError(ValueError):
-    """A file that is not a whole, unchanged ordspan model.
+    """A file that is not a valid, intact ordspan model.
 
     Examples
     --------
@@ -60,7 +61,7 @@ class ModelFileError(ValueError):
 
 
 def save(model: Any, path: str | os.PathLike[str]) -> None:
-    """Write a fitted estimator or pipeline to a file, whole or not at all.
+    """Write a fitted estimator or pipeline to a file, atomically.
 
     Parameters
     ----------
@@ -91,7 +92,7 @@ def save(model: Any, path: str | os.PathLike[str]) -> None:
 
 
 def load(path: str | os.PathLike[str]) -> Any:
-    """Read a fitted estimator back, bit for bit; a damaged or foreign file is refused.
+    """Read a fitted estimator from a file, bit for bit; damaged files are refused.
 
     Parameters
     ----------
@@ -101,12 +102,12 @@ def load(path: str | os.PathLike[str]) -> Any:
     Returns
     -------
     estimator
-        Predicts, and goes on with ``partial_fit``, exactly as the one that was saved.
+        Predicts and continues with ``partial_fit`` exactly as the saved one.
 
     Raises
     ------
     ModelFileError
-        The file is damaged, foreign or of a newer format; a ``ValueError`` too.
+        The file is damaged, not a model, or of a newer format; a subclass of ``ValueError``.
 
     Examples
     --------
@@ -121,7 +122,7 @@ def load(path: str | os.PathLike[str]) -> Any:
 
 
 def to_bytes(model: Any, **notes: Any) -> bytes:
-    """The content of a model file; ``notes`` are plain values kept beside the model."""
+    """The content of a model file; ``notes`` are plain values stored with the model."""
     tensors: Tensors = {"digest": np.zeros(DIGEST_SIZE, dtype=np.uint8)}
     if isinstance(model, TabularModel):
         header, calibration = _described_table(model), model.calibration
@@ -140,7 +141,7 @@ def to_bytes(model: Any, **notes: Any) -> bytes:
 
 
 def _described_table(model: TabularModel) -> dict[str, Any]:
-    """What a model file says of a model of tables, besides the numbers it learned."""
+    """The header of a model of tables."""
     return {
         "format": FORMAT_VERSION,
         "estimator": model.kind,
@@ -160,12 +161,14 @@ def _described_table(model: TabularModel) -> dict[str, Any]:
 
 
 def _table_model(header: Header, table: Table, tensors: Tensors, room: int) -> TabularModel:
-    """The model of tables that a header and tensors describe."""
+    """Build a model of tables from a header and tensors."""
     parameters = {k: unplain(v, room) for k, v in header.parameters.items()}
     if parameters.keys() != parameter_names(header.estimator):
-        raise ValueError(f"a {header.estimator} has not the parameters {', '.join(parameters)}")
+        raise ValueError(
+            f"a {header.estimator} does not have the parameters {', '.join(parameters)}"
+        )
     if (header.n_features, header.n_iter) != (table.recipe.n_features, parameters["max_iter"]):
-        raise ValueError("its header does not agree with its table on features or passes")
+        raise ValueError("features or passes differ between its header and its table")
     classes = check_classes(array_of(header.classes, room))
     learner = _learner(
         lambda *shape: make_learner(header.estimator, parameters, *shape),
@@ -187,7 +190,7 @@ def _table_model(header: Header, table: Table, tensors: Tensors, room: int) -> T
 
 
 def _calibration(tensors: Tensors, n_classes: int) -> Calibration | None:
-    """The calibration of a file that has one."""
+    """The calibration in a file, if any."""
     if "calibration" not in tensors:
         return None
     return Calibration.from_state(tensors["calibration"], n_classes)
@@ -200,19 +203,19 @@ def _learner(
     memory: NDArray[Any],
     room: int,
 ) -> Learner:
-    """A learner with a memory from a file, looked at before anything of its size is made."""
-    if n_features * np.float64().itemsize > room:  # a kernel may keep none of so long rows
-        raise ValueError(f"{n_features:,} features in so small a file")
+    """A learner with state from a file, checked before memory is allocated."""
+    if n_features * np.float64().itemsize > room:  # a kernel model may have no support vectors
+        raise ValueError(f"{n_features:,} features are too many for this file")
     if fault := make(1, 2).fault_in(memory, n_features, n_classes):
         raise ValueError(f"its state {fault}")
     learner = make(n_features, n_classes)
-    # taken over whole: parameters may have been set anew since the model last learned
+    # adopted as is: parameters may have changed since the model last learned
     learner.adopt_memory(memory)
     return learner
 
 
 def _estimators() -> dict[str, Any]:
-    """The estimators that a file can hold, by name; they need scikit-learn."""
+    """Supported estimators by name; imports scikit-learn."""
     from ordspan import estimators
 
     names = (name for name in estimators.__all__ if name != CALIBRATED)
@@ -220,7 +223,7 @@ def _estimators() -> dict[str, Any]:
 
 
 def described(model: Any) -> dict[str, Any]:
-    """What a model file says of an estimator, besides the numbers it learned."""
+    """The header of an estimator."""
     name, known = type(model).__name__, _estimators()
     if known.get(name) is not type(model):
         raise TypeError(
@@ -233,7 +236,7 @@ def described(model: Any) -> dict[str, Any]:
     as_set = model._make_learner(model.n_features_in_, model.classes_.size)
     if not model.learner_.same_space(as_set):
         raise ValueError(
-            f"{as_set.fixed} of the model are not those that it learned with; set them back, or "
+            f"{as_set.fixed} of the model have changed since it was fitted; restore them, or "
             "call fit before save"
         )
     names = getattr(model, "feature_names_in_", None)
@@ -255,12 +258,12 @@ def described(model: Any) -> dict[str, Any]:
 
 
 def from_bytes(content: bytes, name: str) -> Any:
-    """The model that a file holds."""
+    """The model in a file."""
     return model_of(content, checked_header(content, name), name)
 
 
 def model_of(content: bytes, header: Header, name: str) -> Any:
-    """The model that a file holds, if it is one that ordspan can have written."""
+    """The model in a file; raises if ordspan cannot have written it."""
     room = ROOM + ROOM_PER_BYTE * len(content)
     try:
         tensors = load_tensors(content)
@@ -268,7 +271,7 @@ def model_of(content: bytes, header: Header, name: str) -> Any:
         needed |= {"calibration"} if header.calibrated else set()
         found = tensors.keys() - ({"calibration"} if header.table else set())
         if (found if header.table else found & NAMES) != needed:
-            raise ValueError(f"it holds {', '.join(tensors)}")
+            raise ValueError(f"unexpected tensors: {', '.join(tensors)}")
         if header.table is not None:
             return _table_model(header, header.table, tensors, room)
         parts = {name: tensors.pop(name) for name in [*tensors] if name not in NAMES}
@@ -281,13 +284,13 @@ def model_of(content: bytes, header: Header, name: str) -> Any:
 
 def _foreign(name: str, error: Exception) -> ModelFileError:
     return ModelFileError(
-        f"{name} is not a model that ordspan has written ({error}); write it anew with "
+        f"{name} is not a model written by ordspan ({error}); write it again with "
         "ordspan.save or ordspan train"
     )
 
 
 def _estimator(header: Header, memory: NDArray[Any], room: int) -> Any:
-    """The estimator that a header and a memory describe."""
+    """Build an estimator from a header and the state of its learner."""
     known = _estimators()
     if header.estimator not in known:
         raise ValueError(f"unknown estimator {header.estimator!r}")
@@ -298,25 +301,27 @@ def _estimator(header: Header, memory: NDArray[Any], room: int) -> Any:
     if names is not None and len(names) != header.n_features:
         raise ValueError(f"{len(names)} names for {header.n_features} features")
     fitted = {name: header.fitted[name] for name in model._fitted_numbers}
-    vars(model).update(fitted)  # a learner may need them
+    vars(model).update(fitted)  # needed by some learners
     learner = _learner(model._make_learner, header.n_features, classes.size, memory, room)
     return model.from_learner(learner, classes, n_iter=header.n_iter, feature_names=names)
 
 
 def checked_header(content: bytes, name: str) -> Header:
-    """The header of a file of a known format whose digest agrees with every other byte."""
+    """Read the header; raises if the format is unknown or the checksum is wrong."""
     try:
         start = _digest_start(content)
         text = _raw_header(content)["__metadata__"]["ordspan"]
     except MALFORMED:
         raise ModelFileError(
-            f"{name} is not an ordspan model file, or it is damaged or cut short; "
-            "write it anew with ordspan.save or ordspan train"
+            f"{name} is not an ordspan model file, or it is damaged or truncated; "
+            "write it again with ordspan.save or ordspan train"
         ) from None
     blank = bytearray(content)
     blank[start : start + DIGEST_SIZE] = bytes(DIGEST_SIZE)
     if content[start : start + DIGEST_SIZE] != hashlib.sha256(blank).digest():
-        raise ModelFileError(f"{name} is damaged: its checksum does not agree with its content")
+        raise ModelFileError(
+            f"{name} is damaged: its checksum does not match its content; write it again"
+        )
     try:
         parsed = json.loads(text)
         version = msgspec.convert(parsed["format"], int)
@@ -331,7 +336,7 @@ def checked_header(content: bytes, name: str) -> Header:
     if header is None:
         raise ModelFileError(
             f"{name} has model format {version} of an earlier ordspan, this one reads "
-            f"{FORMAT_VERSION}; train the model anew, or go on with the ordspan that wrote it"
+            f"{FORMAT_VERSION}; retrain the model, or use the version of ordspan that wrote it"
         )
     return header
 
@@ -339,7 +344,7 @@ def checked_header(content: bytes, name: str) -> Header:
 def _raw_header(content: bytes | bytearray) -> dict[str, Any]:
     size = int.from_bytes(content[:8], "little")
     if len(content) < 8 or size > len(content) - 8:
-        raise ValueError("cut short")
+        raise ValueError("truncated")
     return json.loads(bytes(content[8 : 8 + size]))
 
 

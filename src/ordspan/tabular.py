@@ -1,4 +1,4 @@
-"""A ranker together with what turns a table into its features: what the command line trains."""
+"""Models of tables, as trained by the command line: an estimator and its feature recipe."""
 
 from __future__ import annotations
 
@@ -15,8 +15,9 @@ from ordspan.files.batch import REFUSE, BadRows, Batch, Faults, FileError
 from ordspan.files.features import Recipe, Scale, Unseen, prepare_features, unusable_rows
 from ordspan.files.grades import LabelColumns, LabelReader
 from ordspan.files.opening import FileOptions
-from ordspan.learners import Calibration, KernelLearner, Learner, LinearLearner
-from ordspan.learners.checks import DEFAULT_C, RowValueError
+from ordspan.learners import Calibration, Learner
+from ordspan.learners.catalog import ESTIMATORS, PA, SVM
+from ordspan.learners.checks import RowValueError
 from ordspan.learners.locking import lock_of
 from ordspan.learners.rows import as_rows
 from ordspan.learners.scoring import rank_among
@@ -24,99 +25,37 @@ from ordspan.learners.scoring import rank_among
 if TYPE_CHECKING:
     import polars as pl
 
-PA, KERNEL, SVM = "pa", "kernel", "svm"
-DEFAULT_BUDGET = 500
-ESTIMATORS = {PA: "OrdinalPA", KERNEL: "KernelOrdinalPA", SVM: "OrdinalSVM"}
-"""The learners of the command line, and the estimators that they belong to."""
-DEFAULTS: dict[str, dict[str, Any]] = {
-    PA: {"variant": "PA-I", "C": DEFAULT_C, "average": True, "balanced": True},
-    KERNEL: {
-        "variant": "PA-I",
-        "C": 1.0,
-        "average": True,
-        "kernel": "rbf",
-        "gamma": "distance",
-        "degree": 3.0,
-        "coef0": 0.0,
-        "budget": DEFAULT_BUDGET,
-        "budget_strategy": "nearest",
-    },
-    SVM: {"C": 0.1, "loss": "squared_hinge", "tol": 1e-3, "max_iter": 1000},
-}
-"""Parameters of each learner, as those of its estimator; a kernel has a budget."""
-
-
-def learner_parameters(learner: str, given: Mapping[str, Any]) -> dict[str, Any]:
-    """The parameters of a learner, those that are given instead of the defaults.
-
-    >>> learner_parameters("svm", {"C": 2.0})["C"]
-    2.0
-    """
-    if learner not in DEFAULTS:
-        raise ValueError(f"unknown learner {learner!r}; choose from {', '.join(DEFAULTS)}")
-    defaults = DEFAULTS[learner]
-    for name in given:
-        if name not in defaults:
-            raise ValueError(
-                f"the learner {learner} has no parameter {name}; it has {', '.join(defaults)}"
-            )
-    return defaults | dict(given)
-
-
-def parameter_names(estimator: str) -> set[str]:
-    """The parameters that a model of an estimator has, where it was trained from files.
-
-    >>> sorted(parameter_names("OrdinalSVM"))
-    ['C', 'classes', 'loss', 'max_iter', 'random_state', 'tol']
-    """
-    learner = next((name for name in ESTIMATORS if ESTIMATORS[name] == estimator), None)
-    if learner is None:
-        raise ValueError(f"unknown estimator {estimator!r}")
-    own = {*DEFAULTS[learner], "classes", "random_state"}
-    return own if learner == SVM else own | {"max_iter", "shuffle"}
-
-
-def make_learner(
-    estimator: str, parameters: Mapping[str, Any], n_features: int, n_classes: int
-) -> Learner:
-    """The learner of an estimator; scikit-learn is not needed to train one from files."""
-    if estimator == ESTIMATORS[SVM]:
-        return LinearLearner(n_features, n_classes, "PA")
-    learner = PA if estimator == ESTIMATORS[PA] else KERNEL
-    kind = LinearLearner if learner == PA else KernelLearner
-    return kind(n_features, n_classes, **{name: parameters[name] for name in DEFAULTS[learner]})
-
 
 class TabularModel:
-    """A fitted ranker, its recipe for features, and how it was trained.
+    """A fitted ordinal model with its feature recipe and the record of its training.
 
-    `ordspan.load` gives one for a model file that ``ordspan train`` wrote. It predicts from tables
-    with the columns it was trained on, in any order; other columns do no harm.
+    `ordspan.load` returns one for a model file that ``ordspan train`` wrote. It predicts from
+    tables with the columns it was trained on, in any order; other columns are ignored.
 
     Parameters
     ----------
     learner : Learner
-        The ranker, on prepared features.
+        The learner, on prepared features.
     classes : array
         The grades from lowest to highest.
     parameters : dict
-        Those of the estimator that the learner belongs to.
+        Parameters of the estimator.
     recipe : Recipe
-        Which columns make the features, and how.
+        How columns become features.
     scale : Scale
         Mean and spread of the numbers.
     columns : LabelColumns
-        Where the labels stood.
+        Columns of the labels.
     options : FileOptions
         How the files were opened.
     training : dict
-        How it was trained, in plain values.
+        The record of the training, in plain values.
     kind : str
-        The estimator that the learner belongs to.
+        Name of the estimator.
     fitted : dict, optional
-        What the estimator found besides, such as a duality gap.
+        Other fitted attributes of the estimator, such as a duality gap.
     calibration : Calibration, optional
-        What the scores say about grades; without it there are no probabilities and no ranges.
+        Needed for probabilities and ranges.
 
     Examples
     --------
@@ -158,7 +97,7 @@ class TabularModel:
         self.kind = kind
         self.fitted = dict(fitted or {})
         self.calibration = calibration
-        self.unseen = Unseen()  # words that were not known in predictions
+        self.unseen = Unseen()  # unknown text values in predictions
 
     def __repr__(self) -> str:
         columns = list(self.recipe.columns[:4])
@@ -166,7 +105,7 @@ class TabularModel:
 
     @cached_property
     def estimator(self) -> Any:
-        """The ranker as an estimator of scikit-learn, on prepared features."""
+        """The scikit-learn estimator, on prepared features."""
         from ordspan import estimators
 
         estimator = getattr(estimators, self.kind)(**self.parameters)
@@ -177,11 +116,11 @@ class TabularModel:
 
     @property
     def coef(self) -> dict[str, float]:
-        """The weight of every feature, by its name, such as ``job = retired``; not of a kernel."""
+        """Weights by feature name, such as ``job = retired``; not for kernels."""
         return dict(zip(self.recipe.feature_names(), self.estimator.coef_.tolist(), strict=True))
 
     def centre_and_factor(self) -> tuple[NDArray[np.float64], NDArray[np.float64]] | None:
-        """Every number becomes (value - centre) * factor; None where they stay as they are.
+        """Numbers become (value - centre) * factor; None if they are not standardised.
 
         The factor is 1 / standard deviation (sparse rows: 1 / root mean square of the values
         present, around 0), and 0 for a feature that never varied.
@@ -194,7 +133,7 @@ class TabularModel:
         return mean.copy(), np.sqrt(factor)
 
     def prepared(self, batch: Batch) -> Any:
-        """The features of rows of a file, as the ranker wants them.
+        """Features of rows of a file, for the learner.
 
         Parameters
         ----------
@@ -204,7 +143,7 @@ class TabularModel:
         Returns
         -------
         array or CSR matrix of shape (n, d)
-            Standardised numbers and words.
+            Standardised numbers and encoded text.
         """
         features = prepare_features(self.recipe, self.scale, batch, unseen=self.unseen)
         if self.recipe.numbers:
@@ -257,14 +196,14 @@ class TabularModel:
         return self.needed_calibration().probabilities(self.latent(table))
 
     def predict_interval(self, table: Any, coverage: float = 0.9) -> NDArray[Any]:
-        """Range of grades that holds the true one as often as asked, for every row of a table.
+        """Range of grades that contains the true one with a given probability, for every row.
 
         Parameters
         ----------
         table : pandas, polars or pyarrow table, or CSR matrix
             Rows with the columns the model was trained on (svmlight: a matrix of its features).
         coverage : float, default=0.9
-            One of the coverages that were calibrated.
+            One of the calibrated coverages.
 
         Returns
         -------
@@ -276,26 +215,26 @@ class TabularModel:
         return np.column_stack([self.classes_[ranks - 1] for ranks in ends])
 
     def needed_calibration(self) -> Calibration:
-        """What the scores say about grades; an error where the model has none."""
+        """The calibration; raises if the model has none."""
         if self.calibration is None:
             raise ValueError(
                 "the model has no probabilities or ranges, because it was trained on Dask or by an "
-                "earlier ordspan; train it anew on one machine"
+                "earlier ordspan; retrain it on one machine"
             )
         return self.calibration
 
     def partial_fit(self, table: Any, y: Any = None) -> Self:
-        """Go on learning from the rows of a table, once and in their order.
+        """Continue training on the rows of a table, one pass in order.
 
-        Columns, grades and scaling stay as they are; a row that does not fit in is refused, and
-        the model stays as it was. Of several threads one learns at a time.
+        Columns, grades and scaling do not change. If a row is invalid, an error is raised and the
+        model stays unchanged. Calls from several threads run one at a time.
 
         Parameters
         ----------
         table : pandas, polars or pyarrow table, or CSR matrix
             Rows with the columns the model was trained on (svmlight: a matrix of its features).
         y : array-like of shape (n,) or (n, 2), optional
-            Labels; left out, the label columns of the table, in every form that files take.
+            Labels; by default the label columns of the table, in any form accepted in files.
 
         Returns
         -------
@@ -303,7 +242,9 @@ class TabularModel:
             The model itself.
         """
         if self.kind == ESTIMATORS[SVM]:
-            raise ValueError("an OrdinalSVM is fitted at once and cannot go on; train it anew")
+            raise ValueError(
+                "an OrdinalSVM is fitted in one step and cannot be continued; retrain it"
+            )
         X = self._features(table)
         ends = self._ends(table, y)
         with lock_of(self.learner):
@@ -319,7 +260,7 @@ class TabularModel:
         table : pandas, polars or pyarrow table, or CSR matrix
             Rows with the columns the model was trained on (svmlight: a matrix of its features).
         y : array-like of shape (n,) or (n, 2), optional
-            Labels; left out, the label columns of the table, in every form that files take.
+            Labels; by default the label columns of the table, in any form accepted in files.
 
         Returns
         -------
@@ -340,7 +281,7 @@ class TabularModel:
             labels = read_labels(y)
             return encode_interval(labels.lower, labels.upper, self.classes_)
         if self.recipe.n_sparse:
-            raise ValueError("a matrix has no labels in it; give them as y")
+            raise ValueError("a matrix has no label column; give the labels as y")
         from ordspan.files.tables import text_columns
 
         frame = text_columns(_frame(table, self.columns.names()), self.columns.names())
@@ -365,7 +306,7 @@ def as_batch(table: Any, recipe: Recipe) -> tuple[Batch, Faults]:
         matrix = csr_array(as_rows(table))
         if matrix.shape[1] != recipe.n_sparse:
             raise ValueError(
-                f"the matrix has {matrix.shape[1]} columns, but the model {recipe.n_sparse}"
+                f"the matrix has {matrix.shape[1]} columns, but the model expects {recipe.n_sparse}"
             )
         rows = np.arange(matrix.shape[0])
         return Batch(matrix, None, rows, rows, "the matrix", "row"), {}
@@ -406,7 +347,7 @@ def _frame(table: Any, columns: Sequence[str]) -> pl.DataFrame:
 
 
 class Scored(NamedTuple):
-    """Rows of a file with what a model says of them."""
+    """Rows of a file and their predictions."""
 
     batch: Batch
     score: NDArray[np.float64]

@@ -413,10 +413,10 @@ def test_names_are_remembered_across_merges(monkeypatch):
     monkeypatch.setattr(queries, "SEEN_AT_ONCE", 8)
     seen = SeenNames()
     names = [f"query {number}" for number in range(100)]
-    assert all(seen.meet(name) for name in names)
-    assert not any(seen.meet(name) for name in names)
+    assert all(seen.add(name) for name in names)
+    assert not any(seen.add(name) for name in names)
     assert seen._old.size == 96
-    assert seen.meet("another")
+    assert seen.add("another")
 
 
 def test_a_query_that_comes_back_is_named_with_its_line(folder, frame, tmp_path, monkeypatch):
@@ -438,7 +438,7 @@ def test_labels_are_those_of_the_training_unless_named(folder, frame, tmp_path):
     answer = ask(*words)
     assert answer.exit_code == 1
     assert (
-        "renamed.csv: no column 'grade', the label of the training; the columns are"
+        "renamed.csv: no column 'grade', the label column used in training; the columns are"
         in answer.output
     )
     assert "--label" in answer.output
@@ -525,8 +525,8 @@ def test_models_that_cannot_grade_files_are_refused(folder, tmp_path, monkeypatc
         ordspan.save(fitted, tmp_path / "newer")
     for name, message in {
         "python": "holds an estimator (OrdinalPA) that was saved from Python, without the columns",
-        "damaged": "damaged is damaged: its checksum does not agree",
-        "short": "short is not an ordspan model file, or it is damaged or cut short",
+        "damaged": "damaged is damaged: its checksum does not match",
+        "short": "short is not an ordspan model file, or it is damaged or truncated",
         "newer": "newer has model format 99, this ordspan reads up to 3; upgrade ordspan",
         "missing": "missing: no such model file; ordspan train writes one",
     }.items():
@@ -541,7 +541,7 @@ def test_models_that_cannot_grade_files_are_refused(folder, tmp_path, monkeypatc
         (["rows.csv", "--model", "model", "--html", "none/page.html"], "none: no such folder"),
         (
             ["rows.csv", "--model", "model", "--html", "rows.csv"],
-            "ending '.csv' is not known; choose .html",
+            "unknown file extension '.csv'; choose .html",
         ),
         (["rows.csv", "--model", "model", "--html", "model"], "choose .html or .htm"),
         (
@@ -633,7 +633,7 @@ def test_tables_and_json_say_the_same(folder):
         "MAE": "{1:.4f} (always {0})".format(*best["mae"]),
         "macro MAE": "{1:.4f} (always {0})".format(*best["macro_mae"]),
         "accuracy": "{1:.4f} (always {0})".format(*best["accuracy"]),
-        "inside the interval": "{1:.4f} (always {0})".format(*best["inside_interval"]),
+        "inside the range": "{1:.4f} (always {0})".format(*best["inside_interval"]),
         "quadratic kappa": "0.0000 (any grade)",
         "RPS": f"{constant['rps']:.4f} (same for all)",
         "log score": f"{constant['log_score']:.4f} (same for all)",
@@ -643,7 +643,7 @@ def test_tables_and_json_say_the_same(folder):
         "MAE": f"{found['mae']:.4f}",
         "macro MAE": f"{found['macro_mae']:.4f}",
         "accuracy": f"{found['accuracy']:.4f}",
-        "inside the interval": f"{found['inside_interval']:.4f}",
+        "inside the range": f"{found['inside_interval']:.4f}",
         "quadratic kappa": f"{found['quadratic_kappa']:.4f}",
         "RPS": f"{probable['rps']:.4f}",
         "log score": f"{probable['log_score']:.4f}",

@@ -190,7 +190,7 @@ def test_rows_in_any_batches_give_the_same_to_the_bit(monkeypatch):
     calibration.observe(score, rank, lower, upper)
     whole, parts = ProbabilityTally(calibration), ProbabilityTally(calibration)
     whole.add_rows(score, rank, lower, upper)
-    monkeypatch.setattr(probability_tally, "MOST_CELLS", 4 * 7)
+    monkeypatch.setattr(probability_tally, "MAX_CELLS", 4 * 7)
     for part in np.array_split(np.arange(500), 13):
         parts.add_rows(score[part], rank[part], lower[part], upper[part])
     assert parts.summary() == whole.summary()

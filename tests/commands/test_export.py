@@ -240,7 +240,7 @@ def test_what_cannot_be_exported_is_refused(folder, tmp_path):
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["{model}", "m.txt"], "m.txt: the ending '.txt' is not known; choose .onnx"),
+        (["{model}", "m.txt"], "m.txt: unknown file extension '.txt'; choose .onnx"),
         (["{model}", "none/m.onnx"], "none: no such folder"),
         (["none", "m.onnx"], "none: no such model file"),
         (["{model}", "m.onnx", "--dtype", "float16"], "unknown dtype 'float16'; choose from"),

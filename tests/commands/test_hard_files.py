@@ -441,7 +441,7 @@ def test_files_with_a_grade_each_are_refused_on_dask(tmp_path):
     for grade, part in FRAME.groupby("grade"):
         part.to_csv(tmp_path / f"{grade}.csv", index=False)
     words = ["train", tmp_path, "--label", "grade", "--model", tmp_path / "m", "--dask", "local"]
-    assert "the grades differ from file to file" in asked(*words, code=1)
+    assert "the grades differ between files" in asked(*words, code=1)
     assert not (tmp_path / "m").exists()
 
 

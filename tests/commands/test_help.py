@@ -9,8 +9,8 @@ from commands.tables import ask, ratings, write_table
 from ordspan.cli import app
 from ordspan.files.features import MISSING
 from ordspan.files.opening import FORMATS
+from ordspan.learners.catalog import ESTIMATORS
 from ordspan.learners.checks import VARIANTS
-from ordspan.tabular import ESTIMATORS
 
 EPILOGS = {
     command.name or command.callback.__name__: command.epilog for command in app.registered_commands

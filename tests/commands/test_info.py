@@ -209,7 +209,7 @@ def test_a_mistake_is_told_in_one_line(model, tmp_path):
     for path, message in (
         (tmp_path / "none", "no such model file"),
         (tmp_path, "is a folder"),
-        (cut, "cut short"),
+        (cut, "truncated"),
     ):
         answer = ask("info", path)
         assert answer.exit_code == 1

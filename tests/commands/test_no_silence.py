@@ -15,9 +15,10 @@ from tables import ask, read_rows
 
 from ordspan import OrdinalPA, OrdinalSVM, load
 from ordspan.commands import train as training
-from ordspan.commands import train_run
+from ordspan.commands import train_rows, train_run
 from ordspan.files import preview, tables, text
-from ordspan.tabular import as_batch, make_learner
+from ordspan.learners.catalog import make_learner
+from ordspan.tabular import as_batch
 
 N = 6000
 
@@ -186,7 +187,7 @@ def test_a_pipe_in_long_runs_of_one_grade_gets_a_warning(tmp_path):
     for order, told in (("grade", True), ("x2", False)):
         content = frame.sort(order).write_csv()
         answer = asked("train", "-", *words, tmp_path / order, input=content)
-        assert ("the labels came in long runs of one grade" in answer) is told
+        assert ("the labels come in long runs of one grade" in answer) is told
 
 
 # -- gaps and bad rows -------------------------------------------------------------------------
@@ -325,7 +326,7 @@ def test_train_says_when_a_model_is_no_better_than_a_constant(tmp_path):
 def test_rows_held_out_are_not_learned_and_are_evaluated(tmp_path):
     frame = log(2000)
     model, summary = trained_on(tmp_path, frame, "--hold-out", "0.25", "--shuffle-buffer", "0")
-    held = train_run.drawn(np.arange(2000), 0, 0) < 0.25
+    held = train_rows.drawn(np.arange(2000), 0, 0) < 0.25
     assert summary["rows"] == 2000 - held.sum()
     assert summary["held_out"]["rows"] == held.sum()
     assert load(model).training["held_out"] == summary["held_out"]

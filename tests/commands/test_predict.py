@@ -231,7 +231,7 @@ BAD_FILES = {
     ),
     "latin": (b"size,age\n1,2\n1,\xe9\n", "line 3: column 'age' holds 'é', not a number"),
     "empty": ("", "the file is empty"),
-    "header": ("size,age\n", "no row to predict; is there only a header?"),
+    "header": ("size,age\n", "no row to predict; does it contain only a header?"),
 }
 
 
@@ -261,12 +261,12 @@ def test_a_truncated_file_is_told_and_writes_nothing(model, tmp_path, name):
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["--out", "none/out.csv"], "none: no such folder; make it first"),
-        (["--out", "out.txt"], "out.txt: the ending '.txt' is not known; choose .csv or .parquet"),
-        (["--out", "new.csv"], "new.csv is read by this command; write to another file"),
+        (["--out", "none/out.csv"], "none: no such folder; create it first"),
+        (["--out", "out.txt"], "out.txt: unknown file extension '.txt'; choose .csv or .parquet"),
+        (["--out", "new.csv"], "new.csv is an input of this command; write to another file"),
         (["--out", "folder.csv"], "folder.csv is a folder"),
-        (["--keep", "rank"], "cannot keep a column 'rank': one of that name is written anyway"),
-        (["--where", "--keep", "line"], "cannot keep a column 'line'"),
+        (["--keep", "rank"], "cannot keep the column 'rank': predictions have"),
+        (["--where", "--keep", "line"], "cannot keep the column 'line'"),
         (
             ["--keep", "ID"],
             "no column 'ID', which --keep asks for; the columns are id, size, age, town",
@@ -365,7 +365,7 @@ def test_no_room_on_the_disk_is_told_and_leaves_nothing(model, new, tmp_path, en
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, (hard, hard))
     assert answer.exit_code == 1
-    assert f"error: {out}: File too large; make room, or write elsewhere" in answer.output
+    assert f"error: {out}: File too large; free some space, or write elsewhere" in answer.output
     assert [(p.name, p.read_bytes()) for p in tmp_path.iterdir()] == [(out.name, b"before")]
 
 
@@ -412,5 +412,5 @@ def test_no_room_behind_standard_output_is_told_in_one_line(model, new):
         process = start(new, "--model", model, stdout=full)
     _, message = process.communicate(timeout=30)
     assert process.returncode == 1
-    told = b"error: standard output: No space left on device; make room, or write elsewhere"
+    told = b"error: standard output: No space left on device; free some space, or write elsewhere"
     assert message.strip() == told

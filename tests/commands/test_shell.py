@@ -59,7 +59,7 @@ def test_links_that_lead_nowhere_and_pipes_are_not_replaced(rows, model, tmp_pat
     os.mkfifo(tmp_path / "out.csv")
     answer = ask("predict", rows, "--model", model, "--out", tmp_path / "out.csv")
     assert answer.exit_code == 1
-    assert "out.csv is no ordinary file" in answer.output
+    assert "out.csv is not a regular file" in answer.output
     assert (tmp_path / "a").is_symlink()
     assert (tmp_path / "out.csv").is_fifo()
 
@@ -90,7 +90,7 @@ def test_a_folder_that_cannot_be_written_is_refused_before_the_rows_are_read(tmp
 def test_a_model_is_written_though_its_summary_finds_no_room(rows, tmp_path):
     with open("/dev/full", "w") as full:
         answer = run("train", rows, *TRAIN, "--model", tmp_path / "m", stdout=full)
-    room = "standard output: No space left on device; make room, or write elsewhere"
+    room = "standard output: No space left on device; free some space, or write elsewhere"
     assert answer.stderr == f"error: {room}. The model was written to {tmp_path / 'm'}\n"
     assert answer.returncode == 1
     assert modelfile.load(tmp_path / "m").classes_.tolist() == GRADES

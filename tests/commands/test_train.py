@@ -23,7 +23,7 @@ import ordspan
 from ordspan import OrdinalPA
 from ordspan.commands.stopping import Stop, Stopped, stoppable
 from ordspan.commands.train import Every, TrainJob, train
-from ordspan.commands.train_run import portions
+from ordspan.commands.train_rows import portions
 from ordspan.data import stream
 from ordspan.files import arrow_file, text
 from ordspan.files.batch import Batch, FileError
@@ -284,7 +284,7 @@ def test_standard_input_cannot_be_resumed(tmp_path):
     )  # fmt: skip
     _, told = process.communicate(b"a,g\n1,1\n", timeout=60)
     assert process.returncode == 1
-    assert b"standard input cannot be positioned" in told
+    assert b"standard input cannot be resumed" in told
 
 
 def test_a_checkpoint_of_other_settings_or_files_is_refused(tmp_path):

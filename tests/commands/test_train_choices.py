@@ -10,7 +10,7 @@ from files_to_train import FORMATS, make_rows, write_rows
 import ordspan
 from commands.tables import ask
 from ordspan import KernelOrdinalPA, OrdinalPA, OrdinalSVM
-from ordspan.commands import train_run
+from ordspan.commands import train_rows, train_run
 from ordspan.commands.stopping import Stop, Stopped
 from ordspan.commands.train import Every, TrainJob, train
 from ordspan.files import svmlight, tables
@@ -78,11 +78,11 @@ def test_numbers_are_standardised_by_the_whole_file(tmp_path):
 
 def test_nothing_is_replaced_or_resumed_by_accident(tmp_path):
     path = write_rows(tmp_path, "csv", X, GRADES)
-    with pytest.raises(FileError, match="so nothing to resume; leave resume out to begin"):
+    with pytest.raises(FileError, match="so there is nothing to resume; leave out resume to"):
         train(job(path), tmp_path / "m", resume=True)
     train(job(path), tmp_path / "m")
     before = (tmp_path / "m").read_bytes()
-    with pytest.raises(FileError, match=r"m exists already: overwrite=True replaces it, start="):
+    with pytest.raises(FileError, match=r"m already exists: overwrite=True replaces it, start="):
         train(job(path, passes=2), tmp_path / "m")
     with pytest.raises(FileError, match=r"m is finished\. To go on learning from it give start="):
         train(job(path, passes=2), tmp_path / "m", resume=True)
@@ -96,7 +96,7 @@ def test_nothing_is_replaced_or_resumed_by_accident(tmp_path):
 
     with pytest.raises(Stopped):
         train(job(path, passes=3), tmp_path / "n", stop=stop, report=report)
-    with pytest.raises(FileError, match=r"n\.checkpoint is there from a training that was inter"):
+    with pytest.raises(FileError, match=r"n\.checkpoint is left from an interrupted training"):
         train(job(path, passes=3), tmp_path / "n")
 
 
@@ -151,9 +151,9 @@ def test_going_on_refuses_what_the_model_decides_or_does_not_know(tmp_path):
 def test_an_svm_cannot_go_on(tmp_path):
     path = write_rows(tmp_path, "csv", X, GRADES)
     train(job(path, learner="svm"), tmp_path / "m")
-    with pytest.raises(FileError, match="m holds an OrdinalSVM, which is fitted at once and canno"):
+    with pytest.raises(FileError, match="m holds an OrdinalSVM, which is fitted in one step"):
         train(job(path, start=str(tmp_path / "m")), tmp_path / "n")
-    with pytest.raises(ValueError, match="fitted at once and cannot go on"):
+    with pytest.raises(ValueError, match="fitted in one step and cannot be continued"):
         ordspan.load(tmp_path / "m").partial_fit(pd.DataFrame(X, columns=NAMES), GRADES)
 
 
@@ -201,7 +201,7 @@ def test_rows_that_are_held_out_are_not_learned(tmp_path, buffer, small_parts):
 def test_the_held_out_error_is_that_of_the_rows_not_learned(tmp_path):
     path = write_rows(tmp_path, "csv", X, GRADES)
     summary = train(job(path, hold_out=0.25, standardise=False), tmp_path / "m")
-    out = train_run.drawn(np.arange(4000), 0, 0) < 0.25
+    out = train_rows.drawn(np.arange(4000), 0, 0) < 0.25
     expected = OrdinalPA(classes=CLASSES).partial_fit(X[~out], GRADES[~out])
     trained = ordspan.load(tmp_path / "m").estimator
     np.testing.assert_array_equal(trained.coef_, expected.coef_)

@@ -125,16 +125,16 @@ def test_bad_rows_are_named_with_their_block_or_skipped(tmp_path, address):
 
 
 def test_what_cannot_be_shared_out_is_told(tmp_path, address, monkeypatch):
-    with pytest.raises(ValueError, match="standard input has no blocks"):
+    with pytest.raises(ValueError, match="standard input cannot be split"):
         train_on_dask(TrainJob(["-"], label="g", order=[1, 2]), tmp_path / "m", address)
     monkeypatch.setattr(train_dask, "TIMEOUT", 2.0)
     paths = parts_in(tmp_path)
     with pytest.raises(ValueError, match="no Dask scheduler answers at"):
         train_on_dask(TrainJob(paths, label="grade"), tmp_path / "m", "127.0.0.1:9")
     for choices in ({"learner": "svm"}, {"hold_out": 0.1}, {"start": str(tmp_path / "n")}):
-        with pytest.raises(ValueError, match="on Dask only the learner pa can be trained"):
+        with pytest.raises(ValueError, match="Dask supports only the learner pa"):
             train_on_dask(TrainJob(paths, label="grade", **choices), tmp_path / "m", address)
-    with pytest.raises(ValueError, match="so nothing to resume"):
+    with pytest.raises(ValueError, match="so there is nothing to resume"):
         train_on_dask(TrainJob(paths, label="grade"), tmp_path / "m", address, resume=True)
 
 

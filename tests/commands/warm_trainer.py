@@ -19,7 +19,7 @@ from ordspan.commands.train import Every, TrainJob, train
 from ordspan.files import svmlight, tables
 from ordspan.files.features import Recipe, Scale, unusable_rows
 from ordspan.files.svmlight import SvmlightFile
-from ordspan.tabular import make_learner
+from ordspan.learners.catalog import make_learner
 
 X, GRADES = make_rows(50)
 PARAMETERS = {"variant": "PA-I", "C": 0.1, "average": True, "balanced": True}

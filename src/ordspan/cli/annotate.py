@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ordspan.cli import options as o
-from ordspan.cli.app import app, told_plainly
+from ordspan.cli.app import app, report_errors
 from ordspan.cli.printing import say
 from ordspan.cli.serve import Host, Port, State
 
@@ -30,8 +30,8 @@ def annotate(
     items: Annotated[
         Path | None,
         typer.Argument(
-            help="A table of items: CSV, JSON lines, Parquet, Arrow or Excel. A folder that was "
-            "begun remembers it."
+            help="A table of items: CSV, JSON lines, Parquet, Arrow or Excel. Remembered by the "
+            "state folder."
         ),
     ] = None,
     grades: Annotated[
@@ -40,20 +40,20 @@ def annotate(
     ] = None,
     id_column: Annotated[
         str | None,
-        typer.Option("--id", help="The column that names the items; left out, rows are counted."),
+        typer.Option("--id", help="Column with the id of each item; by default the row number."),
     ] = None,
     drop: Annotated[
-        list[str] | None, typer.Option(help="Columns to show, but not to learn from.")
+        list[str] | None, typer.Option(help="Columns to show but not to learn from.")
     ] = None,
     hide: Annotated[
-        list[str] | None, typer.Option(help="Columns neither to show nor to learn from.")
+        list[str] | None, typer.Option(help="Columns to neither show nor learn from.")
     ] = None,
     text: Annotated[
         list[str] | None,
-        typer.Option(help="Columns to take as words though they look like numbers."),
+        typer.Option(help="Columns to treat as text even if they look like numbers."),
     ] = None,
     question: Annotated[
-        str, typer.Option(help="What the page asks of each item.")
+        str, typer.Option(help="The question shown with each item.")
     ] = "Which grade fits?",
     guess: Annotated[
         str,
@@ -61,39 +61,39 @@ def annotate(
             "half",
             "show",
             "hide",
-            help="Show the model's guess for a random half of the items (so that its pull on the "
-            "answers can be measured), for all (show) or none (hide).",
+            help="Show the model's guess for a random half of the items, so that its influence on "
+            "the answers can be measured (half), for all (show) or for none (hide).",
         ),
     ] = "half",
     labels: Annotated[
         Path | None,
         typer.Option(
-            help="Begin with answers of another program: JSON of Label Studio's rating, or of "
-            "Potato's range slider, slider or Likert scale. What was read before counts once."
+            help="Import answers of another tool: JSON of a Label Studio rating, or of a Potato "
+            "range slider, slider or Likert scale. Answers are imported only once."
         ),
     ] = None,
     schema: Annotated[
         str | None,
-        typer.Option(help="With --labels: the name of the rating or slider, if there are several."),
+        typer.Option(help="With --labels: name of the rating or slider, if there are several."),
     ] = None,
     export: Annotated[
         str | None,
         typer.Option(
-            help="Write all answers to a file that ends with .csv, .parquet or .jsonl, and end; - "
-            "is CSV on standard output."
+            help="Write all answers to a .csv, .parquet or .jsonl file and exit; - is CSV on "
+            "standard output."
         ),
     ] = None,
     host: Host = "127.0.0.1",
     port: Port = 8000,
     token_file: Annotated[
         Path | None,
-        typer.Option(help="A file with a secret that the page asks for before it shows anything."),
+        typer.Option(help="File with a secret that users must enter on the page."),
     ] = None,
     open_page: Annotated[
         bool | None,
         typer.Option(
             "--open/--no-open",
-            help="Open the page in a browser; left out, if there is a terminal.",
+            help="Open the page in a browser; by default if run in a terminal.",
             show_default=False,
         ),
     ] = None,
@@ -103,15 +103,15 @@ def annotate(
     encoding: o.Encoding = None,
     json: o.AsJson = False,
 ) -> None:
-    """Let people grade items on a page, by a grade or a range; a model learns from each answer.
+    """Let people grade items on a web page, exactly or by a range; a model learns from each answer.
 
-    Half of the items are drawn at random, so that the error of the model is an honest one, the
-    others are those it is least sure of. Every answer is on disk before it is confirmed; the same
-    command goes on where it stopped. Needs the extra serve.
+    Half of the items are drawn at random, for an unbiased error estimate; the others are those
+    the model is least sure of. Every answer is on disk before it is confirmed. Run the same
+    command again to continue. Needs the extra serve.
     """
     if schema is not None and labels is None:
-        raise typer.BadParameter("--schema is for --labels, which is not given")
-    with told_plainly(context):
+        raise typer.BadParameter("--schema needs --labels")
+    with report_errors(context):
         from ordspan.files.grades import read_order
         from ordspan.serving.annotate.app import make_app
         from ordspan.serving.annotate.items import Columns
@@ -126,7 +126,7 @@ def annotate(
         options = o.file_options(format, delimiter, decimal, encoding)
         order = None if grades is None else read_order(grades).tolist()
         settings, table = opened(state, items, order, columns, options)
-        if export is not None and labels is None:  # also while another process serves the page
+        if export is not None and labels is None:  # works while another process serves the page
             print_export(state, export, settings, table, json)
             return
         engine = open_engine(state, table, settings)
@@ -145,14 +145,14 @@ def annotate(
 
         def started(address: str) -> None:
             say_started(address, session, token is not None, json)
-            if wanted:  # a browser in the terminal would not return
+            if wanted:  # a text browser would block
                 Thread(target=webbrowser.open, args=(address,), daemon=True).start()
 
         run(application, host, port, started)
 
 
 def take_in(session: Session, path: Path, schema: str | None) -> None:
-    """Learn the answers of another program."""
+    """Import the answers of another tool."""
     from ordspan.serving.annotate.importing import read_answers
 
     settings = session.settings
@@ -162,14 +162,14 @@ def take_in(session: Session, path: Path, schema: str | None) -> None:
 
 
 def print_export(state: Path, out: str, settings: Settings, items: Items, json: bool) -> None:
-    """Write the answers of a state folder, and say how to learn from them."""
+    """Write the answers of a state folder, and print how to train on them."""
     from ordspan.serving.annotate.history import History
     from ordspan.serving.annotate.labels import export_labels, train_command
     from ordspan.serving.engine import LOG
     from ordspan.serving.log import Log
 
     if not (state / LOG).exists():
-        raise ValueError(f"{state}: there is no answer yet, so nothing to write")
+        raise ValueError(f"{state}: there are no answers yet to write; annotate some items first")
     log = Log(state / LOG)
     try:
         history = History(len(items), len(settings.grades), log.read())
@@ -179,19 +179,19 @@ def print_export(state: Path, out: str, settings: Settings, items: Items, json: 
     if json and out != "-":
         o.print_json({"out": out, "answers": rows})
     elif out != "-":
-        say(f"{rows:,} answers were written to {out}. To learn from them:")
+        say(f"{rows:,} answers written to {out}. To train on them:")
         say(f"  {train_command(out, settings.grades, items, settings.columns.text)}")
 
 
 def say_started(address: str, session: Session, secret: bool, json: bool) -> None:
-    """Where the page is, on the first line."""
+    """Print the address of the page first."""
     n_items, n_answers = len(session.items), int(session.history.answered.sum())
     if json:
         o.print_json({"address": address, "items": n_items, "answers": n_answers})
         return
     say(f"Annotate {n_items:,} items at {address} ({n_answers:,} answers so far).")
-    say(f"How it goes: {address}/progress. Ctrl+C stops it; every answer is on disk.")
+    say(f"Progress: {address}/progress. Ctrl+C stops the server; every answer is on disk.")
     if secret:
-        say("The page asks for the secret; it may also follow the address, as /#token=SECRET.")
+        say("The page asks for the secret; or append it to the address as /#token=SECRET.")
     if not session.items.learnable:
-        say("No column can be learned from, so items are asked at random, without a guess.")
+        say("There is no column to learn from, so items come in random order, without a guess.")

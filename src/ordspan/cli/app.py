@@ -1,4 +1,4 @@
-"""The command line: parses, calls one function, prints. Heavy imports wait for their command."""
+"""The command line app. Heavy imports are deferred to the commands that need them."""
 
 from __future__ import annotations
 
@@ -29,27 +29,27 @@ EXTRAS = {
     "uvicorn": "serve",
     "prometheus_client": "serve",
 }
-"""Which extra brings a package that may be missing; the others come with experiments."""
+"""The extra that installs an optional package; all others are in experiments."""
 
-UsageError: Any = typer.BadParameter.__base__  # of click, or of the copy that typer brings
+UsageError: Any = typer.BadParameter.__base__  # of click, or of the copy vendored by typer
 
 
 class Commands(TyperGroup):
-    """The commands; messages about wrong usage show what was typed as text, too."""
+    """The commands; usage errors escape control characters."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Read the words before the name of a command."""
-        with _typed_as_text():
+        """Parse the arguments before the name of a command."""
+        with _escape_usage_errors():
             return super().parse_args(ctx, args)
 
     def invoke(self, ctx: Any) -> Any:
         """Run a command."""
-        with _typed_as_text():
+        with _escape_usage_errors():
             return super().invoke(ctx)
 
 
 @contextmanager
-def _typed_as_text() -> Iterator[None]:
+def _escape_usage_errors() -> Iterator[None]:
     try:
         yield
     except UsageError as error:
@@ -78,25 +78,28 @@ def show_version(wanted: bool) -> None:
 @app.callback()
 def ordspan_command(
     version: Annotated[
-        bool, typer.Option("--version", callback=show_version, is_eager=True, help="The version.")
+        bool,
+        typer.Option(
+            "--version", callback=show_version, is_eager=True, help="Show the version and exit."
+        ),
     ] = False,
 ) -> None:
     """Learn ordered grades from exact labels or from ranges."""
 
 
 @contextmanager
-def told_plainly(context: typer.Context, go_on: str | Callable[[], str] = "") -> Iterator[None]:
-    """A user's mistake, a missing extra or a full disk gets a message, not a traceback.
+def report_errors(context: typer.Context, hint: str | Callable[[], str] = "") -> Iterator[None]:
+    """Print user errors, missing extras and full disks as messages, not tracebacks.
 
-    A reader of the output that has seen enough (``| head``) is no mistake: that ends quietly.
+    ``hint`` is printed after Ctrl-C. A closed pipe (``| head``) ends the command quietly.
     """
     options = [name for parameter in context.command.params for name in parameter.opts]
     try:
         with in_a_shell(options):
             yield
     except KeyboardInterrupt:
-        told = go_on if isinstance(go_on, str) else go_on()
-        say(f"\nstopped. {told}".rstrip(), err=True)
+        text = hint if isinstance(hint, str) else hint()
+        say(f"\nstopped. {text}".rstrip(), err=True)
         raise typer.Exit(INTERRUPTED) from None
     except BrokenPipeError:
         settle_output()
@@ -111,18 +114,18 @@ def told_plainly(context: typer.Context, go_on: str | Callable[[], str] = "") ->
 
 
 def _refuse(reason: str) -> NoReturn:
-    """End with a reason, on one line."""
+    """Print a reason on one line and exit."""
     say(reason.replace("\n", " "), err=True, color=typer.colors.RED)
     settle_output()
     raise typer.Exit(MISTAKE) from None
 
 
 def settle_output() -> None:
-    """Flush standard output; where nobody can take the rest, let it go nowhere.
+    """Flush standard output; if that fails, redirect it to the null device.
 
-    Python would try once more at the end, complain and change the exit code.
+    Otherwise Python would flush again at exit, fail and change the exit code.
     """
-    if sys.stdout is None:  # closed by whoever started the command
+    if sys.stdout is None:  # closed by the parent process
         return
     try:
         sys.stdout.flush()
@@ -133,7 +136,7 @@ def settle_output() -> None:
 
 
 class NoBar:
-    """Draws nothing, where nobody looks."""
+    """A progress bar that draws nothing, without a terminal."""
 
     disable = True
 
@@ -141,20 +144,20 @@ class NoBar:
         return self
 
     def __exit__(self, *error: object) -> None:
-        """Nothing is left to clear."""
+        """Nothing to clear."""
 
     def add_task(self, *words: object, **more: object) -> int:
-        """The number of a task."""
+        """Return a task number."""
         return 0
 
     def update(self, *words: object, **more: object) -> None:
-        """Not shown."""
+        """Draw nothing."""
 
 
 def progress_bar(*, counted: bool = True) -> Any:
-    """A bar with the time left; silent, and not even loaded, where there is no terminal.
+    """A progress bar with the remaining time; without a terminal, `NoBar`.
 
-    Long compiling is announced above it.
+    Long compilations are announced above it.
     """
     if not sys.stderr.isatty():
         return NoBar()

@@ -1,4 +1,4 @@
-"""`ordspan evaluate`: how well a model grades the rows of files."""
+"""`ordspan evaluate`: measure a model on files."""
 
 from __future__ import annotations
 
@@ -8,24 +8,24 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from ordspan.cli import options as o
-from ordspan.cli.app import app, progress_bar, told_plainly
+from ordspan.cli.app import app, progress_bar, report_errors
 from ordspan.cli.printing import say, show
 
 if TYPE_CHECKING:
-    from ordspan.commands.evaluate import Report
+    from ordspan.commands.evaluate import EvaluateReport
     from ordspan.commands.tally import Tally
 
-MOST_COLUMNS = 12
-"""A confusion matrix of more grades is too wide to print."""
+MAX_COLUMNS = 12
+"""Largest confusion matrix to print."""
 
 MEASURES = (
     ("mae", "MAE", False),
     ("macro_mae", "macro MAE", True),
     ("accuracy", "accuracy", True),
-    ("inside_interval", "inside the interval", False),
+    ("inside_interval", "inside the range", False),
     ("quadratic_kappa", "quadratic kappa", True),
 )
-"""Name, title, and whether it is over the exact labels only."""
+"""Name, title, and whether it covers exact labels only."""
 PROBABLE = {"rps": "RPS", "log_score": "log score"}
 """Name and title of the measures of probabilities."""
 
@@ -34,13 +34,13 @@ PROBABLE = {"rps": "RPS", "log_score": "log score"}
 def evaluate(
     context: typer.Context,
     files: o.Files,
-    model: Annotated[Path, typer.Option(help="A model that ordspan train wrote.")],
+    model: Annotated[Path, typer.Option(help="A model written by ordspan train.")],
     label: o.Label = None,
     lower: o.Lower = None,
     upper: o.Upper = None,
     group: Annotated[
         str | None,
-        typer.Option(help="Column with the query of each row, for NDCG; svmlight has its qid."),
+        typer.Option(help="Column with the query of each row, for NDCG; svmlight files use qid."),
     ] = None,
     html: Annotated[
         Path | None, typer.Option(metavar="PAGE.html", help="Also write a web page with plots.")
@@ -55,26 +55,26 @@ def evaluate(
 ) -> None:
     """Measure how well a model grades the rows of files, in bounded memory.
 
-    Labels are taken from the columns of the training, or from those named
-    here. The MAE is the mean distance in grades to the label or its range;
-    macro MAE, accuracy, kappa and the confusion matrix are over the rows
-    with an exact label. Beside each measure stands the best that predicting
-    the same grade for every row could reach.
+    Labels are read from the columns used in training, or from those named
+    here. MAE is the mean distance in grades to the label or its range;
+    macro MAE, accuracy, kappa and the confusion matrix cover the rows with
+    an exact label. Each measure is shown next to the best constant: the
+    best value for predicting the same grade for every row.
 
-    RPS, the ranked probability score, is the MAE of the probabilities, and
-    the log score the mean of -ln P(label); 0 is the best for both, and the
-    best constant is the same probabilities for every row. Ranges are counted
-    for each coverage that predict --range can be asked for. Where a label is
-    a range, the true grade is not known: the share of ranges that hold it
-    lies between those that contain the label and those that meet it. What is
-    expected in between follows the model's own probabilities.
+    RPS is the ranked probability score and the log score the mean of
+    -ln P(label); 0 is best for both, and the best constant is the same
+    probabilities for every row. Ranges are counted for each coverage of
+    predict --range. If a label is itself a range, the true grade is unknown:
+    the share of predicted ranges that contain it lies between the share that
+    contain the whole label and the share that overlap it. The expected share
+    follows from the probabilities of the model.
 
-    NDCG at 1, 5 and 10 is the mean over the queries with a relevant row, one
-    above the lowest grade. Gains are 2^(rank-1)-1, equal scores share their
-    places, and rows labelled by a range are left out. The rows of a query
-    must stand together.
+    NDCG at 1, 5 and 10 is the mean over queries with a relevant row, one
+    above the lowest grade. Gains are 2^(rank-1)-1, tied scores share their
+    positions, and rows labelled by a range are ignored. The rows of a query
+    must be consecutive.
     """
-    with told_plainly(context):
+    with report_errors(context):
         from ordspan.commands.evaluate import EvaluateJob
         from ordspan.commands.evaluate import evaluate as run
         from ordspan.commands.stopping import stoppable
@@ -89,26 +89,26 @@ def evaluate(
         o.print_json(summary) if json else print_tables(summary)
 
 
-def bar_report(bar: Any) -> Report:
-    """A function that draws how far the reading has come."""
+def bar_report(bar: Any) -> EvaluateReport:
+    """A callback that draws the progress of reading."""
     task = bar.add_task("reading", total=None)
 
     def report(tally: Tally, share: float | None) -> None:
-        told = f"{tally.rows:,} rows, MAE {tally.loss / tally.rows:.3f}"
-        o.draw(bar, task, told, share)
+        text = f"{tally.rows:,} rows, MAE {tally.loss / tally.rows:.3f}"
+        o.draw(bar, task, text, share)
 
     return report
 
 
 def print_tables(summary: dict[str, Any]) -> None:
-    """The measures, the confusion matrix, what was left out, and whether the model is any good."""
+    """Print the measures, the confusion matrix, skipped rows and the verdict."""
     from ordspan.commands.evaluate import NO_PROBABILITIES, verdict
 
     show(measures_table(summary))
     if summary["probabilities"]:
         show(ranges_table(summary))
     if summary["exact_rows"]:
-        if len(summary["classes"]) <= MOST_COLUMNS:
+        if len(summary["classes"]) <= MAX_COLUMNS:
             show(confusion_table(summary))
         else:
             say(
@@ -131,7 +131,7 @@ def measures_table(summary: dict[str, Any]) -> Any:
     """One line for each measure."""
     from rich.table import Table
 
-    from ordspan.commands.evaluate import files_told
+    from ordspan.commands.evaluate import describe_files
 
     rows, exact = f"{summary['rows']:,} rows", f"{summary['exact_rows']:,} exact labels"
     best = {name: constant_text(found) for name, found in summary["best_constant"].items()}
@@ -145,7 +145,7 @@ def measures_table(summary: dict[str, Any]) -> Any:
     if (ndcg := summary["ndcg"]) is not None:
         over = f"{ndcg['queries'] - ndcg['queries_without_relevant_rows']:,} queries"
         lines += [(f"NDCG@{cut}", ndcg[f"ndcg@{cut}"], "–", over) for cut in (1, 5, 10)]
-    table = Table(title=f"{summary['model']} on {files_told(summary['files'])}")
+    table = Table(title=f"{summary['model']} on {describe_files(summary['files'])}")
     table.add_column("measure")
     table.add_column("model", justify="right")
     table.add_column("best constant")
@@ -157,7 +157,7 @@ def measures_table(summary: dict[str, Any]) -> Any:
 
 
 def ranges_table(summary: dict[str, Any]) -> Any:
-    """What the ranges of every coverage hold."""
+    """The observed coverage of ranges at every level."""
     from rich.table import Table
 
     from ordspan.commands.evaluate import range_shares
@@ -173,7 +173,7 @@ def ranges_table(summary: dict[str, Any]) -> Any:
 
 
 def constant_text(constant: dict[str, Any] | None) -> str:
-    """The best constant in a few words.
+    """A short description of the best constant.
 
     >>> constant_text({"grade": 3, "value": 1.25}), constant_text({"grade": None, "value": 0.0})
     ('1.2500 (always 3)', '0.0000 (any grade)')
@@ -185,7 +185,7 @@ def constant_text(constant: dict[str, Any] | None) -> str:
 
 
 def confusion_table(summary: dict[str, Any]) -> Any:
-    """True grades down, predicted ones across."""
+    """Confusion matrix: true grades down, predicted grades across."""
     from rich.table import Table
 
     names = [str(grade) for grade in summary["classes"]]

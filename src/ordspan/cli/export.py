@@ -1,4 +1,4 @@
-"""`ordspan export`: a model as an ONNX graph."""
+"""`ordspan export`: write a model as an ONNX graph."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from ordspan.cli import options as o
-from ordspan.cli.app import app, told_plainly
+from ordspan.cli.app import app, report_errors
 from ordspan.cli.printing import say
 
 
@@ -27,15 +27,15 @@ def export(
 ) -> None:
     """Write a model as one ONNX graph of standard operators, for other runtimes.
 
-    Inputs: X, the raw numbers, one example per row, NaN where one is missing; and, if the model
-    has columns of words, words, as strings. Outputs: rank (1 is the lowest), prediction (the
-    grade) and score; of a calibrated model also probabilities (one column per grade), lower and
-    upper (the ends of the range, one column per coverage). Names and order of the columns, grades,
-    thresholds and coverages are in the file's metadata. Both types compute in float64, so the ranks
-    are those of ordspan predict for the same values, unless a score is within rounding of a
-    threshold. Hashed words and kernels cannot be exported.
+    Inputs: X, the raw numbers, one example per row, NaN if missing; and words, strings, if the
+    model has text columns. Outputs: rank (1 is the lowest), prediction (the grade) and score; for
+    a calibrated model also probabilities (one column per grade), lower and upper (the ends of the
+    range, one column per coverage). Names and order of the columns, grades, thresholds and
+    coverages are in the metadata of the file. Both types compute in float64, so the ranks are
+    those of ordspan predict for the same values, unless a score is within rounding of a threshold.
+    Hashed text and kernels cannot be exported.
     """
-    with told_plainly(context):
+    with report_errors(context):
         from ordspan.commands.export import export as run
 
         summary = run(model, out, dtype=dtype)

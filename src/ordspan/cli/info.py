@@ -1,4 +1,4 @@
-"""`ordspan info`: what a model file holds."""
+"""`ordspan info`: describe a model file."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from typing import Annotated, Any
 import typer
 
 from ordspan.cli import options as o
-from ordspan.cli.app import app, told_plainly
+from ordspan.cli.app import app, report_errors
 from ordspan.cli.printing import show
 
-MOST_CLASSES = 8
-"""Models with a weight vector per class show so many of them; --json has all."""
+MAX_CLASSES = 8
+"""Weight vectors to show for models with one per grade; --json has all."""
 
 
 @app.command(epilog="Example: ordspan info ratings.ordspan --top 10")
@@ -20,30 +20,30 @@ def info(
     context: typer.Context,
     model: Annotated[Path, typer.Argument(help="A model file, or a checkpoint of ordspan train.")],
     top: Annotated[
-        int, typer.Option(min=0, help="How many of the largest weights to show; 0 shows all.")
+        int, typer.Option(min=0, help="Number of largest weights to show; 0 shows all.")
     ] = 20,
     json: o.AsJson = False,
 ) -> None:
-    """Show what a model is, its grades, calibration and largest weights, and its training."""
-    with told_plainly(context):
+    """Show the parameters, grades, calibration, largest weights and training of a model."""
+    with report_errors(context):
         from ordspan.commands.info import describe
 
-        told = describe(model, top)
-        o.print_json(told) if json else print_info(told)
+        found = describe(model, top)
+        o.print_json(found) if json else print_info(found)
 
 
-def print_info(told: dict[str, Any]) -> None:
-    """Tables for people: the model, its grades, its weights."""
-    tables = [pairs_table([*model_pairs(told), *training_pairs(told)]), grades_table(told)]
-    if told["calibration"]:
-        tables += [calibration_note(told["calibration"]), ranges_table(told["calibration"])]
-    if told["weights"]:
-        tables += [weights_table(told), weights_note(told)]
+def print_info(found: dict[str, Any]) -> None:
+    """Print tables of the model, its grades and its weights."""
+    tables = [pairs_table([*model_pairs(found), *training_pairs(found)]), grades_table(found)]
+    if found["calibration"]:
+        tables += [calibration_note(found["calibration"]), ranges_table(found["calibration"])]
+    if found["weights"]:
+        tables += [weights_table(found), weights_note(found)]
     show(*tables)
 
 
 def number(value: Any) -> str:
-    """A number with six digits, words as they are, nothing for nothing.
+    """A number with six digits; strings unchanged, None as empty.
 
     >>> number(0.123456789), number("PA-I"), number(None), number(1234567)
     ('0.123457', 'PA-I', '', '1,234,567')
@@ -55,27 +55,27 @@ def number(value: Any) -> str:
     return f"{value:,}" if isinstance(value, int) else f"{value:.6g}"
 
 
-def model_pairs(told: dict[str, Any]) -> list[tuple[str, str]]:
-    """What it is."""
-    parameters = ", ".join(f"{name}={value!r}" for name, value in told["parameters"].items())
+def model_pairs(found: dict[str, Any]) -> list[tuple[str, str]]:
+    """Name and value of each property of the model."""
+    parameters = ", ".join(f"{name}={value!r}" for name, value in found["parameters"].items())
     pairs = [
-        ("file", f"{told['model']}, {told['bytes']:,} bytes, format {told['format']}"),
-        ("holds", told["kind"] + checkpoint_words(told["checkpoint"])),
-        ("estimator", told["estimator"]),
-        ("behind", ", ".join(told["steps"] or [])),
+        ("file", f"{found['model']}, {found['bytes']:,} bytes, format {found['format']}"),
+        ("holds", found["kind"] + checkpoint_words(found["checkpoint"])),
+        ("estimator", found["estimator"]),
+        ("behind", ", ".join(found["steps"] or [])),
         ("parameters", parameters),
-        ("features", number(told["features"]) + columns_words(told["columns"])),
-        ("grades", number(len(told["classes"]))),
-        ("support vectors", number(told["support_vectors"])),
-        ("updates", number(told["updates"])),
-        ("passes", number(told["passes"])),
+        ("features", number(found["features"]) + columns_words(found["columns"])),
+        ("grades", number(len(found["classes"]))),
+        ("support vectors", number(found["support_vectors"])),
+        ("updates", number(found["updates"])),
+        ("passes", number(found["passes"])),
     ]
-    pairs += [(name.replace("_", " "), number(value)) for name, value in told["fitted"].items()]
+    pairs += [(name.replace("_", " "), number(value)) for name, value in found["fitted"].items()]
     return [(name, value) for name, value in pairs if value]
 
 
 def checkpoint_words(checkpoint: dict[str, Any] | None) -> str:
-    """How far a training had come that can go on."""
+    """The progress of an unfinished training."""
     if checkpoint is None:
         return ""
     if "rounds" in checkpoint:
@@ -83,12 +83,12 @@ def checkpoint_words(checkpoint: dict[str, Any] | None) -> str:
     return (
         f" of an unfinished training: {checkpoint['rows']:,} rows learned, in pass "
         f"{checkpoint['pass']} of {checkpoint['passes']}, MAE of this pass "
-        f"{checkpoint['mae_of_pass']:.4f}; go on with ordspan train --resume"
+        f"{checkpoint['mae_of_pass']:.4f}; continue with ordspan train --resume"
     )
 
 
 def columns_words(columns: dict[str, Any] | None) -> str:
-    """Where the features come from."""
+    """The source of the features."""
     if columns is None:
         return ""
     if columns["svmlight_features"]:
@@ -104,19 +104,19 @@ def columns_words(columns: dict[str, Any] | None) -> str:
     return f": {', '.join(parts)}"
 
 
-def training_pairs(told: dict[str, Any]) -> list[tuple[str, str]]:
-    """How it was trained, where that is known."""
-    training = told["training"]
+def training_pairs(found: dict[str, Any]) -> list[tuple[str, str]]:
+    """The record of the training, if known."""
+    training = found["training"]
     if training is None:
         return []
     mae = ", ".join(f"{value:.4f}" for value in training["mae"])
-    standardised = "yes, by mean and spread" if told["columns"]["standardised"] else "no"
+    standardised = "yes, by mean and spread" if found["columns"]["standardised"] else "no"
     left_out = ", ".join(f"{name} ({why})" for name, why in training["left_out"].items())
     constant = training["constant"]
     pairs = [
         ("trained from", ", ".join(training["settings"]["files"])),
-        ("going on from", training.get("from") or ""),
-        ("label", ", ".join(told["columns"]["label"])),
+        ("continued from", training.get("from") or ""),
+        ("label", ", ".join(found["columns"]["label"])),
         ("rows learned", f"{training['rows']:,} ({training['skipped']:,} bad rows skipped)"),
         ("MAE of each pass", mae and f"{mae} (each row predicted before it was learned)"),
         ("best constant", constant and f"{constant['mae']:.4f} (always {constant['grade']})"),
@@ -127,7 +127,7 @@ def training_pairs(told: dict[str, Any]) -> list[tuple[str, str]]:
 
 
 def new_table(title: str = "", **more: Any) -> Any:
-    """A table without a frame, which is as clear in a file as in a terminal."""
+    """A table without a frame."""
     from rich import box
     from rich.table import Table
 
@@ -135,7 +135,7 @@ def new_table(title: str = "", **more: Any) -> Any:
 
 
 def pairs_table(pairs: list[tuple[str, str]]) -> Any:
-    """Names and values, one a line."""
+    """A table of names and values."""
     table = new_table(show_header=False)
     table.add_column()
     table.add_column(overflow="fold")
@@ -144,38 +144,38 @@ def pairs_table(pairs: list[tuple[str, str]]) -> Any:
     return table
 
 
-def grades_table(told: dict[str, Any]) -> Any:
-    """Every grade with the scores that it takes, and its cut where there are probabilities."""
+def grades_table(found: dict[str, Any]) -> Any:
+    """Every grade with its range of scores, and its cut if calibrated."""
     table = new_table("Grades")
     table.add_column("rank", justify="right")
     table.add_column("grade")
-    thresholds = told["thresholds"]
+    thresholds = found["thresholds"]
     if thresholds is not None:
         table.add_column("score from", justify="right")
         table.add_column("to below", justify="right")
         thresholds = [None, *thresholds, None]
-    cuts: list[list[float | None]] = [[]] * len(told["classes"])
-    if told["calibration"]:
+    cuts: list[list[float | None]] = [[]] * len(found["classes"])
+    if found["calibration"]:
         table.add_column("cut (log-odds)", justify="right")
-        cuts = [[cut] for cut in (*told["calibration"]["cuts"], None)]
-    for rank, (grade, cut) in enumerate(zip(told["classes"], cuts, strict=True), start=1):
+        cuts = [[cut] for cut in (*found["calibration"]["cuts"], None)]
+    for rank, (grade, cut) in enumerate(zip(found["classes"], cuts, strict=True), start=1):
         ends = [] if thresholds is None else thresholds[rank - 1 : rank + 1]
         table.add_row(str(rank), str(grade), *map(number, (*ends, *cut)))
     return table
 
 
 def calibration_note(calibration: dict[str, Any]) -> str:
-    """How a score becomes probabilities."""
+    """How scores become probabilities."""
     note = (
         f"Calibrated on {calibration['rows']:,} rows: the probability of a grade or a lower one is "
         f"1 / (1 + exp({number(calibration['slope'])} * score - cut))."
     )
-    whole = " Ranges are made to contain whole labels where these are ranges themselves."
+    whole = " Ranges are calibrated to contain whole labels if these are ranges themselves."
     return note + (whole if calibration["labels"] == "contain" else "")
 
 
 def ranges_table(calibration: dict[str, Any]) -> Any:
-    """How far the range of every coverage reaches."""
+    """The reach of ranges at every coverage."""
     unit = calibration["reach_unit"]
     table = new_table("Ranges: all grades within reach of the score")
     table.add_column("asked to hold", justify="right")
@@ -186,29 +186,26 @@ def ranges_table(calibration: dict[str, Any]) -> Any:
     return table
 
 
-def weights_table(told: dict[str, Any]) -> Any:
-    """The largest weights; one column for each class where each has its own."""
-    rows = told["weights"]
+def weights_table(found: dict[str, Any]) -> Any:
+    """The largest weights; one column per grade if each has its own."""
+    rows = found["weights"]
     vectors = isinstance(rows[0]["weight"], list)
-    heads = [str(c) for c in told["classes"][:MOST_CLASSES]] if vectors else ["weight"]
+    heads = [str(c) for c in found["classes"][:MAX_CLASSES]] if vectors else ["weight"]
     scaled = ["mean", "spread"] if "mean" in rows[0] else []
     table = new_table("Largest weights")
     table.add_column("feature", overflow="fold")
     for head in (*heads, *scaled):
         table.add_column(head, justify="right")
     for row in rows:
-        weights = row["weight"][:MOST_CLASSES] if vectors else [row["weight"]]
+        weights = row["weight"][:MAX_CLASSES] if vectors else [row["weight"]]
         table.add_row(row["feature"], *map(number, (*weights, *(row[name] for name in scaled))))
     return table
 
 
-def weights_note(told: dict[str, Any]) -> str:
-    """What a weight means, and how many there are."""
-    shown, n_features = len(told["weights"]), told["features"]
+def weights_note(found: dict[str, Any]) -> str:
+    """The meaning and number of the weights."""
+    shown, n_features = len(found["weights"]), found["features"]
     count = f"{shown:,} of {n_features:,} features"
-    if "mean" not in told["weights"][0]:
-        return f"{count}; a weight is what the score gains by one unit of the feature."
-    return (
-        f"{count}; in standardised units: a weight is what the score gains by one spread of the "
-        "feature."
-    )
+    if "mean" not in found["weights"][0]:
+        return f"{count}; a weight is the change in score per unit of the feature."
+    return f"{count}; a weight is the change in score per standard deviation of the feature."

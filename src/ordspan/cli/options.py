@@ -1,4 +1,4 @@
-"""Options that several commands share, and how their words are read."""
+"""Options shared by several commands, and how their values are parsed."""
 
 from __future__ import annotations
 
@@ -19,46 +19,55 @@ if TYPE_CHECKING:
 
 
 STDIN = "-"
+COLUMNS, FILES, LEARNER, RUNNING = "Columns", "Files", "Learner", "Running"
+"""Groups of options in the help."""
 FEW = 0.01
-"""Where a larger share of the rows was skipped, that is told."""
+"""If a larger share of the rows was skipped, the share is printed."""
 
 
-def one_of(*words: str, help: str) -> Any:
-    """An option that takes one of some words; another one is wrong usage."""
+def one_of(*words: str, help: str, panel: str | None = None) -> Any:
+    """An option that accepts only the given words."""
 
     def check(given: str | None) -> str | None:
         if given is not None and given not in words:
             raise typer.BadParameter(f"{given!r} is not one of {', '.join(words)}")
         return given
 
-    return typer.Option(help=help, callback=check, autocompletion=lambda: list(words))
+    return typer.Option(
+        help=help, callback=check, autocompletion=lambda: list(words), rich_help_panel=panel
+    )
 
 
 Files = Annotated[
     list[str],
     typer.Argument(
         metavar="FILE...",
-        help="CSV, JSON lines, Parquet, Arrow, Excel or svmlight/LETOR files, the texts also .gz "
-        "or .zst; a folder of them, or a pattern in quotes; or one pipe, - for standard input "
-        "(CSV or JSON lines).",
+        help="CSV, JSON lines, Parquet, Arrow, Excel or svmlight/LETOR files, text files also .gz "
+        "or .zst; a folder of them; a quoted glob pattern; or - for standard input (CSV or JSON "
+        "lines).",
     ),
 ]
 Label = Annotated[
     str | None,
-    typer.Option(help="Column of grades, or of ranges such as 3-5, >=3, at least 3, [3,5]."),
+    typer.Option(
+        help="Column of grades, or of ranges such as 3-5, >=3, at least 3, [3,5].",
+        rich_help_panel=COLUMNS,
+    ),
 ]
 Lower = Annotated[
     str | None,
     typer.Option(
-        help="Column of the lowest possible grade; an empty cell is open, and without --upper "
-        "all are open above."
+        help="Column with the lowest possible grade. An empty cell means no lower bound; without "
+        "--upper, no row has an upper bound.",
+        rich_help_panel=COLUMNS,
     ),
 ]
 Upper = Annotated[
     str | None,
     typer.Option(
-        help="Column of the highest possible grade; an empty cell is open, and without --lower "
-        "all are open below."
+        help="Column with the highest possible grade. An empty cell means no upper bound; without "
+        "--lower, no row has a lower bound.",
+        rich_help_panel=COLUMNS,
     ),
 ]
 Format = Annotated[
@@ -70,47 +79,58 @@ Format = Annotated[
         "arrow",
         "xlsx",
         "svmlight",
-        help="csv, jsonl, parquet, arrow, xlsx or svmlight; left out, the name's ending decides.",
+        help="csv, jsonl, parquet, arrow, xlsx or svmlight. By default, from the file extension.",
+        panel=FILES,
     ),
 ]
 Delimiter = Annotated[
     str | None,
-    typer.Option(help="What separates the fields of a CSV file; left out, a look at it decides."),
+    typer.Option(help="Field separator of CSV files; detected by default.", rich_help_panel=FILES),
 ]
 Decimal = Annotated[
     str | None,
-    one_of(".", ",", help="Decimal sign, . or , in texts; left out, a look at the file decides."),
+    one_of(".", ",", help="Decimal sign of text files, . or ,; detected by default.", panel=FILES),
 ]
 Encoding = Annotated[
     str | None,
-    typer.Option(help="Of texts, such as utf-8 or cp1252; left out, a look at the file decides."),
+    typer.Option(
+        help="Encoding of text files, such as utf-8 or cp1252; detected by default.",
+        rich_help_panel=FILES,
+    ),
 ]
 AllowSkipped = Annotated[
     float,
     typer.Option(
-        min=0, max=1, help="With --on-bad-row skip: the share of bad rows that may be left out."
+        min=0,
+        max=1,
+        help="With --on-bad-row skip: the largest share of bad rows to accept.",
+        rich_help_panel=FILES,
     ),
 ]
 ZeroBased = Annotated[
     bool | None,
     typer.Option(
         "--zero-based/--one-based",
-        help="Where svmlight indices begin; left out, at 0 if 0 occurs.",
+        help="First index in svmlight files. By default 0 if it occurs, otherwise 1.",
         show_default=False,
+        rich_help_panel=FILES,
     ),
 ]
 OnBadRow = Annotated[
     str,
     one_of(
-        "raise", "skip", help="raise: end with a message; skip: leave bad rows out, count them."
+        "raise",
+        "skip",
+        help="raise: stop at the first bad row; skip: skip bad rows and count them.",
+        panel=FILES,
     ),
 ]
-AsJson = Annotated[bool, typer.Option("--json", help="Print one machine-readable object.")]
+AsJson = Annotated[bool, typer.Option("--json", help="Print the result as one JSON object.")]
 
 
 @contextmanager
 def opened_pipe(files: list[str]) -> Iterator[list[str]]:
-    """The files; a pipe with a name, such as /dev/fd/63, is the standard input meanwhile."""
+    """The files; a named pipe such as /dev/fd/63 replaces standard input inside the block."""
     pipes = [name for name in files if name != STDIN and is_pipe(name)]
     if not pipes:
         yield files
@@ -126,12 +146,12 @@ def opened_pipe(files: list[str]) -> Iterator[list[str]]:
 
 
 def is_pipe(name: str) -> bool:
-    """Whether a path leads to a pipe or a device, whose bytes come once and in their order."""
+    """Whether a path is a pipe or a device, which can be read only once."""
     return not Path(name).is_file() and not Path(name).is_dir() and Path(name).exists()
 
 
 def split_names(given: Sequence[str] | None) -> list[str]:
-    """Names of a comma separated list, or of several; quotes protect a comma.
+    """Names in one or more comma separated lists; quote a name that contains a comma.
 
     >>> split_names(["a, b", '"x,y"'])
     ['a', 'b', 'x,y']
@@ -148,7 +168,7 @@ def file_options(
     zero_based: bool | None = None,
     n_features: int = 0,
 ) -> FileOptions:
-    """How to open files, as told on the command line."""
+    """How to open files, from the command line options."""
     from ordspan.files.opening import FileOptions
 
     separator = None if delimiter is None else read_delimiter(delimiter)
@@ -156,7 +176,7 @@ def file_options(
 
 
 def read_delimiter(text: str) -> str:
-    """The character that a user means; a tab has names, as it is hard to type.
+    """The delimiter; a tab can be written as tab or \\\\t.
 
     >>> read_delimiter("tab"), read_delimiter(";")
     ('\\t', ';')
@@ -181,7 +201,7 @@ def read_interval(text: str) -> tuple[int, float]:
 
 
 def checked_interval(given: str) -> str:
-    """The words of an interval; others are wrong usage."""
+    """Check the value of an option that takes an interval."""
     try:
         read_interval(given)
     except ValueError as error:
@@ -189,35 +209,35 @@ def checked_interval(given: str) -> str:
     return given
 
 
-def draw(bar: Any, task: Any, told: str, share: float | None) -> None:
-    """How far a walk over files has come; without an end where its size is not known."""
-    bar.update(task, description=told, completed=share or 0, total=share and 1)
+def draw(bar: Any, task: Any, text: str, share: float | None) -> None:
+    """Update a progress bar; ``share`` is None if the total size is unknown."""
+    bar.update(task, description=text, completed=share or 0, total=share and 1)
 
 
 def print_notes(notes: Sequence[str], *, err: bool = False) -> None:
-    """What a user may not expect, a line each."""
+    """Print what a user may not expect, one note per line."""
     for note in notes:
         say(f"Note: {note}.", err=err)
 
 
 def print_skipped(summary: dict[str, Any]) -> None:
-    """How many bad rows were left out, the share where it is more than a few, and some of them."""
+    """Print how many bad rows were skipped, with examples."""
     skipped = summary["skipped"]
     if not skipped:
         return
     read = skipped + summary.get("read", summary["rows"])
     share = skipped / read
     if share > FEW:
-        told = f"{skipped:,} of {read:,} rows ({share:.1%}) were bad and were skipped"
+        text = f"{skipped:,} of {read:,} rows ({share:.1%}) were bad and were skipped"
     else:
-        told = f"{skipped:,} bad row{' was' if skipped == 1 else 's were'} skipped"
-    say(f"{told}, such as:", color=typer.colors.YELLOW if share > FEW else None)
+        text = f"{skipped:,} bad row{' was' if skipped == 1 else 's were'} skipped"
+    say(f"{text}, such as:", color=typer.colors.YELLOW if share > FEW else None)
     for example in summary["skipped_examples"]:
         say(f"  {example}")
 
 
 def print_json(summary: dict[str, Any]) -> None:
-    """One object on one line of standard output."""
+    """Print one JSON object on one line."""
     import json
 
     say(json.dumps(summary))

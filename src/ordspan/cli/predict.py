@@ -1,4 +1,4 @@
-"""`ordspan predict`: grades for the rows of files of any size."""
+"""`ordspan predict`: predict grades for files of any size."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from ordspan.cli import options as o
-from ordspan.cli.app import app, progress_bar, told_plainly
+from ordspan.cli.app import app, progress_bar, report_errors
 from ordspan.cli.printing import say
 
 if TYPE_CHECKING:
-    from ordspan.commands.predict import Report
+    from ordspan.commands.predict import PredictReport
 
 STDOUT = "-"
 
@@ -24,31 +24,31 @@ STDOUT = "-"
 def predict(
     context: typer.Context,
     files: o.Files,
-    model: Annotated[Path, typer.Option(help="A model that ordspan train wrote.")],
+    model: Annotated[Path, typer.Option(help="A model written by ordspan train.")],
     out: Annotated[
         str,
         typer.Option(
-            help="A file that ends with .csv, .parquet or .jsonl; it appears when it is complete. "
-            "Left out or -, CSV on standard output."
+            help="Output file, .csv, .parquet or .jsonl, which appears when it is complete; - is "
+            "CSV on standard output."
         ),
     ] = STDOUT,
     keep: Annotated[
         list[str] | None,
         typer.Option(
-            help="Columns to carry along, such as id; of svmlight rows label and qid. Columns "
-            "that are not features of the model are copied as text from CSV and JSON lines."
+            help="Columns to copy to the output, such as id; for svmlight label and qid. Columns "
+            "that are not features are copied as text from CSV and JSON lines."
         ),
     ] = None,
     where: Annotated[
         bool,
-        typer.Option("--where", help="Also write file and line (row of Parquet) of every row."),
+        typer.Option("--where", help="Also write the file and line (Parquet: row) of every row."),
     ] = False,
     range_: Annotated[
         float | None,
         typer.Option(
             "--range",
-            help="Also write lower and upper: the range of grades that holds the true one so "
-            "often, 0.5, 0.8, 0.9, 0.95 or 0.99.",
+            help="Also write lower and upper: a range of grades that contains the true one with "
+            "this probability, 0.5, 0.8, 0.9, 0.95 or 0.99.",
         ),
     ] = None,
     proba: Annotated[
@@ -59,7 +59,7 @@ def predict(
         o.one_of(
             "empty",
             "raise",
-            help="empty: bad rows get no grade, but the reason; raise: end with a message.",
+            help="empty: write the reason instead of a grade; raise: stop at the first bad row.",
         ),
     ] = "empty",
     format: o.Format = None,
@@ -70,15 +70,15 @@ def predict(
 ) -> None:
     """Predict the grade of every row, in order and in bounded memory.
 
-    Written are the kept columns and then prediction (the grade), rank (1 is the lowest), score
-    (the latent score) and margin (its distance to the nearest threshold: how sure the grade is);
-    with --range lower and upper, with --proba a column for every grade, such as P(high).
-    The columns of the model are found by name; others do no harm. There is one row for every row
-    that was read: one that cannot be predicted is empty, and the column reason says why.
+    The output has the kept columns, then prediction (the grade), rank (1 is the lowest), score
+    (the latent score) and margin (distance of the score to the nearest threshold, a measure of
+    confidence); with --range also lower and upper, with --proba one column per grade, such as
+    P(high). Columns are matched by name; extra columns are ignored. There is one output row per
+    input row; if a row cannot be predicted, its cells are empty and the column reason says why.
     """
     if json and out == STDOUT:
         raise typer.BadParameter("--json writes to standard output, so give --out a file")
-    with told_plainly(context, "No file was written." if out != STDOUT else ""):
+    with report_errors(context, "No file was written." if out != STDOUT else ""):
         from ordspan.commands.predict import PredictJob
         from ordspan.commands.predict import predict as run
         from ordspan.commands.stopping import stoppable
@@ -96,14 +96,14 @@ def predict(
         )
         bar = progress_bar(counted=False)
         if out == STDOUT and sys.stdout.isatty():
-            bar.disable = True  # it would be drawn among the rows
+            bar.disable = True  # would be mixed with the rows
         with bar, stoppable() as stop:
             summary = run(job, out, stop=stop, report=bar_report(bar))
         o.print_json(summary) if json else print_summary(summary)
 
 
-def bar_report(bar: Any) -> Report:
-    """A function that draws how many rows are done, and how fast."""
+def bar_report(bar: Any) -> PredictReport:
+    """A callback that draws the number of rows and the speed."""
     from ordspan.clock import Clock
 
     clock = Clock()
@@ -117,13 +117,13 @@ def bar_report(bar: Any) -> Report:
 
 
 def print_summary(summary: dict[str, Any]) -> None:
-    """What could not be predicted and what was written, on standard error."""
+    """Print failures and the output path to standard error."""
     if summary["empty"]:
-        told = f"{summary['empty']:,} of {summary['rows']:,} rows could not be predicted"
-        say(f"{told}; the column reason says why, such as:", err=True)
+        text = f"{summary['empty']:,} of {summary['rows']:,} rows could not be predicted"
+        say(f"{text}; the column reason says why, such as:", err=True)
         for example in summary["empty_examples"]:
             say(f"  {example}", err=True)
     o.print_notes(summary["notes"], err=True)
     if summary["out"] != STDOUT:
-        told = f"{summary['rows']:,} rows in {summary['seconds']:.1f} s"
-        say(f"{told}, written to {summary['out']}.", err=True)
+        text = f"{summary['rows']:,} rows in {summary['seconds']:.1f} s"
+        say(f"{text}, written to {summary['out']}.", err=True)

@@ -1,4 +1,4 @@
-"""All that the commands print; what came from files is shown as text, whatever is in it."""
+"""Printing for all commands; control characters are escaped."""
 
 from __future__ import annotations
 
@@ -13,23 +13,23 @@ import typer
 from ordspan.wording import as_text
 
 PIPED_WIDTH = 160
-"""Where nobody looks, lines may be longer than a terminal's."""
+"""Line width if standard output is not a terminal."""
 
 
 class PrintError(OSError):
-    """Standard output takes no more."""
+    """Writing to standard output failed."""
 
 
 def say(line: str = "", *, err: bool = False, color: str | None = None) -> None:
     """Print a line."""
     text = typer.style(as_text(line), fg=color) if color else as_text(line)
-    # an error that standard error cannot take has no other place to be said
+    # a failure of standard error cannot be reported anywhere
     with suppress(OSError) if err else _standard_output():
         typer.echo(text, file=sys.stderr if err else sys.stdout)
 
 
 def show(*tables: Any) -> None:
-    """Print tables of Rich, and lines between them, which are not cut."""
+    """Print Rich tables, and lines without wrapping."""
     console = _console_class()(markup=False, emoji=False, highlight=False)
     if not console.is_terminal:
         console.width = PIPED_WIDTH
@@ -40,25 +40,25 @@ def show(*tables: Any) -> None:
 
 @contextmanager
 def _standard_output() -> Iterator[None]:
-    """An error in printing names standard output."""
+    """Name standard output in errors."""
     try:
         yield
     except BrokenPipeError:
         raise
     except OSError as error:
-        told = f"standard output: {error.strerror}; make room, or write elsewhere"
-        raise PrintError(told) from None
+        message = f"standard output: {error.strerror}; free some space, or write elsewhere"
+        raise PrintError(message) from None
 
 
 @cache
 def _console_class() -> Any:
-    """Rich's console, imported when it is needed, through which every cell passes as text."""
+    """A Rich console that escapes control characters, imported lazily."""
     from rich.console import Console
     from rich.text import Text
 
     class TextConsole(Console):
         def render_str(self, text: str, **more: Any) -> Text:
-            # letters that the terminal does not have take as much room as their numbers
+            # escape first, so that column widths are right
             known = as_text(text).encode(self.encoding, "backslashreplace").decode(self.encoding)
             return super().render_str(known, **more)
 

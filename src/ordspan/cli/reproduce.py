@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ordspan.cli.app import app, progress_bar, told_plainly
+from ordspan.cli.app import app, progress_bar, report_errors
 from ordspan.cli.printing import say, show
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ REPORT_FILES = (
 
 
 def listed(text: str, known: tuple[str, ...], what: str) -> tuple[str, ...]:
-    """Names of a comma separated list, each known and none twice."""
+    """Known names in a comma separated list, without duplicates."""
     names = tuple(name.strip() for name in text.split(",") if name.strip())
     if not names:
         raise ValueError(f"no {what} given; choose from {', '.join(known)}")
@@ -35,7 +35,7 @@ def listed(text: str, known: tuple[str, ...], what: str) -> tuple[str, ...]:
 
 
 def percentages(text: str) -> tuple[int, ...]:
-    """Whole percentages of a comma separated list, ascending."""
+    """Whole percentages in a comma separated list, ascending."""
     try:
         values = sorted({int(part) for part in text.split(",")})
     except ValueError:
@@ -63,37 +63,38 @@ def reproduce(
         ),
     ] = "PA,PA-I,PA-II,PRank,MCP",
     fractions: Annotated[
-        str, typer.Option(help="Percentages of interval labels, comma separated.")
+        str, typer.Option(help="Percentages of labels given as ranges, comma separated.")
     ] = "0,50,75",
     runs: Annotated[int, typer.Option(min=1, help="Runs to average over.")] = 100,
     trials: Annotated[int, typer.Option(min=1, help="Trials of each run.")] = 7000,
-    seed: Annotated[int, typer.Option(min=0, help="Seed of all sampling.")] = 0,
+    seed: Annotated[int, typer.Option(min=0, help="Random seed.")] = 0,
     average: Annotated[
         bool, typer.Option("--average", help="Also draw averaged PA, PA-I and PA-II.")
     ] = False,
     solver: Annotated[
-        str, typer.Option(help="exact, or sca: also draw the paper's printed search.")
+        str, typer.Option(help="exact, or sca: also draw the search printed in the paper.")
     ] = "exact",
     out: Annotated[Path, typer.Option(help="Folder for the results.")] = OUT,
     data_dir: Annotated[
         Path | None,
-        typer.Option(help="Folder with the data sets; left out, ORDSPAN_DATA if set."),
+        typer.Option(help="Folder with the data sets; by default ORDSPAN_DATA."),
     ] = None,
-    jobs: Annotated[int, typer.Option(min=0, help="Threads; 0 is one for each processor.")] = 0,
+    jobs: Annotated[int, typer.Option(min=0, help="Number of threads; 0 uses all processors.")] = 0,
     overwrite: Annotated[
-        bool, typer.Option("--overwrite", help="Discard results of other settings in the folder.")
+        bool,
+        typer.Option("--overwrite", help="Discard results of different settings in the folder."),
     ] = False,
     report_only: Annotated[
         Path | None,
-        typer.Option(metavar="DIR", help="Draw anew from DIR/results.parquet; run nothing."),
+        typer.Option(metavar="DIR", help="Only redraw the report from DIR/results.parquet."),
     ] = None,
 ) -> None:
     """Run the paper's experiments: figures, tables, claims and one interactive report.
 
-    Interrupted, the same command goes on where it stopped. The same settings give the same bytes
-    in results.parquet, whatever --jobs is.
+    After an interruption, run the same command again to continue. The same settings give the same
+    bytes in results.parquet, whatever --jobs is.
     """
-    with told_plainly(context, "The same command goes on where it stopped."):
+    with report_errors(context, "Run the same command again to continue."):
         if report_only is not None:
             from ordspan.experiments.reproduce import write_outputs
 
@@ -124,7 +125,7 @@ def run_plan(
     jobs: int,
     overwrite: bool,
 ) -> None:
-    """Load, run and report, with a progress bar where somebody looks."""
+    """Load, run and report, with a progress bar."""
     from ordspan.atomic import check_can_write
     from ordspan.clock import Clock
     from ordspan.experiments import reproduce as whole
@@ -136,7 +137,7 @@ def run_plan(
     there = next(folder for folder in (out, *out.parents) if folder.is_dir())
     check_can_write(there / out.name)
     with progress_bar() as bar:
-        found, missing = whole.load_datasets(names, data_dir, download_shower(bar))
+        found, missing = whole.load_datasets(names, data_dir, download_progress(bar))
         if not found:
             reasons = "; ".join(f"{name}: {reason}" for name, reason in missing.items())
             raise LookupError(f"nothing to run. {reasons}")
@@ -157,10 +158,10 @@ def run_plan(
     finish(results, out, clock.seconds())
 
 
-def download_shower(bar: Progress) -> Callable[[str], Callable[[int, int | None], None]]:
-    """For each data set, a function that draws the bytes of its download."""
+def download_progress(bar: Progress) -> Callable[[str], Callable[[int, int | None], None]]:
+    """A function that returns a download progress callback for a data set."""
 
-    def shower(name: str) -> Callable[[int, int | None], None]:
+    def for_dataset(name: str) -> Callable[[int, int | None], None]:
         tasks: list[Any] = []
 
         def show(done: int, total: int | None) -> None:
@@ -170,11 +171,11 @@ def download_shower(bar: Progress) -> Callable[[str], Callable[[int, int | None]
 
         return show
 
-    return shower
+    return for_dataset
 
 
 def finish(results: Results, folder: Path, seconds: float | None) -> None:
-    """Print the summary table, where the report lies, and how to get what was missing."""
+    """Print the summary table, the output paths, and how to get missing data sets."""
     from rich.table import Table
 
     from ordspan.experiments.claims import count_verdicts, make_claims
@@ -193,10 +194,10 @@ def finish(results: Results, folder: Path, seconds: float | None) -> None:
         mae = f"{row.mae:.3f}" + (f" ± {row.sem:.3f}" if row.runs > 1 else "")
         table.add_row(row.dataset, labels, row.algorithm, C, mae, f"{row.interval_mae:.3f}")
     counts = count_verdicts(make_claims(results))
-    told = f"{counts['holds']} hold, {counts['does not hold']} do not, {counts['not run']} not run"
+    text = f"{counts['holds']} hold, {counts['does not hold']} do not, {counts['not run']} not run"
     took = "" if seconds is None else f" in {seconds:.1f} s"
     show(table)
-    say(f"Of the paper's claims {told}; claims.md has each.")
+    say(f"Of the paper's claims {text}; see claims.md.")
     say(f"Written to {folder}{took}: {REPORT_FILES}.")
     say(f"Open {folder / 'report.html'} in a browser.")
     for name, reason in results.settings["unavailable"].items():

@@ -1,4 +1,4 @@
-"""`ordspan serve`: a model that predicts and learns over HTTP, and loses nothing."""
+"""`ordspan serve`: predict and learn over HTTP, with a durable log."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from ordspan.cli import options as o
-from ordspan.cli.app import app, told_plainly
+from ordspan.cli.app import app, report_errors
 from ordspan.cli.printing import say
 
 if TYPE_CHECKING:
@@ -16,20 +16,20 @@ if TYPE_CHECKING:
 
 Host = Annotated[
     str,
-    typer.Option(help="The address to listen to; another than this machine's own needs a token."),
+    typer.Option(help="Address to listen on; other than localhost needs a token."),
 ]
-Port = Annotated[int, typer.Option(min=0, max=65535, help="The port; 0 takes a free one.")]
+Port = Annotated[int, typer.Option(min=0, max=65535, help="Port; 0 picks a free one.")]
 TokenFile = Annotated[
     Path | None,
     typer.Option(
-        help="A file with a secret that every request but those for health must send, as "
+        help="File with a secret that every request except health checks must send, as "
         "Authorization: Bearer SECRET."
     ),
 ]
 State = Annotated[
     Path,
     typer.Option(
-        help="A folder for the log of all labels and snapshots of the model; made if missing."
+        help="Folder for the log of all labels and snapshots of the model; created if missing."
     ),
 ]
 
@@ -40,48 +40,49 @@ def serve(
     state: State,
     model: Annotated[
         Path | None,
-        typer.Option(help="A model of ordspan train to begin with; later the folder has it."),
+        typer.Option(help="Initial model, written by ordspan train; only needed the first time."),
     ] = None,
     grades: Annotated[
         str | None,
         typer.Option(
-            help="To begin without a model: the grades from lowest to highest, such as 1..5 or "
+            help="To start without a model: the grades from lowest to highest, such as 1..5 or "
             "low,mid,high."
         ),
     ] = None,
     columns: Annotated[
         list[str] | None,
-        typer.Option(help="To begin without a model: the columns of a record."),
+        typer.Option(help="To start without a model: the columns of a record."),
     ] = None,
     text: Annotated[
         list[str] | None,
-        typer.Option(help="Those of the columns that hold words; the others hold numbers."),
+        typer.Option(help="Which of the columns are text; the others are numbers."),
     ] = None,
     host: Host = "127.0.0.1",
     port: Port = 8000,
     token_file: TokenFile = None,
     name: Annotated[
-        str, typer.Option(help="The model's name in the Open Inference Protocol.")
+        str, typer.Option(help="Name of the model in the Open Inference Protocol.")
     ] = "ordspan",
     snapshot_every: Annotated[
         int, typer.Option(min=1, help="Labels between two snapshots of the model.")
     ] = 10_000,
     most_waiting: Annotated[
-        int, typer.Option(min=1, help="Rows that may wait to be learned; more are refused.")
+        int,
+        typer.Option(min=1, help="Largest number of rows waiting to be learned; more are refused."),
     ] = 20_000,
     replay: Annotated[
         bool,
-        typer.Option("--replay", help="Rebuild the model from the log alone, compare, and end."),
+        typer.Option("--replay", help="Rebuild the model from the log alone, compare, and exit."),
     ] = False,
     json: o.AsJson = False,
 ) -> None:
     """Predict and learn over HTTP; a label is confirmed when it is on disk.
 
     POST /predict takes a record or a list of them, POST /learn the same with a label; /docs lists
-    the rest. After a kill at any moment the folder gives the same model, to the byte. Needs the
-    extra serve.
+    the rest. After a crash at any moment, the folder gives the same model, byte for byte. Needs
+    the extra serve.
     """
-    with told_plainly(context):
+    with report_errors(context):
         from ordspan.serving.app import make_app
         from ordspan.serving.engine import Engine
         from ordspan.serving.guard import check_host, read_token
@@ -103,7 +104,7 @@ def serve(
 def starting_model(
     model: Path | None, grades: str | None, columns: list[str], text: list[str]
 ) -> Any:
-    """The model to begin with, if one is given."""
+    """The initial model, if given."""
     from ordspan.commands.models import read_table_model
     from ordspan.files.grades import read_order
     from ordspan.serving.records import check_names
@@ -111,12 +112,12 @@ def starting_model(
 
     if model is not None:
         if grades or columns or text:
-            raise ValueError("give either --model, or --grades and --columns to begin without one")
+            raise ValueError("give either --model, or --grades and --columns to start without one")
         start = read_table_model(str(model))
     elif grades is None and not columns:
         return None
     elif grades is None or not columns:
-        raise ValueError("to begin without a model give both --grades and --columns")
+        raise ValueError("to start without a model, give both --grades and --columns")
     else:
         start = empty_model(read_order(grades), columns, text)
     check_names(start.recipe)
@@ -124,16 +125,18 @@ def starting_model(
 
 
 def say_started(address: str, engine: Engine, json: bool) -> None:
-    """Where it can be asked, on the first line."""
+    """Print the address first."""
     if json:
         o.print_json({"address": address, "events": engine.n_events})
         return
-    say(f"Serving at {address} ({engine.n_events:,} labels so far); {address}/docs says how.")
-    say("Ctrl+C stops it; what was accepted is finished first.")
+    say(
+        f"Serving at {address} ({engine.n_events:,} labels so far); see {address}/docs for the API."
+    )
+    say("Ctrl+C stops the server after finishing accepted requests.")
 
 
 def report_replay(engine: Engine, json: bool) -> None:
-    """Whether the log alone gives the model of the snapshot and what came after it."""
+    """Check that the log alone gives the same model as the snapshot and the rest of the log."""
     from ordspan.modelfile import to_bytes
 
     same = to_bytes(engine.replayed()) == to_bytes(engine.model)
@@ -141,7 +144,7 @@ def report_replay(engine: Engine, json: bool) -> None:
     if json:
         o.print_json({"events": events, "same": same})
     elif same:
-        say(f"The log of {events:,} events gives the same model, to the byte.")
+        say(f"The log of {events:,} events gives the same model, byte for byte.")
     if not same:
         raise ValueError(
             f"the log of {events:,} events gives another model than the snapshot and the rest of "

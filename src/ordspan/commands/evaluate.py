@@ -1,4 +1,4 @@
-"""How well a model grades the rows of files, of any size, in bounded memory."""
+"""Evaluate a model on files of any size, in bounded memory."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import numpy as np
 from ordspan.atomic import write_atomically
 from ordspan.clock import Clock
 from ordspan.commands.models import KnownGrades, options_for, read_table_model
-from ordspan.commands.outputs import check_path, room_told
+from ordspan.commands.outputs import check_path, report_full_disk
 from ordspan.commands.probability_tally import ProbabilityTally
 from ordspan.commands.queries import QueryTally, query_names
 from ordspan.commands.tally import Tally, compared
@@ -39,8 +39,8 @@ NO_PROBABILITIES = (
     "ordspan."
 )
 
-Report = Callable[[Tally, float | None], None]
-"""Called with the counts so far, and with the share of the files that is read where known."""
+EvaluateReport = Callable[[Tally, float | None], None]
+"""Callback with the counts so far, and the share of the files read, if known."""
 
 
 @dataclass(frozen=True)
@@ -54,15 +54,15 @@ class EvaluateJob:
     model : path
         A model file that ``ordspan train`` wrote.
     label, lower, upper : str, optional
-        Columns of the labels; left out, those of the training.
+        Label columns; by default those used in training.
     group : str, optional
-        Column with the query of each row; svmlight rows have their qid.
+        Column with the query of each row; svmlight rows use their qid.
     on_bad_row : {"raise", "skip"}
-        End with a message about the first bad row, or leave bad rows out and count them.
+        Stop at the first bad row, or skip bad rows and count them.
     allow_skipped : float
-        Largest share of bad rows, where they are skipped, with which there is a result.
+        Largest accepted share of skipped rows.
     options : FileOptions
-        How to open the files; what is not told is found, or as in training.
+        How to open the files; by default detected, or as in training.
     """
 
     files: Sequence[str]
@@ -77,7 +77,7 @@ class EvaluateJob:
 
 
 class Evaluation:
-    """A model, its files, and what its predictions add up to so far."""
+    """A model, its files, and the running totals of its predictions."""
 
     def __init__(self, job: EvaluateJob, *, sampled: bool = False) -> None:
         self.job = job
@@ -105,19 +105,19 @@ class Evaluation:
         self.queries: QueryTally | None = None
 
     def _columns(self, sparse: bool) -> tuple[LabelColumns, str | None]:
-        """Where labels and queries stand."""
-        told = label_columns(self.job.label, self.job.lower, self.job.upper)
+        """The columns of labels and queries."""
+        given = label_columns(self.job.label, self.job.lower, self.job.upper)
         if not sparse:
-            return (told if told.names() else self.model.columns), self.job.group
-        if told.names() not in ([], [LABEL]) or self.job.group not in (None, GROUP):
+            return (given if given.names() else self.model.columns), self.job.group
+        if given.names() not in ([], [LABEL]) or self.job.group not in (None, GROUP):
             raise ValueError(
-                f"{self.files[0]}: svmlight rows have their grade and qid at fixed places; name "
+                f"{self.files[0]}: svmlight rows have fixed places for grade and qid; name "
                 "no columns for labels and queries"
             )
         return LabelColumns(LABEL), GROUP
 
     def _first_file(self, options: FileOptions) -> Any:
-        """The reader of the first file, which has the labels, or it is told what to do."""
+        """Open the first file and check that it has the label columns."""
         path, recipe = self.files[0], self.model.recipe
         reader = open_file(path, options)
         if is_svmlight(path, options) and not recipe.n_sparse:
@@ -131,16 +131,16 @@ class Evaluation:
         for name in self.columns.names():
             if name not in reader.names and self.columns == self.model.columns:
                 raise FileError(
-                    f"{path}: no column {name!r}, the label of the training; "
+                    f"{path}: no column {name!r}, the label column used in training; "
                     f"{describe_columns(reader.names)}. "
                     f"Name the labels here with {option('--label COLUMN', 'label=')}, or the "
-                    "two columns of their ends"
+                    "two columns of ranges"
                 )
         check_columns(path, reader.names, [self.group] if self.group else [])
         return reader
 
-    def run(self, report: Report | None = None) -> None:
-        """Walk over the files once."""
+    def run(self, report: EvaluateReport | None = None) -> None:
+        """Read the files once."""
         for answer in scored(self.model, self._batches()):
             self.tally.add(answer)
             if self.probabilities is not None:
@@ -153,7 +153,7 @@ class Evaluation:
         self.bad.check(self.tally.rows, self.job.allow_skipped)
 
     def _batches(self) -> Iterator[Batch]:
-        """Rows of the files; those without a query are bad where queries are asked for."""
+        """Rows of the files; with a query column, rows without a query are bad rows."""
         for batch in self.reader.batches():
             if self.group is None or self.group not in batch.table.columns:
                 yield batch
@@ -161,11 +161,11 @@ class Evaluation:
             codes, names = query_names(batch, self.group)
             empty = [code for code, name in enumerate(names) if not name]
             rows = np.flatnonzero(np.isin(codes, empty)).tolist()
-            fault = f"column {self.group!r} is empty; fill it, or name no column of queries"
+            fault = f"column {self.group!r} is empty; fill it in, or name no query column"
             yield batch.without(dict.fromkeys(rows, fault), self.bad)
 
     def _add_queries(self, answer: Scored) -> None:
-        """Rank the rows of queries; svmlight files have queries everywhere or nowhere."""
+        """Add rows to their queries; an svmlight file has a qid in every line or in none."""
         if self.group is None:
             return
         batch = answer.batch
@@ -181,7 +181,7 @@ class Evaluation:
             self.queries.add(answer)
 
     def summary(self) -> dict[str, Any]:
-        """All that was found, in plain values."""
+        """The results in plain values."""
         tally, classes = self.tally, self.model.classes_.tolist()
         by_grade = [
             {"grade": grade, **row} for grade, row in zip(classes, tally.by_grade(), strict=True)
@@ -208,23 +208,23 @@ class Evaluation:
 
 
 def verdict(summary: dict[str, Any]) -> str:
-    """Whether the model is any good, in a sentence or two."""
+    """A sentence on whether the model beats a constant prediction."""
     constant = summary["best_constant"]["mae"]
     return compared(summary["mae"], constant["value"], constant["grade"])
 
 
 def range_shares(summary: dict[str, Any]) -> dict[str, str]:
-    """Shares to show of ranges, by name and title; all are the same where labels are exact."""
+    """Shares to show for ranges, by name and title; one is enough for exact labels."""
     if not summary["range_rows"]:
         return {"contains": "holds the label"}
     return {"contains": "contains the label", "expected": "expected", "meets": "meets the label"}
 
 
-def files_told(files: list[str]) -> str:
-    """The files in a few words.
+def describe_files(files: list[str]) -> str:
+    """A short description of the files.
 
-    >>> files_told(["a.csv"]), files_told(["-"]), files_told(["a.csv", "b.csv", "c.csv"])
-    ('a.csv', 'standard input', 'a.csv and 2 more files')
+    >>> describe_files(["-"]), describe_files(["a.csv", "b.csv", "c.csv"])
+    ('standard input', 'a.csv and 2 more files')
     """
     first = "standard input" if files[0] == "-" else files[0]
     more = len(files) - 1
@@ -232,7 +232,7 @@ def files_told(files: list[str]) -> str:
 
 
 def evaluate(
-    job: EvaluateJob, *, page: str | Path | None = None, report: Report | None = None
+    job: EvaluateJob, *, page: str | Path | None = None, report: EvaluateReport | None = None
 ) -> dict[str, Any]:
     """Measure how well a model grades the rows of files.
 
@@ -241,16 +241,16 @@ def evaluate(
     job : EvaluateJob
         What to evaluate.
     page : path, optional
-        Where to write a web page with plots; it appears whole or not at all.
+        Where to write a web page with plots.
     report : callable, optional
         Called after each batch of rows.
 
     Returns
     -------
     dict
-        In plain values: rows, measures, the best constant for each, how good probabilities and
-        ranges are (None for a model without them), confusion matrix (true grade by row), NDCG by
-        query. All numbers are finite: the log score of a label however improbable is exact.
+        Plain values: rows, measures, the best constant prediction for each, the quality of
+        probabilities and ranges (None for a model without them), the confusion matrix (one row
+        per true grade), NDCG of queries. All numbers are finite.
 
     Examples
     --------
@@ -268,7 +268,7 @@ def evaluate(
     """
     clock = Clock()
     if page is not None:
-        from plotly.offline import get_plotlyjs  # noqa: F401 - better missed now than at the end
+        from plotly.offline import get_plotlyjs  # noqa: F401 - fail early
 
         check_path(str(page), (".html", ".htm"), [str(job.model), *expand(job.files)])
     evaluation = Evaluation(job, sampled=page is not None)
@@ -280,7 +280,7 @@ def evaluate(
     if page is not None:
         from ordspan.commands.evaluate_page import page_text
 
-        with room_told(str(page)):
+        with report_full_disk(str(page)):
             write_atomically(Path(page), page_text(evaluation, summary).encode())
         summary["page"] = str(page)
     return summary

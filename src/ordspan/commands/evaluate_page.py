@@ -1,4 +1,4 @@
-"""An evaluation as one web page with everything in it, which opens without a network."""
+"""An evaluation as one self-contained web page."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def page_text(evaluation: Evaluation, summary: dict[str, Any]) -> str:
         "verdict_kind": "good" if summary["better_than_constant"] else "bad",
         "cards": "".join(_card(*card) for card in cards(summary)),
         **{f"{name}_section": _hidden(name not in shown) for name in plots},
-        "example": f"“{names[0]} | {names[1]}” stands between grades {' and '.join(lowest)}",
+        "example": f"“{names[0]} | {names[1]}” separates grades {' and '.join(lowest)}",
         "grades": "".join(_grade_row(row) for row in summary["by_grade"]),
         "width_words": escape(width_words(summary["probabilities"])),
         "range_heads": "".join(f"<th>{escape(title)}</th>" for title in shares.values()),
@@ -71,7 +71,7 @@ def page_text(evaluation: Evaluation, summary: dict[str, Any]) -> str:
 
 
 def axis_names(classes: list[Any]) -> list[str]:
-    """Grades as they stand on an axis: long ones cut, unless two would look the same.
+    """Grades as axis labels: long ones shortened, unless two would look the same.
 
     >>> axis_names([1, "satisfactory in part", "a<b"])
     ['1', 'satisfactor…', 'a&lt;b']
@@ -83,23 +83,23 @@ def axis_names(classes: list[Any]) -> list[str]:
 
 def lead(summary: dict[str, Any]) -> str:
     """The result in one or two sentences."""
-    from ordspan.commands.evaluate import files_told
+    from ordspan.commands.evaluate import describe_files
 
-    files = files_told([Path(path).name for path in summary["files"]])
-    told = (
+    files = describe_files([Path(path).name for path in summary["files"]])
+    text = (
         f"On {summary['rows']:,} rows of {files} the predicted grade is "
         f"{summary['mae']:.3f} grades away from the label on average."
     )
     if summary["accuracy"] is not None:
-        told += f" Of the {summary['exact_rows']:,} rows with an exact label, "
-        told += f"{percent(summary['accuracy'])} get exactly that grade."
+        text += f" Of the {summary['exact_rows']:,} rows with an exact label, "
+        text += f"{percent(summary['accuracy'])} get exactly that grade."
     if summary["range_rows"]:
-        told += f" {summary['range_rows']:,} labels are ranges: inside one, a grade is not wrong."
-    return told
+        text += f" {summary['range_rows']:,} labels are ranges: inside one, a grade is not wrong."
+    return text
 
 
 def percent(share: float | None) -> str:
-    """A share in words.
+    """A share as a percentage.
 
     >>> percent(0.1234), percent(None)
     ('12.3 %', '–')
@@ -161,7 +161,7 @@ def _number(value: float | None) -> str:
 
 
 def _constant(constant: dict[str, Any] | None, shown: Callable[[float], str]) -> str:
-    """The best constant as it stands on a card."""
+    """The best constant as shown on a card."""
     if constant is None:
         return "–"
     grade = constant["grade"]
@@ -216,22 +216,22 @@ def _range_row(found: dict[str, Any], shares: Iterable[str]) -> str:
 
 
 def query_words(ndcg: dict[str, Any] | None) -> str:
-    """How many queries were ranked, and by which rules."""
+    """The number of queries, and the rules of NDCG."""
     if ndcg is None:
         return ""
     without = ndcg["queries_without_relevant_rows"]
-    told = f"The means are over {ndcg['queries'] - without:,} queries. "
+    text = f"The means are over {ndcg['queries'] - without:,} queries. "
     if without:
-        told += f"{without:,} more have no row above the lowest grade, so any order is as good: "
-        told += "they are left out. "
-    return told + (
+        text += f"{without:,} more have no row above the lowest grade, so any order is as good: "
+        text += "they are left out. "
+    return text + (
         "The gain of a row is 2^(rank−1)−1, equal scores share their places, and rows labelled by "
         "a range are left out."
     )
 
 
 def how_made(evaluation: Evaluation, summary: dict[str, Any]) -> dict[str, Any]:
-    """Where the numbers come from."""
+    """The provenance of the numbers."""
     import ordspan
 
     label = summary["labels"]

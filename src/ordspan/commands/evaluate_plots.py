@@ -1,6 +1,6 @@
-"""What an evaluation shows as plots of plotly, as plain values.
+"""Plots of an evaluation, as plain values for plotly.
 
-Colours are Okabe and Ito's, which colour-blind readers can tell apart.
+Colours are those of Okabe and Ito, which colour-blind readers can distinguish.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from ordspan.drawing import BLUE, GREY, ORANGE, label_heights
 
 INK = "#1c2127"
 STRIPES = {"size": 7, "solidity": 0.18}
-PALE = "#b9c2cb"  # for what is as it should be
-SCALE = [[0.0, "#f7fafc"], [1.0, "#6fb3dd"]]  # light enough for dark words on it
+PALE = "#b9c2cb"  # for correct predictions
+SCALE = [[0.0, "#f7fafc"], [1.0, "#6fb3dd"]]  # light enough for dark text
 RANGES = "(ranges)"
-FEW_POINTS = 20  # so few rows are drawn one by one
-MOST_CELLS = 12  # grades of a confusion matrix whose cells have room for words
+FEW_POINTS = 20  # fewer rows are drawn one by one
+MOST_CELLS = 12  # largest confusion matrix with text in its cells
 N_TENTHS = 10
 
 
@@ -77,7 +77,7 @@ def _violin(name: str, scores: NDArray[np.float64], color: str) -> dict[str, Any
 
 
 def _score_limits(tally: Tally, thresholds: NDArray[np.float64]) -> tuple[float, float]:
-    """What the axis shows: all thresholds, and every grade but its most extreme 1 %."""
+    """Axis limits: all thresholds, and every grade without its most extreme 1 %."""
     ends = [thresholds]
     for grade in np.unique(tally.sample.rows["grade"]).tolist():
         ends.append(np.quantile(tally.sample.of(grade)["score"], [0.005, 0.995]))
@@ -153,7 +153,7 @@ def confusion_plot(confusion: NDArray[np.int64], names: list[str]) -> dict[str, 
 
 
 def cell_words(count: int, share: float) -> str:
-    """What stands in a cell of the confusion matrix: rows, and percent of their true grade.
+    """Text of a cell in the confusion matrix: rows, and percent of the true grade.
 
     >>> cell_words(1234, 28.6), cell_words(3, 0.2), cell_words(0, 0.0)
     ('1,234<br>29 %', '3<br>&lt;1 %', '0')
@@ -181,7 +181,7 @@ def error_plot(by_grade: list[dict[str, Any]], names: list[str]) -> dict[str, An
             "customdata": rows,
             "marker": {
                 "color": color,
-                # stripes tell the colours apart in black and white
+                # stripes distinguish the colours in black and white
                 "pattern": {"shape": stripes, "fillmode": "overlay", "fgcolor": "#fff", **STRIPES},
             },
             "hovertemplate": (
@@ -208,7 +208,7 @@ def margin_plot(tally: Tally) -> dict[str, Any] | None:
     rows = np.sort(tally.sample.rows, order=["margin", "key"])
     if rows.size < FEW_POINTS * N_TENTHS:
         return None
-    # a grade of which only some rows were drawn weighs as much as all of them
+    # weights undo the sampling of each grade
     totals = np.concatenate([[tally.rows - tally.exact], tally.confusion.sum(axis=1)])
     drawn = np.bincount(rows["grade"], minlength=totals.size)
     weights = (totals / np.maximum(drawn, 1))[rows["grade"]]
@@ -258,10 +258,10 @@ def query_plot(histogram: NDArray[np.int64]) -> dict[str, Any]:
 
 
 def digits(values: NDArray[np.float64]) -> list[float]:
-    """Five digits are more than a plot can show."""
+    """Round to five significant digits."""
     return [float(f"{value:.5g}") for value in values.tolist()]
 
 
 def rounded(values: NDArray[np.float64], digits: int) -> list[Any]:
-    """Numbers with so many digits after the point."""
+    """Round to a number of decimals."""
     return np.round(values, digits).tolist()

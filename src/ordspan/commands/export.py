@@ -14,7 +14,7 @@ import ordspan
 from ordspan.atomic import write_atomically
 from ordspan.commands.models import ModelFile, read_model
 from ordspan.commands.onnx_graph import Graph
-from ordspan.commands.outputs import check_path, room_told
+from ordspan.commands.outputs import check_path, report_full_disk
 from ordspan.core import calibration as calibration_parts
 from ordspan.core import scaling as scaling_parts
 from ordspan.learners import Calibration
@@ -43,7 +43,7 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Exported:
-    """All numbers of a graph.
+    """Everything a graph is built from.
 
     Parameters
     ----------
@@ -87,7 +87,7 @@ class Exported:
 
 
 def export(model: str | Path, out: str | Path, *, dtype: str = "float32") -> dict[str, Any]:
-    """Write a model as an ONNX graph that answers as ``ordspan predict`` does.
+    """Write a model as an ONNX graph that predicts as ``ordspan predict`` does.
 
     Parameters
     ----------
@@ -109,7 +109,7 @@ def export(model: str | Path, out: str | Path, *, dtype: str = "float32") -> dic
     path = check_path(str(out), (ENDING,), [str(model)])
     numbers = exported(read_model(model))
     content = to_onnx(numbers, dtype).SerializeToString()
-    with room_told(str(out)):
+    with report_full_disk(str(out)):
         write_atomically(path, content)
     return {
         "out": str(out),
@@ -125,14 +125,14 @@ def export(model: str | Path, out: str | Path, *, dtype: str = "float32") -> dic
 
 
 def exported(file: ModelFile) -> Exported:
-    """The numbers of a model; what no standard operator can compute is refused."""
+    """Collect the numbers of a model; raises if no standard operator can compute it."""
     estimator, model = file.estimator, file.model
     weights = getattr(estimator, "coef_", None)
     if weights is None:
         raise ValueError(
-            f"{file.path} holds an estimator ({type(estimator).__name__}) without weights of "
-            "features: it has a kernel, and cannot be exported; predict with ordspan itself, or "
-            "train a linear model, such as OrdinalPA"
+            f"{file.path} holds an estimator ({type(estimator).__name__}) without feature "
+            "weights: kernel models cannot be exported; predict with ordspan itself, or train a "
+            "linear model, such as OrdinalPA"
         )
     names = getattr(estimator, "feature_names_in_", None)
     features = None if names is None else names.tolist()
@@ -168,7 +168,7 @@ def exported(file: ModelFile) -> Exported:
 
 
 def coverages_of(numbers: Exported) -> list[float]:
-    """The coverages of the ranges that the graph gives; none without a calibration."""
+    """The coverages of the ranges in the graph; none without calibration."""
     return [] if numbers.calibration is None else numbers.calibration.coverages.tolist()
 
 
@@ -204,7 +204,7 @@ def _body(numbers: Exported, element: int) -> Any:
     graph = Graph()
     _compute(graph, numbers, element)
     info = helper.make_tensor_value_info
-    grades = helper.np_dtype_to_tensor_dtype(_plain(numbers.classes).dtype)
+    grades = helper.np_dtype_to_tensor_dtype(_plain_classes(numbers.classes).dtype)
     each = [] if numbers.thresholds is not None else [numbers.classes.size]
     outputs = [
         info("rank", TensorProto.INT64, ["n"]),
@@ -222,13 +222,13 @@ def _body(numbers: Exported, element: int) -> Any:
 
 
 def _compute(graph: Graph, numbers: Exported, element: int) -> None:
-    """From X to all outputs."""
+    """Add the nodes from X to all outputs."""
     weights = np.ascontiguousarray(np.atleast_2d(numbers.weights).T)  # a column for each score
     terms = _terms(graph, numbers, weights)
     score = terms[0]
     for term in terms[1:]:
         score = graph.add("Add", score, term)
-    classes = graph.constant("classes", _plain(numbers.classes))
+    classes = graph.constant("classes", _plain_classes(numbers.classes))
     if numbers.thresholds is None:
         index = graph.add("ArgMax", score, axis=1, keepdims=0)
     else:
@@ -248,7 +248,7 @@ def _compute(graph: Graph, numbers: Exported, element: int) -> None:
 
 
 def _terms(graph: Graph, numbers: Exported, weights: Floats) -> list[str]:
-    """What numbers, gaps and words add to the score, each (n, 1)."""
+    """Contributions of numbers, gaps and words to the score, each (n, 1)."""
     from onnx import TensorProto
 
     terms, at = [], numbers.n_numbers
@@ -282,9 +282,9 @@ def _terms(graph: Graph, numbers: Exported, weights: Floats) -> list[str]:
 
 
 def properties(numbers: Exported) -> dict[str, str]:
-    """What the file says of itself, as JSON texts."""
+    """The metadata of the file, as JSON strings."""
     thresholds = None if numbers.thresholds is None else numbers.thresholds.tolist()
-    told = {
+    values = {
         "version": ordspan.__version__,
         "features": numbers.features,
         "classes": numbers.classes.tolist(),
@@ -293,14 +293,14 @@ def properties(numbers: Exported) -> dict[str, str]:
         "words": [[name, list(words)] for name, words in numbers.words],
         "coverages": coverages_of(numbers),
     }
-    return {f"ordspan.{name}": json.dumps(value) for name, value in told.items()}
+    return {f"ordspan.{name}": json.dumps(value) for name, value in values.items()}
 
 
 def _prepared(graph: Graph, numbers: Exported) -> str:
-    """X in float64, centred and scaled step by step, as ordspan does it.
+    """X in float64, centred and scaled step by step, as in ordspan.
 
-    Folding the centre into the weights would save two operators, and lose digits where the mean
-    is large beside the spread.
+    Folding the centre into the weights would save two operators but lose digits if the mean is
+    large compared to the spread.
     """
     from onnx import TensorProto
 
@@ -347,7 +347,7 @@ def _ranges(graph: Graph, score: str, index: str, calibration: Calibration) -> t
     return graph.add("Min", first, index), graph.add("Max", last, index)
 
 
-def _plain(classes: NDArray[Any]) -> NDArray[Any]:
+def _plain_classes(classes: NDArray[Any]) -> NDArray[Any]:
     """Grades in the widest type of their kind: whole numbers, numbers or words."""
     widest = {"b": np.bool_, "i": np.int64, "u": np.int64, "f": np.float64}
     kind = classes.dtype.kind

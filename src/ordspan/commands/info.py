@@ -1,4 +1,4 @@
-"""What a model file holds, in plain values."""
+"""Describe a model file in plain values."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from ordspan.checkpoint import Rounds, progress_in
 from ordspan.commands.models import ModelFile, read_model
-from ordspan.commands.train_run import Progress
+from ordspan.commands.train_progress import TrainProgress
 from ordspan.header import Header
 from ordspan.tabular import TabularModel
 
@@ -19,14 +19,14 @@ ALL = 0
 
 
 def describe(path: str | Path, top: int = DEFAULT_TOP) -> dict[str, Any]:
-    """What a model is, what it has learned and how; None for what it does not have.
+    """Describe a model: kind, parameters, weights, training; None for what it lacks.
 
     Parameters
     ----------
     path : path
         A model file or a checkpoint.
     top : int
-        How many of the largest weights to tell; 0 tells all.
+        Number of largest weights to include; 0 includes all.
 
     Examples
     --------
@@ -34,15 +34,15 @@ def describe(path: str | Path, top: int = DEFAULT_TOP) -> dict[str, Any]:
     >>> from ordspan import OrdinalPA, save
     >>> path = pathlib.Path(tempfile.mkdtemp()) / "model.ordspan"
     >>> save(OrdinalPA(random_state=0).fit([[0.0], [1.0], [2.0]], [1, 2, 3]), path)
-    >>> told = describe(path)
-    >>> told["estimator"], told["classes"], told["features"], len(told["thresholds"])
+    >>> found = describe(path)
+    >>> found["estimator"], found["classes"], found["features"], len(found["thresholds"])
     ('OrdinalPA', [1, 2, 3], 1, 2)
     """
     if top < 0:
         raise ValueError(f"top must be a whole number >= 0, got {top}")
     file = read_model(path)
     header = file.header
-    told: dict[str, Any] = {
+    found: dict[str, Any] = {
         "model": file.path,
         "kind": "model" if header.checkpoint is None else "checkpoint",
         "bytes": file.size,
@@ -51,13 +51,13 @@ def describe(path: str | Path, top: int = DEFAULT_TOP) -> dict[str, Any]:
         "steps": file.steps,
         "parameters": parameters(header),
     }
-    told |= describe_estimator(file.estimator, header.fitted)
-    told |= {"calibration": describe_calibration(file), "weights": largest_weights(file, top)}
-    return told | describe_table(file.model) | describe_checkpoint(file)
+    found |= describe_estimator(file.estimator, header.fitted)
+    found |= {"calibration": describe_calibration(file), "weights": largest_weights(file, top)}
+    return found | describe_table(file.model) | describe_checkpoint(file)
 
 
 def parameters(header: Header) -> dict[str, Any]:
-    """The parameters of the estimator; the grades are told elsewhere."""
+    """The parameters of the estimator, without its grades."""
     return {
         name: value.get("values", value.get("pairs")) if isinstance(value, dict) else value
         for name, value in header.parameters.items()
@@ -66,7 +66,7 @@ def parameters(header: Header) -> dict[str, Any]:
 
 
 def describe_estimator(estimator: Any, fitted: dict[str, Any]) -> dict[str, Any]:
-    """What any estimator has learned; not every one has thresholds, or counts its updates."""
+    """What an estimator has learned; not all have thresholds or count updates."""
     thresholds = getattr(estimator, "thresholds_", None)
     support = getattr(estimator, "dual_coef_", None)
     return {
@@ -81,7 +81,7 @@ def describe_estimator(estimator: Any, fitted: dict[str, Any]) -> dict[str, Any]
 
 
 def describe_calibration(file: ModelFile) -> dict[str, Any] | None:
-    """How scores become probabilities and ranges; None where they do not.
+    """How scores become probabilities and ranges; None without calibration.
 
     P(y <= k) is the logistic function of ``cuts[k] - slope * score``. A range holds all grades
     within the reach of the score; without end, None, it holds all there are.
@@ -114,25 +114,25 @@ def largest_weights(file: ModelFile, top: int) -> list[dict[str, Any]] | None:
     size = np.abs(np.atleast_2d(weights)).max(axis=0)
     order = np.argsort(-size, kind="stable")[: None if top == ALL else top]
     names = feature_names(file, weights.shape[-1])
-    told = [{"feature": names[j], "weight": weights[..., j].tolist()} for j in order]
+    rows = [{"feature": names[j], "weight": weights[..., j].tolist()} for j in order]
     scaling = file.model.centre_and_factor() if isinstance(file.model, TabularModel) else None
     if scaling is not None:
-        for j, row in zip(order, told, strict=True):
+        for j, row in zip(order, rows, strict=True):
             row |= _scale_of(j, *scaling)
-    return told
+    return rows
 
 
 def _scale_of(
     j: int, centre: NDArray[np.float64], factor: NDArray[np.float64]
 ) -> dict[str, float | None]:
-    """Mean and spread of a feature; hashed words have none."""
+    """Mean and spread of a feature; hashed text has none."""
     if j >= centre.size:
         return {"mean": None, "spread": None}
     return {"mean": float(centre[j]), "spread": float(1 / factor[j]) if factor[j] > 0 else 0.0}
 
 
 def feature_names(file: ModelFile, n_features: int) -> list[str]:
-    """What the features are called: by column and word, or by their number from 0 as in Python."""
+    """Names of the features: column and value, or column number from 0."""
     if isinstance(file.model, TabularModel):
         return file.model.recipe.feature_names()
     names = getattr(file.estimator, "feature_names_in_", None)
@@ -140,7 +140,7 @@ def feature_names(file: ModelFile, n_features: int) -> list[str]:
 
 
 def describe_table(model: Any) -> dict[str, Any]:
-    """Which columns a model takes and how it was trained, where ``ordspan train`` wrote it."""
+    """Columns and training of a model that ``ordspan train`` wrote."""
     if not isinstance(model, TabularModel):
         return {"columns": None, "training": None}
     recipe = model.recipe
@@ -158,13 +158,13 @@ def describe_table(model: Any) -> dict[str, Any]:
 
 
 def describe_checkpoint(file: ModelFile) -> dict[str, Any]:
-    """How far the training had come."""
+    """Progress of an unfinished training."""
     note = file.header.checkpoint
     if note is None:
         return {"checkpoint": None}
     if not isinstance(file.model, TabularModel):  # on Dask
         return {"checkpoint": {"rounds": len(progress_in(note, Rounds, file.path).rounds)}}
-    progress = progress_in(note, Progress, file.path)
+    progress = progress_in(note, TrainProgress, file.path)
     return {
         "checkpoint": {
             "rows": progress.learned,

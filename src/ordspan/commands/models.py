@@ -1,4 +1,4 @@
-"""Model files as the commands want them, and how to open the files that they are to grade."""
+"""Read model files, and open data files for a model."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from ordspan.modelfile import checked_header, model_of
 from ordspan.tabular import TabularModel
 
 FOUND = (*",;\t|", "utf-8", "utf-16", "utf-16-le", "utf-16-be", "cp1252", "latin-1", None)
-"""Delimiters and encodings that a look at a file finds."""
-RETRAIN = "train a model that knows it"
+"""Delimiters and encodings that can be detected."""
+RETRAIN = "train a model that includes it"
 
 
 class ModelFile(NamedTuple):
-    """A model, and what its file says of it."""
+    """A model and the header of its file."""
 
     path: str
     model: Any  # a TabularModel, or an estimator that was saved from Python
@@ -30,14 +30,14 @@ class ModelFile(NamedTuple):
 
     @property
     def estimator(self) -> Any:
-        """The ranker itself."""
+        """The ordinal estimator itself."""
         if isinstance(self.model, TabularModel):
             return self.model.estimator
         return _layers_of(self.model)[-1]
 
     @property
     def steps(self) -> list[str] | None:
-        """The steps of the pipeline before the ranker, where there is one."""
+        """The pipeline steps before the estimator, if any."""
         around = self.header.calibrated
         pipelines = [self.header.pipeline, None if around is None else around.pipeline]
         if pipelines == [None, None]:
@@ -51,7 +51,7 @@ class ModelFile(NamedTuple):
 
     @property
     def calibration(self) -> Calibration | None:
-        """What gives probabilities and ranges, where the model has it."""
+        """The calibration for probabilities and ranges, if any."""
         if isinstance(self.model, TabularModel):
             return self.model.calibration
         if self.header.calibrated is None:
@@ -66,7 +66,7 @@ def _layers_of(model: Any) -> list[Any]:
 
 
 def read_model(path: str | Path) -> ModelFile:
-    """The model in a file; what is not one is refused with the reason.
+    """Read a model file.
 
     Parameters
     ----------
@@ -84,7 +84,7 @@ def read_model(path: str | Path) -> ModelFile:
 
 
 def read_table_model(path: str | Path) -> TabularModel:
-    """The model in a file that ``ordspan train`` wrote; others do not know the columns."""
+    """Read a model that ``ordspan train`` wrote; other models do not know the columns."""
     file = read_model(path)
     if not isinstance(file.model, TabularModel):
         raise FileError(
@@ -95,32 +95,32 @@ def read_table_model(path: str | Path) -> TabularModel:
     return file.model
 
 
-def options_for(model: TabularModel, files: Sequence[str], told: FileOptions) -> FileOptions:
-    """How to open files for a model: as told, or as their names tell, or as in training."""
-    format = told.format
+def options_for(model: TabularModel, files: Sequence[str], given: FileOptions) -> FileOptions:
+    """How to open files for a model: as given, by file extension, or as in training."""
+    format = given.format
     if format is None:
         try:
             [format_of(path, FileOptions()) for path in files]
         except FileError:
-            format = model.options.format  # still None where that was not told either
+            format = model.options.format  # None if it was not given in training either
     then = model.options
     return replace(
-        told,
+        given,
         format=format,
-        # what a look finds is found in each file anew
-        delimiter=told.delimiter or (None if then.delimiter in FOUND else then.delimiter),
-        encoding=told.encoding or (None if then.encoding in FOUND else then.encoding),
+        # detected values are detected again in each file
+        delimiter=given.delimiter or (None if then.delimiter in FOUND else then.delimiter),
+        encoding=given.encoding or (None if then.encoding in FOUND else then.encoding),
         zero_based=model.recipe.zero_based,
         n_features=model.recipe.n_sparse,
     )
 
 
 class KnownGrades(LabelReader):
-    """Ranks of labels for a model that is trained: its grades are what they are."""
+    """Reads labels for a trained model, whose grades are fixed."""
 
     owner = "the model's "
 
     @property
     def way_out(self) -> str:
-        """What to do about a grade that is none of them."""
+        """What to do about an unknown grade."""
         return f"correct it, or {RETRAIN}"

@@ -1,4 +1,4 @@
-"""An ONNX graph in the making: nodes and constants, known by their names."""
+"""Builder for ONNX graphs: nodes and constants by name."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Graph:
         return name
 
     def add(self, operator: str, *values: str, result: str = "", **attributes: Any) -> str:
-        """One more operator; its result has the name ``result``, or one of its own."""
+        """Add an operator; returns the name of its result."""
         from onnx import helper
 
         name = result or f"{operator.lower()}{len(self.nodes)}"
@@ -36,7 +36,7 @@ class Graph:
         return name
 
     def count(self, conditions: str) -> str:
-        """How many conditions of the last axis hold."""
+        """Count the true conditions along the last axis."""
         from onnx import TensorProto
 
         ones = self.add("Cast", conditions, to=TensorProto.INT64)

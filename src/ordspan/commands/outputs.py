@@ -1,4 +1,4 @@
-"""Tables written piece by piece, as CSV, Parquet or JSON lines; a file whole or not at all."""
+"""Write tables in chunks as CSV, Parquet or JSON lines; files appear atomically."""
 
 from __future__ import annotations
 
@@ -19,39 +19,39 @@ if TYPE_CHECKING:
 
 STDOUT = "-"
 ROW_GROUP = 1 << 16
-"""Rows that are gathered for one row group of a Parquet file."""
+"""Rows per row group of a Parquet file."""
 NO_ROOM = (errno.ENOSPC, errno.EFBIG, errno.EDQUOT)
 
 
 class Output(Protocol):
-    """Takes tables that all have the same columns."""
+    """A sink for tables that all have the same columns."""
 
     def write(self, table: pl.DataFrame) -> None:
         """Append rows."""
 
     def close(self) -> None:
-        """Write what is still held back."""
+        """Write buffered rows."""
 
     def abandon(self) -> None:
-        """Let go of the file, which will be removed."""
+        """Release the file, which will be removed."""
 
 
 class TextOutput:
-    """Rows that reach the file at once."""
+    """Unbuffered text output."""
 
     def __init__(self, file: IO[bytes]) -> None:
         self._file = file
         self._begun = False
 
     def close(self) -> None:
-        """Nothing is held back."""
+        """Nothing is buffered."""
 
     def abandon(self) -> None:
-        """Nothing holds the file."""
+        """Nothing to release."""
 
 
 class Terminal:
-    """Standard output where it is a terminal, which shows all that is in cells as text."""
+    """Standard output on a terminal, with control characters escaped."""
 
     def write(self, lines: bytes) -> None:
         """Write lines."""
@@ -59,10 +59,10 @@ class Terminal:
 
 
 class CsvOutput(TextOutput):
-    """Comma separated values under a header line; cells are quoted where they have to be."""
+    """Comma separated values with a header; cells are quoted if needed."""
 
     def write(self, table: pl.DataFrame) -> None:
-        """Append rows, the first ones under a header."""
+        """Append rows, after a header the first time."""
         if not self._begun:
             check_cells(table)
         self._file.write(table.write_csv(include_header=not self._begun).encode())
@@ -74,13 +74,13 @@ def check_cells(table: pl.DataFrame) -> None:
     for column in table:
         if column.dtype.is_nested():
             raise ValueError(
-                f"column {column.name!r} holds {column.dtype}, which has no place in a CSV file; "
+                f"column {column.name!r} holds {column.dtype}, which CSV cannot represent; "
                 "leave it out, or write .parquet or .jsonl"
             )
 
 
 class JsonOutput(TextOutput):
-    """One JSON object a line; JSON knows no NaN."""
+    """One JSON object per line."""
 
     def write(self, table: pl.DataFrame) -> None:
         """Append rows."""
@@ -88,7 +88,7 @@ class JsonOutput(TextOutput):
 
 
 class ParquetOutput:
-    """A Parquet file with row groups of a useful size."""
+    """A Parquet file with row groups of a sensible size."""
 
     def __init__(self, file: IO[bytes]) -> None:
         self._file = file
@@ -96,7 +96,7 @@ class ParquetOutput:
         self._waiting: list[pl.DataFrame] = []
 
     def write(self, table: pl.DataFrame) -> None:
-        """Append rows; they reach the file when enough of them wait."""
+        """Append rows, buffered up to a row group."""
         self._waiting.append(table)
         if sum(part.height for part in self._waiting) >= ROW_GROUP:
             self._flush()
@@ -119,7 +119,7 @@ class ParquetOutput:
             self._writer.close()
 
     def abandon(self) -> None:
-        """End pyarrow's writer, which would otherwise try to write when it is collected."""
+        """Close pyarrow's writer, which would otherwise write when garbage collected."""
         if self._writer is not None:
             with suppress(Exception):
                 self._writer.close()
@@ -134,53 +134,53 @@ OUTPUTS: dict[str, Callable[[IO[bytes]], Output]] = {
 
 
 def check_path(out: str, endings: Iterable[str], inputs: Iterable[str] = ()) -> Path:
-    """Where to write, if that is possible: a known ending, a folder that exists, no input."""
+    """Check the extension, the folder, and that no input would be overwritten."""
     path, known = Path(out), " or ".join(endings)
     if path.suffix.lower() not in endings:
-        raise FileError(f"{out}: the ending {path.suffix!r} is not known; choose {known}")
+        raise FileError(f"{out}: unknown file extension {path.suffix!r}; choose {known}")
     if not Path(os.path.realpath(path)).parent.is_dir():
-        raise FileError(f"{path.parent}: no such folder; make it first, or choose another")
+        raise FileError(f"{path.parent}: no such folder; create it first, or choose another")
     check_can_write(path)
     if path.is_dir():
         raise FileError(f"{out} is a folder; give the name of a file")
     if path.exists() and not path.is_file():
-        raise FileError(f"{out} is no ordinary file; give the name of a file")
+        raise FileError(f"{out} is not a regular file; give the name of a file")
     for name in inputs:
         if path.exists() and Path(name).exists() and os.path.samefile(path, name):
-            raise FileError(f"{out} is read by this command; write to another file")
+            raise FileError(f"{out} is an input of this command; write to another file")
     return path
 
 
 @contextmanager
-def room_told(name: str) -> Iterator[None]:
-    """A full disk is told with the file that found no room."""
+def report_full_disk(name: str) -> Iterator[None]:
+    """Report which file filled the disk."""
     try:
         yield
     except OSError as error:
         if error.errno not in NO_ROOM:
             raise
-        raise FileError(f"{name}: {error.strerror}; make room, or write elsewhere") from None
+        raise FileError(f"{name}: {error.strerror}; free some space, or write elsewhere") from None
 
 
 @contextmanager
 def opened_output(out: str, inputs: Iterable[str] = ()) -> Iterator[Output]:
-    """An output for tables; a file appears under its name only when the block ends well.
+    """Open an output for tables; a file appears only if the block succeeds.
 
     Parameters
     ----------
     out : str
         A file that ends with .csv, .parquet or .jsonl, or "-": CSV on standard output.
     inputs : iterable of str
-        Files that are read meanwhile, and so cannot be written.
+        Files being read, which must not be overwritten.
     """
     if out == STDOUT:
-        with room_told("standard output"):
+        with report_full_disk("standard output"):
             file: Any = Terminal() if sys.stdout.isatty() else sys.stdout.buffer
             yield CsvOutput(file)
             sys.stdout.buffer.flush()
         return
     path = check_path(out, OUTPUTS, inputs)
-    with room_told(out), opened_atomically(path) as file:
+    with report_full_disk(out), opened_atomically(path) as file:
         output = OUTPUTS[path.suffix.lower()](file)
         try:
             yield output

@@ -1,4 +1,4 @@
-"""Grades, scores and margins for the rows of files of any size."""
+"""Predict grades, scores and margins for files of any size."""
 
 from __future__ import annotations
 
@@ -26,19 +26,19 @@ if TYPE_CHECKING:
     import polars as pl
 
 ADDED = ("prediction", "rank", "score", "margin")
-"""The columns that a prediction adds, before a range, probabilities and the reason."""
+"""Columns of a prediction, before a range, probabilities and the reason."""
 RANGE, REASON = ("lower", "upper"), "reason"
 EMPTY, RAISE = "empty", "raise"
 PLACE = ("file", "line")
-"""The columns that tell where a row stood."""
+"""Columns with the location of a row."""
 
-Report = Callable[[int, float | None], None]
-"""Called with the rows that are done, and with the share of the files where that is known."""
+PredictReport = Callable[[int, float | None], None]
+"""Callback with the rows done, and the share of the files read, if known."""
 
 
 @dataclass(frozen=True)
 class PredictJob:
-    """What to predict, and what to write beside it.
+    """What to predict, and what else to write.
 
     Parameters
     ----------
@@ -47,19 +47,19 @@ class PredictJob:
     model : str
         A model file that ``ordspan train`` wrote.
     keep : sequence of str
-        Columns to carry along; svmlight rows have ``label`` and perhaps ``qid``.
+        Columns to copy to the output; svmlight rows have ``label`` and perhaps ``qid``.
     where : bool
         Also write the file and the line (the row of a Parquet file) of every row.
     coverage : float, optional
-        Also write the range of grades, lower and upper, that holds the true one so often; one of
-        the coverages that the model was calibrated for.
+        Also write ``lower`` and ``upper``, the range of grades that contains the true one with
+        this probability; one of the coverages the model was calibrated for.
     proba : bool
         Also write the probability of every grade.
     on_bad_row : {"empty", "raise"}
         What to do with a row that cannot be predicted: write it without a grade and with the
-        reason, or end with a message about the first one.
+        reason, or stop at the first one.
     options : FileOptions
-        How to open the files; what is not told is found, or as in training.
+        How to open the files; by default detected, or as in training.
     """
 
     files: Sequence[str]
@@ -78,8 +78,8 @@ class PredictJob:
         for name in self.keep:
             if name in own:
                 raise ValueError(
-                    f"cannot keep a column {name!r}: one of that name is written anyway; rename "
-                    "it in the file, or join it afterwards"
+                    f"cannot keep the column {name!r}: predictions have a column of that name; "
+                    "rename it in the file, or join it afterwards"
                 )
 
 
@@ -88,11 +88,11 @@ def predict(
     out: str | Path = STDOUT,
     *,
     stop: Stop | None = None,
-    report: Report | None = None,
+    report: PredictReport | None = None,
 ) -> dict[str, Any]:
     """Write a grade, a rank, a score and a margin for every row, in the order of the rows.
 
-    A row that cannot be predicted is empty there, and the column ``reason`` says why.
+    These cells are empty for a row that cannot be predicted; ``reason`` says why.
 
     Parameters
     ----------
@@ -102,7 +102,7 @@ def predict(
         A file that ends with .csv, .parquet or .jsonl, which appears only when it is complete; or
         "-", CSV on standard output.
     stop : Stop, optional
-        Asks the run to end soon; then `Stopped` is raised and no file is left.
+        Requests an early end, which raises `Stopped` and leaves no file.
     report : callable, optional
         Called after each batch of rows.
 
@@ -141,7 +141,7 @@ def predict(
             if report is not None:
                 report(rows, share)
         if rows == 0:
-            raise FileError(f"{reader.files[0]}: no row to predict; is there only a header?")
+            raise FileError(f"{reader.files[0]}: no row to predict; does it contain only a header?")
     return {
         "out": str(out),
         "model": job.model,
@@ -154,7 +154,7 @@ def predict(
 
 
 def check_calibrated(job: PredictJob, model: TabularModel) -> None:
-    """Refuse a range or probabilities that the model cannot give, or whose columns are kept."""
+    """Raise if the model has no such range or probabilities, or their names clash."""
     if job.coverage is None and not job.proba:
         return
     calibration = model.needed_calibration()
@@ -162,23 +162,23 @@ def check_calibrated(job: PredictJob, model: TabularModel) -> None:
         calibration.level(job.coverage)
     if clash := set(job.keep) & set(proba_names(model) if job.proba else ()):
         raise ValueError(
-            f"cannot keep a column {min(clash)!r}: probabilities are written there; "
-            "rename it in the file, or join it afterwards"
+            f"cannot keep the column {min(clash)!r}: probabilities have a column of that "
+            "name; rename it in the file, or join it afterwards"
         )
 
 
 def proba_names(model: TabularModel) -> list[str]:
-    """Columns of the probabilities, such as P(high)."""
+    """Names of the probability columns, such as P(high)."""
     return [f"P({grade})" for grade in model.classes_.tolist()]
 
 
 def make_reader(job: PredictJob, model: TabularModel) -> RowReader:
-    """A reader of the rows to predict, as the model's recipe wants them."""
+    """A reader of the rows to predict."""
     files = expand(job.files)
     options = options_for(model, files, job.options)
     check_index_base(files, model.recipe, options)
     first = open_file(files[0], options)
-    first.patient = False  # rows of a pipe are predicted as they come
+    first.patient = False  # predict rows of a pipe as they arrive
     check_needed(first, model.recipe, job)
     return RowReader(
         files,
@@ -193,7 +193,7 @@ def make_reader(job: PredictJob, model: TabularModel) -> RowReader:
 
 
 def check_needed(reader: Any, recipe: Recipe, job: PredictJob) -> None:
-    """Refuse a file without the columns of the model, or those to keep."""
+    """Raise if a file lacks columns of the model or columns to keep."""
     needed = () if recipe.n_sparse else recipe.columns
     if not recipe.n_sparse and not reader.sparse:
         reader.find([*needed, *job.keep])
@@ -210,16 +210,16 @@ def check_needed(reader: Any, recipe: Recipe, job: PredictJob) -> None:
 
 
 def _renamed(name: str, there: Sequence[str]) -> str:
-    """A column that may be the missing one under another name."""
+    """A hint at a column that may be the missing one."""
     folded = {other.casefold(): other for other in there}
     alike = get_close_matches(name.casefold(), folded, n=1, cutoff=0.7)
-    return f"; is {folded[alike[0]]!r} the one, renamed?" if alike else ""
+    return f"; was it renamed to {folded[alike[0]]!r}?" if alike else ""
 
 
 def answer_tables(
     job: PredictJob, model: TabularModel, reader: RowReader
 ) -> Iterator[tuple[pl.DataFrame, float | None]]:
-    """The rows to write, all with the columns of the first, and how much of the files is read."""
+    """The tables to write, all with the schema of the first, and the share of the files read."""
     import polars as pl
 
     classes = pl.Series(model.classes_.tolist())
@@ -233,38 +233,36 @@ def answer_tables(
 def answers(
     job: PredictJob, model: TabularModel, classes: pl.Series, answer: Scored
 ) -> pl.DataFrame:
-    """Kept columns, then what the model says."""
+    """The kept columns and the predictions."""
     import polars as pl
 
     batch = answer.batch
     for name in job.keep:
         if name not in batch.table.columns:
-            raise FileError(
-                f"{batch.where(0)}: no {name!r} in the rows from here on, so none to keep"
-            )
+            raise FileError(f"{batch.where(0)}: no {name!r} to keep in the rows from here on")
     place: dict[str, Any] = {}
     if job.where:
-        name = os.fsencode(batch.path).decode(errors="backslashreplace")  # it may not be UTF-8
+        name = os.fsencode(batch.path).decode(errors="backslashreplace")  # may not be UTF-8
         place = {"file": pl.Series([name]).new_from_index(0, len(batch)), "line": batch.lines}
     reasons = pl.Series([batch.faults.get(row) for row in range(len(batch))], dtype=pl.String())
     basic = (classes[answer.rank - 1], answer.rank, answer.score, answer.margin)
-    said: dict[str, Any] = dict(zip(ADDED, basic, strict=True))
+    predicted: dict[str, Any] = dict(zip(ADDED, basic, strict=True))
     if job.coverage is not None:
         ends = model.needed_calibration().ranges(answer.score, answer.rank, job.coverage)
-        said |= {name: classes[ranks - 1] for name, ranks in zip(RANGE, ends, strict=True)}
+        predicted |= {name: classes[ranks - 1] for name, ranks in zip(RANGE, ends, strict=True)}
     if job.proba:
         chances = model.needed_calibration().probabilities(answer.score)
-        said |= dict(zip(proba_names(model), chances.T, strict=True))
+        predicted |= dict(zip(proba_names(model), chances.T, strict=True))
     kept = {column.name: column for column in batch.kept}
-    table = pl.DataFrame(place | kept | said | {REASON: reasons})
+    table = pl.DataFrame(place | kept | predicted | {REASON: reasons})
     if not batch.faults:
         return table
     good = pl.col(REASON).is_null()
-    return table.with_columns(pl.when(good).then(pl.col(name)).alias(name) for name in said)
+    return table.with_columns(pl.when(good).then(pl.col(name)).alias(name) for name in predicted)
 
 
 def as_schema(table: pl.DataFrame, schema: pl.Schema, batch: Batch) -> pl.DataFrame:
-    """The table with the types of the first one; files may differ in the type of a kept column."""
+    """Cast a table to the schema of the first; kept columns may differ in type between files."""
     import polars as pl
 
     if table.schema == schema:
@@ -275,7 +273,7 @@ def as_schema(table: pl.DataFrame, schema: pl.Schema, batch: Batch) -> pl.DataFr
             raise ValueError("some values do not fit into it")
     except (pl.exceptions.PolarsError, ValueError) as error:
         raise FileError(
-            f"{batch.path}: a kept column has another type than in the files before ({error}); "
+            f"{batch.path}: the type of a kept column differs from the files before ({error}); "
             "predict the files one by one"
         ) from None
     return cast

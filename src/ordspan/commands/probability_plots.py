@@ -1,4 +1,4 @@
-"""Plots of how good probabilities and ranges are, from the summary of an evaluation."""
+"""Plots of probabilities and ranges, from the summary of an evaluation."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def _percents(found: list[dict[str, Any]], name: str) -> NDArray[np.float64]:
 
 
 def reliability_plot(bins: list[dict[str, Any]], *, with_ranges: bool) -> dict[str, Any]:
-    """How often it came true that a grade was at most k, by the probability that it would."""
+    """Reliability diagram: observed frequency of "at most grade k" by predicted probability."""
     predicted, observed = _percents(bins, "predicted"), _percents(bins, "observed")
     counts = np.array([found["count"] for found in bins])
     lowest, highest = _percents(bins, "at_least"), _percents(bins, "at_most")
@@ -70,7 +70,7 @@ def reliability_plot(bins: list[dict[str, Any]], *, with_ranges: bool) -> dict[s
 
 
 def coverage_plot(ranges: list[dict[str, Any]], *, with_ranges: bool) -> dict[str, Any]:
-    """Share of true grades that ranges hold, by the share that they were asked to hold."""
+    """Observed coverage of ranges by requested coverage."""
     asked = _percents(ranges, "coverage")
     traces = [_diagonal(float(asked.min()), float(asked.max()))]
     if with_ranges:
@@ -104,7 +104,7 @@ def coverage_plot(ranges: list[dict[str, Any]], *, with_ranges: bool) -> dict[st
 
 
 def _diagonal(low: float, high: float) -> dict[str, Any]:
-    """Where points lie if all is as it should be."""
+    """The line of perfect calibration."""
     return {
         "type": "scatter",
         "mode": "lines",
@@ -133,7 +133,7 @@ def _bound(
 
 
 def width_plot(found: dict[str, Any]) -> dict[str, Any]:
-    """How many of the ranges of one coverage are how many grades wide."""
+    """Histogram of the widths of ranges at one coverage."""
     counts = np.array(found["widths"])
     grades = np.arange(1, counts.size + 1)
     trace = {

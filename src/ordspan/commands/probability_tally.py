@@ -1,6 +1,6 @@
-"""How good probabilities and ranges are: counts and sums over rows, which are forgotten.
+"""Running scores of probabilities and ranges.
 
-Sums run from row to row, so they do not depend on how the rows come in batches.
+Sums are accumulated row by row, so they do not depend on the batches.
 """
 
 from __future__ import annotations
@@ -20,18 +20,18 @@ from ordspan.tabular import Scored
 
 N_BINS = 10
 """Bins of predicted probabilities in a reliability diagram."""
-MOST_CELLS = 1 << 18
-"""Rows times grades that are looked at together."""
-GAP, MOST_STEPS = 1e-6, 10_000
-"""The best constant probabilities are found up to so much log score, in at most so many steps."""
+MAX_CELLS = 1 << 18
+"""Rows times grades per chunk."""
+GAP, MAX_STEPS = 1e-6, 10_000
+"""Tolerance in log score, and step limit, for the best constant probabilities."""
 
 
 class ProbabilityTally:
-    """Scores of the probabilities, and what the ranges of every calibrated coverage hold.
+    """Scores of probabilities, and the coverage of ranges at every calibrated level.
 
-    The true grade of a row is not known where its label is a range. "Expected" then means that each
-    grade of the label counts by its probability within the label, according to the model. Beside
-    it stand bounds that hold whatever the true grades are, as long as labels contain them.
+    If a label is a range, the true grade is unknown. "Expected" values then weight each grade of
+    the label by its probability under the model, given the label. The bounds hold whatever the
+    true grades are, as long as the labels contain them.
 
     Parameters
     ----------
@@ -40,7 +40,7 @@ class ProbabilityTally:
 
     Examples
     --------
-    >>> tally = ProbabilityTally(Calibration(2))  # it has learned nothing: one half for each grade
+    >>> tally = ProbabilityTally(Calibration(2))  # untrained: one half for each grade
     >>> tally.add_rows(np.zeros(2), np.array([1, 1]), np.array([1, 1]), np.array([1, 2]))
     >>> found = tally.summary()
     >>> found["rps"], round(found["log_score"], 4)
@@ -60,19 +60,19 @@ class ProbabilityTally:
         self.bin_sums = np.zeros((len(Known._fields), N_BINS))
 
     def add(self, answer: Scored) -> None:
-        """Take rows in."""
+        """Add rows."""
         lower, upper = answer.batch.lower, answer.batch.upper
         assert lower is not None
         assert upper is not None
         self.add_rows(answer.score, answer.rank, lower, upper)
 
     def add_rows(self, score: Floats, rank: Ranks, lower: Ranks, upper: Ranks) -> None:
-        """Take rows in by their scores, predicted ranks and labels."""
+        """Add rows by their scores, predicted ranks and labels."""
         n_classes = self.calibration.n_classes
         codes, counts = np.unique((lower - 1) * n_classes + upper - 1, return_counts=True)
         self.labels.update(dict(zip(codes.tolist(), counts.tolist(), strict=True)))
         self.rows += lower.size
-        step = max(1, MOST_CELLS // n_classes)
+        step = max(1, MAX_CELLS // n_classes)
         for start in range(0, lower.size, step):
             part = slice(start, start + step)
             self._add_probabilities(score[part], lower[part], upper[part])
@@ -105,7 +105,7 @@ class ProbabilityTally:
         self.expected = _sum(self.expected, expected)
 
     def summary(self) -> dict[str, Any]:
-        """All that was found, in plain values; every number is finite."""
+        """The results in plain values; every number is finite."""
         rps, log_score = (self.scores / self.rows).tolist()
         lower, upper = np.divmod(np.array(sorted(self.labels)), self.calibration.n_classes)
         counts = np.array([self.labels[code] for code in sorted(self.labels)])
@@ -118,7 +118,7 @@ class ProbabilityTally:
         }
 
     def _ranges(self, level: int) -> dict[str, Any]:
-        """What the ranges of one coverage hold, and how many are how wide: 1, 2, ..., K grades."""
+        """Coverage of the ranges at one level, and counts by width: 1, 2, ..., K grades."""
         widths = self.widths[level]
         return {
             "coverage": float(self.calibration.coverages[level]),
@@ -130,7 +130,7 @@ class ProbabilityTally:
         }
 
     def _reliability(self) -> list[dict[str, Any]]:
-        """Means over the probabilities of "at most grade k" in each bin that holds any."""
+        """Means over the probabilities of "at most grade k" in each non-empty bin."""
         return [
             {"count": count, **dict(zip(Known._fields, (sums / count).tolist(), strict=True))}
             for count, sums in zip(self.bin_counts.tolist(), self.bin_sums.T, strict=True)
@@ -139,7 +139,7 @@ class ProbabilityTally:
 
 
 def log_probability(calibration: Calibration, score: Floats, lower: Ranks, upper: Ranks) -> Floats:
-    """Logarithm of the probability of ranks lower..upper: finite, however improbable they are."""
+    """Log probability of ranks lower..upper; always finite."""
     cuts = with_ends(calibration.cuts)
     shift = calibration.slope * np.clip(score, -MAX_SCORE, MAX_SCORE)
     below, above = cuts[lower - 1], cuts[upper]
@@ -148,16 +148,15 @@ def log_probability(calibration: Calibration, score: Floats, lower: Ranks, upper
 
 
 def _sum(start: Floats, rows: Floats) -> Floats:
-    """A sum that goes on row by row."""
+    """Continue a sum row by row."""
     return np.cumsum(np.vstack([start, rows]), axis=0)[-1]
 
 
 def best_constant(lower: Ranks, upper: Ranks, counts: Ranks, n_classes: int) -> dict[str, Any]:
-    """The probabilities that do best when they are predicted for every row, and their scores.
+    """The best constant probabilities, and their scores.
 
-    For exact labels they are the shares of the grades. For ranges they are those of the largest
-    likelihood, found by expectation maximisation: every step replaces them by what is expected
-    given the labels. No other probabilities have a log score that is smaller by more than GAP.
+    For exact labels these are the shares of the grades. For ranges they are the maximum likelihood
+    estimate, found by expectation maximisation; the log score is within GAP of the optimum.
 
     Parameters
     ----------
@@ -176,7 +175,7 @@ def best_constant(lower: Ranks, upper: Ranks, counts: Ranks, n_classes: int) -> 
     """
     share = counts / counts.sum()
     chance = np.full(n_classes, 1.0 / n_classes)
-    for _ in range(MOST_STEPS):
+    for _ in range(MAX_STEPS):
         total = np.append(0.0, np.cumsum(chance))
         of_label = total[upper + 1] - total[lower]
         begin = np.bincount(lower, share / of_label, n_classes + 1)

@@ -13,7 +13,8 @@ from ordspan.commands import predict as predicting
 from ordspan.commands import train as training
 from ordspan.commands.models import read_table_model
 from ordspan.files.opening import FileOptions
-from ordspan.tabular import DEFAULTS, PA, TabularModel
+from ordspan.learners.catalog import DEFAULTS, PA
+from ordspan.tabular import TabularModel
 
 FilePath = str | os.PathLike[str]
 FILE_OPTIONS = {field.name for field in fields(FileOptions)}

@@ -1,4 +1,4 @@
-"""NDCG query by query over consecutive rows, in memory that does not grow with them."""
+"""NDCG per query over consecutive rows, in constant memory per query."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _DISCOUNTS = np.concatenate([[0.0], np.cumsum(1 / np.log2(np.arange(2, max(CUTS)
 
 
 def gains(n_classes: int) -> NDArray[np.float64]:
-    """The gain 2^(rank-1) - 1 of each rank, in parts of 2^(K-1) so that none overflows.
+    """The gain 2^(rank-1) - 1 of each rank, divided by 2^(K-1) to avoid overflow.
 
     >>> gains(4) * 2**3
     array([0., 1., 3., 7.])
@@ -31,9 +31,9 @@ def gains(n_classes: int) -> NDArray[np.float64]:
 
 
 def dcg(gain: NDArray[np.float64], count: NDArray[np.int64]) -> NDArray[np.float64]:
-    """Discounted gain at each cut of rows in blocks from the top, ``count`` rows of mean ``gain``.
+    """DCG at each cut, for groups of tied rows from the top: ``count`` rows of mean ``gain``.
 
-    Rows of one block share its places evenly, as tied scores should.
+    Tied rows share their positions evenly.
 
     >>> dcg(np.array([3.0, 1.0]), np.array([1, 1]))[:1]
     array([3.])
@@ -45,9 +45,9 @@ def dcg(gain: NDArray[np.float64], count: NDArray[np.int64]) -> NDArray[np.float
 
 
 class Query:
-    """One query on its way: how often each grade occurs, and its best distinct scores.
+    """A query in progress: counts of its grades, and its best distinct scores.
 
-    Ten scores are enough: no more than ten distinct ones can stand on ten places.
+    Ten scores are enough, since the largest cut is 10.
     """
 
     def __init__(self, name: str, gain: NDArray[np.float64]) -> None:
@@ -59,7 +59,7 @@ class Query:
         self._gains: NDArray[np.float64] = np.empty(0)
 
     def add(self, score: NDArray[np.float64], rank: NDArray[np.int64]) -> None:
-        """Take rows in: their scores and true ranks."""
+        """Add rows by their scores and true ranks."""
         self._grades += np.bincount(rank - 1, minlength=self._gain.size)
         scores = np.concatenate([self._scores, score])
         downwards, place = np.unique(-scores, return_inverse=True)
@@ -71,7 +71,7 @@ class Query:
         self._gains = np.bincount(place, sums, downwards.size).astype(np.float64)[best]
 
     def ndcg(self) -> NDArray[np.float64] | None:
-        """NDCG at each cut; None where no row is relevant, so that every order is as good."""
+        """NDCG at each cut; None if no row is relevant."""
         ideal = dcg(self._gain[::-1], self._grades[::-1])
         if ideal[0] == 0.0:
             return None
@@ -79,9 +79,9 @@ class Query:
 
 
 class SeenNames:
-    """Names met so far, in eight bytes each.
+    """Names seen so far, in eight bytes each.
 
-    They are kept as 64-bit digests: among a million names two have the same with a chance of 3 in
+    Names are stored as 64-bit digests; among a million names, the chance of a collision is 3 in
     100 million.
     """
 
@@ -89,8 +89,8 @@ class SeenNames:
         self._old = np.empty(0, dtype=np.uint64)
         self._new: set[int] = set()
 
-    def meet(self, name: str) -> bool:
-        """Whether the name is new; from now on it is not."""
+    def add(self, name: str) -> bool:
+        """Add a name; False if it was already there."""
         key = int.from_bytes(blake2b(name.encode(), digest_size=8).digest())
         at = int(np.searchsorted(self._old, np.uint64(key)))
         if key in self._new or (at < self._old.size and int(self._old[at]) == key):
@@ -104,7 +104,7 @@ class SeenNames:
 
 
 class QueryTally:
-    """Mean NDCG over queries whose rows stand together; rows labelled by a range are left out."""
+    """Mean NDCG over queries with consecutive rows; rows labelled by a range are ignored."""
 
     def __init__(self, group: str, n_classes: int) -> None:
         self.group = group
@@ -117,7 +117,7 @@ class QueryTally:
         self._seen = SeenNames()
 
     def add(self, scored: Scored) -> None:
-        """Take rows in; a query may go on from the rows before."""
+        """Add rows; a query may continue from the rows before."""
         batch = scored.batch
         codes, names = query_names(batch, self.group)
         assert batch.lower is not None
@@ -129,14 +129,14 @@ class QueryTally:
             query.add(scored.score[rows], batch.lower[rows])
 
     def _query(self, name: str, batch: Batch, row: int) -> Query:
-        """The open query where it goes on, otherwise a new one."""
+        """The current query if it continues, otherwise a new one."""
         if self._open is not None and self._open.name == name:
             return self._open
         self._close()
-        if not self._seen.meet(name):
+        if not self._seen.add(name):
             raise FileError(
-                f"{batch.where(row)}: query {name!r} comes back after others; sort the rows "
-                f"by {self.group}, so that each query's rows stand together"
+                f"{batch.where(row)}: query {name!r} appears again after other queries; sort the "
+                f"rows by {self.group}, so that the rows of a query are consecutive"
             )
         self._open = Query(name, self._gain)
         return self._open
@@ -154,9 +154,9 @@ class QueryTally:
             self.histogram[min(N_BINS - 1, int(ndcg[-1] * N_BINS))] += 1
 
     def summary(self) -> dict[str, Any]:
-        """Mean NDCG at each cut over the queries that have a relevant row, and how many they are.
+        """Mean NDCG at each cut over the queries with a relevant row, and their number.
 
-        A row is relevant where its grade is not the lowest. NDCG is None without such a query.
+        A row is relevant if its grade is not the lowest. NDCG is None without such a query.
         """
         self._close()
         counted = self.queries - self.irrelevant
@@ -169,5 +169,5 @@ class QueryTally:
 
 
 def query_names(batch: Batch, group: str) -> tuple[NDArray[np.int64], list[str]]:
-    """A code for the query of every row, and the names the codes stand for; empty is no name."""
+    """A code for the query of every row, and the names of the codes."""
     return encode_column(batch.table, group, lambda v: "" if v is None else str(v).strip())

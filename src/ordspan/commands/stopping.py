@@ -1,4 +1,4 @@
-"""A request to stop (Ctrl-C, SIGTERM) that is answered at a safe moment."""
+"""Handle requests to stop (Ctrl-C, SIGTERM) at a safe point."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ T = TypeVar("T")
 
 
 class Stopped(KeyboardInterrupt):
-    """Work was ended by request, with nothing lost that was promised."""
+    """The run was stopped on request, in a consistent state."""
 
 
 class Stop:
-    """Set by a signal; raised only where the work can be interrupted.
+    """Set by a signal; raises only where work can be interrupted.
 
-    That is between two blocks of a file and while waiting for a pipe. Raised anywhere, it could
-    come up in the middle of loading compiled code, which ends the process.
+    That is between two blocks of a file, or while waiting for a pipe. Raising while compiled code
+    is being loaded would crash the process.
     """
 
     def __init__(self) -> None:
@@ -40,7 +40,7 @@ class Stop:
 
     @contextmanager
     def at_any_moment(self) -> Iterator[None]:
-        """The block can be interrupted anywhere: it loses nothing, and compiles nothing."""
+        """Allow interruption anywhere in the block, which must not compile anything."""
         self.check()
         self._anywhere = True
         try:
@@ -58,7 +58,7 @@ class Stop:
 
 @contextmanager
 def stoppable() -> Iterator[Stop]:
-    """Turn Ctrl-C and SIGTERM into a request to stop, as long as the block runs."""
+    """Turn Ctrl-C and SIGTERM into a request to stop inside the block."""
     stop = Stop()
     stop_hook.check = stop.check  # type: ignore[method-assign]
     before = {

@@ -1,4 +1,4 @@
-"""What predictions add up to: counts and sums from which every measure follows, rows forgotten."""
+"""Running counts and sums from which every measure is computed."""
 
 from __future__ import annotations
 
@@ -11,23 +11,23 @@ from ordspan.core.losses import distance
 from ordspan.tabular import Scored
 
 RANGE = 0
-"""Stands for the grade of a row in a sample where its label is a range."""
+"""Code in a sample for rows labelled by a range."""
 
 SAMPLED = [("key", "f8"), ("grade", "i8"), ("score", "f8"), ("margin", "f8"), ("error", "i8")]
 
 
 class Constant(NamedTuple):
-    """The one grade that does best when it is predicted for every row, and how well it does."""
+    """The best constant prediction for a measure, and its value."""
 
-    rank: int | None  # None where every grade does equally well
+    rank: int | None  # None if all grades are equally good
     value: float
 
 
 class LabelCounts:
-    """How many labels begin at, end at, and are exactly each grade.
+    """How many labels start at, end at, and are exactly each grade.
 
-    That is enough to find the best constant prediction for every measure. Where several grades do
-    equally well, the lowest is the best.
+    That is enough to find the best constant prediction for every measure. Ties go to the lowest
+    grade.
 
     Parameters
     ----------
@@ -58,7 +58,7 @@ class LabelCounts:
         self.exact += np.bincount(lower[lower == upper] - 1, minlength=size)
 
     def merge(self, other: LabelCounts) -> None:
-        """Count the labels that another one has counted."""
+        """Add the counts of another instance."""
         self.lower += other.lower
         self.upper += other.upper
         self.exact += other.exact
@@ -80,7 +80,7 @@ class LabelCounts:
         return _least(total_distances(self.lower, self.upper), self.rows)
 
     def best(self) -> dict[str, Constant | None]:
-        """The best constant for every measure of `Tally`; None where that has no value."""
+        """The best constant for every measure of `Tally`; None if undefined."""
         reached = np.cumsum(self.lower)
         passed = np.cumsum(self.upper) - self.upper
         found: dict[str, Constant | None] = {
@@ -96,20 +96,20 @@ class LabelCounts:
             mode = _most(self.exact, int(self.exact.sum()))
             found["macro_mae"] = _least(total_distances(present, present), n_present)
             found["accuracy"] = mode
-            # no constant agrees beyond chance, unless all the labels are that constant
+            # kappa of a constant is 0 unless all labels are equal
             found["quadratic_kappa"] = mode if n_present == 1 else Constant(None, 0.0)
         return found
 
 
 def total_distances(lower: NDArray[np.int64], upper: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Sum of the distances from each grade to all labels, by how many begin and end at each grade.
+    """Sum of distances from each grade to all labels, given counts of lower and upper ends.
 
     >>> total_distances(np.array([1, 0, 2]), np.array([1, 0, 2]))  # labels 1, 3 and 3
     array([4, 3, 2])
     """
     begin_above = lower.sum() - np.cumsum(lower)
     end_below = np.cumsum(upper) - upper
-    # one grade higher is one nearer to the labels that begin above, one farther from the others
+    # one grade up: one closer to labels that start above, one farther from those below
     return np.cumsum(begin_above[::-1])[::-1] + np.cumsum(end_below)
 
 
@@ -124,7 +124,7 @@ def _most(totals: NDArray[np.int64], count: int) -> Constant:
 
 
 def compared(mae: float, constant: float, grade: Any) -> str:
-    """Whether a model is any good: its MAE beside that of always predicting one grade.
+    """Compare the MAE of a model with that of a constant prediction.
 
     >>> compared(0.52, 1.2, 3)
     'MAE 0.5200, against 1.2000 by always predicting 3: 57 % less.'
@@ -170,11 +170,11 @@ class Tally:
 
     @property
     def exact(self) -> int:
-        """Number of rows whose label is one grade."""
+        """Number of rows with an exact label."""
         return int(self.confusion.sum())
 
     def add(self, scored: Scored) -> None:
-        """Take rows in."""
+        """Add rows."""
         lower, upper = scored.batch.lower, scored.batch.upper
         assert lower is not None
         assert upper is not None
@@ -190,7 +190,7 @@ class Tally:
         self.sample.add(np.where(exact, lower, RANGE), scored.score, scored.margin, errors)
 
     def measures(self) -> dict[str, float | None]:
-        """Every measure; None for those of exact labels where there are none."""
+        """Every measure; those of exact labels are None without exact labels."""
         measures: dict[str, float | None] = {
             "mae": self.loss / self.rows,
             "macro_mae": None,
@@ -206,7 +206,7 @@ class Tally:
         return measures
 
     def compared(self, classes: list[Any]) -> dict[str, Any]:
-        """Every measure, and beside it the best that one grade for every row could reach."""
+        """Every measure, with the best constant prediction for comparison."""
         measures = self.measures()
         best = {
             name: found
@@ -229,13 +229,13 @@ class Tally:
             parts = [counts[:rank].sum(), counts[rank], counts[rank + 1 :].sum()]
             shares = [int(part) / rows if rows else None for part in parts]
             mae = float(counts @ errors[rank]) / rows if rows else None
-            told = dict(zip(("too_low", "right", "too_high"), shares, strict=True))
-            found.append({"rows": rows, "mae": mae, **told})
+            by_side = dict(zip(("too_low", "right", "too_high"), shares, strict=True))
+            found.append({"rows": rows, "mae": mae, **by_side})
         return found
 
 
 def _distances(size: int) -> NDArray[np.int64]:
-    """Ranks between each two grades."""
+    """Distances in ranks between all pairs of grades."""
     return np.abs(np.subtract.outer(np.arange(size), np.arange(size)))
 
 
@@ -252,16 +252,16 @@ def kappa(confusion: NDArray[np.int64]) -> float:
 
 
 class Sample:
-    """Some rows of every grade, drawn evenly; the same ones however the rows come in batches.
+    """A uniform sample of rows of every grade, independent of how rows are batched.
 
-    Every row draws a key, and the rows with the smallest keys of their grade stay.
+    Every row gets a random key; the rows with the smallest keys of each grade are kept.
     """
 
     def __init__(self, n_classes: int, size: int) -> None:
         self.size = size
         self.rows = np.empty(0, dtype=SAMPLED)
         self._random = np.random.default_rng(0)
-        self._limits = np.ones(n_classes + 1)  # no larger key can stay
+        self._limits = np.ones(n_classes + 1)  # larger keys are not kept
 
     def add(
         self,
@@ -270,15 +270,15 @@ class Sample:
         margin: NDArray[np.float64],
         error: NDArray[np.int64],
     ) -> None:
-        """Let rows take part in the draw."""
+        """Add rows to the draw."""
         if not self.size:
             return
         key = self._random.random(grade.size)
-        hopeful = key < self._limits[grade]
-        new = np.empty(int(hopeful.sum()), dtype=SAMPLED)
+        candidate = key < self._limits[grade]
+        new = np.empty(int(candidate.sum()), dtype=SAMPLED)
         columns = (key, grade, score, margin, error)
         for name, values in zip(new.dtype.names or (), columns, strict=True):
-            new[name] = values[hopeful]
+            new[name] = values[candidate]
         pool = np.concatenate([self.rows, new])
         pool = pool[np.lexsort((pool["key"], pool["grade"]))]
         place = np.arange(pool.size) - np.searchsorted(pool["grade"], pool["grade"])

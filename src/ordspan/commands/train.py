@@ -1,4 +1,4 @@
-"""Train a ranker from files of any size, with checkpoints from which it can go on."""
+"""Train a model from files of any size, with checkpoints to resume from."""
 
 from __future__ import annotations
 
@@ -14,24 +14,26 @@ from ordspan.atomic import write_atomically
 from ordspan.checkpoint import sole_writer
 from ordspan.clock import Clock
 from ordspan.commands.model_path import check_model_path, refuse_to_overwrite
-from ordspan.commands.outputs import room_told
+from ordspan.commands.outputs import report_full_disk
 from ordspan.commands.stopping import Stop, Stopped
 from ordspan.commands.train_job import TrainJob
-from ordspan.commands.train_run import ROWS_AT_ONCE, Report, Run, ends_of, portions
+from ordspan.commands.train_progress import TrainReport
+from ordspan.commands.train_rows import ends_of, portions
+from ordspan.commands.train_run import ROWS_AT_ONCE, Run
 from ordspan.core.losses import distance
 from ordspan.files.batch import FileError
 from ordspan.files.features import stack_rows
 from ordspan.files.limits import memory_limit
 from ordspan.files.opening import expand
+from ordspan.learners.catalog import ESTIMATORS, SVM
 from ordspan.modelfile import to_bytes
-from ordspan.tabular import ESTIMATORS, SVM
 
 DEFAULT_SECONDS = 60.0
 
 
 @dataclass(frozen=True)
 class Every:
-    """How often to write a checkpoint: after so many rows, or seconds; 0 means not for that."""
+    """How often to write a checkpoint: rows or seconds between two; 0 disables either."""
 
     rows: int = 0
     seconds: float = DEFAULT_SECONDS
@@ -48,9 +50,9 @@ def train(
     resume: bool = False,
     overwrite: bool = False,
     stop: Stop | None = None,
-    report: Report | None = None,
+    report: TrainReport | None = None,
 ) -> dict[str, Any]:
-    """Train from files and write the model; a stop writes a checkpoint and raises `Stopped`.
+    """Train from files and write the model; if stopped, write a checkpoint and raise `Stopped`.
 
     Parameters
     ----------
@@ -59,14 +61,14 @@ def train(
     out : path
         Where to write the model.
     every : Every
-        How often to write a checkpoint, ``out`` with the ending .checkpoint.
+        How often to write a checkpoint, named ``out`` plus .checkpoint.
     resume : bool
-        Go on from the checkpoint, which must be there; the model is the same to the byte as
+        Resume from the checkpoint, which must exist; the model is byte for byte the same as
         without the interruption.
     overwrite : bool
-        Replace a model that is there already.
+        Replace an existing model.
     stop : Stop, optional
-        Asks the run to end soon.
+        Requests an early end.
     report : callable, optional
         Called after each portion of rows.
 
@@ -78,7 +80,9 @@ def train(
     path, stop, clock = Path(out), stop or Stop(), Clock()
     check_model_path(path, expand(job.files))
     if resume and job.learner == SVM:
-        raise ValueError("the svm is fitted at once and has no checkpoints to resume")
+        raise ValueError(
+            "the svm is fitted in one step and has no checkpoints; train without resuming"
+        )
     with sole_writer(path):
         if not (overwrite or resume):
             refuse_to_overwrite(path)
@@ -95,17 +99,17 @@ def train(
         run.check_skipped()
         if (held_out := run.held_out()) is not None:
             run.training["held_out"] = held_out
-        with room_told(str(path)):
+        with report_full_disk(str(path)):
             write_atomically(path, to_bytes(run.model()))
         run.checkpoint.remove()
     return run.summary(run.progress.learned - at_start, resume, clock.seconds())
 
 
-def _learn_all(run: Run, every: Every, stop: Stop, report: Report | None) -> None:
-    """Learn what is left of all passes; a stop leaves a checkpoint."""
+def _learn_all(run: Run, every: Every, stop: Stop, report: TrainReport | None) -> None:
+    """Make the remaining passes; write a checkpoint if stopped."""
     try:
-        for walk in range(run.progress.cursor.epoch, run.job.passes):
-            _one_pass(run, walk, every, stop, report)
+        for epoch in range(run.progress.cursor.epoch, run.job.passes):
+            _one_pass(run, epoch, every, stop, report)
             run.end_pass()
             if run.progress.learned == 0:
                 raise FileError(f"{run.files[0]}: no usable row; {run.bad.summary()}")
@@ -114,11 +118,11 @@ def _learn_all(run: Run, every: Every, stop: Stop, report: Report | None) -> Non
         raise
 
 
-def _one_pass(run: Run, walk: int, every: Every, stop: Stop, report: Report | None) -> None:
+def _one_pass(run: Run, epoch: int, every: Every, stop: Stop, report: TrainReport | None) -> None:
     """Learn from the cursor to the end of the files, with checkpoints."""
     size = run.buffer or min(every.rows or ROWS_AT_ONCE, ROWS_AT_ONCE)
     rows_then, time_then = run.progress.learned, time.monotonic()
-    for portion in stop.between(portions(run.batches(walk), size, whole=run.buffer > 0)):
+    for portion in stop.between(portions(run.batches(epoch), size, whole=run.buffer > 0)):
         run.learn(portion)
         stop.check()
         since = run.progress.learned - rows_then
@@ -131,8 +135,8 @@ def _one_pass(run: Run, walk: int, every: Every, stop: Stop, report: Report | No
             report(run.progress.learned, run.progress.running_mae, run.share)
 
 
-def fit_at_once(run: Run, stop: Stop, report: Report | None) -> None:
-    """Read all rows into memory, where they fit, and find the optimum."""
+def fit_at_once(run: Run, stop: Stop, report: TrainReport | None) -> None:
+    """Read all rows into memory, if they fit, and find the optimum."""
     from ordspan.estimators import CalibratedOrdinal, OrdinalSVM
 
     parts, ends, n_bytes, limit = [], [], 0, memory_limit()
@@ -146,11 +150,11 @@ def fit_at_once(run: Run, stop: Stop, report: Report | None) -> None:
             dense = isinstance(parts[-1], np.ndarray)
             n_bytes += parts[-1].nbytes if dense else 12 * parts[-1].nnz
         run.note_progress(batch)
-        needed = 2 * n_bytes / max(run.share or 1.0, 1e-9)  # once in parts, once together
+        needed = 2 * n_bytes / max(run.share or 1.0, 1e-9)  # in parts, then stacked
         if needed > limit:
             raise FileError(
-                f"the svm needs all rows in memory, about {needed / 1e9:.1f} GB, and may take "
-                f"{limit / 1e9:.1f} GB, half of what there is; use the learner pa, or "
+                f"the svm needs all rows in memory, about {needed / 1e9:.1f} GB, but the limit is "
+                f"{limit / 1e9:.1f} GB, half of the available memory; use the learner pa, or "
                 "fewer rows"
             )
         if report is not None:

@@ -1,4 +1,4 @@
-"""Train from files on a Dask cluster: one file is one block, read by the workers."""
+"""Train from files on a Dask cluster; each file is a block, read by a worker."""
 
 from __future__ import annotations
 
@@ -18,31 +18,33 @@ from distributed.comm import get_address_host_port
 from ordspan.atomic import write_atomically
 from ordspan.checkpoint import Rounds, sole_writer
 from ordspan.clock import Clock
-from ordspan.commands.model_path import check_model_path, nothing_to_resume, refuse_to_overwrite
-from ordspan.commands.outputs import room_told
+from ordspan.commands.model_path import check_model_path, no_checkpoint_hint, refuse_to_overwrite
+from ordspan.commands.outputs import report_full_disk
 from ordspan.commands.stopping import Stop
 from ordspan.commands.tally import LabelCounts
 from ordspan.commands.train_job import TrainJob
-from ordspan.commands.train_run import Report, Run, ends_of
+from ordspan.commands.train_progress import TrainReport
+from ordspan.commands.train_rows import ends_of
+from ordspan.commands.train_run import Run
 from ordspan.distributed.blocks import Blocks
 from ordspan.distributed.cluster import Cluster
-from ordspan.distributed.file_blocks import Spec, block_names, delayed_blocks, looked_at_by_workers
+from ordspan.distributed.file_blocks import Spec, block_names, delayed_blocks, preview_on_workers
 from ordspan.distributed.training import Progress, fit_blocks
 from ordspan.estimators import OrdinalPA
 from ordspan.files.batch import N_EXAMPLES, FileError
 from ordspan.files.opening import expand
 from ordspan.files.text import STDIN
+from ordspan.learners.catalog import PA
 from ordspan.modelfile import to_bytes
-from ordspan.tabular import PA
 
 LOCAL = "local"
 TIMEOUT = 60.0
-MOST_BETWEEN = 0.3
-"""Share of the variance of labels that may lie between files."""
+MAX_BETWEEN = 0.3
+"""Largest accepted share of the variance of the labels that lies between files."""
 
 
 class Counted(NamedTuple):
-    """What a walk over a file finds."""
+    """Counts of one file."""
 
     rows: int
     skipped: int
@@ -51,7 +53,7 @@ class Counted(NamedTuple):
 
 
 def count(path: str, spec: Spec) -> Counted:
-    """The rows and the grades of a file, on a worker."""
+    """Count the rows and grades of a file; runs on a worker."""
     reader, labels = spec.reader(path), LabelCounts(len(spec.classes))
     for batch in reader.batches():
         labels.add(*ends_of([batch]))
@@ -60,10 +62,10 @@ def count(path: str, spec: Spec) -> Counted:
 
 @contextmanager
 def connected(address: str) -> Iterator[Client]:
-    """A client of the cluster at an address, or of one on this machine."""
+    """A client of the cluster at an address, or of a local one."""
     if address == LOCAL:
         with (
-            # what a block raises is told by ourselves
+            # errors of blocks are reported by Cluster
             LocalCluster(
                 threads_per_worker=1, dashboard_address=":0", silence_logs=logging.CRITICAL
             ) as cluster,
@@ -71,14 +73,14 @@ def connected(address: str) -> Iterator[Client]:
         ):
             yield client
         return
-    if not address.startswith("inproc://"):  # which has no port to knock at
-        _knock(address)
+    if not address.startswith("inproc://"):  # has no port to connect to
+        _check_reachable(address)
     with Client(address, timeout=TIMEOUT / 4, set_as_default=False) as client:
         yield client
 
 
-def _knock(address: str) -> None:
-    """Refuse an address where nobody listens: a client would wait long, and be hard to stop."""
+def _check_reachable(address: str) -> None:
+    """Refuse an unreachable address: a client would wait long and be hard to interrupt."""
     try:
         socket.create_connection(get_address_host_port(address), timeout=TIMEOUT / 4).close()
     except (OSError, ValueError, TypeError, OverflowError) as error:
@@ -96,30 +98,30 @@ def train_on_dask(
     resume: bool = False,
     overwrite: bool = False,
     stop: Stop | None = None,
-    report: Report | None = None,
+    report: TrainReport | None = None,
 ) -> dict[str, Any]:
     """Train on a Dask cluster by iterative parameter mixing, and write the model.
 
-    Every file is a block; a pass over the files is a round, with a checkpoint after it. The
-    workers look at the files before the first round, and must see them under the same names.
+    Each file is a block and each pass a round, with a checkpoint after it. The workers preview
+    the files before the first round, so the same paths must exist on every worker.
 
     Parameters
     ----------
     job : TrainJob
-        What to train; a ``shuffle_buffer``, and rows that come sorted, shuffle the rows of each
-        file in each round. Only the learner "pa" can be trained so.
+        What to train. The rows of each file are shuffled in each round if ``shuffle_buffer`` is
+        set or the rows are sorted. Only the learner "pa" is supported.
     out : path
         Where to write the model.
     address : str
-        Of the scheduler, or "local" for a cluster on this machine.
+        Address of the scheduler, or "local" for a cluster on this machine.
     resume : bool
-        Go on from the checkpoint, which must be there, with the same result.
+        Resume from the checkpoint, which must exist, with the same result.
     overwrite : bool
-        Replace a model that is there already.
+        Replace an existing model.
     stop : Stop, optional
-        Asks the run to end.
+        Requests an early end.
     report : callable, optional
-        Called whenever a block has arrived.
+        Called when a block is done.
 
     Returns
     -------
@@ -130,9 +132,12 @@ def train_on_dask(
     files = expand(job.files)
     check_model_path(path, files)
     if STDIN in files:
-        raise ValueError("standard input has no blocks to share out; give files")
+        raise ValueError("standard input cannot be split into blocks; give files")
     if job.learner != PA or job.start is not None or job.hold_out:
-        raise ValueError("on Dask only the learner pa can be trained, anew and on all rows")
+        raise ValueError(
+            "Dask supports only the learner pa, trained from scratch and on all rows; "
+            "train without Dask"
+        )
     with sole_writer(path):
         if not (overwrite or resume):
             refuse_to_overwrite(path)
@@ -142,23 +147,23 @@ def train_on_dask(
             if not resume:
                 run.checkpoint.remove()
             elif run.checkpoint.read(OrdinalPA, Rounds) is None:
-                raise FileError(nothing_to_resume(path, run.checkpoint.path))
+                raise FileError(no_checkpoint_hint(path, run.checkpoint.path))
             _fit(cluster, run, report)
     return run.summary(run.progress.learned, resume, clock.seconds())
 
 
 def prepared_run(cluster: Cluster, job: TrainJob, out: Path) -> Run:
-    """The run, with grades and number of features found by the workers where they are not told."""
+    """The run; workers find the grades and the number of features that are not given."""
     paths = [os.path.abspath(path) for path in expand(job.files)]
-    looked = looked_at_by_workers(
+    found = preview_on_workers(
         cluster, paths, job.options, job.label_columns(), job.order, job.on_bad_row
     )
-    job = replace(job, options=looked.options)
-    return Run(job, out, dask=True, look=looked.look, words=looked.words)
+    job = replace(job, options=found.options)
+    return Run(job, out, dask=True, preview=found.preview, words=found.words)
 
 
-def _fit(cluster: Cluster, run: Run, report: Report | None) -> None:
-    """Count, mix and write."""
+def _fit(cluster: Cluster, run: Run, report: TrainReport | None) -> None:
+    """Count the rows, train in rounds and write the model."""
     job, reader = run.job, run.reader
     spec = Spec(
         *(reader.options, reader.recipe, reader.columns, run.classes, job.on_bad_row),
@@ -191,20 +196,20 @@ def _fit(cluster: Cluster, run: Run, report: Report | None) -> None:
         job.passes,
         shuffle=run.buffer > 0,
         checkpoint=run.checkpoint,
-        progress=_told_to(report, rows),
+        progress=_report_progress(report, rows),
     )
     run.progress.mae = [done.mae for done in estimator.rounds_]
     run.progress.learned, run.progress.skipped = rows * job.passes, skipped
     run.learner = estimator.learner_
     model = run.model()
     model.training["blocks"] = len(run.files)
-    with room_told(str(run.out)):
+    with report_full_disk(str(run.out)):
         write_atomically(run.out, to_bytes(model))
     run.checkpoint.remove()
 
 
 def refuse_separate_grades(files: Sequence[str], counts: Sequence[LabelCounts]) -> None:
-    """Refuse files that have their grades each for itself: every block would learn only its own."""
+    """Refuse files with very different grades: each block would learn only its own."""
     rows = np.array([count.rows for count in counts])
     grades = np.arange(1, counts[0].lower.size + 1)
     sums = np.array([(c.lower + c.upper) @ grades / 2 for c in counts])
@@ -212,21 +217,21 @@ def refuse_separate_grades(files: Sequence[str], counts: Sequence[LabelCounts]) 
     mean = sums.sum() / rows.sum()
     total = squares - rows.sum() * mean**2
     between = (np.square(sums) / np.maximum(rows, 1)).sum() - rows.sum() * mean**2
-    if len(files) > 1 and between > MOST_BETWEEN * total > 0:
+    if len(files) > 1 and between > MAX_BETWEEN * total > 0:
         raise FileError(
-            "each file is a block that learns by itself, but the grades differ from file to file "
+            "each file is trained as a block of its own, but the grades differ between files "
             f"({between / total:.0%} of their variance lies between the files, such as "
             f"{files[0]}); mix the rows of the files first, or train without Dask"
         )
 
 
-def _told_to(report: Report | None, rows: int) -> Any:
-    """Dask's progress in the words of a training run."""
+def _report_progress(report: TrainReport | None, rows: int) -> Any:
+    """A callback that reports the progress of Dask as that of a training run."""
     if report is None:
         return None
 
-    def tell(done: Progress) -> None:
+    def forward(done: Progress) -> None:
         share = (done.round - 1 + done.done / done.blocks) / done.rounds
         report(round(rows * done.rounds * share), done.mae, share)
 
-    return tell
+    return forward

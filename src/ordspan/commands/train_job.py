@@ -1,4 +1,4 @@
-"""What to train, from which files."""
+"""What to train, and from which files."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ from ordspan.files.grades import LabelColumns
 from ordspan.files.labels import label_columns
 from ordspan.files.opening import FileOptions, expand, is_svmlight, sizes_of
 from ordspan.files.text import STDIN
-from ordspan.tabular import PA, learner_parameters
+from ordspan.learners.catalog import PA, learner_parameters
 from ordspan.wording import option
 
 OF_MODEL = (
     *("order", "features", "text", "hashed", "hash_bits", "standardise", "missing", "learner"),
     "parameters",
 )
-"""Settings that a finished model decides, where training goes on from one."""
+"""Settings fixed by the model when training continues from one."""
 
 
 @dataclass(frozen=True)
 class TrainJob:
-    """What to train, from which files: all that the resulting model depends on.
+    """What to train, and from which files: everything the model depends on.
 
     Parameters
     ----------
@@ -43,18 +43,18 @@ class TrainJob:
     parameters : dict
         Parameters of that estimator, such as ``{"C": 1.0}``.
     passes : int
-        How often to walk over the files.
+        Number of passes over the files.
     shuffle_buffer : int, optional
-        Read the parts of the files in random order and shuffle the rows in windows of this many; 0
-        keeps the order of the rows. Left out, they are shuffled if they come sorted.
+        Read the parts of the files in random order and shuffle windows of this many rows; 0 keeps
+        the order. By default rows are shuffled only if they are sorted.
     seed : int
-        Seed of the shuffling, and of what is held out.
+        Seed for shuffling and for ``hold_out``.
     hold_out : float
-        Share of the rows that are not learned, but predicted at the end.
+        Share of the rows to hold out from training and evaluate on at the end.
     allow_skipped : float
-        Largest share of bad rows, where they are skipped, with which a model is written.
+        Largest accepted share of skipped rows.
     start : str, optional
-        A model file to go on from: its columns, grades, scaling, learner and parameters are taken.
+        A model file to continue from, with its columns, grades, scaling and learner.
     """
 
     files: Sequence[str]
@@ -111,16 +111,18 @@ class TrainJob:
         """Whether the rows come from standard input."""
         return STDIN in self.files
 
-    def told(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, Any]:
         """All settings as plain values, for the model file."""
-        told = asdict(self)
-        told["order"] = None if self.order is None else [plain_value(grade) for grade in self.order]
+        values = asdict(self)
+        values["order"] = (
+            None if self.order is None else [plain_value(grade) for grade in self.order]
+        )
         if self.start is None:
-            told["parameters"] = learner_parameters(self.learner, self.parameters)
-        return {k: list(v) if isinstance(v, tuple | list) else v for k, v in told.items()}
+            values["parameters"] = learner_parameters(self.learner, self.parameters)
+        return {k: list(v) if isinstance(v, tuple | list) else v for k, v in values.items()}
 
     def choice(self) -> ColumnChoice:
-        """What is said of the columns to learn from."""
+        """The settings of the feature columns."""
         return ColumnChoice(
             self.features,
             self.drop,
@@ -132,15 +134,14 @@ class TrainJob:
         )
 
     def label_columns(self) -> LabelColumns:
-        """Where the labels stand."""
+        """The columns of the labels."""
         columns = label_columns(self.label, self.lower, self.upper)
         files = expand(self.files)
-        sizes_of(files)  # a missing file is refused first
+        sizes_of(files)  # raises if a file is missing
         sparse = is_svmlight(files[0], self.options)
         if sparse and columns.names() not in ([], [LABEL]):
             raise ValueError(
-                f"{self.files[0]}: svmlight rows have their grade at the beginning of each line; "
-                "name no column for it"
+                f"{self.files[0]}: svmlight rows start with their grade; name no label column"
             )
         if not columns.names() and not sparse:
             ends = option("--lower and --upper", "lower= and upper=")
@@ -149,5 +150,5 @@ class TrainJob:
 
 
 def plain_value(value: Any) -> Any:
-    """A number or word of NumPy as one of Python."""
+    """A NumPy scalar as a Python value."""
     return value.item() if hasattr(value, "item") else value

@@ -1,9 +1,8 @@
-"""One training run: rows in, a model and its progress out."""
+"""One training run: reads rows, updates the model, tracks progress."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -11,70 +10,38 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ordspan.checkpoint import ENDING, Checkpoint
-from ordspan.commands.going_on import model_to_go_on_from, reader_for
-from ordspan.commands.model_path import begin_anew, nothing_to_resume
-from ordspan.commands.outputs import room_told
+from ordspan.commands.continuing import model_to_continue, reader_for
+from ordspan.commands.model_path import no_checkpoint_hint, start_over_hint
+from ordspan.commands.outputs import report_full_disk
 from ordspan.commands.tally import LabelCounts, Tally
 from ordspan.commands.train_job import TrainJob, plain_value
+from ordspan.commands.train_progress import TrainProgress
+from ordspan.commands.train_rows import Runs, drawn, ends_of, portions
 from ordspan.core.losses import distance
-from ordspan.files.batch import BEGINNING, BadRows, Batch, Count, Cursor, FileError
+from ordspan.files.batch import BadRows, Batch, Cursor, FileError
 from ordspan.files.features import Scale, Unseen, prepare_features, stack_rows
 from ordspan.files.limits import check_memory
 from ordspan.files.opening import identity
-from ordspan.files.ordering import are_runs
 from ordspan.files.reading import open_rows
 from ordspan.files.text import STDIN
 from ordspan.learners import Calibration, Learner
+from ordspan.learners.catalog import ESTIMATORS, KERNEL, SVM, learner_parameters, make_learner
 from ordspan.learners.checks import RowValueError
 from ordspan.modelfile import ModelFileError
-from ordspan.tabular import (
-    ESTIMATORS,
-    KERNEL,
-    SVM,
-    TabularModel,
-    learner_parameters,
-    make_learner,
-    scored,
-)
+from ordspan.tabular import TabularModel, scored
 from ordspan.wording import by, either, option
 
 ROWS_AT_ONCE = 1 << 13
-"""Scaled and learned together: many, because each portion costs some of Python's time, and few
-enough that a stop or a checkpoint does not wait for long."""
+"""Rows per call of the learner: enough to amortise Python overhead, few enough for prompt stops."""
 BUFFER_BYTES = 1 << 26
-"""Rows that are shuffled together, where a shuffle is needed and its size is not told."""
+"""Default size of the shuffle buffer."""
 JUDGED_PORTION = 10_000
-FEW_ROWS = 50
 ENOUGH_PIECES = 8
-"""Pieces of a sorted file that a window has to hold for its rows to be mixed."""
-
-
-@dataclass
-class Progress:
-    """How far a run has come."""
-
-    cursor: Cursor = BEGINNING
-    rows: Count = 0  # of this pass
-    loss: Count = 0  # sum of distances of this pass, predicted before learning
-    mae: list[float] = field(default_factory=list)  # of every finished pass
-    learned: Count = 0  # rows of all passes
-    good: Count = 0  # rows of the first pass, held-out ones too
-    skipped: Count = 0  # bad rows before the cursor
-    bad_rows: list[str] = field(default_factory=list)  # the first of them
-    labels: dict[str, list[Count]] = field(default_factory=dict)  # counts of grades
-
-    @property
-    def running_mae(self) -> float:
-        """Mean distance of this pass so far."""
-        return self.loss / max(1, self.rows)
-
-
-Report = Callable[[int, float, float | None], None]
-"""Called with the rows learned, the MAE of this pass, and the share of the work, if known."""
+"""Pieces of a sorted file that a window must hold to mix its rows."""
 
 
 class Run:
-    """One training run: reader, learner and scale, and how far they have come."""
+    """A training run: its reader, learner, scale and progress."""
 
     def __init__(
         self,
@@ -82,11 +49,11 @@ class Run:
         out: Path,
         *,
         dask: bool = False,
-        look: Any = None,
+        preview: Any = None,
         words: set[str] | None = None,
     ) -> None:
         self.job, self.out = job, out
-        self.base = None if job.start is None else model_to_go_on_from(job.start)
+        self.base = None if job.start is None else model_to_continue(job.start)
         if self.base is None:
             self.reader = open_rows(
                 job.files,
@@ -95,7 +62,7 @@ class Run:
                 job.choice(),
                 order=job.order,
                 on_bad_row=job.on_bad_row,
-                preview=look,
+                preview=preview,
                 words=words,
             )
         else:
@@ -108,7 +75,7 @@ class Run:
             reader.scale or Scale(reader.recipe.n_scaled),
         )
         self.unseen, self.runs = Unseen(), Runs(self.classes.size)
-        self.progress, self.labels = Progress(), LabelCounts(self.classes.size)
+        self.progress, self.labels = TrainProgress(), LabelCounts(self.classes.size)
         self._choose_order(dask)
         self.kind, self.parameters, self.learner = self._make_learner()
         self.fitted: dict[str, float] = {}
@@ -119,22 +86,27 @@ class Run:
         identities = [identity(path) for path in self.files if path != STDIN]
         identities += [identity(job.start)] if job.start is not None else []
         self.checkpoint = Checkpoint(
-            out.with_name(out.name + ENDING), job.told() | {"dask": dask}, identities, begin_anew()
+            out.with_name(out.name + ENDING),
+            job.to_dict() | {"dask": dask},
+            identities,
+            start_over_hint(),
         )
         self.share: float | None = None
 
     def _choose_order(self, dask: bool) -> None:
-        """Decide whether rows are shuffled: as told, or if they come sorted."""
+        """Decide whether to shuffle: as requested, or if the rows are sorted."""
         job, reader = self.job, self.reader
         self.buffer, self.notes = job.shuffle_buffer or 0, list(reader.notes)
         row_bytes = reader.recipe.row_bytes
-        told = option(f"--shuffle-buffer {self.buffer}", f"shuffle_buffer={self.buffer}")
+        given = option(f"--shuffle-buffer {self.buffer}", f"shuffle_buffer={self.buffer}")
         check_memory(
-            f"{told} of {row_bytes} bytes a row", self.buffer * row_bytes, "; give fewer rows"
+            f"{given} of {row_bytes} bytes a row", self.buffer * row_bytes, "; give fewer rows"
         )
         what = reader.sorted_by
         if what and job.shuffle_buffer == 0:
-            self.notes.append(f"the rows are sorted by {what}, and learned in that order, as told")
+            self.notes.append(
+                f"the rows are sorted by {what}, and learned in that order, as requested"
+            )
         if what and job.shuffle_buffer is None:
             self.buffer = BUFFER_BYTES // row_bytes
             where = ", within each file" if dask else ""
@@ -145,7 +117,7 @@ class Run:
             reader.cut()
 
     def _make_learner(self) -> tuple[str, dict[str, Any], Learner]:
-        """The estimator to be, its parameters, and its learner before it has learned anything."""
+        """Name of the estimator, its parameters, and an untrained learner."""
         job, n_features = self.job, self.reader.recipe.n_features
         if self.base is not None:
             return self.base.kind, self.base.parameters, self.base.learner
@@ -166,17 +138,17 @@ class Run:
         return kind, parameters, make_learner(kind, parameters, n_features, self.classes.size)
 
     def _make_calibration(self) -> Calibration:
-        """What scores say about grades: as of the model that it goes on from, or nothing yet."""
+        """A new calibration, or that of the model to continue from."""
         if self.base is not None and self.base.calibration is not None:
             return self.base.calibration
         return Calibration(self.classes.size)
 
     def _gamma(self, rule: str, n_features: int) -> float:
-        """The kernel's constant by a rule, from the first rows; of a pipe as if standardised."""
+        """Gamma by a rule, from the first rows; for a pipe, as if standardised."""
         from ordspan.estimators.kernel import KernelOrdinalPA
 
         recipe = self.reader.recipe
-        # each column counts as one, however many places its words are hashed to
+        # a hashed column counts once, however many buckets it has
         rows = np.zeros((1, recipe.n_sparse or len(recipe.columns) + len(recipe.gaps)))
         if not self.job.is_pipe:
             self._turn(0)
@@ -188,24 +160,24 @@ class Run:
                 rows = stack_rows(parts)
         return KernelOrdinalPA(gamma=rule)._find_gamma(rows)
 
-    def _turn(self, walk: int) -> None:
-        """Put the parts of the files in the order of a pass."""
+    def _turn(self, epoch: int) -> None:
+        """Order the pieces of the files for a pass."""
         if self.buffer:
             n_pieces = len(self.reader.pieces)
-            turn = np.random.default_rng([self.job.seed, walk, n_pieces]).permutation(n_pieces)
+            turn = np.random.default_rng([self.job.seed, epoch, n_pieces]).permutation(n_pieces)
             self.reader.turn = turn.tolist()
 
-    def batches(self, walk: int) -> Iterator[Batch]:
+    def batches(self, epoch: int) -> Iterator[Batch]:
         """The rows of a pass, from the cursor on."""
-        self._turn(walk)
+        self._turn(epoch)
         return self.reader.batches(self.progress.cursor)
 
     def model(self) -> TabularModel:
-        """The model as of now."""
+        """The current model."""
         reader = self.reader
         rows_before = 0 if self.base is None else self.base.training["rows"]
         training = self.training | {
-            "settings": self.job.told(),
+            "settings": self.job.to_dict(),
             "from": self.job.start,
             "rows": self.progress.learned + rows_before,
             "skipped": self.progress.skipped,
@@ -229,7 +201,7 @@ class Run:
         )
 
     def constant(self) -> dict[str, Any] | None:
-        """The grade that would have been best for every row, and its MAE."""
+        """The best constant prediction, and its MAE."""
         if not self.labels.rows:
             return None
         best = self.labels.best_mae()
@@ -237,28 +209,28 @@ class Run:
         return {"grade": plain_value(self.classes[best.rank - 1]), "mae": best.value}
 
     def save_checkpoint(self) -> None:
-        """Write model and cursor, whole or not at all."""
+        """Write model and progress atomically."""
         self.progress.labels = self.labels.to_dict()
-        with room_told(str(self.checkpoint.path)):
+        with report_full_disk(str(self.checkpoint.path)):
             self.checkpoint.write(self.model(), self.progress)
 
     def resume(self) -> None:
-        """Go on from the checkpoint."""
+        """Continue from the checkpoint."""
         if self.job.is_pipe:
             raise ValueError(
-                "a pipe such as standard input cannot be positioned, so training cannot be "
-                "resumed; the checkpoint is a model file that can be used as it is"
+                "training from a pipe such as standard input cannot be resumed; the checkpoint "
+                "is a model file that can be used as it is"
             )
-        found = self.checkpoint.read(TabularModel, Progress)
+        found = self.checkpoint.read(TabularModel, TrainProgress)
         if found is None:
-            raise FileError(nothing_to_resume(self.out, self.checkpoint.path))
+            raise FileError(no_checkpoint_hint(self.out, self.checkpoint.path))
         model, self.progress = found
         then = (model.kind, model.recipe, model.classes_.tolist(), sizes(self.progress.labels))
         now = (self.kind, self.reader.recipe, self.classes.tolist(), sizes(self.labels.to_dict()))
         if then != now:
             raise ModelFileError(
-                f"{self.checkpoint.path} has another learner, other columns or other grades than "
-                f"these files; {begin_anew()}"
+                f"{self.checkpoint.path} has a different learner, different columns or different "
+                f"grades; {start_over_hint()}"
             )
         self.labels = LabelCounts.from_dict(self.progress.labels)
         self.learner, self.parameters = model.learner, model.parameters
@@ -269,7 +241,7 @@ class Run:
         self.bad.examples = list(self.progress.bad_rows)
 
     def learn(self, batches: Sequence[Batch]) -> None:
-        """Learn some rows, and take note of how far that is."""
+        """Learn some rows and update the progress."""
         progress = self.progress
         if progress.cursor.epoch == 0:
             progress.good += sum(map(len, batches))
@@ -290,7 +262,7 @@ class Run:
                     upper,
                     order=order,
                     predict=True,
-                    # later passes meet rows that have been learned, whose scores flatter
+                    # later passes see rows already learned, whose scores are too good
                     calibration=self.calibration if progress.cursor.epoch == 0 else None,
                 )
             except RowValueError as error:
@@ -304,17 +276,17 @@ class Run:
         self.note_progress(batches[-1])
 
     def features(self, batch: Batch) -> Any:
-        """The features of rows, as the learner wants them."""
-        on_the_way = self.reader.scale is None  # a pipe
+        """Features of rows for the learner."""
+        from_pipe = self.reader.scale is None
         return prepare_features(
-            self.reader.recipe, self.scale, batch, learn=on_the_way, unseen=self.unseen
+            self.reader.recipe, self.scale, batch, learn=from_pipe, unseen=self.unseen
         )
 
     def note_progress(self, last: Batch) -> None:
-        """Take note of how far the reading has come."""
+        """Update the progress after a batch."""
         progress = self.progress
         progress.cursor, skipped = last.after()
-        if progress.cursor.epoch == 0:  # later passes meet the same bad rows again
+        if progress.cursor.epoch == 0:  # later passes see the same bad rows
             progress.skipped = skipped
             progress.bad_rows = self.bad.examples[:skipped]
         share = self.reader.share(last)
@@ -323,20 +295,20 @@ class Run:
             self.check_skipped()
 
     def check_skipped(self) -> None:
-        """Refuse to make a model of what is left where too many rows are bad."""
+        """Raise if too many rows are bad."""
         if self.progress.good:
             self.bad.count = self.progress.skipped
             self.bad.check(self.progress.good, self.job.allow_skipped)
 
     def is_held_out(self, batch: Batch) -> NDArray[np.bool_]:
-        """Whether rows are held out, drawn by where they stand and the seed."""
+        """Which rows are held out, by their position and the seed."""
         if not self.job.hold_out:
             return np.zeros(len(batch), dtype=bool)
         piece = self.reader.turn[batch.cursor.piece]
         return drawn(batch.rows, piece, self.job.seed) < self.job.hold_out
 
     def end_pass(self) -> None:
-        """Close a pass over the files."""
+        """Finish a pass over the files."""
         progress = self.progress
         progress.mae = [*progress.mae, progress.running_mae]
         progress.rows = progress.loss = 0
@@ -346,7 +318,7 @@ class Run:
         progress.cursor = Cursor(progress.cursor.epoch + 1)
 
     def held_out(self) -> dict[str, Any] | None:
-        """How well the model grades the rows that were held out."""
+        """Measures on the held-out rows."""
         if not self.job.hold_out:
             return None
         self.reader.turn = range(len(self.reader.pieces))
@@ -364,28 +336,28 @@ class Run:
         return {"rows": tally.rows} | tally.compared(self.classes.tolist())
 
     def all_notes(self) -> list[str]:
-        """What a user may not expect."""
+        """Notes on what a user may not expect."""
         notes = [*self.notes, *self.unseen.messages()]
         if self.job.is_pipe and self.runs.are_long():
             notes.append(
-                "the labels came in long runs of one grade: a model that learns row by row "
-                "forgets earlier grades; mix the rows, or give a file instead of a pipe"
+                "the labels come in long runs of one grade, and an online learner forgets earlier "
+                "grades; shuffle the rows, or give a file instead of a pipe"
             )
         n_rows = self.progress.learned / max(1, len(self.progress.mae))
         if self.reader.sorted_by and 0 < self.buffer < n_rows:
             at_once = len(self.reader.pieces) * self.buffer / n_rows
             if at_once < ENOUGH_PIECES:
-                told = "shuffle the file first, or store it unpacked and in many pieces"
+                fix = "shuffle the file first, or store it uncompressed and in many pieces"
                 if self.job.shuffle_buffer:
-                    told = f"leave {option('--shuffle-buffer', 'shuffle_buffer')} out"
+                    fix = f"leave out {option('--shuffle-buffer', 'shuffle_buffer')}"
                 notes.append(
                     f"the rows are sorted by {self.reader.sorted_by}, and windows of "
-                    f"{self.buffer:,} rows are too small to mix them; {told}"
+                    f"{self.buffer:,} rows are too small to mix them; {fix}"
                 )
         return notes
 
     def summary(self, learned: int, resumed: bool, seconds: float) -> dict[str, Any]:
-        """What was trained, in plain values."""
+        """A summary in plain values."""
         recipe = self.reader.recipe
         return {
             "model": str(self.out),
@@ -413,68 +385,6 @@ class Run:
         }
 
 
-class Runs:
-    """Counts how often a label is that of the row before it."""
-
-    def __init__(self, n_classes: int) -> None:
-        self._counts = np.zeros(n_classes, dtype=np.int64)
-        self._same = 0
-        self._last = 0
-
-    def add(self, lower: NDArray[np.int64], upper: NDArray[np.int64]) -> None:
-        """Take rows in, in their order."""
-        middle = (lower + upper) // 2
-        self._same += int((np.diff(middle, prepend=self._last) == 0).sum())
-        self._counts += np.bincount(middle - 1, minlength=self._counts.size)
-        self._last = int(middle[-1])
-
-    def are_long(self) -> bool:
-        """Whether neighbours are alike much more often than by chance."""
-        return int(self._counts.sum()) >= FEW_ROWS and are_runs(self._counts, self._same)
-
-
 def sizes(lists: dict[str, list[int]]) -> dict[str, int]:
-    """Length of each list, by its name."""
+    """Length of each list, by name."""
     return {name: len(values) for name, values in lists.items()}
-
-
-def ends_of(batches: Sequence[Batch]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Lower and upper ranks of the labels of batches."""
-    lower = np.concatenate([b.lower for b in batches if b.lower is not None])
-    upper = np.concatenate([b.upper for b in batches if b.upper is not None])
-    return lower, upper
-
-
-def drawn(rows: NDArray[np.int64], piece: int, seed: int) -> NDArray[np.float64]:
-    """A number from 0 to 1 for every row, by its place alone (the mixing of splitmix64).
-
-    >>> bool(0.49 < drawn(np.arange(100_000), 0, 0).mean() < 0.51)
-    True
-    """
-    with np.errstate(over="ignore"):
-        start = np.uint64((seed + 1) * 0x9E3779B97F4A7C15 + piece * 0xD1B54A32D192ED03 & 2**64 - 1)
-        x = start + (rows.astype(np.uint64) + np.uint64(1)) * np.uint64(0x9E3779B97F4A7C15)
-        x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-        x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return (x ^ (x >> np.uint64(31))) / 2.0**64
-
-
-def portions(batches: Iterable[Batch], size: int, *, whole: bool) -> Iterator[list[Batch]]:
-    """Cut batches so that no portion has more than ``size`` rows.
-
-    ``whole`` fills each portion to exactly ``size`` rows, except the last.
-    """
-    waiting: list[Batch] = []
-    n_waiting = 0
-    for batch in batches:
-        begin, n_rows = 0, len(batch)
-        while begin < n_rows:
-            end = min(n_rows, begin + size - n_waiting)
-            waiting.append(batch.part(begin, end))
-            n_waiting += end - begin
-            begin = end
-            if not whole or n_waiting == size:
-                yield waiting
-                waiting, n_waiting = [], 0
-    if waiting:
-        yield waiting

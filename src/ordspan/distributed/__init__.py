@@ -1,4 +1,4 @@
-"""More data than one machine: training and prediction on Dask; takes a client, never makes one."""
+"""Training and prediction on Dask clusters; the client is yours."""
 
 from importlib import import_module
 

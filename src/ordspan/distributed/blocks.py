@@ -1,4 +1,4 @@
-"""Rows and labels as blocks on a cluster, whatever they come in."""
+"""Rows and labels as blocks on a cluster, from Dask collections or files."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from ordspan.core.labels import distinct, shown
 from ordspan.distributed.cluster import Cluster
-from ordspan.distributed.file_blocks import Spec, block_names, delayed_blocks, looked_at_by_workers
+from ordspan.distributed.file_blocks import Spec, block_names, delayed_blocks, preview_on_workers
 from ordspan.estimators.targets import Labels, ends, find_classes, read_labels, refuse_missing
 from ordspan.files.columns import AS_REQUESTED, PARTLY, ColumnChoice
 from ordspan.files.grades import LabelColumns
@@ -25,20 +25,20 @@ from ordspan.files.reading import open_rows
 
 
 class Blocks(NamedTuple):
-    """Rows and labels of every block, to be computed on the workers, and what is known of them."""
+    """Rows and labels of every block, computed on the workers, with their metadata."""
 
-    rows: list[Any]  # delayed, or futures where they are kept on the workers
+    rows: list[Any]  # delayed, or futures if persisted
     labels: list[Any]
     names: list[str]  # for messages
-    marks: list[Any]  # by which a checkpoint knows them again: numbers of rows
-    sample: Any  # one made-up row with the right number and names of columns
+    marks: list[Any]  # row counts, to recognise the blocks of a checkpoint
+    sample: Any  # one row of zeros with the right columns
     classes: NDArray[Any]
     files: Sequence[str] = ()
-    identities: Sequence[Identity] = ()  # by which a checkpoint knows the files again
+    identities: Sequence[Identity] = ()  # to recognise the files of a checkpoint
 
 
-class Columns(NamedTuple):
-    """Which columns of files are what."""
+class FileColumns(NamedTuple):
+    """Roles of the columns in files."""
 
     label: str | None = None
     lower: str | None = None
@@ -52,38 +52,40 @@ class Columns(NamedTuple):
 
 
 def is_frame(collection: Any) -> bool:
-    """Whether a collection is a Dask data frame; Dask's data frames are not imported to ask."""
+    """Whether a collection is a Dask data frame, without importing dask.dataframe."""
     return dask.is_dask_collection(collection) and hasattr(collection, "to_dask_array")
 
 
 def whole_rows(X: Any) -> Any:
-    """A Dask array of rows that are not cut into several blocks of columns."""
+    """A Dask array with one block of columns."""
     if X.ndim != 2 or np.isnan(X.shape[1]):
-        raise ValueError(f"X must be rows times a known number of columns, but has shape {X.shape}")
+        raise ValueError(
+            f"X must be 2-dimensional with a known number of columns, got shape {X.shape}"
+        )
     return X if X.numblocks[1] == 1 else X.rechunk({1: -1})
 
 
 def blocks_of(
-    cluster: Cluster, X: Any, y: Any, given: Any, columns: Columns, *, identified: bool = False
+    cluster: Cluster, X: Any, y: Any, given: Any, columns: FileColumns, *, identified: bool = False
 ) -> Blocks:
-    """The blocks of Dask collections or of files, with the classes of their labels.
+    """The blocks of Dask collections or files, with the grades of their labels.
 
-    ``identified`` files can be known again by a checkpoint.
+    With ``identified``, a checkpoint can recognise the files.
     """
     if dask.is_dask_collection(X):
-        if columns != Columns():
+        if columns != FileColumns():
             raise ValueError(
-                "label=, lower=, upper=, features= and drop= are for files; choose the columns of "
-                "a Dask collection before, and give the labels as y"
+                "label=, lower=, upper=, features= and drop= are for files; select the columns "
+                "of a Dask collection first, and give the labels as y"
             )
         return _from_collections(cluster, X, y, given)
     if isinstance(X, np.ndarray) or hasattr(X, "columns") or hasattr(X, "tocsr"):
         raise TypeError(
-            f"X is a {type(X).__name__} of this process; give a Dask collection, such as "
+            f"X is a local {type(X).__name__}; give a Dask collection, such as "
             "dask.array.from_array(X, chunks=...), or files, or call estimator.fit"
         )
     if y is not None:
-        raise ValueError("the labels of files are in the files: leave out y, and see label=")
+        raise ValueError("files contain their labels: leave out y, and name the column with label=")
     blocks = _from_files(cluster, [X] if isinstance(X, str | os.PathLike) else X, given, columns)
     if not identified:
         return blocks
@@ -94,14 +96,16 @@ def blocks_of(
 
 def _from_collections(cluster: Cluster, X: Any, y: Any, given: Any) -> Blocks:
     if not dask.is_dask_collection(y):
-        raise TypeError(f"y is a {type(y).__name__}; with a Dask X it is a Dask collection too")
+        raise TypeError(
+            f"y is a {type(y).__name__}; with a Dask X, y must be a Dask collection too"
+        )
     X = X if is_frame(X) else whole_rows(X)
     y = _labels_beside(X, y)
     rows, labels = _pieces(X), _pieces(y)
     if len(rows) != len(labels):
         raise ValueError(
-            f"X has {len(rows)} blocks and y has {len(labels)}; cut both alike, for example with "
-            "repartition or rechunk"
+            f"X has {len(rows)} blocks and y has {len(labels)}; split both the same way, for "
+            "example with repartition or rechunk"
         )
     sizes = [None] * len(rows) if is_frame(X) else _sizes(X)
     names = [f"block {number}" for number in range(len(rows))]
@@ -115,13 +119,13 @@ def _from_collections(cluster: Cluster, X: Any, y: Any, given: Any) -> Blocks:
 def _kept(
     cluster: Cluster, rows: Sequence[Delayed], labels: Sequence[Delayed]
 ) -> tuple[list[Any], list[Any]]:
-    """Rows and labels on the workers, in one call: what both are made from is made once."""
+    """Persist rows and labels in one call, so that shared inputs are computed once."""
     both = cluster.keep([*rows, *labels])
     return both[: len(rows)], both[len(rows) :]
 
 
 def _labels_beside(X: Any, y: Any) -> Any:
-    """Labels cut like the rows, where it is known how these are cut."""
+    """Labels with the same chunks as the rows, if known."""
     if is_frame(X) or is_frame(y):
         return y
     if y.ndim == 2:
@@ -135,9 +139,9 @@ def _labels_beside(X: Any, y: Any) -> Any:
 
 
 def _pieces(collection: Any) -> list[Delayed]:
-    """The blocks of a collection, one by one."""
-    # not optimised: X and y would no longer share what both are made from, and of Parquet files
-    # Dask would read several as one, and not as many for X as for y
+    """The blocks of a collection."""
+    # not optimised: X and y would no longer share inputs, and Dask could fuse different numbers
+    # of Parquet files for X and for y
     pieces = collection.to_delayed(optimize_graph=False)
     return pieces.ravel().tolist() if isinstance(pieces, np.ndarray) else pieces
 
@@ -159,28 +163,29 @@ def _named_sample(columns: list[Any]) -> Any:
     return pd.DataFrame(np.zeros((1, len(columns))), columns=columns)
 
 
-def _from_files(cluster: Cluster, X: Any, given: Any, columns: Columns) -> Blocks:
-    files = [os.path.abspath(path) for path in expand(X)]  # workers may stand in another folder
+def _from_files(cluster: Cluster, X: Any, given: Any, columns: FileColumns) -> Blocks:
+    files = [
+        os.path.abspath(path) for path in expand(X)
+    ]  # workers may have another working directory
     names, labels = block_names(files), columns.labels()
     if not labels.names() and not is_svmlight(files[0], FileOptions()):
         raise ValueError(
-            "name the column of the labels with label=, or the two of interval labels with "
-            "lower= and upper="
+            "name the label column with label=, or the two columns of ranges with lower= and upper="
         )
-    looked = looked_at_by_workers(cluster, files, FileOptions(), labels, given)
+    found = preview_on_workers(cluster, files, FileOptions(), labels, given)
     reader = open_rows(
         files,
-        looked.options,
+        found.options,
         labels,
         ColumnChoice(columns.features, columns.drop, standardise=False),
         order=given,
         on_bad_row="raise",
-        preview=looked.look,
-        words=looked.words,
+        preview=found.preview,
+        words=found.words,
     )
     for name, why in reader.left_out.items():
         if why == PARTLY:
-            looked.look.check([name])
+            found.preview.check([name])
         if why != AS_REQUESTED:
             warnings.warn(f"left out {name!r}: {why}", UserWarning, stacklevel=4)
     assert reader.grades is not None
@@ -189,7 +194,7 @@ def _from_files(cluster: Cluster, X: Any, given: Any, columns: Columns) -> Block
     rows, answers = delayed_blocks(
         cluster,
         files,
-        Spec(looked.options, recipe, reader.columns, classes, signs=reader.decimals),
+        Spec(found.options, recipe, reader.columns, classes, signs=reader.decimals),
         reader.scale.state,
         recipe.dense,
     )
@@ -200,7 +205,7 @@ def _from_files(cluster: Cluster, X: Any, given: Any, columns: Columns) -> Block
 
 
 class DistinctLabels(NamedTuple):
-    """The labels that occur in a block, and their order where the block knows it."""
+    """The distinct labels of a block, and their order if known."""
 
     found: NDArray[Any]
     order: NDArray[Any] | None
@@ -213,14 +218,14 @@ def _distinct_labels(y: Any) -> DistinctLabels:
 
 
 def _union(looks: list[DistinctLabels], names: list[str], given: Any) -> NDArray[Any]:
-    """The classes of all blocks by the rules of ``fit``."""
+    """The grades of all blocks, by the rules of ``fit``."""
     orders = [
         (n, look.order) for n, look in zip(names, looks, strict=False) if look.order is not None
     ]
     for name, order in orders[1:]:
         if given is None and not np.array_equal(order, orders[0][1]):
             raise ValueError(
-                f"{name}: the order of its classes {shown(order)} differs from that of "
+                f"{name}: the order of its grades {shown(order)} differs from that of "
                 f"{orders[0][0]}, {shown(orders[0][1])}; give classes=[...]"
             )
     parts = [look.found for look in looks if look.found.size]

@@ -1,4 +1,4 @@
-"""What is asked of Dask: keep blocks, run one task for each, notice when nobody answers."""
+"""Run tasks on Dask: persist blocks, map functions over them, detect dead clusters."""
 
 from __future__ import annotations
 
@@ -16,40 +16,40 @@ from distributed import Client, KilledWorker, as_completed
 from ordspan.wording import either, keep_wording, option
 
 FIRST_WORKER_SECONDS = 5.0
-"""How long a cluster may take to show its first worker."""
+"""How long to wait for the first worker."""
 
 POLL_SECONDS, WAIT_SECONDS = 0.01, 1.0
-LOOK_SECONDS = 5.0
-"""How often, at most, to ask whether the scheduler is still there while nothing arrives."""
+CHECK_SECONDS = 5.0
+"""Shortest time between two checks of the scheduler while no result arrives."""
 
 FAILED = ("error", "cancelled")
-"""How a future ends in vain; one that is "lost" has died with its worker and is made anew."""
+"""States of failed futures; a "lost" one died with its worker and is recomputed."""
 
 LOST_FOR_GOOD = ("already forgotten", "lost dependencies", "unknown")
-"""Why Dask takes back what depends on data that no task can make anew; "unknown" where it has
-forgotten even that there was such a task."""
+"""Reasons why Dask cancels tasks whose inputs cannot be recomputed; "unknown" if it has forgotten
+the task itself."""
 
-AT_WORK = ("executing", "long-running", "flight")
-"""States of tasks on a worker, paused or not, that will come to an end."""
+WORKING = ("executing", "long-running", "flight")
+"""States of tasks that will finish, even on a paused worker."""
 
 
 class Cluster:
-    """A running client, with the settings of one call.
+    """A client with the settings of one call.
 
     Parameters
     ----------
     client : distributed.Client
         Connected, and not asynchronous.
     timeout : float
-        Seconds after which a scheduler that is silent, or workers that cannot work, are an error.
+        Seconds without answer from the scheduler, or without a working worker, before an error.
     retries : int
-        How often Dask repeats a task that raised.
+        How often Dask retries a task that raised.
     persist : bool
-        Whether blocks stay on the workers once they are there.
+        Whether blocks stay in the memory of the workers.
     """
 
     def __init__(self, client: Any, *, timeout: float, retries: int, persist: bool) -> None:
-        self.client = _running(client)
+        self.client = _check_client(client)
         self.address = client.scheduler.address
         self.timeout = timeout
         self.retries = retries
@@ -63,16 +63,16 @@ class Cluster:
         try:
             self.client.wait_for_workers(1, timeout=patience)
         except TimeoutError:
-            if not self._workers():  # those that are paused may yet go on
+            if not self._workers():  # paused workers may resume
                 raise RuntimeError(
                     f"the cluster at {self.address} had no worker within {patience:g} s; start "
                     "one, for example with: dask worker ADDRESS"
                 ) from None
         except OSError as error:
-            raise self._lost(error) from None
+            raise self._lost_scheduler(error) from None
 
     def keep(self, blocks: list[Delayed]) -> list[Any]:
-        """The blocks, on the workers from now on unless each round is to make them anew."""
+        """Persist the blocks on the workers, unless they are recomputed in each round."""
         if not self.persist:
             return blocks
         futures: list[Any] = self.client.compute(blocks, retries=self.retries)
@@ -80,19 +80,19 @@ class Cluster:
         return futures
 
     def release(self) -> None:
-        """Let go of the blocks that were kept, also where an error still refers to them."""
+        """Release persisted blocks, even if an error still refers to them."""
         for future in self._kept:
             future.release()
 
     def place(self, value: Any, key: str) -> Any:
-        """A value as a task: unlike scattered data, Dask makes it anew where its worker dies."""
-        return self._tasks(_same, [(value,)], [key])[0]
+        """A value as a task, which Dask recomputes if its worker dies, unlike scattered data."""
+        return self._tasks(_identity, [(value,)], [key])[0]
 
     def _tasks(
         self, function: Callable[..., Any], blocks: list[tuple[Any, ...]], keys: list[str]
     ) -> list[Any]:
-        """One task for each block, not started yet where blocks are made anew."""
-        if self.persist:  # all arguments are there: a quarter less work for the client
+        """One task per block; not started yet if blocks are not persisted."""
+        if self.persist:  # arguments are on the workers: less work for the client
             arguments = zip(*blocks, strict=True)
             futures = self.client.map(
                 function, *arguments, key=keys, retries=self.retries, pure=False
@@ -109,7 +109,7 @@ class Cluster:
         label: str,
         arrived: Callable[[Any], None] | None = None,
     ) -> list[Any]:
-        """Results of a function of each block, in the order of the blocks.
+        """Apply a function to each block; results are in the order of the blocks.
 
         Parameters
         ----------
@@ -118,15 +118,15 @@ class Cluster:
         blocks : list of tuples
             The arguments of each task.
         names : list of str
-            What the blocks are called in messages; one that raises ends the call with its name.
+            Names of the blocks for messages; the first error ends the call.
         label : str
-            What the tasks are called on Dask's dashboard.
+            Name of the tasks on the Dask dashboard.
         arrived : callable, optional
-            Told each result when it comes, in whatever order that is; left out, all are fetched in
-            one call at the end, which is less work for the client.
+            Called with each result as it arrives, in any order; by default all results are
+            fetched in one call at the end, which is less work for the client.
         """
         if self.client.status != "running":
-            raise self._lost(f"the client is {self.client.status}")
+            raise self._lost_scheduler(f"the client is {self.client.status}")
         if not blocks:
             return []
         keys = [f"{label}-block-{number}-{self.token}" for number in range(len(blocks))]
@@ -137,7 +137,7 @@ class Cluster:
         found: dict[str, Any] = {}
         try:
             for batch in [futures] if arrived is None else self._arrivals(futures):
-                for future, result in zip(batch, self._gathered(batch, called), strict=True):
+                for future, result in zip(batch, self._gather(batch, called), strict=True):
                     found[future.key] = result
                     if arrived is not None:
                         arrived(result)
@@ -147,123 +147,129 @@ class Cluster:
         return [found[key] for key in keys]
 
     def _arrivals(self, futures: list[Any]) -> Iterator[list[Any]]:
-        """Futures that have come to an end, as they do; an error when nobody answers any more."""
-        # on its own client's loop: another client of this process may be the default one
+        """Futures as they finish; raises if the cluster no longer answers."""
+        # use the loop of this client, which may not be the default client
         waiting = as_completed(futures, loop=self.client.loop)
-        self._heard_of_workers()
+        self._reset_clock()
         while not waiting.is_empty():
             batch = waiting.next_batch(block=False)
             if batch:
                 yield batch
-                self._heard_of_workers()
+                self._reset_clock()
             else:
                 time.sleep(POLL_SECONDS)
-                self._look()
+                self._check_cluster()
 
-    def _gathered(self, futures: list[Any], called: dict[str, str]) -> list[Any]:
-        """Results of futures when all are there; the error of the first one that fails."""
-        self._heard_of_workers()
+    def _gather(self, futures: list[Any], called: dict[str, str]) -> list[Any]:
+        """Results of all futures; raises the error of the first that fails."""
+        self._reset_clock()
         answer = asyncio.run_coroutine_threadsafe(
             self.client.gather(futures, asynchronous=True), self.client.loop.asyncio_loop
         )
         while not wait_for([answer], timeout=WAIT_SECONDS).done:
-            self._look()  # where it raises, releasing the futures ends the answer too
+            self._check_cluster()  # if it raises, releasing the futures ends the gather too
         try:
             return answer.result()
         except (Exception, asyncio.CancelledError) as error:
             reason = error
         for future in futures:
             if future.status in FAILED:
-                raise self._refusal(called[future.key], future)
-        raise self._lost(reason) if isinstance(reason, OSError | CancelledError) else reason
+                raise self._block_error(called[future.key], future)
+        raise (
+            self._lost_scheduler(reason) if isinstance(reason, OSError | CancelledError) else reason
+        )
 
-    def _heard_of_workers(self) -> None:
-        self._last_look = self._last_hope = time.monotonic()
+    def _reset_clock(self) -> None:
+        self._last_check = self._last_ok = time.monotonic()
 
-    def _look(self) -> None:
-        """See now and then whether the scheduler answers and workers can work; an error if not."""
-        if time.monotonic() - self._last_look < min(LOOK_SECONDS, self.timeout / 2):
+    def _check_cluster(self) -> None:
+        """Check now and then that the scheduler answers and workers can work."""
+        if time.monotonic() - self._last_check < min(CHECK_SECONDS, self.timeout / 2):
             return
-        trouble = self._trouble()
-        self._last_look = time.monotonic()
-        if not trouble:
-            self._last_hope = self._last_look
-        elif self._last_look - self._last_hope > self.timeout:
-            raise RuntimeError(f"the cluster at {self.address} has had {trouble}" + _go_on())
+        problem = self._problem()
+        self._last_check = time.monotonic()
+        if not problem:
+            self._last_ok = self._last_check
+        elif self._last_check - self._last_ok > self.timeout:
+            raise RuntimeError(f"the cluster at {self.address} has had {problem}" + _resume_hint())
 
-    def _trouble(self) -> str:
-        """Why no block may ever come, if nothing changes; empty if one may."""
+    def _problem(self) -> str:
+        """Why no result may ever arrive; empty if one may."""
         workers, seconds = self._workers(), f"for {self.timeout:g} s"
         if not workers:
             return f"no worker {seconds}"
         paused = sum(worker["status"] == "paused" for worker in workers)
-        if not paused or any(_at_work(worker) for worker in workers):
+        if not paused or any(_is_working(worker) for worker in workers):
             return ""
-        return f"{paused} of {len(workers)} workers paused and none at work {seconds}" + either(
+        return f"{paused} of {len(workers)} workers paused and none working {seconds}" + either(
             "give the workers more memory",
-            "cut the data into more blocks",
-            "make the blocks anew in each round with persist=False" if self.persist else "",
+            "split the data into more blocks",
+            "recompute the blocks in each round with persist=False" if self.persist else "",
         )
 
     def _workers(self) -> list[dict[str, Any]]:
-        """What the scheduler knows of its workers; an error when it does not answer."""
+        """Information on all workers; raises if the scheduler does not answer."""
         try:
             known = self.client.sync(
                 self.client.scheduler.identity, callback_timeout=self.timeout / 2
             )
         except (TimeoutError, OSError, RuntimeError, AttributeError) as error:
-            raise self._lost(error) from None
+            raise self._lost_scheduler(error) from None
         return [*known["workers"].values()]
 
-    def _lost(self, error: Any) -> ConnectionError:
+    def _lost_scheduler(self, error: Any) -> ConnectionError:
         reason = str(error) or f"no answer within {self.timeout / 2:g} s"
-        return ConnectionError(f"lost the scheduler at {self.address}: {reason}" + _go_on())
+        return ConnectionError(f"lost the scheduler at {self.address}: {reason}" + _resume_hint())
 
-    def _refusal(self, name: str, future: Any) -> Exception:
+    def _block_error(self, name: str, future: Any) -> Exception:
         """The error to raise for a block that failed."""
         if future.status == "cancelled":
-            return self._taken_back(name, future)
+            return self._cancelled_error(name, future)
         error = future._state.exception
-        return _deadly(name, error) if isinstance(error, KilledWorker) else _named(name, error)
+        return (
+            _killed_worker_error(name, error)
+            if isinstance(error, KilledWorker)
+            else _named(name, error)
+        )
 
-    def _taken_back(self, name: str, future: Any) -> Exception:
+    def _cancelled_error(self, name: str, future: Any) -> Exception:
         taken = [future, *(kept for kept in self._kept if kept.status == "cancelled")]
         reasons = [one._state.exception.reason for one in taken]
         for reason in reasons:
-            if "connection" in reason:  # all that was kept is gone, even if it is back by now
-                return self._lost(reason)
+            if "connection" in reason:  # persisted blocks are gone, even after a reconnect
+                return self._lost_scheduler(reason)
         if reasons[0] in LOST_FOR_GOOD:
             return RuntimeError(
-                f"{name}: its data died with a worker, and Dask does not know how to make it anew "
-                f"({reasons[0]}); was it scattered? let tasks load or make it"
+                f"{name}: its data was lost with a worker, and Dask cannot recompute it "
+                f"({reasons[0]}); if it was scattered, load or compute it in tasks instead"
             )
-        return RuntimeError(f"{name}: taken back by Dask ({reasons[0]})" + _go_on())
+        return RuntimeError(f"{name}: cancelled by Dask ({reasons[0]})" + _resume_hint())
 
 
-def _go_on() -> str:
+def _resume_hint() -> str:
     way = option("--resume", "checkpoint=PATH")
-    return f"; with {way} the next call goes on from the last finished round"
+    return f"; with {way} the next call continues from the last finished round"
 
 
-def _at_work(worker: dict[str, Any]) -> bool:
+def _is_working(worker: dict[str, Any]) -> bool:
     counts = worker["metrics"].get("task_counts", {})
-    return any(counts.get(state, 0) for state in AT_WORK)
+    return any(counts.get(state, 0) for state in WORKING)
 
 
-def _same(value: Any) -> Any:
+def _identity(value: Any) -> Any:
     return value
 
 
-def _deadly(name: str, error: KilledWorker) -> RuntimeError:
-    """What to say of a block whose workers die."""
+def _killed_worker_error(name: str, error: KilledWorker) -> RuntimeError:
+    """The error for a block whose workers die."""
     return RuntimeError(
-        f"{name}: every worker that took it died, {error.allowed_failures + 1} in a row; is there "
-        "too little memory for a block? cut the data into more blocks"
+        f"{name}: every worker that took it died, {error.allowed_failures + 1} in a row, perhaps "
+        "for lack of memory; split the data into more blocks"
     )
 
 
 def _named(name: str, error: Exception) -> ValueError:
-    """What a block raised, with the name of the block in front."""
+    """The error of a block, prefixed with the name of the block."""
     kind = "" if isinstance(error, ValueError) else f"{type(error).__name__}: "
     glue = ", " if not kind and str(error).startswith("row ") else ": "
     refusal = ValueError(f"{name}{glue}{kind}{error}")
@@ -271,8 +277,8 @@ def _named(name: str, error: Exception) -> ValueError:
     return refusal
 
 
-def _running(client: Any) -> Any:
-    """The client, if it is one that can be asked now."""
+def _check_client(client: Any) -> Any:
+    """Return the client; raises if it is not connected and synchronous."""
     if not isinstance(client, Client):
         raise TypeError(
             f"client is {client!r}, not a distributed.Client; connect one to your cluster with "

@@ -1,4 +1,4 @@
-"""Files as blocks: one file, one block, read by the workers."""
+"""Files as blocks: one block per file, read by the workers."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ from ordspan.files.svmlight import index_base, survey
 
 
 class Spec(NamedTuple):
-    """How a worker reads a file into features and labels."""
+    """How workers read files."""
 
     options: FileOptions
     recipe: Recipe
     columns: LabelColumns
     classes: NDArray[Any]
     on_bad_row: str = "raise"
-    signs: dict[str, dict[str, str]] | None = None  # decimal ones, of each file
+    signs: dict[str, dict[str, str]] | None = None  # decimal signs of each file
 
     def reader(self, path: str) -> RowReader:
         """The reader of one file."""
@@ -47,32 +47,32 @@ class Spec(NamedTuple):
 
 
 def block_names(files: Sequence[str]) -> list[str]:
-    """What the blocks are called in messages."""
+    """Names of the blocks in messages."""
     return [f"block {number} ({path})" for number, path in enumerate(files)]
 
 
 def words_of(path: str, options: FileOptions, columns: LabelColumns, policy: str) -> set[str]:
-    """The labels in a file, on a worker."""
+    """The labels in a file; runs on a worker."""
     return find_words([path], options, columns, BadRows(policy))
 
 
-class Looked(NamedTuple):
-    """What the workers found in the files: how to open them, a look at them, words of labels."""
+class WorkerPreview(NamedTuple):
+    """File options, preview and labels found by the workers."""
 
     options: FileOptions
-    look: Any
+    preview: Any
     words: set[str] | None
 
 
-def looked_at_by_workers(
+def preview_on_workers(
     cluster: Cluster,
     paths: Sequence[str],
     options: FileOptions,
     columns: LabelColumns,
     order: Any,
     on_bad_row: str = "raise",
-) -> Looked:
-    """A look at files which only the workers read; the labels too, where the order is not told."""
+) -> WorkerPreview:
+    """Preview files on the workers; also find the labels if their order is not given."""
     names = block_names(paths)
     sparse = is_svmlight(paths[0], options)
     if sparse:
@@ -83,19 +83,20 @@ def looked_at_by_workers(
             options = replace(options, zero_based=zero_based, n_features=n_features)
     size = max(1, PREVIEW_BYTES // len(paths))
     asked = [([path], options, size) for path in paths]
-    looks = cluster.run(preview_sparse if sparse else preview_files, asked, names, "ordspan-look")
-    look = merge_sparse_previews(looks) if sparse else merge_previews(looks)
+    function = preview_sparse if sparse else preview_files
+    previews = cluster.run(function, asked, names, "ordspan-look")
+    preview = merge_sparse_previews(previews) if sparse else merge_previews(previews)
     words = None
     if order is None:
         labels = [(path, options, columns, on_bad_row) for path in paths]
         words = set().union(*cluster.run(words_of, labels, names, "ordspan-grades"))
-    return Looked(options, look, words)
+    return WorkerPreview(options, preview, words)
 
 
 def read_block(
     path: str, spec: Spec, state: NDArray[np.float64], named: bool = False
 ) -> tuple[Any, NDArray[Any]]:
-    """Features and labels of a file, on a worker, by the state of a scale."""
+    """Features, scaled by a given state, and labels of a file; runs on a worker."""
     scale = Scale(spec.recipe.n_scaled)
     scale.state[...] = state
     parts, ends = [], []
@@ -117,10 +118,10 @@ def read_block(
 def delayed_blocks(
     cluster: Cluster, paths: Sequence[str], *how: Any
 ) -> tuple[list[Any], list[Any]]:
-    """Features and labels of every file, to be read when they are needed."""
+    """Features and labels of every file, read lazily."""
     read = delayed(read_block, nout=2, pure=False)
     pairs = [
-        # workers may stand in another folder
+        # workers may have another working directory
         read(os.path.abspath(path), *how, dask_key_name=f"ordspan-read-block-{i}-{cluster.token}")
         for i, path in enumerate(paths)
     ]

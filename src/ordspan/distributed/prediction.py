@@ -1,4 +1,4 @@
-"""Prediction on Dask collections: block by block, when asked for."""
+"""Lazy prediction on Dask collections, block by block."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ordspan.distributed.blocks import is_frame, whole_rows
 
 
 def predict(model: Any, X: Any) -> Any:
-    """Class of every row of a Dask collection, computed only when asked for.
+    """Grade of every row of a Dask collection, computed lazily.
 
     Parameters
     ----------
@@ -25,8 +25,7 @@ def predict(model: Any, X: Any) -> Any:
     Returns
     -------
     dask array or dask series
-        Classes in the user's labels, in the blocks of ``X``; a series, with the index of ``X``,
-        where ``X`` is a data frame.
+        Grades, in the blocks of ``X``; a series with the index of ``X`` if ``X`` is a data frame.
 
     Examples
     --------
@@ -57,7 +56,7 @@ def predict(model: Any, X: Any) -> Any:
 
 
 def _classes_of(X: Any, model: Any) -> NDArray[Any]:
-    """Class of every row of a block, which may be empty."""
+    """Grade of every row of a block, which may be empty."""
     return model.predict(X) if X.shape[0] else model.classes_[:0]
 
 
@@ -65,6 +64,6 @@ def _series_of(X: Any, model: Any) -> Any:
     import pandas as pd
 
     classes = _classes_of(X, model)
-    # words are objects to pandas and Dask alike, whatever the settings of either
+    # strings as objects, whatever the settings of pandas and Dask
     plain = classes.astype(object) if classes.dtype.kind == "U" else classes
     return pd.Series(plain, index=X.index, dtype=np.asarray(plain).dtype)

@@ -1,4 +1,4 @@
-"""Iterative parameter mixing: every block one pass from the same start, then one mixture."""
+"""Iterative parameter mixing: one pass per block from the same start, then an average."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from sklearn.base import clone
 from ordspan.checkpoint import Checkpoint, Rounds
 from ordspan.core.losses import distance
 from ordspan.core.memory import updates_of
-from ordspan.distributed.blocks import Blocks, Columns, blocks_of
+from ordspan.distributed.blocks import Blocks, FileColumns, blocks_of
 from ordspan.distributed.cluster import Cluster
 from ordspan.estimators import MulticlassPA, MulticlassPerceptron, OrdinalPA, PRank
 from ordspan.estimators.targets import read_labels
@@ -25,21 +25,20 @@ from ordspan.modelfile import described
 LEARNS_IN_PASSES = (OrdinalPA, PRank, MulticlassPerceptron, MulticlassPA)
 WEIGHTS = ("rows", "updates")
 SAME = ("estimator", "classes", "n_features", "feature_names")
-OTHERWISE = "give another checkpoint=, or delete the file to start anew"
+OTHERWISE = "give another checkpoint=, or delete the file to start over"
 MOST_BYTES = 1 << 18
-"""Up to here the model goes to every block with its task, which is quicker than for the workers to
-fetch it once each."""
+"""Up to this size the model is sent with every task, which is faster than fetching it."""
 
 
 class Progress(NamedTuple):
-    """How far training has come: told to ``progress`` whenever a block has arrived.
+    """Progress of training, passed to ``progress`` when a block is done.
 
     Parameters
     ----------
     round, rounds : int
-        The number of this round, from 1, and of all rounds.
+        Number of the current round, from 1, and total number of rounds.
     done, blocks : int
-        Blocks of this round that have arrived, and all blocks.
+        Finished blocks of this round, and total number of blocks.
     mae : float
         Mean distance of this round so far, each row predicted before it was learned.
     """
@@ -52,14 +51,14 @@ class Progress(NamedTuple):
 
 
 class Round(NamedTuple):
-    """What a finished round has seen.
+    """Summary of a finished round.
 
     Parameters
     ----------
     round : int
         Its number, from 1.
     rows, updates : int
-        Rows learned, and those that moved something.
+        Rows learned, and rows that changed the model.
     mae : float
         Mean distance in ranks, each row predicted before it was learned.
     """
@@ -71,7 +70,7 @@ class Round(NamedTuple):
 
 
 class Learned(NamedTuple):
-    """What a block sends back: a learner's memory and two numbers, however many rows it had."""
+    """Result of a block: the state of its learner and two numbers."""
 
     memory: NDArray[np.float64]
     rows: int
@@ -101,67 +100,62 @@ def fit(
 ) -> Any:
     """Train an online estimator on the blocks of a cluster by iterative parameter mixing.
 
-    In each round every block is one pass from the current parameters, on the worker that has the
-    block; the results are mixed, always in the order of the blocks, and the next round starts from
-    the mixture. One block and one round is ``partial_fit``, to the bit. Which worker does what,
-    when it arrives, and how often a worker dies changes nothing, to the bit, as long as the
-    workers have the same kind of processor.
+    In each round every block makes one pass from the current parameters, on the worker that has
+    the block. The results are averaged in the order of the blocks, and the next round starts from
+    the average. One block and one round equal ``partial_fit``, bit for bit. The result does not
+    depend on scheduling or on failed workers, as long as all workers have the same kind of
+    processor.
 
     Parameters
     ----------
     client : distributed.Client
-        Connected to your cluster; it is neither made nor closed here.
+        Connected to your cluster; it is not closed.
     estimator : OrdinalPA, PRank, MulticlassPerceptron or MulticlassPA
-        Trained from scratch, in place. Its ``max_iter`` and ``shuffle`` are those of ``fit`` on one
-        machine and have no say here.
+        Trained from scratch, in place. Its ``max_iter`` and ``shuffle`` are ignored.
     X : dask array, dask data frame, folder, or list of paths
         Rows. Blocks of an array may be dense or CSR. Files are of any format that
-        `ordspan.data.stream` reads, one file a block, read by the workers. Empty blocks are
+        `ordspan.data.stream` reads, one block per file, read by the workers. Empty blocks are
         skipped.
     y : dask array, series or data frame, optional
-        Exact labels (n,) or intervals (n, 2) or two columns, cut into blocks like ``X``; left out
-        for files.
+        Exact labels (n,), or ranges (n, 2) or two columns, in the same blocks as ``X``; None for
+        files.
     rounds : int
-        Passes over all blocks, with a mixture after each.
+        Passes over all blocks, with averaging after each.
     classes : array-like, optional
-        All classes from lowest to highest; else those of the estimator, else one more look at all
-        labels finds them.
+        All grades from lowest to highest; by default those of the estimator, or those found in an
+        extra pass over the labels.
     weights : {"rows", "updates"}
-        Whether a block counts in the mixture by its rows or by how many of them moved its
-        parameters.
+        Weight of a block in the average: its rows, or how many of them changed its parameters.
     shuffle : bool
-        Draw a new order of the rows of each block in each round, from the estimator's
-        ``random_state``, instead of keeping their order.
+        Shuffle the rows of each block in each round, seeded by ``random_state`` of the estimator.
     persist : bool
-        Keep the blocks on the workers between the rounds; Dask spills to disk what does not fit.
-        False makes (of files: reads) them anew in each round, for data that would not fit at all.
+        Keep the blocks in the memory of the workers; Dask spills to disk what does not fit. If
+        False, blocks are recomputed (files: read again) in each round.
     checkpoint : path-like, optional
-        A model file that is replaced after each round. Where it exists, training goes on from its
-        round, with the same result as if it had never stopped; one of other settings, blocks or
-        files is refused. That the rows of a collection are the same is not checked.
+        A model file that is replaced after each round. If it exists, training continues from its
+        round, with the same result as without interruption; a checkpoint with different settings,
+        blocks or files is refused. The rows of a collection are not compared.
     progress : callable, optional
-        Told a `Progress` whenever a block has arrived; ``print`` will do.
+        Called with a `Progress` when a block is done; for example ``print``.
     retries : int
-        How often Dask repeats a block that raises, for file systems that fail now and then. Blocks
-        of workers that die are always repeated.
+        How often Dask retries a block that raises, for unreliable file systems. Blocks of workers
+        that die are always retried.
     timeout : float
-        Seconds after which a scheduler that does not answer, a cluster that has lost its last
-        worker, or one that does nothing because Dask has paused workers that are short of memory,
-        is an error. How long a block takes does not matter.
+        Seconds before an error if the scheduler does not answer, no worker is left, or Dask has
+        paused the workers for lack of memory. A block may take any time.
     label : str, optional
-        Name of the column of exact labels in files.
+        Label column in files.
     lower, upper : str, optional
-        Names of the two columns of interval labels in files.
+        The two columns of ranges in files.
     features : sequence of str, optional
-        Columns of files to learn from; all but the labels if left out.
+        FileColumns of files to learn from; all but the labels if left out.
     drop : sequence of str
-        Columns of files to leave out.
+        FileColumns of files to leave out.
 
     Returns
     -------
     estimator
-        Fitted; it predicts, is saved and goes on with ``partial_fit`` like any other. Its
-        attribute ``rounds_`` lists a `Round` for each round.
+        The fitted estimator. Its attribute ``rounds_`` lists a `Round` for each round.
 
     References
     ----------
@@ -186,7 +180,7 @@ def fit(
     refuse_others(estimator)
     cluster = Cluster(client, timeout=timeout, retries=retries, persist=persist)
     given = estimator.classes if classes is None else classes
-    columns = Columns(label, lower, upper, features, tuple(drop))
+    columns = FileColumns(label, lower, upper, features, tuple(drop))
     try:
         blocks = blocks_of(cluster, X, y, given, columns, identified=checkpoint is not None)
         return fit_blocks(
@@ -206,32 +200,31 @@ def fit_blocks(
     checkpoint: Any = None,
     progress: Callable[[Progress], object] | None = None,
 ) -> Any:
-    """`fit` on blocks that are cut and looked at already; ``checkpoint`` is a path or a keeper."""
+    """`fit` on blocks that are already prepared; ``checkpoint`` is a path or a `Checkpoint`."""
     model = clone(estimator)
     _prepare(model, blocks)
     keeper = checkpoint
     if not isinstance(checkpoint, Checkpoint):
         settings = {"weights": weights, "shuffle": shuffle, "blocks": blocks.marks}
         if checkpoint is not None:
-            settings |= _told(described(model))
+            settings |= _settings_of(described(model))
         keeper = Checkpoint(checkpoint, settings, blocks.identities, OTHERWISE)
     _train(cluster, model, blocks, keeper, rounds, weights, shuffle, progress)
     return _hand_over(model, estimator)
 
 
-def _told(model: dict[str, Any]) -> dict[str, Any]:
-    """What a model file says of a model that must agree for training to go on."""
+def _settings_of(model: dict[str, Any]) -> dict[str, Any]:
+    """Settings of a model that must match when training resumes."""
     own = {f"estimator.{name}": value for name, value in model["parameters"].items()}
     return {name: model[name] for name in SAME} | own
 
 
 def refuse_others(estimator: Any) -> None:
-    """Refuse an estimator that does not learn in passes over rows."""
+    """Raise if an estimator does not learn in passes over rows."""
     if not isinstance(estimator, LEARNS_IN_PASSES):
         names = ", ".join(kind.__name__ for kind in LEARNS_IN_PASSES)
         raise TypeError(
-            f"a {type(estimator).__name__} cannot be mixed from passes over blocks; give one of "
-            f"{names}"
+            f"a {type(estimator).__name__} cannot be trained in blocks; give one of {names}"
         )
     refuse_balanced(estimator.class_weight, "a block")
 
@@ -247,14 +240,14 @@ def _check_settings(rounds: int, weights: str, timeout: float, retries: int) -> 
 
 
 def _prepare(model: Any, blocks: Blocks) -> None:
-    """Let the model know all that it can before it learns."""
+    """Set features and grades of the model before it learns."""
     model._checked(blocks.sample, reset=True)
     learner = model._make_learner(model.n_features_in_, blocks.classes.size)
     model.from_learner(learner, blocks.classes, n_iter=0)
 
 
 def _continued(model: Any, memory: NDArray[np.float64]) -> Learner:
-    """A learner of the model's kind that goes on from a memory."""
+    """A learner of the same kind that continues from a state."""
     return model._make_learner(model.n_features_in_, model.classes_.size).restore(memory)
 
 
@@ -275,20 +268,24 @@ def _train(
     past = [Round(*done) for done in state.rounds]
     if len(past) > rounds:
         raise ValueError(
-            f"the checkpoint {keeper.path} has {len(past)} rounds already, more than "
+            f"the checkpoint {keeper.path} already has {len(past)} rounds, more than "
             f"rounds={rounds}; give another checkpoint="
         )
     model.n_iter_ = len(past)
     for number in range(len(past) + 1, rounds + 1):
-        tell = None if progress is None else _teller(progress, number, rounds, len(blocks.rows))
-        parts = _one_round(cluster, model, blocks, number, state.seed, tell)
+        report = (
+            None
+            if progress is None
+            else _progress_reporter(progress, number, rounds, len(blocks.rows))
+        )
+        parts = _one_round(cluster, model, blocks, number, state.seed, report)
         past.append(_mix_into(model, parts, number, weights))
         keeper.write(model, Rounds(state.seed, [*past]))
     model.rounds_ = past
 
 
 def _seed(model: Any) -> int:
-    """The seed of every order of rows that will be drawn."""
+    """The seed for shuffling."""
     given = model.random_state
     if given is None:
         return int(np.random.SeedSequence().generate_state(1)[0])
@@ -297,20 +294,20 @@ def _seed(model: Any) -> int:
     raise ValueError(f"shuffle=True needs random_state to be None or a whole number, not {given!r}")
 
 
-def _teller(
+def _progress_reporter(
     progress: Callable[[Progress], object], number: int, rounds: int, n_blocks: int
 ) -> Callable[[Learned | None], None]:
-    """Tells the user's function what has arrived so far in this round."""
+    """A callback that passes the progress of a round to the user's function."""
     done, rows, error = 0, 0, 0
 
-    def tell(part: Learned | None) -> None:
+    def report(part: Learned | None) -> None:
         nonlocal done, rows, error
         done += 1
         if part is not None:
             rows, error = rows + part.rows, error + part.error
         progress(Progress(number, rounds, done, n_blocks, error / rows if rows else np.nan))
 
-    return tell
+    return report
 
 
 def _one_round(
@@ -319,9 +316,9 @@ def _one_round(
     blocks: Blocks,
     number: int,
     seed: int | None,
-    tell: Callable[[Learned | None], None] | None,
+    report: Callable[[Learned | None], None] | None,
 ) -> list[Learned | None]:
-    """What every block has learned from the model's memory, in the order of the blocks."""
+    """Train every block from the current model; results are in the order of the blocks."""
     label = f"ordspan-round-{number}"
     start = model
     if model.learner_.memory.nbytes * len(blocks.rows) > MOST_BYTES:
@@ -330,11 +327,11 @@ def _one_round(
         (start, X, y, None if seed is None else (seed, number, block))
         for block, (X, y) in enumerate(zip(blocks.rows, blocks.labels, strict=True))
     ]
-    return cluster.run(_learn_block, work, blocks.names, label, tell)
+    return cluster.run(_learn_block, work, blocks.names, label, report)
 
 
 def _learn_block(model: Any, X: Any, y: Any, seed: Any) -> Learned | None:
-    """One pass over a block, as ``partial_fit`` makes it, on a worker; None of an empty block."""
+    """One pass over a block, as in ``partial_fit``, on a worker; None if it is empty."""
     if X.shape[0] == 0 and len(y) == 0:
         return None
     X = model._checked(X, reset=False)
@@ -354,7 +351,7 @@ def _learn_block(model: Any, X: Any, y: Any, seed: Any) -> Learned | None:
 
 
 def _mix_into(model: Any, parts: list[Learned | None], number: int, weights: str) -> Round:
-    """Put the mixture of what the blocks have learned into the model."""
+    """Set the model to the average of the blocks."""
     before = model.learner_.memory
     full = [part for part in parts if part is not None]
     if not full:
@@ -362,7 +359,7 @@ def _mix_into(model: Any, parts: list[Learned | None], number: int, weights: str
     ends = [part.memory for part in full]
     rows = np.array([part.rows for part in full], dtype=np.float64)
     moved = np.array([updates_of(end) - updates_of(before) for end in ends])
-    # where nothing moved, all ends are alike and any shares will do
+    # if nothing changed, all states are equal and any weights will do
     counted = moved if weights == "updates" and moved.any() else rows
     memory = mix(before, ends, (counted / counted.sum()).tolist())
     model.from_learner(_continued(model, memory), model.classes_, n_iter=number)
@@ -371,7 +368,7 @@ def _mix_into(model: Any, parts: list[Learned | None], number: int, weights: str
 
 
 def _hand_over(model: Any, estimator: Any) -> Any:
-    """Give the user's estimator all that its trained copy has learned."""
+    """Copy the fitted attributes to the user's estimator."""
     parameters = estimator.get_params(deep=False)
     for own in [name for name in vars(estimator) if name not in parameters]:
         delattr(estimator, own)

@@ -163,7 +163,7 @@ class SvmlightFile:
         """The rows of the file, or of a part of it, block by block."""
         self._has_queries: bool | None = None  # decided by the first good line
         found_blocks = text_blocks(self.path, part=part)
-        for block, plain in parallel_map(lambda b: (b, self._plain(b)), found_blocks):
+        for block, plain in parallel_map(lambda b: (b, self._parse_plain(b)), found_blocks):
             agrees = plain and self._has_queries in (None, plain.queries is not None)
             found = plain if plain and agrees else self._slowly(block)
             if found.lines.size:
@@ -171,7 +171,7 @@ class SvmlightFile:
                     self._has_queries = plain.queries is not None
                 yield found
 
-    def _plain(self, block: TextBlock) -> SparseRows | None:
+    def _parse_plain(self, block: TextBlock) -> SparseRows | None:
         """The rows by a compiled loop, if every line of the block is plain."""
         if self._odd_blocks >= MAX_FALLBACK_BLOCKS:
             return None

@@ -20,11 +20,12 @@ from ordspan.atomic import check_can_write, write_atomically
 from ordspan.checkpoint import Checkpoint, sole_writer
 from ordspan.files.batch import Batch, Count, FileError
 from ordspan.files.features import Scale, prepare_features
+from ordspan.learners.catalog import ESTIMATORS, SVM
 from ordspan.learners.scoring import rank_among
 from ordspan.modelfile import ModelFileError, from_bytes, to_bytes
 from ordspan.serving.log import LEARN, SKIP, UNDO, Event, Log, Totals
 from ordspan.serving.records import batch_of
-from ordspan.tabular import ESTIMATORS, SVM, TabularModel
+from ordspan.tabular import TabularModel
 
 COVERAGE = 0.9
 EVERY = 10_000
@@ -72,7 +73,7 @@ class KeyConflictError(ValueError):
     """A key that another label has."""
 
 
-class Progress(msgspec.Struct):
+class LogPosition(msgspec.Struct):
     """How far a snapshot has come."""
 
     events: Count
@@ -182,7 +183,7 @@ class Engine:
 
     def _read_snapshot(self) -> tuple[TabularModel, int] | None:
         try:
-            found = self._snapshot.read(TabularModel, Progress)
+            found = self._snapshot.read(TabularModel, LogPosition)
         except ModelFileError:  # damaged; the log has it all
             return None
         if found is not None and found[1].events > self._last:
@@ -340,7 +341,7 @@ class Engine:
     def save(self) -> None:
         """Write a snapshot; without room for it the log has it all."""
         with suppress(OSError):
-            self._snapshot.write(self.model, Progress(self._last))
+            self._snapshot.write(self.model, LogPosition(self._last))
             self._saved = self._last
 
     @property

@@ -13,7 +13,8 @@ from ordspan.files.features import Recipe, Scale
 from ordspan.files.grades import LabelColumns
 from ordspan.files.opening import FileOptions
 from ordspan.learners import Calibration
-from ordspan.tabular import ESTIMATORS, PA, TabularModel, learner_parameters, make_learner
+from ordspan.learners.catalog import ESTIMATORS, PA, learner_parameters, make_learner
+from ordspan.tabular import TabularModel
 
 
 def empty_model(

@@ -113,7 +113,7 @@ def test_export_says_how_to_train_and_the_command_works(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     answer = ask("annotate", "--state", state, "--export", "labels.csv")
     assert answer.exit_code == 0, answer.output
-    assert "30 answers were written to labels.csv" in answer.output
+    assert "30 answers written to labels.csv" in answer.output
     command = answer.output.splitlines()[-1]
     assert command.split()[:2] == ["ordspan", "train"]
     trained = ask(*shlex.split(command)[1:])
@@ -162,7 +162,7 @@ def test_the_items_of_the_demonstration_can_be_learned_from(tmp_path, started):
     assert answer.exit_code == 0, answer.output
     demo = (ROOT / "Makefile").read_text().partition("annotate-demo: ")[2].partition("\n\n")[0]
     assert "examples/data/flats.csv --grades poor,fair,good,great --id flat" in demo
-    assert "No column can be learned from" not in answer.output
+    assert "There is no column to learn from" not in answer.output
 
 
 def test_a_process_serves_the_page_until_it_is_interrupted(tmp_path):

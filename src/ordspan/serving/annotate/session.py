@@ -85,7 +85,9 @@ class Session:
             if event is None:
                 extra = self._as_asked(extra)
                 values = self.items.values(extra.item)
-                (event,) = self.engine.learn([Lesson(values, lower, upper, key, _plain(extra))])
+                (event,) = self.engine.learn(
+                    [Lesson(values, lower, upper, key, _extra_to_dict(extra))]
+                )
                 self._take_note(event, extra)
             elif (event.lower, event.upper) != (lower, upper):
                 raise KeyConflictError(
@@ -99,7 +101,7 @@ class Session:
             event = self._known(key, SKIP, extra)
             if event is None:
                 extra = self._as_asked(extra)
-                event = self.engine.skip(_plain(extra), key)
+                event = self.engine.skip(_extra_to_dict(extra), key)
                 self._take_note(event, extra)
             return {"event": event.id, "answered": self._counts(extra.annotator)["answered"]}
 
@@ -143,7 +145,7 @@ class Session:
                     extra = Extra(one.item, one.annotator, one.seconds, IMPORT)
                     key = f"import {sha256(repr(who).encode()).hexdigest()}"
                     values = self.items.values(one.item)
-                    lessons.append(Lesson(values, *given, key, _plain(extra)))
+                    lessons.append(Lesson(values, *given, key, _extra_to_dict(extra)))
                 elif ends[who] != given:
                     raise FileError(
                         f"{one.place}: {one.annotator} has given another answer to "
@@ -218,5 +220,5 @@ class Session:
         return {"answered": answered, "left": len(self.items) - seen}
 
 
-def _plain(extra: Extra) -> dict[str, Any]:
+def _extra_to_dict(extra: Extra) -> dict[str, Any]:
     return msgspec.to_builtins(extra)

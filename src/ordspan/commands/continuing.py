@@ -1,4 +1,4 @@
-"""Files for a model that is finished, and goes on learning."""
+"""Continue training a finished model on new files."""
 
 from __future__ import annotations
 
@@ -13,28 +13,29 @@ from ordspan.files.grades import LabelColumns
 from ordspan.files.labels import label_columns
 from ordspan.files.opening import FileOptions, describe_columns, expand, open_file
 from ordspan.files.reading import RowReader, check_index_base, order_in_files
-from ordspan.tabular import ESTIMATORS, SVM, TabularModel
+from ordspan.learners.catalog import ESTIMATORS, SVM
+from ordspan.tabular import TabularModel
 from ordspan.wording import columns_option, option
 
 
-def model_to_go_on_from(path: str) -> TabularModel:
-    """The model in a file; one that is fitted at once is refused, because it would forget."""
+def model_to_continue(path: str) -> TabularModel:
+    """Read the model to continue from; an OrdinalSVM cannot be continued."""
     model = read_table_model(path)
     if model.kind == ESTIMATORS[SVM]:
         raise FileError(
-            f"{path} holds an OrdinalSVM, which is fitted at once and cannot go on; train it anew "
-            "from all rows, or begin with the learner pa"
+            f"{path} holds an OrdinalSVM, which is fitted in one step and cannot be continued; "
+            "retrain it on all rows, or start with the learner pa"
         )
     return model
 
 
 def reader_for(base: TabularModel, job: TrainJob) -> RowReader:
-    """Reads files as a finished model wants them; what it does not know is refused by name."""
+    """A reader of files for a finished model; unknown columns are refused."""
     files = expand(job.files)
     options = options_for(base, files, job.options)
     first = open_file(files[0], options)
-    told = label_columns(job.label, job.lower, job.upper)
-    columns = told if told.names() else base.columns
+    given = label_columns(job.label, job.lower, job.upper)
+    columns = given if given.names() else base.columns
     check_index_base(files, base.recipe, options)
     _refuse_unknown(base, job, columns, files, options, first)
     reader = RowReader(
@@ -62,7 +63,7 @@ def _refuse_unknown(
     options: FileOptions,
     first: Any,
 ) -> None:
-    """Refuse columns that the model does not know, or cannot do without."""
+    """Refuse unknown columns, and the dropping of columns that the model needs."""
     if used := [name for name in job.drop if name in base.recipe.columns]:
         raise ValueError(
             f"column {used[0]!r} is a feature of {job.start}, so it cannot be left out; train a "
@@ -89,6 +90,6 @@ def _refuse_unknown(
 
 
 def open_names(path: str, options: FileOptions, first: Any) -> Sequence[str]:
-    """The columns of a file; one that is open already cannot be opened again if it is a pipe."""
+    """The columns of a file; a pipe that is already open cannot be opened again."""
     names: Sequence[str] = (first if path == first.path else open_file(path, options)).names
     return names

@@ -1,0 +1,71 @@
+"""Learners by name, with their default parameters."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from ordspan.learners import KernelLearner, Learner, LinearLearner
+from ordspan.learners.checks import DEFAULT_C
+
+PA, KERNEL, SVM = "pa", "kernel", "svm"
+DEFAULT_BUDGET = 500
+ESTIMATORS = {PA: "OrdinalPA", KERNEL: "KernelOrdinalPA", SVM: "OrdinalSVM"}
+"""Learners by their names on the command line, and the estimators they belong to."""
+DEFAULTS: dict[str, dict[str, Any]] = {
+    PA: {"variant": "PA-I", "C": DEFAULT_C, "average": True, "balanced": True},
+    KERNEL: {
+        "variant": "PA-I",
+        "C": 1.0,
+        "average": True,
+        "kernel": "rbf",
+        "gamma": "distance",
+        "degree": 3.0,
+        "coef0": 0.0,
+        "budget": DEFAULT_BUDGET,
+        "budget_strategy": "nearest",
+    },
+    SVM: {"C": 0.1, "loss": "squared_hinge", "tol": 1e-3, "max_iter": 1000},
+}
+"""Default parameters of each learner, named as in its estimator; kernels have a budget."""
+
+
+def learner_parameters(learner: str, given: Mapping[str, Any]) -> dict[str, Any]:
+    """All parameters of a learner: the given ones, and defaults for the others.
+
+    >>> learner_parameters("svm", {"C": 2.0})["C"]
+    2.0
+    """
+    if learner not in DEFAULTS:
+        raise ValueError(f"unknown learner {learner!r}; choose from {', '.join(DEFAULTS)}")
+    defaults = DEFAULTS[learner]
+    for name in given:
+        if name not in defaults:
+            raise ValueError(
+                f"the learner {learner} has no parameter {name}; it has {', '.join(defaults)}"
+            )
+    return defaults | dict(given)
+
+
+def parameter_names(estimator: str) -> set[str]:
+    """Parameters that the model file of an estimator trained from files must have.
+
+    >>> sorted(parameter_names("OrdinalSVM"))
+    ['C', 'classes', 'loss', 'max_iter', 'random_state', 'tol']
+    """
+    learner = next((name for name in ESTIMATORS if ESTIMATORS[name] == estimator), None)
+    if learner is None:
+        raise ValueError(f"unknown estimator {estimator!r}")
+    own = {*DEFAULTS[learner], "classes", "random_state"}
+    return own if learner == SVM else own | {"max_iter", "shuffle"}
+
+
+def make_learner(
+    estimator: str, parameters: Mapping[str, Any], n_features: int, n_classes: int
+) -> Learner:
+    """A new learner for an estimator, without importing scikit-learn."""
+    if estimator == ESTIMATORS[SVM]:
+        return LinearLearner(n_features, n_classes, "PA")
+    learner = PA if estimator == ESTIMATORS[PA] else KERNEL
+    kind = LinearLearner if learner == PA else KernelLearner
+    return kind(n_features, n_classes, **{name: parameters[name] for name in DEFAULTS[learner]})
