@@ -216,7 +216,7 @@ def marked(errors: Errors, key: Any) -> str:
 # -- balanced steps --------------------------------------------------------------------------------
 
 
-def stream_errors(data: Dataset, stream: protocol.Stream, seed: int) -> dict[str, float]:
+def stream_errors(data: Dataset, stream: protocol.TrialStream, seed: int) -> dict[str, float]:
     """MAE on the rows of a stream: of the best fixed ranker, while learning, and after ``fit``."""
     fixed = hindsight.best_fixed(stream, data.n_classes)
     errors = {"fixed": mae(fixed.predictions(stream.X), stream.ranks)}

@@ -87,7 +87,7 @@ def serving(folder, model, **options):
 
 
 @contextmanager
-def listening(folder, model, patience=running.PATIENCE, **options):
+def listening(folder, model, patience=running.REQUEST_TIMEOUT, **options):
     """The address of a service that listens to a port, in a thread."""
     servers, addresses = [], Queue()
 
@@ -98,7 +98,7 @@ def listening(folder, model, patience=running.PATIENCE, **options):
 
     app = make_app(opened(folder, model), **options)
     app.patience = patience
-    with mock.patch.multiple(running, Server=Kept, PATIENCE=patience):
+    with mock.patch.multiple(running, Server=Kept, REQUEST_TIMEOUT=patience):
         thread = Thread(target=running.run, args=(app, "127.0.0.1", 0, addresses.put))
         thread.start()
         try:

@@ -15,7 +15,7 @@ from ordspan.files.batch import FileError, RowError
 from ordspan.files.features import Recipe
 from ordspan.modelfile import to_bytes
 from ordspan.serving import engine as engine_module
-from ordspan.serving.engine import Engine, KeyConflictError, Lesson, answers, copied, learn
+from ordspan.serving.engine import Engine, KeyConflictError, Lesson, copied, learn, predict_batch
 from ordspan.serving.records import batch_of
 
 N = 60
@@ -176,7 +176,7 @@ def test_nothing_to_learn_is_learned(engine):
 def test_what_was_predicted_before_is_kept(engine):
     some = lessons("empty", 30)
     for lesson in some:
-        said = answers(engine.model, batch_of(engine.model.recipe, [lesson.values])).ranks(0)
+        said = predict_batch(engine.model, batch_of(engine.model.recipe, [lesson.values])).ranks(0)
         (event,) = engine.learn([lesson._replace(extra={"by": "ann"})])
         assert (event.predicted, event.low, event.high) == said
         assert (event.lower, event.upper, event.extra) == (*lesson[1:3], '{"by":"ann"}')

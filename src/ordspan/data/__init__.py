@@ -7,7 +7,13 @@ from ordspan.data.coarsening import coarsen
 from ordspan.data.judgements import era, esl, lev, swd
 from ordspan.data.letor import mslr
 from ordspan.data.sets import Dataset, Truth, abalone, california, parkinson
-from ordspan.data.sources import CorruptFile, DataDir, DataUnavailable, Progress, data_folder
+from ordspan.data.sources import (
+    CorruptFile,
+    DataDir,
+    DataUnavailable,
+    DownloadProgress,
+    data_folder,
+)
 from ordspan.data.synthetic import synthetic
 from ordspan.files.batch import Batch
 from ordspan.files.streams import Stream, stream
@@ -51,7 +57,7 @@ NAMES = (*_SHIPPED, *_FROM_FILES)
 
 
 def load_dataset(
-    name: str, data_dir: DataDir = None, progress: Progress | None = None, **choices: Any
+    name: str, data_dir: DataDir = None, progress: DownloadProgress | None = None, **choices: Any
 ) -> Dataset:
     """Load a data set by its name.
 

@@ -8,10 +8,10 @@ from pathlib import Path
 import numpy as np
 
 from ordspan.data.sets import Dataset, standardise
-from ordspan.data.sources import DataDir, DataUnavailable, Found, Progress, look_up, matches
+from ordspan.data.sources import DataDir, DataUnavailable, DownloadProgress, Found, look_up, matches
 
 
-def era(*, data_dir: DataDir = None, progress: Progress | None = None) -> Dataset:
+def era(*, data_dir: DataDir = None, progress: DownloadProgress | None = None) -> Dataset:
     """ERA, employee rejection or acceptance: 1000 candidates, 4 features, 9 grades.
 
     Parameters
@@ -25,7 +25,7 @@ def era(*, data_dir: DataDir = None, progress: Progress | None = None) -> Datase
     return _judgements("era", data_dir)
 
 
-def esl(*, data_dir: DataDir = None, progress: Progress | None = None) -> Dataset:
+def esl(*, data_dir: DataDir = None, progress: DownloadProgress | None = None) -> Dataset:
     """ESL, employee selection: 488 applicants, 4 test scores, 9 grades, the outer ones rare.
 
     Parameters
@@ -36,7 +36,7 @@ def esl(*, data_dir: DataDir = None, progress: Progress | None = None) -> Datase
     return _judgements("esl", data_dir)
 
 
-def lev(*, data_dir: DataDir = None, progress: Progress | None = None) -> Dataset:
+def lev(*, data_dir: DataDir = None, progress: DownloadProgress | None = None) -> Dataset:
     """LEV, lecturers' evaluation: 1000 lecturers, 4 features, 5 grades.
 
     Parameters
@@ -47,7 +47,7 @@ def lev(*, data_dir: DataDir = None, progress: Progress | None = None) -> Datase
     return _judgements("lev", data_dir)
 
 
-def swd(*, data_dir: DataDir = None, progress: Progress | None = None) -> Dataset:
+def swd(*, data_dir: DataDir = None, progress: DownloadProgress | None = None) -> Dataset:
     """SWD, social workers' decisions: 1000 children, 10 features, 4 grades of risk.
 
     Parameters

@@ -15,8 +15,8 @@ from ordspan.data.sources import (
     CorruptFile,
     DataDir,
     DataUnavailable,
+    DownloadProgress,
     Found,
-    Progress,
     data_folder,
     fetch,
     look_up,
@@ -37,7 +37,7 @@ MSLR_WAY = (
 
 
 def mslr(
-    *, parts: str = "train", data_dir: DataDir = None, progress: Progress | None = None
+    *, parts: str = "train", data_dir: DataDir = None, progress: DownloadProgress | None = None
 ) -> Dataset:
     """Microsoft learning to rank: 136 features of query-page pairs, relevance 0..4 as ranks 1..5.
 
@@ -90,7 +90,7 @@ def _full_fold(parts: tuple[str, ...], data_dir: DataDir) -> tuple[Path, ...]:
     return ()
 
 
-def _sample(name: str, data_dir: DataDir, progress: Progress | None) -> Found:
+def _sample(name: str, data_dir: DataDir, progress: DownloadProgress | None) -> Found:
     try:
         return look_up(name, data_dir) or fetch(name, progress)
     except ConnectionError as fault:

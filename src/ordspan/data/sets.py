@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ordspan.core.labels import Ranks
-from ordspan.data.box import read_table
+from ordspan.data.box import unpack_table
 
 Floats = NDArray[np.float64]
 
@@ -134,7 +134,7 @@ def california() -> Dataset:
     Dataset
         Standardised rows and ranks 1..5.
     """
-    names, table, source = read_table("california")
+    names, table, source = unpack_table("california")
     ranks = bin_ranks(table[:, -1], CALIFORNIA_EDGES)
     X = standardise(table[:, :-1].copy())
     return Dataset("california", X, ranks, 5, names[:-1], source)
@@ -155,7 +155,7 @@ def abalone(*, sex: str = "one-hot") -> Dataset:
         Standardised rows and ranks 1..4.
     """
     check_choice("sex", sex, ("one-hot", "one-column"))
-    names, table, source = read_table("abalone")
+    names, table, source = unpack_table("abalone")
     codes, sexes = table[:, :1], ["sex"]
     if sex == "one-hot":
         codes = (codes == list(SEXES.values())).astype(np.float64)
@@ -188,7 +188,7 @@ def parkinson(*, motor_updrs: bool = False, subject: bool = False) -> Dataset:
     The paper's 22 features are all columns of the file, the target among them: with both choices
     on there are 21, without them 19.
     """
-    names, table, source = read_table("parkinson")
+    names, table, source = unpack_table("parkinson")
     dropped = {"total_UPDRS"}
     dropped |= set() if motor_updrs else {"motor_UPDRS"}
     dropped |= set() if subject else {"subject#"}

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import NamedTuple, NoReturn
 
 DataDir = str | os.PathLike[str] | None
-Progress = Callable[[int, int | None], object]
+DownloadProgress = Callable[[int, int | None], object]
 """Called as ``progress(done_bytes, total_bytes_or_None)`` while a download runs."""
 
 MSLR_SAMPLE = (
@@ -122,7 +122,7 @@ def look_up(name: str, data_dir: DataDir = None) -> Found | None:
     return None
 
 
-def fetch(name: str, progress: Progress | None = None) -> Found:
+def fetch(name: str, progress: DownloadProgress | None = None) -> Found:
     """A file from the cache, downloaded if it is not there yet.
 
     Parameters
@@ -173,7 +173,7 @@ def _refuse(url: str, *target: object) -> NoReturn:
 class _Bar:
     """What pooch calls a progress bar; it sets ``total``, 0 if the server does not say."""
 
-    def __init__(self, progress: Progress) -> None:
+    def __init__(self, progress: DownloadProgress) -> None:
         self.progress, self.total, self.done = progress, 0, 0
 
     def update(self, size: int) -> None:

@@ -16,7 +16,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy import stats
 
-from ordspan.experiments.table import Cell, Curve, Results
+from ordspan.experiments.table import Cell, Floats, Results
 
 MARGIN = 0.05  # "comparable": within this share of the rival's MAE
 CONFIDENCE = 0.95
@@ -165,7 +165,7 @@ def count_verdicts(claims: list[Claim]) -> dict[str, int]:
     return {verdict: counts[verdict] for verdict in VERDICTS}
 
 
-def paired_interval(gains: Curve) -> tuple[float, float, float]:
+def paired_interval(gains: Floats) -> tuple[float, float, float]:
     """Mean of the paired differences and its t confidence interval.
 
     >>> paired_interval(np.array([1.0, 1.0, 1.0]))
@@ -229,30 +229,30 @@ def _can_be_paired(results: Results, cell: Cell, other: Cell) -> bool:
     return both and results.runs(cell) == results.runs(other) > 1
 
 
-def _less_error(results: Results, cell: Cell, other: Cell) -> Curve:
+def _less_error(results: Results, cell: Cell, other: Cell) -> Floats:
     return results.final(other) - results.final(cell)
 
 
-def _fall_with_trials(results: Results, cell: Cell, other: Cell) -> Curve:
+def _fall_with_trials(results: Results, cell: Cell, other: Cell) -> Floats:
     errors = results.errors(cell, interval=True)
     early = max(1, errors.shape[1] // EARLY)
     return errors[:, :early].mean(axis=1) - errors.mean(axis=1)
 
 
-def _fall_with_fraction(results: Results, cell: Cell, other: Cell) -> Curve:
+def _fall_with_fraction(results: Results, cell: Cell, other: Cell) -> Floats:
     return results.final(other, interval=True) - results.final(cell, interval=True)
 
 
-def _more_allowance(results: Results, cell: Cell, other: Cell) -> Curve:
+def _more_allowance(results: Results, cell: Cell, other: Cell) -> Floats:
     return _allowance(results, cell) - _allowance(results, other)
 
 
-def _allowance(results: Results, cell: Cell) -> Curve:
+def _allowance(results: Results, cell: Cell) -> Floats:
     """What measuring against intervals forgives the very same predictions."""
     return results.final(cell) - results.final(cell, interval=True)
 
 
-_GAINS: dict[str, Callable[[Results, Cell, Cell], Curve]] = {
+_GAINS: dict[str, Callable[[Results, Cell, Cell], Floats]] = {
     OUTPERFORMS: _less_error,
     COMPARABLE: _less_error,
     TRIALS: _fall_with_trials,

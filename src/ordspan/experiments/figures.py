@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ordspan.experiments.claims import PROPOSED
-from ordspan.experiments.table import Cell, Curve, Results
+from ordspan.experiments.table import Cell, Floats, Results
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -103,7 +103,7 @@ def shown_trials(trials: int, points: int = 300) -> NDArray[np.int64]:
     return np.unique(spread.round().astype(np.int64))
 
 
-def axis_limits(curves: list[tuple[Curve, Curve]], skip: int = SETTLED) -> tuple[float, float]:
+def axis_limits(curves: list[tuple[Floats, Floats]], skip: int = SETTLED) -> tuple[float, float]:
     """Limits that hold every curve and band after ``skip`` trials, with a little room."""
     # of very short runs the last nine tenths are shown
     tails = [slice(min(skip, mean.size // 10), None) for mean, _ in curves]
@@ -195,7 +195,7 @@ def draw_figure2(results: Results) -> Figure:
     return figure
 
 
-def _flat(level: float | None) -> list[tuple[Curve, Curve]]:
+def _flat(level: float | None) -> list[tuple[Floats, Floats]]:
     """A level as a curve of one trial, so that it takes part in the limits."""
     return [] if level is None else [(np.array([level]), np.zeros(1))]
 
@@ -213,7 +213,7 @@ def _canvas(
 
 
 def _draw_curve(
-    panel: Axes, curve: tuple[Curve, Curve], look: Look, *, label: str, hollow: bool = False
+    panel: Axes, curve: tuple[Floats, Floats], look: Look, *, label: str, hollow: bool = False
 ) -> None:
     mean, sem = curve
     trials = shown_trials(mean.size)
@@ -246,7 +246,7 @@ def _finish(
     panel: Axes,
     title: str,
     limits: tuple[float, float],
-    curves: dict[Cell, tuple[Curve, Curve]],
+    curves: dict[Cell, tuple[Floats, Floats]],
 ) -> None:
     panel.set_title(title, fontsize=10)
     panel.set_ylim(*limits)

@@ -105,7 +105,7 @@ def curves(algorithms: tuple[str, ...], *, average: bool, solver: str) -> list[C
     return plain + extra
 
 
-class Stream(NamedTuple):
+class TrialStream(NamedTuple):
     """The trials of one run: rows, exact labels, and the intervals to learn from."""
 
     X: NDArray[np.float64]
@@ -114,7 +114,7 @@ class Stream(NamedTuple):
     upper: Ranks
     seed: tuple[int, ...]  # what the rows were drawn with
 
-    def part(self, trials: slice) -> Stream:
+    def part(self, trials: slice) -> TrialStream:
         """Some trials of it."""
         return self._replace(
             X=self.X[trials],
@@ -126,7 +126,7 @@ class Stream(NamedTuple):
 
 def streams(
     data: Dataset, labels: tuple[int, ...], seed: int, kind: int, run: int, trials: int
-) -> Iterator[tuple[int, Stream]]:
+) -> Iterator[tuple[int, TrialStream]]:
     """The same sampled rows under every percentage of interval labels.
 
     Rows are drawn with replacement, as in Algorithm 1 ("randomly sample an instance from S"). The
@@ -138,10 +138,10 @@ def streams(
     for percent in labels:
         rng = np.random.default_rng([*key, percent])
         lower, upper = coarsen_ranks(data.ranks, percent / 100, data.n_classes, rng)
-        yield percent, Stream(X, ranks, lower[rows], upper[rows], key)
+        yield percent, TrialStream(X, ranks, lower[rows], upper[rows], key)
 
 
-def predictions(learner: Learner, curve: Curve, stream: Stream) -> Ranks:
+def predictions(learner: Learner, curve: Curve, stream: TrialStream) -> Ranks:
     """Rank predicted for every trial before its label was seen."""
     if curve.uses_intervals:
         predicted = learner.learn_many(stream.X, stream.lower, stream.upper, predict=True)
@@ -158,7 +158,7 @@ class Outcome(NamedTuple):
     interval_errors: NDArray[np.uint8]
 
 
-def outcome(predicted: Ranks, curve: Curve, stream: Stream) -> Outcome:
+def outcome(predicted: Ranks, curve: Curve, stream: TrialStream) -> Outcome:
     """Distance to the exact label, and to the label it was trained on."""
     errors = distance(predicted, stream.ranks, stream.ranks).astype(np.uint8)
     if not curve.uses_intervals:
@@ -172,7 +172,7 @@ def trajectory_trials(trials: int) -> NDArray[np.int64]:
     return np.unique(np.round(points).astype(np.int64))
 
 
-def followed(learner: Learner, curve: Curve, stream: Stream) -> tuple[Ranks, NDArray[Any]]:
+def followed(learner: Learner, curve: Curve, stream: TrialStream) -> tuple[Ranks, NDArray[Any]]:
     """Predictions as in one pass, and the thresholds after each of `trajectory_trials`."""
     predicted, kept, start = [], [], 0
     for stop in trajectory_trials(stream.ranks.size):

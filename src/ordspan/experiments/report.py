@@ -35,7 +35,7 @@ from ordspan.experiments.figures import (
     shown_trials,
 )
 from ordspan.experiments.summary import SummaryRow, cells, summary_rows
-from ordspan.experiments.table import HINDSIGHT, Cell, Curve, Results
+from ordspan.experiments.table import HINDSIGHT, Cell, Floats, Results
 from ordspan.pages import fill_template, script_json, table_row, terms
 
 EARLY_TRIALS = 5  # a logarithmic axis shows the early trials, so its limits must hold them too
@@ -170,7 +170,7 @@ def _regret_traces(results: Results, group: list[Cell]) -> list[dict[str, Any]]:
 
 
 def _loss_trace(
-    name: str, algorithm: str, trials: NDArray[np.int64], losses: Curve, line: dict[str, Any]
+    name: str, algorithm: str, trials: NDArray[np.int64], losses: Floats, line: dict[str, Any]
 ) -> dict[str, Any]:
     from plotly import graph_objects as go
 
@@ -221,7 +221,7 @@ def _panel(
     }
 
 
-def _trace(algorithm: str, name: str, curve: tuple[Curve, Curve]) -> dict[str, Any]:
+def _trace(algorithm: str, name: str, curve: tuple[Floats, Floats]) -> dict[str, Any]:
     """A line with the standard error beside every point; the page draws the band from it."""
     from plotly import graph_objects as go
 
@@ -244,7 +244,9 @@ def _line(algorithm: str) -> dict[str, Any]:
     return {"color": look.color, "width": look.width + 0.2, "dash": _dash(look.dash)}
 
 
-def _partial_trace(cell: Cell, curve: tuple[Curve, Curve], fractions: list[int]) -> dict[str, Any]:
+def _partial_trace(
+    cell: Cell, curve: tuple[Floats, Floats], fractions: list[int]
+) -> dict[str, Any]:
     """A line as in figure 1 with circles: filled for the smallest fraction, else open."""
     color = look_of(cell.algorithm).color
     fill = color if cell.labels == fractions[0] else "white"
@@ -268,7 +270,7 @@ def _truth_trace(level: float, trials: int) -> dict[str, Any]:
 
 
 def _threshold_traces(
-    algorithm: str, trials: NDArray[np.int64], thresholds: Curve
+    algorithm: str, trials: NDArray[np.int64], thresholds: Floats
 ) -> list[dict[str, Any]]:
     from plotly import graph_objects as go
 
@@ -287,7 +289,7 @@ def _threshold_traces(
 
 
 def _layout(
-    curves: list[tuple[Curve, Curve]], words: str, level: float | None = None
+    curves: list[tuple[Floats, Floats]], words: str, level: float | None = None
 ) -> dict[str, Any]:
     """Axes of a panel; ``meta`` keeps the limits for a linear and for a logarithmic axis."""
     from plotly import graph_objects as go
@@ -305,7 +307,7 @@ def _layout(
     ).to_plotly_json()
 
 
-def _digits(values: Curve) -> list[float]:
+def _digits(values: Floats) -> list[float]:
     return np.round(values, 5).tolist()
 
 

@@ -33,7 +33,7 @@ BOUNDED = Curve("PA-I")
 RUNS_A_CELL = 5
 """What a kill can cost: the runs of one data set that a thread has in work."""
 
-Progress = Callable[[str, int, int], object]
+StepCallback = Callable[[str, int, int], object]
 """Called as ``progress(what, done, total)`` after each piece of work."""
 
 Strengths = dict[tuple[int, str], float]
@@ -62,7 +62,7 @@ class OtherSettings(ValueError):  # noqa: N818 - the name says what is the matte
     """The folder holds the results of another experiment."""
 
 
-class Stopped(Exception):  # noqa: N818
+class RunStopped(Exception):  # noqa: N818
     """The work was asked to stop."""
 
 
@@ -102,7 +102,7 @@ def run(
     jobs: int,
     unavailable: dict[str, str] | None = None,
     overwrite: bool = False,
-    progress: Progress | None = None,
+    progress: StepCallback | None = None,
 ) -> Path:
     """Run what is not done yet; returns the path of the results table.
 
@@ -172,7 +172,7 @@ def refuse_other(found: dict[str, Any], chosen: dict[str, Any], folder: Path) ->
 class Work:
     """The pieces of a plan, each done once and kept in a file of its own."""
 
-    def __init__(self, plan: Plan, cells: Path, progress: Progress | None) -> None:
+    def __init__(self, plan: Plan, cells: Path, progress: StepCallback | None) -> None:
         self.plan = plan
         self.cells = cells
         self.stop = threading.Event()
@@ -275,7 +275,7 @@ class Work:
                 yield fixed_row(data.name, percent, run, stream, best)
 
     def _row(
-        self, data: Dataset, percent: int, curve: Curve, run: int, stream: protocol.Stream
+        self, data: Dataset, percent: int, curve: Curve, run: int, stream: protocol.TrialStream
     ) -> dict[str, Any]:
         C = self.strengths[data.name].get((percent, curve.name))
         fresh = partial(curve.learner, data.X.shape[1], data.n_classes, C, stream.seed)
@@ -292,11 +292,11 @@ class Work:
 
     def _check_stop(self) -> None:
         if self.stop.is_set():
-            raise Stopped
+            raise RunStopped
 
 
 def fixed_row(
-    dataset: str, percent: int, run: int, stream: protocol.Stream, best: Fixed
+    dataset: str, percent: int, run: int, stream: protocol.TrialStream, best: Fixed
 ) -> dict[str, Any]:
     """The row of the best fixed ranker."""
     row = {"dataset": dataset, "labels": percent, "algorithm": HINDSIGHT, "C": best.C, "run": run}

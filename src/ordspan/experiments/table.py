@@ -37,7 +37,7 @@ SETTINGS = b"ordspan"
 HINDSIGHT = "hindsight"
 """The "algorithm" of the rows of the best fixed ranker, which the settings do not list."""
 
-Curve = NDArray[np.float64]
+Floats = NDArray[np.float64]
 
 
 class Cell(NamedTuple):
@@ -117,12 +117,12 @@ class Results:
         rows = [np.frombuffer(row[name], dtype=np.uint8) for row in self._rows[Cell(*cell)]]
         return np.stack(rows)
 
-    def final(self, cell: tuple[str, int, str], *, interval: bool = False) -> Curve:
+    def final(self, cell: tuple[str, int, str], *, interval: bool = False) -> Floats:
         """Mean absolute error after the last trial of every run, in the order of the runs."""
         name = "interval_mae" if interval else "mae"
         return np.array([row[name] for row in self._rows[Cell(*cell)]])
 
-    def curve(self, cell: tuple[str, int, str], *, interval: bool = False) -> tuple[Curve, Curve]:
+    def curve(self, cell: tuple[str, int, str], *, interval: bool = False) -> tuple[Floats, Floats]:
         """Mean over runs of the running MAE after every trial, and its standard error."""
         errors = self.errors(cell, interval=interval)
         runs, trials = errors.shape
@@ -138,7 +138,7 @@ class Results:
         """Number of runs."""
         return len(self._rows[Cell(*cell)])
 
-    def trajectory(self, cell: tuple[str, int, str]) -> tuple[NDArray[np.int64], Curve] | None:
+    def trajectory(self, cell: tuple[str, int, str]) -> tuple[NDArray[np.int64], Floats] | None:
         """Trials and thresholds (n, K - 1) along the first run, where there are thresholds."""
         row = self._rows[Cell(*cell)][0]
         trials = np.array(row["trajectory_trials"] or [], dtype=np.int64)
@@ -146,17 +146,17 @@ class Results:
             return None
         return trials, np.array(row["trajectory"]).reshape(trials.size, -1)
 
-    def losses(self, cell: tuple[str, int, str]) -> tuple[NDArray[np.int64], Curve] | None:
+    def losses(self, cell: tuple[str, int, str]) -> tuple[NDArray[np.int64], Floats] | None:
         """Trials and cumulative hinge loss along the first run, where there is one score."""
         return self._along(cell, "losses")
 
-    def bounds(self, cell: tuple[str, int, str]) -> tuple[NDArray[np.int64], Curve] | None:
+    def bounds(self, cell: tuple[str, int, str]) -> tuple[NDArray[np.int64], Floats] | None:
         """Trials and the theorem's bound on the cumulative loss, where a theorem has one."""
         return self._along(cell, "bounds")
 
     def _along(
         self, cell: tuple[str, int, str], name: str
-    ) -> tuple[NDArray[np.int64], Curve] | None:
+    ) -> tuple[NDArray[np.int64], Floats] | None:
         row = self._rows.get(Cell(*cell), [{name: None}])[0]
         if not row[name]:
             return None

@@ -15,17 +15,17 @@ from ordspan.files.batch import RowError, brief
 from ordspan.files.features import Recipe
 from ordspan.modelfile import to_bytes
 from ordspan.serving import describing, protocol
-from ordspan.serving.beside import Beside
-from ordspan.serving.engine import COVERAGE, Engine, KeyConflictError, Lesson, answers
+from ordspan.serving.engine import COVERAGE, Engine, KeyConflictError, Lesson, predict_batch
 from ordspan.serving.guard import MOST_BYTES, Guard
 from ordspan.serving.log import Event, LogError
 from ordspan.serving.metrics import CONTENT_TYPE, Metrics
+from ordspan.serving.offload import Offload
 from ordspan.serving.records import (
     KEY,
     LABEL_NAMES,
     REQUEST,
     BodyError,
-    Labels,
+    LabelParser,
     batch_of,
     check_names,
     decoded,
@@ -99,9 +99,9 @@ def make_app(
         lifespan=lifespan,
     )
     report_errors(app, STATUSES)
-    beside = Beside()
-    _add_routes(app, service, metrics, beside)
-    protocol.add_routes(app, engine, name, beside)
+    offload = Offload()
+    _add_routes(app, service, metrics, offload)
+    protocol.add_routes(app, engine, name, offload)
     describing.add_routes(app)
     return Guard(app, token=token, observe=metrics.asked, most_bytes=most_bytes)
 
@@ -123,8 +123,8 @@ def read_records(body: bytes, most: int = MOST_ROWS) -> tuple[list[dict[str, Any
     return records, records is not content
 
 
-def _add_routes(app: FastAPI, service: Service, metrics: Metrics, beside: Beside) -> None:
-    engine, labels = service.engine, Labels(service.engine.model.classes_)
+def _add_routes(app: FastAPI, service: Service, metrics: Metrics, offload: Offload) -> None:
+    engine, labels = service.engine, LabelParser(service.engine.model.classes_)
     most = min(MOST_ROWS, service.most_waiting)
 
     @app.post("/predict", openapi_extra=describing.PREDICT)
@@ -133,10 +133,10 @@ def _add_routes(app: FastAPI, service: Service, metrics: Metrics, beside: Beside
 
         def work(body: bytes) -> Response:
             records, alone = read_records(body)
-            said = predictions(engine.model, records, coverage)
+            said = predict_records(engine.model, records, coverage)
             return as_json(said[0] if alone else said)
 
-        return await beside(work, await request.body())
+        return await offload(work, await request.body())
 
     @app.post("/learn", openapi_extra=describing.LEARN)
     async def learn(request: Request) -> Response:
@@ -148,7 +148,7 @@ def _add_routes(app: FastAPI, service: Service, metrics: Metrics, beside: Beside
                 lesson_of(engine.model.recipe, labels, *r) for r in enumerate(records, 1)
             ], alone
 
-        lessons, alone = await beside(work, await request.body())
+        lessons, alone = await offload(work, await request.body())
         with refusals():
             events = await service.learn(lessons)
         done = [_confirmed(engine.model, event) for event in events]
@@ -167,21 +167,21 @@ def _add_routes(app: FastAPI, service: Service, metrics: Metrics, beside: Beside
         return Response(metrics.text(), media_type=CONTENT_TYPE)
 
 
-def lesson_of(recipe: Recipe, labels: Labels, number: int, record: dict[str, Any]) -> Lesson:
+def lesson_of(recipe: Recipe, labels: LabelParser, number: int, record: dict[str, Any]) -> Lesson:
     """A record with its label as something to learn."""
     said = {name: record.pop(name) for name in LABEL_NAMES if name in record}
     key = key_of(record.pop(KEY, None), number)
     return Lesson(values_of(recipe, record, number), *labels.ends(said, number), key)
 
 
-def predictions(
+def predict_records(
     model: TabularModel, records: Sequence[Mapping[str, Any]], coverage: float
 ) -> list[dict[str, Any]]:
     """What a model says of records, in grades."""
     recipe, calibration = model.recipe, model.calibration
     batch = batch_of(recipe, [values_of(recipe, r, n) for n, r in enumerate(records, 1)])
     with refusals():
-        said = answers(model, batch, coverage)
+        said = predict_batch(model, batch, coverage)
     grades = model.classes_.tolist()
     names = [str(grade) for grade in grades]
     chances = None if calibration is None else calibration.probabilities(said.score).tolist()

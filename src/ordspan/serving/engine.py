@@ -36,7 +36,7 @@ LOG, BASE, SNAPSHOT = "log.sqlite", "base.ordspan", "snapshot.ordspan"
 Content = tuple[str, int | None, int | None]
 
 
-class Answers(NamedTuple):
+class BatchPredictions(NamedTuple):
     """What a model says of some rows, in ranks 1..K."""
 
     score: NDArray[np.float64]
@@ -72,20 +72,22 @@ class KeyConflictError(ValueError):
     """A key that another label has."""
 
 
-class Progress(msgspec.Struct):
+class SnapshotProgress(msgspec.Struct):
     """How far a snapshot has come."""
 
     events: Count
 
 
-def answers(model: TabularModel, batch: Batch, coverage: float = COVERAGE) -> Answers:
+def predict_batch(
+    model: TabularModel, batch: Batch, coverage: float = COVERAGE
+) -> BatchPredictions:
     """Score, rank and range of every row."""
     features = prepare_features(model.recipe, model.scale, batch)
     score = model.learner.latent(features)
     rank = rank_among(model.learner.thresholds, score)
     if model.calibration is None:
-        return Answers(score, rank, None, None)
-    return Answers(score, rank, *model.calibration.ranges(score, rank, coverage))
+        return BatchPredictions(score, rank, None, None)
+    return BatchPredictions(score, rank, *model.calibration.ranges(score, rank, coverage))
 
 
 def copied(model: TabularModel) -> TabularModel:
@@ -182,7 +184,7 @@ class Engine:
 
     def _read_snapshot(self) -> tuple[TabularModel, int] | None:
         try:
-            found = self._snapshot.read(TabularModel, Progress)
+            found = self._snapshot.read(TabularModel, SnapshotProgress)
         except ModelFileError:  # damaged; the log has it all
             return None
         if found is not None and found[1].events > self._last:
@@ -281,7 +283,7 @@ class Engine:
         batch = group.batch if len(fresh) == len(lessons) else group.batch.only(np.array(fresh))
         ends = [np.array([lessons[place][side] for place in fresh]) for side in (1, 2)]
         try:
-            before = answers(self._mine, batch)
+            before = predict_batch(self._mine, batch)
             learn(self._mine, batch, *ends)
         except ValueError as error:
             return error
@@ -340,7 +342,7 @@ class Engine:
     def save(self) -> None:
         """Write a snapshot; without room for it the log has it all."""
         with suppress(OSError):
-            self._snapshot.write(self.model, Progress(self._last))
+            self._snapshot.write(self.model, SnapshotProgress(self._last))
             self._saved = self._last
 
     @property

@@ -15,7 +15,7 @@ import msgspec
 LOCAL = ("127.0.0.1", "localhost", "::1")
 LOCAL_NAMES = re.compile(r"(127\.0\.0\.1|localhost|\[::1\])(:[0-9]{1,5})?")
 MOST_BYTES = 8 << 20
-PATIENCE = 30.0
+REQUEST_TIMEOUT = 30.0
 """Seconds in which a request must have arrived."""
 SHORTEST_TOKEN = 16
 HEALTH = re.compile(r"/v2/health/(live|ready)")
@@ -63,10 +63,10 @@ def is_protocol(path: str) -> bool:
     return path == "/v2" or path.startswith("/v2/")
 
 
-def refusal(path: str, detail: str) -> bytes:
+def refusal_body(path: str, detail: str) -> bytes:
     """The body of an answer that refuses a request, under the name that its clients look for.
 
-    >>> refusal("/learn", "no label"), refusal("/v2/models/x/infer", "no inputs")
+    >>> refusal_body("/learn", "no label"), refusal_body("/v2/models/x/infer", "no inputs")
     (b'{"detail":"no label"}', b'{"error":"no inputs"}')
     """
     return msgspec.json.encode({"error" if is_protocol(path) else "detail": detail})
@@ -99,7 +99,7 @@ class Guard:
         public: Collection[str] = (),
         observe: Observe | None = None,
         most_bytes: int = MOST_BYTES,
-        patience: float = PATIENCE,
+        patience: float = REQUEST_TIMEOUT,
     ) -> None:
         self.app, self.public, self.observe = app, public, observe
         self.most_bytes, self.patience = most_bytes, patience
@@ -127,7 +127,7 @@ class Guard:
         if refused is None:
             await self.app(scope, receive, answer)
         else:
-            await _say(answer, refused[0], refusal(scope["path"], refused[1]))
+            await _say(answer, refused[0], refusal_body(scope["path"], refused[1]))
         if self.observe is not None:
             self.observe(scope["path"], status, time.perf_counter() - begin)
 
@@ -188,7 +188,7 @@ def _already(body: bytes, receive: Any) -> Any:
 
 
 async def _say(send: Any, status: int, body: bytes) -> None:
-    """A refusal; the connection ends with it, because the rest of the request was not read."""
+    """A refusal_body; the connection ends with it, because the rest of the request was not read."""
     headers = [
         (b"content-type", b"application/json"),
         (b"content-length", str(len(body)).encode()),

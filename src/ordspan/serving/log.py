@@ -84,7 +84,7 @@ class Log:
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        with _told(self.path):
+        with _sqlite_errors(self.path):
             self._db = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
             self._db.execute("PRAGMA journal_mode = WAL")
             self._db.execute("PRAGMA synchronous = FULL")
@@ -118,14 +118,14 @@ class Log:
     @property
     def last(self) -> int:
         """Number of the last event; 0 if there is none."""
-        with _told(self.path):
+        with _sqlite_errors(self.path):
             found: int = self._db.execute("SELECT coalesce(max(id), 0) FROM events").fetchone()[0]
         return found
 
     def append(self, events: Iterable[Event]) -> None:
         """Write events, all or none; they are on disk when this returns."""
         places = ", ".join("?" * len(Event._fields))
-        with _told(self.path):
+        with _sqlite_errors(self.path):
             try:
                 self._db.execute("BEGIN IMMEDIATE")
                 self._db.executemany(f"INSERT INTO events VALUES ({places})", events)
@@ -137,14 +137,14 @@ class Log:
 
     def read(self, after: int = 0) -> Iterator[Event]:
         """The events after a number, in order."""
-        with _told(self.path):
+        with _sqlite_errors(self.path):
             rows = self._db.execute("SELECT * FROM events WHERE id > ? ORDER BY id", (after,))
             yield from map(Event._make, rows)
 
     def undone(self, after: int = 0) -> list[int]:
         """Numbers of the events that were taken back by events after a number."""
         question = "SELECT undoes FROM events WHERE undoes IS NOT NULL AND id > ?"
-        with _told(self.path):
+        with _sqlite_errors(self.path):
             return [number for (number,) in self._db.execute(question, (after,))]
 
     def can_undo(self, number: int) -> bool:
@@ -152,13 +152,13 @@ class Log:
         question = (
             f"SELECT count(*) FROM events WHERE id = ? AND kind != '{UNDO}' AND id NOT IN {UNDONE}"
         )
-        with _told(self.path):
+        with _sqlite_errors(self.path):
             return bool(self._db.execute(question, (number,)).fetchone()[0])
 
     def with_keys(self, keys: Sequence[str]) -> dict[str, Event]:
         """The events that have some of these keys, by key."""
         found: dict[str, Event] = {}
-        with _told(self.path):
+        with _sqlite_errors(self.path):
             for begin in range(0, len(keys), MOST_NAMED):
                 some = keys[begin : begin + MOST_NAMED]
                 places = ", ".join("?" * len(some))
@@ -174,7 +174,7 @@ class Log:
                 coalesce(sum(low <= upper AND lower <= high), 0)
             FROM events WHERE kind = '{LEARN}' AND id NOT IN {UNDONE}
         """
-        with _told(self.path):
+        with _sqlite_errors(self.path):
             return Totals._make(self._db.execute(question).fetchone())
 
     def close(self) -> None:
@@ -183,7 +183,7 @@ class Log:
 
 
 @contextmanager
-def _told(path: Path) -> Iterator[None]:
+def _sqlite_errors(path: Path) -> Iterator[None]:
     """Turn what SQLite says into an error with the file and the way out."""
     try:
         yield

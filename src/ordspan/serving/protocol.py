@@ -12,8 +12,8 @@ from fastapi import FastAPI, HTTPException, Request, Response
 import ordspan
 from ordspan.files.batch import brief
 from ordspan.files.features import Recipe
-from ordspan.serving.beside import Beside
-from ordspan.serving.engine import COVERAGE, Answers, Engine, answers
+from ordspan.serving.engine import COVERAGE, BatchPredictions, Engine, predict_batch
+from ordspan.serving.offload import Offload
 from ordspan.serving.records import batch_of, decoded, refusals
 from ordspan.serving.responses import as_json
 from ordspan.tabular import TabularModel
@@ -55,7 +55,7 @@ def check_name(name: str) -> None:
         raise ValueError(f"the name {name!r} is no part of an address; use letters, digits, . _ -")
 
 
-def add_routes(app: FastAPI, engine: Engine, name: str, beside: Beside) -> None:
+def add_routes(app: FastAPI, engine: Engine, name: str, offload: Offload) -> None:
     """Health, description and inference of the model."""
     check_name(name)
 
@@ -92,14 +92,14 @@ def add_routes(app: FastAPI, engine: Engine, name: str, beside: Beside) -> None:
             asked = decoded(body, InferRequest)
             return as_json({"model_name": name} | inferred(engine.model, asked))
 
-        return await beside(work, await request.body())
+        return await offload(work, await request.body())
 
 
 def inferred(model: TabularModel, asked: InferRequest) -> dict[str, Any]:
     """The outputs that are asked for, all where none is named."""
     batch = batch_of(model.recipe, rows_of(model.recipe, asked.inputs))
     with refusals():
-        outputs = {tensor["name"]: tensor for tensor in tensors(model, answers(model, batch))}
+        outputs = {tensor["name"]: tensor for tensor in tensors(model, predict_batch(model, batch))}
     wanted = [output.name for output in asked.outputs] or list(outputs)
     if unknown := [name for name in wanted if name not in outputs]:
         raise HTTPException(400, f"no output {brief(unknown[0])}; there are {list(outputs)}")
@@ -189,7 +189,7 @@ def _flat(tensor: Tensor) -> list[Any]:
     return cells
 
 
-def tensors(model: TabularModel, said: Answers) -> list[dict[str, Any]]:
+def tensors(model: TabularModel, said: BatchPredictions) -> list[dict[str, Any]]:
     """What a model says, as outputs."""
 
     def tensor(name: str, values: Any, datatype: str) -> dict[str, Any]:

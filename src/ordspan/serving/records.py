@@ -240,10 +240,10 @@ def _word(cell: Any) -> str | None:
     return msgspec.json.encode(cell).decode()
 
 
-class Labels:
+class LabelParser:
     """Reads the labels of records in the forms that files take: a grade, a range, or two ends.
 
-    >>> labels = Labels(np.array([1, 2, 3, 4, 5]))
+    >>> labels = LabelParser(np.array([1, 2, 3, 4, 5]))
     >>> [labels.ends({"label": label}, 1) for label in (4, "3-5", [2, None], "at most 2")]
     [(4, 4), (3, 5), (2, 5), (1, 2)]
     >>> labels.ends({"lower": 3}, 1)

@@ -11,7 +11,7 @@ from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
 
 from ordspan.files.batch import brief
-from ordspan.serving.guard import refusal
+from ordspan.serving.guard import refusal_body
 from ordspan.serving.records import REQUEST
 
 UNAVAILABLE = 503
@@ -26,7 +26,7 @@ def report_errors(app: FastAPI, statuses: Mapping[type[Exception], int]) -> None
     """Answer each kind of error with its status and its message."""
 
     def refused(request: Request, status: int, detail: str, headers: Any = None) -> Response:
-        body = refusal(request.scope["path"], detail)
+        body = refusal_body(request.scope["path"], detail)
         return Response(body, status, headers, "application/json")
 
     def report(request: Request, error: Exception) -> Response:

@@ -10,7 +10,7 @@ import h11
 import uvicorn
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
-from ordspan.serving.guard import PATIENCE
+from ordspan.serving.guard import REQUEST_TIMEOUT
 
 MOST_CONNECTIONS = 512
 LONGEST_HEAD = 1 << 16
@@ -77,7 +77,7 @@ class PatientProtocol(H11Protocol):
                 self.transport.abort()
 
         self._stop_waiting()
-        self._deadline = self.loop.call_later(PATIENCE, look)
+        self._deadline = self.loop.call_later(REQUEST_TIMEOUT, look)
 
     def _stop_waiting(self) -> None:
         if self._deadline is not None:
@@ -140,7 +140,7 @@ def run(app: Any, host: str, port: int, started: Callable[[str], None]) -> None:
         log_level="warning",
         server_header=False,
         limit_concurrency=MOST_CONNECTIONS,
-        timeout_keep_alive=int(PATIENCE),
+        timeout_keep_alive=int(REQUEST_TIMEOUT),
         h11_max_incomplete_event_size=LONGEST_HEAD,
     )
     Server(config, started).run()

@@ -17,7 +17,7 @@ def naive_earned(events):
     """The definition: enough answers, and closer to the random half than any constant grade."""
     undone = {event.undoes for event in events}
     learned = [e for e in events if e.kind == "learn" and e.id not in undone]
-    tests = [said.event for said in History(100, K, events).said.values() if said.tests]
+    tests = [said.event for said in History(100, K, events).replies.values() if said.tests]
     if len(learned) < ENOUGH or not tests:
         return False
 
@@ -32,8 +32,8 @@ def test_a_guess_is_earned_by_answers_and_by_beating_every_constant_grade(skill)
     rng = np.random.default_rng(round(10 * skill))
     events, history, seen = Events(), History(100, K), []
     for step in range(150):
-        if rng.random() < 0.1 and history.said:
-            event = events.undo(history.said[rng.choice(list(history.said))].event)
+        if rng.random() < 0.1 and history.replies:
+            event = events.undo(history.replies[rng.choice(list(history.replies))].event)
         else:
             lower = int(rng.integers(1, K + 1))
             upper = int(rng.integers(lower, K + 1))
@@ -57,9 +57,9 @@ def test_only_the_first_answer_to_an_item_tests_the_model():
     events.learn(8, 1, asked_by="widest")
     events.learn(9, 1, asked_by="import")
     history = History(10, K, events.all[:2])
-    assert [said.tests for said in history.said.values()] == [True, False]
+    assert [said.tests for said in history.replies.values()] == [True, False]
     history = History(10, K, events.all)
-    assert [said.event.id for said in history.said.values() if said.tests] == [third.id]
+    assert [said.event.id for said in history.replies.values() if said.tests] == [third.id]
 
 
 def test_a_history_taken_in_twice_is_the_same():
@@ -143,7 +143,7 @@ def test_half_of_the_items_are_the_widest_that_nobody_has_answered():
     X = np.random.default_rng(1).normal(size=(n_items, 2))
     asker = Asker(n_items, seed=0, features=X)
     events, history = earned(n_items)
-    known = asking.predictions(model, X)
+    known = asking.predict_items(model, X)
     widths = known.high - known.low
     reasons = []
     for _ in range(120):

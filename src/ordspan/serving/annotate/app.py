@@ -48,14 +48,14 @@ Seconds = Annotated[float, Meta(ge=0, le=1e6)]
 AskedBy = Literal["random", "widest"]
 
 
-class Asks(Struct):
+class NextRequest(Struct):
     """Someone wants the next item."""
 
     annotator: Name
     skip_items: Annotated[list[Index], Meta(max_length=1000)] = []
 
 
-class Undoes(Struct):
+class UndoRequest(Struct):
     """Someone takes their last answer or skip back."""
 
     key: Key
@@ -70,7 +70,7 @@ class Shown(Struct):
     grade: Rank | None = None
 
 
-class Skips(Struct):
+class SkipRequest(Struct):
     """Someone does not answer an item."""
 
     key: Key
@@ -80,7 +80,7 @@ class Skips(Struct):
     asked_by: AskedBy = "random"
 
 
-class Answers(Struct):
+class AnswerRequest(Struct):
     """Someone answers."""
 
     key: Key
@@ -101,7 +101,7 @@ def make_app(session: Session, *, title: str, question: str, token: str | None =
     Parameters
     ----------
     session : Session
-        Asks and learns; its engine is closed when the application ends.
+        NextRequest and learns; its engine is closed when the application ends.
     title, question : str
         What the page shows above the items.
     token : str, optional
@@ -146,7 +146,7 @@ def _add_questions(app: FastAPI, session: Session, title: str, question: str) ->
 
     @app.post("/api/next")
     async def ask(request: Request) -> Response:
-        asked: Asks = await read(request, Asks)
+        asked: NextRequest = await read(request, NextRequest)
         return as_json(await run_in_threadpool(session.ask, asked.annotator, asked.skip_items))
 
     @app.get("/api/progress")
@@ -167,7 +167,7 @@ def _add_answers(app: FastAPI, session: Session) -> None:
 
     @app.post("/api/answer")
     async def answer(request: Request) -> Response:
-        said: Answers = await read(request, Answers)
+        said: AnswerRequest = await read(request, AnswerRequest)
         for end in (said, said.guess):
             if end is not None and not end.lower <= end.upper <= last:
                 raise HTTPException(
@@ -185,13 +185,13 @@ def _add_answers(app: FastAPI, session: Session) -> None:
 
     @app.post("/api/skip")
     async def skip(request: Request) -> Response:
-        said: Skips = await read(request, Skips)
+        said: SkipRequest = await read(request, SkipRequest)
         extra = Extra(said.item, said.annotator, said.seconds, said.asked_by)
         return as_json(await run_in_threadpool(session.skip, said.key, extra))
 
     @app.post("/api/undo")
     async def undo(request: Request) -> Response:
-        said: Undoes = await read(request, Undoes)
+        said: UndoRequest = await read(request, UndoRequest)
         return as_json(await run_in_threadpool(session.undo, said.key, said.annotator))
 
 

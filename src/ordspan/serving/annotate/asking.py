@@ -27,7 +27,7 @@ class Question(NamedTuple):
     show: bool
 
 
-class Predictions(NamedTuple):
+class ItemPredictions(NamedTuple):
     """What a model says of all items."""
 
     rank: NDArray[np.int64]
@@ -40,7 +40,7 @@ class Predictions(NamedTuple):
         return Guess(int(self.low[item]), int(self.high[item]), int(self.rank[item]))
 
 
-def predictions(model: TabularModel, features: Any) -> Predictions:
+def predict_items(model: TabularModel, features: Any) -> ItemPredictions:
     """Rank, range at 90 % and uncertainty of every item, in one call each."""
     calibration = model.needed_calibration()
     score = model.learner.latent(features)
@@ -48,7 +48,7 @@ def predictions(model: TabularModel, features: Any) -> Predictions:
     low, high = calibration.ranges(score, rank, COVERAGE)
     chances = calibration.probabilities(score)
     entropy = -(chances * np.log(np.maximum(chances, 1e-300))).sum(axis=1)
-    return Predictions(rank, low, high, entropy)
+    return ItemPredictions(rank, low, high, entropy)
 
 
 class Asker:
@@ -74,7 +74,7 @@ class Asker:
     def __init__(self, n_items: int, seed: int, features: Any = None, guess: str = HALF) -> None:
         self.seed, self.features, self.guess = seed, features, guess
         self.order = np.random.default_rng(seed).permutation(n_items)
-        self._known: tuple[TabularModel, Predictions] | None = None
+        self._known: tuple[TabularModel, ItemPredictions] | None = None
 
     def ask(
         self, history: History, model: TabularModel, annotator: str, without: Collection[int] = ()
@@ -117,7 +117,9 @@ class Asker:
         """The first open item of the random order."""
         return int(self.order[np.argmax(open_items[self.order])])
 
-    def _widest(self, known: Predictions, open_items: NDArray[np.bool_], history: History) -> int:
+    def _widest(
+        self, known: ItemPredictions, open_items: NDArray[np.bool_], history: History
+    ) -> int:
         """The open item with the widest range, of those that nobody answered if there are any."""
         new = open_items & (history.answered == 0)
         best = new if new.any() else open_items
@@ -125,8 +127,8 @@ class Asker:
             best = best & (measure == measure[best].max())
         return self._first(best)
 
-    def _predictions(self, model: TabularModel) -> Predictions:
+    def _predictions(self, model: TabularModel) -> ItemPredictions:
         """What the model says of all items, found once for each model."""
         if self._known is None or self._known[0] is not model:
-            self._known = model, predictions(model, self.features)
+            self._known = model, predict_items(model, self.features)
         return self._known[1]

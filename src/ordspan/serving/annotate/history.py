@@ -1,4 +1,4 @@
-"""What people have said so far: answers and skips, without those that were taken back."""
+"""Answers and skips so far, without those that were undone."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class Extra(msgspec.Struct, frozen=True):
     via: str = ""
 
 
-class Said(NamedTuple):
+class Reply(NamedTuple):
     """An answer or a skip."""
 
     event: Event
@@ -74,14 +74,14 @@ class History:
 
     def __init__(self, n_items: int, n_classes: int, events: Iterable[Event] = ()) -> None:
         self.events: list[Event] = []
-        self.said: dict[int, Said] = {}  # by the number of the event, undone ones left out
+        self.replies: dict[int, Reply] = {}  # by the number of the event, undone ones left out
         self.keys: dict[str, Event] = {}
         self.seen: dict[str, set[int]] = defaultdict(set)  # answered or skipped, by annotator
         self.n_answers: dict[str, int] = defaultdict(int)  # by annotator
         self.answered = np.zeros(n_items, dtype=np.int64)  # how often, by anyone
         self.tests, self.loss = 0, 0  # of the model, and the sum of its distances
         self.constant_losses = np.zeros(n_classes, dtype=np.int64)  # of the same rows
-        self._undone: dict[int, Said] = {}
+        self._undone: dict[int, Reply] = {}
         for event in events:
             self.add(event)
 
@@ -93,24 +93,24 @@ class History:
         if event.key is not None:
             self.keys[event.key] = event
         if event.kind == UNDO and event.undoes is not None:
-            said = self._undone[event.undoes] = self.said.pop(event.undoes)
-            self._count(said, -1)
+            reply = self._undone[event.undoes] = self.replies.pop(event.undoes)
+            self._count(reply, -1)
         else:
             extra = msgspec.json.decode(event.extra, type=Extra)
-            said = Said(event, extra, fresh=not self.answered[extra.item])
-            self.said[event.id] = said
-            self._count(said, 1)
+            reply = Reply(event, extra, fresh=not self.answered[extra.item])
+            self.replies[event.id] = reply
+            self._count(reply, 1)
 
-    def undone(self, number: int) -> Said:
+    def undone(self, number: int) -> Reply:
         """What was taken back, by its number."""
         return self._undone[number]
 
-    def last(self, annotator: str) -> Said | None:
+    def last(self, annotator: str) -> Reply | None:
         """The last answer or skip of an annotator that still holds; imported ones are not."""
         found = (
-            said
-            for said in reversed(self.said.values())
-            if said.extra.annotator == annotator and said.extra.asked_by != IMPORT
+            reply
+            for reply in reversed(self.replies.values())
+            if reply.extra.annotator == annotator and reply.extra.asked_by != IMPORT
         )
         return next(found, None)
 
@@ -123,16 +123,16 @@ class History:
         learned = int(self.answered.sum())
         return learned >= enough and bool(self.tests) and self.loss < self.constant_losses.min()
 
-    def _count(self, said: Said, sign: int) -> None:
-        event, extra = said.event, said.extra
+    def _count(self, reply: Reply, sign: int) -> None:
+        event, extra = reply.event, reply.extra
         seen = self.seen[extra.annotator]
         seen.add(extra.item) if sign > 0 else seen.discard(extra.item)
         if event.kind != LEARN:
             return
         self.answered[extra.item] += sign
         self.n_answers[extra.annotator] += sign
-        if said.tests:
+        if reply.tests:
             ranks = np.arange(1, self.constant_losses.size + 1)
             self.tests += sign
-            self.loss += sign * said.distance
-            self.constant_losses += sign * distance(ranks, *said.ends)
+            self.loss += sign * reply.distance
+            self.constant_losses += sign * distance(ranks, *reply.ends)

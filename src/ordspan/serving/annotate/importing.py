@@ -34,7 +34,7 @@ class Imported(NamedTuple):
     seconds: float | None
 
 
-class Found(NamedTuple):
+class RawAnswer(NamedTuple):
     """An answer as it stands in a file."""
 
     place: str
@@ -79,7 +79,7 @@ class Instance(Struct):
     behavioral_data: dict[str, Any] | None = None
 
 
-class Part(Struct, frozen=True):
+class AnswerPart(Struct, frozen=True):
     """A part of a question in the state of a user of Potato."""
 
     schema: str
@@ -90,7 +90,7 @@ class User(Struct):
     """The state of a user of Potato."""
 
     user_id: str | int
-    instance_id_to_label_to_value: dict[str, list[tuple[Part, Any]] | dict[str, Any]]
+    instance_id_to_label_to_value: dict[str, list[tuple[AnswerPart, Any]] | dict[str, Any]]
 
 
 def read_answers(
@@ -124,7 +124,7 @@ def read_answers(
     return answers
 
 
-def _found(path: Path) -> Iterator[Found]:
+def _found(path: Path) -> Iterator[RawAnswer]:
     """All answers of a file, whatever its form."""
     for place, record in _records(path):
         kind: Any = Instance
@@ -162,7 +162,7 @@ def _records(path: Path) -> Iterator[tuple[str, Any]]:
         yield f"{path}, record {number}", record
 
 
-def _of_task(place: str, task: Task) -> Iterator[Found]:
+def _of_task(place: str, task: Task) -> Iterator[RawAnswer]:
     for number, work in enumerate(task.annotations, 1):
         ratings = [r for r in work.result if r.type == "rating" and not work.was_cancelled]
         questions: dict[str, Given] = {
@@ -172,10 +172,10 @@ def _of_task(place: str, task: Task) -> Iterator[Found]:
         if isinstance(who, dict):
             who = who.get("email") or who.get("id")
         where = f"{place}, annotation {number}"
-        yield Found(where, task.data, _annotator(who), questions, work.lead_time)
+        yield RawAnswer(where, task.data, _annotator(who), questions, work.lead_time)
 
 
-def _of_user(place: str, user: User) -> Iterator[Found]:
+def _of_user(place: str, user: User) -> Iterator[RawAnswer]:
     for key, kept in user.instance_id_to_label_to_value.items():
         questions: dict[str, Any] = defaultdict(dict)
         if isinstance(kept, dict):
@@ -183,10 +183,10 @@ def _of_user(place: str, user: User) -> Iterator[Found]:
         else:
             for part, value in kept:
                 questions[part.schema][part.name] = value
-        yield Found(f"{place}, {key!r}", {"": key}, _annotator(user.user_id), questions, None)
+        yield RawAnswer(f"{place}, {key!r}", {"": key}, _annotator(user.user_id), questions, None)
 
 
-def _of_instance(path: Path, place: str, instance: Instance) -> Found:
+def _of_instance(path: Path, place: str, instance: Instance) -> RawAnswer:
     key = instance.id if instance.instance_id is None else instance.instance_id
     if key is None:
         raise FileError(f"{place}: there is no id in it; {FORMS}")
@@ -196,7 +196,7 @@ def _of_instance(path: Path, place: str, instance: Instance) -> Found:
     days, hours, minutes, seconds = map(int, spent.groups()) if spent else (0, 0, 0, 0)
     total = float(((days * 24 + hours) * 60 + minutes) * 60 + seconds) if spent else None
     questions = instance.label_annotations or instance.labels
-    return Found(place, {"": key}, _annotator(who), questions, total)
+    return RawAnswer(place, {"": key}, _annotator(who), questions, total)
 
 
 def _annotator(name: Any) -> str:

@@ -33,7 +33,7 @@ PICTURES = {
 }
 
 
-class Cell(NamedTuple):
+class ItemCell(NamedTuple):
     """One column of an item, as it is shown."""
 
     name: str
@@ -41,7 +41,7 @@ class Cell(NamedTuple):
     value: str
 
 
-class Columns(NamedTuple):
+class ItemColumns(NamedTuple):
     """What a user says of the columns of the items."""
 
     id: str | None = None
@@ -101,10 +101,10 @@ class Items:
         """What an item is called on the page."""
         return f"row {item + 1}" if self.ids is None else self.ids[item]
 
-    def cells(self, item: int) -> list[Cell]:
+    def cells(self, item: int) -> list[ItemCell]:
         """What is shown of an item."""
         row = self.table.row(item)
-        return [Cell(n, self.kinds[n], v) for n, v in zip(self.table.columns, row, strict=True)]
+        return [ItemCell(n, self.kinds[n], v) for n, v in zip(self.table.columns, row, strict=True)]
 
     def values(self, item: int) -> list[Any]:
         """What the columns of the recipe hold: numbers (None where missing), then words."""
@@ -138,7 +138,7 @@ def picture_kind(head: bytes) -> str | None:
     return next((kind for start, kind in PICTURES.items() if head.startswith(start)), None)
 
 
-def read_items(path: str | Path, options: FileOptions, columns: Columns) -> Items:
+def read_items(path: str | Path, options: FileOptions, columns: ItemColumns) -> Items:
     """Read the items of a file, and find out what can be learned from.
 
     Parameters
@@ -147,7 +147,7 @@ def read_items(path: str | Path, options: FileOptions, columns: Columns) -> Item
         A table in any format that ``ordspan train`` reads.
     options : FileOptions
         How to open it.
-    columns : Columns
+    columns : ItemColumns
         Which columns to show, and which to learn from.
     """
     name = str(path)

@@ -14,13 +14,13 @@ from ordspan.commands.outputs import opened_output
 from ordspan.files.batch import FileError
 from ordspan.files.columns import ANNOTATED
 from ordspan.files.forms import plain_word
-from ordspan.serving.annotate.history import Said
+from ordspan.serving.annotate.history import Reply
 from ordspan.serving.annotate.items import Items
 from ordspan.serving.log import LEARN
 
 
 def export_labels(
-    out: str, items: Items, grades: list[Any], said: Iterable[Said], inputs: Iterable[str]
+    out: str, items: Items, grades: list[Any], said: Iterable[Reply], inputs: Iterable[str]
 ) -> int:
     """Write a row for every answer, in the order in which they were given.
 
@@ -35,7 +35,7 @@ def export_labels(
         What was asked about.
     grades : list
         From lowest to highest.
-    said : iterable of Said
+    said : iterable of Reply
         Answers and skips; skips are left out.
     inputs : iterable of str
         Files that must not be overwritten.

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from ordspan.serving.annotate.asking import COVERAGE
-from ordspan.serving.annotate.history import IMPORT, History, Said
+from ordspan.serving.annotate.history import IMPORT, History, Reply
 from ordspan.serving.log import LEARN
 
 MOST_POINTS = 200
@@ -19,7 +19,7 @@ MOST_POINTS = 200
 
 def progress(history: History) -> dict[str, Any]:
     """The numbers of the page about progress, in plain values."""
-    said = list(history.said.values())
+    said = list(history.replies.values())
     answers = [one for one in said if one.event.kind == LEARN]
     tests = [one for one in answers if one.tests]
     minutes, per_minute = _speed(said)
@@ -48,7 +48,7 @@ def mean(values: Sequence[float]) -> float | None:
     return float(np.mean(values)) if len(values) else None
 
 
-def _speed(said: Iterable[Said]) -> tuple[float, float | None]:
+def _speed(said: Iterable[Reply]) -> tuple[float, float | None]:
     """Minutes of work, and answers a minute; imported answers took no time here."""
     here = [one for one in said if one.extra.asked_by != IMPORT]
     minutes = sum(one.extra.seconds or 0.0 for one in here) / 60
@@ -56,7 +56,7 @@ def _speed(said: Iterable[Said]) -> tuple[float, float | None]:
     return minutes, n_answers / minutes if minutes else None
 
 
-def _ranges(answers: Sequence[Said]) -> dict[str, float | None]:
+def _ranges(answers: Sequence[Reply]) -> dict[str, float | None]:
     """Share of answers that are ranges, and how many grades an answer holds."""
     widths = [1 + upper - lower for lower, upper in (one.ends for one in answers)]
     return {"range_share": mean([width > 1 for width in widths]), "mean_width": mean(widths)}
@@ -85,7 +85,7 @@ def error_curve(distances: Sequence[int]) -> list[dict[str, float]]:
     ]
 
 
-def _coverage(tests: Iterable[Said]) -> dict[str, float | None] | None:
+def _coverage(tests: Iterable[Reply]) -> dict[str, float | None] | None:
     """How often the range predicted before learning held the answer, or a grade of it."""
     events = [one.event for one in tests if one.event.low is not None]
     if not events:
@@ -98,8 +98,8 @@ def _coverage(tests: Iterable[Said]) -> dict[str, float | None] | None:
     }
 
 
-def _annotators(said: Iterable[Said]) -> list[dict[str, Any]]:
-    by_name: dict[str, list[Said]] = defaultdict(list)
+def _annotators(said: Iterable[Reply]) -> list[dict[str, Any]]:
+    by_name: dict[str, list[Reply]] = defaultdict(list)
     for one in said:
         by_name[one.extra.annotator].append(one)
     rows = []
@@ -111,7 +111,7 @@ def _annotators(said: Iterable[Said]) -> list[dict[str, Any]]:
     return rows
 
 
-def _agreement(answers: Iterable[Said]) -> dict[str, Any]:
+def _agreement(answers: Iterable[Reply]) -> dict[str, Any]:
     """Over pairs of annotators who answered the same item."""
     by_item: dict[int, dict[str, tuple[int, int]]] = defaultdict(dict)
     for one in answers:
@@ -128,7 +128,7 @@ def _agreement(answers: Iterable[Said]) -> dict[str, Any]:
     }
 
 
-def _anchoring(answers: Iterable[Said]) -> dict[str, Any]:
+def _anchoring(answers: Iterable[Reply]) -> dict[str, Any]:
     """How far the middle of answers is from that of the guess, where there was one."""
     distances = [
         abs(sum(one.ends) - guess.lower - guess.upper) / 2

@@ -13,11 +13,11 @@ import numpy as np
 
 from ordspan.files.batch import FileError
 from ordspan.serving.annotate.asking import HALF, Asker, Question
-from ordspan.serving.annotate.history import IMPORT, Extra, History, Said
+from ordspan.serving.annotate.history import IMPORT, Extra, History, Reply
 from ordspan.serving.annotate.importing import Imported
 from ordspan.serving.annotate.items import Items
 from ordspan.serving.annotate.progress import progress
-from ordspan.serving.annotate.settings import Settings
+from ordspan.serving.annotate.settings import FolderSettings
 from ordspan.serving.engine import BASE, Engine, KeyConflictError, Lesson
 from ordspan.serving.log import LEARN, SKIP, UNDO, Event
 from ordspan.serving.starting import untrained
@@ -30,7 +30,7 @@ class MissingError(LookupError):
     """There is no such item, or nothing to take back."""
 
 
-def open_engine(folder: Path, items: Items, settings: Settings) -> Engine:
+def open_engine(folder: Path, items: Items, settings: FolderSettings) -> Engine:
     """The model and the log of a state folder, which begins with a model of the items."""
     start = None
     if not (folder / BASE).exists():
@@ -54,13 +54,15 @@ class Session:
         The model and its log.
     items : Items
         What is asked about.
-    settings : Settings
+    settings : FolderSettings
         Grades and seed.
     guess : {"half", "show", "hide"}
         Whether guesses of the model are shown.
     """
 
-    def __init__(self, engine: Engine, items: Items, settings: Settings, guess: str = HALF) -> None:
+    def __init__(
+        self, engine: Engine, items: Items, settings: FolderSettings, guess: str = HALF
+    ) -> None:
         self.engine, self.items, self.settings = engine, items, settings
         self.history = History(len(items), len(settings.grades), engine.events())
         features = items.features() if items.learnable else None
@@ -85,8 +87,10 @@ class Session:
             if event is None:
                 extra = self._as_asked(extra)
                 values = self.items.values(extra.item)
-                (event,) = self.engine.learn([Lesson(values, lower, upper, key, _plain(extra))])
-                self._take_note(event, extra)
+                (event,) = self.engine.learn(
+                    [Lesson(values, lower, upper, key, _to_builtins(extra))]
+                )
+                self._record(event, extra)
             elif (event.lower, event.upper) != (lower, upper):
                 raise KeyConflictError(
                     f"the key {key!r} belongs to another answer; give each its own"
@@ -99,8 +103,8 @@ class Session:
             event = self._known(key, SKIP, extra)
             if event is None:
                 extra = self._as_asked(extra)
-                event = self.engine.skip(_plain(extra), key)
-                self._take_note(event, extra)
+                event = self.engine.skip(_to_builtins(extra), key)
+                self._record(event, extra)
             return {"event": event.id, "answered": self._counts(extra.annotator)["answered"]}
 
     def undo(self, key: str, annotator: str) -> dict[str, Any]:
@@ -127,12 +131,12 @@ class Session:
                 self._progress = n_events, progress(self.history)
             return self._progress[1]
 
-    def take_in(self, answers: Iterable[Imported]) -> int:
+    def import_answers(self, answers: Iterable[Imported]) -> int:
         """Learn answers of another program, all or none; the number of those that are new."""
         with self._lock:
             ends = {
                 (said.extra.annotator, said.extra.item): said.ends
-                for said in self.history.said.values()
+                for said in self.history.replies.values()
                 if said.event.kind == LEARN
             }
             lessons = []
@@ -143,7 +147,7 @@ class Session:
                     extra = Extra(one.item, one.annotator, one.seconds, IMPORT)
                     key = f"import {sha256(repr(who).encode()).hexdigest()}"
                     values = self.items.values(one.item)
-                    lessons.append(Lesson(values, *given, key, _plain(extra)))
+                    lessons.append(Lesson(values, *given, key, _to_builtins(extra)))
                 elif ends[who] != given:
                     raise FileError(
                         f"{one.place}: {one.annotator} has given another answer to "
@@ -185,7 +189,7 @@ class Session:
             extra, asked_by=asked.asked_by, guess=asked.guess, shown=shown
         )
 
-    def _take_note(self, event: Event, extra: Extra) -> None:
+    def _record(self, event: Event, extra: Extra) -> None:
         """An answer or a skip is on disk."""
         self.history.add(event)
         self._asked.pop((extra.annotator, extra.item), None)
@@ -204,7 +208,7 @@ class Session:
             "show_guess": question.show,
         } | self._counts(annotator)
 
-    def _again(self, said: Said) -> dict[str, Any]:
+    def _again(self, said: Reply) -> dict[str, Any]:
         """The question that something taken back had answered."""
         extra, event = said.extra, said.event
         question = Question(extra.item, extra.asked_by, extra.guess, extra.shown)
@@ -218,5 +222,5 @@ class Session:
         return {"answered": answered, "left": len(self.items) - seen}
 
 
-def _plain(extra: Extra) -> dict[str, Any]:
+def _to_builtins(extra: Extra) -> dict[str, Any]:
     return msgspec.to_builtins(extra)

@@ -13,14 +13,14 @@ import msgspec
 from ordspan.atomic import write_atomically
 from ordspan.files.batch import FileError, brief
 from ordspan.files.opening import FileOptions
-from ordspan.serving.annotate.items import Columns, Items, read_items
+from ordspan.serving.annotate.items import ItemColumns, Items, read_items
 from ordspan.serving.engine import BASE
 
 NAME = "annotate.json"
 ANOTHER = "give the same or leave it out, or begin another folder with --state"
 
 
-class Settings(msgspec.Struct, frozen=True):
+class FolderSettings(msgspec.Struct, frozen=True):
     """The items and grades of a state folder.
 
     Parameters
@@ -31,7 +31,7 @@ class Settings(msgspec.Struct, frozen=True):
         Of its bytes.
     grades : list
         From lowest to highest.
-    columns : Columns
+    columns : ItemColumns
         Which columns name the items, are shown, and are learned from.
     options : FileOptions
         How to open the file.
@@ -42,12 +42,12 @@ class Settings(msgspec.Struct, frozen=True):
     items: str
     digest: str
     grades: list[int | float | str]
-    columns: Columns
+    columns: ItemColumns
     options: FileOptions
     seed: int
 
 
-def read_settings(folder: Path) -> Settings | None:
+def read_settings(folder: Path) -> FolderSettings | None:
     """What a state folder was begun with; None where it is new."""
     path = folder / NAME
     if not path.exists():
@@ -55,7 +55,7 @@ def read_settings(folder: Path) -> Settings | None:
             raise FileError(f"{folder} is the state of ordspan serve; choose another with --state")
         return None
     try:
-        return msgspec.json.decode(path.read_bytes(), type=Settings)
+        return msgspec.json.decode(path.read_bytes(), type=FolderSettings)
     except (msgspec.DecodeError, ValueError) as error:
         raise FileError(f"{path}: {error}; restore it, or begin another folder") from None
 
@@ -64,9 +64,9 @@ def opened(
     folder: Path,
     path: Path | None,
     grades: Sequence[Any] | None,
-    columns: Columns,
+    columns: ItemColumns,
     options: FileOptions,
-) -> tuple[Settings, Items]:
+) -> tuple[FolderSettings, Items]:
     """The items of a state folder, which is begun where it is new.
 
     What was not given is as it was when the folder was begun; what is given must be the same.
@@ -78,7 +78,7 @@ def opened(
             raise FileError(f"{folder} is a new state folder; give {what} to begin it with")
         items = read_items(path, options, columns)
         where, seed = os.path.abspath(path), secrets.randbits(32)
-        known = Settings(where, items.digest, list(grades), columns, options, seed)
+        known = FolderSettings(where, items.digest, list(grades), columns, options, seed)
         folder.mkdir(parents=True, exist_ok=True)
         write_atomically(folder / NAME, msgspec.json.format(msgspec.json.encode(known)))
         return known, items

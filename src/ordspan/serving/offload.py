@@ -14,7 +14,7 @@ MANY_BYTES = 1 << 17
 Found = TypeVar("Found")
 
 
-class Beside:
+class Offload:
     """Calls functions with bodies: with short ones at once, with long ones one at a time.
 
     What a long body is read to takes many times its room, so there is only one of them.
