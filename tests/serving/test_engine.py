@@ -217,7 +217,7 @@ def test_a_label_or_a_skip_is_taken_back_once_and_nothing_else_is(engine):
     engine.undo(skipped.id)
     undo = engine.undo(1)
     for number in (skipped.id, 1, undo.id, 0, 99):
-        with pytest.raises(ValueError, match=f"no label or skip number {number} to take back"):
+        with pytest.raises(ValueError, match=f"no label or skip with number {number} to undo"):
             engine.undo(number)
     assert engine.n_events == 5
     assert to_bytes(engine.model) != before
@@ -289,10 +289,10 @@ def test_threads_learn_one_after_the_other(engine):
 
 
 def test_a_folder_goes_on_with_its_own_model_only(engine, tmp_path):
-    with pytest.raises(FileError, match="holds no model yet; give one to begin with"):
+    with pytest.raises(FileError, match="holds no model yet; give one to start with"):
         Engine(tmp_path / "new")
     engine.close()
-    with pytest.raises(FileError, match="was begun with another model"):
+    with pytest.raises(FileError, match="was started with another model"):
         Engine(engine.folder, start("hashed"))
     Engine(engine.folder, start("empty")).close()
     (engine.folder / "base.ordspan").unlink()

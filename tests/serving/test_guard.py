@@ -236,7 +236,7 @@ SAID = {
 @pytest.fixture(scope="module")
 def port(tmp_path_factory):
     folder = tmp_path_factory.mktemp("slow")
-    with listening(folder, empty(), patience=REQUEST_TIMEOUT) as address:
+    with listening(folder, empty(), timeout=REQUEST_TIMEOUT) as address:
         yield int(address.rpartition(":")[2])
 
 

@@ -1,4 +1,4 @@
-"""Responses that the applications share: JSON, and errors as a status and a sentence."""
+"""Shared responses: JSON, and errors as a status with a message."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def as_json(content: Any) -> Response:
 
 
 def report_errors(app: FastAPI, statuses: Mapping[type[Exception], int]) -> None:
-    """Answer each kind of error with its status and its message."""
+    """Respond to each type of error with its status and message."""
 
     def refused(request: Request, status: int, detail: str, headers: Any = None) -> Response:
         body = refusal_body(request.scope["path"], detail)

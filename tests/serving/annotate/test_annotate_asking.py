@@ -127,13 +127,13 @@ def test_items_that_are_not_wanted_now_are_not_asked():
 
 
 def test_coins_are_fair_and_decided_by_seed_annotator_and_number_of_answers():
-    coins = np.array([Asker(1, seed=5)._coins("ann", n) for n in range(4000)])
-    again = np.array([Asker(1, seed=5)._coins("ann", n) for n in range(4000)])
+    coins = np.array([Asker(1, seed=5)._draws("ann", n) for n in range(4000)])
+    again = np.array([Asker(1, seed=5)._draws("ann", n) for n in range(4000)])
     np.testing.assert_array_equal(coins, again)
     # four standard deviations of a fair coin, of both coins and of their agreement
     assert (np.abs(coins.mean(axis=0) - 0.5) < 4 * 0.5 / 4000**0.5).all()
     assert abs((coins[:, 0] == coins[:, 1]).mean() - 0.5) < 4 * 0.5 / 4000**0.5
-    for other in (Asker(1, seed=6)._coins, Asker(1, seed=5)._coins):
+    for other in (Asker(1, seed=6)._draws, Asker(1, seed=5)._draws):
         name = "ann" if other.__self__.seed == 6 else "bob"
         assert abs(np.mean([other(name, n) == tuple(coins[n]) for n in range(4000)]) - 0.25) < 0.05
 

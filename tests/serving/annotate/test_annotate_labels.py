@@ -124,7 +124,7 @@ def test_columns_of_the_same_name_are_told_apart(tmp_path):
 def test_without_an_answer_no_file_is_written(tmp_path):
     path, _ = write_items(tmp_path)
     items = read(path)
-    with pytest.raises(ValueError, match="no answer yet"):
+    with pytest.raises(ValueError, match="no answers to export yet"):
         export_labels(
             str(tmp_path / "labels.csv"), items, [1, 2], History(1, 2).replies.values(), []
         )
@@ -281,7 +281,7 @@ def test_points_and_values_become_ranks(grades, given, ends):
 @pytest.mark.parametrize(
     ("grades", "given", "told"),
     [
-        ([0, 1, 2], {"1": "1"}, "may be that grade, or that point"),
+        ([0, 1, 2], {"1": "1"}, "ambiguous: a grade, or a point"),
         ([1, 2, 3], {"scale_4": "4"}, "'4' is not a point from 1 to 3"),
         ([1, 2, 3], {"scale_0": "0"}, "not a point"),
         ([1, 2, 3], {"range_low": "3", "range_high": "1"}, "lower end 3 is above 1"),
@@ -339,7 +339,7 @@ def test_answers_that_are_read_twice_count_once(session, tmp_path):
 
 def test_two_answers_of_one_annotator_to_one_item_are_refused_together(session, tmp_path):
     tasks = [task({"id": "x1"}, (10, 1)), task({"id": "x2"}, (10, 1), (10, 2))]
-    with pytest.raises(ValueError, match="record 2, annotation 2: 10 has given another answer"):
+    with pytest.raises(ValueError, match="record 2, annotation 2: 10 has two different answers"):
         session.import_answers(answers_in(session, tasks, tmp_path))
     assert session.engine.n_events == 0
 
@@ -351,7 +351,7 @@ def test_an_answer_that_was_given_here_is_not_taken_in_again(session, tmp_path):
     tasks = [task({"id": asked["name"]}, ("ann", 2))]
     assert session.import_answers(answers_in(session, tasks, tmp_path)) == 0
     tasks = [task({"id": asked["name"]}, ("ann", 3))]
-    with pytest.raises(ValueError, match="ann has given another answer"):
+    with pytest.raises(ValueError, match="ann has two different answers"):
         session.import_answers(answers_in(session, tasks, tmp_path))
     assert session.engine.n_events == 1
 
@@ -371,5 +371,5 @@ def test_a_state_folder_keeps_to_its_items(tmp_path, session):
     with pytest.raises(ValueError, match="begun with nothing as --drop"):
         begin(tmp_path / "state", path, None, drop=["age"])
     path.write_text(path.read_text() + "x60,1,1,Ulm\n")
-    with pytest.raises(ValueError, match="another content than when"):
+    with pytest.raises(ValueError, match="has changed since"):
         opened(tmp_path / "state", None, None, type(session.settings.columns)(), None)

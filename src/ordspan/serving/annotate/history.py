@@ -16,7 +16,7 @@ RANDOM, WIDEST, IMPORT = "random", "widest", "import"
 
 
 class Guess(NamedTuple):
-    """A predicted range of ranks, and the predicted one."""
+    """Predicted range of ranks and predicted rank."""
 
     lower: int
     upper: int
@@ -24,7 +24,7 @@ class Guess(NamedTuple):
 
 
 class Extra(msgspec.Struct, frozen=True):
-    """What an event of annotation holds beside the record and its label."""
+    """Annotation data of an event, besides the record and its label."""
 
     item: int
     annotator: str
@@ -40,7 +40,7 @@ class Reply(NamedTuple):
 
     event: Event
     extra: Extra
-    fresh: bool  # whether nothing had been learned of the item before
+    fresh: bool  # whether the item had not been learned before
 
     @property
     def ends(self) -> tuple[int, int]:
@@ -51,7 +51,7 @@ class Reply(NamedTuple):
 
     @property
     def tests(self) -> bool:
-        """Whether it tests the model: drawn at random, and its item not learned before."""
+        """Whether it tests the model: asked at random, and the item not learned before."""
         return self.fresh and self.event.kind == LEARN and self.extra.asked_by == RANDOM
 
     @property
@@ -62,31 +62,33 @@ class Reply(NamedTuple):
 
 
 class History:
-    """The events of a log in order, and what still holds of them.
+    """The events of a log in order, and the replies that are not undone.
 
     Parameters
     ----------
     n_items, n_classes : int
-        Number of items, and of grades.
+        Number of items and of grades.
     events : iterable of Event
-        The log from its beginning.
+        All events of the log.
     """
 
     def __init__(self, n_items: int, n_classes: int, events: Iterable[Event] = ()) -> None:
         self.events: list[Event] = []
-        self.replies: dict[int, Reply] = {}  # by the number of the event, undone ones left out
+        self.replies: dict[int, Reply] = {}  # by event id, without undone ones
         self.keys: dict[str, Event] = {}
         self.seen: dict[str, set[int]] = defaultdict(set)  # answered or skipped, by annotator
         self.n_answers: dict[str, int] = defaultdict(int)  # by annotator
         self.answered = np.zeros(n_items, dtype=np.int64)  # how often, by anyone
-        self.tests, self.loss = 0, 0  # of the model, and the sum of its distances
-        self.constant_losses = np.zeros(n_classes, dtype=np.int64)  # of the same rows
+        self.tests, self.loss = 0, 0  # number of tests of the model, and the sum of its distances
+        self.constant_losses = np.zeros(
+            n_classes, dtype=np.int64
+        )  # of each constant grade on the same tests
         self._undone: dict[int, Reply] = {}
         for event in events:
             self.add(event)
 
     def add(self, event: Event) -> None:
-        """Take the next event in; one that is known already changes nothing."""
+        """Add the next event; a known one is ignored."""
         if event.id <= len(self.events):
             return
         self.events.append(event)
@@ -102,11 +104,11 @@ class History:
             self._count(reply, 1)
 
     def undone(self, number: int) -> Reply:
-        """What was taken back, by its number."""
+        """An undone reply, by its event id."""
         return self._undone[number]
 
     def last(self, annotator: str) -> Reply | None:
-        """The last answer or skip of an annotator that still holds; imported ones are not."""
+        """The last answer or skip of an annotator that can be undone; imported ones cannot."""
         found = (
             reply
             for reply in reversed(self.replies.values())
@@ -119,7 +121,7 @@ class History:
         return annotator in self.seen and item in self.seen[annotator]
 
     def earned(self, enough: int) -> bool:
-        """Whether the model has learned enough, and beats the best constant grade."""
+        """Whether the model has learned enough rows and beats the best constant grade."""
         learned = int(self.answered.sum())
         return learned >= enough and bool(self.tests) and self.loss < self.constant_losses.min()
 

@@ -1,4 +1,4 @@
-"""Answers in, from the JSON of Label Studio's rating and of Potato's sliders and scales."""
+"""Import answers from the JSON of Label Studio (ratings) and Potato (sliders and scales)."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ SPENT = re.compile(r"(\d+)d (\d+)h (\d+)m (\d+)s")
 
 
 class Imported(NamedTuple):
-    """One answer of a file: its item, and its label in ranks."""
+    """An answer with its item, and its label in ranks."""
 
     place: str
     item: int
@@ -35,7 +35,7 @@ class Imported(NamedTuple):
 
 
 class RawAnswer(NamedTuple):
-    """An answer as it stands in a file."""
+    """An answer as read from a file."""
 
     place: str
     data: Given  # columns of the item, or its id
@@ -45,7 +45,7 @@ class RawAnswer(NamedTuple):
 
 
 class Result(Struct):
-    """What Label Studio keeps of one control."""
+    """The result of one control of Label Studio."""
 
     type: str = ""
     from_name: str = ""
@@ -53,7 +53,7 @@ class Result(Struct):
 
 
 class Annotation(Struct):
-    """The work of one person on a task of Label Studio."""
+    """The annotation of a Label Studio task by one person."""
 
     result: list[Result] = []
     completed_by: int | str | dict[str, Any] | None = None
@@ -96,20 +96,20 @@ class User(Struct):
 def read_answers(
     path: Path, items: Items, id_column: str | None, grades: Sequence[Any], name: str | None = None
 ) -> list[Imported]:
-    """The answers of a file, each with its item.
+    """Read the answers of a file and match them with items.
 
     Parameters
     ----------
     path : Path
         JSON of Label Studio or Potato.
     items : Items
-        What is asked about.
+        The items.
     id_column : str, optional
-        The column of their ids.
+        Column with their ids.
     grades : sequence
-        From lowest to highest.
+        Grades from lowest to highest.
     name : str, optional
-        Of the rating, slider or scale, where the file has several.
+        Name of the rating, slider or scale, if the file has several.
     """
     finder, scale = Finder(items, id_column), PointScale(grades)
     answers = []
@@ -125,7 +125,7 @@ def read_answers(
 
 
 def _found(path: Path) -> Iterator[RawAnswer]:
-    """All answers of a file, whatever its form."""
+    """All answers of a file in any supported format."""
     for place, record in _records(path):
         kind: Any = Instance
         if isinstance(record, dict) and "annotations" in record:
@@ -145,7 +145,7 @@ def _found(path: Path) -> Iterator[RawAnswer]:
 
 
 def _records(path: Path) -> Iterator[tuple[str, Any]]:
-    """Every record with its place: of a list, of one object, or one a line."""
+    """Every record with its place: from a list, a single object, or one per line."""
     content = path.read_bytes()
     try:
         whole = msgspec.json.decode(content)
@@ -189,8 +189,8 @@ def _of_user(place: str, user: User) -> Iterator[RawAnswer]:
 def _of_instance(path: Path, place: str, instance: Instance) -> RawAnswer:
     key = instance.id if instance.instance_id is None else instance.instance_id
     if key is None:
-        raise FileError(f"{place}: there is no id in it; {FORMS}")
-    # the first version has a folder for each annotator, of that name
+        raise FileError(f"{place}: the record has no id; {FORMS}")
+    # the first version of Potato has a folder named after each annotator
     who = path.resolve().parent.name if instance.user_id is None else instance.user_id
     spent = SPENT.search(str((instance.behavioral_data or {}).get("time_string", "")))
     days, hours, minutes, seconds = map(int, spent.groups()) if spent else (0, 0, 0, 0)
@@ -204,8 +204,10 @@ def _annotator(name: Any) -> str:
 
 
 def _chosen(questions: Mapping[str, Any], name: str | None) -> Given:
-    """The question that is meant; nothing where it was not answered."""
+    """The answer to the chosen question; empty if it was not answered."""
     if name is None and len(questions) > 1:
-        raise ValueError(f"there are several questions, {', '.join(questions)}; name one, --schema")
+        raise ValueError(
+            f"there are several questions, {', '.join(questions)}; choose one with --schema"
+        )
     given = questions.get(next(iter(questions), "") if name is None else name, {})
     return given if isinstance(given, dict) else {SLIDER: given}
