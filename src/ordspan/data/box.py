@@ -1,4 +1,4 @@
-"""The data sets that ship with the package, unpacked to the very numbers of the original files."""
+"""The data sets that ship with the package, unpacked to the exact numbers of the original files."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class PackedTable(NamedTuple):
 
 
 def unpack_table(name: str) -> PackedTable:
-    """Unpack a table: whole numbers over the unit of their column, rounded once as in a text.
+    """Unpack a table: integers divided by the unit of their column, rounded as if parsed from text.
 
     >>> table = unpack_table("abalone")
     >>> table.names[1], table.values[0, 1]

@@ -1,4 +1,4 @@
-"""The best fixed ranker in hindsight, and what it and the learners lose along a run."""
+"""The best fixed ranker in hindsight, and its and the learners' losses along a run."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from ordspan.learners import Learner
 from ordspan.learners.batch import Optimum, solve
 
 HINDSIGHT_RUNS = 3
-"""Runs of each data set and fraction for which the fixed ranker is found: the first ones."""
+"""Number of first runs per data set and fraction for which the fixed ranker is computed."""
 PATH = (0.01, 0.1, 1.0)
-"""The C of the batch optima among which the best fixed ranker is looked for."""
+"""Values of C of the batch optima that are candidates for the best fixed ranker."""
 TOL, SWEEPS = 1e-2, 200
 
 Floats = NDArray[np.float64]
@@ -74,7 +74,7 @@ def learner_losses(learner: Learner, curve: Curve, stream: TrialStream) -> Float
 
 
 def _averaged_losses(learner: Learner, X: Floats, lower: Ranks, upper: Ranks) -> Floats:
-    """Losses of the average of the iterates, which is what an averaged curve predicts with."""
+    """Losses of the averaged iterates, with which an averaged curve predicts."""
     scores, thresholds = np.empty(lower.size), np.empty((lower.size, learner.n_classes - 1))
     labels = zip(lower.tolist(), upper.tolist(), strict=True)
     for t, (row, (bottom, top)) in enumerate(zip(X, labels, strict=True)):

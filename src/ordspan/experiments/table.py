@@ -1,7 +1,7 @@
-"""The one results table: a row for each data set, fraction, algorithm and run.
+"""The results table: a row per data set, fraction, algorithm and run.
 
 A row holds the error of every trial, one byte each, so that every curve, test and figure can be
-made from the table alone. The settings travel in the table's metadata.
+made from the table alone. The settings are stored in the table's metadata.
 """
 
 from __future__ import annotations
@@ -20,17 +20,17 @@ SCHEMA = pa.schema(
         ("dataset", pa.string()),
         ("labels", pa.int32()),  # per cent of interval labels
         ("algorithm", pa.string()),
-        ("C", pa.float64()),  # null where the algorithm has none
+        ("C", pa.float64()),  # null if the algorithm has none
         ("run", pa.int32()),
         ("trials", pa.int32()),
         ("mae", pa.float64()),  # after the last trial, against exact labels
         ("interval_mae", pa.float64()),  # against the labels it was trained on
         ("errors", pa.binary()),  # distance to the exact label, one byte a trial
         ("interval_errors", pa.binary()),  # distance to the interval used
-        ("trajectory_trials", pa.list_(pa.int32())),  # of the first run alone
-        ("trajectory", pa.list_(pa.float64())),  # thresholds after these trials, one after another
+        ("trajectory_trials", pa.list_(pa.int32())),  # of the first run only
+        ("trajectory", pa.list_(pa.float64())),  # thresholds after these trials, concatenated
         ("losses", pa.list_(pa.float64())),  # cumulative hinge loss up to these trials
-        ("bounds", pa.list_(pa.float64())),  # the theorem's bound on it, where there is one
+        ("bounds", pa.list_(pa.float64())),  # the theorem's bound on it, if there is one
     ]
 )
 SETTINGS = b"ordspan"
@@ -41,15 +41,15 @@ Floats = NDArray[np.float64]
 
 
 class Cell(NamedTuple):
-    """What one curve shows."""
+    """Identifies one curve."""
 
     dataset: str
     labels: int
     algorithm: str
 
 
-class DamagedTable(ValueError):  # noqa: N818 - the name says what is the matter
-    """A file that is not a whole results table."""
+class DamagedTable(ValueError):  # noqa: N818 - the name describes the problem
+    """The file is not a complete results table."""
 
 
 def with_settings(table: pa.Table, settings: dict[str, Any]) -> pa.Table:
@@ -59,13 +59,13 @@ def with_settings(table: pa.Table, settings: dict[str, Any]) -> pa.Table:
 
 
 def read_table(path: Path) -> pa.Table:
-    """A results table from a file; anything else is refused."""
+    """Read a results table; anything else raises `DamagedTable`."""
     try:
         table = pq.read_table(path)
     except (pa.ArrowInvalid, OSError) as error:
-        raise DamagedTable(f"{path} is not a whole results table: {error}") from None
+        raise DamagedTable(f"{path} is not a complete results table: {error}") from None
     if not table.schema.equals(SCHEMA, check_metadata=False):
-        raise DamagedTable(f"{path} is a Parquet file, but not a results table of ordspan")
+        raise DamagedTable(f"{path} is a Parquet file, but not an ordspan results table")
     return table
 
 
@@ -75,12 +75,12 @@ def settings_of(table: pa.Table) -> dict[str, Any]:
 
 
 class Results:
-    """Reads curves and final errors out of a results table.
+    """Read curves and final errors from a results table.
 
     Parameters
     ----------
     table : pyarrow.Table
-        As the runner wrote it.
+        Written by the runner.
     """
 
     def __init__(self, table: pa.Table) -> None:
@@ -131,7 +131,7 @@ class Results:
         return running.mean(axis=0), spread / np.sqrt(runs)
 
     def strength(self, cell: tuple[str, int, str]) -> float | None:
-        """The C that was chosen, or None where there is none."""
+        """The chosen C, or None if there is none."""
         return self._rows[Cell(*cell)][0]["C"]
 
     def runs(self, cell: tuple[str, int, str]) -> int:
@@ -139,7 +139,7 @@ class Results:
         return len(self._rows[Cell(*cell)])
 
     def trajectory(self, cell: tuple[str, int, str]) -> tuple[NDArray[np.int64], Floats] | None:
-        """Trials and thresholds (n, K - 1) along the first run, where there are thresholds."""
+        """Trials and thresholds (n, K - 1) along the first run, if there are thresholds."""
         row = self._rows[Cell(*cell)][0]
         trials = np.array(row["trajectory_trials"] or [], dtype=np.int64)
         if not row["trajectory"]:
@@ -147,11 +147,11 @@ class Results:
         return trials, np.array(row["trajectory"]).reshape(trials.size, -1)
 
     def losses(self, cell: tuple[str, int, str]) -> tuple[NDArray[np.int64], Floats] | None:
-        """Trials and cumulative hinge loss along the first run, where there is one score."""
+        """Trials and cumulative hinge loss along the first run, if there is a single score."""
         return self._along(cell, "losses")
 
     def bounds(self, cell: tuple[str, int, str]) -> tuple[NDArray[np.int64], Floats] | None:
-        """Trials and the theorem's bound on the cumulative loss, where a theorem has one."""
+        """Trials and the theorem's bound on the cumulative loss, if a theorem gives one."""
         return self._along(cell, "bounds")
 
     def _along(
@@ -165,7 +165,7 @@ class Results:
     def hindsight_ratio(self, cell: tuple[str, int, str]) -> float | None:
         """Final MAE over that of the best fixed ranker, both over the runs that have one.
 
-        None where there is no such ranker, or where it makes no error at all.
+        None if there is no such ranker, or if it makes no error.
         """
         fixed = self._rows.get(Cell(*cell)._replace(algorithm=HINDSIGHT), [])
         shared = {row["run"] for row in fixed}

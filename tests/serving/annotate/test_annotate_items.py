@@ -127,7 +127,9 @@ def test_a_picture_outside_the_folder_is_refused_before_anything_starts(pictures
 
 
 def test_a_missing_picture_is_refused(pictures):
-    with pytest.raises(ValueError, match=r"line 3: the image 'b[.]png' in column 'picture' does not exist"):
+    with pytest.raises(
+        ValueError, match=r"line 3: the image 'b[.]png' in column 'picture' does not exist"
+    ):
         read(with_pictures(pictures, "a.png", "b.png"))
 
 
