@@ -216,7 +216,7 @@ def marked(errors: Errors, key: Any) -> str:
 # -- balanced steps --------------------------------------------------------------------------------
 
 
-def stream_errors(data: Dataset, stream: protocol.Stream, seed: int) -> dict[str, float]:
+def stream_errors(data: Dataset, stream: protocol.TrialStream, seed: int) -> dict[str, float]:
     """MAE on the rows of a stream: of the best fixed ranker, while learning, and after ``fit``."""
     fixed = hindsight.best_fixed(stream, data.n_classes)
     errors = {"fixed": mae(fixed.predictions(stream.X), stream.ranks)}
@@ -315,7 +315,7 @@ def svm_fits(data: Dataset, fold: Fold) -> dict[Any, Any]:
 def compare_losses(tables: list[Dataset], size: Size) -> Found:
     with warnings.catch_warnings():  # the page counts both
         warnings.simplefilter("ignore", ConvergenceWarning)
-        warnings.filterwarnings("ignore", "the model gives every row", UserWarning)
+        warnings.filterwarnings("ignore", "the model predicts for every training row", UserWarning)
         return measured(tables, SVM_PERCENTS, svm_fits, size, range(1))
 
 

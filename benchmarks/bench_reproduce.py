@@ -22,14 +22,14 @@ import naive  # the slow twins are the peer
 TWINS = {"MCP": "perceptron"}
 
 
-def learn_all(stream: protocol.Stream, n_classes: int) -> None:
+def learn_all(stream: protocol.TrialStream, n_classes: int) -> None:
     for algorithm in protocol.ALGORITHMS:
         curve = Curve(algorithm)
         learner = curve.learner(stream.X.shape[1], n_classes, 0.01)
         protocol.predictions(learner, curve, stream)
 
 
-def learn_all_plainly(stream: protocol.Stream, n_classes: int) -> None:
+def learn_all_plainly(stream: protocol.TrialStream, n_classes: int) -> None:
     for algorithm in protocol.ALGORITHMS:
         intervals = Curve(algorithm).uses_intervals
         lower, upper = (stream.lower, stream.upper) if intervals else (stream.ranks,) * 2

@@ -107,7 +107,7 @@ def test_a_folder_that_cannot_be_written_and_one_without_results(tmp_path):
     assert "error:" in answer.output
     answer = ask("reproduce", "--report-only", tmp_path)
     assert answer.exit_code == 1
-    assert "holds no results.parquet; run ordspan reproduce first" in answer.output
+    assert "has no results.parquet; run ordspan reproduce first" in answer.output
 
 
 def test_other_settings_are_refused(finished):

@@ -288,7 +288,7 @@ GRADES = ["low", "mid", "high"]
         ([1, 2], [[1, 2], [1, 2]], None, r"predictions must have shape \(n,\)"),
         ([], [], None, "at least one label"),
         ([1, np.nan], [1, 1], None, "row 1 is .*nan"),
-        ([1, None], [1, 1], [1, 2], "row 1 is None; only an interval can have an open end"),
+        ([1, None], [1, 1], [1, 2], "row 1 is None; only a range can have an open end"),
         ([[1, np.inf]], [1], None, r"row 0: end .*inf.* is open; give .*classes=.*intervals\(\)"),
         ([[1, 2], [None, 2]], [1, 2], None, "row 1: end None .* is open"),
         ([1, 2], [1, np.inf], None, "row 1: prediction .*inf.* is not a grade"),

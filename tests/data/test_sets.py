@@ -70,7 +70,7 @@ def test_classes_begin_and_end_where_the_paper_says(edges, values, ranks):
     ],
 )
 def test_a_value_outside_the_classes_is_refused_by_row(edges, value):
-    with pytest.raises(ValueError, match=r"row 1: .* lies outside the classes"):
+    with pytest.raises(ValueError, match=r"row 1: .* is outside the grades"):
         bin_ranks([edges[1], value], edges)
 
 

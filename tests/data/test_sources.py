@@ -205,7 +205,7 @@ def test_a_closed_port_is_reported(server, monkeypatch):
 
 def test_offline_only_the_cache_is_asked(server, cache, monkeypatch):
     monkeypatch.setenv("ORDSPAN_OFFLINE", "1")
-    with pytest.raises(ConnectionError, match="switched off by ORDSPAN_OFFLINE"):
+    with pytest.raises(ConnectionError, match="disabled by ORDSPAN_OFFLINE"):
         fetch(PATH)
     (cache / PATH).write_bytes(CONTENT)
     assert fetch(PATH).path == cache / PATH

@@ -10,7 +10,8 @@ from fake_results import MAIN, fake_results
 
 from browser import check_stands_alone, try_page
 from ordspan.experiments.claims import count_verdicts, make_claims
-from ordspan.experiments.report import regret_panels, write_report
+from ordspan.experiments.panels import regret_panels
+from ordspan.experiments.report import write_report
 from ordspan.experiments.summary import summary_rows
 
 CURVES = (*MAIN, "PA average")

@@ -84,7 +84,7 @@ def test_an_interrupted_run_goes_on_where_it_stopped(finished, tmp_path):
     assert not (tmp_path / "results.parquet").exists()
     seen = []
     runner.run(plan(), tmp_path, jobs=2, progress=lambda what, *_: seen.append(what))
-    assert any("done before" in what for what in seen)
+    assert any("already done" in what for what in seen)
     assert content(tmp_path) == content(finished)
     assert not (tmp_path / "cells").exists()
 

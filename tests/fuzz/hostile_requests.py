@@ -201,10 +201,10 @@ def serve(folder: str) -> None:
         os.kill(os.getpid(), signal.SIGTERM)
 
     Thread(target=end_with_the_fuzzer, daemon=True).start()
-    running.PATIENCE = PATIENCE
+    running.REQUEST_TIMEOUT = PATIENCE
     engine = Engine(folder, empty_model(read_order("1..5"), ["a", "b", "word"], ["word"]))
     app = make_app(engine, most_bytes=MOST_BYTES)
-    app.patience = PATIENCE
+    app.timeout = PATIENCE
     running.run(app, "127.0.0.1", 0, lambda address: print(address, flush=True))
 
 

@@ -13,7 +13,7 @@ import numpy as np
 from ordspan.atomic import write_atomically
 from ordspan.modelfile import from_bytes, to_bytes
 from ordspan.serving.app import make_app
-from ordspan.serving.engine import Engine, answers, copied, learn
+from ordspan.serving.engine import Engine, copied, learn, predict_batch
 from ordspan.serving.records import batch_of
 from ordspan.serving.running import run
 from ordspan.serving.starting import empty_model
@@ -58,7 +58,7 @@ def warm_up():
     rng = np.random.default_rng(0)
     for rank in GRADES:
         learn_row(model, rng.normal(size=3).tolist(), rank, rank)
-    said = answers(model, batch_of(model.recipe, rng.normal(size=(5, 3)).tolist()))
+    said = predict_batch(model, batch_of(model.recipe, rng.normal(size=(5, 3)).tolist()))
     assert model.calibration is not None
     model.calibration.probabilities(said.score)
     copied(from_bytes(to_bytes(model), "model"))

@@ -87,7 +87,7 @@ def serving(folder, model, **options):
 
 
 @contextmanager
-def listening(folder, model, patience=running.PATIENCE, **options):
+def listening(folder, model, timeout=running.REQUEST_TIMEOUT, **options):
     """The address of a service that listens to a port, in a thread."""
     servers, addresses = [], Queue()
 
@@ -97,8 +97,8 @@ def listening(folder, model, patience=running.PATIENCE, **options):
             servers.append(self)
 
     app = make_app(opened(folder, model), **options)
-    app.patience = patience
-    with mock.patch.multiple(running, Server=Kept, PATIENCE=patience):
+    app.timeout = timeout
+    with mock.patch.multiple(running, Server=Kept, REQUEST_TIMEOUT=timeout):
         thread = Thread(target=running.run, args=(app, "127.0.0.1", 0, addresses.put))
         thread.start()
         try:

@@ -86,7 +86,7 @@ def test_what_cannot_be_served_is_refused_with_a_sentence(name, tmp_path):
 
 def test_a_new_folder_needs_a_model_or_grades_and_columns(tmp_path):
     for words, sentence in (
-        ((), "give one to begin with"),
+        ((), "give one to start with"),
         (("--grades", "1..5"), "both --grades and --columns"),
         (("--columns", "a"), "both --grades and --columns"),
         (("--model", tmp_path / "none"), "no such model file"),

@@ -15,7 +15,7 @@ from ordspan.files.batch import FileError, RowError
 from ordspan.files.features import Recipe
 from ordspan.modelfile import to_bytes
 from ordspan.serving import engine as engine_module
-from ordspan.serving.engine import Engine, KeyConflictError, Lesson, answers, copied, learn
+from ordspan.serving.engine import Engine, KeyConflictError, Lesson, copied, learn, predict_batch
 from ordspan.serving.records import batch_of
 
 N = 60
@@ -176,7 +176,7 @@ def test_nothing_to_learn_is_learned(engine):
 def test_what_was_predicted_before_is_kept(engine):
     some = lessons("empty", 30)
     for lesson in some:
-        said = answers(engine.model, batch_of(engine.model.recipe, [lesson.values])).ranks(0)
+        said = predict_batch(engine.model, batch_of(engine.model.recipe, [lesson.values])).ranks(0)
         (event,) = engine.learn([lesson._replace(extra={"by": "ann"})])
         assert (event.predicted, event.low, event.high) == said
         assert (event.lower, event.upper, event.extra) == (*lesson[1:3], '{"by":"ann"}')
@@ -217,7 +217,7 @@ def test_a_label_or_a_skip_is_taken_back_once_and_nothing_else_is(engine):
     engine.undo(skipped.id)
     undo = engine.undo(1)
     for number in (skipped.id, 1, undo.id, 0, 99):
-        with pytest.raises(ValueError, match=f"no label or skip number {number} to take back"):
+        with pytest.raises(ValueError, match=f"no label or skip with number {number} to undo"):
             engine.undo(number)
     assert engine.n_events == 5
     assert to_bytes(engine.model) != before
@@ -285,10 +285,10 @@ def test_threads_learn_one_after_the_other(engine):
 
 
 def test_a_folder_goes_on_with_its_own_model_only(engine, tmp_path):
-    with pytest.raises(FileError, match="holds no model yet; give one to begin with"):
+    with pytest.raises(FileError, match="holds no model yet; give one to start with"):
         Engine(tmp_path / "new")
     engine.close()
-    with pytest.raises(FileError, match="was begun with another model"):
+    with pytest.raises(FileError, match="was started with another model"):
         Engine(engine.folder, start("hashed"))
     Engine(engine.folder, start("empty")).close()
     (engine.folder / "base.ordspan").unlink()

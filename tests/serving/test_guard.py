@@ -210,7 +210,7 @@ def test_a_token_is_read_without_its_line_end(tmp_path):
     assert read_token(path) == TOKEN
 
 
-PATIENCE = 0.4
+REQUEST_TIMEOUT = 0.4
 HEAD = b"POST /learn HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
 SILENT = {
     "nothing at all": b"",
@@ -236,7 +236,7 @@ SAID = {
 @pytest.fixture(scope="module")
 def port(tmp_path_factory):
     folder = tmp_path_factory.mktemp("slow")
-    with listening(folder, empty(), patience=PATIENCE) as address:
+    with listening(folder, empty(), timeout=REQUEST_TIMEOUT) as address:
         yield int(address.rpartition(":")[2])
 
 
@@ -265,7 +265,7 @@ def test_a_sender_that_falls_silent_is_left(name, port):
 def test_a_sender_of_a_byte_at_a_time_is_left(name, port):
     begin = time.monotonic()
     with socket.create_connection(("127.0.0.1", port)) as connection:
-        connection.settimeout(PATIENCE / 20)
+        connection.settimeout(REQUEST_TIMEOUT / 20)
         connection.sendall(SILENT[name])
         rest = iter(b"X: " + b"y" * 10_000)
         ended = False
@@ -277,7 +277,7 @@ def test_a_sender_of_a_byte_at_a_time_is_left(name, port):
                 continue
             except ConnectionError:
                 ended = True
-    assert time.monotonic() - begin >= PATIENCE  # not for another reason
+    assert time.monotonic() - begin >= REQUEST_TIMEOUT  # not for another reason
 
 
 def test_a_reader_that_does_not_read_is_left(port):

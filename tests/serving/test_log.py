@@ -104,7 +104,7 @@ def test_a_snapshot_that_is_ahead_of_the_log_is_refused(tmp_path):
     folder = killed(engine, tmp_path / "state")
     engine.close()
     wal(folder).write_bytes(wal(folder).read_bytes()[:-1])
-    said = "snapshot.ordspan has learned 20 events, but the log ends with number 19: the disk has"
+    said = "snapshot.ordspan has learned 20 events, but the log ends with number 19: some were"
     with pytest.raises(FileError, match=said):
         Engine(folder)
     (folder / "snapshot.ordspan").unlink()  # as it says
@@ -134,7 +134,7 @@ DAMAGE = {
     "not a database": lambda path: path.write_bytes(b"events" * 1000),
     "is not a log": lambda path: sqlite3.connect(path).execute("PRAGMA user_version = 7"),
     "malformed": lambda path: path.write_bytes(path.read_bytes()[:4096] + bytes(40_000)),
-    "holds 19 events, but the last has number 20": lambda path: change(
+    "holds 19 events, but the last one is number 20": lambda path: change(
         path, "DELETE FROM events WHERE id = 3"
     ),
     "events 1 to 20 cannot be learned again": lambda path: change(
@@ -212,7 +212,7 @@ def test_a_full_disk_refuses_labels_and_goes_on_when_there_is_room(folder):
 def test_a_full_database_is_said_so(tmp_path):
     engine = Engine(tmp_path, start("empty"))
     engine._log._db.execute("PRAGMA max_page_count = 3")
-    with pytest.raises(LogError, match=r"log\.sqlite: database or disk is full; make room on the"):
+    with pytest.raises(LogError, match=r"log\.sqlite: database or disk is full; free some disk"):
         engine.learn(lessons("empty", 300))
     assert engine.n_events == 0
     engine._log._db.execute("PRAGMA max_page_count = 1000000")

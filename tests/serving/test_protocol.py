@@ -152,7 +152,7 @@ def test_the_errors_are_told_by_the_client(numbers):
             numbers.infer("numbers-1.0", inputs)
         assert "occurred in the client" not in str(refused.value)
     outputs = [triton.InferRequestedOutput("grades", binary_data=False)]
-    with pytest.raises(triton.InferenceServerException, match="no output 'grades'"):
+    with pytest.raises(triton.InferenceServerException, match="unknown output 'grades'"):
         numbers.infer("numbers-1.0", [tensor("all", X)], outputs=outputs)
 
 
@@ -161,11 +161,11 @@ WRONG = {
     "no inputs": ({}, "missing required field `inputs`"),
     "no list": ({"inputs": 3}, "Expected `array`"),
     "no tensors": ({"inputs": []}, "see 'x0'"),
-    "unknown type": ({"inputs": [ONE | {"datatype": "INT7"}]}, "unknown type 'INT7'"),
-    "more data": ({"inputs": [ONE | {"data": [1, 2, 3, 4]}]}, "4 values, but the shape [1, 3]"),
+    "unknown type": ({"inputs": [ONE | {"datatype": "INT7"}]}, "unknown datatype 'INT7'"),
+    "more data": ({"inputs": [ONE | {"data": [1, 2, 3, 4]}]}, "4 values, but shape [1, 3]"),
     "no rows": ({"inputs": [ONE | {"shape": [0, 3], "data": []}]}, "must have the shape"),
-    "less than no rows": ({"inputs": [ONE | {"shape": [-1, -3]}]}, "3 values, but the shape"),
-    "huge shape": ({"inputs": [ONE | {"shape": [2**62, 2**62]}]}, "3 values, but the shape"),
+    "less than no rows": ({"inputs": [ONE | {"shape": [-1, -3]}]}, "3 values, but shape"),
+    "huge shape": ({"inputs": [ONE | {"shape": [2**62, 2**62]}]}, "3 values, but shape"),
     "no shape": ({"inputs": [ONE | {"shape": []}]}, "see 'all'"),
     "text as number": (
         {"inputs": [ONE | {"data": [1, 2, "x"]}]},
@@ -173,7 +173,7 @@ WRONG = {
     ),
     "too large": ({"inputs": [ONE | {"data": [1, 2, 1e91]}]}, "too large"),
     "list as number": ({"inputs": [ONE | {"data": [1, 2, [3]]}]}, "holds [3]; give a number"),
-    "deep": ({"inputs": [ONE | {"data": [[[1, 2, 3]]]}]}, "1 values, but the shape [1, 3]"),
+    "deep": ({"inputs": [ONE | {"data": [[[1, 2, 3]]]}]}, "1 values, but shape [1, 3]"),
     "columns of two lengths": (
         {
             "inputs": [
@@ -181,7 +181,7 @@ WRONG = {
                 for j in range(3)
             ]
         },
-        "as many rows as each other",
+        "the same number of rows",
     ),
     "twice": (
         {
@@ -189,9 +189,12 @@ WRONG = {
                 ONE | {"name": n, "shape": [1], "data": [1]} for n in ("x0", "x1", "x2", "x2")
             ]
         },
-        "a name that comes twice",
+        "a duplicate name",
     ),
-    "output": ({"inputs": [ONE], "outputs": [{"name": "rnak"}]}, "no output 'rnak'; there are"),
+    "output": (
+        {"inputs": [ONE], "outputs": [{"name": "rnak"}]},
+        "unknown output 'rnak'; choose from",
+    ),
 }
 
 

@@ -62,7 +62,7 @@ BAD_BODIES = {
     "nothing": (b"", 400, "cannot be read"),
     "not UTF-8": (b'{"x0": "\xff"}', 400, "UTF-8"),
     "half a surrogate": (b'{"x0": "\\ud800"}', 400, "cannot be read"),
-    "NaN": (json.dumps(GOOD | {"x0": float("nan")}).encode(), 400, "null stands for a value"),
+    "NaN": (json.dumps(GOOD | {"x0": float("nan")}).encode(), 400, "use null for missing"),
     "infinity": (json.dumps(GOOD).replace("1.0", "1e999").encode(), 400, "out of range"),
     "a number of 5,000 digits": (
         json.dumps(GOOD).replace("1.0", "9" * 5000).encode(),
@@ -76,19 +76,19 @@ BAD_BODIES = {
     "a list of lists": (json.dumps([GOOD, [1, 2, 3]]).encode(), 422, "record 2: [1, 2, 3] is not"),
 }
 BAD_RECORDS = {
-    "missing column": ({"x1": ...}, "no column 'x1', which the model needs; give null"),
+    "missing column": ({"x1": ...}, "missing column 'x1', which the model needs; use null"),
     "renamed column": (
         {"x1": ..., "x1 ": 1},
-        "no column 'x1', which the model needs; is 'x1 ' the",
+        "missing column 'x1', which the model needs; did you mean 'x1 '?",
     ),
-    "unknown column": ({"x9": 1}, "does not know the column 'x9'; leave it out. It has ['x0',"),
+    "unknown column": ({"x9": 1}, "unknown column 'x9'; remove it. The model has ['x0',"),
     "a word": ({"x1": "seven"}, "column 'x1' holds 'seven', not a number; correct it"),
     "nested list": ({"x1": [1]}, "column 'x1' holds [1]; give a number"),
     "nested object": ({"x1": {"a": [1] * 999}}, "column 'x1' holds \"{'a': [1, 1"),
     "too large": ({"x1": 1e91}, "column 'x1' holds 1e+91, which is too large"),
     "4,000 digits": ({"x1": int("9" * 4000)}, "column 'x1' holds '99999"),
     "unknown grade": ({"label": 9}, "grade '9' is not among the model's [1, 2, 3, 4]; correct it"),
-    "grade of 4,000 digits": ({"label": int("9" * 4000)}, "(4,000 letters) is not among"),
+    "grade of 4,000 digits": ({"label": int("9" * 4000)}, "(4,000 characters) is not among"),
     "half a grade": ({"label": 2.5}, "grade '2.5' is not among"),
     "truth as grade": ({"label": True}, "grade 'true' is not among"),
     "empty label": ({"label": None}, "the label is empty"),
@@ -101,7 +101,7 @@ BAD_RECORDS = {
     "list in a list": ({"label": [[1], 2]}, "the label [1] is neither"),
     "no label": ({"label": ...}, "no label; give 'label', or 'lower' and 'upper'"),
     "two labels": ({"lower": 1}, "give either 'label', or"),
-    "key of number": ({"key": 7}, "the key 7 is not a text of 1 to 200"),
+    "key of number": ({"key": 7}, "the key 7 is not a string of 1 to 200"),
     "empty key": ({"key": ""}, "the key '' is not a text"),
     "long key": ({"key": "k" * 201}, "(201 letters) is not a text"),
 }

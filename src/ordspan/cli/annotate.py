@@ -18,7 +18,7 @@ from ordspan.cli.serve import Host, Port, State
 if TYPE_CHECKING:
     from ordspan.serving.annotate.items import Items
     from ordspan.serving.annotate.session import Session
-    from ordspan.serving.annotate.settings import Settings
+    from ordspan.serving.annotate.settings import FolderSettings
 
 
 @app.command(
@@ -114,7 +114,7 @@ def annotate(
     with report_errors(context):
         from ordspan.files.grades import read_order
         from ordspan.serving.annotate.app import make_app
-        from ordspan.serving.annotate.items import Columns
+        from ordspan.serving.annotate.items import ItemColumns
         from ordspan.serving.annotate.session import Session, open_engine
         from ordspan.serving.annotate.settings import opened
         from ordspan.serving.guard import LOCAL, check_host, read_token
@@ -122,7 +122,9 @@ def annotate(
 
         token = None if token_file is None else read_token(token_file)
         check_host(host, token)
-        columns = Columns(id_column, o.split_names(drop), o.split_names(hide), o.split_names(text))
+        columns = ItemColumns(
+            id_column, o.split_names(drop), o.split_names(hide), o.split_names(text)
+        )
         options = o.file_options(format, delimiter, decimal, encoding)
         order = None if grades is None else read_order(grades).tolist()
         settings, table = opened(state, items, order, columns, options)
@@ -132,7 +134,7 @@ def annotate(
         engine = open_engine(state, table, settings)
         session = Session(engine, table, settings, guess)
         if labels is not None:
-            take_in(session, labels, schema)
+            import_answers(session, labels, schema)
         if export is not None:
             engine.close()
             print_export(state, export, settings, table, json)
@@ -151,18 +153,18 @@ def annotate(
         run(application, host, port, started)
 
 
-def take_in(session: Session, path: Path, schema: str | None) -> None:
-    """Import the answers of another tool."""
+def import_answers(session: Session, path: Path, schema: str | None) -> None:
+    """Learn the answers of another program."""
     from ordspan.serving.annotate.importing import read_answers
 
     settings = session.settings
     answers = read_answers(path, session.items, settings.columns.id, settings.grades, schema)
-    new = session.take_in(answers)
+    new = session.import_answers(answers)
     say(f"{new:,} of {len(answers):,} answers in {path} are new.", err=True)
 
 
-def print_export(state: Path, out: str, settings: Settings, items: Items, json: bool) -> None:
-    """Write the answers of a state folder, and print how to train on them."""
+def print_export(state: Path, out: str, settings: FolderSettings, items: Items, json: bool) -> None:
+    """Write the answers of a state folder, and say how to learn from them."""
     from ordspan.serving.annotate.history import History
     from ordspan.serving.annotate.labels import export_labels, train_command
     from ordspan.serving.engine import LOG
@@ -175,7 +177,7 @@ def print_export(state: Path, out: str, settings: Settings, items: Items, json: 
         history = History(len(items), len(settings.grades), log.read())
     finally:
         log.close()
-    rows = export_labels(out, items, settings.grades, history.said.values(), [str(items.path)])
+    rows = export_labels(out, items, settings.grades, history.replies.values(), [str(items.path)])
     if json and out != "-":
         o.print_json({"out": out, "answers": rows})
     elif out != "-":

@@ -85,7 +85,7 @@ def load_dataset(
     DataUnavailable
         The data set is not available here; the message says how to get it.
     CorruptFile
-        A file is there, but is damaged or another version.
+        A file exists, but is damaged or another version.
 
     Examples
     --------
@@ -96,7 +96,7 @@ def load_dataset(
     (500, 10)
     """
     if data_dir is not None:
-        data_folder(data_dir)  # a mistyped folder is refused, also where it is not needed
+        data_folder(data_dir)  # refuse a mistyped folder even if it is not needed
     if name in _SHIPPED:
         return _SHIPPED[name](**choices)
     if name not in _FROM_FILES:

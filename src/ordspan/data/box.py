@@ -1,4 +1,4 @@
-"""The data sets that ship with the package, unpacked to the very numbers of the original files."""
+"""The data sets that ship with the package, unpacked to the exact numbers of the original files."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 
-class Table(NamedTuple):
+class PackedTable(NamedTuple):
     """A packed table: names of its columns, values of shape (n, d), and where they came from."""
 
     names: tuple[str, ...]
@@ -18,10 +18,10 @@ class Table(NamedTuple):
     source: str
 
 
-def read_table(name: str) -> Table:
-    """Unpack a table: whole numbers over the unit of their column, rounded once as in a text.
+def unpack_table(name: str) -> PackedTable:
+    """Unpack a table: integers divided by the unit of their column, rounded as if parsed from text.
 
-    >>> table = read_table("abalone")
+    >>> table = unpack_table("abalone")
     >>> table.names[1], table.values[0, 1]
     ('length', np.float64(0.455))
     """
@@ -30,4 +30,6 @@ def read_table(name: str) -> Table:
     with (files / f"{name}.npz").open("rb") as file, np.load(file) as packed:
         names = tuple(map(str, packed["names"]))
         values = np.divide(packed["numbers"].T, packed["units"], order="C")
-    return Table(names, values, f"shipped with ordspan; {about['source']} ({about['licence']})")
+    return PackedTable(
+        names, values, f"shipped with ordspan; {about['source']} ({about['licence']})"
+    )

@@ -1,4 +1,4 @@
-"""Interval labels made from exact ones, as section 6.2 of the paper makes them."""
+"""Interval labels made from exact ones, as in section 6.2 of the paper."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ordspan.core.labels import Ranks, check_classes, encode, infer_classes, rea
 RECIPES = {
     # [y-1, y], [y, y+1], [y-1, y] again as printed, [y-2, y], [y, y+2], [y-2, y+2]
     "paper": ((-1, 0), (0, 1), (-1, 0), (-2, 0), (0, 2), (-2, 2)),
-    # the repeated interval read as a slip of the pen for [y-1, y+1]
+    # assumes the repeated interval is a misprint for [y-1, y+1]
     "symmetric": ((-1, 0), (0, 1), (-1, 1), (-2, 0), (0, 2), (-2, 2)),
 }
 
@@ -55,11 +55,11 @@ def coarsen(
     fraction : float
         Share of the rows to coarsen, 0 to 1; exactly ``round(fraction * n)`` rows are drawn.
     classes : array-like, optional
-        All classes from lowest to highest; left out, those of an ordered Categorical or else
-        the labels that occur, sorted.
+        All grades from lowest to highest; by default those of an ordered Categorical, or else
+        the sorted labels that occur.
     recipe : {"paper", "symmetric"}
-        The six intervals drawn from with equal chance, cut to the classes: as printed, where
-        [y-1, y] stands twice, or with [y-1, y+1] in place of the repeated one.
+        The six intervals to draw from uniformly, clipped to the grades: as printed, where
+        [y-1, y] appears twice, or with [y-1, y+1] instead of the second one.
     random_state : int, numpy Generator or None
         Seed.
 

@@ -20,7 +20,7 @@ def era(*, data_dir: DataDir = None, progress: DownloadProgress | None = None) -
         Folder to look in first; left out, the one ORDSPAN_DATA names. An installed skordinal,
         which ships the file, follows.
     progress : callable, optional
-        Not used, as nothing is downloaded; here so that all data sets are called alike.
+        Not used, as nothing is downloaded; present for API consistency.
     """
     return _judgements("era", data_dir)
 
@@ -68,7 +68,7 @@ def _judgements(name: str, data_dir: DataDir) -> Dataset:
             "or ORDSPAN_DATA"
         )
         raise DataUnavailable(name, reason, way)
-    # the first line is no row: it has the size and the names of the classes
+    # the first line has the size and the names of the classes
     table = np.loadtxt(found.path, delimiter=",", skiprows=1)
     ranks = table[:, -1].astype(np.int64) + 1
     X = standardise(table[:, :-1].copy())
@@ -77,7 +77,7 @@ def _judgements(name: str, data_dir: DataDir) -> Dataset:
 
 
 def _of_skordinal(file: str) -> Found | None:
-    """The file as skordinal ships it; None when that is not installed or ships another one."""
+    """The file shipped by skordinal; None if it is not installed or ships another version."""
     spec = find_spec("skordinal")  # finds the package without importing it
     for folder in (spec and spec.submodule_search_locations) or ():
         path = Path(folder, "datasets", "data", Path(file).name)

@@ -1,4 +1,4 @@
-"""Microsoft's learning-to-rank data: a full fold or the sample, every row whole."""
+"""Microsoft's learning-to-rank data: a full fold, or a sample of it."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ def _full_fold(parts: tuple[str, ...], data_dir: DataDir) -> tuple[Path, ...]:
         missing = [part for part in parts if not (fold / part).is_file()]
         if not missing:
             return tuple(fold / part for part in parts)
-        if len(missing) < len(parts):  # half a fold is a mistake, not a reason to look on
+        if len(missing) < len(parts):  # an incomplete fold is a mistake; do not search further
             reason = f"{fold} has no {' and no '.join(missing)}"
             raise DataUnavailable("mslr", reason, MSLR_WAY)
     return ()

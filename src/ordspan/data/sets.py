@@ -1,4 +1,4 @@
-"""The data sets of the paper's section 6.1, ready to learn from: standardised rows, ranks 1..K."""
+"""The data sets of section 6.1 of the paper: standardised rows, ranks 1..K."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ordspan.core.labels import Ranks
-from ordspan.data.box import read_table
+from ordspan.data.box import unpack_table
 
 Floats = NDArray[np.float64]
 
@@ -18,12 +18,12 @@ ABALONE_EDGES = (1, 8, 10, 13, 30)
 PARKINSON_EDGES = (7, 18, 28, 38, np.inf)
 
 SEXES = {"M": 1.0, "F": -1.0, "I": 0.0}
-"""One number for the sex of an abalone, as in the packed table: infants lie between the sexes."""
+"""One number for the sex of an abalone, as in the packed table: infants are between the sexes."""
 
 
 @dataclass(frozen=True)
 class Truth:
-    """The ranker a synthetic data set was made with, and its error on that very sample.
+    """The true ranker of a synthetic data set, and its error on the sample.
 
     Parameters
     ----------
@@ -53,7 +53,7 @@ class Dataset:
     Parameters
     ----------
     name : str
-        Its name, as ``load`` takes it.
+        Its name, as ``load_dataset`` takes it.
     X : ndarray of shape (n, d)
         Features with zero mean and unit variance; a constant column is all zeros.
     ranks : ndarray of shape (n,)
@@ -63,9 +63,9 @@ class Dataset:
     feature_names : tuple of str
         Names of the columns.
     source : str
-        In words, where the rows came from.
+        Where the rows came from.
     truth : Truth or None
-        The true ranker, where it is known.
+        The true ranker, if known.
 
     Examples
     --------
@@ -93,7 +93,9 @@ def standardise(X: Floats) -> Floats:
     """
     varies = X.max(axis=0) > X.min(axis=0)  # exact, where a computed variance may be 1e-33
     X[:, ~varies] = 0.0
-    for _ in range(2):  # the mean of large numbers is rounded: the second pass takes off the rest
+    for _ in range(
+        2
+    ):  # the mean of large numbers is rounded: the second pass removes the remainder
         X -= X.mean(axis=0)
     # einsum needs no second matrix as X.std() does
     spread = np.sqrt(np.einsum("ij,ij->j", X, X) / len(X))
@@ -112,13 +114,13 @@ def bin_ranks(values: ArrayLike, edges: Sequence[float]) -> Ranks:
     if not inside.all():
         row = int(np.argmin(inside))
         raise ValueError(
-            f"row {row}: {numbers[row]} lies outside the classes, [{edges[0]}, {edges[-1]})"
+            f"row {row}: {numbers[row]} is outside the grades, [{edges[0]}, {edges[-1]})"
         )
     return np.searchsorted(np.asarray(edges), numbers, side="right").astype(np.int64)
 
 
 def check_choice(name: str, value: object, known: Sequence[str]) -> None:
-    """Refuse a value that is not among the known ones, listing these."""
+    """Refuse an unknown value and list the known ones."""
     if value not in known:
         raise ValueError(f"unknown {name} {value!r}; choose one of {', '.join(known)}")
 
@@ -134,7 +136,7 @@ def california() -> Dataset:
     Dataset
         Standardised rows and ranks 1..5.
     """
-    names, table, source = read_table("california")
+    names, table, source = unpack_table("california")
     ranks = bin_ranks(table[:, -1], CALIFORNIA_EDGES)
     X = standardise(table[:, :-1].copy())
     return Dataset("california", X, ranks, 5, names[:-1], source)
@@ -155,7 +157,7 @@ def abalone(*, sex: str = "one-hot") -> Dataset:
         Standardised rows and ranks 1..4.
     """
     check_choice("sex", sex, ("one-hot", "one-column"))
-    names, table, source = read_table("abalone")
+    names, table, source = unpack_table("abalone")
     codes, sexes = table[:, :1], ["sex"]
     if sex == "one-hot":
         codes = (codes == list(SEXES.values())).astype(np.float64)
@@ -174,7 +176,7 @@ def parkinson(*, motor_updrs: bool = False, subject: bool = False) -> Dataset:
     Parameters
     ----------
     motor_updrs : bool
-        Keep motor_UPDRS as a feature. It is a part of the score to predict, and nearly tells it.
+        Keep motor_UPDRS as a feature. It is part of the score to predict, and nearly determines it.
     subject : bool
         Keep the number of the patient as a feature.
 
@@ -188,7 +190,7 @@ def parkinson(*, motor_updrs: bool = False, subject: bool = False) -> Dataset:
     The paper's 22 features are all columns of the file, the target among them: with both choices
     on there are 21, without them 19.
     """
-    names, table, source = read_table("parkinson")
+    names, table, source = unpack_table("parkinson")
     dropped = {"total_UPDRS"}
     dropped |= set() if motor_updrs else {"motor_UPDRS"}
     dropped |= set() if subject else {"subject#"}

@@ -1,4 +1,4 @@
-"""Where the data sets come from that do not ship with the package: a data folder, or the network.
+"""Sources of data sets that do not ship with the package: a data folder, or the network.
 
 Every file but those of a full MSLR fold has a known SHA-256 and is used only if that matches.
 """
@@ -35,11 +35,11 @@ SHA256 = {
     "ordinal_bendavid/swd.csv": "25eaafb516497539db2bd9b03868fd38dbefd5c35856661c51fe63e4869fcf79",
 }
 TIMEOUT = 10.0
-"""Seconds without an answer after which a download is given up."""
+"""Seconds without a response before a download is abandoned."""
 
 
-class DataUnavailable(LookupError):  # noqa: N818 - the name says what is the matter
-    """A data set that is not available here: its name, the reason and the way to get it.
+class DataUnavailable(LookupError):  # noqa: N818 - the name describes the problem
+    """The data set is not available: its name, the reason and how to get it.
 
     Parameters
     ----------
@@ -66,7 +66,7 @@ class DataUnavailable(LookupError):  # noqa: N818 - the name says what is the ma
 
 
 class CorruptFile(ValueError):  # noqa: N818
-    """A file that is there but is not what it should be.
+    """The file exists, but its content is not the expected one.
 
     Examples
     --------
@@ -85,7 +85,7 @@ class CorruptFile(ValueError):  # noqa: N818
 
 
 class Found(NamedTuple):
-    """A file whose digest was checked, and in words where it came from."""
+    """A file with a verified digest, and a description of its source."""
 
     path: Path
     source: str
@@ -161,17 +161,17 @@ def fetch(name: str, progress: DownloadProgress | None = None) -> Found:
     except (exceptions.ConnectionError, exceptions.Timeout):
         host = URLS[name].split("/")[2]
         raise ConnectionError(f"the download failed: {host} cannot be reached") from None
-    except (OSError, ValueError) as fault:  # a refusal, another file, or no room in the cache
+    except (OSError, ValueError) as fault:  # an HTTP error, another file, or a full disk
         raise ConnectionError(f"the download failed: {' '.join(str(fault).split())}") from None
     return Found(Path(path), f"download of {URLS[name]}")
 
 
 def _refuse(url: str, *target: object) -> NoReturn:
-    raise OSError("the network is switched off by ORDSPAN_OFFLINE")
+    raise OSError("downloads are disabled by ORDSPAN_OFFLINE")
 
 
 class _Bar:
-    """What pooch calls a progress bar; it sets ``total``, 0 if the server does not say."""
+    """A progress bar for pooch, which sets ``total``; 0 if the size is unknown."""
 
     def __init__(self, progress: DownloadProgress) -> None:
         self.progress, self.total, self.done = progress, 0, 0

@@ -1,4 +1,4 @@
-"""Streams whose right answer is known."""
+"""Synthetic data with a known true model."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What every estimator shares: check, hand over to a learner, answer in the user's words."""
+"""Base classes of the estimators: validation, and conversion between grades and ranks."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ FLOATS = [np.float64, np.float32]
 
 @contextmanager
 def unchanged_on_error(estimator: BaseEstimator) -> Iterator[None]:
-    """Give an estimator back its attributes when the block raises; other threads wait."""
+    """Restore the attributes of an estimator if the block raises; locks out other threads."""
     with lock_of(estimator):
         before = dict(vars(estimator))
         try:
@@ -44,7 +44,7 @@ def unchanged_on_error(estimator: BaseEstimator) -> Iterator[None]:
 
 
 class Prepared(NamedTuple):
-    """Checked input: rows, classes from lowest to highest, ranks of the labels, weights."""
+    """Validated input: rows, grades from lowest to highest, ranks of the labels, weights."""
 
     X: Any
     classes: NDArray[Any]
@@ -54,7 +54,7 @@ class Prepared(NamedTuple):
 
 
 class BaseOrdinal(ClassifierMixin, BaseEstimator):
-    """What every estimator has; a subclass names its parameters, makes its learner and fits it."""
+    """Base of all estimators; subclasses define parameters, the learner and ``fit``."""
 
     max_iter: int
     classes: Any
@@ -63,14 +63,14 @@ class BaseOrdinal(ClassifierMixin, BaseEstimator):
     verbose: int = 0
     classes_: NDArray[Any]
     learner_: Learner
-    _fitted_numbers: tuple[str, ...] = ()  # what a model file keeps besides the learner
+    _fitted_numbers: tuple[str, ...] = ()  # stored in model files besides the learner
     _later_parameters: Mapping[str, Any] = {
         "class_weight": None,
         "verbose": 0,
-    }  # not in a file where they are these
+    }  # not stored in model files if equal to these
 
     def _make_learner(self, n_features: int, n_classes: int) -> Learner:
-        raise NotImplementedError("a subclass makes its learner")
+        raise NotImplementedError("subclasses must create their learner")
 
     def _check_fit_parameters(self) -> None:
         if not isinstance(self.max_iter, numbers.Integral) or self.max_iter < 1:
@@ -86,18 +86,18 @@ class BaseOrdinal(ClassifierMixin, BaseEstimator):
         return bool(value)
 
     def _checked(self, X: Any, *, reset: bool) -> Any:
-        """X as a float matrix; NaN and infinity are found by the walk, not by another read."""
+        """X as a float matrix; NaN and infinity are detected while learning goes on."""
         if not reset and self._needs_no_check(X):
             return X
         if is_sparse(X):
-            X = as_rows(X)  # before scikit-learn converts what may be damaged
+            X = as_rows(X)  # before scikit-learn converts possibly invalid matrices
         refuse_text_columns(X)
         return validate_data(
             self, X, reset=reset, accept_sparse="csr", dtype=FLOATS, ensure_all_finite=False
         )
 
     def _needs_no_check(self, X: Any) -> bool:
-        """Whether scikit-learn would return X as it is; its check costs more than a row's step."""
+        """Whether scikit-learn would return X unchanged; its check costs more than an update."""
         return (
             type(X) is np.ndarray
             and X.dtype in FLOATS
@@ -116,7 +116,7 @@ class BaseOrdinal(ClassifierMixin, BaseEstimator):
         return lower, upper, weight
 
     def _prepared(self, X: Any, y: Any, sample_weight: Any) -> Prepared:
-        """What ``fit`` starts from, every input checked."""
+        """Validated input of ``fit``."""
         self._check_fit_parameters()
         X = self._checked(X, reset=True)
         labels = read_labels(y)
@@ -130,7 +130,7 @@ class BaseOrdinal(ClassifierMixin, BaseEstimator):
     def _weighted(
         self, weight: Any, lower: NDArray[np.int64], upper: NDArray[np.int64], classes: NDArray[Any]
     ) -> Any:
-        """Weights of rows times those that ``class_weight`` gives them; None if all are 1."""
+        """Weights of rows times their ``class_weight``; None if all are 1."""
         if self.class_weight is None:
             return weight
         by_grade = row_weights(self.class_weight, lower, upper, classes, weight)
@@ -145,14 +145,14 @@ class BaseOrdinal(ClassifierMixin, BaseEstimator):
         feature_names: Any = None,
         fitted: Mapping[str, Any] | None = None,
     ) -> Self:
-        """Become the fitted estimator of a learner.
+        """Turn this into the fitted estimator of a learner.
 
         Parameters
         ----------
         learner : Learner
-            What has been learned; it becomes ``learner_``, and is not copied.
+            The trained learner; becomes ``learner_`` without a copy.
         classes : array of shape (K,)
-            The classes from lowest to highest.
+            The grades from lowest to highest.
         n_iter : int
             Passes that were made.
         feature_names : sequence of str, optional
@@ -173,7 +173,7 @@ class BaseOrdinal(ClassifierMixin, BaseEstimator):
         for name, value in (fitted or {}).items():
             setattr(self, name, value)
         self.learner_ = learner
-        self.__dict__.pop("_learned_with", None)  # known of the learner that partial_fit had before
+        self.__dict__.pop("_learned_with", None)  # belongs to the previous learner
         return self
 
     def __copy__(self) -> Self:
@@ -192,7 +192,7 @@ class BaseOrdinal(ClassifierMixin, BaseEstimator):
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
-        # one direction and ordered thresholds cannot separate classes that lie in no order
+        # a single score with ordered thresholds cannot separate unordered classes
         tags.classifier_tags.poor_score = True
         return tags
 
@@ -208,7 +208,7 @@ class BaseOrdinal(ClassifierMixin, BaseEstimator):
         return self.learner_.predict_many(X, feature_names=self._names())
 
     def predict(self, X: Any) -> NDArray[Any]:
-        """Class of every row, in the user's own labels.
+        """Predict the grade of every row.
 
         Parameters
         ----------
@@ -224,7 +224,7 @@ class BaseOrdinal(ClassifierMixin, BaseEstimator):
         return self.classes_[ranks - 1]
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
-        """Minus the mean distance in ranks from the prediction to the label's interval.
+        """Minus the mean distance in ranks from the prediction to the label's range.
 
         0 is perfect; larger is better.
 
@@ -249,7 +249,7 @@ class BaseOrdinal(ClassifierMixin, BaseEstimator):
         if sample_weight is not None:
             sample_weight = check_weights(sample_weight, ranks.size)
             if not sample_weight.any():
-                raise ValueError("sample_weight is zero for every row, so there is no mean")
+                raise ValueError("sample_weight is zero for every row")
         return -float(np.average(distance(ranks, lower, upper), weights=sample_weight))
 
 
@@ -258,7 +258,7 @@ class ThresholdModel(BaseOrdinal):
 
     @property
     def thresholds_(self) -> NDArray[np.float64]:
-        """Sorted thresholds between neighbouring classes, (K - 1,)."""
+        """Sorted thresholds between neighbouring grades, (K - 1,)."""
         check_is_fitted(self)
         return self.learner_.thresholds
 
@@ -280,11 +280,11 @@ class ThresholdModel(BaseOrdinal):
         return self.learner_.latent(X, feature_names=self._names())
 
     def decision_function(self, X: Any) -> NDArray[np.float64]:
-        """How far each row lies inside each class's band of scores, (n, K).
+        """How far each row is inside each grade's band of scores, (n, K).
 
-        Positive for the predicted class alone, so its argmax is ``predict``; minus the distance to
-        the band for the others. With two classes it is one column, (n,), positive for the second,
-        as everywhere in scikit-learn.
+        Positive for the predicted grade only, so the argmax is ``predict``; minus the distance to
+        the band for the others. With two grades the shape is (n,), positive for the second one,
+        as in scikit-learn.
 
         Parameters
         ----------
@@ -297,7 +297,7 @@ class ThresholdModel(BaseOrdinal):
             Larger is further inside.
         """
         score = self.latent(X)
-        tiny = np.finfo(np.float64).tiny  # a score on a threshold belongs to the class above
+        tiny = np.finfo(np.float64).tiny  # a score on a threshold belongs to the grade above
         if self.classes_.size == 2:
             margin = score - self.thresholds_[0]
             return np.where(margin == 0.0, tiny, margin)
@@ -310,7 +310,7 @@ class ThresholdModel(BaseOrdinal):
 
 
 def refuse_text_columns(X: Any) -> None:
-    """Name the first column of a data frame that holds no numbers."""
+    """Raise an error for the first column of a data frame that is not numeric."""
     if not (hasattr(X, "columns") and hasattr(X, "dtypes")):
         return
     for name, dtype in zip(X.columns, X.dtypes, strict=True):
@@ -320,6 +320,6 @@ def refuse_text_columns(X: Any) -> None:
                 values.astype(np.float64)
             except (TypeError, ValueError):
                 raise ValueError(
-                    f"column {name!r} of X holds {dtype}, such as {values[:1].tolist()}, which "
+                    f"column {name!r} of X has dtype {dtype}, such as {values[:1].tolist()}, which "
                     "cannot be converted to float; encode it first, for example with OneHotEncoder"
                 ) from None

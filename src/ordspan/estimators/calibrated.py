@@ -1,4 +1,4 @@
-"""Probabilities and prediction ranges around any estimator with a score and thresholds."""
+"""Probabilities and prediction ranges for any estimator with a score and thresholds."""
 
 from __future__ import annotations
 
@@ -6,12 +6,9 @@ from copy import copy, deepcopy
 from typing import Any, Self
 
 import numpy as np
-from joblib import Parallel, delayed
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
-from sklearn.frozen import FrozenEstimator
-from sklearn.model_selection import check_cv
-from sklearn.utils import _safe_indexing, check_random_state, get_tags, indexable
+from sklearn.utils import get_tags, indexable
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import (
     _check_sample_weight,
@@ -19,49 +16,50 @@ from sklearn.utils.validation import (
     check_is_fitted,
 )
 
-from ordspan.core.labels import Ranks, encode_interval
+from ordspan.core.labels import encode_interval
 from ordspan.estimators.base import unchanged_on_error
+from ordspan.estimators.folds import Scored, calibrate_on_folds, make_folds
 from ordspan.estimators.online import OrdinalPA
 from ordspan.estimators.passes import ThresholdEstimator
-from ordspan.estimators.steps import fit_weighted, last_step, latent, ranker_of
+from ordspan.estimators.steps import fit_weighted, latent, ranker_of
 from ordspan.estimators.targets import read_labels
 from ordspan.learners.calibration import COVERAGES, Calibration
 from ordspan.learners.scoring import rank_among
 
 
 def can_stream(model: CalibratedOrdinal) -> bool:
-    """Whether the estimator learns row by row; a pipeline does not."""
+    """Whether the estimator supports ``partial_fit``; a pipeline does not."""
     return model.estimator is None or isinstance(model.estimator, ThresholdEstimator)
 
 
 class CalibratedOrdinal(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
     """Probabilities and prediction ranges for an ordinal estimator, learned from ranges too.
 
-    Predicts what its estimator predicts, and adds how sure that is: a probability for every class,
-    ``predict_proba``, and a range of classes ``[lower, upper]`` that holds the true one as often as
-    asked, ``predict_interval``. Both need the estimator's latent score only. ``partial_fit``
-    calibrates on the score that each row has before it is learned, so a stream needs no held-out
-    rows; ``fit`` calibrates on the scores of cross-validation.
+    Predicts the same grades as its estimator, and adds the uncertainty: ``predict_proba`` gives the
+    probability of every grade, and ``predict_interval`` a range of grades ``[lower, upper]`` that
+    contains the true grade with the requested coverage. Both only need the estimator's latent
+    score. ``partial_fit`` calibrates on the score of each row before it is learned, so a stream
+    needs no held-out rows; ``fit`` calibrates on cross-validated scores.
 
     Parameters
     ----------
     estimator : estimator, default=None
         An `OrdinalPA`, `KernelOrdinalPA`, `OrdinalSVM` or `PRank`, alone or as the last step of a
-        Pipeline. None is ``OrdinalPA()``. A `sklearn.frozen.FrozenEstimator` is not fitted again,
+        Pipeline. None means ``OrdinalPA()``. A `sklearn.frozen.FrozenEstimator` is not refitted,
         so all rows given to ``fit`` should be new to it.
     cv : int, splitter or iterable, default=5
-        How ``fit`` splits the rows for scores by an estimator that has not learned them. A number
-        of folds means folds that are alike in their labels.
+        How ``fit`` splits the rows for out-of-fold scores. A number means that many folds,
+        stratified by label.
     coverages : sequence of float, default=(0.5, 0.8, 0.9, 0.95, 0.99)
-        The coverages that ``predict_interval`` can be asked for.
+        The coverages available in ``predict_interval``.
     labels : {"expected", "contain"}, default="expected"
-        What counts as a miss where the label is a range itself. "expected": the probability,
-        given the label, of its part outside the predicted range; right if the probabilities are,
-        and if a label's range says nothing about the true class but that it lies inside.
-        "contain": any part of the label outside; right for all honest labels, but the ranges are
-        wider.
+        What counts as a miss if the label is a range. "expected": the probability, given the
+        label, of its part outside the predicted range; valid if the probabilities are, and if a
+        label's range is not informative about the true grade beyond containing it. "contain":
+        any part of the label outside; valid for all labels that contain the true grade, but the
+        predicted ranges are wider.
     n_jobs : int, default=None
-        Folds that are fitted at the same time.
+        Number of folds fitted in parallel.
     random_state : int, RandomState or None, default=None
         Seed of the folds.
 
@@ -70,18 +68,18 @@ class CalibratedOrdinal(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
     estimator_ : estimator
         The fitted estimator.
     calibration_ : Calibration
-        Slope, cuts, and the reach of the ranges; see `ordspan.learners.Calibration`.
+        Slope, cuts, and widths of the ranges; see `ordspan.learners.Calibration`.
     classes_ : ndarray of shape (K,)
-        The classes from lowest to highest.
+        The grades from lowest to highest.
     n_features_in_ : int
         Number of features.
 
     Notes
     -----
-    In a stream, whatever the rows, the share of misses exceeds what was asked for by at most
+    In a stream, for any sequence of rows, the share of misses exceeds the requested one by at most
     ``(B + 1) / T**0.4`` after T rows, where B is the largest distance in log-odds of a label from
-    the predicted score. In a batch, rows in random order are missed with at most the probability
-    asked for if the scores come from one estimator that has not learned them. See the guide on
+    the predicted score. In a batch, exchangeable rows are missed with at most the requested
+    probability if the scores come from one estimator that has not learned them. See the guide on
     probabilities and ranges.
 
     Examples
@@ -129,21 +127,21 @@ class CalibratedOrdinal(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         return OrdinalPA() if self.estimator is None else clone(self.estimator)
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Fit the estimator to all rows, and calibrate it on the scores of cross-validation.
+        """Fit the estimator to all rows, and calibrate it on cross-validated scores.
 
         Parameters
         ----------
         X : array-like or CSR matrix of shape (n, d)
             Features, as the estimator takes them.
         y : array-like of shape (n,) or (n, 2)
-            Exact labels, or inclusive intervals ``[lower, upper]``, in your own labels.
+            Exact labels, or inclusive intervals ``[lower, upper]``, in your own grades.
         sample_weight : array-like of shape (n,), optional
             Weights of the rows; 0 leaves a row out.
 
         Returns
         -------
         self
-            The estimator itself; after an error it is as it was before the call.
+            The estimator itself, unchanged if an error is raised.
         """
         with unchanged_on_error(self):
             estimator = self._new_estimator()
@@ -152,91 +150,31 @@ class CalibratedOrdinal(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
             classes = ranker_of(estimator).classes_
             labels = read_labels(y)
             lower, upper = encode_interval(labels.lower, labels.upper, classes)
-            check_consistent_length(X, lower)  # a frozen estimator has not looked
+            check_consistent_length(X, lower)  # a frozen estimator has not checked
             weight = _check_sample_weight(
                 sample_weight, lower, dtype=np.float64, ensure_non_negative=True
             )
             rows = np.flatnonzero(weight)
             (X,) = indexable(X)
             calibration = Calibration(classes.size, self.coverages, self.labels)
-            self._calibrate(calibration, X, lower, upper, weight, rows, classes)
+            folds = make_folds(self, X, lower + upper, rows)
+            scored = Scored(X, lower, upper, weight, rows, classes)
+            calibrate_on_folds(calibration, self._new_estimator, scored, folds, self.n_jobs)
             calibration.use_thresholds(ranker_of(estimator).thresholds_)
             return self.from_parts(estimator, calibration)
 
-    def _calibrate(
-        self,
-        calibration: Calibration,
-        X: Any,
-        lower: Ranks,
-        upper: Ranks,
-        weight: Any,
-        rows: Ranks,
-        classes: NDArray[Any],
-    ) -> None:
-        """Calibrate on the scores that rows get from estimators that have not learned them."""
-        y = classes[lower - 1]
-        if (lower != upper).any():
-            y = np.column_stack([y, classes[upper - 1]])
-
-        def score_fold(learned: Ranks, rest: Ranks) -> tuple[NDArray[np.float64], ...]:
-            model = self._new_estimator()
-            if not isinstance(model, FrozenEstimator):
-                if not isinstance(last_step(model), FrozenEstimator):
-                    last_step(model).set_params(classes=classes)
-                fit_weighted(model, _safe_indexing(X, learned), y[learned], weight[learned])
-            return latent(model, _safe_indexing(X, rest)), ranker_of(model).thresholds_
-
-        folds = self._folds(X, lower + upper, rows)
-        found = Parallel(self.n_jobs, prefer="threads")(
-            delayed(score_fold)(*fold) for fold in folds
-        )
-        scores, predicted = np.full(lower.size, np.nan), np.ones(lower.size, dtype=np.int64)
-        fold = np.zeros(lower.size, dtype=np.int64)
-        for number, ((_, rest), (some, thresholds)) in enumerate(zip(folds, found, strict=True)):
-            scores[rest], predicted[rest] = some, rank_among(thresholds, some)
-            fold[rest] = number
-        if left_out := rows[np.isnan(scores[rows])].tolist():
-            raise ValueError(
-                f"cv leaves row {left_out[0]} out of every test part; every row needs a score"
-            )
-        seen = (part[rows] for part in (scores, predicted, lower, upper, weight))
-        bands = np.array([thresholds for _, thresholds in found])
-        calibration.fit(*seen, thresholds=bands, fold=fold[rows])
-
-    def _folds(self, X: Any, middle: Ranks, rows: Ranks) -> list[Any]:
-        """Which of some rows to learn and which to score, in each turn."""
-        if isinstance(self.cv, int | np.integer):
-            if self.cv < 2:
-                raise ValueError(f"cv must be at least 2 folds, got {self.cv!r}")
-            if rows.size < 2 and not isinstance(self.estimator, FrozenEstimator):
-                raise ValueError(
-                    "fit needs at least 2 rows with a weight, to score each by an estimator that "
-                    f"has not learned it, got n_samples = {rows.size}"
-                )
-            turn = check_random_state(self.random_state).permutation(rows)
-            fold = np.full(middle.size, -1)
-            n_folds = min(int(self.cv), rows.size)
-            fold[turn[np.argsort(middle[turn], kind="stable")]] = np.arange(rows.size) % n_folds
-            return [(rows[fold[rows] != k], rows[fold[rows] == k]) for k in range(n_folds)]
-        chosen = np.zeros(middle.size, dtype=bool)
-        chosen[rows] = True
-        numbers = np.arange(middle.size)
-        parts = ((numbers[a], numbers[b]) for a, b in check_cv(self.cv).split(X, middle))
-        folds = [(a[chosen[a]], b[chosen[b]]) for a, b in parts]
-        return [fold for fold in folds if fold[1].size]
-
     @available_if(can_stream)
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
-        """Learn the rows once, in their order, and calibrate on each before it is learned.
+        """Learn the rows once, in order, and calibrate on each before it is learned.
 
         Parameters
         ----------
         X : array-like or CSR matrix of shape (n, d)
             Features; standardise them first.
         y : array-like of shape (n,) or (n, 2)
-            Exact labels, or inclusive intervals ``[lower, upper]``, in your own labels.
+            Exact labels, or inclusive intervals ``[lower, upper]``, in your own grades.
         classes : array-like, optional
-            All classes from lowest to highest; needed in the first call unless the estimator was
+            All grades from lowest to highest; needed in the first call unless the estimator was
             given ``classes`` or ``y`` is an ordered Categorical.
         sample_weight : array-like of shape (n,), optional
             Weights of the rows; 0 leaves a row out.
@@ -244,14 +182,14 @@ class CalibratedOrdinal(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         Returns
         -------
         self
-            The estimator itself; after an error it is as it was before the call.
+            The estimator itself, unchanged if an error is raised.
         """
         with unchanged_on_error(self):
             first = not self.__sklearn_is_fitted__()
             estimator = self._new_estimator() if first else self.estimator_
             with unchanged_on_error(estimator):
                 if first:
-                    Calibration(2, self.coverages, self.labels)  # refuses wrong parameters
+                    Calibration(2, self.coverages, self.labels)  # validates the parameters
                 else:
                     self._take_parameters(estimator)
                 trials = estimator._learn_once(X, y, classes, sample_weight, scored=True)
@@ -262,25 +200,25 @@ class CalibratedOrdinal(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
             return self
 
     def _take_parameters(self, estimator: Any) -> None:
-        """Let a stream go on by parameters that were set anew, where that can be."""
+        """Apply parameters changed since the last call, if that is possible."""
         check_promises(self)
         if self.estimator is not None:
             if type(self.estimator) is not type(estimator):
                 raise ValueError(
                     f"the estimator cannot change from {estimator!r} to {self.estimator!r} while "
-                    "learning goes on; clone the model and start anew"
+                    "learning goes on; clone the model and start over"
                 )
             estimator.set_params(**self.estimator.get_params(deep=False))
 
     def from_parts(self, estimator: Any, calibration: Calibration) -> Self:
-        """Become the calibrated form of a fitted estimator.
+        """Turn this into the calibrated form of a fitted estimator.
 
         Parameters
         ----------
         estimator : estimator
-            A fitted estimator of the kind that ``estimator`` is; it is not copied.
+            A fitted estimator of the same type as ``estimator``; not copied.
         calibration : Calibration
-            What its scores say; it is not copied.
+            The calibration of its scores; not copied.
 
         Returns
         -------
@@ -296,14 +234,14 @@ class CalibratedOrdinal(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
     def n_features_in_(self) -> int:
         """Number of features."""
         if not self.__sklearn_is_fitted__():
-            raise AttributeError("n_features_in_ is known after fit")
+            raise AttributeError("n_features_in_ is only available after fit")
         return self.estimator_.n_features_in_
 
     @property
     def feature_names_in_(self) -> NDArray[Any]:
-        """Names of the features, where X had string column names."""
+        """Names of the features, if X has string column names."""
         if not self.__sklearn_is_fitted__():
-            raise AttributeError("feature_names_in_ is known after fit")
+            raise AttributeError("feature_names_in_ is only available after fit")
         return self.estimator_.feature_names_in_
 
     def __copy__(self) -> Self:
@@ -324,7 +262,7 @@ class CalibratedOrdinal(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         return tags
 
     def predict(self, X: Any) -> NDArray[Any]:
-        """Class of every row, as the estimator predicts it.
+        """Predict the grade of every row with the estimator.
 
         Parameters
         ----------
@@ -341,7 +279,7 @@ class CalibratedOrdinal(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         return self.estimator_.predict(X)
 
     def latent(self, X: Any) -> NDArray[np.float64]:
-        """Score of every row, before it is compared with thresholds.
+        """Latent score of every row.
 
         Parameters
         ----------
@@ -357,7 +295,7 @@ class CalibratedOrdinal(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         return latent(self.estimator_, X)
 
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
-        """Probability of every class, (n, K).
+        """Probability of every grade, (n, K).
 
         Parameters
         ----------
@@ -373,7 +311,7 @@ class CalibratedOrdinal(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         return self.calibration_.probabilities(scores)
 
     def predict_interval(self, X: Any, coverage: float = 0.9) -> NDArray[Any]:
-        """Range of classes that holds the true one as often as asked, ``[lower, upper]``.
+        """Range of grades ``[lower, upper]`` that contains the true one with a given coverage.
 
         Parameters
         ----------
@@ -395,7 +333,7 @@ class CalibratedOrdinal(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         return np.column_stack([self.classes_[ranks - 1] for ranks in ends])
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
-        """Minus the mean distance in ranks from the prediction to the label's interval.
+        """Minus the mean distance in ranks from the prediction to the label's range.
 
         0 is perfect; larger is better.
 
@@ -418,11 +356,11 @@ class CalibratedOrdinal(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
 
 
 def check_promises(model: CalibratedOrdinal) -> None:
-    """Refuse coverages or labels other than those that a model was calibrated for."""
+    """Refuse coverages or labels that differ from those of the calibration."""
     known, asked = model.calibration_, Calibration(2, model.coverages, model.labels)
     if not known.promises_as(asked):
         raise ValueError(
             f"the model was calibrated for coverages={known.coverages.tolist()} and "
-            f"labels={known.labels!r}, now they are {asked.coverages.tolist()} and "
-            f"{asked.labels!r}; set them back, or clone the model and start anew"
+            f"labels={known.labels!r}, but they are now {asked.coverages.tolist()} and "
+            f"{asked.labels!r}; restore them, or clone the model and start over"
         )

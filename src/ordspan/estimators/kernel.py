@@ -22,7 +22,7 @@ from ordspan.learners.rows import is_sparse
 
 
 def variance(X: Any) -> float:
-    """Variance of all entries; NaN and infinity raise no alarm."""
+    """Variance of all entries; NaN and infinity raise no warning."""
     with np.errstate(over="ignore", invalid="ignore"):
         if not is_sparse(X):
             return float(X.var(dtype=np.float64))
@@ -49,14 +49,14 @@ GAMMAS = {
     "scale": lambda X: X.shape[1] * variance(X),
     "auto": lambda X: X.shape[1],
 }
-"""What gamma is the reciprocal of, by the words that stand for it."""
+"""The reciprocal of gamma, by its name."""
 
 
 class KernelOrdinalPA(ThresholdEstimator):
     """Non-linear ordinal regression from exact or interval labels: `OrdinalPA` with a kernel.
 
     Learns a score that is a sum of kernel values with some of the rows it has seen, the support
-    vectors, and sorted thresholds between the classes. Each example moves them as little as
+    vectors, and sorted thresholds between the grades. Each example moves them as little as
     possible, in the space of the kernel, so that its score clears by a margin of 1 every threshold
     that its label puts on one side. With ``kernel="linear"`` it is ``OrdinalPA(balanced=False)``,
     only slower.
@@ -72,12 +72,12 @@ class KernelOrdinalPA(ThresholdEstimator):
         "PA" corrects each example in full; "PA-I" moves each threshold by at most C; "PA-II"
         trades the size of the move against the squared remaining violation.
     C : float, default=1.0
-        Aggressiveness of PA-I and PA-II; ignored by PA, which has none. The default is larger than
+        Aggressiveness of PA-I and PA-II; ignored by PA. The default is larger than
         that of `OrdinalPA` because under rbf every row has length 1 in the space of the kernel.
     kernel : {"rbf", "linear", "poly", "sigmoid", "precomputed"} or callable, default="rbf"
         As in scikit-learn: ``exp(-gamma ||x - z||^2)``, ``x.z``, ``(gamma x.z + coef0)^degree``
         and ``tanh(gamma x.z + coef0)``. "precomputed": X is the square matrix of the kernel values
-        of all rows with all rows, in prediction of new rows with those. A function is called as
+        between all rows; for prediction, between new rows and those. A function is called as
         ``kernel(X, Y)`` with two dense matrices and returns the values of all rows of X with all
         rows of Y, (n_X, n_Y); it is called row by row in learning. k(x, x) must be above 0, except
         that a row of zeros may have 0.
@@ -85,38 +85,38 @@ class KernelOrdinalPA(ThresholdEstimator):
         Constant of rbf, poly and sigmoid. "distance" is 1 / the mean squared distance between two
         rows of X, so that rows at that distance have the rbf value 1/e; on standardised features
         it is half of "scale", 1 / (d times the variance of X), the default of scikit-learn.
-        "auto" is 1 / d. All are fixed by ``fit`` or the first ``partial_fit``, so give a number
-        where the first batch of a stream is small.
+        "auto" is 1 / d. All are fixed by ``fit`` or the first ``partial_fit``, so set a number
+        if the first batch of a stream is small.
     degree : float, default=3
-        Degree of poly; one with a fraction needs ``gamma x.z + coef0`` to be positive always.
+        Degree of poly; a fractional degree needs ``gamma x.z + coef0`` to be always positive.
     coef0 : float, default=0.0
         Constant of poly and sigmoid.
     budget : int, optional
-        Largest number of support vectors. Left out, there may be as many as it takes.
+        Largest number of support vectors; unlimited by default.
     budget_strategy : {"nearest", "simple"}, default="nearest"
-        What to do where an update would exceed the budget; both are budgeted passive-aggressive
-        learning (Wang & Vucetic, 2010), and both leave the corrected example where the update put
-        it. "simple" (BPA-S) replaces one support vector by its projection on the new one;
-        "nearest" (BPA-NN) by its projection on the new one and on its nearest neighbour among the
-        others, which is closer to the ranker without a budget and takes two to three times as
-        long. The one to go is that of which the projection loses least, weighted by the
-        coefficient that predicts. The average is projected along with the last iterate; under
-        "simple" too on the new one and the nearest, and still ``average=False`` may be better.
+        What to do if an update would exceed the budget; both are budgeted passive-aggressive
+        learning (Wang & Vucetic, 2010), and both keep the score of the corrected example.
+        "simple" (BPA-S) replaces one support vector by its projection on the new one; "nearest"
+        (BPA-NN) by its projection on the new one and on its nearest neighbour among the others,
+        which is closer to the ranker without a budget and takes two to three times as long. The
+        one replaced is the one whose projection loses least, weighted by the coefficient used for
+        prediction. The average is projected along with the last iterate, under "simple" too on
+        the new one and the nearest; still, ``average=False`` may be better.
     average : bool, default=True
         Predict with the average of all iterates instead of the last one.
     max_iter : int, default=10
         Passes over the data in ``fit``; ``partial_fit`` always makes one.
     shuffle : bool, default=True
-        Draw a new order of the rows for each pass of ``fit``; ``partial_fit`` keeps their order.
+        Shuffle the rows before each pass of ``fit``; ``partial_fit`` keeps their order.
     classes : array-like, optional
-        All classes from lowest to highest. Left out, an ordered Categorical or sorted labels
-        decide.
+        All grades from lowest to highest. By default taken from an ordered Categorical, or else
+        the sorted labels.
     class_weight : dict, "balanced" or None, default=None
-        Weights of the grades, which multiply ``sample_weight``: a dict, in which 1 may be left
-        out, or "balanced", by which all grades that occur count the same. A range has the mean
-        weight of its grades.
+        Weights of the grades, multiplied by ``sample_weight``: a dict (missing grades weigh 1), or
+        "balanced", which gives every grade that occurs the same total weight. A range has the
+        mean weight of its grades.
     random_state : int, RandomState or None, default=None
-        Seed of the shuffling.
+        Seed for shuffling.
     verbose : int, default=0
         Above 0, ``fit`` prints a line for each pass: rows, mean absolute error of the predictions
         made before each row was learned, and seconds.
@@ -124,27 +124,27 @@ class KernelOrdinalPA(ThresholdEstimator):
     Attributes
     ----------
     support_vectors_ : ndarray of shape (n_support, d)
-        Rows with a coefficient; shape (0, 0) with a precomputed kernel.
+        The support vectors; shape (0, 0) with a precomputed kernel.
     support_ : ndarray of shape (n_support,)
-        With a precomputed kernel: the numbers of the rows with a coefficient.
+        With a precomputed kernel: the indices of the support vectors.
     dual_coef_ : ndarray of shape (n_support,)
         Their coefficients.
     coef_ : ndarray of shape (d,)
         With a linear kernel: weights of the score.
     thresholds_ : ndarray of shape (K - 1,)
-        Sorted thresholds; a score on a threshold belongs to the class above.
+        Sorted thresholds; a score on a threshold belongs to the grade above.
     classes_ : ndarray of shape (K,)
-        The classes from lowest to highest.
+        The grades from lowest to highest.
     gamma_ : float
-        The gamma that is used.
+        The value of gamma used.
     n_updates_ : int
-        Number of rows that moved the parameters.
+        Number of rows that changed the parameters.
     n_iter_ : int
         Passes made by ``fit``.
     n_features_in_ : int
         Number of features.
     feature_names_in_ : ndarray of shape (d,)
-        Names of the features, where X had string column names.
+        Names of the features, if X has string column names.
 
     References
     ----------
@@ -155,7 +155,7 @@ class KernelOrdinalPA(ThresholdEstimator):
 
     Examples
     --------
-    Grades that grow with the distance from the middle, which no linear score can tell:
+    Grades that grow with the distance from the origin, which no linear score can separate:
 
     >>> import numpy as np
     >>> from ordspan import KernelOrdinalPA
@@ -208,7 +208,7 @@ class KernelOrdinalPA(ThresholdEstimator):
 
     def _make_learner(self, n_features: int, n_classes: int) -> KernelLearner:
         if isinstance(self.gamma, str) and getattr(self, "_gamma_given", self.gamma) != self.gamma:
-            raise ValueError("gamma cannot change while learning goes on; call fit to start anew")
+            raise ValueError("gamma cannot change while learning goes on; call fit to start over")
         return KernelLearner(
             n_features,
             n_classes,
@@ -242,7 +242,7 @@ class KernelOrdinalPA(ThresholdEstimator):
         spread = GAMMAS[self.gamma](X)
         if 1.0 / np.finfo(np.float64).max < spread < np.inf:
             return 1.0 / spread
-        # one row, rows as good as equal, or rows that are not finite, which the walk names: as if
+        # one row, nearly equal rows, or rows that are not finite (reported later): as if
         # standardised
         return 1.0 if self.gamma == "scale" else 1.0 / (2.0 * X.shape[1])
 
@@ -253,13 +253,13 @@ class KernelOrdinalPA(ThresholdEstimator):
 
     @property
     def support_vectors_(self) -> NDArray[np.float64]:
-        """Rows with a coefficient, (n_support, d)."""
+        """The support vectors, (n_support, d)."""
         check_is_fitted(self)
         return self.learner_.support_vectors
 
     @property
     def support_(self) -> NDArray[np.intp]:
-        """With a precomputed kernel: the numbers of the rows with a coefficient."""
+        """With a precomputed kernel: the indices of the support vectors."""
         check_is_fitted(self)
         return self.learner_.support_numbers
 

@@ -1,4 +1,4 @@
-"""The online estimators: exact passive-aggressive updates, the paper's baselines, and a rival."""
+"""The online estimators: passive-aggressive updates, the paper's baselines, and a competitor."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ DEFAULT_PASSES = 10
 class OrdinalPA(ThresholdEstimator):
     """Ordinal regression from exact or interval labels by exact passive-aggressive updates.
 
-    Learns a score w.x and sorted thresholds between the classes. Each example moves them as little
-    as possible so that its score clears, by a margin of 1, every threshold that its label (a class,
-    or an interval of classes) puts on one side.
+    Learns a score w.x and sorted thresholds between the grades. Each example moves them as little
+    as possible so that its score clears, by a margin of 1, every threshold that its label (a grade,
+    or a range of grades) puts on one side.
 
     Parameters
     ----------
@@ -34,35 +34,35 @@ class OrdinalPA(ThresholdEstimator):
         "PA" corrects each example in full; "PA-I" moves each threshold by at most C; "PA-II"
         trades the size of the move against the squared remaining violation.
     C : float, default=0.1
-        Aggressiveness of PA-I and PA-II; ignored by PA, which has none. With ``average=True`` the
+        Aggressiveness of PA-I and PA-II; ignored by PA. With ``average=True`` the
         result hardly depends on it.
     average : bool, default=True
         Predict with the average of all iterates instead of the last one.
     solver : {"exact", "sca"}, default="exact"
         "exact" finds the optimum of each update. "sca" is the support class algorithm as the paper
         prints it (SCA for PA and PA-II, SCA-I for PA-I), kept for comparison: it is often not
-        optimal, from six classes on not always feasible, and can diverge. It is not balanced, so
-        give ``balanced=False`` with it. Smallest example: one
+        optimal, from six grades on not always feasible, and can diverge. It is not balanced, so
+        set ``balanced=False`` with it. Smallest example: one
         feature x = 1, w = 0, thresholds (0, 5), label 2, PA: the optimum is w = 1/2 and
         thresholds (-1/2, 5); SCA gives w = 1/3 and (-2/3, 16/3).
     balanced : bool, default=True
         Measure the thresholds on the scale of the scores, by the geometric mean of the squared
-        norms of the rows that were corrected, so that both move alike however many features there
-        are. False is the update of the paper: one unit of a weight costs as much as one unit of a
-        threshold, so with many features (long rows) the thresholds hardly move.
+        norms of the rows that were corrected, so that both move equally for any number of
+        features. False is the update of the paper: one unit of a weight costs as much as one unit
+        of a threshold, so with many features (long rows) the thresholds hardly move.
     max_iter : int, default=10
         Passes over the data in ``fit``; ``partial_fit`` always makes one.
     shuffle : bool, default=True
-        Draw a new order of the rows for each pass of ``fit``; ``partial_fit`` keeps their order.
+        Shuffle the rows before each pass of ``fit``; ``partial_fit`` keeps their order.
     classes : array-like, optional
-        All classes from lowest to highest. Left out, an ordered Categorical or sorted labels
-        decide.
+        All grades from lowest to highest. By default taken from an ordered Categorical, or else
+        the sorted labels.
     class_weight : dict, "balanced" or None, default=None
-        Weights of the grades, which multiply ``sample_weight``: a dict, in which 1 may be left
-        out, or "balanced", by which all grades that occur count the same. A range has the mean
-        weight of its grades.
+        Weights of the grades, multiplied by ``sample_weight``: a dict (missing grades weigh 1), or
+        "balanced", which gives every grade that occurs the same total weight. A range has the
+        mean weight of its grades.
     random_state : int, RandomState or None, default=None
-        Seed of the shuffling.
+        Seed for shuffling.
     verbose : int, default=0
         Above 0, ``fit`` prints a line for each pass: rows, mean absolute error of the predictions
         made before each row was learned, and seconds.
@@ -72,17 +72,17 @@ class OrdinalPA(ThresholdEstimator):
     coef_ : ndarray of shape (d,)
         Weights of the score.
     thresholds_ : ndarray of shape (K - 1,)
-        Sorted thresholds; a score on a threshold belongs to the class above.
+        Sorted thresholds; a score on a threshold belongs to the grade above.
     classes_ : ndarray of shape (K,)
-        The classes from lowest to highest.
+        The grades from lowest to highest.
     n_updates_ : int
-        Number of rows that moved the parameters.
+        Number of rows that changed the parameters.
     n_iter_ : int
         Passes made by ``fit``.
     n_features_in_ : int
         Number of features.
     feature_names_in_ : ndarray of shape (d,)
-        Names of the features, where X had string column names.
+        Names of the features, if X has string column names.
 
     References
     ----------
@@ -150,15 +150,15 @@ class PRank(ThresholdEstimator):
     max_iter : int, default=10
         Passes over the data in ``fit``; ``partial_fit`` always makes one.
     shuffle : bool, default=True
-        Draw a new order of the rows for each pass of ``fit``.
+        Shuffle the rows before each pass of ``fit``.
     classes : array-like, optional
-        All classes from lowest to highest.
+        All grades from lowest to highest.
     class_weight : dict, "balanced" or None, default=None
-        Weights of the grades, which multiply ``sample_weight``: a dict, in which 1 may be left
-        out, or "balanced", by which all grades that occur count the same. A range has the mean
-        weight of its grades.
+        Weights of the grades, multiplied by ``sample_weight``: a dict (missing grades weigh 1), or
+        "balanced", which gives every grade that occurs the same total weight. A range has the
+        mean weight of its grades.
     random_state : int, RandomState or None, default=None
-        Seed of the shuffling.
+        Seed for shuffling.
 
     Attributes
     ----------
@@ -167,9 +167,9 @@ class PRank(ThresholdEstimator):
     thresholds_ : ndarray of shape (K - 1,)
         Sorted thresholds.
     classes_ : ndarray of shape (K,)
-        The classes from lowest to highest.
+        The grades from lowest to highest.
     n_updates_ : int
-        Number of rows that moved the parameters.
+        Number of rows that changed the parameters.
     n_iter_ : int
         Passes made by ``fit``.
 
@@ -226,7 +226,7 @@ class VectorEstimator(OrdinalEstimator):
 class MulticlassPerceptron(VectorEstimator):
     """Multiclass perceptron, max-score update (Crammer & Singer, 2003); a baseline of the paper.
 
-    One weight vector per class, no use of their order. On an interval label the best class inside
+    One weight vector per grade, ignoring their order. On an interval label the best grade inside
     is preferred to the best class outside.
 
     Parameters
@@ -234,24 +234,24 @@ class MulticlassPerceptron(VectorEstimator):
     max_iter : int, default=10
         Passes over the data in ``fit``; ``partial_fit`` always makes one.
     shuffle : bool, default=True
-        Draw a new order of the rows for each pass of ``fit``.
+        Shuffle the rows before each pass of ``fit``.
     classes : array-like, optional
-        All classes from lowest to highest.
+        All grades from lowest to highest.
     class_weight : dict, "balanced" or None, default=None
-        Weights of the grades, which multiply ``sample_weight``: a dict, in which 1 may be left
-        out, or "balanced", by which all grades that occur count the same. A range has the mean
-        weight of its grades.
+        Weights of the grades, multiplied by ``sample_weight``: a dict (missing grades weigh 1), or
+        "balanced", which gives every grade that occurs the same total weight. A range has the
+        mean weight of its grades.
     random_state : int, RandomState or None, default=None
-        Seed of the shuffling.
+        Seed for shuffling.
 
     Attributes
     ----------
     coef_ : ndarray of shape (K, d)
-        One weight vector per class.
+        One weight vector per grade.
     classes_ : ndarray of shape (K,)
-        The classes from lowest to highest.
+        The grades from lowest to highest.
     n_updates_ : int
-        Number of rows that moved the parameters.
+        Number of rows that changed the parameters.
     n_iter_ : int
         Passes made by ``fit``.
 
@@ -284,9 +284,9 @@ class MulticlassPerceptron(VectorEstimator):
 
 
 class MulticlassPA(VectorEstimator):
-    """Exact multiclass passive-aggressive updates (Matsushima et al., 2010); a rival of the paper.
+    """Exact multiclass passive-aggressive updates (Matsushima et al., 2010), for comparison.
 
-    One weight vector per class, no use of their order. Each example moves all vectors as little as
+    One weight vector per grade, ignoring their order. Each example moves all vectors as little as
     possible (in the sum of their squared changes) so that its class scores higher than every other
     class by 1. On an interval label the class inside with the highest score has to win, and only
     against the classes outside.
@@ -298,28 +298,28 @@ class MulticlassPA(VectorEstimator):
         at a price added to half the sum of squared changes: C times the shortfall for "PA-I",
         C times its square for "PA-II".
     C : float, default=0.1
-        Aggressiveness of PA-I and PA-II; ignored by PA, which has none.
+        Aggressiveness of PA-I and PA-II; ignored by PA.
     max_iter : int, default=10
         Passes over the data in ``fit``; ``partial_fit`` always makes one.
     shuffle : bool, default=True
-        Draw a new order of the rows for each pass of ``fit``.
+        Shuffle the rows before each pass of ``fit``.
     classes : array-like, optional
-        All classes from lowest to highest.
+        All grades from lowest to highest.
     class_weight : dict, "balanced" or None, default=None
-        Weights of the grades, which multiply ``sample_weight``: a dict, in which 1 may be left
-        out, or "balanced", by which all grades that occur count the same. A range has the mean
-        weight of its grades.
+        Weights of the grades, multiplied by ``sample_weight``: a dict (missing grades weigh 1), or
+        "balanced", which gives every grade that occurs the same total weight. A range has the
+        mean weight of its grades.
     random_state : int, RandomState or None, default=None
-        Seed of the shuffling.
+        Seed for shuffling.
 
     Attributes
     ----------
     coef_ : ndarray of shape (K, d)
-        One weight vector per class.
+        One weight vector per grade.
     classes_ : ndarray of shape (K,)
-        The classes from lowest to highest.
+        The grades from lowest to highest.
     n_updates_ : int
-        Number of rows that moved the parameters.
+        Number of rows that changed the parameters.
     n_iter_ : int
         Passes made by ``fit``.
 

@@ -22,7 +22,7 @@ from ordspan.learners.checks import check_weights
 
 
 class Trials(NamedTuple):
-    """Rows that were learned: their scores and ranks before, and their labels and weights."""
+    """Learned rows: scores and ranks before learning, labels and weights."""
 
     scores: NDArray[np.float64]
     predicted: NDArray[np.int64] | None
@@ -44,14 +44,14 @@ class OrdinalEstimator(BaseOrdinal):
         X : array-like or CSR matrix of shape (n, d)
             Features; standardise them first.
         y : array-like of shape (n,) or (n, 2)
-            Exact labels, or inclusive intervals ``[lower, upper]``, in your own labels.
+            Exact labels, or inclusive intervals ``[lower, upper]``, in your own grades.
         sample_weight : array-like of shape (n,), optional
             Scales C (the step size of the baselines) of each row; 0 leaves a row out.
 
         Returns
         -------
         self
-            The estimator itself; after an error it is as it was before the call.
+            The estimator itself, unchanged if an error is raised.
         """
         with unchanged_on_error(self):
             X, classes, lower, upper, weight = self._prepared(X, y, sample_weight)
@@ -72,7 +72,7 @@ class OrdinalEstimator(BaseOrdinal):
     def _print_pass(
         self, number: int, n_rows: int, error: float, seconds: float, learner: Learner
     ) -> None:
-        """One line of progress; each row counts as it was predicted before it was learned."""
+        """One line of progress; the error is of predictions made before learning each row."""
         support = (
             f", {learner.n_support:,} support vectors" if hasattr(learner, "n_support") else ""
         )
@@ -82,7 +82,7 @@ class OrdinalEstimator(BaseOrdinal):
         )
 
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
-        """Learn the rows once, in their order, going on from what was learned before.
+        """Learn the rows once, in order, continuing from the current state.
 
         Of several threads one learns at a time, so no update is lost. Predictions never wait: one
         made meanwhile may use parameters from the middle of a batch. Where that matters, predict
@@ -93,9 +93,9 @@ class OrdinalEstimator(BaseOrdinal):
         X : array-like or CSR matrix of shape (n, d)
             Features; standardise them first.
         y : array-like of shape (n,) or (n, 2)
-            Exact labels, or inclusive intervals ``[lower, upper]``, in your own labels.
+            Exact labels, or inclusive intervals ``[lower, upper]``, in your own grades.
         classes : array-like, optional
-            All classes from lowest to highest; needed in the first call unless the estimator was
+            All grades from lowest to highest; needed in the first call unless the estimator was
             given ``classes`` or ``y`` is an ordered Categorical.
         sample_weight : array-like of shape (n,), optional
             Scales C (the step size of the baselines) of each row; 0 leaves a row out.
@@ -103,7 +103,7 @@ class OrdinalEstimator(BaseOrdinal):
         Returns
         -------
         self
-            The estimator itself; after an error it is as it was before the call.
+            The estimator itself, unchanged if an error is raised.
         """
         self._learn_once(X, y, classes, sample_weight)
         return self
@@ -117,7 +117,7 @@ class OrdinalEstimator(BaseOrdinal):
             X = self._checked(X, reset=first)
             labels = read_labels(y)
             order = self._classes_for_partial_fit(labels, classes, first)
-            # a batch of weights that are all zero is nothing to fit, but does no harm in a stream
+            # all-zero weights are an error in fit, but harmless in a stream
             idle = sample_weight is not None and not np.any(np.asarray(sample_weight))
             lower, upper, weight = self._ends(X, labels, order, None if idle else sample_weight)
             weight = check_weights(sample_weight, X.shape[0]) if idle else weight
@@ -137,7 +137,7 @@ class OrdinalEstimator(BaseOrdinal):
             if first:
                 self.from_learner(learner, order, n_iter=1)
             self._learned_with = self._parameters()
-            # a calibration is of the rows as they come, whatever the grades weigh
+            # calibration does not use class_weight
             return Trials(seen, predicted, *examples[1:])
 
     def _parameters(self) -> list[Any]:
@@ -145,7 +145,7 @@ class OrdinalEstimator(BaseOrdinal):
         return [vars(self)[name] for name in parameter_names(kind)]
 
     def _set_anew(self) -> bool:
-        """Whether a parameter may be another one than when ``partial_fit`` last learned."""
+        """Whether a parameter may change between calls of ``partial_fit``."""
         before = getattr(self, "_learned_with", None)
         return before is None or not all(map(operator.is_, before, self._parameters()))
 
@@ -154,8 +154,8 @@ class OrdinalEstimator(BaseOrdinal):
             given = self.classes if given is None else given
             if given is None and labels.order is None:
                 raise ValueError(
-                    "classes must be given in the first call of partial_fit: a first batch need "
-                    "not show every class"
+                    "classes must be given in the first call of partial_fit: the first "
+                    "batch may not contain every grade"
                 )
             return find_classes(labels, given)
         if given is not None and not np.array_equal(np.asarray(given), self.classes_):
@@ -167,14 +167,14 @@ class OrdinalEstimator(BaseOrdinal):
 
     @property
     def n_updates_(self) -> int:
-        """Number of rows that moved the parameters."""
+        """Number of rows that changed the parameters."""
         check_is_fitted(self)
         return self.learner_.n_updates
 
 
 @functools.cache
 def parameter_names(kind: Any) -> tuple[str, ...]:
-    """Names of the parameters of a class of estimators; scikit-learn takes long to find them."""
+    """Parameter names of an estimator class, cached because scikit-learn's lookup is slow."""
     return tuple(kind._get_param_names())
 
 

@@ -1,4 +1,4 @@
-"""Folds of cross-validation that are alike in their labels, exact or ranges."""
+"""Stratified cross-validation for exact labels and ranges."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ class StratifiedIntervalKFold(KFold):
     n_splits : int, default=5
         Number of folds, at least 2.
     shuffle : bool, default=False
-        Shuffle the rows of each label before they are dealt out.
+        Shuffle the rows of each label before splitting.
     random_state : int, RandomState or None, default=None
-        Seed of the shuffling.
+        Seed for shuffling.
     classes : array-like, optional
-        All grades from lowest to highest. Left out, an ordered Categorical or sorted labels
-        decide.
+        All grades from lowest to highest. By default taken from an ordered Categorical, or else
+        the sorted labels.
 
     Examples
     --------
@@ -68,7 +68,7 @@ class StratifiedIntervalKFold(KFold):
     def split(
         self, X: Any, y: Any, groups: Any = None
     ) -> Iterator[tuple[NDArray[np.intp], NDArray[np.intp]]]:
-        """Rows to learn and rows to test, fold by fold.
+        """Training and test rows of each fold.
 
         Parameters
         ----------

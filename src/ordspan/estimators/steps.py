@@ -18,7 +18,7 @@ def last_step(estimator: Any) -> Any:
 
 
 def layers_of(model: Any) -> list[Any]:
-    """A model, and what it is around, down to the ranker.
+    """A model and the estimators nested in it, down to the ranker.
 
     >>> from ordspan import PRank
     >>> from sklearn.pipeline import make_pipeline
@@ -61,7 +61,7 @@ def ranker_of(estimator: Any) -> Any:
 
 
 def transformed(model: Any, X: Any) -> tuple[Any, Any]:
-    """The last step of a pipeline, a search or a frozen estimator, and the rows as it gets them."""
+    """The last step of a pipeline, a search or a frozen estimator, and its transformed input."""
     while True:
         if isinstance(model, Pipeline):
             X = model[:-1].transform(X) if len(model) > 1 else X
@@ -75,10 +75,12 @@ def transformed(model: Any, X: Any) -> tuple[Any, Any]:
 
 
 def _ask(model: Any, method: str, X: Any, *arguments: Any) -> Any:
-    """Call a method of the last step that scikit-learn's pipelines do not pass on."""
+    """Call a method of the last step that scikit-learn's pipelines do not forward."""
     last, rows = transformed(model, X)
     if not hasattr(last, method):
-        raise TypeError(f"{type(last).__name__} has no {method}; the last step must have it")
+        raise TypeError(
+            f"{type(last).__name__} has no {method} method; use a last step that has one"
+        )
     return getattr(last, method)(rows, *arguments)
 
 
@@ -98,7 +100,7 @@ def latent(model: Any, X: Any) -> NDArray[np.float64]:
     Returns
     -------
     ndarray of shape (n,)
-        The scores that ``latent`` of the last step gives.
+        The output of ``latent`` of the last step.
 
     Examples
     --------
@@ -114,7 +116,7 @@ def latent(model: Any, X: Any) -> NDArray[np.float64]:
 
 
 def predict_interval(model: Any, X: Any, coverage: float = 0.9) -> NDArray[Any]:
-    """Range of grades that holds the true one as often as asked, through a pipeline.
+    """Range of grades that contains the true one with a given coverage, through a pipeline.
 
     Parameters
     ----------

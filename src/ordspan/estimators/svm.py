@@ -1,4 +1,4 @@
-"""The batch estimator: the best fixed ranker in hindsight, with its certificate."""
+"""The batch estimator: the best fixed ranker, with a duality gap as certificate."""
 
 from __future__ import annotations
 
@@ -37,12 +37,12 @@ class OrdinalSVM(ThresholdModel):
         Weight of the losses against the norms.
     loss : {"squared_hinge", "hinge"}, default="squared_hinge"
         Loss of each required threshold. The squared hinge was the better choice on most data sets
-        tried. Where features say little, the optimum of the hinge is often one grade for all rows,
-        whatever C is; ``fit`` warns where that happens.
+        tried. With weak features, the optimum of the hinge is often one grade for all rows for
+        any C; ``fit`` warns if that happens.
     tol : float, default=1e-3
         Relative duality gap to stop at.
     max_iter : int, default=1000
-        Sweeps over the rows after which to stop in any case.
+        Largest number of sweeps over the rows.
     warm_start : bool, default=False
         Start from the solution of the last ``fit`` to the same rows, for example along a path
         of C.
@@ -50,14 +50,14 @@ class OrdinalSVM(ThresholdModel):
         Above 0, ``fit`` prints a line whenever it measures the gap: sweeps, rows, the values of
         both problems, the relative duality gap, and seconds.
     classes : array-like, optional
-        All classes from lowest to highest. Left out, an ordered Categorical or sorted labels
-        decide.
+        All grades from lowest to highest. By default taken from an ordered Categorical, or else
+        the sorted labels.
     class_weight : dict, "balanced" or None, default=None
-        Weights of the grades, which multiply ``sample_weight``: a dict, in which 1 may be left
-        out, or "balanced", by which all grades that occur count the same. A range has the mean
-        weight of its grades.
+        Weights of the grades, multiplied by ``sample_weight``: a dict (missing grades weigh 1), or
+        "balanced", which gives every grade that occurs the same total weight. A range has the
+        mean weight of its grades.
     random_state : int, RandomState or None, default=0
-        Seed of the order in which rows are visited; it changes the way, not the optimum.
+        Seed of the order in which rows are visited; does not change the optimum.
 
     Attributes
     ----------
@@ -66,11 +66,11 @@ class OrdinalSVM(ThresholdModel):
     thresholds_ : ndarray of shape (K - 1,)
         Sorted thresholds.
     classes_ : ndarray of shape (K,)
-        The classes from lowest to highest.
+        The grades from lowest to highest.
     duality_gap_ : float
         ``(primal_value_ - dual_value_) / primal_value_``: no ranker is better by a larger share.
     primal_value_, dual_value_ : float
-        Value of the result, and a value that no ranker falls below.
+        Objective of the result, and a lower bound for any ranker.
     n_iter_ : int
         Sweeps made.
 
@@ -123,14 +123,14 @@ class OrdinalSVM(ThresholdModel):
         X : array-like or CSR matrix of shape (n, d)
             Features; standardise them first.
         y : array-like of shape (n,) or (n, 2)
-            Exact labels, or inclusive intervals ``[lower, upper]``, in your own labels.
+            Exact labels, or inclusive intervals ``[lower, upper]``, in your own grades.
         sample_weight : array-like of shape (n,), optional
             Factors of C; a weight of 2 is the same as the row twice.
 
         Returns
         -------
         self
-            The estimator itself; after an error it is as it was before the call.
+            The estimator itself, unchanged if an error is raised.
         """
         with unchanged_on_error(self):
             X, classes, lower, upper, weight = self._prepared(X, y, sample_weight)
@@ -153,8 +153,8 @@ class OrdinalSVM(ThresholdModel):
         if found.gap > self.tol:
             warnings.warn(
                 f"stopped after max_iter={self.max_iter} sweeps at a relative duality gap of "
-                f"{found.gap:.2e}, above tol={self.tol:g}; the model is usable, and better by that "
-                "share at most if you raise max_iter, lower C or standardise the features",
+                f"{found.gap:.2e}, above tol={self.tol:g}; the objective could improve by at "
+                "most that share; raise max_iter, lower C or standardise the features",
                 ConvergenceWarning,
                 stacklevel=2,
             )
@@ -162,7 +162,7 @@ class OrdinalSVM(ThresholdModel):
         return self
 
     def _warn_of_one_grade(self, X: Any, lower: Any, upper: Any, weight: Any) -> None:
-        """Warn if all rows that it was fitted to get one grade, and that is not right for all."""
+        """Warn if all training rows get the same grade, unless that is right for all."""
         ranks = self.learner_.predict_many(X)
         missed = distance(ranks, lower, upper) > 0
         if (ranks != ranks[0]).any() or not (
@@ -171,9 +171,9 @@ class OrdinalSVM(ThresholdModel):
             return
         squared = "" if self.loss == "squared_hinge" else "loss='squared_hinge', "
         warnings.warn(
-            f"the model gives every row it was fitted to the grade {self.classes_[ranks[0] - 1]}: "
-            f"with loss={self.loss!r} and C={self.C:g} that is the optimum for what the features "
-            f"say; try {squared}a larger C, standardised features or other features",
+            f"the model predicts for every training row the grade {self.classes_[ranks[0] - 1]}: "
+            f"with loss={self.loss!r} and C={self.C:g} that is the optimum for these "
+            f"features; try {squared}a larger C, standardised features or other features",
             UserWarning,
             stacklevel=3,
         )
@@ -201,7 +201,7 @@ class OrdinalSVM(ThresholdModel):
 
 
 def printed(n_rows: int) -> Callable[[int, float, float], None]:
-    """A function that prints one line of progress, with the seconds since now."""
+    """A function that prints one line of progress, with the elapsed seconds."""
     began = perf_counter()
 
     def print_values(n_iter: int, primal: float, dual: float) -> None:

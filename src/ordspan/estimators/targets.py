@@ -1,4 +1,4 @@
-"""Labels as users keep them (arrays, lists of pairs, pandas, polars) into lower and upper ends."""
+"""Convert labels in any container (arrays, pairs, pandas, polars) to lower and upper ends."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from ordspan.core.labels import check_classes, infer_classes, is_open, read_colu
 
 
 class Labels(NamedTuple):
-    """Ends of the intervals in the user's labels; the same array twice when they are exact."""
+    """Ends of the labels in the user's grades; the same array twice if exact."""
 
     lower: NDArray[Any]
     upper: NDArray[Any]
-    order: NDArray[Any] | None  # the order of the classes, where the container knows it
+    order: NDArray[Any] | None  # the order of the grades, if the container has one
 
 
 def read_labels(y: Any) -> Labels:
@@ -47,7 +47,7 @@ def read_labels(y: Any) -> Labels:
             f"y must have shape (n,) or, for intervals, (n, 2), but has shape {values.shape}"
         )
     if values.size and isinstance(values[0], list | tuple):
-        raise ValueError("y has pairs of different lengths; give every row [lower, upper]")
+        raise ValueError("y has pairs of different lengths; use [lower, upper] for every row")
     return Labels(values, values, order)
 
 
@@ -55,7 +55,7 @@ def _from_frame(y: Any) -> Labels:
     names = list(y.columns)
     if len(names) not in (1, 2):
         raise ValueError(
-            f"y has {len(names)} columns; give one column of labels or two, lower and upper"
+            f"y has {len(names)} columns; use one column of labels or two, lower and upper"
         )
     columns = [_column(y[name]) for name in names]
     lower, order = columns[0]
@@ -68,7 +68,7 @@ def _from_frame(y: Any) -> Labels:
 
 
 def _column(y: Any) -> tuple[NDArray[Any], NDArray[Any] | None]:
-    """Values of a column, and the order of its classes where it knows it."""
+    """Values of a column, and the order of its grades if it has one."""
     if hasattr(getattr(y, "dtype", None), "closed"):
         labels = _from_pandas_interval(y.array)
         return np.column_stack([labels.lower, labels.upper]), None
@@ -85,22 +85,22 @@ def _from_pandas_interval(y: Any) -> Labels:
 
 
 def ends(labels: Labels) -> tuple[NDArray[Any], ...]:
-    """The columns of labels: one of exact ones, two of intervals."""
+    """Label columns: one for exact labels, two for ranges."""
     return (labels.lower,) if labels.lower is labels.upper else (labels.lower, labels.upper)
 
 
 def refuse_missing(labels: Labels) -> None:
-    """Refuse an exact label that is missing: only the ends of intervals can be open."""
+    """Refuse missing exact labels; only ranges can have an open end."""
     if labels.lower is labels.upper and is_open(labels.lower).any():
         row = int(np.argmax(is_open(labels.lower)))
         raise ValueError(
             f"Input y contains NaN, infinity or a missing value: row {row} is "
-            f"{labels.lower[row]!r}; only an interval can have an open end"
+            f"{labels.lower[row]!r}; only a range can have an open end"
         )
 
 
 def find_classes(labels: Labels, given: Any) -> NDArray[Any]:
-    """The order of the classes: the given one, the container's own, or sorted labels."""
+    """The order of the grades: the given one, the container's own, or sorted labels."""
     if given is not None:
         return check_classes(given)
     if labels.order is not None:
@@ -109,7 +109,7 @@ def find_classes(labels: Labels, given: Any) -> NDArray[Any]:
     found = infer_classes(*ends(labels))
     if found.dtype.kind == "f" and (found != np.floor(found)).any():
         raise ValueError(
-            f"Unknown label type: continuous. Labels like {shown(found)} seem to be measurements; "
+            f"Unknown label type: continuous. Labels like {shown(found)} look like measurements; "
             "bin them into grades, or list the grades in classes=[...]"
         )
     return check_classes(found)

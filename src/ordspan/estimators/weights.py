@@ -1,4 +1,4 @@
-"""Weights of rows by their grades: what ``class_weight`` stands for."""
+"""Row weights from ``class_weight``."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def row_weights(
     classes : array of shape (K,)
         The grades from lowest to highest.
     sample_weight : array of shape (n,), optional
-        Weights by which rows count for "balanced".
+        Weights of the rows for "balanced".
 
     Examples
     --------
@@ -58,16 +58,16 @@ def is_balanced(class_weight: Any) -> bool:
 
 
 def refuse_balanced(class_weight: Any, where: str) -> None:
-    """Refuse "balanced" where rows come in parts: no part knows how often grades occur in all."""
+    """Refuse "balanced" if rows come in parts, as grade frequencies are unknown."""
     if is_balanced(class_weight):
         raise ValueError(
-            f"class_weight='balanced' needs all rows at once, and {where} sees a part of them; "
-            "give the weights as a dict"
+            f"class_weight='balanced' needs all rows at once, but {where} sees only some; "
+            "use a dict of weights"
         )
 
 
 def balanced_weights(lower: Ranks, upper: Ranks, n_classes: int, sample_weight: Any) -> Floats:
-    """The number of rows by that of grades that occur, and by the number of rows of each grade.
+    """Number of rows / (number of grades that occur * rows of each grade).
 
     A range counts as an equal part of a row for each of its grades.
 

@@ -1,1 +1,1 @@
-"""The paper's experiments: what to run, running it, one results table, figures and report."""
+"""The paper's experiments: protocol, runner, results table, figures and report."""

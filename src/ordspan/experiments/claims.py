@@ -1,8 +1,8 @@
-"""The paper's claims about its experiments, each put to a test on the results table.
+"""The paper's claims about its experiments, each tested on the results table.
 
-Every claiming sentence of sections 6.3 and 6.4 is written down once in `SENTENCES` and taken apart
-into one claim for each data set, labelling, algorithm and rival. The paper names no test and no
-margin, so both are ours, and they are told at the top of the file that `write_claims` writes.
+Every sentence of sections 6.3 and 6.4 that makes a claim is listed in `SENTENCES` and split into
+one claim per data set, labelling, algorithm and rival. The paper specifies no test and no margin;
+ours are described at the top of the file that `write_claims` writes.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy import stats
 
-from ordspan.experiments.table import Cell, Curve, Results
+from ordspan.experiments.table import Cell, Floats, Results
 
 MARGIN = 0.05  # "comparable": within this share of the rival's MAE
 CONFIDENCE = 0.95
@@ -30,7 +30,7 @@ PAPER_DATASETS = ("california", "abalone", "parkinson", "mslr")
 
 
 class Sentence(NamedTuple):
-    """A claiming sentence and all that it speaks about."""
+    """A sentence that makes a claim, and everything it is about."""
 
     words: str
     test: str
@@ -41,9 +41,9 @@ class Sentence(NamedTuple):
 
 
 class Claim(NamedTuple):
-    """One claim and what the results say about it.
+    """One claim and its verdict.
 
-    The effect is a mean over runs in units of MAE, positive where it speaks for the proposed
+    The effect is a mean over runs in units of MAE, positive if it favours the proposed
     algorithm; ``low`` and ``high`` bound its confidence interval. All three are None if not run.
     """
 
@@ -140,7 +140,7 @@ SENTENCES = (
 
 
 def make_claims(results: Results) -> list[Claim]:
-    """Every claim of the paper with the verdict of this results table.
+    """Test every claim of the paper on a results table.
 
     Parameters
     ----------
@@ -160,12 +160,12 @@ def make_claims(results: Results) -> list[Claim]:
 
 
 def count_verdicts(claims: list[Claim]) -> dict[str, int]:
-    """How many claims hold, do not hold and were not run."""
+    """Number of claims that hold, do not hold and were not run."""
     counts = Counter(claim.verdict for claim in claims)
     return {verdict: counts[verdict] for verdict in VERDICTS}
 
 
-def paired_interval(gains: Curve) -> tuple[float, float, float]:
+def paired_interval(gains: Floats) -> tuple[float, float, float]:
     """Mean of the paired differences and its t confidence interval.
 
     >>> paired_interval(np.array([1.0, 1.0, 1.0]))
@@ -200,7 +200,7 @@ def write_claims(results: Results, path: Path) -> Path:
 
 
 def labels_text(labels: int) -> str:
-    """Per cent of interval labels in words: "exact" or "50 %"."""
+    """Percentage of interval labels as text: "exact" or "50 %"."""
     return f"{labels} %" if labels else "exact"
 
 
@@ -229,30 +229,30 @@ def _can_be_paired(results: Results, cell: Cell, other: Cell) -> bool:
     return both and results.runs(cell) == results.runs(other) > 1
 
 
-def _less_error(results: Results, cell: Cell, other: Cell) -> Curve:
+def _less_error(results: Results, cell: Cell, other: Cell) -> Floats:
     return results.final(other) - results.final(cell)
 
 
-def _fall_with_trials(results: Results, cell: Cell, other: Cell) -> Curve:
+def _fall_with_trials(results: Results, cell: Cell, other: Cell) -> Floats:
     errors = results.errors(cell, interval=True)
     early = max(1, errors.shape[1] // EARLY)
     return errors[:, :early].mean(axis=1) - errors.mean(axis=1)
 
 
-def _fall_with_fraction(results: Results, cell: Cell, other: Cell) -> Curve:
+def _fall_with_fraction(results: Results, cell: Cell, other: Cell) -> Floats:
     return results.final(other, interval=True) - results.final(cell, interval=True)
 
 
-def _more_allowance(results: Results, cell: Cell, other: Cell) -> Curve:
+def _more_allowance(results: Results, cell: Cell, other: Cell) -> Floats:
     return _allowance(results, cell) - _allowance(results, other)
 
 
-def _allowance(results: Results, cell: Cell) -> Curve:
-    """What measuring against intervals forgives the very same predictions."""
+def _allowance(results: Results, cell: Cell) -> Floats:
+    """How much lower the error of the same predictions is against the intervals."""
     return results.final(cell) - results.final(cell, interval=True)
 
 
-_GAINS: dict[str, Callable[[Results, Cell, Cell], Curve]] = {
+_GAINS: dict[str, Callable[[Results, Cell, Cell], Floats]] = {
     OUTPERFORMS: _less_error,
     COMPARABLE: _less_error,
     TRIALS: _fall_with_trials,
@@ -262,13 +262,13 @@ _GAINS: dict[str, Callable[[Results, Cell, Cell], Curve]] = {
 
 
 METHOD = f"""\
-Every sentence of sections 6.3 and 6.4 that claims something is taken apart into claims about one
-data set, one labelling and one algorithm. The paper names neither a test nor a margin; the choices
-are ours:
+Every sentence of sections 6.3 and 6.4 that makes a claim is split into claims about one data set,
+one labelling and one algorithm. The paper specifies neither a test nor a margin; the choices are
+ours:
 
 - **{OUTPERFORMS}**: rival's MAE minus the proposed algorithm's, after the last trial, against exact
   labels, paired over runs. Holds if the {CONFIDENCE:.0%} t confidence interval of the mean
-  difference lies wholly above zero.
+  difference lies entirely above zero.
 - **{COMPARABLE}**: the same difference. Holds if its mean is within ±{MARGIN:.0%} of the rival's
   MAE. A proposed algorithm that is better by more than that is not comparable either.
 - **{TRIALS}**: "decreases faster as compared to the number of trial T" is read as a falling running
@@ -278,12 +278,12 @@ are ours:
   used, paired over runs. Holds if the interval lies above zero. The caption of figure 2 says the
   same and is not counted twice.
 - **{ALLOWANCE}**: exact MAE minus interval MAE of the same predictions, at 75 % minus at 50 %,
-  paired over runs. Holds if the interval lies above zero. Wider intervals forgive more by
-  definition, so this could hardly fail; it does not show that nothing else is at work.
+  paired over runs. Holds if the interval lies above zero. Wider intervals allow more by
+  definition, so this can hardly fail; it does not rule out other causes.
 
-A positive effect always speaks for the claim of lower error. Intervals are not widened for the
-number of tests, so about one claim in forty may hold by luck where there is no difference. "Not
-run" means that the table lacks the curves, has fewer than two runs or runs that do not pair up."""
+A positive effect always supports the claim of lower error. Confidence intervals are not corrected
+for multiple testing, so about one claim in forty may hold by chance without a difference. "Not
+run" means that the table lacks the curves, has fewer than two runs, or runs that do not match."""
 
 
 def _introduction(results: Results) -> str:
@@ -307,8 +307,8 @@ def _counts(groups: list[list[Claim]]) -> str:
     rows.append(["**all**", "", *total.values()])
     return (
         "## Count\n\n" + _markdown_table(["sentence", "test", *VERDICTS], rows) + "\n\n"
-        "Sentence 8 sums up the comparison with PRank and MCP, so its claims repeat tests of the "
-        "sentences before it and add those that the paper passes over there."
+        "Sentence 8 summarises the comparison with PRank and MCP, so its claims repeat tests of "
+        "the previous sentences and add combinations that those do not mention."
     )
 
 
@@ -323,7 +323,7 @@ def _group_text(number: int, group: list[Claim]) -> str:
 
 
 def _failures(group: list[Claim]) -> str:
-    """How the claims fail, since "does not hold" alone could mean undecided or the opposite."""
+    """How claims fail: "does not hold" alone could mean undecided or the opposite."""
     failed = [claim for claim in group if claim.verdict == FAILS]
     better = sum(claim.low > 0 for claim in failed if claim.low is not None)
     worse = sum(claim.high < 0 for claim in failed if claim.high is not None)
@@ -339,7 +339,7 @@ def _claim_row(claim: Claim) -> list[str]:
 
 
 def effect_texts(claim: Claim) -> tuple[str, str]:
-    """The effect and its interval as they are printed; dashes where nothing was run."""
+    """The effect and its confidence interval as text; dashes if not run."""
     if claim.effect is None:
         return "–", "–"
     return f"{claim.effect:+.4f}", f"{claim.low:+.4f} to {claim.high:+.4f}"

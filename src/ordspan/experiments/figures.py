@@ -1,7 +1,7 @@
 """The paper's two figures, drawn from a results table alone.
 
-Colours are Okabe and Ito's, which colour-blind readers can tell apart; dashes and markers tell the
-algorithms apart in black and white. Open markers in figure 2 stand for the larger fraction.
+The colours are Okabe and Ito's colour-blind safe palette; dashes and markers distinguish the
+algorithms in black and white. Open markers in figure 2 mark the larger fraction.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ordspan.experiments.claims import PROPOSED
-from ordspan.experiments.table import Cell, Curve, Results
+from ordspan.experiments.table import Cell, Floats, Results
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -30,7 +30,7 @@ TITLES = {
     "swd": "SWD",
     "synthetic": "Synthetic",
 }
-SETTLED = 100  # the running averages of the first trials jump too much to set an axis by
+SETTLED = 100  # the running averages of the first trials are too noisy to set axis limits
 INCHES = (4.2, 3.0)  # of one panel
 GREY = "#7f7f7f"
 
@@ -50,7 +50,7 @@ LOOKS = {
     "PA-II": Look("#009E73", (6, 2, 1.5, 2), "^", 1.6),
     "PRank": Look("#000000", (1.5, 1.5), "D", 1.6),
     "MCP": Look("#CC79A7", (9, 2, 1.5, 2, 1.5, 2), "v", 1.6),
-    # the rivals: the palette's orange and sky blue, and brown, as its yellow is too pale for a line
+    # rivals: the palette's orange and sky blue, and brown, as its yellow is too pale for lines
     "PRIL": Look("#E69F00", (4, 4), "P", 1.6),
     "MC-PA": Look("#56B4E9", (12, 3), "X", 1.6),
     "MC-PA-I": Look("#56B4E9", (6, 3, 2, 3), "<", 1.6),
@@ -62,7 +62,7 @@ EXTRA_DASHES = {"average": (3.0, 1.5), "sca": (1.0, 1.0)}
 
 
 def look_of(algorithm: str) -> Look:
-    """The look of a curve; an extra curve such as "PA average" is a thin relative of "PA"."""
+    """The style of a curve; an extra curve such as "PA average" is a thinner "PA"."""
     if algorithm in LOOKS:
         return LOOKS[algorithm]
     base, _, extra = algorithm.partition(" ")
@@ -91,7 +91,7 @@ def partial_title(dataset: str, fractions: list[int]) -> str:
 
 
 def shown_trials(trials: int, points: int = 300) -> NDArray[np.int64]:
-    """At most ``points`` trials, half spread evenly and half by their logarithm.
+    """At most ``points`` trials, half of them evenly and half logarithmically spaced.
 
     >>> shown_trials(4)
     array([1, 2, 3, 4])
@@ -103,9 +103,9 @@ def shown_trials(trials: int, points: int = 300) -> NDArray[np.int64]:
     return np.unique(spread.round().astype(np.int64))
 
 
-def axis_limits(curves: list[tuple[Curve, Curve]], skip: int = SETTLED) -> tuple[float, float]:
-    """Limits that hold every curve and band after ``skip`` trials, with a little room."""
-    # of very short runs the last nine tenths are shown
+def axis_limits(curves: list[tuple[Floats, Floats]], skip: int = SETTLED) -> tuple[float, float]:
+    """Limits that contain every curve and band after ``skip`` trials, with a small margin."""
+    # for very short runs, skip the first tenth
     tails = [slice(min(skip, mean.size // 10), None) for mean, _ in curves]
     low = min(float((m - s)[tail].min()) for (m, s), tail in zip(curves, tails, strict=True))
     high = max(float((m + s)[tail].max()) for (m, s), tail in zip(curves, tails, strict=True))
@@ -137,7 +137,7 @@ def figure1(results: Results, folder: Path) -> list[Path]:
     Returns
     -------
     list of Path
-        The files written; none if the table holds no curve.
+        The files written; empty if the table has no curves.
     """
     return _save(draw_figure1(results), Path(folder), "figure1") if results.datasets else []
 
@@ -154,7 +154,7 @@ def figure2(results: Results, folder: Path) -> list[Path]:
     Returns
     -------
     list of Path
-        The files written; none if the table holds no interval labels.
+        The files written; empty if the table has no interval labels.
     """
     some = any(partial_cells(results, dataset) for dataset in results.datasets)
     return _save(draw_figure2(results), Path(folder), "figure2") if some else []
@@ -195,8 +195,8 @@ def draw_figure2(results: Results) -> Figure:
     return figure
 
 
-def _flat(level: float | None) -> list[tuple[Curve, Curve]]:
-    """A level as a curve of one trial, so that it takes part in the limits."""
+def _flat(level: float | None) -> list[tuple[Floats, Floats]]:
+    """A level as a curve of one trial, to include it in the limits."""
     return [] if level is None else [(np.array([level]), np.zeros(1))]
 
 
@@ -213,12 +213,12 @@ def _canvas(
 
 
 def _draw_curve(
-    panel: Axes, curve: tuple[Curve, Curve], look: Look, *, label: str, hollow: bool = False
+    panel: Axes, curve: tuple[Floats, Floats], look: Look, *, label: str, hollow: bool = False
 ) -> None:
     mean, sem = curve
     trials = shown_trials(mean.size)
     mean, sem = mean[trials - 1], sem[trials - 1]
-    if look.width > 1:  # bands of the thin extra curves would only hide the main ones
+    if look.width > 1:  # bands of the thin extra curves would hide the main ones
         panel.fill_between(trials, mean - sem, mean + sem, color=look.color, alpha=0.2, lw=0)
     panel.plot(
         trials,
@@ -235,7 +235,7 @@ def _draw_curve(
 
 
 def _sparse(trials: NDArray[np.int64], look: Look) -> list[int]:
-    """Where to put seven markers, shifted by their kind so that close curves do not hide them."""
+    """Positions of seven markers, offset by marker so that close curves do not hide them."""
     eighths, halves = MARKERS.index(look.marker) % 8, MARKERS.index(look.marker) // 8
     shift = (eighths + halves / 2) / 8
     places = (np.arange(7) + (0.15 if look.width > 1 else 0.2) + shift) / 7 * trials[-1]
@@ -246,7 +246,7 @@ def _finish(
     panel: Axes,
     title: str,
     limits: tuple[float, float],
-    curves: dict[Cell, tuple[Curve, Curve]],
+    curves: dict[Cell, tuple[Floats, Floats]],
 ) -> None:
     panel.set_title(title, fontsize=10)
     panel.set_ylim(*limits)
@@ -278,17 +278,19 @@ def _finish_figure(figure: Figure, axes: NDArray[Any], words: str, results: Resu
         title=f"mean of {results.settings.get('runs')} runs, band: ± one standard error",
         title_fontsize=9,
     )
-    ConstrainedLayoutEngine(h_pad=0.1, w_pad=0.08).execute(figure)  # slow, so once for all files
+    ConstrainedLayoutEngine(h_pad=0.1, w_pad=0.08).execute(
+        figure
+    )  # slow, so run once for all formats
 
 
 def _columns(entries: int, most: int) -> int:
-    """Columns of a legend whose rows are filled evenly."""
+    """Number of legend columns that fills its rows evenly."""
     rows = -(-entries // most)
     return -(-entries // rows)
 
 
 def _save(figure: Figure, folder: Path, name: str) -> list[Path]:
-    """Write the figure in three formats, without dates, so that equal tables give equal files."""
+    """Write the figure in three formats, without dates, so that files are reproducible."""
     import matplotlib
 
     undated = {"png": {}, "svg": {"Date": None}, "pdf": {"CreationDate": None}}

@@ -1,4 +1,4 @@
-"""The best fixed ranker in hindsight, and what it and the learners lose along a run."""
+"""The best fixed ranker in hindsight, and its and the learners' losses along a run."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from ordspan.bounds import online_losses
 from ordspan.core import bounds as theorems
 from ordspan.core.labels import Ranks
 from ordspan.core.losses import distance, hinge_losses
-from ordspan.experiments.protocol import Curve, Outcome, Stream, trajectory_trials
+from ordspan.experiments.protocol import Curve, Outcome, TrialStream, trajectory_trials
 from ordspan.learners import Learner
 from ordspan.learners.batch import Optimum, solve
 
 HINDSIGHT_RUNS = 3
-"""Runs of each data set and fraction for which the fixed ranker is found: the first ones."""
+"""Number of first runs per data set and fraction for which the fixed ranker is computed."""
 PATH = (0.01, 0.1, 1.0)
-"""The C of the batch optima among which the best fixed ranker is looked for."""
+"""Values of C of the batch optima that are candidates for the best fixed ranker."""
 TOL, SWEEPS = 1e-2, 200
 
 Floats = NDArray[np.float64]
@@ -43,12 +43,12 @@ class Fixed(NamedTuple):
         return 1 + np.searchsorted(self.thresholds, X @ self.weights, side="right")
 
 
-def best_fixed(stream: Stream, n_classes: int) -> Fixed:
+def best_fixed(stream: TrialStream, n_classes: int) -> Fixed:
     """The batch optimum with the smallest cumulative hinge loss on the stream."""
     return min(_path(stream, n_classes), key=lambda ranker: ranker.total)
 
 
-def _path(stream: Stream, n_classes: int) -> Iterator[Fixed]:
+def _path(stream: TrialStream, n_classes: int) -> Iterator[Fixed]:
     start: Optimum | None = None
     labels = stream.lower, stream.upper
     for C in PATH:
@@ -58,14 +58,14 @@ def _path(stream: Stream, n_classes: int) -> Iterator[Fixed]:
         yield Fixed(start.weights, start.thresholds, C, losses)
 
 
-def fixed_outcome(ranker: Fixed, stream: Stream) -> Outcome:
+def fixed_outcome(ranker: Fixed, stream: TrialStream) -> Outcome:
     """Distance of the fixed ranker's predictions to the exact labels and to the intervals."""
     predicted = ranker.predictions(stream.X)
     errors = distance(predicted, stream.ranks, stream.ranks).astype(np.uint8)
     return Outcome(errors, distance(predicted, stream.lower, stream.upper).astype(np.uint8))
 
 
-def learner_losses(learner: Learner, curve: Curve, stream: Stream) -> Floats:
+def learner_losses(learner: Learner, curve: Curve, stream: TrialStream) -> Floats:
     """Hinge losses (T, K - 1) against the labels trained on, each just before its update."""
     labels = (stream.lower, stream.upper) if curve.uses_intervals else (stream.ranks,) * 2
     if curve.average:
@@ -74,7 +74,7 @@ def learner_losses(learner: Learner, curve: Curve, stream: Stream) -> Floats:
 
 
 def _averaged_losses(learner: Learner, X: Floats, lower: Ranks, upper: Ranks) -> Floats:
-    """Losses of the average of the iterates, which is what an averaged curve predicts with."""
+    """Losses of the averaged iterates, with which an averaged curve predicts."""
     scores, thresholds = np.empty(lower.size), np.empty((lower.size, learner.n_classes - 1))
     labels = zip(lower.tolist(), upper.tolist(), strict=True)
     for t, (row, (bottom, top)) in enumerate(zip(X, labels, strict=True)):
@@ -89,7 +89,7 @@ def cumulative(losses: Floats) -> Floats:
     return losses.sum(axis=1).cumsum()[trajectory_trials(len(losses)) - 1]
 
 
-def bound_along(ranker: Fixed, stream: Stream, n_classes: int, C: float) -> Floats:
+def bound_along(ranker: Fixed, stream: TrialStream, n_classes: int, C: float) -> Floats:
     """Bound on the cumulative loss of PA-I with this C up to each of `trajectory_trials`.
 
     The repaired inequality for any C, on the trials so far, with the ranker as comparator.

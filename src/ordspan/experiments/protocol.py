@@ -1,4 +1,4 @@
-"""Section 6 of the paper as functions: what is sampled, who learns from it, what is counted."""
+"""The protocol of section 6 of the paper: sampling, learners and errors."""
 
 from __future__ import annotations
 
@@ -26,15 +26,16 @@ from ordspan.learners.checks import VARIANTS
 ALGORITHMS = (*VARIANTS, "PRank", "MCP")
 MULTICLASS = {f"MC-{variant}": variant for variant in VARIANTS}
 RIVALS = ("PRIL", *MULTICLASS, "OAP-BPM")
-"""Algorithms that the paper cites but does not run; PRIL is PRank on the intervals."""
+"""Algorithms that the paper cites but does not run; PRIL is PRank trained on intervals."""
 
 GRID = (1e-4, 3e-4, 1e-3, 3e-3, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0)
 TUNING_RUNS = 10
-REPORTED, TUNING = 0, 1  # no seed of one is a seed of the other
-COINS = 101  # no percentage: the coins of OAP-BPM are not the draws of the intervals
+REPORTED, TUNING = 0, 1  # part of the seeds, so that they never coincide
+COINS = 101  # not a percentage, so OAP-BPM's draws differ from those of the intervals
 N_TRAJECTORY = 120
-"""Points at which the thresholds of the first run are kept."""
+"""Number of trials after which the thresholds of the first run are stored."""
 
+# part of the stored settings: another wording would make existing folders refuse to resume
 RULE = (
     f"the C with the smallest mean absolute error to the labels trained on, after all trials, "
     f"averaged over {TUNING_RUNS} tuning runs whose seeds no reported run shares; for each data "
@@ -43,7 +44,7 @@ RULE = (
 
 
 class Curve(NamedTuple):
-    """A line of the figures: an algorithm, perhaps averaged or by the printed search."""
+    """A curve in the figures: an algorithm, optionally averaged or with the printed search."""
 
     algorithm: str
     average: bool = False
@@ -51,24 +52,24 @@ class Curve(NamedTuple):
 
     @property
     def name(self) -> str:
-        """What the tables call it."""
+        """Name in tables."""
         if self.average:
             return f"{self.algorithm} average"
         return self.algorithm if self.solver == "exact" else f"{self.algorithm} {self.solver}"
 
     @property
     def has_strength(self) -> bool:
-        """Whether there is a C to choose."""
+        """Whether it has a C to tune."""
         return self.algorithm.removeprefix("MC-") in ("PA-I", "PA-II")
 
     @property
     def has_thresholds(self) -> bool:
-        """Whether there are thresholds to follow."""
+        """Whether it has thresholds."""
         return self.algorithm != "MCP" and self.algorithm not in MULTICLASS
 
     @property
     def has_losses(self) -> bool:
-        """Whether it has one score and thresholds, so that its hinge loss can be told."""
+        """Whether it has one score and thresholds, and thus a hinge loss."""
         return self.algorithm in (*VARIANTS, "PRank", "PRIL")
 
     @property
@@ -79,7 +80,7 @@ class Curve(NamedTuple):
     def learner(
         self, n_features: int, n_classes: int, C: float | None, seed: tuple[int, ...] = (0,)
     ) -> Learner:
-        """A fresh learner; the seed is for those that toss coins."""
+        """A new learner; the seed is used by randomised ones."""
         if self.algorithm in ("PRank", "PRIL"):
             return PRankLearner(n_features, n_classes)
         if self.algorithm == "OAP-BPM":
@@ -96,7 +97,7 @@ class Curve(NamedTuple):
 
 
 def curves(algorithms: tuple[str, ...], *, average: bool, solver: str) -> list[Curve]:
-    """The algorithms in their order, then the extra curves asked for."""
+    """The algorithms in order, then the requested extra curves."""
     plain = [Curve(name) for name in algorithms]
     variants = [name for name in algorithms if name in VARIANTS]
     extra = [Curve(name, average=True) for name in variants] if average else []
@@ -105,17 +106,17 @@ def curves(algorithms: tuple[str, ...], *, average: bool, solver: str) -> list[C
     return plain + extra
 
 
-class Stream(NamedTuple):
+class TrialStream(NamedTuple):
     """The trials of one run: rows, exact labels, and the intervals to learn from."""
 
     X: NDArray[np.float64]
     ranks: Ranks
     lower: Ranks
     upper: Ranks
-    seed: tuple[int, ...]  # what the rows were drawn with
+    seed: tuple[int, ...]  # with which the rows were drawn
 
-    def part(self, trials: slice) -> Stream:
-        """Some trials of it."""
+    def part(self, trials: slice) -> TrialStream:
+        """A slice of the trials."""
         return self._replace(
             X=self.X[trials],
             ranks=self.ranks[trials],
@@ -126,7 +127,7 @@ class Stream(NamedTuple):
 
 def streams(
     data: Dataset, labels: tuple[int, ...], seed: int, kind: int, run: int, trials: int
-) -> Iterator[tuple[int, Stream]]:
+) -> Iterator[tuple[int, TrialStream]]:
     """The same sampled rows under every percentage of interval labels.
 
     Rows are drawn with replacement, as in Algorithm 1 ("randomly sample an instance from S"). The
@@ -138,11 +139,11 @@ def streams(
     for percent in labels:
         rng = np.random.default_rng([*key, percent])
         lower, upper = coarsen_ranks(data.ranks, percent / 100, data.n_classes, rng)
-        yield percent, Stream(X, ranks, lower[rows], upper[rows], key)
+        yield percent, TrialStream(X, ranks, lower[rows], upper[rows], key)
 
 
-def predictions(learner: Learner, curve: Curve, stream: Stream) -> Ranks:
-    """Rank predicted for every trial before its label was seen."""
+def predictions(learner: Learner, curve: Curve, stream: TrialStream) -> Ranks:
+    """Rank predicted for every trial before learning its label."""
     if curve.uses_intervals:
         predicted = learner.learn_many(stream.X, stream.lower, stream.upper, predict=True)
     else:
@@ -158,7 +159,7 @@ class Outcome(NamedTuple):
     interval_errors: NDArray[np.uint8]
 
 
-def outcome(predicted: Ranks, curve: Curve, stream: Stream) -> Outcome:
+def outcome(predicted: Ranks, curve: Curve, stream: TrialStream) -> Outcome:
     """Distance to the exact label, and to the label it was trained on."""
     errors = distance(predicted, stream.ranks, stream.ranks).astype(np.uint8)
     if not curve.uses_intervals:
@@ -167,12 +168,12 @@ def outcome(predicted: Ranks, curve: Curve, stream: Stream) -> Outcome:
 
 
 def trajectory_trials(trials: int) -> NDArray[np.int64]:
-    """Trials after which thresholds are kept: dense at first, then ever sparser."""
+    """Trials after which thresholds are stored, logarithmically spaced."""
     points = np.geomspace(1, trials, min(N_TRAJECTORY, trials))
     return np.unique(np.round(points).astype(np.int64))
 
 
-def followed(learner: Learner, curve: Curve, stream: Stream) -> tuple[Ranks, NDArray[Any]]:
+def followed(learner: Learner, curve: Curve, stream: TrialStream) -> tuple[Ranks, NDArray[Any]]:
     """Predictions as in one pass, and the thresholds after each of `trajectory_trials`."""
     predicted, kept, start = [], [], 0
     for stop in trajectory_trials(stream.ranks.size):

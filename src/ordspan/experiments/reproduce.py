@@ -1,4 +1,4 @@
-"""From names of data sets to a folder with everything: load, run, draw, report."""
+"""Load data sets, run the experiments, and write figures and report to a folder."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def load_datasets(
     data_dir: Path | None,
     download_progress: Callable[[str], Callable[[int, int | None], object]],
 ) -> tuple[tuple[Dataset, ...], dict[str, str]]:
-    """Load the data sets that are available, and say of the others how to get them.
+    """Load the available data sets, and report how to get the others.
 
     Parameters
     ----------
@@ -32,7 +32,7 @@ def load_datasets(
     data_dir : Path or None
         Folder to look in first.
     download_progress : callable
-        Gives, for the name of a data set, the function called while it is downloaded.
+        Returns the progress callback of a download, given the name of the data set.
 
     Returns
     -------
@@ -49,18 +49,18 @@ def load_datasets(
 
 
 def write_outputs(folder: Path, seconds: float | None = None) -> Results:
-    """Summary, figures, claims and report from the results table of a folder alone.
+    """Write summary, figures, claims and report from the results table of a folder.
 
     Parameters
     ----------
     folder : Path
-        Holds ``results.parquet``; everything else is written beside it.
+        Contains ``results.parquet``; everything else is written there.
     seconds : float, optional
-        How long the run took; left out, what an earlier call was told.
+        How long the run took; left out, the value of an earlier call.
     """
     table = folder / "results.parquet"
     if not table.exists():
-        raise FileNotFoundError(f"{folder} holds no results.parquet; run ordspan reproduce first")
+        raise FileNotFoundError(f"{folder} has no results.parquet; run ordspan reproduce first")
     results = Results(read_table(table))
     note = folder / "seconds.json"
     if seconds is not None:

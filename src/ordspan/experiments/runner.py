@@ -1,4 +1,4 @@
-"""Runs the experiment in parallel, keeps what is done, and goes on where it was stopped."""
+"""Run the experiments in parallel, store finished work, and resume after an interruption."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ from ordspan.experiments.protocol import GRID, RULE, TUNING_RUNS, Curve, curves
 from ordspan.experiments.table import HINDSIGHT, SCHEMA, read_table, settings_of, with_settings
 
 BOUNDED = Curve("PA-I")
-"""The curve whose theorem bounds the sum of hinge losses; the others' bound their squares."""
+"""The curve whose theorem bounds the sum of hinge losses; the others bound their squares."""
 
 RUNS_A_CELL = 5
-"""What a kill can cost: the runs of one data set that a thread has in work."""
+"""Runs per task: an interruption loses at most this many per thread."""
 
-RunProgress = Callable[[str, int, int], object]
-"""Called as ``progress(what, done, total)`` after each piece of work."""
+StepCallback = Callable[[str, int, int], object]
+"""Called as ``progress(what, done, total)`` after each task."""
 
 Strengths = dict[tuple[int, str], float]
 
@@ -54,20 +54,20 @@ class Plan:
 
     @property
     def curves(self) -> list[Curve]:
-        """The lines of the figures."""
+        """The curves of the figures."""
         return curves(self.algorithms, average=self.average, solver=self.solver)
 
 
-class OtherSettings(ValueError):  # noqa: N818 - the name says what is the matter
-    """The folder holds the results of another experiment."""
+class OtherSettings(ValueError):  # noqa: N818 - the name describes the problem
+    """The folder contains results with other settings."""
 
 
 class RunStopped(Exception):  # noqa: N818
-    """The work was asked to stop."""
+    """The run was asked to stop."""
 
 
 def settings(plan: Plan, unavailable: dict[str, str]) -> dict[str, Any]:
-    """All that the results depend on, and what a report should tell of it."""
+    """Everything the results depend on, and details for the report."""
     packages = ("numpy", "numba", "scikit-learn", "scipy", "pyarrow")
     return {
         "datasets": [data.name for data in plan.datasets],
@@ -91,7 +91,7 @@ def settings(plan: Plan, unavailable: dict[str, str]) -> dict[str, Any]:
 
 
 def checksum(data: Dataset) -> int:
-    """A sum that changes with any number of a data set."""
+    """A checksum of a data set."""
     return zlib.crc32(data.ranks.data, zlib.crc32(np.ascontiguousarray(data.X).data))
 
 
@@ -102,9 +102,9 @@ def run(
     jobs: int,
     unavailable: dict[str, str] | None = None,
     overwrite: bool = False,
-    progress: RunProgress | None = None,
+    progress: StepCallback | None = None,
 ) -> Path:
-    """Run what is not done yet; returns the path of the results table.
+    """Run the remaining work; returns the path of the results table.
 
     The table is the same to the byte for the same settings, whatever ``jobs`` is and however
     often the run was interrupted.
@@ -118,11 +118,11 @@ def run(
     jobs : int
         Threads.
     unavailable : dict, optional
-        Data sets that could not be had and why, for the report.
+        Missing data sets and the reasons, for the report.
     overwrite : bool
         Discard the results of other settings in the folder instead of refusing.
     progress : callable, optional
-        Told how far the work is.
+        Called after each task.
     """
     chosen = settings(plan, unavailable or {})
     result, cells = folder / "results.parquet", folder / "cells"
@@ -148,7 +148,7 @@ def run(
 
 
 def begin(cells: Path, chosen: dict[str, Any], folder: Path) -> None:
-    """Open the folder of unfinished work, or go on with the one that is there."""
+    """Create the folder for unfinished work, or resume an existing one."""
     note = cells / "settings.json"
     if note.exists():
         refuse_other(json.loads(note.read_text(encoding="utf-8")), chosen, folder)
@@ -158,10 +158,10 @@ def begin(cells: Path, chosen: dict[str, Any], folder: Path) -> None:
 
 
 def refuse_other(found: dict[str, Any], chosen: dict[str, Any], folder: Path) -> None:
-    """Results of other settings are neither mixed in nor thrown away unasked."""
+    """Refuse to mix with or discard results of other settings."""
     chosen = json.loads(json.dumps(chosen))
     for name, value in chosen.items():
-        # why a data set is missing may change from run to run, and changes no result
+        # the reason a data set is missing may change between runs and affects no result
         if name != "unavailable" and found.get(name) != value:
             raise OtherSettings(
                 f"{folder} holds results with {name} {found.get(name)!r}, not {value!r}; choose "
@@ -170,9 +170,9 @@ def refuse_other(found: dict[str, Any], chosen: dict[str, Any], folder: Path) ->
 
 
 class Work:
-    """The pieces of a plan, each done once and kept in a file of its own."""
+    """The tasks of a plan, each run once and stored in its own file."""
 
-    def __init__(self, plan: Plan, cells: Path, progress: RunProgress | None) -> None:
+    def __init__(self, plan: Plan, cells: Path, progress: StepCallback | None) -> None:
         self.plan = plan
         self.cells = cells
         self.stop = threading.Event()
@@ -194,13 +194,13 @@ class Work:
         return self.cells / f"{data.name}-{block.start:06d}.parquet"
 
     def tune(self, pool: ThreadPoolExecutor) -> None:
-        """Choose every C, or read what was chosen before."""
+        """Tune every C, or read stored values."""
         for data in self.plan.datasets:
             note = self.cells / f"{data.name}-strengths.json"
             if note.exists():
                 found = json.loads(note.read_text(encoding="utf-8"))
                 for _ in range(TUNING_RUNS if found else 0):
-                    self._step(f"{data.name}: C was chosen before")
+                    self._step(f"{data.name}: C already chosen")
             else:
                 found = self._tuned(pool, data)
                 write_atomically(note, json.dumps(found).encode())
@@ -235,12 +235,12 @@ class Work:
         return totals
 
     def measure(self, pool: ThreadPoolExecutor) -> None:
-        """Do every block of runs that is not kept yet."""
+        """Run every block that is not stored yet."""
         tasks = {}
         for data in self.plan.datasets:
             for block in self._blocks():
                 if self._path(data, block).exists():
-                    self._step(f"{data.name}: done before")
+                    self._step(f"{data.name}: already done")
                 else:
                     tasks[pool.submit(self._measure_block, data, block)] = data.name
         for task in finished(list(tasks)):
@@ -275,7 +275,7 @@ class Work:
                 yield fixed_row(data.name, percent, run, stream, best)
 
     def _row(
-        self, data: Dataset, percent: int, curve: Curve, run: int, stream: protocol.Stream
+        self, data: Dataset, percent: int, curve: Curve, run: int, stream: protocol.TrialStream
     ) -> dict[str, Any]:
         C = self.strengths[data.name].get((percent, curve.name))
         fresh = partial(curve.learner, data.X.shape[1], data.n_classes, C, stream.seed)
@@ -296,7 +296,7 @@ class Work:
 
 
 def fixed_row(
-    dataset: str, percent: int, run: int, stream: protocol.Stream, best: Fixed
+    dataset: str, percent: int, run: int, stream: protocol.TrialStream, best: Fixed
 ) -> dict[str, Any]:
     """The row of the best fixed ranker."""
     row = {"dataset": dataset, "labels": percent, "algorithm": HINDSIGHT, "C": best.C, "run": run}
@@ -307,7 +307,7 @@ def fixed_row(
 
 
 def counted(outcome: protocol.Outcome) -> dict[str, Any]:
-    """The columns of a row that tell its errors."""
+    """Error columns of a row."""
     errors, interval_errors = outcome
     return {
         "trials": errors.size,
@@ -319,7 +319,7 @@ def counted(outcome: protocol.Outcome) -> dict[str, Any]:
 
 
 def finished(tasks: list[Future[Any]]) -> Iterator[Future[Any]]:
-    """Tasks as they finish; looks up often, so that Ctrl-C is heard."""
+    """Tasks as they finish; polls, so that Ctrl-C works."""
     waiting = set(tasks)
     while waiting:
         done, waiting = wait(waiting, timeout=0.2, return_when=FIRST_COMPLETED)
@@ -329,7 +329,7 @@ def finished(tasks: list[Future[Any]]) -> Iterator[Future[Any]]:
 
 
 def joined(plan: Plan, cells: Path) -> pa.Table:
-    """All cells as one table in the order of the plan, whatever order they were made in."""
+    """All cells as one table, in the order of the plan."""
     table = pa.concat_tables(read_table(path) for path in sorted(cells.glob("*.parquet")))
     places: dict[str, Callable[[Any], int]] = {
         "dataset": [data.name for data in plan.datasets].index,
@@ -342,7 +342,7 @@ def joined(plan: Plan, cells: Path) -> pa.Table:
 
 
 def write_table(path: Path, table: pa.Table) -> None:
-    """Write a table whole or not at all."""
+    """Write a table atomically."""
     buffer = io.BytesIO()
     pq.write_table(table, buffer, compression="zstd")
     write_atomically(path, buffer.getvalue())

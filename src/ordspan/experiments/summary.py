@@ -1,4 +1,4 @@
-"""The summary of a results table: one row for every curve, after its last trial."""
+"""The summary of a results table: final errors of every curve."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ordspan.experiments.table import Cell, Results
 
 
 class SummaryRow(NamedTuple):
-    """One curve after its last trial; the fields are the columns of summary.csv."""
+    """Final errors of one curve; the fields are the columns of summary.csv."""
 
     dataset: str
     labels: int  # per cent of interval labels
@@ -23,11 +23,11 @@ class SummaryRow(NamedTuple):
     interval_mae: float  # against the labels it was trained on
     trials: int
     runs: int
-    hindsight_ratio: float | None  # mae over that of the best fixed ranker, on the runs it has
+    hindsight_ratio: float | None  # mae relative to the best fixed ranker, on its runs
 
 
 def cells(results: Results) -> list[Cell]:
-    """Every cell of the table: data set by data set, fractions ascending, algorithms in order."""
+    """All cells of the table, ordered by data set, fraction and algorithm."""
     grid = (
         Cell(dataset, labels, algorithm)
         for dataset in results.datasets
@@ -75,7 +75,7 @@ def write_summary(results: Results, path: Path) -> Path:
 def _row(results: Results, cell: Cell) -> SummaryRow:
     final = results.final(cell)
     runs, trials = results.errors(cell).shape
-    # one run says nothing about the spread, and zero would look like certainty
+    # a single run has no spread, and zero would look like certainty
     sem = float(final.std(ddof=1) / np.sqrt(runs)) if runs > 1 else float("nan")
     interval_mae = float(results.final(cell, interval=True).mean())
     C = results.strength(cell)

@@ -1,7 +1,7 @@
-"""The one results table: a row for each data set, fraction, algorithm and run.
+"""The results table: a row per data set, fraction, algorithm and run.
 
 A row holds the error of every trial, one byte each, so that every curve, test and figure can be
-made from the table alone. The settings travel in the table's metadata.
+made from the table alone. The settings are stored in the table's metadata.
 """
 
 from __future__ import annotations
@@ -20,36 +20,36 @@ SCHEMA = pa.schema(
         ("dataset", pa.string()),
         ("labels", pa.int32()),  # per cent of interval labels
         ("algorithm", pa.string()),
-        ("C", pa.float64()),  # null where the algorithm has none
+        ("C", pa.float64()),  # null if the algorithm has none
         ("run", pa.int32()),
         ("trials", pa.int32()),
         ("mae", pa.float64()),  # after the last trial, against exact labels
         ("interval_mae", pa.float64()),  # against the labels it was trained on
         ("errors", pa.binary()),  # distance to the exact label, one byte a trial
         ("interval_errors", pa.binary()),  # distance to the interval used
-        ("trajectory_trials", pa.list_(pa.int32())),  # of the first run alone
-        ("trajectory", pa.list_(pa.float64())),  # thresholds after these trials, one after another
+        ("trajectory_trials", pa.list_(pa.int32())),  # of the first run only
+        ("trajectory", pa.list_(pa.float64())),  # thresholds after these trials, concatenated
         ("losses", pa.list_(pa.float64())),  # cumulative hinge loss up to these trials
-        ("bounds", pa.list_(pa.float64())),  # the theorem's bound on it, where there is one
+        ("bounds", pa.list_(pa.float64())),  # the theorem's bound on it, if there is one
     ]
 )
 SETTINGS = b"ordspan"
 HINDSIGHT = "hindsight"
 """The "algorithm" of the rows of the best fixed ranker, which the settings do not list."""
 
-Curve = NDArray[np.float64]
+Floats = NDArray[np.float64]
 
 
 class Cell(NamedTuple):
-    """What one curve shows."""
+    """Identifies one curve."""
 
     dataset: str
     labels: int
     algorithm: str
 
 
-class DamagedTable(ValueError):  # noqa: N818 - the name says what is the matter
-    """A file that is not a whole results table."""
+class DamagedTable(ValueError):  # noqa: N818 - the name describes the problem
+    """The file is not a complete results table."""
 
 
 def with_settings(table: pa.Table, settings: dict[str, Any]) -> pa.Table:
@@ -59,13 +59,13 @@ def with_settings(table: pa.Table, settings: dict[str, Any]) -> pa.Table:
 
 
 def read_table(path: Path) -> pa.Table:
-    """A results table from a file; anything else is refused."""
+    """Read a results table; anything else raises `DamagedTable`."""
     try:
         table = pq.read_table(path)
     except (pa.ArrowInvalid, OSError) as error:
-        raise DamagedTable(f"{path} is not a whole results table: {error}") from None
+        raise DamagedTable(f"{path} is not a complete results table: {error}") from None
     if not table.schema.equals(SCHEMA, check_metadata=False):
-        raise DamagedTable(f"{path} is a Parquet file, but not a results table of ordspan")
+        raise DamagedTable(f"{path} is a Parquet file, but not an ordspan results table")
     return table
 
 
@@ -75,12 +75,12 @@ def settings_of(table: pa.Table) -> dict[str, Any]:
 
 
 class Results:
-    """Reads curves and final errors out of a results table.
+    """Read curves and final errors from a results table.
 
     Parameters
     ----------
     table : pyarrow.Table
-        As the runner wrote it.
+        Written by the runner.
     """
 
     def __init__(self, table: pa.Table) -> None:
@@ -117,12 +117,12 @@ class Results:
         rows = [np.frombuffer(row[name], dtype=np.uint8) for row in self._rows[Cell(*cell)]]
         return np.stack(rows)
 
-    def final(self, cell: tuple[str, int, str], *, interval: bool = False) -> Curve:
+    def final(self, cell: tuple[str, int, str], *, interval: bool = False) -> Floats:
         """Mean absolute error after the last trial of every run, in the order of the runs."""
         name = "interval_mae" if interval else "mae"
         return np.array([row[name] for row in self._rows[Cell(*cell)]])
 
-    def curve(self, cell: tuple[str, int, str], *, interval: bool = False) -> tuple[Curve, Curve]:
+    def curve(self, cell: tuple[str, int, str], *, interval: bool = False) -> tuple[Floats, Floats]:
         """Mean over runs of the running MAE after every trial, and its standard error."""
         errors = self.errors(cell, interval=interval)
         runs, trials = errors.shape
@@ -131,32 +131,32 @@ class Results:
         return running.mean(axis=0), spread / np.sqrt(runs)
 
     def strength(self, cell: tuple[str, int, str]) -> float | None:
-        """The C that was chosen, or None where there is none."""
+        """The chosen C, or None if there is none."""
         return self._rows[Cell(*cell)][0]["C"]
 
     def runs(self, cell: tuple[str, int, str]) -> int:
         """Number of runs."""
         return len(self._rows[Cell(*cell)])
 
-    def trajectory(self, cell: tuple[str, int, str]) -> tuple[NDArray[np.int64], Curve] | None:
-        """Trials and thresholds (n, K - 1) along the first run, where there are thresholds."""
+    def trajectory(self, cell: tuple[str, int, str]) -> tuple[NDArray[np.int64], Floats] | None:
+        """Trials and thresholds (n, K - 1) along the first run, if there are thresholds."""
         row = self._rows[Cell(*cell)][0]
         trials = np.array(row["trajectory_trials"] or [], dtype=np.int64)
         if not row["trajectory"]:
             return None
         return trials, np.array(row["trajectory"]).reshape(trials.size, -1)
 
-    def losses(self, cell: tuple[str, int, str]) -> tuple[NDArray[np.int64], Curve] | None:
-        """Trials and cumulative hinge loss along the first run, where there is one score."""
+    def losses(self, cell: tuple[str, int, str]) -> tuple[NDArray[np.int64], Floats] | None:
+        """Trials and cumulative hinge loss along the first run, if there is a single score."""
         return self._along(cell, "losses")
 
-    def bounds(self, cell: tuple[str, int, str]) -> tuple[NDArray[np.int64], Curve] | None:
-        """Trials and the theorem's bound on the cumulative loss, where a theorem has one."""
+    def bounds(self, cell: tuple[str, int, str]) -> tuple[NDArray[np.int64], Floats] | None:
+        """Trials and the theorem's bound on the cumulative loss, if a theorem gives one."""
         return self._along(cell, "bounds")
 
     def _along(
         self, cell: tuple[str, int, str], name: str
-    ) -> tuple[NDArray[np.int64], Curve] | None:
+    ) -> tuple[NDArray[np.int64], Floats] | None:
         row = self._rows.get(Cell(*cell), [{name: None}])[0]
         if not row[name]:
             return None
@@ -165,7 +165,7 @@ class Results:
     def hindsight_ratio(self, cell: tuple[str, int, str]) -> float | None:
         """Final MAE over that of the best fixed ranker, both over the runs that have one.
 
-        None where there is no such ranker, or where it makes no error at all.
+        None if there is no such ranker, or if it makes no error.
         """
         fixed = self._rows.get(Cell(*cell)._replace(algorithm=HINDSIGHT), [])
         shared = {row["run"] for row in fixed}

@@ -8,7 +8,7 @@ from ordspan.header import Calibrated, Header, plain, unplain
 from ordspan.learners import Calibration
 from ordspan.pipelines.describing import Tensors, describe_pipeline
 from ordspan.pipelines.rebuilding import rebuild_pipeline
-from ordspan.pipelines.values import INSIDE, Budget
+from ordspan.pipelines.values import INSIDE, SizeBudget
 
 CALIBRATED = "CalibratedOrdinal"
 
@@ -55,7 +55,7 @@ def wrap(
     header: Header, model: Any, calibration: Calibration | None, tensors: Tensors, room: int
 ) -> Any:
     """The model of a file, given its ranker; all tensors of its transformers are used up."""
-    budget = Budget(room)
+    budget = SizeBudget(room)
     if header.calibrated is not None:
         if header.calibrated.pipeline is not None:
             steps = header.calibrated.pipeline

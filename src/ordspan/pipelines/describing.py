@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from ordspan.header import Node, Steps
 from ordspan.pipelines.table import KNOWN, TRANSFORMERS
-from ordspan.pipelines.values import INSIDE, encode
+from ordspan.pipelines.values import INSIDE, encode_value
 
 Tensors = dict[str, NDArray[Any]]
 REFUSAL = "cannot save the step"
@@ -80,7 +80,7 @@ def _describe_one(step: Any, path: str, tensors: Tensors) -> Node:
 
 def _encoded(name: str, value: Any) -> Any:
     try:
-        return encode(value)
+        return encode_value(value)
     except TypeError as error:
         raise TypeError(f"its {name} is {error}") from None
 

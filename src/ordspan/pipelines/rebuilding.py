@@ -11,14 +11,14 @@ import numpy as np
 from ordspan.header import Node, Steps
 from ordspan.pipelines.describing import Tensors
 from ordspan.pipelines.table import TRANSFORMERS, refuse_other_names
-from ordspan.pipelines.values import Budget, decode
+from ordspan.pipelines.values import SizeBudget, decode_value
 
 WORDS = ("drop", "passthrough")
 BYTES_PER_COLUMN = 256
 """What a ColumnTransformer takes for each of its columns, about."""
 
 
-def rebuild(node: Node, path: str, tensors: Tensors, budget: Budget) -> Any:
+def rebuild(node: Node, path: str, tensors: Tensors, budget: SizeBudget) -> Any:
     """The transformer of a node; the tensors that belong to it are taken out."""
     if node.kind == "Pipeline":
         return rebuild_steps(node, path, tensors, budget)
@@ -38,7 +38,7 @@ def rebuild(node: Node, path: str, tensors: Tensors, budget: Budget) -> Any:
             value = tensors.pop(at).copy()
             value = value.T if stored["tensor"] == "F" else value
         else:
-            value = decode(stored, budget)
+            value = decode_value(stored, budget)
         if not check(value, sizes):
             raise ValueError(f"{at} does not fit a {node.kind} of {node.n_features:,} features")
         setattr(step, attribute, value)
@@ -52,8 +52,8 @@ def rebuild(node: Node, path: str, tensors: Tensors, budget: Budget) -> Any:
     return step
 
 
-def _parameters(node: Node, budget: Budget) -> dict[str, Any]:
-    given = {name: decode(value, budget) for name, value in node.parameters.items()}
+def _parameters(node: Node, budget: SizeBudget) -> dict[str, Any]:
+    given = {name: decode_value(value, budget) for name, value in node.parameters.items()}
     jobs = given.get("n_jobs")
     if isinstance(jobs, int) and abs(jobs) > (os.cpu_count() or 1):
         given["n_jobs"] = -1  # as many as this machine has
@@ -72,7 +72,7 @@ def _with_names(step: Any, node: Node) -> Any:
     return step
 
 
-def rebuild_steps(node: Node, path: str, tensors: Tensors, budget: Budget) -> Any:
+def rebuild_steps(node: Node, path: str, tensors: Tensors, budget: SizeBudget) -> Any:
     """The pipeline of a node."""
     from sklearn.pipeline import Pipeline
 
@@ -87,18 +87,20 @@ def rebuild_steps(node: Node, path: str, tensors: Tensors, budget: Budget) -> An
     return pipeline
 
 
-def rebuild_pipeline(told: Steps, model: Any, path: str, tensors: Tensors, budget: Budget) -> Any:
+def rebuild_pipeline(
+    told: Steps, model: Any, path: str, tensors: Tensors, budget: SizeBudget
+) -> Any:
     """The pipeline around a model."""
     pipeline = rebuild_steps(told.before, path, tensors, budget)
     pipeline.steps.append((told.last, model))
     return pipeline
 
 
-def _child(child: Any, path: str, tensors: Tensors, budget: Budget) -> Any:
+def _child(child: Any, path: str, tensors: Tensors, budget: SizeBudget) -> Any:
     return child if isinstance(child, str) else rebuild(child, path, tensors, budget)
 
 
-def _rebuild_columns(node: Node, path: str, tensors: Tensors, budget: Budget) -> Any:
+def _rebuild_columns(node: Node, path: str, tensors: Tensors, budget: SizeBudget) -> Any:
     from sklearn.base import clone
     from sklearn.compose import ColumnTransformer
 

@@ -22,7 +22,7 @@ ARRAYS, DTYPES = "biufUO", "biufO"
 SCALARS = (type(None), bool, int, float, str, np.generic)
 
 
-class Budget:
+class SizeBudget:
     """Bytes that a file may still take while it is read."""
 
     def __init__(self, room: int) -> None:
@@ -35,10 +35,10 @@ class Budget:
             raise ValueError(f"{n_bytes:,} bytes more in so small a file")
 
 
-def encode(value: Any) -> Any:
+def encode_value(value: Any) -> Any:
     """A value as JSON; what JSON does not know is a dict of one key, the kind of value.
 
-    >>> encode((0, 1)), encode(float("nan")), encode(np.array(["a"]))
+    >>> encode_value((0, 1)), encode_value(float("nan")), encode_value(np.array(["a"]))
     ({'tuple': [0, 1]}, {'float': 'nan'}, {'array': ['<U1', ['a']]})
     """
     if value is None or isinstance(value, str) or type(value) in (bool, int):
@@ -46,55 +46,55 @@ def encode(value: Any) -> Any:
     if type(value) is float:
         return value if math.isfinite(value) else {"float": repr(value)}
     if isinstance(value, list):
-        return [encode(v) for v in value]
+        return [encode_value(v) for v in value]
     if isinstance(value, tuple):
-        return {"tuple": [encode(v) for v in value]}
+        return {"tuple": [encode_value(v) for v in value]}
     if isinstance(value, slice):
-        return {"slice": [encode(v) for v in (value.start, value.stop, value.step)]}
+        return {"slice": [encode_value(v) for v in (value.start, value.stop, value.step)]}
     if isinstance(value, dict) and all(isinstance(key, str) for key in value):
-        return {"dict": {key: encode(v) for key, v in value.items()}}
+        return {"dict": {key: encode_value(v) for key, v in value.items()}}
     if isinstance(value, type) and NUMBER_TYPES.get(value.__name__) is value:
         return {"type": value.__name__}
     if isinstance(value, np.dtype) and value.kind in DTYPES:
         return {"dtype": value.str}
     if isinstance(value, np.ndarray | np.generic) and value.dtype.kind in ARRAYS and value.ndim < 2:
         plain = value.tolist()
-        entries = [encode(v) for v in plain] if value.ndim else encode(plain)
+        entries = [encode_value(v) for v in plain] if value.ndim else encode_value(plain)
         return {"array": [value.dtype.str, entries]}
     if callable(value):
         raise TypeError(f"{value!r}, and a model file holds no code")
     raise TypeError(f"{value!r}, a {type(value).__name__}, which a model file cannot hold")
 
 
-def decode(stored: Any, budget: Budget) -> Any:
-    """The value that `encode` was given."""
+def decode_value(stored: Any, budget: SizeBudget) -> Any:
+    """The value that `encode_value` was given."""
     if isinstance(stored, list):
-        return [decode(v, budget) for v in stored]
+        return [decode_value(v, budget) for v in stored]
     if not isinstance(stored, dict):
         return stored
     [(kind, content)] = stored.items()
     return DECODERS[kind](content, budget)
 
 
-def _dict(content: Any, budget: Budget) -> dict[str, Any]:
-    return {k: decode(v, budget) for k, v in msgspec.convert(content, dict[str, Any]).items()}
+def _dict(content: Any, budget: SizeBudget) -> dict[str, Any]:
+    return {k: decode_value(v, budget) for k, v in msgspec.convert(content, dict[str, Any]).items()}
 
 
-def _slice(content: Any, budget: Budget) -> slice:
-    start, stop, step = decode(content, budget)
+def _slice(content: Any, budget: SizeBudget) -> slice:
+    start, stop, step = decode_value(content, budget)
     return slice(start, stop, step)
 
 
-def _dtype(content: Any, budget: Budget) -> np.dtype[Any]:
+def _dtype(content: Any, budget: SizeBudget) -> np.dtype[Any]:
     found = np.dtype(msgspec.convert(content, str))
     if found.kind not in DTYPES:
         raise ValueError(f"a dtype {content!r}")
     return found
 
 
-def _array(content: Any, budget: Budget) -> Any:
+def _array(content: Any, budget: SizeBudget) -> Any:
     dtype, entries = content
-    values = decode(entries, budget)
+    values = decode_value(entries, budget)
     if dtype != "|O":
         plain = msgspec.convert({"dtype": dtype, "values": values}, PlainArray)
         array = array_of(plain, budget.left)
@@ -107,9 +107,9 @@ def _array(content: Any, budget: Budget) -> Any:
     return objects
 
 
-DECODERS: dict[str, Callable[[Any, Budget], Any]] = {
+DECODERS: dict[str, Callable[[Any, SizeBudget], Any]] = {
     "float": lambda content, _: {"nan": math.nan, "inf": math.inf, "-inf": -math.inf}[content],
-    "tuple": lambda content, budget: tuple(decode(list(content), budget)),
+    "tuple": lambda content, budget: tuple(decode_value(list(content), budget)),
     "slice": _slice,
     "dict": _dict,
     "type": lambda content, _: NUMBER_TYPES[content],

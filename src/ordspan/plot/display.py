@@ -14,7 +14,7 @@ from ordspan.metrics.scale import Metric, check_count, known_order, numbers_that
 RANGES = "(ranges)"
 
 
-class Truth(NamedTuple):
+class TrueRanks(NamedTuple):
     """Labels as ranks of all grades."""
 
     lower: Ranks
@@ -22,14 +22,14 @@ class Truth(NamedTuple):
     classes: NDArray[Any]
 
 
-def read_truth(name: str, arguments: str, true: Any, n_rows: int, classes: Any) -> Truth:
+def read_truth(name: str, arguments: str, true: Any, n_rows: int, classes: Any) -> TrueRanks:
     """Labels on the scale of all grades, as many as there are predictions."""
     labels = read_labels(true)
     check_count(labels, n_rows, "predictions")
     order = known_order(classes, labels)
     if order is None:
         order = numbers_that_occur(Metric(name, arguments, None), labels)
-    return Truth(*encode_interval(labels.lower, labels.upper, order), order)
+    return TrueRanks(*encode_interval(labels.lower, labels.upper, order), order)
 
 
 def axes_of(ax: Any, caller: str, *, figsize: tuple[float, float] | None = None) -> Any:

@@ -15,17 +15,17 @@ from ordspan.files.batch import RowError, brief
 from ordspan.files.features import Recipe
 from ordspan.modelfile import to_bytes
 from ordspan.serving import describing, protocol
-from ordspan.serving.beside import Beside
-from ordspan.serving.engine import COVERAGE, Engine, KeyConflictError, Lesson, answers
+from ordspan.serving.engine import COVERAGE, Engine, KeyConflictError, Lesson, predict_batch
 from ordspan.serving.guard import MOST_BYTES, Guard
 from ordspan.serving.log import Event, LogError
 from ordspan.serving.metrics import CONTENT_TYPE, Metrics
+from ordspan.serving.offload import Offload
 from ordspan.serving.records import (
     KEY,
     LABEL_NAMES,
     REQUEST,
     BodyError,
-    Labels,
+    LabelParser,
     batch_of,
     check_names,
     decoded,
@@ -38,7 +38,7 @@ from ordspan.serving.service import MOST_WAITING, BusyError, Service
 from ordspan.tabular import TabularModel
 
 MOST_ROWS = 100_000
-"""Rows of one request at most: their answers take much more room than they do."""
+"""Most rows in one request; predictions need much more memory than the rows."""
 STATUSES = {
     RowError: 422,
     KeyConflictError: 409,
@@ -63,15 +63,15 @@ def make_app(
     Parameters
     ----------
     engine : Engine
-        The model and its log; it is closed when the application ends.
+        The model and its log; closed on shutdown.
     name : str
-        The model's name in the Open Inference Protocol.
+        Name of the model in the Open Inference Protocol.
     token : str, optional
-        What every request but those for health must send.
+        Bearer token required for every request except health checks.
     most_waiting : int
-        Rows that may wait to be learned.
+        Most rows that may wait to be learned.
     most_bytes : int
-        The longest body of a request.
+        Largest request body in bytes.
 
     Returns
     -------
@@ -92,28 +92,28 @@ def make_app(
     app = FastAPI(
         title="ordspan",
         version=ordspan.__version__,
-        description="Ordered grades, with probabilities and ranges, from a model that learns.",
+        description="Ordinal predictions with probabilities and ranges, learned online.",
         docs_url=None,
         redoc_url=None,
         redirect_slashes=False,
         lifespan=lifespan,
     )
     report_errors(app, STATUSES)
-    beside = Beside()
-    _add_routes(app, service, metrics, beside)
-    protocol.add_routes(app, engine, name, beside)
+    offload = Offload()
+    _add_routes(app, service, metrics, offload)
+    protocol.add_routes(app, engine, name, offload)
     describing.add_routes(app)
     return Guard(app, token=token, observe=metrics.asked, most_bytes=most_bytes)
 
 
 def read_records(body: bytes, most: int = MOST_ROWS) -> tuple[list[dict[str, Any]], bool]:
-    """The records of a body, and whether there was one that was not in a list."""
+    """Records of a request body, and whether it was a single record instead of a list."""
     content = decoded(body)
     records = content if isinstance(content, list) else [content]
     if not records:
-        raise RowError(f"{REQUEST} is an empty list; give at least one record")
+        raise RowError(f"{REQUEST} is an empty list; send at least one record")
     if len(records) > most:
-        raise HTTPException(413, f"{REQUEST} has {len(records):,} records; send {most:,} at most")
+        raise HTTPException(413, f"{REQUEST} has {len(records):,} records; send at most {most:,}")
     for number, record in enumerate(records, 1):
         if not isinstance(record, dict):
             raise RowError(
@@ -123,24 +123,24 @@ def read_records(body: bytes, most: int = MOST_ROWS) -> tuple[list[dict[str, Any
     return records, records is not content
 
 
-def _add_routes(app: FastAPI, service: Service, metrics: Metrics, beside: Beside) -> None:
-    engine, labels = service.engine, Labels(service.engine.model.classes_)
+def _add_routes(app: FastAPI, service: Service, metrics: Metrics, offload: Offload) -> None:
+    engine, labels = service.engine, LabelParser(service.engine.model.classes_)
     most = min(MOST_ROWS, service.most_waiting)
 
     @app.post("/predict", openapi_extra=describing.PREDICT)
     async def predict(request: Request, coverage: float = COVERAGE) -> Response:
-        """Grade, probabilities and range of a record, or of each in a list."""
+        """Predict grade, probabilities and range of a record or a list of records."""
 
         def work(body: bytes) -> Response:
             records, alone = read_records(body)
-            said = predictions(engine.model, records, coverage)
-            return as_json(said[0] if alone else said)
+            found = predict_records(engine.model, records, coverage)
+            return as_json(found[0] if alone else found)
 
-        return await beside(work, await request.body())
+        return await offload(work, await request.body())
 
     @app.post("/learn", openapi_extra=describing.LEARN)
     async def learn(request: Request) -> Response:
-        """Learn records with their labels; answered when they are on disk."""
+        """Learn labelled records; the response is sent once they are on disk."""
 
         def work(body: bytes) -> tuple[list[Lesson], bool]:
             records, alone = read_records(body, most)
@@ -148,7 +148,7 @@ def _add_routes(app: FastAPI, service: Service, metrics: Metrics, beside: Beside
                 lesson_of(engine.model.recipe, labels, *r) for r in enumerate(records, 1)
             ], alone
 
-        lessons, alone = await beside(work, await request.body())
+        lessons, alone = await offload(work, await request.body())
         with refusals():
             events = await service.learn(lessons)
         done = [_confirmed(engine.model, event) for event in events]
@@ -156,38 +156,40 @@ def _add_routes(app: FastAPI, service: Service, metrics: Metrics, beside: Beside
 
     @app.get("/model", response_class=Response)
     async def model() -> Response:
-        """The model as of now: a file that every command of ordspan takes."""
+        """Download the current model as a file that every ordspan command accepts."""
         content = await run_in_threadpool(to_bytes, engine.model)
         named = {"Content-Disposition": 'attachment; filename="model.ordspan"'}
         return Response(content, 200, named, "application/octet-stream")
 
     @app.get("/metrics", response_class=Response)
     async def metrics_text() -> Response:
-        """Rows, error, coverage, latency and queue, for Prometheus."""
+        """Rows, error, coverage, latency and queue length, for Prometheus."""
         return Response(metrics.text(), media_type=CONTENT_TYPE)
 
 
-def lesson_of(recipe: Recipe, labels: Labels, number: int, record: dict[str, Any]) -> Lesson:
-    """A record with its label as something to learn."""
-    said = {name: record.pop(name) for name in LABEL_NAMES if name in record}
+def lesson_of(recipe: Recipe, labels: LabelParser, number: int, record: dict[str, Any]) -> Lesson:
+    """Split a labelled record into values, label and key."""
+    label = {name: record.pop(name) for name in LABEL_NAMES if name in record}
     key = key_of(record.pop(KEY, None), number)
-    return Lesson(values_of(recipe, record, number), *labels.ends(said, number), key)
+    return Lesson(values_of(recipe, record, number), *labels.ends(label, number), key)
 
 
-def predictions(
+def predict_records(
     model: TabularModel, records: Sequence[Mapping[str, Any]], coverage: float
 ) -> list[dict[str, Any]]:
-    """What a model says of records, in grades."""
+    """Predictions for records, in grades."""
     recipe, calibration = model.recipe, model.calibration
     batch = batch_of(recipe, [values_of(recipe, r, n) for n, r in enumerate(records, 1)])
     with refusals():
-        said = answers(model, batch, coverage)
+        predicted = predict_batch(model, batch, coverage)
     grades = model.classes_.tolist()
     names = [str(grade) for grade in grades]
-    chances = None if calibration is None else calibration.probabilities(said.score).tolist()
+    chances = None if calibration is None else calibration.probabilities(predicted.score).tolist()
     found = []
-    for row, (rank, score) in enumerate(zip(said.rank.tolist(), said.score.tolist(), strict=True)):
-        _, low, high = said.ranks(row)
+    for row, (rank, score) in enumerate(
+        zip(predicted.rank.tolist(), predicted.score.tolist(), strict=True)
+    ):
+        _, low, high = predicted.ranks(row)
         found.append(
             {
                 "grade": grades[rank - 1],
@@ -205,7 +207,7 @@ def _in_grades(grades: Sequence[Any], low: int | None, high: int | None) -> list
 
 
 def _confirmed(model: TabularModel, event: Event) -> dict[str, Any]:
-    """What is answered to a label: its number in the log, and what was predicted before it."""
+    """Response to a label: its event number, and the prediction made before learning it."""
     grades = model.classes_.tolist()
     assert event.predicted is not None
     return {

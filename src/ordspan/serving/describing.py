@@ -1,4 +1,4 @@
-"""What the service says of its own requests: OpenAPI, and a page of it without any script."""
+"""OpenAPI schemas of the requests, and a page of them without scripts."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ RECORD = {"type": "object", "description": "A value for every column of the mode
 LABELLED = {
     "type": "object",
     "description": "A record with its label, as a grade or a range such as 3-5, >=3 or [3, 5]; or "
-    "with lower and upper. A label that is sent again with the same key counts once.",
+    "with lower and upper. A label sent again with the same key is learned once.",
     "properties": {"label": {}, "lower": {}, "upper": {}, "key": {"type": "string"}},
 }
 
@@ -27,7 +27,7 @@ LEARN = _body(LABELLED, {"age": 41, "income": 3.2, "label": "3-5", "key": "inter
 
 
 def add_routes(app: FastAPI) -> None:
-    """A page that lists what can be asked."""
+    """Add a page that lists all requests."""
 
     @app.get("/docs", response_class=Response, include_in_schema=False)
     async def docs() -> Response:
@@ -37,23 +37,23 @@ def add_routes(app: FastAPI) -> None:
 def page(schema: dict[str, Any]) -> str:
     """The requests of an OpenAPI description as HTML.
 
-    >>> told = {"title": "<b>", "version": "1", "description": ""}
-    >>> "&lt;b&gt; 1" in page({"info": told, "paths": {}})
+    >>> info = {"title": "<b>", "version": "1", "description": ""}
+    >>> "&lt;b&gt; 1" in page({"info": info, "paths": {}})
     True
     """
     info, lines = schema["info"], []
     for path, methods in schema["paths"].items():
-        for method, told in methods.items():
+        for method, operation in methods.items():
             lines.append(f"<h2><code>{method.upper()} {escape(path)}</code></h2>")
-            lines.append(f"<p>{escape(told.get('description', ''))}</p>")
-            for content in told.get("requestBody", {}).get("content", {}).values():
+            lines.append(f"<p>{escape(operation.get('description', ''))}</p>")
+            for content in operation.get("requestBody", {}).get("content", {}).values():
                 if "example" in content:
                     lines.append(f"<pre>{escape(_example(content['example']))}</pre>")
     title = escape(f"{info['title']} {info['version']}")
     return (
         f'<!doctype html><html lang="en"><meta charset="utf-8"><title>{title}</title>'
         f"<h1>{title}</h1><p>{escape(info['description'])} "
-        'The whole description is <a href="/openapi.json">/openapi.json</a>.</p>'
+        'The full schema is at <a href="/openapi.json">/openapi.json</a>.</p>'
         + "".join(lines)
         + "</html>"
     )

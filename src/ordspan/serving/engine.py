@@ -1,4 +1,4 @@
-"""A model that learns from a log: after a kill the log gives the same model, to the byte."""
+"""A model that learns from an event log, which rebuilds it byte for byte after a crash."""
 
 from __future__ import annotations
 
@@ -31,18 +31,18 @@ COVERAGE = 0.9
 EVERY = 10_000
 """Events between two snapshots."""
 PORTION = 8192
-"""Events that are learned together where the model is rebuilt."""
+"""Events learned at once when the model is rebuilt."""
 LOG, BASE, SNAPSHOT = "log.sqlite", "base.ordspan", "snapshot.ordspan"
 
 Content = tuple[str, int | None, int | None]
 
 
-class Answers(NamedTuple):
-    """What a model says of some rows, in ranks 1..K."""
+class BatchPredictions(NamedTuple):
+    """Predictions for a batch of rows, in ranks 1..K."""
 
     score: NDArray[np.float64]
     rank: NDArray[np.int64]
-    low: NDArray[np.int64] | None  # None where the model is not calibrated
+    low: NDArray[np.int64] | None  # None if the model is not calibrated
     high: NDArray[np.int64] | None
 
     def ranks(self, row: int) -> tuple[int, int | None, int | None]:
@@ -53,7 +53,7 @@ class Answers(NamedTuple):
 
 
 class Lesson(NamedTuple):
-    """One row to learn: values in the order of the model's columns, and the ranks of its label."""
+    """A labelled row: values in the order of the model's columns, and the ranks of its label."""
 
     values: Sequence[Any]
     lower: int
@@ -63,34 +63,36 @@ class Lesson(NamedTuple):
 
 
 class Checked(NamedTuple):
-    """Lessons that were found good, and their rows."""
+    """Validated lessons and their rows."""
 
     lessons: Sequence[Lesson]
     batch: Batch
 
 
 class KeyConflictError(ValueError):
-    """A key that another label has."""
+    """The key was used before for something else."""
 
 
-class LogPosition(msgspec.Struct):
-    """How far a snapshot has come."""
+class SnapshotProgress(msgspec.Struct):
+    """Number of events that a snapshot has learned."""
 
     events: Count
 
 
-def answers(model: TabularModel, batch: Batch, coverage: float = COVERAGE) -> Answers:
+def predict_batch(
+    model: TabularModel, batch: Batch, coverage: float = COVERAGE
+) -> BatchPredictions:
     """Score, rank and range of every row."""
     features = prepare_features(model.recipe, model.scale, batch)
     score = model.learner.latent(features)
     rank = rank_among(model.learner.thresholds, score)
     if model.calibration is None:
-        return Answers(score, rank, None, None)
-    return Answers(score, rank, *model.calibration.ranges(score, rank, coverage))
+        return BatchPredictions(score, rank, None, None)
+    return BatchPredictions(score, rank, *model.calibration.ranges(score, rank, coverage))
 
 
 def copied(model: TabularModel) -> TabularModel:
-    """A model that goes its own way from here."""
+    """An independent copy of a model."""
     twin = TabularModel(
         copy(model.learner),
         model.classes_,
@@ -111,18 +113,18 @@ def copied(model: TabularModel) -> TabularModel:
 
 
 class Engine:
-    """The model of a state folder, which learns from events and never forgets one it confirmed.
+    """The model of a state folder, which learns from events and never loses a confirmed one.
 
-    The folder holds the model that it began with, the log of all events, and a snapshot of the
-    model from time to time. Snapshot plus the rest of the log is the model, to the byte.
+    The folder holds the initial model, the log of all events, and a periodic snapshot of the
+    model. The snapshot plus the events after it give the current model, byte for byte.
 
     Parameters
     ----------
     folder : path-like
-        The state folder; it is made where there is none.
+        The state folder; created if it does not exist.
     start : TabularModel, optional
-        The model to begin with. A folder that was begun before needs none; if one is given, it
-        must be the same.
+        The initial model. Not needed for an existing state folder; if given, it must be the
+        same model.
     every : int
         Events between two snapshots.
     """
@@ -151,30 +153,30 @@ class Engine:
         self.model = copied(self._mine)
 
     def _begin(self, start: TabularModel | None) -> TabularModel:
-        """The model before any event."""
+        """Read the initial model, or write it to a new folder."""
         path, name = self.folder / BASE, str(self.folder / BASE)
         given = None if start is None else to_bytes(start)
         if not path.exists():
             if given is None:
-                raise FileError(f"{self.folder} holds no model yet; give one to begin with")
+                raise FileError(f"{self.folder} holds no model yet; give one to start with")
             if (self.folder / LOG).exists():
                 raise FileError(
-                    f"{name} is missing, which the log of {self.folder} began with; restore it"
+                    f"{name}, the initial model of the log in {self.folder}, is missing; restore it"
                 )
             write_atomically(path, given)
         content = path.read_bytes()
         if given is not None and given != content:
             raise FileError(
-                f"{self.folder} was begun with another model; leave the model out to go on with "
-                "it, or choose another state folder"
+                f"{self.folder} was started with another model; omit the model to continue with "
+                "that one, or choose another state folder"
             )
         model = from_bytes(content, name)
         if not isinstance(model, TabularModel):
-            raise FileError(f"{name} holds no model of ordspan train")
+            raise FileError(f"{name} is not a model written by ordspan train")
         return model
 
     def _rebuilt(self) -> TabularModel:
-        """The model as of the last event."""
+        """The model after the last event."""
         found = self._read_snapshot()
         if found is not None and all(n > found[1] for n in self._log.undone(after=found[1])):
             model, self._saved = found
@@ -183,14 +185,14 @@ class Engine:
 
     def _read_snapshot(self) -> tuple[TabularModel, int] | None:
         try:
-            found = self._snapshot.read(TabularModel, LogPosition)
-        except ModelFileError:  # damaged; the log has it all
+            found = self._snapshot.read(TabularModel, SnapshotProgress)
+        except ModelFileError:  # damaged; rebuild from the log
             return None
         if found is not None and found[1].events > self._last:
             raise FileError(
                 f"{self.folder / SNAPSHOT} has learned {found[1].events:,} events, but the log "
-                f"ends with number {self._last:,}: the disk has lost some. Restore {LOG} from a "
-                "backup, or remove the snapshot to go on without them"
+                f"ends with number {self._last:,}: some were lost on disk. Restore {LOG} from a "
+                "backup, or delete the snapshot to continue without them"
             )
         return None if found is None else (found[0], found[1].events)
 
@@ -200,7 +202,7 @@ class Engine:
             return self._learned(copied(self._base), after=0)
 
     def _learned(self, model: TabularModel, after: int) -> TabularModel:
-        """A model that has learned what the log holds after an event, but for what was undone."""
+        """Learn the events after a given one, except those that were undone."""
         undone = set(self._log.undone())
         events = (e for e in self._log.read(after) if e.kind == LEARN and e.id not in undone)
         while some := list(islice(events, PORTION)):
@@ -210,19 +212,19 @@ class Engine:
                 learn(model, batch_of(model.recipe, rows, "counted from the first"), *ends)
             except (ValueError, TypeError, IndexError, msgspec.DecodeError) as error:
                 raise FileError(
-                    f"{self._log.path}: the events {some[0].id} to {some[-1].id} cannot be learned "
+                    f"{self._log.path}: events {some[0].id} to {some[-1].id} cannot be learned "
                     f"again ({error}); the file is damaged, restore it from a backup"
                 ) from error
         return model
 
     def checked(self, lessons: Sequence[Lesson]) -> Checked:
-        """Lessons whose values fit the model; a bad one is refused by its place."""
+        """Validate lessons against the model's columns; errors name the position."""
         return Checked(lessons, batch_of(self.model.recipe, [lesson.values for lesson in lessons]))
 
     def learn(self, lessons: Sequence[Lesson]) -> list[Event]:
-        """Learn in order, all or nothing; it is on disk when this returns.
+        """Learn in order, all or nothing; the events are on disk when this returns.
 
-        A lesson whose key was learned before counts no more: its first event is returned.
+        A lesson whose key was learned before is not learned again: its first event is returned.
         """
         if not lessons:
             return []
@@ -232,13 +234,13 @@ class Engine:
         return done
 
     def learn_groups(self, groups: Iterable[Checked]) -> list[list[Event] | Exception]:
-        """`learn` for each of several groups of lessons, with one write to disk for all.
+        """`learn` several groups of lessons with a single write to disk.
 
-        A group that cannot be learned has its error in the place of its events; an error in
-        writing is raised, and then none of them was learned.
+        A group that cannot be learned returns its error instead of its events; if the write
+        fails, the error is raised and nothing was learned.
         """
         if self._base.kind == ESTIMATORS[SVM]:
-            raise ValueError("an OrdinalSVM is fitted at once and cannot go on; train it anew")
+            raise ValueError("an OrdinalSVM cannot learn online; retrain it on all rows")
         with self._lock:
             new: list[Event] = []
             done: list[list[Event] | Exception] = []
@@ -262,27 +264,27 @@ class Engine:
     def _learn_group(
         self, group: Checked, known: dict[str, Event], new: list[Event]
     ) -> list[Event] | Exception:
-        """Learn what is new of a group, and take note of it; nothing where a part is refused."""
+        """Learn the new lessons of a group and append their events; all or nothing."""
         lessons = group.lessons
-        told = [(lesson.key, (_values(lesson), lesson.lower, lesson.upper)) for lesson in lessons]
+        keyed = [(lesson.key, (_values(lesson), lesson.lower, lesson.upper)) for lesson in lessons]
         fresh: list[int] = []
         own: dict[str, Content] = {}
-        for place, (key, content) in enumerate(told):
+        for place, (key, content) in enumerate(keyed):
             then = None if key is None else own.get(key) or _content(known.get(key))
             if then is None:
                 fresh.append(place)
                 own |= {} if key is None else {key: content}
             elif then != content:
                 return KeyConflictError(
-                    f"record {place + 1}: the key {key!r} belongs to another label; give every "
-                    "label its own"
+                    f"record {place + 1}: the key {key!r} belongs to another label; use a "
+                    "different key for each label"
                 )
         if not fresh:
-            return [known[str(key)] for key, _ in told]
+            return [known[str(key)] for key, _ in keyed]
         batch = group.batch if len(fresh) == len(lessons) else group.batch.only(np.array(fresh))
         ends = [np.array([lessons[place][side] for place in fresh]) for side in (1, 2)]
         try:
-            before = answers(self._mine, batch)
+            before = predict_batch(self._mine, batch)
             learn(self._mine, batch, *ends)
         except ValueError as error:
             return error
@@ -293,7 +295,7 @@ class Engine:
                 LEARN,
                 lessons[place].key,
                 now,
-                *told[place][1],
+                *keyed[place][1],
                 *before.ranks(row),
                 None,
                 msgspec.json.encode(lessons[place].extra or {}).decode(),
@@ -302,14 +304,14 @@ class Engine:
         }
         new += events.values()
         known |= {event.key: event for event in events.values() if event.key is not None}
-        return [events.get(place) or known[str(key)] for place, (key, _) in enumerate(told)]
+        return [events.get(place) or known[str(key)] for place, (key, _) in enumerate(keyed)]
 
     def skip(self, extra: dict[str, Any], key: str | None = None) -> Event:
-        """Take note of a row that was not labelled."""
+        """Record that a row was skipped."""
         return self._note(SKIP, key, None, extra)
 
     def undo(self, event_id: int, key: str | None = None) -> Event:
-        """Take an event back: the model becomes that of the log without it."""
+        """Undo an event: the model is rebuilt from the log without it."""
         return self._note(UNDO, key, event_id, {})
 
     def _note(self, kind: str, key: str | None, undoes: int | None, extra: Any) -> Event:
@@ -317,14 +319,14 @@ class Engine:
             if key is not None and (before := self._log.with_keys([key]).get(key)):
                 if before.kind != kind:
                     raise KeyConflictError(
-                        f"the key {key!r} belongs to another event; give each its own"
+                        f"the key {key!r} belongs to another event; use a different key for each"
                     )
                 return before
             if undoes is not None and not self._log.can_undo(undoes):
-                raise ValueError(f"there is no label or skip number {undoes} to take back")
-            told = msgspec.json.encode(extra).decode()
+                raise ValueError(f"there is no label or skip with number {undoes} to undo")
+            encoded = msgspec.json.encode(extra).decode()
             number = self._last + 1
-            event = Event(number, kind, key, time.time(), "", undoes=undoes, extra=told)
+            event = Event(number, kind, key, time.time(), "", undoes=undoes, extra=encoded)
             self._log.append([event])
             self._last = number
             if undoes is not None:
@@ -333,15 +335,15 @@ class Engine:
         return event
 
     def _publish(self) -> None:
-        """Let predictions see what is on disk now, and keep it from time to time."""
+        """Replace the model that predicts, and write a snapshot when one is due."""
         self.model = copied(self._mine)
         if self._last - self._saved >= self.every:
             self.save()
 
     def save(self) -> None:
-        """Write a snapshot; without room for it the log has it all."""
+        """Write a snapshot; optional, as the log is complete without it."""
         with suppress(OSError):
-            self._snapshot.write(self.model, LogPosition(self._last))
+            self._snapshot.write(self.model, SnapshotProgress(self._last))
             self._saved = self._last
 
     @property
@@ -355,12 +357,12 @@ class Engine:
             return list(self._log.read(after))
 
     def totals(self) -> Totals:
-        """What the log says of all rows that count."""
+        """Totals over all rows that were not undone."""
         with self._lock:
             return self._log.totals()
 
     def close(self) -> None:
-        """Keep a snapshot, and let go of the folder."""
+        """Write a snapshot and release the folder."""
         with self._lock:
             if self._saved < self._last:
                 self.save()
@@ -370,11 +372,11 @@ class Engine:
 def learn(
     model: TabularModel, batch: Batch, lower: NDArray[np.int64], upper: NDArray[np.int64]
 ) -> None:
-    """Learn rows, one after the other; a model that began empty learns its scale with them."""
-    on_the_way = model.recipe.standardise and _is_scaled_on_the_way(model)
-    before = model.scale.state.copy() if on_the_way else None
+    """Learn rows in order; a model that started empty also learns their scale."""
+    online_scale = model.recipe.standardise and _scales_online(model)
+    before = model.scale.state.copy() if online_scale else None
     try:
-        features = prepare_features(model.recipe, model.scale, batch, learn=on_the_way)
+        features = prepare_features(model.recipe, model.scale, batch, learn=online_scale)
         model.learner.learn_many(features, lower, upper, calibration=model.calibration)
     except BaseException:
         if before is not None:
@@ -383,7 +385,7 @@ def learn(
     model.training["rows"] += len(batch)
 
 
-def _is_scaled_on_the_way(model: TabularModel) -> bool:
+def _scales_online(model: TabularModel) -> bool:
     return bool(model.training["settings"].get("scaled_on_the_way"))
 
 
@@ -392,5 +394,5 @@ def _values(lesson: Lesson) -> str:
 
 
 def _content(event: Event | None) -> Content | None:
-    """What must be the same where a key comes again."""
+    """What must be equal when a key is used again."""
     return None if event is None else (event.values, event.lower, event.upper)

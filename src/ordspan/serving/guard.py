@@ -1,4 +1,4 @@
-"""What every request passes before it is looked at: who may ask, how much, how slowly."""
+"""Checks of every request before it is handled: host, token, content type, size and time."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ import msgspec
 LOCAL = ("127.0.0.1", "localhost", "::1")
 LOCAL_NAMES = re.compile(r"(127\.0\.0\.1|localhost|\[::1\])(:[0-9]{1,5})?")
 MOST_BYTES = 8 << 20
-PATIENCE = 30.0
-"""Seconds in which a request must have arrived."""
+REQUEST_TIMEOUT = 30.0
+"""Seconds until a request must have arrived."""
 SHORTEST_TOKEN = 16
 HEALTH = re.compile(r"/v2/health/(live|ready)")
 PAGE_POLICY = (
@@ -36,59 +36,60 @@ Observe = Callable[[str, int, float], None]
 
 
 def read_token(path: Path) -> str:
-    """The token in a file, without blanks around it."""
+    """Read a token from a file, without surrounding whitespace."""
     token = path.read_text(encoding="latin-1").strip()
     if len(token) < SHORTEST_TOKEN or not token.isascii() or not token.isprintable():
         raise ValueError(
-            f"{path}: a token has at least {SHORTEST_TOKEN} plain letters; make one with "
+            f"{path}: a token needs at least {SHORTEST_TOKEN} ASCII characters; create one with "
             'python -c "import secrets; print(secrets.token_urlsafe())"'
         )
     return token
 
 
 def check_host(host: str, token: str | None) -> None:
-    """Refuse to listen to other machines without a token."""
+    """Refuse to accept other machines without a token."""
     if token is None and host not in LOCAL:
         raise ValueError(
-            f"--host {host} lets other machines in; give --token-file with a secret that they "
-            "must send, or listen to 127.0.0.1 only"
+            f"--host {host} accepts other machines; add --token-file with a secret that they "
+            "must send, or listen on 127.0.0.1 only"
         )
 
 
 def is_protocol(path: str) -> bool:
-    """Whether a path belongs to the Open Inference Protocol, whose clients send no type of body.
+    """Whether a path belongs to the Open Inference Protocol, whose clients send no Content-Type.
 
-    They cannot change anything.
+    Its requests cannot change anything.
     """
     return path == "/v2" or path.startswith("/v2/")
 
 
-def refusal(path: str, detail: str) -> bytes:
-    """The body of an answer that refuses a request, under the name that its clients look for.
+def refusal_body(path: str, detail: str) -> bytes:
+    """Body of an error response, with the field that the clients of a path expect.
 
-    >>> refusal("/learn", "no label"), refusal("/v2/models/x/infer", "no inputs")
+    >>> refusal_body("/learn", "no label"), refusal_body("/v2/models/x/infer", "no inputs")
     (b'{"detail":"no label"}', b'{"error":"no inputs"}')
     """
     return msgspec.json.encode({"error" if is_protocol(path) else "detail": detail})
 
 
 class Guard:
-    """The application behind the checks that all requests share.
+    """Wrap an application in the checks that all requests share.
 
     Parameters
     ----------
     app : ASGI application
-        What answers.
+        The application.
     token : str, optional
-        What every request but those for health must send; without it only this machine may ask.
+        Bearer token required for every request except health checks; without one, only this
+        machine may connect.
     public : collection of str
         Paths that hold no data and need no token.
     observe : callable, optional
-        Told of every request.
+        Called after every request.
     most_bytes : int
-        The longest body.
-    patience : float
-        Seconds in which a body must have arrived.
+        Largest request body.
+    timeout : float
+        Seconds until a body must have arrived.
     """
 
     def __init__(
@@ -99,14 +100,14 @@ class Guard:
         public: Collection[str] = (),
         observe: Observe | None = None,
         most_bytes: int = MOST_BYTES,
-        patience: float = PATIENCE,
+        timeout: float = REQUEST_TIMEOUT,
     ) -> None:
         self.app, self.public, self.observe = app, public, observe
-        self.most_bytes, self.patience = most_bytes, patience
+        self.most_bytes, self.timeout = most_bytes, timeout
         self._expected = None if token is None else f"Bearer {token}".encode()
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
-        """Answer a request, or hand it on."""
+        """Handle a request, or reject it."""
         if scope["type"] != "http":
             if scope["type"] == "lifespan":
                 await self.app(scope, receive, send)
@@ -127,17 +128,17 @@ class Guard:
         if refused is None:
             await self.app(scope, receive, answer)
         else:
-            await _say(answer, refused[0], refusal(scope["path"], refused[1]))
+            await _say(answer, refused[0], refusal_body(scope["path"], refused[1]))
         if self.observe is not None:
             self.observe(scope["path"], status, time.perf_counter() - begin)
 
     def _refused(self, scope: Any) -> tuple[int, str] | None:
-        """Why a request is not looked at, from its head."""
+        """Reason to reject a request by its headers, if any."""
         headers = dict(scope["headers"])
         if self._expected is None:
             host = headers.get(b"host", b"").decode("latin-1")
             if not LOCAL_NAMES.fullmatch(host):
-                return 421, f"this service answers only as {' or '.join(LOCAL)}"
+                return 421, f"this service only accepts requests to {' or '.join(LOCAL)}"
         elif not HEALTH.fullmatch(scope["path"]) and scope["path"] not in self.public:
             given = headers.get(b"authorization", b"")
             if not hmac.compare_digest(given, self._expected):
@@ -145,23 +146,23 @@ class Guard:
         if scope["method"] in ("GET", "HEAD"):
             return None
         if b"inference-header-content-length" in headers:
-            return 415, "send tensors as JSON; binary ones are not read (binary_data=False)"
+            return 415, "binary tensors are not supported; send JSON (binary_data=False)"
         kind = headers.get(b"content-type", b"").partition(b";")[0].strip().lower()
         untyped = not kind and (
             is_protocol(scope["path"]) or headers.get(b"content-length") == b"0"
         )
         if kind != b"application/json" and not untyped:
-            # other sites' pages can have a browser send the rest without asking
+            # pages of other sites can send other types from a browser without a preflight
             return 415, "send JSON, with Content-Type: application/json"
         if b"content-encoding" in headers:
-            return 415, "send the body as it is, without Content-Encoding"
+            return 415, "send the body uncompressed, without Content-Encoding"
         return None
 
     async def _body(self, scope: Any, receive: Any) -> tuple[bytes, tuple[int, str] | None]:
-        """The whole body, or why it is not taken."""
+        """The whole body, or the reason to reject it."""
         parts, size = [], 0
         try:
-            async with asyncio.timeout(self.patience):
+            async with asyncio.timeout(self.timeout):
                 while True:
                     message = await receive()
                     if message["type"] == "http.disconnect":
@@ -169,16 +170,18 @@ class Guard:
                     parts.append(message.get("body", b""))
                     size += len(parts[-1])
                     if size > self.most_bytes:
-                        told = f"the body has more than {self.most_bytes:,} bytes; send fewer rows"
-                        return b"", (413, told)
+                        reason = (
+                            f"the body has more than {self.most_bytes:,} bytes; send fewer rows"
+                        )
+                        return b"", (413, reason)
                     if not message.get("more_body"):
                         return b"".join(parts), None
         except TimeoutError:
-            return b"", (408, f"the body did not arrive within {self.patience:g} s")
+            return b"", (408, f"the body did not arrive within {self.timeout:g} s")
 
 
 def _already(body: bytes, receive: Any) -> Any:
-    """Hands on a body that was received, then whatever comes."""
+    """A receive function that replays a body already read."""
     waiting = [{"type": "http.request", "body": body, "more_body": False}]
 
     async def again() -> Any:
@@ -188,7 +191,7 @@ def _already(body: bytes, receive: Any) -> Any:
 
 
 async def _say(send: Any, status: int, body: bytes) -> None:
-    """A refusal; the connection ends with it, because the rest of the request was not read."""
+    """Send an error and close the connection, as the rest of the request was not read."""
     headers = [
         (b"content-type", b"application/json"),
         (b"content-length", str(len(body)).encode()),

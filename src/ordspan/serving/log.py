@@ -1,4 +1,4 @@
-"""The event log: what was learned, in order, in SQLite; an event that was returned is on disk."""
+"""The event log in SQLite; an event is on disk before it is confirmed."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from typing import NamedTuple
 
 LEARN, SKIP, UNDO = "learn", "skip", "undo"
 APPLICATION, FORMAT = 0x6F726473, 1
-"""What SQLite keeps in the head of the file: that it is such a log, and how it is written."""
+"""Stored in the header of the SQLite file: the application and the format version."""
 MOST_NAMED = 500
-"""Keys in one question to SQLite, which takes some thousand."""
+"""Keys per query, well below SQLite's limit on parameters."""
 TABLE = """
 CREATE TABLE events (
     id INTEGER PRIMARY KEY,
@@ -30,11 +30,11 @@ CREATE TABLE events (
 ) STRICT
 """
 WAYS_OUT = {
-    "full": "make room on the disk",
+    "full": "free some disk space",
     "malformed": "restore it from a backup",
     "not a database": "restore it from a backup",
-    "readonly": "check the rights of the folder and its files",
-    "unable to open": "check the rights of the folder and its files",
+    "readonly": "check the permissions of the folder and its files",
+    "unable to open": "check the permissions of the folder and its files",
 }
 UNDONE = "(SELECT undoes FROM events WHERE undoes IS NOT NULL)"
 
@@ -44,9 +44,9 @@ class LogError(OSError):
 
 
 class Event(NamedTuple):
-    """One line of the log; the numbers count from 1 without gaps.
+    """One row of the log; ids count from 1 without gaps.
 
-    Labels, predictions and ranges are ranks 1..K. The time is only shown: order is by number.
+    Labels, predictions and ranges are ranks 1..K. The time is informational: order is by id.
     """
 
     id: int
@@ -57,20 +57,20 @@ class Event(NamedTuple):
     lower: int | None = None
     upper: int | None = None
     predicted: int | None = None  # before it was learned
-    low: int | None = None  # range at 90 % before it was learned, where it was calibrated
+    low: int | None = None  # 90 % range before it was learned, if calibrated
     high: int | None = None
-    undoes: int | None = None  # number of the event that is taken back
-    extra: str = "{}"  # JSON, whatever else is to be remembered
+    undoes: int | None = None  # id of the event that is undone
+    extra: str = "{}"  # JSON, application data
 
 
 class Totals(NamedTuple):
-    """Sums over the events that were learned and not taken back."""
+    """Sums over the events that were learned and not undone."""
 
     rows: int
     error: int  # distances from the prediction to the label
-    ranged: int  # rows that had a range at 90 %
-    contains: int  # of them those whose range holds the whole label
-    meets: int  # ... any grade of the label
+    ranged: int  # rows with a 90 % range
+    contains: int  # rows whose range contains the whole label
+    meets: int  # rows whose range contains any grade of the label
 
 
 class Log:
@@ -79,12 +79,12 @@ class Log:
     Parameters
     ----------
     path : Path
-        The file; it is made where there is none.
+        The file; created if it does not exist.
     """
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        with _told(self.path):
+        with _sqlite_errors(self.path):
             self._db = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
             self._db.execute("PRAGMA journal_mode = WAL")
             self._db.execute("PRAGMA synchronous = FULL")
@@ -99,7 +99,7 @@ class Log:
         )
         if there and (application != APPLICATION or version != FORMAT):
             raise LogError(
-                f"{self.path} is not a log that this version of ordspan writes; choose another "
+                f"{self.path} was not written by this version of ordspan; choose another "
                 "state folder"
             )
         if not there:
@@ -111,21 +111,21 @@ class Log:
         n_events = self._db.execute("SELECT count(*) FROM events").fetchone()[0]
         if n_events != self.last:
             raise LogError(
-                f"{self.path} holds {n_events:,} events, but the last has number {self.last:,}; "
+                f"{self.path} holds {n_events:,} events, but the last one is number {self.last:,}; "
                 "restore it from a backup"
             )
 
     @property
     def last(self) -> int:
         """Number of the last event; 0 if there is none."""
-        with _told(self.path):
+        with _sqlite_errors(self.path):
             found: int = self._db.execute("SELECT coalesce(max(id), 0) FROM events").fetchone()[0]
         return found
 
     def append(self, events: Iterable[Event]) -> None:
         """Write events, all or none; they are on disk when this returns."""
         places = ", ".join("?" * len(Event._fields))
-        with _told(self.path):
+        with _sqlite_errors(self.path):
             try:
                 self._db.execute("BEGIN IMMEDIATE")
                 self._db.executemany(f"INSERT INTO events VALUES ({places})", events)
@@ -137,28 +137,28 @@ class Log:
 
     def read(self, after: int = 0) -> Iterator[Event]:
         """The events after a number, in order."""
-        with _told(self.path):
+        with _sqlite_errors(self.path):
             rows = self._db.execute("SELECT * FROM events WHERE id > ? ORDER BY id", (after,))
             yield from map(Event._make, rows)
 
     def undone(self, after: int = 0) -> list[int]:
-        """Numbers of the events that were taken back by events after a number."""
-        question = "SELECT undoes FROM events WHERE undoes IS NOT NULL AND id > ?"
-        with _told(self.path):
-            return [number for (number,) in self._db.execute(question, (after,))]
+        """Ids of events undone by events after a number."""
+        query = "SELECT undoes FROM events WHERE undoes IS NOT NULL AND id > ?"
+        with _sqlite_errors(self.path):
+            return [number for (number,) in self._db.execute(query, (after,))]
 
     def can_undo(self, number: int) -> bool:
-        """Whether there is such an event that was not taken back, and takes none back itself."""
-        question = (
+        """Whether the event exists, is not undone, and is not an undo itself."""
+        query = (
             f"SELECT count(*) FROM events WHERE id = ? AND kind != '{UNDO}' AND id NOT IN {UNDONE}"
         )
-        with _told(self.path):
-            return bool(self._db.execute(question, (number,)).fetchone()[0])
+        with _sqlite_errors(self.path):
+            return bool(self._db.execute(query, (number,)).fetchone()[0])
 
     def with_keys(self, keys: Sequence[str]) -> dict[str, Event]:
-        """The events that have some of these keys, by key."""
+        """Events by key, for those of the keys that exist."""
         found: dict[str, Event] = {}
-        with _told(self.path):
+        with _sqlite_errors(self.path):
             for begin in range(0, len(keys), MOST_NAMED):
                 some = keys[begin : begin + MOST_NAMED]
                 places = ", ".join("?" * len(some))
@@ -167,27 +167,27 @@ class Log:
         return found
 
     def totals(self) -> Totals:
-        """What the log says of all rows that count."""
-        question = f"""
+        """Totals over all rows that were not undone."""
+        query = f"""
             SELECT count(*), coalesce(sum(max(lower - predicted, predicted - upper, 0)), 0),
                 count(low), coalesce(sum(low <= lower AND upper <= high), 0),
                 coalesce(sum(low <= upper AND lower <= high), 0)
             FROM events WHERE kind = '{LEARN}' AND id NOT IN {UNDONE}
         """
-        with _told(self.path):
-            return Totals._make(self._db.execute(question).fetchone())
+        with _sqlite_errors(self.path):
+            return Totals._make(self._db.execute(query).fetchone())
 
     def close(self) -> None:
-        """Let go of the file."""
+        """Close the file."""
         self._db.close()
 
 
 @contextmanager
-def _told(path: Path) -> Iterator[None]:
-    """Turn what SQLite says into an error with the file and the way out."""
+def _sqlite_errors(path: Path) -> Iterator[None]:
+    """Turn SQLite errors into `LogError` with the file and a remedy."""
     try:
         yield
     except sqlite3.Error as error:
-        told = str(error)
-        way = next((WAYS_OUT[word] for word in WAYS_OUT if word in told), "check the disk")
-        raise LogError(f"{path}: {told}; {way}") from error
+        reason = str(error)
+        way = next((WAYS_OUT[word] for word in WAYS_OUT if word in reason), "check the disk")
+        raise LogError(f"{path}: {reason}; {way}") from error

@@ -1,4 +1,4 @@
-"""What the service says of itself, in the text format of Prometheus."""
+"""Metrics of the service in the text format of Prometheus."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from ordspan.serving.engine import COVERAGE, Engine
 from ordspan.serving.log import LEARN, Event
 
 WINDOW = 1000
-"""Rows over which the running numbers are taken."""
+"""Rows in the running averages."""
 BUCKETS = (0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0)
 CONTENT_TYPE = CONTENT_TYPE_LATEST
 
-disable_created_metrics()  # a line more for each, which says when this process began
+disable_created_metrics()  # one extra line per metric with the start time of the process
 
 
 class Metrics:
@@ -32,11 +32,11 @@ class Metrics:
     Parameters
     ----------
     engine : Engine
-        Its log says what was counted before this process.
+        Its log provides the counts from before a restart.
     paths : iterable of str
-        The paths that are counted by name; the rest is "other".
+        Paths counted by name; all others count as "other".
     waiting : callable
-        Gives the rows that wait to be learned.
+        Returns the number of rows waiting to be learned.
     """
 
     def __init__(self, engine: Engine, paths: Iterable[str], waiting: Callable[[], int]) -> None:
@@ -71,12 +71,12 @@ class Metrics:
         )
         self._seconds = Histogram(
             "ordspan_request_seconds",
-            "Time to answer.",
+            "Time to respond.",
             ["path", "status"],
             buckets=BUCKETS,
             registry=r,
         )
-        queue = Gauge("ordspan_queue_rows", "Rows that wait to be learned.", registry=r)
+        queue = Gauge("ordspan_queue_rows", "Rows waiting to be learned.", registry=r)
         queue.set_function(waiting)
         totals = engine.totals()
         self._rows.inc(totals.rows)
@@ -86,7 +86,7 @@ class Metrics:
         self._take(engine.events(after=engine.n_events - WINDOW))
 
     def learned(self, events: Iterable[Event]) -> None:
-        """Count rows that were learned just now."""
+        """Count newly learned rows."""
         for distance, contains, meets in self._take(events):
             self._rows.inc()
             self._error.inc(distance)
@@ -104,7 +104,7 @@ class Metrics:
         self._seconds.labels(known, str(status)).observe(seconds)
 
     def text(self) -> bytes:
-        """All of it."""
+        """All metrics as text."""
         if self._recent:
             errors, contains, meets = zip(*self._recent, strict=True)
             self._mae.set(sum(errors) / len(errors))

@@ -1,4 +1,4 @@
-"""The Open Inference Protocol, version 2: predictions for whoever speaks it."""
+"""The Open Inference Protocol, version 2."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from fastapi import FastAPI, HTTPException, Request, Response
 import ordspan
 from ordspan.files.batch import brief
 from ordspan.files.features import Recipe
-from ordspan.serving.beside import Beside
-from ordspan.serving.engine import COVERAGE, Answers, Engine, answers
+from ordspan.serving.engine import COVERAGE, BatchPredictions, Engine, predict_batch
+from ordspan.serving.offload import Offload
 from ordspan.serving.records import batch_of, decoded, refusals
 from ordspan.serving.responses import as_json
 from ordspan.tabular import TabularModel
@@ -23,7 +23,7 @@ NUMBERS = {"BOOL", "FP16", "FP32", "FP64"} | {
 }
 WORDS = "BYTES"
 FEATURES = "features"
-"""Name of the one tensor that a model of nothing but numbers takes instead of one a column."""
+"""Name of the single tensor that a purely numeric model accepts instead of one per column."""
 
 
 class Tensor(msgspec.Struct):
@@ -36,13 +36,13 @@ class Tensor(msgspec.Struct):
 
 
 class Wanted(msgspec.Struct):
-    """An output that is asked for."""
+    """A requested output."""
 
     name: str
 
 
 class InferRequest(msgspec.Struct):
-    """What is asked."""
+    """An inference request."""
 
     inputs: list[Tensor]
     outputs: list[Wanted] = []
@@ -50,65 +50,65 @@ class InferRequest(msgspec.Struct):
 
 
 def check_name(name: str) -> None:
-    """Refuse a name of a model that cannot stand in an address."""
+    """Refuse a model name that cannot be part of a URL."""
     if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]*", name):
-        raise ValueError(f"the name {name!r} is no part of an address; use letters, digits, . _ -")
+        raise ValueError(f"the name {name!r} cannot be part of a URL; use letters, digits, . _ -")
 
 
-def add_routes(app: FastAPI, engine: Engine, name: str, beside: Beside) -> None:
-    """Health, description and inference of the model."""
+def add_routes(app: FastAPI, engine: Engine, name: str, offload: Offload) -> None:
+    """Add the routes for health, metadata and inference."""
     check_name(name)
 
     @app.get("/v2")
     async def server() -> Response:
-        """What this server is."""
+        """Server metadata."""
         return as_json({"name": "ordspan", "version": ordspan.__version__, "extensions": []})
 
     @app.get("/v2/health/live")
     async def live() -> Response:
-        """Whether the service runs."""
+        """Whether the server is running."""
         return as_json({"live": True})
 
     @app.get("/v2/health/ready")
     async def ready() -> Response:
-        """Whether the service can predict."""
+        """Whether the server is ready to predict."""
         return as_json({"ready": True})
 
     @app.get(f"/v2/models/{name}/ready")
     async def model_ready() -> Response:
-        """Whether the model can predict."""
+        """Whether the model is ready to predict."""
         return as_json({"name": name, "ready": True})
 
     @app.get(f"/v2/models/{name}")
     async def metadata() -> Response:
-        """The tensors that go in and come out."""
+        """Input and output tensors of the model."""
         return as_json(described(engine.model, name))
 
     @app.post(f"/v2/models/{name}/infer")
     async def infer(request: Request) -> Response:
-        """Predictions for tensors: one a column, or all features in one."""
+        """Predict from tensors: one per column, or all features in one."""
 
         def work(body: bytes) -> Response:
             asked = decoded(body, InferRequest)
             return as_json({"model_name": name} | inferred(engine.model, asked))
 
-        return await beside(work, await request.body())
+        return await offload(work, await request.body())
 
 
 def inferred(model: TabularModel, asked: InferRequest) -> dict[str, Any]:
-    """The outputs that are asked for, all where none is named."""
+    """The requested outputs, or all if none is named."""
     batch = batch_of(model.recipe, rows_of(model.recipe, asked.inputs))
     with refusals():
-        outputs = {tensor["name"]: tensor for tensor in tensors(model, answers(model, batch))}
+        outputs = {tensor["name"]: tensor for tensor in tensors(model, predict_batch(model, batch))}
     wanted = [output.name for output in asked.outputs] or list(outputs)
     if unknown := [name for name in wanted if name not in outputs]:
-        raise HTTPException(400, f"no output {brief(unknown[0])}; there are {list(outputs)}")
+        raise HTTPException(400, f"unknown output {brief(unknown[0])}; choose from {list(outputs)}")
     found = {"outputs": [outputs[name] for name in dict.fromkeys(wanted)]}
     return found | ({} if asked.id is None else {"id": asked.id})
 
 
 def described(model: TabularModel, name: str) -> dict[str, Any]:
-    """The tensors of a model, as the protocol wants them."""
+    """Model metadata as the protocol defines it."""
     recipe = model.recipe
     inputs = [
         {"name": column, "datatype": "FP64" if column in recipe.numbers else WORDS, "shape": [-1]}
@@ -152,11 +152,11 @@ def rows_of(recipe: Recipe, tensors: Sequence[Tensor]) -> list[list[Any]]:
         raise HTTPException(400, f"give one tensor of shape [rows, {recipe.n_sparse}]")
     named = {tensor.name: tensor for tensor in tensors}
     if len(named) < len(tensors) or named.keys() != set(recipe.columns):
-        odd = sorted(named.keys() ^ set(recipe.columns)) or ["a name that comes twice"]
+        odd = sorted(named.keys() ^ set(recipe.columns)) or ["a duplicate name"]
         raise HTTPException(400, f"give one tensor for each column of the model; see {odd[0]!r}")
     columns = [_flat(named[name]) for name in recipe.columns]
     if len(set(map(len, columns))) > 1 or not columns[0]:
-        raise HTTPException(400, "the tensors must have as many rows as each other, at least one")
+        raise HTTPException(400, "all tensors must have the same number of rows, at least one")
     return [list(row) for row in zip(*columns, strict=True)]
 
 
@@ -164,7 +164,7 @@ def _matrix_rows(recipe: Recipe, tensor: Tensor) -> list[list[Any]]:
     width = recipe.n_sparse or len(recipe.numbers)
     cells = _flat(tensor)
     if tensor.shape[1] != width or not cells:
-        raise HTTPException(400, f"tensor {tensor.name!r} must have the shape [rows, {width}]")
+        raise HTTPException(400, f"tensor {tensor.name!r} must have shape [rows, {width}]")
     rows = [cells[begin : begin + width] for begin in range(0, len(cells), width)]
     if recipe.n_sparse:
         return [[[at, value] for at, value in enumerate(row) if value] for row in rows]
@@ -174,7 +174,7 @@ def _matrix_rows(recipe: Recipe, tensor: Tensor) -> list[list[Any]]:
 def _flat(tensor: Tensor) -> list[Any]:
     """The data of a tensor, which may be nested, checked against its shape."""
     if tensor.datatype not in NUMBERS and tensor.datatype != WORDS:
-        raise HTTPException(400, f"tensor {tensor.name!r} has the unknown type {tensor.datatype!r}")
+        raise HTTPException(400, f"tensor {tensor.name!r} has unknown datatype {tensor.datatype!r}")
     cells = tensor.data
     for _ in tensor.shape[1:]:
         if cells and all(isinstance(part, list) for part in cells):
@@ -184,13 +184,13 @@ def _flat(tensor: Tensor) -> list[Any]:
         size *= length
     if size != len(cells) or any(length < 0 for length in tensor.shape):
         raise HTTPException(
-            400, f"tensor {tensor.name!r} has {len(cells)} values, but the shape {tensor.shape}"
+            400, f"tensor {tensor.name!r} has {len(cells)} values, but shape {tensor.shape}"
         )
     return cells
 
 
-def tensors(model: TabularModel, said: Answers) -> list[dict[str, Any]]:
-    """What a model says, as outputs."""
+def tensors(model: TabularModel, predicted: BatchPredictions) -> list[dict[str, Any]]:
+    """Predictions as output tensors."""
 
     def tensor(name: str, values: Any, datatype: str) -> dict[str, Any]:
         shape, data = list(values.shape), values.ravel().tolist()
@@ -198,14 +198,14 @@ def tensors(model: TabularModel, said: Answers) -> list[dict[str, Any]]:
 
     classes, kind = model.classes_, _datatype(model)
     found = [
-        tensor("grade", classes[said.rank - 1], kind),
-        tensor("rank", said.rank, "INT64"),
-        tensor("score", said.score, "FP64"),
+        tensor("grade", classes[predicted.rank - 1], kind),
+        tensor("rank", predicted.rank, "INT64"),
+        tensor("score", predicted.score, "FP64"),
     ]
-    if model.calibration is not None and said.low is not None and said.high is not None:
+    if model.calibration is not None and predicted.low is not None and predicted.high is not None:
         found += [
-            tensor("lower", classes[said.low - 1], kind),
-            tensor("upper", classes[said.high - 1], kind),
-            tensor("probabilities", model.calibration.probabilities(said.score), "FP64"),
+            tensor("lower", classes[predicted.low - 1], kind),
+            tensor("upper", classes[predicted.high - 1], kind),
+            tensor("probabilities", model.calibration.probabilities(predicted.score), "FP64"),
         ]
     return found

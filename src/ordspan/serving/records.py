@@ -1,4 +1,4 @@
-"""Records of a request as rows of a model, with the words of the command line where they fail."""
+"""Convert the records of a request to rows of a model, with the same errors as for files."""
 
 from __future__ import annotations
 
@@ -25,15 +25,15 @@ from ordspan.learners.checks import RowValueError
 LABEL_NAMES = ("label", "lower", "upper")
 KEY = "key"
 RESERVED = (*LABEL_NAMES, KEY)
-"""What a record to learn holds besides the columns of the model."""
+"""Names in a labelled record that are not columns of the model."""
 LONGEST_KEY = 200
 REQUEST = "the request"
 MOST_COMPARED = 100
-"""Names of a record that are compared with a missing one."""
+"""Most names compared with a missing one."""
 
 
 class BodyError(ValueError):
-    """A request whose body cannot be read at all."""
+    """The request body cannot be decoded."""
 
 
 def decoded(body: bytes, type: Any = Any) -> Any:
@@ -42,27 +42,27 @@ def decoded(body: bytes, type: Any = Any) -> Any:
     >>> decoded(b'{"age": NaN}')
     Traceback (most recent call last):
     ordspan.serving.records.BodyError: the request cannot be read: JSON is malformed: invalid
-    character (byte 8); /docs has an example, and null stands for a value that is not known
+    character (byte 8); see /docs for an example, and use null for missing values
     """
     try:
         return msgspec.json.decode(body, type=type)
     except RecursionError:
         reason = "it is nested too deeply"
     except UnicodeDecodeError:
-        reason = "a text in it is not UTF-8"
+        reason = "a string in it is not UTF-8"
     except msgspec.DecodeError as error:
         reason = str(error)
     raise BodyError(
-        f"{REQUEST} cannot be read: {reason}; /docs has an example, and null stands for a value "
-        "that is not known"
+        f"{REQUEST} cannot be read: {reason}; see /docs for an example, and use null for missing "
+        "values"
     )
 
 
 @contextmanager
 def refusals() -> Iterator[None]:
-    """What a model refuses, such as a coverage that was not calibrated, is the request's fault.
+    """Report value errors of the model, such as an uncalibrated coverage, as errors of the request.
 
-    Errors of other kinds have their own meaning.
+    Subclasses keep their own meaning.
     """
     try:
         yield
@@ -73,16 +73,16 @@ def refusals() -> Iterator[None]:
 
 
 def check_names(recipe: Recipe) -> None:
-    """Refuse a model whose columns cannot be told from the label in a request."""
+    """Refuse a model with columns named like the label or key of a request."""
     if clash := [name for name in recipe.columns if name in RESERVED]:
         raise ValueError(
-            f"the model has a column {clash[0]!r}, which in a request is the label's or its key's "
-            "name; rename the column and train the model anew"
+            f"the model has a column {clash[0]!r}, a name that requests use for the label or its "
+            "key; rename the column and retrain the model"
         )
 
 
 def columns_of(recipe: Recipe) -> list[str]:
-    """The names that a record has: columns, or the indices of svmlight features."""
+    """Names in a record: columns, or indices of svmlight features."""
     if not recipe.n_sparse:
         return list(recipe.columns)
     first = 0 if recipe.zero_based else 1
@@ -92,7 +92,7 @@ def columns_of(recipe: Recipe) -> list[str]:
 def values_of(recipe: Recipe, record: Mapping[str, Any], number: int) -> list[Any]:
     """The values of a record, in the order of the columns.
 
-    Of an svmlight model they are pairs of index and value: what a record does not name is 0.
+    For svmlight models they are pairs of index and value; features not named are 0.
     """
     if recipe.n_sparse:
         return [[_index(recipe, name, number), value] for name, value in record.items()]
@@ -120,23 +120,23 @@ def _index(recipe: Recipe, name: str, number: int) -> int:
 def _missing(recipe: Recipe, record: Mapping[str, Any], name: str, number: int) -> RowError:
     others = islice((n for n in record if n not in recipe.columns), MOST_COMPARED)
     alike = get_close_matches(name, [n for n in others if len(n) <= LONGEST_SHOWN], 1, 0.7)
-    meant = f"is {alike[0]!r} the one, renamed? If not, " if alike else ""
+    meant = f"did you mean {alike[0]!r}? If not, " if alike else ""
     return RowError(
-        f"{REQUEST}, record {number}: no column {name!r}, which the model needs; {meant}"
-        "give null where it is not known"
+        f"{REQUEST}, record {number}: missing column {name!r}, which the model needs; {meant}"
+        "use null for a missing value"
     )
 
 
 def _unknown(recipe: Recipe, record: Mapping[str, Any], number: int) -> RowError:
     name = next(name for name in record if name not in recipe.columns)
     return RowError(
-        f"{REQUEST}, record {number}: the model does not know the column {brief(name)}; leave it "
-        f"out. It has {shown(np.array(recipe.columns))}"
+        f"{REQUEST}, record {number}: unknown column {brief(name)}; remove "
+        f"it. The model has {shown(np.array(recipe.columns))}"
     )
 
 
 def batch_of(recipe: Recipe, rows: Sequence[Sequence[Any]], name: str = REQUEST) -> Batch:
-    """Rows of values as a batch, checked; the first bad one is refused.
+    """Rows of values as a validated batch; the first bad row raises an error.
 
     >>> batch_of(Recipe(("age",)), [[41], ["seven"]])
     Traceback (most recent call last):
@@ -156,7 +156,7 @@ def batch_of(recipe: Recipe, rows: Sequence[Sequence[Any]], name: str = REQUEST)
 
 
 def _plain_numbers(rows: Sequence[Sequence[Any]]) -> NDArray[np.float64] | None:
-    """Rows of nothing but numbers, the usual ones, without a frame between."""
+    """Fast path for rows of plain numbers, without a data frame."""
     if not all(type(value) in (float, int) for row in rows for value in row):
         return None
     try:
@@ -194,28 +194,30 @@ def _as_float(value: Any, name: str, row: int, faults: Faults) -> float:
 
 
 def _numbers(recipe: Recipe, rows: Sequence[Sequence[Any]], faults: Faults) -> NDArray[np.float64]:
-    """The columns of numbers, NaN where one is missing; a number may stand in a text, as in files.
+    """The columns of numbers, NaN where missing; numbers may be strings, as in files.
 
-    Every cell is read for itself: what a row is worth does not depend on the rows beside it.
+    Every cell is parsed on its own, so that a row does not depend on the rows around it.
     """
     X = np.full((len(rows), len(recipe.numbers)), np.nan)
     for place, name in enumerate(recipe.numbers):
         cells = _cells(rows, place, name, faults)
-        told = [row for row, cell in enumerate(cells) if isinstance(cell, str)]
+        strings = [row for row, cell in enumerate(cells) if isinstance(cell, str)]
         for row, cell in enumerate(cells):
             if cell is not None and not isinstance(cell, str):
                 X[row, place] = _as_float(cell, name, row, faults)
-        if told:
-            texts = pl.DataFrame({name: [cells[row] for row in told]}, schema={name: pl.String()})
+        if strings:
+            texts = pl.DataFrame(
+                {name: [cells[row] for row in strings]}, schema={name: pl.String()}
+            )
             wrong = Faults()
-            X[told, place] = matrix_of(texts, [name], wrong, recipe.decimals)[:, 0]
+            X[strings, place] = matrix_of(texts, [name], wrong, recipe.decimals)[:, 0]
             for row, fault in wrong.items():
-                faults.setdefault(told[row], fault)
+                faults.setdefault(strings[row], fault)
     return X
 
 
 def _words(recipe: Recipe, rows: Sequence[Sequence[Any]], faults: Faults) -> pl.DataFrame:
-    """The columns of words; numbers and truth values among them as JSON writes them."""
+    """The text columns; numbers and booleans in them are written as JSON."""
     columns = [
         pl.Series(name, map(_word, _cells(rows, place, name, faults)), dtype=pl.String())
         for place, name in enumerate(recipe.texts, len(recipe.numbers))
@@ -224,11 +226,11 @@ def _words(recipe: Recipe, rows: Sequence[Sequence[Any]], faults: Faults) -> pl.
 
 
 def _cells(rows: Sequence[Sequence[Any]], place: int, name: str, faults: Faults) -> list[Any]:
-    """A column; lists and objects in it are faults."""
+    """One column; lists and objects in it are errors."""
     cells = [row[place] for row in rows]
     for row, cell in enumerate(cells):
         if isinstance(cell, list | dict):
-            fault = f"column {name!r} holds {brief(cell)}; give a number, a text or null"
+            fault = f"column {name!r} holds {brief(cell)}; use a number, a string or null"
             faults.setdefault(row, fault)
             cells[row] = None
     return cells
@@ -240,10 +242,10 @@ def _word(cell: Any) -> str | None:
     return msgspec.json.encode(cell).decode()
 
 
-class Labels:
-    """Reads the labels of records in the forms that files take: a grade, a range, or two ends.
+class LabelParser:
+    """Parse the labels of records in the forms accepted in files: a grade, a range, or two ends.
 
-    >>> labels = Labels(np.array([1, 2, 3, 4, 5]))
+    >>> labels = LabelParser(np.array([1, 2, 3, 4, 5]))
     >>> [labels.ends({"label": label}, 1) for label in (4, "3-5", [2, None], "at most 2")]
     [(4, 4), (3, 5), (2, 5), (1, 2)]
     >>> labels.ends({"lower": 3}, 1)
@@ -254,16 +256,16 @@ class Labels:
         self._grades = KnownGrades(classes)
         self._last = len(classes)
 
-    def ends(self, said: Mapping[str, Any], number: int) -> tuple[int, int]:
-        """Lowest and highest rank of a label; `said` holds label, or lower and upper or one."""
+    def ends(self, given: Mapping[str, Any], number: int) -> tuple[int, int]:
+        """Lowest and highest rank of a label, given as label, or as lower, upper or both."""
         try:
-            if "label" not in said:
-                if not said:
+            if "label" not in given:
+                if not given:
                     raise ValueError("no label; give 'label', or 'lower' and 'upper'")
-                return self._pair(said.get("lower"), said.get("upper"))
-            if len(said) > 1:
+                return self._pair(given.get("lower"), given.get("upper"))
+            if len(given) > 1:
                 raise ValueError("give either 'label', or 'lower' and 'upper'")
-            label = said["label"]
+            label = given["label"]
             if isinstance(label, list) and len(label) == 2:
                 return self._pair(*label)
             return self._grades.interval(_label_word(label))
@@ -290,7 +292,7 @@ def key_of(key: Any, number: int) -> str | None:
         return None
     if not isinstance(key, str) or not 0 < len(key) <= LONGEST_KEY:
         raise RowError(
-            f"{REQUEST}, record {number}: the key {brief(key)} is not a text of 1 to "
-            f"{LONGEST_KEY} letters"
+            f"{REQUEST}, record {number}: the key {brief(key)} is not a string of 1 to "
+            f"{LONGEST_KEY} characters"
         )
     return key

@@ -1,4 +1,4 @@
-"""Responses that the applications share: JSON, and errors as a status and a sentence."""
+"""Shared responses: JSON, and errors as a status with a message."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
 
 from ordspan.files.batch import brief
-from ordspan.serving.guard import refusal
+from ordspan.serving.guard import refusal_body
 from ordspan.serving.records import REQUEST
 
 UNAVAILABLE = 503
@@ -23,10 +23,10 @@ def as_json(content: Any) -> Response:
 
 
 def report_errors(app: FastAPI, statuses: Mapping[type[Exception], int]) -> None:
-    """Answer each kind of error with its status and its message."""
+    """Respond to each type of error with its status and message."""
 
     def refused(request: Request, status: int, detail: str, headers: Any = None) -> Response:
-        body = refusal(request.scope["path"], detail)
+        body = refusal_body(request.scope["path"], detail)
         return Response(body, status, headers, "application/json")
 
     def report(request: Request, error: Exception) -> Response:

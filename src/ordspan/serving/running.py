@@ -1,4 +1,4 @@
-"""Runs an application until it is told to stop; what was accepted is finished first."""
+"""Run an application until it is stopped; requests in progress are finished first."""
 
 from __future__ import annotations
 
@@ -10,47 +10,47 @@ import h11
 import uvicorn
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
-from ordspan.serving.guard import PATIENCE
+from ordspan.serving.guard import REQUEST_TIMEOUT
 
 MOST_CONNECTIONS = 512
 LONGEST_HEAD = 1 << 16
 
 
-class PatientProtocol(H11Protocol):
-    """HTTP that ends a connection whose request, or the reader of its answer, takes too long."""
+class TimeoutProtocol(H11Protocol):
+    """HTTP that closes connections whose client sends or reads too slowly."""
 
     _deadline: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: Any) -> None:
-        """Begin to wait for a request."""
+        """Start the timeout for a request."""
         super().connection_made(transport)
         self._wait()
 
     def data_received(self, data: bytes) -> None:
-        """Take a part of a request."""
+        """Stop the timeout once the request is complete."""
         super().data_received(data)
         if self._is_answering() and not self.flow.write_paused:
             self._stop_waiting()
 
     def on_response_complete(self) -> None:
-        """Begin to wait for the next request, unless it is there already."""
+        """Start the timeout for the next request, unless it has arrived."""
         super().on_response_complete()
         if not self.transport.is_closing() and not self._is_answering():
             self._wait()
 
     def pause_writing(self) -> None:
-        """Begin to wait for the reader of an answer."""
+        """Start the timeout for a client that does not read."""
         super().pause_writing()
         self._wait()
 
     def resume_writing(self) -> None:
-        """The reader has caught up."""
+        """Stop the timeout once the client has caught up."""
         super().resume_writing()
         if self._is_answering():
             self._stop_waiting()
 
     def send_400_response(self, msg: str) -> None:
-        """Refuse what is not HTTP; after the beginning of an answer there is nothing to say."""
+        """Reject invalid HTTP, or close the connection if a response has started."""
         if self.conn.our_state in (h11.IDLE, h11.SEND_RESPONSE):
             super().send_400_response(msg)
         else:
@@ -59,7 +59,7 @@ class PatientProtocol(H11Protocol):
             self.cycle.disconnected = True
 
     def connection_lost(self, error: Exception | None) -> None:
-        """Nothing more will come."""
+        """Stop the timeout."""
         super().connection_lost(error)
         self._stop_waiting()
 
@@ -67,7 +67,7 @@ class PatientProtocol(H11Protocol):
         return self.cycle is not None and not self.cycle.response_complete
 
     def _wait(self) -> None:
-        """End the connection later, unless what was answered is still being read."""
+        """Close the connection after the timeout, unless the client is still reading."""
         before = self.transport.get_write_buffer_size()
 
         def look() -> None:
@@ -77,7 +77,7 @@ class PatientProtocol(H11Protocol):
                 self.transport.abort()
 
         self._stop_waiting()
-        self._deadline = self.loop.call_later(PATIENCE, look)
+        self._deadline = self.loop.call_later(REQUEST_TIMEOUT, look)
 
     def _stop_waiting(self) -> None:
         if self._deadline is not None:
@@ -86,22 +86,22 @@ class PatientProtocol(H11Protocol):
 
 
 class Server(uvicorn.Server):
-    """A server that says when it can be asked."""
+    """A server that reports its address once it accepts requests."""
 
     def __init__(self, config: uvicorn.Config, started: Callable[[str], None]) -> None:
         super().__init__(config)
-        self._said = started
+        self._report_started = started
 
     async def startup(self, sockets: Any = None) -> None:
-        """Open the port."""
+        """Open the port and report the address."""
         await super().startup(sockets)
         if self.started and self.servers:
             host, port = self.servers[0].sockets[0].getsockname()[:2]
             shown = f"[{host}]" if ":" in host else host
-            self._said(f"http://{shown}:{port}")
+            self._report_started(f"http://{shown}:{port}")
 
     async def shutdown(self, sockets: Any = None) -> None:
-        """Finish what was accepted, and close all connections."""
+        """Finish requests in progress and close all connections."""
         closing = asyncio.create_task(self._close_late_connections())
         try:
             await super().shutdown(sockets)
@@ -109,7 +109,7 @@ class Server(uvicorn.Server):
             closing.cancel()
 
     async def _close_late_connections(self) -> None:
-        """Uvicorn misses those that are just being made, and would wait for them forever."""
+        """Close connections that are just being opened, which uvicorn would wait for forever."""
         while True:
             await asyncio.sleep(0.1)
             for connection in list(self.server_state.connections):
@@ -118,29 +118,29 @@ class Server(uvicorn.Server):
 
 
 def run(app: Any, host: str, port: int, started: Callable[[str], None]) -> None:
-    """Serve until SIGTERM or SIGINT; then finish what was accepted.
+    """Serve until SIGTERM or SIGINT; then finish requests in progress.
 
     Parameters
     ----------
     app : ASGI application
-        What answers.
+        The application.
     host, port :
-        Where; port 0 takes a free one.
+        Address to listen on; port 0 picks a free one.
     started : callable
-        Called with the address once requests are taken.
+        Called with the URL once requests are accepted.
     """
     config = uvicorn.Config(
         app,
         host=host,
         port=port,
-        http=PatientProtocol,
+        http=TimeoutProtocol,
         ws="none",
         lifespan="on",
         access_log=False,
         log_level="warning",
         server_header=False,
         limit_concurrency=MOST_CONNECTIONS,
-        timeout_keep_alive=int(PATIENCE),
+        timeout_keep_alive=int(REQUEST_TIMEOUT),
         h11_max_incomplete_event_size=LONGEST_HEAD,
     )
     Server(config, started).run()

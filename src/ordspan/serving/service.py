@@ -1,4 +1,4 @@
-"""Labels wait in line, are learned in order by one thread, and are confirmed when on disk."""
+"""A queue of labels, learned in order by one thread and confirmed once on disk."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from ordspan.serving.log import Event
 
 MOST_WAITING = 20_000
 AT_ONCE = 5_000
-"""Rows that are written to disk together at most."""
+"""Most rows written to disk at once."""
 
 
 class BusyError(Exception):
-    """Too many rows wait to be learned."""
+    """Too many rows are waiting to be learned."""
 
 
 class _Waiting(NamedTuple):
@@ -27,16 +27,16 @@ class _Waiting(NamedTuple):
 
 
 class Service:
-    """An engine that many requests share.
+    """An engine shared by concurrent requests.
 
     Parameters
     ----------
     engine : Engine
         The model and its log.
     most_waiting : int
-        Rows that may wait; more are refused.
+        Most rows that may wait; further ones are refused.
     learned : callable, optional
-        Called with the events that are new.
+        Called with new events.
     """
 
     def __init__(
@@ -54,15 +54,15 @@ class Service:
         self._thread.start()
 
     async def learn(self, lessons: Sequence[Lesson]) -> list[Event]:
-        """Learn in order, all or nothing; it is on disk when this returns."""
+        """Learn in order, all or nothing; the events are on disk when this returns."""
         checked = self.engine.checked(lessons)
         loop = asyncio.get_running_loop()
         waiting = _Waiting(checked, loop.create_future(), loop)
         with self._change:
             if self._ending or self.n_waiting + len(lessons) > self.most_waiting:
                 raise BusyError(
-                    f"{self.n_waiting:,} rows wait to be learned, and {self.most_waiting:,} may; "
-                    "send these again in a moment"
+                    f"{self.n_waiting:,} of at most {self.most_waiting:,} rows are waiting to be "
+                    "learned; try again in a moment"
                 )
             self.n_waiting += len(lessons)
             self._line.append(waiting)
@@ -86,7 +86,7 @@ class Service:
                 loop.call_soon_threadsafe(_answer, answers)
 
     def _next(self) -> list[_Waiting]:
-        """All that wait, up to a number of rows; nothing when it is over."""
+        """The next items of the queue, up to a number of rows; empty after `close`."""
         with self._change:
             while not self._line and not self._ending:
                 self._change.wait()
@@ -98,7 +98,7 @@ class Service:
             return some
 
     def close(self) -> None:
-        """Learn all that waits, then let go of the state folder."""
+        """Learn the rest of the queue, then release the state folder."""
         with self._change:
             self._ending = True
             self._change.notify()

@@ -1,4 +1,4 @@
-"""Models to begin with: one of a file, or one that has learned nothing yet."""
+"""Untrained models to start a service with."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from ordspan.tabular import TabularModel
 def empty_model(
     classes: NDArray[Any], columns: Sequence[str], text: Sequence[str] = ()
 ) -> TabularModel:
-    """A model that has learned nothing, and finds the scale of its columns as rows come.
+    """An untrained model that learns the scale of its columns online.
 
     Parameters
     ----------
@@ -29,15 +29,15 @@ def empty_model(
     columns : sequence of str
         The columns of a record.
     text : sequence of str
-        Those of them that hold words, which are hashed; the others hold numbers.
+        Text columns, which are hashed; the others are numeric.
 
     Returns
     -------
     TabularModel
-        It goes on to learn by the defaults of ``ordspan train``.
+        It learns with the defaults of ``ordspan train``.
     """
     if unknown := [name for name in text if name not in columns]:
-        raise ValueError(f"the text column {unknown[0]!r} is not among the columns")
+        raise ValueError(f"the text column {unknown[0]!r} is not one of the columns")
     if twice := first_duplicate(columns):
         raise ValueError(f"column {twice!r} is named twice")
     numbers = tuple(name for name in columns if name not in text)
@@ -48,21 +48,21 @@ def empty_model(
 def untrained(
     recipe: Recipe, scale: Scale, classes: NDArray[Any], *, scaled_on_the_way: bool = False
 ) -> TabularModel:
-    """A model of some features that has learned nothing yet.
+    """An untrained model of given features.
 
     Parameters
     ----------
     recipe, scale :
-        What the features are made of, and their mean and spread.
+        How columns become features, and the features' mean and spread.
     classes : array
         The grades from lowest to highest.
     scaled_on_the_way : bool
-        Whether the scale is found from the rows as they are learned.
+        Whether the scale is learned online.
 
     Returns
     -------
     TabularModel
-        It goes on to learn by the defaults of ``ordspan train``.
+        It learns with the defaults of ``ordspan train``.
     """
     kind = ESTIMATORS[PA]
     parameters = learner_parameters(PA, {}) | {

@@ -9,7 +9,7 @@ import numpy as np
 
 from ordspan.files.opening import FileOptions
 from ordspan.serving.annotate.app import make_app
-from ordspan.serving.annotate.items import Columns, read_items
+from ordspan.serving.annotate.items import ItemColumns, read_items
 from ordspan.serving.annotate.session import Session, open_engine
 from ordspan.serving.annotate.settings import opened
 from ordspan.serving.log import Event
@@ -30,14 +30,14 @@ def write_items(folder, n=60, seed=0):
 
 
 def read(path, **columns):
-    return read_items(path, FileOptions(), Columns(**columns))
+    return read_items(path, FileOptions(), ItemColumns(**columns))
 
 
 def begin(folder, path=None, grades=None, guess="half", **columns):
     """A session on a state folder, new with five grades, or begun before."""
     if grades is None and path is not None and not folder.exists():
         grades = [1, 2, 3, 4, 5]
-    settings, items = opened(folder, path, grades, Columns(**columns), FileOptions())
+    settings, items = opened(folder, path, grades, ItemColumns(**columns), FileOptions())
     return Session(open_engine(folder, items, settings), items, settings, guess)
 
 

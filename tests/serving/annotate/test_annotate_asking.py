@@ -17,7 +17,7 @@ def naive_earned(events):
     """The definition: enough answers, and closer to the random half than any constant grade."""
     undone = {event.undoes for event in events}
     learned = [e for e in events if e.kind == "learn" and e.id not in undone]
-    tests = [said.event for said in History(100, K, events).said.values() if said.tests]
+    tests = [said.event for said in History(100, K, events).replies.values() if said.tests]
     if len(learned) < ENOUGH or not tests:
         return False
 
@@ -32,8 +32,8 @@ def test_a_guess_is_earned_by_answers_and_by_beating_every_constant_grade(skill)
     rng = np.random.default_rng(round(10 * skill))
     events, history, seen = Events(), History(100, K), []
     for step in range(150):
-        if rng.random() < 0.1 and history.said:
-            event = events.undo(history.said[rng.choice(list(history.said))].event)
+        if rng.random() < 0.1 and history.replies:
+            event = events.undo(history.replies[rng.choice(list(history.replies))].event)
         else:
             lower = int(rng.integers(1, K + 1))
             upper = int(rng.integers(lower, K + 1))
@@ -57,9 +57,9 @@ def test_only_the_first_answer_to_an_item_tests_the_model():
     events.learn(8, 1, asked_by="widest")
     events.learn(9, 1, asked_by="import")
     history = History(10, K, events.all[:2])
-    assert [said.tests for said in history.said.values()] == [True, False]
+    assert [said.tests for said in history.replies.values()] == [True, False]
     history = History(10, K, events.all)
-    assert [said.event.id for said in history.said.values() if said.tests] == [third.id]
+    assert [said.event.id for said in history.replies.values() if said.tests] == [third.id]
 
 
 def test_a_history_taken_in_twice_is_the_same():
@@ -127,13 +127,13 @@ def test_items_that_are_not_wanted_now_are_not_asked():
 
 
 def test_coins_are_fair_and_decided_by_seed_annotator_and_number_of_answers():
-    coins = np.array([Asker(1, seed=5)._coins("ann", n) for n in range(4000)])
-    again = np.array([Asker(1, seed=5)._coins("ann", n) for n in range(4000)])
+    coins = np.array([Asker(1, seed=5)._draws("ann", n) for n in range(4000)])
+    again = np.array([Asker(1, seed=5)._draws("ann", n) for n in range(4000)])
     np.testing.assert_array_equal(coins, again)
     # four standard deviations of a fair coin, of both coins and of their agreement
     assert (np.abs(coins.mean(axis=0) - 0.5) < 4 * 0.5 / 4000**0.5).all()
     assert abs((coins[:, 0] == coins[:, 1]).mean() - 0.5) < 4 * 0.5 / 4000**0.5
-    for other in (Asker(1, seed=6)._coins, Asker(1, seed=5)._coins):
+    for other in (Asker(1, seed=6)._draws, Asker(1, seed=5)._draws):
         name = "ann" if other.__self__.seed == 6 else "bob"
         assert abs(np.mean([other(name, n) == tuple(coins[n]) for n in range(4000)]) - 0.25) < 0.05
 
@@ -143,7 +143,7 @@ def test_half_of_the_items_are_the_widest_that_nobody_has_answered():
     X = np.random.default_rng(1).normal(size=(n_items, 2))
     asker = Asker(n_items, seed=0, features=X)
     events, history = earned(n_items)
-    known = asking.predictions(model, X)
+    known = asking.predict_items(model, X)
     widths = known.high - known.low
     reasons = []
     for _ in range(120):

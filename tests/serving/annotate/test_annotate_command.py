@@ -75,7 +75,7 @@ def test_a_bad_file_of_items_leaves_no_folder(tmp_path, started):
     words = ["annotate", tmp_path / "items.csv", "--grades", "1..5", "--state", tmp_path / "state"]
     answer = ask(*words)
     assert answer.exit_code == 1
-    assert "line 2: the picture '../a.png' of 'picture' is outside the folder" in answer.output
+    assert "line 2: the image '../a.png' in column 'picture' is outside the folder" in answer.output
     assert "--hide picture" in answer.output
     assert not (tmp_path / "state").exists()
 
@@ -88,7 +88,7 @@ def test_the_folder_of_a_service_is_not_taken(tmp_path, started):
     path, _ = write_items(tmp_path)
     answer = ask("annotate", path, "--grades", "1,2", "--state", tmp_path / "state")
     assert answer.exit_code == 1
-    assert "is the state of ordspan serve" in answer.output
+    assert "is a state folder of ordspan serve" in answer.output
 
 
 def test_a_folder_that_was_begun_needs_nothing_else(tmp_path, started):

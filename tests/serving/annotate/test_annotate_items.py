@@ -58,7 +58,7 @@ def test_columns_can_be_shown_and_not_learned_or_hidden(tmp_path):
 
 @pytest.mark.parametrize(
     ("rows", "told"),
-    [("a,1\na,2\n", "line 2: the id 'a' names another item"), ("a,1\n,2\n", "line 3: the id ''")],
+    [("a,1\na,2\n", "line 2: the id 'a' is not unique"), ("a,1\n,2\n", "line 3: the id ''")],
 )
 def test_an_id_names_one_item(tmp_path, rows, told):
     (tmp_path / "items.csv").write_text("id,size\n" + rows)
@@ -122,12 +122,14 @@ def test_pictures_are_shown_and_not_learned_from(pictures):
     ],
 )
 def test_a_picture_outside_the_folder_is_refused_before_anything_starts(pictures, name):
-    with pytest.raises(ValueError, match=r"line 3: the picture .* is outside the folder"):
+    with pytest.raises(ValueError, match=r"line 3: the image .* is outside the folder"):
         read(with_pictures(pictures, "a.png", name))
 
 
 def test_a_missing_picture_is_refused(pictures):
-    with pytest.raises(ValueError, match=r"line 3: the picture 'b[.]png' of 'picture' is no file"):
+    with pytest.raises(
+        ValueError, match=r"line 3: the image 'b[.]png' in column 'picture' does not exist"
+    ):
         read(with_pictures(pictures, "a.png", "b.png"))
 
 

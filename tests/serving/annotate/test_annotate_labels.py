@@ -19,7 +19,7 @@ FIRST = ["item", "lower", "upper", "annotator", "seconds", "asked_by"]
 
 
 def export(session, out):
-    said = session.history.said.values()
+    said = session.history.replies.values()
     return export_labels(str(out), session.items, session.settings.grades, said, [])
 
 
@@ -47,7 +47,7 @@ def test_every_answer_that_holds_is_a_row(answered, tmp_path):
     assert export(answered, tmp_path / "labels.csv") == 130
     table = pl.read_csv(tmp_path / "labels.csv")
     assert table.columns == [*FIRST, "size", "age"]
-    said = [one for one in answered.history.said.values() if one.event.kind == "learn"]
+    said = [one for one in answered.history.replies.values() if one.event.kind == "learn"]
     items = pl.read_csv(answered.items.path)
     for row, one in zip(table.iter_rows(named=True), said, strict=True):
         item = items.row(one.extra.item, named=True)
@@ -124,8 +124,10 @@ def test_columns_of_the_same_name_are_told_apart(tmp_path):
 def test_without_an_answer_no_file_is_written(tmp_path):
     path, _ = write_items(tmp_path)
     items = read(path)
-    with pytest.raises(ValueError, match="no answer yet"):
-        export_labels(str(tmp_path / "labels.csv"), items, [1, 2], History(1, 2).said.values(), [])
+    with pytest.raises(ValueError, match="no answers to export yet"):
+        export_labels(
+            str(tmp_path / "labels.csv"), items, [1, 2], History(1, 2).replies.values(), []
+        )
     assert not (tmp_path / "labels.csv").exists()
 
 
@@ -279,7 +281,7 @@ def test_points_and_values_become_ranks(grades, given, ends):
 @pytest.mark.parametrize(
     ("grades", "given", "told"),
     [
-        ([0, 1, 2], {"1": "1"}, "may be that grade, or that point"),
+        ([0, 1, 2], {"1": "1"}, "ambiguous: a grade, or a point"),
         ([1, 2, 3], {"scale_4": "4"}, "'4' is not a point from 1 to 3"),
         ([1, 2, 3], {"scale_0": "0"}, "not a point"),
         ([1, 2, 3], {"range_low": "3", "range_high": "1"}, "lower end 3 is above 1"),
@@ -321,24 +323,24 @@ def test_one_of_several_questions_can_be_named(session, tmp_path):
 def test_answers_that_are_read_twice_count_once(session, tmp_path):
     tasks = [task({"id": f"x{i}"}, (10, 1 + i % 5), (11, 3)) for i in range(20)]
     found = answers_in(session, tasks, tmp_path)
-    assert session.take_in(found) == 40
-    assert session.take_in(found) == 0
+    assert session.import_answers(found) == 40
+    assert session.import_answers(found) == 0
     told = session.progress()
     assert (told["answers"], told["items_answered"], told["error"]) == (40, 20, [])
     more = answers_in(session, [*tasks, task({"id": "x20"}, (10, 5))], tmp_path)
-    assert session.take_in(more) == 1
+    assert session.import_answers(more) == 1
     session.engine.close()
     again = begin(tmp_path / "state")
-    assert again.take_in(more) == 0
+    assert again.import_answers(more) == 0
     assert again.progress()["answers"] == 41
-    assert {one.extra.asked_by for one in again.history.said.values()} == {"import"}
+    assert {one.extra.asked_by for one in again.history.replies.values()} == {"import"}
     again.engine.close()
 
 
 def test_two_answers_of_one_annotator_to_one_item_are_refused_together(session, tmp_path):
     tasks = [task({"id": "x1"}, (10, 1)), task({"id": "x2"}, (10, 1), (10, 2))]
-    with pytest.raises(ValueError, match="record 2, annotation 2: 10 has given another answer"):
-        session.take_in(answers_in(session, tasks, tmp_path))
+    with pytest.raises(ValueError, match="record 2, annotation 2: 10 has two different answers"):
+        session.import_answers(answers_in(session, tasks, tmp_path))
     assert session.engine.n_events == 0
 
 
@@ -347,16 +349,16 @@ def test_an_answer_that_was_given_here_is_not_taken_in_again(session, tmp_path):
     asked = caller.next()
     caller.answer(asked, 2)
     tasks = [task({"id": asked["name"]}, ("ann", 2))]
-    assert session.take_in(answers_in(session, tasks, tmp_path)) == 0
+    assert session.import_answers(answers_in(session, tasks, tmp_path)) == 0
     tasks = [task({"id": asked["name"]}, ("ann", 3))]
-    with pytest.raises(ValueError, match="ann has given another answer"):
-        session.take_in(answers_in(session, tasks, tmp_path))
+    with pytest.raises(ValueError, match="ann has two different answers"):
+        session.import_answers(answers_in(session, tasks, tmp_path))
     assert session.engine.n_events == 1
 
 
 def test_imported_answers_are_not_asked_again_and_not_taken_back(session, tmp_path):
     tasks = [task({"id": f"x{i}"}, ("ann", 1)) for i in range(59)]
-    session.take_in(answers_in(session, tasks, tmp_path))
+    session.import_answers(answers_in(session, tasks, tmp_path))
     caller = Caller(session)
     assert caller.next()["item"] == 59
     assert caller.call("/api/undo", {"key": "u", "annotator": "ann"}).status_code == 404
@@ -369,5 +371,5 @@ def test_a_state_folder_keeps_to_its_items(tmp_path, session):
     with pytest.raises(ValueError, match="begun with nothing as --drop"):
         begin(tmp_path / "state", path, None, drop=["age"])
     path.write_text(path.read_text() + "x60,1,1,Ulm\n")
-    with pytest.raises(ValueError, match="another content than when"):
+    with pytest.raises(ValueError, match="has changed since"):
         opened(tmp_path / "state", None, None, type(session.settings.columns)(), None)

@@ -106,7 +106,7 @@ class Handler(BaseHTTPRequestHandler):
         elif fault == "drop":
             self.connection.shutdown(socket.SHUT_RDWR)
         elif self.path == "/api/undo" and not fake.given:
-            self.reply(404, {"detail": "ann has given no answer to take back."})
+            self.reply(404, {"detail": "ann has no answer that can be undone."})
         else:
             answer = fake.answer(self.path, body)
             if fault == "late drop":  # learned, but the person cannot know

@@ -137,7 +137,7 @@ def test_progress_in_words(fake, open_page):
     fake.progress = PROGRESS
     page = open_page("/progress")
     page.wait_for("document.querySelector('#fresh').innerText")
-    assert "0.63 grades off on average (between 0.57 and 0.70)" in page.text("#error-words")
+    assert "off by 0.63 grades on average (between 0.57 and 0.70)" in page.text("#error-words")
     assert "9 items were answered by several people (12 pairs" in page.text("#agreement")
     assert "was hidden (1 answer)" in page.text("#anchoring")
     assert page.text("#annotator-rows th") == "<b>ann</b>"

@@ -1,1 +1,1 @@
-"""The page where people grade items: what to ask, what was answered, and how it goes."""
+"""The annotation pages: which item to show next, answers, and progress."""

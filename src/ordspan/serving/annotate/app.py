@@ -1,4 +1,4 @@
-"""The pages of annotation and what they call, over HTTP."""
+"""The annotation pages and their HTTP API."""
 
 from __future__ import annotations
 
@@ -48,30 +48,30 @@ Seconds = Annotated[float, Meta(ge=0, le=1e6)]
 AskedBy = Literal["random", "widest"]
 
 
-class Asks(Struct):
-    """Someone wants the next item."""
+class NextRequest(Struct):
+    """Request for the next item."""
 
     annotator: Name
     skip_items: Annotated[list[Index], Meta(max_length=1000)] = []
 
 
-class Undoes(Struct):
-    """Someone takes their last answer or skip back."""
+class UndoRequest(Struct):
+    """Request to undo the last answer or skip."""
 
     key: Key
     annotator: Name
 
 
 class Shown(Struct):
-    """The guess that came with an item."""
+    """The guess sent with an item."""
 
     lower: Rank
     upper: Rank
     grade: Rank | None = None
 
 
-class Skips(Struct):
-    """Someone does not answer an item."""
+class SkipRequest(Struct):
+    """Request to skip an item."""
 
     key: Key
     annotator: Name
@@ -80,8 +80,8 @@ class Skips(Struct):
     asked_by: AskedBy = "random"
 
 
-class Answers(Struct):
-    """Someone answers."""
+class AnswerRequest(Struct):
+    """An answer."""
 
     key: Key
     annotator: Name
@@ -101,11 +101,11 @@ def make_app(session: Session, *, title: str, question: str, token: str | None =
     Parameters
     ----------
     session : Session
-        Asks and learns; its engine is closed when the application ends.
+        Selects items and learns answers; its engine is closed on shutdown.
     title, question : str
-        What the page shows above the items.
+        Texts shown above the items.
     token : str, optional
-        What every request but those for the pages themselves must send.
+        Bearer token required for every request except the pages themselves.
 
     Returns
     -------
@@ -129,11 +129,13 @@ def make_app(session: Session, *, title: str, question: str, token: str | None =
 
 
 async def read(request: Request, kind: type[Any]) -> Any:
-    """The body of a request, if it is as it should be."""
+    """Decode and validate the body of a request."""
     asked = msgspec.json.decode(await request.body(), type=kind)
     asked.annotator = asked.annotator.strip()
     if not asked.annotator or as_text(asked.annotator) != asked.annotator:
-        raise HTTPException(422, "the name of an annotator has letters, and no control characters")
+        raise HTTPException(
+            422, "the annotator's name must have visible characters and no control characters"
+        )
     return asked
 
 
@@ -141,12 +143,12 @@ def _add_questions(app: FastAPI, session: Session, title: str, question: str) ->
     @app.get("/api/task")
     async def task() -> Response:
         grades = [str(grade) for grade in session.settings.grades]
-        told = {"title": title, "grades": grades, "question": question}
-        return as_json(told | {"n_items": len(session.items)})
+        shown = {"title": title, "grades": grades, "question": question}
+        return as_json(shown | {"n_items": len(session.items)})
 
     @app.post("/api/next")
     async def ask(request: Request) -> Response:
-        asked: Asks = await read(request, Asks)
+        asked: NextRequest = await read(request, NextRequest)
         return as_json(await run_in_threadpool(session.ask, asked.annotator, asked.skip_items))
 
     @app.get("/api/progress")
@@ -158,7 +160,7 @@ def _add_questions(app: FastAPI, session: Session, title: str, question: str) ->
         places = [int(n) for n in (item, cell) if n.isascii() and n.isdecimal() and len(n) < 10]
         found = await run_in_threadpool(session.items.image, *places) if len(places) == 2 else None
         if found is None:
-            raise HTTPException(404, "there is no picture")
+            raise HTTPException(404, "there is no image")
         return FileResponse(found[0], media_type=found[1])
 
 
@@ -167,36 +169,42 @@ def _add_answers(app: FastAPI, session: Session) -> None:
 
     @app.post("/api/answer")
     async def answer(request: Request) -> Response:
-        said: Answers = await read(request, Answers)
-        for end in (said, said.guess):
+        given: AnswerRequest = await read(request, AnswerRequest)
+        for end in (given, given.guess):
             if end is not None and not end.lower <= end.upper <= last:
                 raise HTTPException(
-                    422, f"{end.lower} to {end.upper} is no range of the ranks 1 to {last}"
+                    422, f"{end.lower} to {end.upper} is not a range of ranks from 1 to {last}"
                 )
         guess = None
-        if said.guess is not None:
-            middle = (said.guess.lower + said.guess.upper) // 2
-            guess = Guess(said.guess.lower, said.guess.upper, said.guess.grade or middle)
+        if given.guess is not None:
+            middle = (given.guess.lower + given.guess.upper) // 2
+            guess = Guess(given.guess.lower, given.guess.upper, given.guess.grade or middle)
         extra = Extra(
-            said.item, said.annotator, said.seconds, said.asked_by, guess, said.shown, said.via
+            given.item,
+            given.annotator,
+            given.seconds,
+            given.asked_by,
+            guess,
+            given.shown,
+            given.via,
         )
-        told = await run_in_threadpool(session.answer, said.key, said.lower, said.upper, extra)
-        return as_json(told)
+        saved = await run_in_threadpool(session.answer, given.key, given.lower, given.upper, extra)
+        return as_json(saved)
 
     @app.post("/api/skip")
     async def skip(request: Request) -> Response:
-        said: Skips = await read(request, Skips)
-        extra = Extra(said.item, said.annotator, said.seconds, said.asked_by)
-        return as_json(await run_in_threadpool(session.skip, said.key, extra))
+        given: SkipRequest = await read(request, SkipRequest)
+        extra = Extra(given.item, given.annotator, given.seconds, given.asked_by)
+        return as_json(await run_in_threadpool(session.skip, given.key, extra))
 
     @app.post("/api/undo")
     async def undo(request: Request) -> Response:
-        said: Undoes = await read(request, Undoes)
-        return as_json(await run_in_threadpool(session.undo, said.key, said.annotator))
+        given: UndoRequest = await read(request, UndoRequest)
+        return as_json(await run_in_threadpool(session.undo, given.key, given.annotator))
 
 
 def _add_pages(app: FastAPI) -> list[str]:
-    """Serve the files of the pages, which hold no data; their paths."""
+    """Serve the static files of the pages; returns their paths."""
     folder = files("ordspan.serving.annotate") / "pages"
     served = {f"/static/{file.name}": file.name for file in folder.iterdir()} | PAGES
 

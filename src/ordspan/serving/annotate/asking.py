@@ -1,4 +1,4 @@
-"""What to ask next: half at random, half where the model is least sure."""
+"""Which item to show next: half at random, half where the model is least certain."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from ordspan.tabular import TabularModel
 
 COVERAGE = 0.9
 ENOUGH = 30
-"""Answers before a guess is shown or used."""
+"""Answers needed before guesses are shown or used."""
 SHOW, HIDE, HALF = GUESSES = ("show", "hide", "half")
 
 
 class Question(NamedTuple):
-    """An item to ask, and why; without a guess where the model has not earned it."""
+    """An item to show, and why; without a guess until the model is good enough."""
 
     item: int
     asked_by: str
@@ -27,8 +27,8 @@ class Question(NamedTuple):
     show: bool
 
 
-class Predictions(NamedTuple):
-    """What a model says of all items."""
+class ItemPredictions(NamedTuple):
+    """Predictions for all items."""
 
     rank: NDArray[np.int64]
     low: NDArray[np.int64]
@@ -40,33 +40,33 @@ class Predictions(NamedTuple):
         return Guess(int(self.low[item]), int(self.high[item]), int(self.rank[item]))
 
 
-def predictions(model: TabularModel, features: Any) -> Predictions:
-    """Rank, range at 90 % and uncertainty of every item, in one call each."""
+def predict_items(model: TabularModel, features: Any) -> ItemPredictions:
+    """Rank, 90 % range and entropy of every item."""
     calibration = model.needed_calibration()
     score = model.learner.latent(features)
     rank = rank_among(model.learner.thresholds, score)
     low, high = calibration.ranges(score, rank, COVERAGE)
     chances = calibration.probabilities(score)
     entropy = -(chances * np.log(np.maximum(chances, 1e-300))).sum(axis=1)
-    return Predictions(rank, low, high, entropy)
+    return ItemPredictions(rank, low, high, entropy)
 
 
 class Asker:
     """Chooses the next item for an annotator.
 
-    Half of the items come from one random order that is the same for everyone, so that several
-    people answer the same items and the error on them is honest; the other half are those with
-    the widest predicted range. Which half it is, and whether the guess is shown, are coins of a
-    generator that only the seed, the annotator and their number of answers decide.
+    Half of the items come from a random order shared by all annotators, so that several people
+    answer the same items and the error on them is unbiased; the other half are those with the
+    widest predicted range. Which half comes next, and whether the guess is shown, is drawn from
+    a generator seeded with the seed, the annotator and their number of answers.
 
     Parameters
     ----------
     n_items : int
         Number of items.
     seed : int
-        Of the order and the coins.
+        Seed of the order and the draws.
     features : array or CSR matrix, optional
-        Of all items; left out, there is nothing to guess from.
+        Features of all items; without them there are no guesses.
     guess : {"half", "show", "hide"}
         Whether guesses are shown.
     """
@@ -74,29 +74,29 @@ class Asker:
     def __init__(self, n_items: int, seed: int, features: Any = None, guess: str = HALF) -> None:
         self.seed, self.features, self.guess = seed, features, guess
         self.order = np.random.default_rng(seed).permutation(n_items)
-        self._known: tuple[TabularModel, Predictions] | None = None
+        self._known: tuple[TabularModel, ItemPredictions] | None = None
 
     def ask(
         self, history: History, model: TabularModel, annotator: str, without: Collection[int] = ()
     ) -> Question | None:
-        """The next question; None where an annotator has seen all items.
+        """The next question; None if the annotator has seen all items.
 
         Parameters
         ----------
         history : History
-            What was answered so far.
+            Answers so far.
         model : TabularModel
             Makes the guesses; never changed in place.
         annotator : str
-            Who is asked.
+            Name of the annotator.
         without : collection of int
-            Items not to ask now.
+            Items to leave out now.
         """
         open_items = np.ones(self.order.size, dtype=bool)
         open_items[list({*history.seen.get(annotator, ()), *without})] = False
         if not open_items.any():
             return None
-        widest, show = self._coins(annotator, history.n_answers.get(annotator, 0))
+        widest, show = self._draws(annotator, history.n_answers.get(annotator, 0))
         if self.features is None or not history.earned(ENOUGH):
             return Question(self._first(open_items), RANDOM, None, show=False)
         known = self._predictions(model)
@@ -106,27 +106,29 @@ class Asker:
             item, why = self._first(open_items), RANDOM
         return Question(item, why, known.of(item), show)
 
-    def _coins(self, annotator: str, n_answers: int) -> tuple[bool, bool]:
-        """Whether to ask where the range is widest, and whether to show the guess."""
+    def _draws(self, annotator: str, n_answers: int) -> tuple[bool, bool]:
+        """Draw whether to ask the widest range, and whether to show the guess."""
         name = int.from_bytes(annotator.encode(), "big")
-        coins = np.random.default_rng([self.seed, n_answers, name]).integers(2, size=2)
-        shown = {SHOW: True, HIDE: False, HALF: bool(coins[1])}
-        return bool(coins[0]), shown[self.guess]
+        draws = np.random.default_rng([self.seed, n_answers, name]).integers(2, size=2)
+        shown = {SHOW: True, HIDE: False, HALF: bool(draws[1])}
+        return bool(draws[0]), shown[self.guess]
 
     def _first(self, open_items: NDArray[np.bool_]) -> int:
         """The first open item of the random order."""
         return int(self.order[np.argmax(open_items[self.order])])
 
-    def _widest(self, known: Predictions, open_items: NDArray[np.bool_], history: History) -> int:
-        """The open item with the widest range, of those that nobody answered if there are any."""
+    def _widest(
+        self, known: ItemPredictions, open_items: NDArray[np.bool_], history: History
+    ) -> int:
+        """The open item with the widest range, preferring items that nobody has answered."""
         new = open_items & (history.answered == 0)
         best = new if new.any() else open_items
         for measure in (known.high - known.low, known.entropy):
             best = best & (measure == measure[best].max())
         return self._first(best)
 
-    def _predictions(self, model: TabularModel) -> Predictions:
-        """What the model says of all items, found once for each model."""
+    def _predictions(self, model: TabularModel) -> ItemPredictions:
+        """Predictions for all items, cached per model."""
         if self._known is None or self._known[0] is not model:
-            self._known = model, predictions(model, self.features)
+            self._known = model, predict_items(model, self.features)
         return self._known[1]

@@ -1,4 +1,4 @@
-"""What people have said so far: answers and skips, without those that were taken back."""
+"""Answers and skips so far, without those that were undone."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ RANDOM, WIDEST, IMPORT = "random", "widest", "import"
 
 
 class Guess(NamedTuple):
-    """A predicted range of ranks, and the predicted one."""
+    """Predicted range of ranks and predicted rank."""
 
     lower: int
     upper: int
@@ -24,7 +24,7 @@ class Guess(NamedTuple):
 
 
 class Extra(msgspec.Struct, frozen=True):
-    """What an event of annotation holds beside the record and its label."""
+    """Annotation data of an event, besides the record and its label."""
 
     item: int
     annotator: str
@@ -35,12 +35,12 @@ class Extra(msgspec.Struct, frozen=True):
     via: str = ""
 
 
-class Said(NamedTuple):
+class Reply(NamedTuple):
     """An answer or a skip."""
 
     event: Event
     extra: Extra
-    fresh: bool  # whether nothing had been learned of the item before
+    fresh: bool  # whether the item had not been learned before
 
     @property
     def ends(self) -> tuple[int, int]:
@@ -51,7 +51,7 @@ class Said(NamedTuple):
 
     @property
     def tests(self) -> bool:
-        """Whether it tests the model: drawn at random, and its item not learned before."""
+        """Whether it tests the model: asked at random, and the item not learned before."""
         return self.fresh and self.event.kind == LEARN and self.extra.asked_by == RANDOM
 
     @property
@@ -62,55 +62,57 @@ class Said(NamedTuple):
 
 
 class History:
-    """The events of a log in order, and what still holds of them.
+    """The events of a log in order, and the replies that are not undone.
 
     Parameters
     ----------
     n_items, n_classes : int
-        Number of items, and of grades.
+        Number of items and of grades.
     events : iterable of Event
-        The log from its beginning.
+        All events of the log.
     """
 
     def __init__(self, n_items: int, n_classes: int, events: Iterable[Event] = ()) -> None:
         self.events: list[Event] = []
-        self.said: dict[int, Said] = {}  # by the number of the event, undone ones left out
+        self.replies: dict[int, Reply] = {}  # by event id, without undone ones
         self.keys: dict[str, Event] = {}
         self.seen: dict[str, set[int]] = defaultdict(set)  # answered or skipped, by annotator
         self.n_answers: dict[str, int] = defaultdict(int)  # by annotator
         self.answered = np.zeros(n_items, dtype=np.int64)  # how often, by anyone
-        self.tests, self.loss = 0, 0  # of the model, and the sum of its distances
-        self.constant_losses = np.zeros(n_classes, dtype=np.int64)  # of the same rows
-        self._undone: dict[int, Said] = {}
+        self.tests, self.loss = 0, 0  # number of tests of the model, and the sum of its distances
+        self.constant_losses = np.zeros(
+            n_classes, dtype=np.int64
+        )  # of each constant grade on the same tests
+        self._undone: dict[int, Reply] = {}
         for event in events:
             self.add(event)
 
     def add(self, event: Event) -> None:
-        """Take the next event in; one that is known already changes nothing."""
+        """Add the next event; a known one is ignored."""
         if event.id <= len(self.events):
             return
         self.events.append(event)
         if event.key is not None:
             self.keys[event.key] = event
         if event.kind == UNDO and event.undoes is not None:
-            said = self._undone[event.undoes] = self.said.pop(event.undoes)
-            self._count(said, -1)
+            reply = self._undone[event.undoes] = self.replies.pop(event.undoes)
+            self._count(reply, -1)
         else:
             extra = msgspec.json.decode(event.extra, type=Extra)
-            said = Said(event, extra, fresh=not self.answered[extra.item])
-            self.said[event.id] = said
-            self._count(said, 1)
+            reply = Reply(event, extra, fresh=not self.answered[extra.item])
+            self.replies[event.id] = reply
+            self._count(reply, 1)
 
-    def undone(self, number: int) -> Said:
-        """What was taken back, by its number."""
+    def undone(self, number: int) -> Reply:
+        """An undone reply, by its event id."""
         return self._undone[number]
 
-    def last(self, annotator: str) -> Said | None:
-        """The last answer or skip of an annotator that still holds; imported ones are not."""
+    def last(self, annotator: str) -> Reply | None:
+        """The last answer or skip of an annotator that can be undone; imported ones cannot."""
         found = (
-            said
-            for said in reversed(self.said.values())
-            if said.extra.annotator == annotator and said.extra.asked_by != IMPORT
+            reply
+            for reply in reversed(self.replies.values())
+            if reply.extra.annotator == annotator and reply.extra.asked_by != IMPORT
         )
         return next(found, None)
 
@@ -119,20 +121,20 @@ class History:
         return annotator in self.seen and item in self.seen[annotator]
 
     def earned(self, enough: int) -> bool:
-        """Whether the model has learned enough, and beats the best constant grade."""
+        """Whether the model has learned enough rows and beats the best constant grade."""
         learned = int(self.answered.sum())
         return learned >= enough and bool(self.tests) and self.loss < self.constant_losses.min()
 
-    def _count(self, said: Said, sign: int) -> None:
-        event, extra = said.event, said.extra
+    def _count(self, reply: Reply, sign: int) -> None:
+        event, extra = reply.event, reply.extra
         seen = self.seen[extra.annotator]
         seen.add(extra.item) if sign > 0 else seen.discard(extra.item)
         if event.kind != LEARN:
             return
         self.answered[extra.item] += sign
         self.n_answers[extra.annotator] += sign
-        if said.tests:
+        if reply.tests:
             ranks = np.arange(1, self.constant_losses.size + 1)
             self.tests += sign
-            self.loss += sign * said.distance
-            self.constant_losses += sign * distance(ranks, *said.ends)
+            self.loss += sign * reply.distance
+            self.constant_losses += sign * distance(ranks, *reply.ends)

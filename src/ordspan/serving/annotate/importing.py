@@ -1,4 +1,4 @@
-"""Answers in, from the JSON of Label Studio's rating and of Potato's sliders and scales."""
+"""Import answers from the JSON of Label Studio (ratings) and Potato (sliders and scales)."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ SPENT = re.compile(r"(\d+)d (\d+)h (\d+)m (\d+)s")
 
 
 class Imported(NamedTuple):
-    """One answer of a file: its item, and its label in ranks."""
+    """An answer with its item, and its label in ranks."""
 
     place: str
     item: int
@@ -34,8 +34,8 @@ class Imported(NamedTuple):
     seconds: float | None
 
 
-class Found(NamedTuple):
-    """An answer as it stands in a file."""
+class RawAnswer(NamedTuple):
+    """An answer as read from a file."""
 
     place: str
     data: Given  # columns of the item, or its id
@@ -45,7 +45,7 @@ class Found(NamedTuple):
 
 
 class Result(Struct):
-    """What Label Studio keeps of one control."""
+    """The result of one control of Label Studio."""
 
     type: str = ""
     from_name: str = ""
@@ -53,7 +53,7 @@ class Result(Struct):
 
 
 class Annotation(Struct):
-    """The work of one person on a task of Label Studio."""
+    """The annotation of a Label Studio task by one person."""
 
     result: list[Result] = []
     completed_by: int | str | dict[str, Any] | None = None
@@ -79,7 +79,7 @@ class Instance(Struct):
     behavioral_data: dict[str, Any] | None = None
 
 
-class Part(Struct, frozen=True):
+class AnswerPart(Struct, frozen=True):
     """A part of a question in the state of a user of Potato."""
 
     schema: str
@@ -90,26 +90,26 @@ class User(Struct):
     """The state of a user of Potato."""
 
     user_id: str | int
-    instance_id_to_label_to_value: dict[str, list[tuple[Part, Any]] | dict[str, Any]]
+    instance_id_to_label_to_value: dict[str, list[tuple[AnswerPart, Any]] | dict[str, Any]]
 
 
 def read_answers(
     path: Path, items: Items, id_column: str | None, grades: Sequence[Any], name: str | None = None
 ) -> list[Imported]:
-    """The answers of a file, each with its item.
+    """Read the answers of a file and match them with items.
 
     Parameters
     ----------
     path : Path
         JSON of Label Studio or Potato.
     items : Items
-        What is asked about.
+        The items.
     id_column : str, optional
-        The column of their ids.
+        Column with their ids.
     grades : sequence
-        From lowest to highest.
+        Grades from lowest to highest.
     name : str, optional
-        Of the rating, slider or scale, where the file has several.
+        Name of the rating, slider or scale, if the file has several.
     """
     finder, scale = Finder(items, id_column), PointScale(grades)
     answers = []
@@ -124,8 +124,8 @@ def read_answers(
     return answers
 
 
-def _found(path: Path) -> Iterator[Found]:
-    """All answers of a file, whatever its form."""
+def _found(path: Path) -> Iterator[RawAnswer]:
+    """All answers of a file in any supported format."""
     for place, record in _records(path):
         kind: Any = Instance
         if isinstance(record, dict) and "annotations" in record:
@@ -145,7 +145,7 @@ def _found(path: Path) -> Iterator[Found]:
 
 
 def _records(path: Path) -> Iterator[tuple[str, Any]]:
-    """Every record with its place: of a list, of one object, or one a line."""
+    """Every record with its place: from a list, a single object, or one per line."""
     content = path.read_bytes()
     try:
         whole = msgspec.json.decode(content)
@@ -162,7 +162,7 @@ def _records(path: Path) -> Iterator[tuple[str, Any]]:
         yield f"{path}, record {number}", record
 
 
-def _of_task(place: str, task: Task) -> Iterator[Found]:
+def _of_task(place: str, task: Task) -> Iterator[RawAnswer]:
     for number, work in enumerate(task.annotations, 1):
         ratings = [r for r in work.result if r.type == "rating" and not work.was_cancelled]
         questions: dict[str, Given] = {
@@ -172,10 +172,10 @@ def _of_task(place: str, task: Task) -> Iterator[Found]:
         if isinstance(who, dict):
             who = who.get("email") or who.get("id")
         where = f"{place}, annotation {number}"
-        yield Found(where, task.data, _annotator(who), questions, work.lead_time)
+        yield RawAnswer(where, task.data, _annotator(who), questions, work.lead_time)
 
 
-def _of_user(place: str, user: User) -> Iterator[Found]:
+def _of_user(place: str, user: User) -> Iterator[RawAnswer]:
     for key, kept in user.instance_id_to_label_to_value.items():
         questions: dict[str, Any] = defaultdict(dict)
         if isinstance(kept, dict):
@@ -183,20 +183,20 @@ def _of_user(place: str, user: User) -> Iterator[Found]:
         else:
             for part, value in kept:
                 questions[part.schema][part.name] = value
-        yield Found(f"{place}, {key!r}", {"": key}, _annotator(user.user_id), questions, None)
+        yield RawAnswer(f"{place}, {key!r}", {"": key}, _annotator(user.user_id), questions, None)
 
 
-def _of_instance(path: Path, place: str, instance: Instance) -> Found:
+def _of_instance(path: Path, place: str, instance: Instance) -> RawAnswer:
     key = instance.id if instance.instance_id is None else instance.instance_id
     if key is None:
-        raise FileError(f"{place}: there is no id in it; {FORMS}")
-    # the first version has a folder for each annotator, of that name
+        raise FileError(f"{place}: the record has no id; {FORMS}")
+    # the first version of Potato has a folder named after each annotator
     who = path.resolve().parent.name if instance.user_id is None else instance.user_id
     spent = SPENT.search(str((instance.behavioral_data or {}).get("time_string", "")))
     days, hours, minutes, seconds = map(int, spent.groups()) if spent else (0, 0, 0, 0)
     total = float(((days * 24 + hours) * 60 + minutes) * 60 + seconds) if spent else None
     questions = instance.label_annotations or instance.labels
-    return Found(place, {"": key}, _annotator(who), questions, total)
+    return RawAnswer(place, {"": key}, _annotator(who), questions, total)
 
 
 def _annotator(name: Any) -> str:
@@ -204,8 +204,10 @@ def _annotator(name: Any) -> str:
 
 
 def _chosen(questions: Mapping[str, Any], name: str | None) -> Given:
-    """The question that is meant; nothing where it was not answered."""
+    """The answer to the chosen question; empty if it was not answered."""
     if name is None and len(questions) > 1:
-        raise ValueError(f"there are several questions, {', '.join(questions)}; name one, --schema")
+        raise ValueError(
+            f"there are several questions, {', '.join(questions)}; choose one with --schema"
+        )
     given = questions.get(next(iter(questions), "") if name is None else name, {})
     return given if isinstance(given, dict) else {SLIDER: given}

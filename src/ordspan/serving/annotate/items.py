@@ -1,4 +1,4 @@
-"""Items to grade: what is shown of each, and what a model can learn from."""
+"""Items to grade: the columns to show, and the columns to learn from."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ from ordspan.wording import by, columns_option, either
 
 NUMBER, TEXT, IMAGE = "number", "text", "image"
 ENDINGS = (".png", ".jpg", ".jpeg", ".gif", ".webp")
-"""Of pictures; SVG is left out, because it can hold scripts."""
-PICTURES = {
+"""Image file extensions; SVG is excluded because it can contain scripts."""
+IMAGE_KINDS = {
     b"\x89PNG\r\n\x1a\n": "image/png",
     b"\xff\xd8\xff": "image/jpeg",
     b"GIF87a": "image/gif",
@@ -33,49 +33,49 @@ PICTURES = {
 }
 
 
-class Cell(NamedTuple):
-    """One column of an item, as it is shown."""
+class ItemCell(NamedTuple):
+    """One cell of an item, as shown on the page."""
 
     name: str
     kind: str
     value: str
 
 
-class Columns(NamedTuple):
-    """What a user says of the columns of the items."""
+class ItemColumns(NamedTuple):
+    """Roles of the columns, as chosen by the user."""
 
     id: str | None = None
     drop: Sequence[str] = ()  # shown, but not learned from
     hide: Sequence[str] = ()  # neither shown nor learned from
-    text: Sequence[str] = ()  # words, though they look like numbers
+    text: Sequence[str] = ()  # text, though the values look like numbers
 
 
 @dataclass(frozen=True)
 class Items:
-    """All items of a file, in its order.
+    """All items of a file, in file order.
 
     Parameters
     ----------
     path : Path
         The file.
     digest : str
-        Of the bytes of the file.
+        SHA-256 digest of the file.
     ids : list of str, optional
-        What each item is called, if the file says that.
+        Ids of the items, if there is an id column.
     table : polars.DataFrame
-        The columns that are shown, as text.
+        Columns to show, as text.
     kinds : dict
-        Whether each of them is a number, a text or a picture.
+        Kind of each of these columns: number, text or image.
     images : dict
-        Where the pictures are, for each column of pictures.
+        Paths of the images, for each image column.
     batch : Batch
-        What the recipe needs of every item.
+        Input of the recipe for every item.
     recipe, scale : Recipe, Scale
         How the columns become features.
     learnable : bool
-        Whether a column says anything about an item; otherwise the recipe is an empty one.
+        Whether there is a column to learn from; otherwise the recipe is empty.
     notes : list of str
-        What was done to the columns that may not be expected.
+        Notes for the user about how columns are used.
     """
 
     path: Path
@@ -94,20 +94,20 @@ class Items:
         return len(self.batch)
 
     def key(self, item: int) -> str:
-        """The id of an item, or the number of its row from 1."""
+        """The id of an item, or its row number from 1."""
         return str(item + 1) if self.ids is None else self.ids[item]
 
     def name(self, item: int) -> str:
-        """What an item is called on the page."""
+        """Name of an item on the page."""
         return f"row {item + 1}" if self.ids is None else self.ids[item]
 
-    def cells(self, item: int) -> list[Cell]:
-        """What is shown of an item."""
+    def cells(self, item: int) -> list[ItemCell]:
+        """Cells of an item to show."""
         row = self.table.row(item)
-        return [Cell(n, self.kinds[n], v) for n, v in zip(self.table.columns, row, strict=True)]
+        return [ItemCell(n, self.kinds[n], v) for n, v in zip(self.table.columns, row, strict=True)]
 
     def values(self, item: int) -> list[Any]:
-        """What the columns of the recipe hold: numbers (None where missing), then words."""
+        """Values of an item in the recipe's columns: numbers (None where missing), then text."""
         numbers = [None if np.isnan(x) else float(x) for x in self.batch.X[item]]
         return [*numbers, *(self.batch.table.row(item) if self.recipe.texts else ())]
 
@@ -116,46 +116,46 @@ class Items:
         return prepare_features(self.recipe, self.scale, self.batch)
 
     def image(self, item: int, cell: int) -> tuple[str, str] | None:
-        """File and content type of the picture in a cell; None where there is none."""
+        """Path and content type of the image in a cell, or None."""
         column = self.table.columns[cell] if 0 <= cell < self.table.width else ""
         path = self.images[column][item] if column in self.images and 0 <= item < len(self) else ""
         # a file may have been replaced by a link since it was checked
         if not path or os.path.realpath(path) != path or not os.path.isfile(path):
             return None
         with open(path, "rb") as file:
-            kind = picture_kind(file.read(12))
+            kind = image_kind(file.read(12))
         return None if kind is None else (path, kind)
 
 
-def picture_kind(head: bytes) -> str | None:
-    """The content type of a picture, by its first bytes.
+def image_kind(head: bytes) -> str | None:
+    """Content type of an image, by its first bytes.
 
-    >>> picture_kind(b"GIF89a....."), picture_kind(b"<svg onload=")
+    >>> image_kind(b"GIF89a....."), image_kind(b"<svg onload=")
     ('image/gif', None)
     """
     if head[:4] == b"RIFF" and head[8:12] == b"WEBP":
         return "image/webp"
-    return next((kind for start, kind in PICTURES.items() if head.startswith(start)), None)
+    return next((kind for start, kind in IMAGE_KINDS.items() if head.startswith(start)), None)
 
 
-def read_items(path: str | Path, options: FileOptions, columns: Columns) -> Items:
-    """Read the items of a file, and find out what can be learned from.
+def read_items(path: str | Path, options: FileOptions, columns: ItemColumns) -> Items:
+    """Read the items of a file and choose the columns to learn from.
 
     Parameters
     ----------
     path : path
         A table in any format that ``ordspan train`` reads.
     options : FileOptions
-        How to open it.
-    columns : Columns
+        How to read it.
+    columns : ItemColumns
         Which columns to show, and which to learn from.
     """
     name = str(path)
     if name == STDIN:
-        raise FileError("items are read more than once, so give a file, not a pipe")
+        raise FileError("items are read more than once; use a file, not a pipe")
     sizes_of([name])  # a missing file is refused
     if is_svmlight(name, options):
-        raise FileError(f"{name}: svmlight rows have no columns to show; give a table")
+        raise FileError(f"{name}: svmlight files have no columns to show; use a table")
     with open(name, "rb") as file:
         digest = file_digest(file, "sha256").hexdigest()
     there = open_file(name, options).names
@@ -192,13 +192,13 @@ def _reader(name: str, options: FileOptions, recipe: Recipe, keep: Sequence[str]
 def _feature_reader(
     name: str, options: FileOptions, choice: ColumnChoice, there: Sequence[str]
 ) -> tuple[RowReader, bool]:
-    """A reader of the columns to learn from, as ``ordspan train`` finds them, if there are any."""
+    """A reader of the columns ``ordspan train`` would learn from, and whether there are any."""
     try:
         return open_rows(
             [name], options, LabelColumns(), choice, order=None, on_bad_row=REFUSE
         ), True
     except NoFeatureError:
-        # one word that hardly an item has: such a model learns how frequent grades are, no more
+        # a category that hardly any item has, so that the model only learns grade frequencies
         return _reader(name, options, Recipe(words=((there[0], ("",)),))), False
 
 
@@ -206,7 +206,7 @@ def _all_rows(reader: RowReader) -> Batch:
     """All rows of a file as one batch."""
     batches = list(reader.batches())
     if not batches:
-        raise FileError(f"{reader.files[0]}: there is a header, but no item under it")
+        raise FileError(f"{reader.files[0]}: the file has a header, but no rows")
     tables = [batch.table for batch in batches]
     return replace(
         batches[0],
@@ -218,7 +218,7 @@ def _all_rows(reader: RowReader) -> Batch:
 
 
 def _as_text(column: pl.Series) -> pl.Series:
-    """Cells as they are shown."""
+    """Cells as text."""
     if column.dtype.is_nested():
         cells = [None if cell is None else json.dumps(cell, default=str) for cell in column]
         column = pl.Series(column.name, cells, dtype=pl.String())
@@ -226,10 +226,10 @@ def _as_text(column: pl.Series) -> pl.Series:
 
 
 def _ids(whole: Batch, ids: pl.Series) -> list[str]:
-    """The id of each item; there must be one, and no other item may have it."""
+    """The ids of all items, checked to be unique and not empty."""
     faults = {
-        "is empty; fill it": ids == "",
-        "names another item, too; choose a column in which all values differ": ids.is_duplicated(),
+        "is empty; fill it in": ids == "",
+        "is not unique; choose a column with unique values": ids.is_duplicated(),
     }
     for fault, bad in faults.items():
         if bad.any():
@@ -239,7 +239,7 @@ def _ids(whole: Batch, ids: pl.Series) -> list[str]:
 
 
 def are_images(column: pl.Series) -> bool:
-    """Whether all filled cells of a column are names of pictures in files.
+    """Whether all cells of a column that are not empty are file names of images.
 
     >>> are_images(pl.Series(["a.png", ""])), are_images(pl.Series(["a.svg"]))
     (True, False)
@@ -250,7 +250,7 @@ def are_images(column: pl.Series) -> bool:
 
 
 def _image_paths(whole: Batch, column: pl.Series) -> list[str]:
-    """Where the pictures of a column are; refused where one is outside the folder of the items."""
+    """Paths of the images in a column, which must be in the folder of the items."""
     folder = os.path.realpath(Path(whole.path).parent)
     paths = []
     for row, cell in enumerate(column.str.strip_chars()):
@@ -258,11 +258,11 @@ def _image_paths(whole: Batch, column: pl.Series) -> list[str]:
         if cell and not path.startswith(os.path.join(folder, "")):
             fault = f"is outside the folder of the items, {folder}"
         elif cell and not os.path.isfile(path):
-            fault = f"is no file in {folder}"
+            fault = f"does not exist in {folder}"
         else:
             paths.append(path)
             continue
-        way_out = by("leave the column out with", columns_option("hide", column.name))
-        told = f"{whole.where(row)}: the picture {brief(cell)} of {column.name!r} {fault}"
-        raise FileError(told + either("put it there", way_out))
+        way_out = by("hide the column with", columns_option("hide", column.name))
+        reason = f"{whole.where(row)}: the image {brief(cell)} in column {column.name!r} {fault}"
+        raise FileError(reason + either("move it there", way_out))
     return paths

@@ -1,4 +1,4 @@
-"""Answers out, as a table that ``ordspan train`` takes."""
+"""Export answers as a table for ``ordspan train``."""
 
 from __future__ import annotations
 
@@ -14,29 +14,29 @@ from ordspan.commands.outputs import opened_output
 from ordspan.files.batch import FileError
 from ordspan.files.columns import ANNOTATED
 from ordspan.files.forms import plain_word
-from ordspan.serving.annotate.history import Said
+from ordspan.serving.annotate.history import Reply
 from ordspan.serving.annotate.items import Items
 from ordspan.serving.log import LEARN
 
 
 def export_labels(
-    out: str, items: Items, grades: list[Any], said: Iterable[Said], inputs: Iterable[str]
+    out: str, items: Items, grades: list[Any], replies: Iterable[Reply], inputs: Iterable[str]
 ) -> int:
-    """Write a row for every answer, in the order in which they were given.
+    """Write a row for every answer, in order.
 
-    The columns are item, lower, upper, annotator, seconds and asked_by, and then those that the
-    model learns from, as they stand in the file of the items.
+    The columns are item, lower, upper, annotator, seconds and asked_by, followed by the columns
+    that the model learns from, with the values of the original file.
 
     Parameters
     ----------
     out : str
-        A file that ends with .csv, .parquet or .jsonl, or "-": CSV on standard output.
+        A file ending in .csv, .parquet or .jsonl, or "-" for CSV on standard output.
     items : Items
-        What was asked about.
+        The items.
     grades : list
-        From lowest to highest.
-    said : iterable of Said
-        Answers and skips; skips are left out.
+        Grades from lowest to highest.
+    replies : iterable of Reply
+        Answers and skips; skips are not written.
     inputs : iterable of str
         Files that must not be overwritten.
 
@@ -45,9 +45,9 @@ def export_labels(
     int
         The number of answers.
     """
-    answers = [one for one in said if one.event.kind == LEARN]
+    answers = [one for one in replies if one.event.kind == LEARN]
     if not answers:
-        raise FileError("there is no answer yet, so nothing to write")
+        raise FileError("there are no answers to export yet")
     asked = [one.extra.item for one in answers]
     table = pl.DataFrame(
         [
@@ -69,9 +69,9 @@ def export_labels(
 
 
 def train_command(out: str, grades: list[Any], items: Items, text: Sequence[str]) -> str:
-    """The command that trains a model from exported answers, by the same features.
+    """The command that trains a model from exported answers with the same features.
 
-    It names all grades, because some may not have been given.
+    It lists all grades, because some may not occur in the answers.
     """
     text = [_exported(name) for name in text if name in items.recipe.columns]
     words = ["ordspan", "train", out, "--lower", "lower", "--upper", "upper"]
@@ -81,7 +81,7 @@ def train_command(out: str, grades: list[Any], items: Items, text: Sequence[str]
 
 
 def _exported(name: str) -> str:
-    """What a column of the items is called beside the answers."""
+    """Name of an item column in the exported table."""
     return f"{name} of the item" if name in ANNOTATED else name
 
 

@@ -1,4 +1,4 @@
-"""What other programs call items and grades, as items and ranks."""
+"""Match items and grades of other programs with items and ranks."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ RANGE, SLIDER, POINT = ("range_low", "range_high"), "slider", "scale_"
 NOT_CHOSEN, NO_GRADE = (None, False, "", "false"), "bad_text"
 
 Given = Mapping[str, Any]
-"""What Potato keeps of one question: the parts that were filled or chosen, and their values."""
+"""An answer of Potato: the inputs that were filled in or chosen, and their values."""
 
 
 class PointScale:
-    """Turns what was chosen on a slider or a scale into ranks.
+    """Convert choices on a slider or scale to ranks.
 
-    Points of a scale count from 1. The values of a slider are grades where these are numbers, and
-    otherwise count from 1, too.
+    Points of a scale count from 1. Slider values are grades if grades are numbers; otherwise they
+    count from 1 as well.
 
     >>> scale = PointScale(["low", "mid", "high"])
     >>> scale.ends({"range_low": "1", "range_high": "2"}), scale.ends({"scale_3": "3"})
@@ -39,7 +39,7 @@ class PointScale:
         self._counts = list(map(plain_word, grades)) == [str(i + 1) for i in range(self._n)]
 
     def ends(self, given: Given) -> tuple[int, int] | None:
-        """Lowest and highest rank of an answer; None where there is none."""
+        """Lowest and highest rank of an answer, or None if there is none."""
         chosen = {name: value for name, value in given.items() if value not in NOT_CHOSEN}
         if not chosen or NO_GRADE in chosen:
             return None
@@ -49,7 +49,7 @@ class PointScale:
                 raise ValueError(f"the lower end {chosen[RANGE[0]]} is above {chosen[RANGE[1]]}")
             return lower, upper
         if len(chosen) > 1:
-            raise ValueError(f"several grades are chosen, {', '.join(chosen)}; leave one")
+            raise ValueError(f"several grades are chosen, {', '.join(chosen)}; keep one")
         ((name, value),) = chosen.items()
         rank = self._value(value) if name == SLIDER else self._choice(name)
         return rank, rank
@@ -65,20 +65,22 @@ class PointScale:
             return self._point(name) if name.isdecimal() else self.grades.rank(name)
         if not self._counts:
             raise ValueError(
-                f"{name} may be that grade, or that point of a scale, whose points count from 1; "
-                f"annotate with the grades 1..{self._n}, which are both"
+                f"{name} is ambiguous: a grade, or a point on a scale that counts from 1; annotate "
+                f"with grades 1..{self._n} to make them the same"
             )
         return self._point(name)
 
     def _point(self, word: str) -> int:
-        """The rank of a point that is counted from 1."""
+        """The rank of a point, counted from 1."""
         if not (word.isascii() and word.isdecimal() and 1 <= int(word[:9]) <= self._n):
-            raise ValueError(f"{brief(word)} is not a point from 1 to {self._n}, as many as grades")
+            raise ValueError(
+                f"{brief(word)} is not a point from 1 to {self._n}, the number of grades"
+            )
         return int(word)
 
 
 class Finder:
-    """Finds items by their id, or by what their columns hold."""
+    """Find items by id, or by the values of their columns."""
 
     def __init__(self, items: Items, id_column: str | None) -> None:
         self._items, self._id = items, id_column
@@ -86,22 +88,22 @@ class Finder:
         self._by_cells: dict[tuple[str, ...], dict[tuple[str, ...], list[int]]] = {}
 
     def item(self, data: Given) -> int:
-        """The only item that data fits."""
+        """The one item that matches the data."""
         if self._id is not None and (self._id in data or "" in data):
             key = str(data.get("", data.get(self._id))).strip()
             if key not in self._by_id:
                 raise ValueError(f"no item has the {self._id} {brief(key)}; correct it")
             return self._by_id[key]
         if "" in data:
-            raise ValueError(f"which item is {brief(data[''])}? Name the column of ids with --id")
+            raise ValueError(f"no id column for item {brief(data[''])}; name it with --id")
         columns = tuple(name for name in self._items.table.columns if name in data)
         if not columns:
-            raise ValueError("its data has no column of the items; name one of ids with --id")
+            raise ValueError("the data has no column of the items; name an id column with --id")
         fits = self._index(columns).get(tuple(plain_word(data[name]) for name in columns), [])
         if len(fits) != 1:
             found = f"{len(fits)} items have" if fits else "no item has"
-            told = ", ".join(f"{name} {brief(data[name])}" for name in columns)
-            raise ValueError(f"{found} {told}; name a column of ids with --id")
+            cells = ", ".join(f"{name} {brief(data[name])}" for name in columns)
+            raise ValueError(f"{found} {cells}; name an id column with --id")
         return fits[0]
 
     def _index(self, columns: tuple[str, ...]) -> dict[tuple[str, ...], list[int]]:

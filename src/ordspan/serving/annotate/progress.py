@@ -1,4 +1,4 @@
-"""How it goes: speed, error, ranges, agreement, and whether guesses pull answers."""
+"""Progress of annotation: speed, error, ranges, agreement, and anchoring on guesses."""
 
 from __future__ import annotations
 
@@ -10,22 +10,22 @@ from typing import Any
 import numpy as np
 
 from ordspan.serving.annotate.asking import COVERAGE
-from ordspan.serving.annotate.history import IMPORT, History, Said
+from ordspan.serving.annotate.history import IMPORT, History, Reply
 from ordspan.serving.log import LEARN
 
 MOST_POINTS = 200
-"""Points of the curve of errors; of more answers some are left out."""
+"""Most points in the error curve; it is thinned beyond that."""
 
 
 def progress(history: History) -> dict[str, Any]:
-    """The numbers of the page about progress, in plain values."""
-    said = list(history.said.values())
-    answers = [one for one in said if one.event.kind == LEARN]
+    """The numbers of the progress page, as plain values."""
+    replies = list(history.replies.values())
+    answers = [one for one in replies if one.event.kind == LEARN]
     tests = [one for one in answers if one.tests]
-    minutes, per_minute = _speed(said)
+    minutes, per_minute = _speed(replies)
     return {
         "answers": len(answers),
-        "skips": len(said) - len(answers),
+        "skips": len(replies) - len(answers),
         "items": history.answered.size,
         "items_answered": int((history.answered > 0).sum()),
         "minutes": minutes,
@@ -34,7 +34,7 @@ def progress(history: History) -> dict[str, Any]:
         "error": error_curve([one.distance for one in tests]),
         "best_constant": int(history.constant_losses.min()) / len(tests) if tests else None,
         "coverage": _coverage(tests),
-        "annotators": _annotators(said),
+        "annotators": _annotators(replies),
         "agreement": _agreement(answers),
         "anchoring": {
             "shown": _anchoring(one for one in answers if one.extra.shown),
@@ -44,26 +44,26 @@ def progress(history: History) -> dict[str, Any]:
 
 
 def mean(values: Sequence[float]) -> float | None:
-    """The mean; None of nothing."""
+    """The mean, or None if there are no values."""
     return float(np.mean(values)) if len(values) else None
 
 
-def _speed(said: Iterable[Said]) -> tuple[float, float | None]:
-    """Minutes of work, and answers a minute; imported answers took no time here."""
-    here = [one for one in said if one.extra.asked_by != IMPORT]
+def _speed(replies: Iterable[Reply]) -> tuple[float, float | None]:
+    """Minutes of work and answers per minute, without imported answers."""
+    here = [one for one in replies if one.extra.asked_by != IMPORT]
     minutes = sum(one.extra.seconds or 0.0 for one in here) / 60
     n_answers = sum(one.event.kind == LEARN for one in here)
     return minutes, n_answers / minutes if minutes else None
 
 
-def _ranges(answers: Sequence[Said]) -> dict[str, float | None]:
-    """Share of answers that are ranges, and how many grades an answer holds."""
+def _ranges(answers: Sequence[Reply]) -> dict[str, float | None]:
+    """Share of answers that are ranges, and mean number of grades in an answer."""
     widths = [1 + upper - lower for lower, upper in (one.ends for one in answers)]
     return {"range_share": mean([width > 1 for width in widths]), "mean_width": mean(widths)}
 
 
 def error_curve(distances: Sequence[int]) -> list[dict[str, float]]:
-    """Mean of the first n distances, n = 1, 2, ..., with 1.96 standard errors to both sides.
+    """Mean of the first n distances, n = 1, 2, ..., plus and minus 1.96 standard errors.
 
     >>> error_curve([0, 1])[-1] == {"answers": 2, "mae": 0.5, "low": 0.0, "high": 0.5 + 1.96 / 2}
     True
@@ -85,8 +85,8 @@ def error_curve(distances: Sequence[int]) -> list[dict[str, float]]:
     ]
 
 
-def _coverage(tests: Iterable[Said]) -> dict[str, float | None] | None:
-    """How often the range predicted before learning held the answer, or a grade of it."""
+def _coverage(tests: Iterable[Reply]) -> dict[str, float | None] | None:
+    """How often the range predicted before learning contains the answer, or a grade of it."""
     events = [one.event for one in tests if one.event.low is not None]
     if not events:
         return None
@@ -98,9 +98,9 @@ def _coverage(tests: Iterable[Said]) -> dict[str, float | None] | None:
     }
 
 
-def _annotators(said: Iterable[Said]) -> list[dict[str, Any]]:
-    by_name: dict[str, list[Said]] = defaultdict(list)
-    for one in said:
+def _annotators(replies: Iterable[Reply]) -> list[dict[str, Any]]:
+    by_name: dict[str, list[Reply]] = defaultdict(list)
+    for one in replies:
         by_name[one.extra.annotator].append(one)
     rows = []
     for name, own in sorted(by_name.items()):
@@ -111,8 +111,8 @@ def _annotators(said: Iterable[Said]) -> list[dict[str, Any]]:
     return rows
 
 
-def _agreement(answers: Iterable[Said]) -> dict[str, Any]:
-    """Over pairs of annotators who answered the same item."""
+def _agreement(answers: Iterable[Reply]) -> dict[str, Any]:
+    """Agreement over pairs of annotators who answered the same item."""
     by_item: dict[int, dict[str, tuple[int, int]]] = defaultdict(dict)
     for one in answers:
         by_item[one.extra.item][one.extra.annotator] = one.ends
@@ -128,8 +128,8 @@ def _agreement(answers: Iterable[Said]) -> dict[str, Any]:
     }
 
 
-def _anchoring(answers: Iterable[Said]) -> dict[str, Any]:
-    """How far the middle of answers is from that of the guess, where there was one."""
+def _anchoring(answers: Iterable[Reply]) -> dict[str, Any]:
+    """Mean distance between the midpoints of answer and guess, where there was a guess."""
     distances = [
         abs(sum(one.ends) - guess.lower - guess.upper) / 2
         for one in answers

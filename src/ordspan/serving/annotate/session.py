@@ -1,4 +1,4 @@
-"""One state folder at work: questions out, answers in, each on disk before it is confirmed."""
+"""An annotation session: questions out, answers in, each on disk before it is confirmed."""
 
 from __future__ import annotations
 
@@ -13,25 +13,25 @@ import numpy as np
 
 from ordspan.files.batch import FileError
 from ordspan.serving.annotate.asking import HALF, Asker, Question
-from ordspan.serving.annotate.history import IMPORT, Extra, History, Said
+from ordspan.serving.annotate.history import IMPORT, Extra, History, Reply
 from ordspan.serving.annotate.importing import Imported
 from ordspan.serving.annotate.items import Items
 from ordspan.serving.annotate.progress import progress
-from ordspan.serving.annotate.settings import Settings
+from ordspan.serving.annotate.settings import FolderSettings
 from ordspan.serving.engine import BASE, Engine, KeyConflictError, Lesson
 from ordspan.serving.log import LEARN, SKIP, UNDO, Event
 from ordspan.serving.starting import untrained
 
 MOST_ASKED = 10_000
-"""Questions that are remembered until they are answered."""
+"""Most open questions kept in memory."""
 
 
 class MissingError(LookupError):
-    """There is no such item, or nothing to take back."""
+    """There is no such item, or nothing to undo."""
 
 
-def open_engine(folder: Path, items: Items, settings: Settings) -> Engine:
-    """The model and the log of a state folder, which begins with a model of the items."""
+def open_engine(folder: Path, items: Items, settings: FolderSettings) -> Engine:
+    """Open the model and log of a state folder; a new one starts with an untrained model."""
     start = None
     if not (folder / BASE).exists():
         start = untrained(items.recipe, items.scale, np.array(settings.grades))
@@ -39,28 +39,30 @@ def open_engine(folder: Path, items: Items, settings: Settings) -> Engine:
     if engine.model.recipe != items.recipe:
         engine.close()
         raise FileError(
-            f"{items.path} is read in another way than when {folder} was begun, by another version "
-            "of ordspan; go on with that version, or begin another folder with --state"
+            f"{folder} was created by a version of ordspan that reads {items.path} differently; "
+            "continue with that version, or start a new folder with --state"
         )
     return engine
 
 
 class Session:
-    """Asks people about items, and learns from what they say.
+    """Ask people about items and learn from their answers.
 
     Parameters
     ----------
     engine : Engine
         The model and its log.
     items : Items
-        What is asked about.
-    settings : Settings
-        Grades and seed.
+        The items.
+    settings : FolderSettings
+        Settings of the state folder.
     guess : {"half", "show", "hide"}
-        Whether guesses of the model are shown.
+        Whether the model's guesses are shown.
     """
 
-    def __init__(self, engine: Engine, items: Items, settings: Settings, guess: str = HALF) -> None:
+    def __init__(
+        self, engine: Engine, items: Items, settings: FolderSettings, guess: str = HALF
+    ) -> None:
         self.engine, self.items, self.settings = engine, items, settings
         self.history = History(len(items), len(settings.grades), engine.events())
         features = items.features() if items.learnable else None
@@ -79,63 +81,63 @@ class Session:
             return self._put(annotator, question)
 
     def answer(self, key: str, lower: int, upper: int, extra: Extra) -> dict[str, Any]:
-        """Learn an answer; one that comes again with its key counts once."""
+        """Learn an answer; repeated with the same key, it is learned once."""
         with self._lock:
             event = self._known(key, LEARN, extra)
             if event is None:
                 extra = self._as_asked(extra)
                 values = self.items.values(extra.item)
                 (event,) = self.engine.learn(
-                    [Lesson(values, lower, upper, key, _extra_to_dict(extra))]
+                    [Lesson(values, lower, upper, key, _to_builtins(extra))]
                 )
-                self._take_note(event, extra)
+                self._record(event, extra)
             elif (event.lower, event.upper) != (lower, upper):
                 raise KeyConflictError(
-                    f"the key {key!r} belongs to another answer; give each its own"
+                    f"the key {key!r} belongs to another answer; use a different key for each"
                 )
             return {"event": event.id, "answered": self._counts(extra.annotator)["answered"]}
 
     def skip(self, key: str, extra: Extra) -> dict[str, Any]:
-        """Take note that an annotator does not answer an item."""
+        """Record that an annotator skipped an item."""
         with self._lock:
             event = self._known(key, SKIP, extra)
             if event is None:
                 extra = self._as_asked(extra)
-                event = self.engine.skip(_extra_to_dict(extra), key)
-                self._take_note(event, extra)
+                event = self.engine.skip(_to_builtins(extra), key)
+                self._record(event, extra)
             return {"event": event.id, "answered": self._counts(extra.annotator)["answered"]}
 
     def undo(self, key: str, annotator: str) -> dict[str, Any]:
-        """Take the last answer or skip of an annotator back, and ask it again."""
+        """Undo the last answer or skip of an annotator, and ask it again."""
         with self._lock:
             event = self.history.keys.get(key)
             if event is None:
                 last = self.history.last(annotator)
                 if last is None:
-                    raise MissingError(
-                        f"{annotator} has given no answer here that can be taken back"
-                    )
+                    raise MissingError(f"{annotator} has no answer that can be undone")
                 event = self.engine.undo(last.event.id, key)
                 self.history.add(event)
             if event.kind != UNDO or event.undoes is None:
-                raise KeyConflictError(f"the key {key!r} belongs to an answer; give each its own")
+                raise KeyConflictError(
+                    f"the key {key!r} belongs to an answer; use a different key for each"
+                )
             return self._again(self.history.undone(event.undoes))
 
     def progress(self) -> dict[str, Any]:
-        """How it goes."""
+        """Current progress."""
         with self._lock:
             n_events = len(self.history.events)
             if self._progress[0] != n_events:
                 self._progress = n_events, progress(self.history)
             return self._progress[1]
 
-    def take_in(self, answers: Iterable[Imported]) -> int:
-        """Learn answers of another program, all or none; the number of those that are new."""
+    def import_answers(self, answers: Iterable[Imported]) -> int:
+        """Learn imported answers, all or none; returns the number of new ones."""
         with self._lock:
             ends = {
-                (said.extra.annotator, said.extra.item): said.ends
-                for said in self.history.said.values()
-                if said.event.kind == LEARN
+                (reply.extra.annotator, reply.extra.item): reply.ends
+                for reply in self.history.replies.values()
+                if reply.event.kind == LEARN
             }
             lessons = []
             for one in answers:
@@ -145,11 +147,11 @@ class Session:
                     extra = Extra(one.item, one.annotator, one.seconds, IMPORT)
                     key = f"import {sha256(repr(who).encode()).hexdigest()}"
                     values = self.items.values(one.item)
-                    lessons.append(Lesson(values, *given, key, _extra_to_dict(extra)))
+                    lessons.append(Lesson(values, *given, key, _to_builtins(extra)))
                 elif ends[who] != given:
                     raise FileError(
-                        f"{one.place}: {one.annotator} has given another answer to "
-                        f"{self.items.name(one.item)}; keep one of the two"
+                        f"{one.place}: {one.annotator} has two different answers to "
+                        f"{self.items.name(one.item)}; keep one of them"
                     )
             events = self.engine.learn(lessons) if lessons else []
             for event in events:
@@ -157,7 +159,7 @@ class Session:
             return len(events)
 
     def _known(self, key: str, kind: str, extra: Extra) -> Event | None:
-        """The event that a key has already, if it is for the same."""
+        """The event of a known key, checked to be for the same item and annotator."""
         event = self.history.keys.get(key)
         if event is None:
             return None
@@ -167,33 +169,35 @@ class Session:
             extra.item,
             extra.annotator,
         ):
-            raise KeyConflictError(f"the key {key!r} belongs to another answer; give each its own")
+            raise KeyConflictError(
+                f"the key {key!r} belongs to another answer; use a different key for each"
+            )
         return event
 
     def _as_asked(self, extra: Extra) -> Extra:
-        """What is said of an item, with why and how it was asked, where that is remembered."""
+        """Add how the item was asked, if that is still in memory."""
         if not 0 <= extra.item < len(self.items):
-            raise MissingError(f"there is no item {extra.item}; they count from 0")
+            raise MissingError(f"there is no item {extra.item}; items count from 0")
         if self.history.has_seen(extra.annotator, extra.item):
             raise KeyConflictError(
                 f"{extra.annotator} has answered or skipped {self.items.name(extra.item)} already; "
-                "take that back first"
+                "undo that first"
             )
         asked = self._asked.get((extra.annotator, extra.item))
-        if asked is None:  # before a restart
+        if asked is None:  # asked before a restart
             return extra
         shown = asked.guess is not None and (asked.show or extra.shown)
         return msgspec.structs.replace(
             extra, asked_by=asked.asked_by, guess=asked.guess, shown=shown
         )
 
-    def _take_note(self, event: Event, extra: Extra) -> None:
-        """An answer or a skip is on disk."""
+    def _record(self, event: Event, extra: Extra) -> None:
+        """Add an answer or skip that is on disk."""
         self.history.add(event)
         self._asked.pop((extra.annotator, extra.item), None)
 
     def _put(self, annotator: str, question: Question) -> dict[str, Any]:
-        """A question as the page wants it."""
+        """A question in the format of the page."""
         if len(self._asked) >= MOST_ASKED:
             self._asked.clear()
         self._asked[annotator, question.item] = question
@@ -206,19 +210,19 @@ class Session:
             "show_guess": question.show,
         } | self._counts(annotator)
 
-    def _again(self, said: Said) -> dict[str, Any]:
-        """The question that something taken back had answered."""
-        extra, event = said.extra, said.event
+    def _again(self, reply: Reply) -> dict[str, Any]:
+        """The question of an undone reply."""
+        extra, event = reply.extra, reply.event
         question = Question(extra.item, extra.asked_by, extra.guess, extra.shown)
         undone = {"undone": event.kind, "lower": event.lower, "upper": event.upper}
         return undone | self._put(extra.annotator, question)
 
     def _counts(self, annotator: str) -> dict[str, int]:
-        """How much an annotator has answered, and how much is left."""
+        """Number of items an annotator has answered, and has left."""
         seen = len(self.history.seen.get(annotator, ()))
         answered = self.history.n_answers.get(annotator, 0)
         return {"answered": answered, "left": len(self.items) - seen}
 
 
-def _extra_to_dict(extra: Extra) -> dict[str, Any]:
+def _to_builtins(extra: Extra) -> dict[str, Any]:
     return msgspec.to_builtins(extra)

@@ -1,4 +1,4 @@
-"""What a state folder remembers of its items, so that a restart goes on with the same."""
+"""Settings stored in a state folder, so that a restart continues with the same items."""
 
 from __future__ import annotations
 
@@ -13,72 +13,74 @@ import msgspec
 from ordspan.atomic import write_atomically
 from ordspan.files.batch import FileError, brief
 from ordspan.files.opening import FileOptions
-from ordspan.serving.annotate.items import Columns, Items, read_items
+from ordspan.serving.annotate.items import ItemColumns, Items, read_items
 from ordspan.serving.engine import BASE
 
 NAME = "annotate.json"
-ANOTHER = "give the same or leave it out, or begin another folder with --state"
+ANOTHER = "give the same or leave it out, or start a new folder with --state"
 
 
-class Settings(msgspec.Struct, frozen=True):
+class FolderSettings(msgspec.Struct, frozen=True):
     """The items and grades of a state folder.
 
     Parameters
     ----------
     items : str
-        Where the file of the items is.
+        Path of the items file.
     digest : str
-        Of its bytes.
+        SHA-256 digest of that file.
     grades : list
-        From lowest to highest.
-    columns : Columns
-        Which columns name the items, are shown, and are learned from.
+        Grades from lowest to highest.
+    columns : ItemColumns
+        Roles of the columns.
     options : FileOptions
-        How to open the file.
+        How to read the file.
     seed : int
-        Of the order of the items, and of the coins.
+        Seed of the order of items and the random draws.
     """
 
     items: str
     digest: str
     grades: list[int | float | str]
-    columns: Columns
+    columns: ItemColumns
     options: FileOptions
     seed: int
 
 
-def read_settings(folder: Path) -> Settings | None:
-    """What a state folder was begun with; None where it is new."""
+def read_settings(folder: Path) -> FolderSettings | None:
+    """Settings of a state folder; None if it is new."""
     path = folder / NAME
     if not path.exists():
         if (folder / BASE).exists():
-            raise FileError(f"{folder} is the state of ordspan serve; choose another with --state")
+            raise FileError(
+                f"{folder} is a state folder of ordspan serve; choose another with --state"
+            )
         return None
     try:
-        return msgspec.json.decode(path.read_bytes(), type=Settings)
+        return msgspec.json.decode(path.read_bytes(), type=FolderSettings)
     except (msgspec.DecodeError, ValueError) as error:
-        raise FileError(f"{path}: {error}; restore it, or begin another folder") from None
+        raise FileError(f"{path}: {error}; restore it, or start a new folder") from None
 
 
 def opened(
     folder: Path,
     path: Path | None,
     grades: Sequence[Any] | None,
-    columns: Columns,
+    columns: ItemColumns,
     options: FileOptions,
-) -> tuple[Settings, Items]:
-    """The items of a state folder, which is begun where it is new.
+) -> tuple[FolderSettings, Items]:
+    """Open the items of a state folder, or create it.
 
-    What was not given is as it was when the folder was begun; what is given must be the same.
+    Arguments that are not given are read from an existing folder; those given must be equal.
     """
     known = read_settings(folder)
     if known is None:
         if path is None or grades is None:
             what = "a file of items" if path is None else "--grades lowest,...,highest"
-            raise FileError(f"{folder} is a new state folder; give {what} to begin it with")
+            raise FileError(f"{folder} is a new state folder; give {what} to create it")
         items = read_items(path, options, columns)
         where, seed = os.path.abspath(path), secrets.randbits(32)
-        known = Settings(where, items.digest, list(grades), columns, options, seed)
+        known = FolderSettings(where, items.digest, list(grades), columns, options, seed)
         folder.mkdir(parents=True, exist_ok=True)
         write_atomically(folder / NAME, msgspec.json.format(msgspec.json.encode(known)))
         return known, items
@@ -86,18 +88,20 @@ def opened(
     for name, given in columns._asdict().items():
         _check_given(folder, name, given, getattr(known.columns, name))
     if path is None and not Path(known.items).is_file():
-        raise FileError(f"{known.items}, the items of {folder}, is gone; give the file again")
+        raise FileError(f"{known.items}, the items of {folder}, is missing; give the file again")
     items = read_items(path or Path(known.items), known.options, known.columns)
     if items.digest != known.digest:
         raise FileError(
-            f"{items.path} has another content than when {folder} was begun, and answers belong "
-            "to its rows; restore the file, or begin another folder with --state"
+            f"{items.path} has changed since {folder} was created, and answers belong to its rows; "
+            "restore the file, or start a new folder with --state"
         )
     return known, items
 
 
 def _check_given(folder: Path, name: str, given: Any, then: Any) -> None:
-    """Refuse what is given and is not as it was."""
+    """Refuse a setting that differs from the stored one."""
     if given and given != then:
         was = brief(then) if then else "nothing"
-        raise FileError(f"{folder} was begun with {was} as --{name}, not {brief(given)}; {ANOTHER}")
+        raise FileError(
+            f"{folder} was created with {was} as --{name}, not {brief(given)}; {ANOTHER}"
+        )

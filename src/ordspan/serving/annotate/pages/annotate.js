@@ -1,18 +1,18 @@
-// The page where a person gives answers: one item, one scale, and keys for everything.
+// The annotation page: one item, one scale, and keyboard shortcuts for everything.
 import { showItem } from "./item.js";
 import { Scale } from "./scale.js";
 import { deliver, find, make, newKey } from "./talk.js";
 
 const NAME = "ordspan.annotator";
 const LETTERS = "ordspan.letters";
-const PENDING = "ordspan.pending"; // the call under way: a reload sends it again under its key
+const PENDING = "ordspan.pending"; // the request in flight: a reload sends it again with its key
 
 const NOTE_SECONDS = 5;
 
 let annotator = localStorage.getItem(NAME) ?? "";
 let grades = [];
 let nItems = 0;
-let item = null; // what /api/next gave
+let item = null; // the response of /api/next
 let since = 0; // when it was shown
 let guessSeen = false; // whether its guess was ever shown
 let guessOpen = false; // whether it is shown now
@@ -24,7 +24,7 @@ const scale = new Scale(find("scale"), drawAnswer);
 const names = (lower, upper) =>
   lower === upper ? grades[lower - 1] : `${grades[lower - 1]} to ${grades[upper - 1]}`;
 
-/** A label in words, each name kept apart so that right-to-left ones do not mix with the rest. */
+/** A label as text, each name isolated so that right-to-left names do not reorder the rest. */
 function words(lower, upper) {
   const ends = lower === upper ? [lower] : [lower, upper];
   return ends.flatMap((rank, at) => [at ? " to " : "", make("bdi", "", grades[rank - 1])]);
@@ -34,18 +34,18 @@ function view(name) {
   for (const id of ["hello", "work", "done"]) find(id).hidden = id !== name;
 }
 
-/** A short note that leaves by itself. */
+/** A short note that disappears by itself. */
 function say(sentence) {
   clearTimeout(noteTimer);
   find("note").textContent = sentence;
   noteTimer = setTimeout(() => find("note").replaceChildren(), NOTE_SECONDS * 1000);
 }
 
-// ---- talking to the server
+// ---- requests
 
-/** Show why a call waits, and pass the seconds until the next try. */
+/** Show why a request failed, and wait before the next attempt. */
 async function wait(sentence, seconds) {
-  const kept = sessionStorage.getItem(PENDING) ? " Nothing is lost: what you did is kept here." : "";
+  const kept = sessionStorage.getItem(PENDING) ? " Nothing is lost: your answer is kept here." : "";
   find("trouble").textContent = `${sentence}${kept} Trying again …`;
   find("again").hidden = false;
   await new Promise(done => {
@@ -56,7 +56,7 @@ async function wait(sentence, seconds) {
   find("again").hidden = true;
 }
 
-/** Do one thing at a time; an error is shown as the server's sentence. */
+/** Do one thing at a time; errors show the server's message. */
 async function alone(work) {
   if (busy) return;
   busy = true;
@@ -73,7 +73,7 @@ async function alone(work) {
   }
 }
 
-function retryLater() { // nothing on the page to go on with
+function retryLater() { // nothing on the page to continue with
   view(null);
   find("again").hidden = false;
   find("again").onclick = () => {
@@ -87,7 +87,7 @@ async function next() {
   show(await deliver("/api/next", { annotator, skip_items: [] }, wait));
 }
 
-/** Send what the person did, once: under one key, repeated until the server has it. */
+/** Send an action exactly once: with one key, repeated until the server confirms it. */
 async function send(path, body) {
   sessionStorage.setItem(PENDING, JSON.stringify([path, body]));
   let result;
@@ -100,8 +100,8 @@ async function send(path, body) {
   show(result);
   if (result.lower) scale.set(result.lower, result.upper);
   drawAnswer();
-  const what = result.undone === "skip" ? "The skip of" : "The answer to";
-  say(`${what} ${result.name} was taken back.`);
+  const what = result.undone === "skip" ? "Undid the skip of" : "Undid the answer to";
+  say(`${what} ${result.name}.`);
 }
 
 const common = () => ({ key: newKey(), annotator, item: item.item, asked_by: item.asked_by,
@@ -125,10 +125,10 @@ function giveChosen() {
 function giveBeyond(via) {
   const range = beyond(via);
   if (range) give(...range, via);
-  else say(`There is no shown guess to be ${via} than.`);
+  else say(`No guess is shown, so there is nothing ${via}.`);
 }
 
-/** The ranks higher or lower than the shown guess, or null where there are none. */
+/** The ranks higher or lower than the shown guess, or null if there are none. */
 function beyond(via) {
   if (!guessOpen) return null;
   const { lower, upper } = item.guess;
@@ -183,11 +183,11 @@ function showDone(answered, skipped) {
 
 function drawAnswer() {
   const chosen = scale.value;
-  find("chosen").replaceChildren(...(chosen ? words(...chosen) : ["nothing chosen yet"]));
+  find("chosen").replaceChildren(...(chosen ? words(...chosen) : ["nothing selected"]));
   find("chosen").classList.toggle("none", !chosen);
   find("give").setAttribute("aria-disabled", String(!chosen));
   find("give-words").replaceChildren(
-    ...(chosen ? ["Give answer: ", ...words(...chosen)] : ["Choose a grade first"]));
+    ...(chosen ? ["Submit: ", ...words(...chosen)] : ["Choose a grade first"]));
 }
 
 function drawGuess() {
@@ -217,7 +217,7 @@ function toggleGuess() {
   drawGuess();
 }
 
-// ---- the person
+// ---- user input
 
 function askName() {
   item = null;
@@ -242,7 +242,7 @@ function begin() {
   });
 }
 
-/** The grade that a digit stands for: the one of that name, else the one in that place. */
+/** The grade of a digit: the one with that name, else the one in that position. */
 function gradeOf(digit) {
   const named = grades.indexOf(digit) + 1;
   if (named || grades.some(name => /^\d+$/.test(name))) return named;
@@ -286,7 +286,7 @@ find("undo-done").addEventListener("click", undo);
 find("higher").addEventListener("click", () => giveBeyond("higher"));
 find("lower").addEventListener("click", () => giveBeyond("lower"));
 find("reveal").addEventListener("click", toggleGuess);
-find("answer").addEventListener("click", event => { // so that Enter gives the answer after a mouse click
+find("answer").addEventListener("click", event => { // so that Enter submits after a mouse click
   if (event.detail) document.activeElement.blur();
 });
 find("letters").checked = localStorage.getItem(LETTERS) !== "off";

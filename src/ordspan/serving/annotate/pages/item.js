@@ -1,8 +1,8 @@
-// One item as a card. What it holds is shown as text, never read as markup.
+// One item as a card. Its content is shown as text, never parsed as markup.
 import { image, make } from "./talk.js";
 
-const LONG = 80; // characters from which a text takes the whole width
-let pictures = []; // addresses to give back when the next item comes
+const LONG = 80; // characters from which text takes the full width
+let pictures = []; // URLs to revoke when the next item is shown
 
 export function showItem(list, item, cells) {
   pictures.forEach(address => URL.revokeObjectURL(address));
@@ -22,18 +22,18 @@ function pair(item, { name, kind, value: given }, number) {
 }
 
 function picture(item, name, number) {
-  const place = make("div", "picture", "Loading the picture …");
+  const place = make("div", "picture", "Loading image …");
   image(`/api/image/${item}/${number}`).then(
     address => {
       if (!place.isConnected) return URL.revokeObjectURL(address);
       pictures.push(address);
       const shown = make("img");
       shown.alt = name;
-      shown.onerror = () => place.replaceChildren("This file is not a picture the browser can show.");
+      shown.onerror = () => place.replaceChildren("The browser cannot show this image.");
       shown.src = address;
       place.replaceChildren(shown);
     },
-    error => place.replaceChildren(`The picture could not be loaded: ${error.message}`),
+    error => place.replaceChildren(`The image could not be loaded: ${error.message}`),
   );
   return place;
 }

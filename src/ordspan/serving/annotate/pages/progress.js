@@ -1,4 +1,4 @@
-// The page that shows how it goes; every ten seconds what changed is drawn anew.
+// The progress page, updated every ten seconds.
 import { drawError } from "./chart.js";
 import { call, find, make } from "./talk.js";
 
@@ -23,11 +23,11 @@ function drawTiles(seen) {
   find("tiles").replaceChildren(
     tile("Items answered", whole(seen.items_answered), `of ${whole(seen.items)}`),
     tile("Answers", whole(seen.answers), seen.skips ? `and ${count(seen.skips, "skip")}` : ""),
-    tile("Answers a minute", number(seen.per_minute, 1), seen.minutes ? `in ${number(seen.minutes, 1)} minutes` : ""),
+    tile("Answers per minute", number(seen.per_minute, 1), seen.minutes ? `in ${number(seen.minutes, 1)} minutes` : ""),
     tile("Answers that are ranges", percent(seen.range_share),
-      seen.mean_width === null ? "" : `an answer holds ${number(seen.mean_width, 1)} grades on average`),
+      seen.mean_width === null ? "" : `${number(seen.mean_width, 1)} grades per answer on average`),
     tile("Answers inside the guess", coverage ? percent(coverage.contains) : "–",
-      coverage ? `asked: ${percent(coverage.asked)}; touching it: ${percent(coverage.meets)}` : "no guess yet"),
+      coverage ? `target: ${percent(coverage.asked)}; overlapping it: ${percent(coverage.meets)}` : "no guess yet"),
   );
 }
 
@@ -35,12 +35,12 @@ function drawErrors({ error, best_constant: constant }) {
   const now = error.at(-1);
   find("error-figure").hidden = !now;
   if (!now) {
-    find("error-words").textContent = "Half of the items are asked at random. After the first answers to them, this shows how far the model's guess was from the answer, before it learned it.";
+    find("error-words").textContent = "Half of the items are chosen at random. Once some are answered, this shows how far the model's guess, made before learning the answer, is from it.";
     return;
   }
   const band = now.low === null ? "" : ` (between ${number(now.low)} and ${number(now.high)})`;
-  const rival = constant === null ? "" : ` Always answering the best single grade would be ${number(constant)} off.`;
-  find("error-words").textContent = `After ${count(now.answers, "answer")} the model is ${number(now.mae)} grades off on average${band}.${rival}`;
+  const rival = constant === null ? "" : ` The best constant grade would be off by ${number(constant)}.`;
+  find("error-words").textContent = `After ${count(now.answers, "answer")} the model is off by ${number(now.mae)} grades on average${band}.${rival}`;
   find("constant-key").hidden = constant === null;
   drawError(find("chart"), error, constant);
   const every = Math.ceil(error.length / ROWS);
@@ -64,14 +64,14 @@ function drawAnnotators({ annotators }) {
 }
 
 function agreementWords({ items, pairs, same, meet, gap }) {
-  if (!pairs) return "No item has answers of two people yet. Where several people answer the same item, this shows how well they agree.";
+  if (!pairs) return "No item has been answered by two people yet. This shows how well people agree on the same item.";
   const seen = `${count(items, "item")} ${items === 1 ? "was" : "were"} answered by several people`;
-  return `${seen} (${count(pairs, "pair")} of answers): ${percent(same)} of the pairs are the same, ${percent(meet)} have a grade in common, and ${number(gap)} grades lie between the two on average.`;
+  return `${seen} (${count(pairs, "pair")} of answers): ${percent(same)} are identical, ${percent(meet)} share a grade, and the mean gap is ${number(gap)} grades.`;
 }
 
 function anchoringWords({ shown, hidden }) {
-  if (!shown.n || !hidden.n) return `The guess is hidden for a random half. This compares both halves once each has answers: so far ${whole(shown.n)} with the guess shown and ${whole(hidden.n)} with it hidden.`;
-  return `Answers lie ${number(shown.distance)} grades from a guess that was shown (${count(shown.n, "answer")}) and ${number(hidden.distance)} grades from one that was hidden (${count(hidden.n, "answer")}).`;
+  if (!shown.n || !hidden.n) return `The guess is hidden for a random half of the items. This compares both halves once each has answers; so far ${whole(shown.n)} with the guess shown and ${whole(hidden.n)} with it hidden.`;
+  return `Answers are ${number(shown.distance)} grades from the guess when it was shown (${count(shown.n, "answer")}) and ${number(hidden.distance)} grades when it was hidden (${count(hidden.n, "answer")}).`;
 }
 
 function draw(seen) {
@@ -89,7 +89,7 @@ async function refresh() {
     if (text !== last) draw(seen);
     last = text;
     find("trouble").textContent = "";
-    find("fresh").textContent = `As of ${new Date().toLocaleTimeString()}; new every ${SECONDS} seconds.`;
+    find("fresh").textContent = `As of ${new Date().toLocaleTimeString()}; updates every ${SECONDS} seconds.`;
   } catch (error) {
     find("trouble").textContent = `${error.message} Trying again every ${SECONDS} seconds.`;
   }

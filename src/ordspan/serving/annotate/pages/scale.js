@@ -5,12 +5,12 @@ const ROOMY = 60; // px of a grade from which both handles fit inside it
 const DENSE = 32; // px of a grade below which buttons for single steps help
 const STEPS = [1, 2, 5, 10, 20, 25, 50, 100];
 const GAP = 8; // px between two names
-const SLOP = 4; // px that a tap may move
+const SLOP = 4; // px a tap may move
 
 const clamp = (value, low, high) => Math.max(low, Math.min(high, value));
 
 export class Scale {
-  /** A slider in `root`; `changed()` is called after each change by a person. */
+  /** A slider in `root`; `changed()` is called after each change by the user. */
   constructor(root, changed) {
     this.root = root;
     this.changed = changed;
@@ -197,11 +197,11 @@ export class Scale {
     grip.setAttribute("aria-valuemin", lowest);
     grip.setAttribute("aria-valuemax", highest);
     grip.setAttribute("aria-valuenow", rank);
-    const words = this.anchor === null ? "not chosen yet" : this.names[rank - 1];
+    const words = this.anchor === null ? "not selected" : this.names[rank - 1];
     grip.setAttribute("aria-valuetext", words);
   }
 
-  /** Fit handles and names to the width: names wrap, else stand in two rows, else only some show. */
+  /** Fit handles and names to the width: names wrap, else alternate between two rows, else only some are shown. */
   #layOut() {
     const each = this.root.clientWidth / this.names.length;
     if (!each) return;

@@ -1,6 +1,6 @@
-// Calls to the server: its token, its errors as sentences, and calls repeated until they arrive.
+// Requests to the server: token, error messages, and retries.
 const TOKEN = "ordspan.token";
-const PATIENCE = 30; // seconds before a call without an answer is tried again
+const PATIENCE = 30; // seconds before a request without a response is retried
 
 const fragment = new URLSearchParams(location.hash.slice(1));
 if (fragment.has("token")) {
@@ -8,8 +8,8 @@ if (fragment.has("token")) {
   history.replaceState(null, "", location.pathname); // the token does not stay in the address bar
 }
 
-export class Refused extends Error {} // the server understood and said no: its sentence
-export class Unreached extends Error { // worth another try, after so many seconds where it says so
+export class Refused extends Error {} // the server rejected the request, with a message
+export class Unreached extends Error { // worth a retry, after the given seconds if any
   constructor(sentence, seconds) {
     super(sentence);
     this.seconds = seconds;
@@ -20,7 +20,7 @@ export function find(id) {
   return document.getElementById(id);
 }
 
-/** A new element with text or other nodes in it; never markup. */
+/** A new element with text or nodes as children; never markup. */
 export function make(tag, className, ...content) {
   const element = document.createElement(tag);
   if (className) element.className = className;
@@ -28,7 +28,7 @@ export function make(tag, className, ...content) {
   return element;
 }
 
-/** The response of the server, asking for the token where it is needed. */
+/** The response of the server; asks the user for the token if needed. */
 async function reach(path, body) {
   for (;;) {
     const headers = {};
@@ -60,13 +60,13 @@ async function sentenceOf(response) {
   return typeof detail === "string" ? detail : `The server answered with error ${response.status}.`;
 }
 
-/** What the server says as JSON to a GET, or to a POST where there is a body. */
+/** The JSON response to a GET, or to a POST if there is a body. */
 export async function call(path, body) {
   const response = await reach(path, body);
   try {
     return await response.json();
   } catch {
-    throw new Unreached("The answer of the server was cut off.");
+    throw new Unreached("The server's response was cut off.");
   }
 }
 
@@ -74,7 +74,7 @@ export async function image(path) {
   return URL.createObjectURL(await (await reach(path)).blob());
 }
 
-/** Call until the server has answered; `wait(sentence, seconds)` passes the time between. */
+/** Retry until the server responds; `wait(sentence, seconds)` is awaited in between. */
 export async function deliver(path, body, wait) {
   for (let tries = 0; ; tries++) {
     try {

@@ -1,4 +1,4 @@
-"""Long work beside the loop that takes requests, so that short ones are not kept waiting."""
+"""Move large requests off the event loop, so that small ones are not delayed."""
 
 from __future__ import annotations
 
@@ -9,22 +9,22 @@ from typing import TypeVar
 from fastapi.concurrency import run_in_threadpool
 
 MANY_BYTES = 1 << 17
-"""Longer bodies are worked on in a thread."""
+"""Larger bodies are processed in a thread."""
 
 Found = TypeVar("Found")
 
 
-class Beside:
-    """Calls functions with bodies: with short ones at once, with long ones one at a time.
+class Offload:
+    """Process small bodies on the event loop, and large ones in a thread, one at a time.
 
-    What a long body is read to takes many times its room, so there is only one of them.
+    A decoded body takes many times its size in memory, hence one at a time.
     """
 
     def __init__(self) -> None:
         self._turn = asyncio.Lock()
 
     async def __call__(self, work: Callable[[bytes], Found], body: bytes) -> Found:
-        """What the function returns."""
+        """Return ``work(body)``."""
         if len(body) <= MANY_BYTES:
             return work(body)
         async with self._turn:
