@@ -27,7 +27,9 @@ def printed(page):
 
 def run_scripts(page):
     """Run the Python blocks of a page that are scripts, not doctests: they write its files."""
-    found = re.findall(r"^```python\n(.*?)^```$", (ROOT / page).read_text(), re.MULTILINE | re.DOTALL)
+    found = re.findall(
+        r"^```python\n(.*?)^```$", (ROOT / page).read_text(), re.MULTILINE | re.DOTALL
+    )
     for text in found:
         if not text.startswith(">>>"):
             exec(text, {})
