@@ -13,13 +13,13 @@ from tables import ask
 
 reproduce = sys.modules["ordspan.cli.reproduce"]  # the module, which its function hides
 ROOT = Path(__file__).parent.parent
-PAGES = ("README.md", "docs/files.md", "docs/probabilities.md")
+PAGES = ("README.md", "docs/files.md", "docs/probabilities.md", "docs/reproduce.md")
 INSTALLED = ("pip", "make")  # by whoever runs these tests
 
 
 def printed(page):
     """The commands in the blocks of a page that are not Python, one list for each block."""
-    fenced = r"^```(\w*)\n(.*?)^```$"
+    fenced = r"^```([^\n]*)\n(.*?)^```$"
     found = re.findall(fenced, (ROOT / page).read_text(), re.MULTILINE | re.DOTALL)
     blocks = [text.splitlines() for language, text in found if not language]
     return [[line for line in b if line.split()[0] not in INSTALLED] for b in blocks]
