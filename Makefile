@@ -62,7 +62,7 @@ bench: $(READY) ## measure every speed claim of the README, one table
 peers: $(READY) ## compare with other libraries, one table
 	$(BIN)/pip install --quiet --disable-pip-version-check --editable '.[dev,peers]'
 	$(BIN)/python benchmarks/bench_peers.py --save docs
-	$(BIN)/python benchmarks/compare_kernels.py --save docs/kernels.md
+	$(BIN)/python benchmarks/compare_kernels.py --save docs/benchmarks-kernel-trick.md
 
 clean: ## remove what the other verbs made
 	rm -rf docs/_build docs/gallery docs/generated

@@ -3,8 +3,8 @@ Look at a model: scores, distances, reliability
 ===============================================
 
 Three plots say most of what there is to know about an ordinal model: where the scores of each grade
-lie between the thresholds, how far predictions are off, and whether probabilities come true. They
-work as scikit-learn's displays do, and labels may be ranges.
+lie between the thresholds, how far predictions are off, and whether probabilities are reliable.
+They work like scikit-learn's displays, and labels may be ranges.
 """
 
 # %%

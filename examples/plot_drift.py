@@ -4,8 +4,8 @@ A stream with drift
 
 A stream is learned as it comes: predict the next rows, see their labels, learn them, forget the
 rows. Here what the grades depend on changes twice: suddenly after a third of the stream, and slowly
-in its last third. The average over all steps is best while nothing changes, and has to live down
-all that it has learned before when something does.
+in its last third. The average over all steps is best while nothing changes, and is slow to
+forget what it has learned when something does.
 """
 
 import matplotlib.pyplot as plt
@@ -31,7 +31,7 @@ upper = np.minimum(n_classes, grades + (rng.random(n) < 0.5))
 y = np.column_stack([grades, upper])
 
 # %%
-# Three learners go along the stream in batches of 100 rows.
+# Three learners process the stream in batches of 100 rows.
 
 models = {
     "PA-I, averaged": OrdinalPA("PA-I", 0.1, average=True),
@@ -52,7 +52,7 @@ for name, values in errors.items():
 # %%
 # Without averaging, a small C is the compromise between noise and drift: PA-I recovers within a few
 # hundred rows and then stays low. PA forgets as fast, but every noisy label throws it off. If you
-# expect drift, use ``average=False`` and a small C, or start the average anew from time to time
+# expect drift, use ``average=False`` and a small C, or restart the average from time to time
 # with ``fit``.
 
 window = 10  # batches

@@ -2,9 +2,9 @@
 Grades on a ring: the kernel trick, with and without a budget
 =============================================================
 
-Some grades lie in no direction: they grow with the distance from a middle, in all directions. A
-linear score cannot tell them apart, a sum of kernel values can. This page streams such grades, half
-of them known as a range only, past three rankers and draws what each has learned.
+Some grades grow with the distance from a centre, in all directions. A linear score cannot separate
+them, a sum of kernel values can. Here three rankers learn a stream of such grades, half of them
+ranges, and the plots show what each has learned.
 """
 
 # %%
@@ -48,8 +48,8 @@ for name, ranker in rankers.items():
     print(f"{name}: test MAE {errors[-1]:.3f}, {kept}")
 
 # %%
-# The error while the stream goes by
-# ----------------------------------
+# The error along the stream
+# --------------------------
 
 figure, axes = plt.subplots(figsize=(6.5, 3.6), layout="constrained")
 for name, errors in curves.items():

@@ -4,7 +4,7 @@ Ranges against exact labels
 
 How much is a range worth? A share of the exact labels is replaced by ranges that contain them, as
 in the paper: one or two grades wider on one side, or two on both. Then there are three ways to go
-on: learn from the ranges as they are, put their midpoints in place of them, or throw the rows away
+on: learn from the ranges as they are, replace them by their midpoints, or drop the rows
 whose label is not exact.
 """
 
@@ -19,7 +19,7 @@ n_train, n_runs = 300, 30
 
 # %%
 # Three ways to learn from the same rows. A midpoint between two grades is rounded to the lower or
-# the higher one by the toss of a coin, so that it leans to neither side.
+# the higher one at random, so that it is not biased.
 
 
 def as_ranges(X, y, rng):

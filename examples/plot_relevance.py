@@ -7,7 +7,7 @@ In learning-to-rank data such as Microsoft's MSLR, judges grade the pages found 
 first. The score of an ordinal model gives that order, and its thresholds say where one grade
 ends and the next begins.
 
-This data is made in place, in the same form: rows belong to queries, low grades are frequent and
+This data is synthetic, in the same form: rows belong to queries, low grades are frequent and
 high ones rare. Every second judge only said "at least this relevant".
 """
 
@@ -31,7 +31,7 @@ query = np.repeat(np.arange(n_queries), n_pages)
 test = query < n_test
 
 # %%
-# "At least" is an interval without an upper end, which ``intervals`` closes.
+# "At least" is a range without an upper end, which ``intervals`` closes.
 
 unsure = rng.random(len(X)) < 0.5
 y = intervals(grades, np.where(unsure, np.inf, grades), classes=range(5))

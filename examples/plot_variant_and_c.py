@@ -78,8 +78,8 @@ axes[0].legend(frameon=False)
 plt.show()
 
 # %%
-# So the defaults, PA-I with C = 0.1 and averaging, are rarely far off. Where it matters, search: an
-# interval label travels in ``y``, so scikit-learn's tools carry it like any other.
+# So the defaults, PA-I with C = 0.1 and averaging, are rarely far off. Where it matters, search: a
+# range is a row of ``y``, so scikit-learn's tools handle it like any other label.
 
 search = GridSearchCV(
     make_pipeline(StandardScaler(), OrdinalPA(random_state=0)),

@@ -13,16 +13,26 @@ from tables import ask
 
 reproduce = sys.modules["ordspan.cli.reproduce"]  # the module, which its function hides
 ROOT = Path(__file__).parent.parent
-PAGES = ("README.md", "docs/streaming.md", "docs/probabilities.md")
+PAGES = ("README.md", "docs/files.md", "docs/probabilities.md", "docs/reproduce.md")
 INSTALLED = ("pip", "make")  # by whoever runs these tests
 
 
 def printed(page):
     """The commands in the blocks of a page that are not Python, one list for each block."""
-    fenced = r"^```(\w*)\n(.*?)^```$"
+    fenced = r"^```([^\n]*)\n(.*?)^```$"
     found = re.findall(fenced, (ROOT / page).read_text(), re.MULTILINE | re.DOTALL)
     blocks = [text.splitlines() for language, text in found if not language]
     return [[line for line in b if line.split()[0] not in INSTALLED] for b in blocks]
+
+
+def run_scripts(page):
+    """Run the Python blocks of a page that are scripts, not doctests: they write its files."""
+    found = re.findall(
+        r"^```python\n(.*?)^```$", (ROOT / page).read_text(), re.MULTILINE | re.DOTALL
+    )
+    for text in found:
+        if not text.startswith(">>>"):
+            exec(text, {})
 
 
 def reviews(n=400, seed=0):
@@ -55,6 +65,7 @@ def test_commands_run_as_printed(tmp_path, monkeypatch, page, number):
     monkeypatch.chdir(tmp_path)
     for seed, name in enumerate(["ratings", "held-out", "new", "october", "november"]):
         reviews(seed=seed).to_csv(f"{name}.csv", index=False)
+    run_scripts(page)
     monkeypatch.setenv("ORDSPAN_OFFLINE", "1")
     # the whole way, but with few runs: a hundred of 7,000 trials take half a minute
     monkeypatch.setattr(reproduce, "run_plan", partial(few_runs, reproduce.run_plan))

@@ -8,6 +8,7 @@ FIRST = (
     "plot_one_update.py",
     "plot_variant_and_c.py",
     "plot_drift.py",
+    "plot_river.py",
     "plot_relevance.py",
 )
 
