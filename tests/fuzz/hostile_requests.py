@@ -28,7 +28,8 @@ OWN_WORDS = (b"Invalid HTTP request received.", b"Exceeded concurrency limit")
 def attack(rng, folder: Path) -> None:
     """Many connections at once; then the server must stand as the answers say."""
     target = server(folder)
-    sent = [connection(rng) for _ in range(CONNECTIONS)]
+    label = str(rng.choice(["2-3", "7"]))
+    sent = [connection(rng, label) for _ in range(CONNECTIONS)]
     asyncio.run(target.attacked(sent))
     target.check()
 
