@@ -61,7 +61,7 @@ VALUES += (b"[" * 900 + b"]" * 900, b"[" * 9000, b"{" * 9000)
 TENSORS = [{"name": n, "shape": [1], "datatype": "FP64", "data": [1]} for n in ("a", "b", "word")]
 BODIES = {
     b"/predict": {"a": 1, "b": 2.5, "word": "roof"},
-    b"/learn": {"a": 1, "b": 2.5, "word": "roof", "label": "2-3", "key": None},
+    b"/learn": {"a": 1, "b": 2.5, "word": "roof", "label": None, "key": None},
     b"/v2/models/ordspan/infer": {"inputs": TENSORS, "outputs": [{"name": "rank"}], "id": "7"},
 }
 
@@ -70,18 +70,18 @@ def pick(rng, values):
     return values[rng.integers(len(values))]
 
 
-def connection(rng) -> tuple[str, list[bytes]]:
-    """How to send, and the requests."""
+def connection(rng, label: str) -> tuple[str, list[bytes]]:
+    """How to send, and the requests; a label that is no grade leaves little to be learned."""
     how = pick(rng, ["at once"] * 12 + ["in pieces", "slowly", "half", "broken off"])
-    requests = [request(rng) for _ in range(1 if rng.random() < 0.8 else rng.integers(2, 5))]
+    requests = [request(rng, label) for _ in range(1 if rng.random() < 0.8 else rng.integers(2, 5))]
     return how, requests
 
 
-def request(rng) -> bytes:
+def request(rng, label: str) -> bytes:
     """A good request with something wrong, mostly."""
     path = pick(rng, list(BODIES))
-    good = [BODIES[path]] * int(rng.integers(1, 4)) if rng.random() < 0.3 else BODIES[path]
-    body = json.dumps(good).encode()
+    good = BODIES[path] | ({"label": label} if path == b"/learn" else {})
+    body = json.dumps([good] * int(rng.integers(1, 4)) if rng.random() < 0.3 else good).encode()
     if rng.random() < 0.7:
         body = bad_body(rng, body)
     method, version, what = b"POST", b"HTTP/1.1", rng.random()

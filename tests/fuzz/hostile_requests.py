@@ -13,6 +13,8 @@ from functools import cache
 from pathlib import Path
 from threading import Thread
 
+import numpy as np
+
 from fuzz.bad_requests import HOST, MOST_BYTES, connection
 
 PATIENCE = 0.5
@@ -26,7 +28,8 @@ OWN_WORDS = (b"Invalid HTTP request received.", b"Exceeded concurrency limit")
 def attack(rng, folder: Path) -> None:
     """Many connections at once; then the server must stand as the answers say."""
     target = server(folder)
-    sent = [connection(rng) for _ in range(CONNECTIONS)]
+    label = str(rng.choice(["2-3", "7"]))
+    sent = [connection(rng, label) for _ in range(CONNECTIONS)]
     asyncio.run(target.attacked(sent))
     target.check()
 
@@ -193,7 +196,9 @@ def serve(folder: str) -> None:
     from ordspan.files.grades import read_order
     from ordspan.serving import running
     from ordspan.serving.app import make_app
-    from ordspan.serving.engine import Engine
+    from ordspan.serving.engine import Engine, copied, learn
+    from ordspan.serving.engine import answers as answers_of
+    from ordspan.serving.records import batch_of
     from ordspan.serving.starting import empty_model
 
     def end_with_the_fuzzer() -> None:
@@ -203,6 +208,9 @@ def serve(folder: str) -> None:
     Thread(target=end_with_the_fuzzer, daemon=True).start()
     running.REQUEST_TIMEOUT = PATIENCE
     engine = Engine(folder, empty_model(read_order("1..5"), ["a", "b", "word"], ["word"]))
+    batch = batch_of(engine.model.recipe, [[1, 2, "compiled before anyone asks"]])
+    learn(copied(engine.model), batch, np.array([1]), np.array([5]))
+    answers_of(engine.model, batch)
     app = make_app(engine, most_bytes=MOST_BYTES)
     app.timeout = PATIENCE
     running.run(app, "127.0.0.1", 0, lambda address: print(address, flush=True))

@@ -233,6 +233,19 @@ def test_metrics_count_what_the_log_holds_after_a_restart_too(tmp_path):
     assert rows == 72
 
 
+def test_a_model_without_calibration_has_no_ranges_and_no_coverage(tmp_path):
+    model = empty()
+    model.calibration = None
+    with serving(tmp_path, model) as client:
+        said = client.post("/predict", json={"a": 1, "b": 2}).json()
+        assert (said["range"], said["probabilities"]) == (None, None)
+        learned = client.post("/learn", json={"a": 1, "b": 2, "label": 3}).json()
+        assert learned == {"event": 1, "predicted": said["grade"], "range": None}
+        assert number(client, "ordspan_running_mae") == abs(said["grade"] - 3)
+        assert not families(client)["ordspan_running_coverage"].samples
+        assert len(client.get("/v2/models/ordspan").json()["outputs"]) == 3
+
+
 def test_metrics_count_requests_by_path_and_status(tmp_path):
     with serving(tmp_path, empty()) as client:
         for path in ("/predict", "/predict", "/secret/1", "/secret/2"):

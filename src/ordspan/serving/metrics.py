@@ -23,6 +23,9 @@ WINDOW = 1000
 BUCKETS = (0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0)
 CONTENT_TYPE = CONTENT_TYPE_LATEST
 
+Judged = tuple[int, bool | None, bool | None]
+"""Distance of a prediction, and whether its range, if it has one, contains and meets the label."""
+
 disable_created_metrics()  # one extra line per metric with the start time of the process
 
 
@@ -41,7 +44,7 @@ class Metrics:
 
     def __init__(self, engine: Engine, paths: Iterable[str], waiting: Callable[[], int]) -> None:
         self._registry, self._paths = CollectorRegistry(), set(paths)
-        self._recent: deque[tuple[int, bool, bool]] = deque(maxlen=WINDOW)
+        self._recent: deque[Judged] = deque(maxlen=WINDOW)
         r = self._registry
         self._rows = Counter("ordspan_learned_rows", "Rows learned.", registry=r)
         self._error = Counter(
@@ -90,10 +93,10 @@ class Metrics:
         for distance, contains, meets in self._take(events):
             self._rows.inc()
             self._error.inc(distance)
-            self._contains.inc(contains)
-            self._meets.inc(meets)
+            self._contains.inc(bool(contains))
+            self._meets.inc(bool(meets))
 
-    def _take(self, events: Iterable[Event]) -> list[tuple[int, bool, bool]]:
+    def _take(self, events: Iterable[Event]) -> list[Judged]:
         found = [_judged(event) for event in events if event.kind == LEARN]
         self._recent.extend(found)
         return found
@@ -105,20 +108,20 @@ class Metrics:
 
     def text(self) -> bytes:
         """All metrics as text."""
-        if self._recent:
-            errors, contains, meets = zip(*self._recent, strict=True)
-            self._mae.set(sum(errors) / len(errors))
-            self._coverage.labels("contains").set(sum(contains) / len(errors))
-            self._coverage.labels("meets").set(sum(meets) / len(errors))
+        if recent := list(self._recent):  # a copy: rows are learned meanwhile
+            self._mae.set(sum(distance for distance, *_ in recent) / len(recent))
+        if ranged := [judged for judged in recent if judged[1] is not None]:
+            _, contains, meets = zip(*ranged, strict=True)
+            self._coverage.labels("contains").set(sum(contains) / len(ranged))
+            self._coverage.labels("meets").set(sum(meets) / len(ranged))
         return generate_latest(self._registry)
 
 
-def _judged(event: Event) -> tuple[int, bool, bool]:
-    """Distance of the prediction, and whether its range contains and meets the label."""
+def _judged(event: Event) -> Judged:
     lower, upper, predicted, low, high = map(_known, event[5:10])
     distance = max(lower - predicted, predicted - upper, 0)
     if event.low is None:
-        return distance, False, False
+        return distance, None, None
     return distance, low <= lower and upper <= high, low <= upper and lower <= high
 
 
