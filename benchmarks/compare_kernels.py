@@ -207,8 +207,8 @@ def report(found: dict[str, dict[str, np.ndarray]], picture: str | None = None) 
         "# What the kernel trick gains and costs",
         "",
         "Made by `python benchmarks/compare_kernels.py --save docs/benchmarks-kernel-trick.md`. "
-        "The grids of our own methods were chosen after looks at some of these rows, those of the peers were not: "
-        "read it as slightly favourable to us. The ways to keep to a budget are those of Z. Wang "
+        "The grids of our own methods were chosen after looks at some of these rows, those of the "
+        "peers were not: read it as slightly favourable to us. The ways to keep to a budget are those of Z. Wang "
         'and S. Vucetic, "Online Passive-Aggressive Algorithms on a Budget", AISTATS 2010.',
         "",
         f"Test MAE and processor seconds of one fit, one thread, mean of {n_splits} splits into "
