@@ -208,8 +208,9 @@ def report(found: dict[str, dict[str, np.ndarray]], picture: str | None = None) 
         "",
         "Made by `python benchmarks/compare_kernels.py --save docs/benchmarks-kernel-trick.md`. "
         "The grids of our own methods were chosen after looks at some of these rows, those of the "
-        "peers were not: read it as slightly favourable to us. The ways to keep to a budget are those of Z. Wang "
-        'and S. Vucetic, "Online Passive-Aggressive Algorithms on a Budget", AISTATS 2010.',
+        "peers were not: read it as slightly favourable to us. The ways to keep to a budget are "
+        'those of Z. Wang and S. Vucetic, "Online Passive-Aggressive Algorithms on a Budget", '
+        "AISTATS 2010.",
         "",
         f"Test MAE and processor seconds of one fit, one thread, mean of {n_splits} splits into "
         "70 % training and 30 % test rows. Every method was tuned over nine settings on the same "
