@@ -337,7 +337,7 @@ def test_a_word_that_training_has_not_seen_is_told(folder, tmp_path):
     assert "values not seen in training: town = 'Bern' (200 rows)" in answer.stderr
     path.write_text("size,age,town\n1,2,Ulm\n1,2,Bern\nx,2,Bonn\n1,2\n")  # two bad rows
     answer = ask("predict", path, "--model", model, "--out", tmp_path / "out.csv")
-    assert "not seen before: town = 'Bern' (1 row)" in answer.stderr
+    assert "not seen in training: town = 'Bern' (1 row)" in answer.stderr
 
 
 def test_a_part_without_rows_changes_nothing(model, new, tmp_path):
