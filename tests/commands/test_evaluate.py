@@ -427,7 +427,7 @@ def test_a_query_that_comes_back_is_named_with_its_line(folder, frame, tmp_path,
         monkeypatch.setattr(text, "BLOCK_BYTES", block)
         answer = ask(*words, "--html", tmp_path / "page.html")
         assert answer.exit_code == 1
-        assert f"mixed.csv, line {N_ROWS + 2}: query 'q0' comes back" in answer.output
+        assert f"mixed.csv, line {N_ROWS + 2}: query 'q0' appears again" in answer.output
         assert "sort the rows by query" in answer.output
         assert not (tmp_path / "page.html").exists()
 
@@ -564,7 +564,7 @@ def test_models_that_cannot_grade_files_are_refused(folder, tmp_path, monkeypatc
         (["header.csv", "--model", "model"], "header.csv: no usable row; 0 skipped"),
         (["empty.csv", "--model", "model"], "empty.csv: the file is empty"),
         (["part.csv.gz", "--model", "model"], "part.csv.gz: damaged or truncated"),
-        (["part.parquet", "--model", "model"], "part.parquet: not a Parquet file, or damaged or"),
+        (["part.parquet", "--model", "model"], "part.parquet: not a Parquet file, or damaged"),
     ],
 )
 def test_mistakes_get_one_line_and_write_nothing(folder, monkeypatch, words, message):

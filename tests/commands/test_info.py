@@ -76,7 +76,7 @@ def test_tables_show_it_to_people_also_in_a_pipe(model):
     output = ask("info", model, "--top", "1").output
     for words in ("OrdinalPA", "variant='PA-I'", "600 (0 bad rows skipped)", "MAE of each pass"):
         assert words in output
-    assert "1 of 5 features; in standardised units" in output
+    assert "1 of 5 features; a weight is the change in score per standard" in output
     assert "size" in output
     assert "Ulm" not in output.split("Largest weights")[1]
     threshold = ordspan.load(model).estimator.thresholds_[0]
@@ -110,7 +110,7 @@ def test_a_calibrated_estimator_is_told_with_its_calibration(tmp_path, frozen):
     assert [found["reach"] is None for found in held["ranges"]] == [False] * 4 + [True]
     output = ask("info", tmp_path / "model").output
     assert re.search("99 % +all grades", output)
-    assert "Ranges are made to contain whole labels" in output
+    assert "Ranges are calibrated to contain whole labels" in output
 
 
 def test_a_model_without_a_calibration_shows_none(model, tmp_path):
@@ -136,7 +136,7 @@ def test_every_estimator_saved_from_python_is_told(estimator, tmp_path):
     weights = {row["feature"]: row["weight"] for row in told["weights"]}
     for j in range(4):
         assert weights[f"column {j}"] == fitted.coef_[..., j].tolist()
-    assert "one unit of the feature" in output
+    assert "per unit of the feature" in output
     if isinstance(fitted, OrdinalSVM):
         assert told["fitted"]["duality_gap"] == fitted.duality_gap_
         assert "duality gap" in output

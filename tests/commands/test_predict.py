@@ -145,7 +145,7 @@ def test_kept_columns_take_the_type_of_the_first_file(model, tmp_path):
         write_table(NEW.slice(0, 1).append_column("key", pa.array([odd])), files[1])
         answer = ask("predict", *files, "--model", model, "--keep", "key", "--out", out)
         assert answer.exit_code == 1
-        assert f"{files[1]}: a kept column has another type" in answer.output
+        assert f"{files[1]}: the type of a kept column differs" in answer.output
 
 
 def test_lists_are_kept_where_the_format_has_them(model, tmp_path):
@@ -219,7 +219,7 @@ def test_an_unknown_feature_is_named_with_its_line(sparse, model, new, tmp_path)
 
 
 BAD_FILES = {
-    "renamed": ("Size,age\n1,2\n", "no column 'size', which the model", "is 'Size' the one"),
+    "renamed": ("Size,age\n1,2\n", "no column 'size', which the model", "was it renamed to 'Size'"),
     "missing": ("x,y\n1,2\n", "no column 'size' and 1 more", "the columns are x, y"),
     "text": ("size,age\n1,2\n1,old\n", "line 3: column 'age' holds 'old', not a number"),
     "nan": ("size,age\n1,2\n1,\n", "line 3: column 'age' is empty or NaN"),

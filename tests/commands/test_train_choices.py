@@ -84,7 +84,7 @@ def test_nothing_is_replaced_or_resumed_by_accident(tmp_path):
     before = (tmp_path / "m").read_bytes()
     with pytest.raises(FileError, match=r"m already exists: overwrite=True replaces it, start="):
         train(job(path, passes=2), tmp_path / "m")
-    with pytest.raises(FileError, match=r"m is finished\. To go on learning from it give start="):
+    with pytest.raises(FileError, match=r"m is finished\. To continue training it, give start="):
         train(job(path, passes=2), tmp_path / "m", resume=True)
     assert (tmp_path / "m").read_bytes() == before
     train(job(path, passes=2), tmp_path / "m", overwrite=True)

@@ -118,7 +118,7 @@ def make_job(files: list[str], given: dict[str, Any]) -> TrainJob:
     return TrainJob(
         files,
         order=None if order is None else read_order(order).tolist(),
-        features=None if features is None else o.split_names(features),
+        features=o.split_names(features) if features else None,  # click gives () for none
         drop=o.split_names(given["drop"]),
         text=o.split_names(given["text"]),
         hashed=o.split_names(given["hash_columns"]),
