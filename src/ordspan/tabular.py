@@ -303,7 +303,9 @@ class TabularModel:
             The model itself.
         """
         if self.kind == ESTIMATORS[SVM]:
-            raise ValueError("an OrdinalSVM is fitted at once and cannot go on; train it anew")
+            raise ValueError(
+                "an OrdinalSVM is fitted in one step and cannot be continued; retrain it"
+            )
         X = self._features(table)
         ends = self._ends(table, y)
         with lock_of(self.learner):

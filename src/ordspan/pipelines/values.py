@@ -62,7 +62,7 @@ def encode_value(value: Any) -> Any:
         entries = [encode_value(v) for v in plain] if value.ndim else encode_value(plain)
         return {"array": [value.dtype.str, entries]}
     if callable(value):
-        raise TypeError(f"{value!r}, and model files store no code")
+        raise TypeError(f"{value!r}, and a model file holds no code")
     raise TypeError(f"{value!r}, a {type(value).__name__}, which model files cannot store")
 
 

@@ -368,7 +368,7 @@ def test_a_state_folder_keeps_to_its_items(tmp_path, session):
     path = session.items.path
     with pytest.raises(ValueError, match=r"created with .* as --grades"):
         begin(tmp_path / "state", path, [1, 2])
-    with pytest.raises(ValueError, match="begun with nothing as --drop"):
+    with pytest.raises(ValueError, match="created with nothing as --drop"):
         begin(tmp_path / "state", path, None, drop=["age"])
     path.write_text(path.read_text() + "x60,1,1,Ulm\n")
     with pytest.raises(ValueError, match="has changed since"):
