@@ -142,7 +142,7 @@ def test_claims_file_quotes_counts_and_tells_the_rules(tmp_path):
     assert "| **all** |  | " + " | ".join(map(str, total.values())) + " |" in text
     assert all(f"> {sentence.words}" in text for sentence in SENTENCES)
     assert "±5%" in text
-    assert "the choices\nare ours" in text
+    assert "the choices are\nours" in text
     assert "mslr: not available. not fetched" in text
 
 

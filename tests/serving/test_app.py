@@ -155,7 +155,7 @@ def test_a_full_queue_is_told_to_come_again_and_predictions_go_on(tmp_path):
                 assert not accepted.done()
             refused = client.post("/learn", json=row)
             assert (refused.status_code, refused.headers["retry-after"]) == (503, "1")
-            assert "3 rows wait" in refused.json()["detail"]
+            assert "3 of at most 3 rows are waiting" in refused.json()["detail"]
             assert client.post("/predict", json={"a": 1, "b": 2}).json()["score"] == 0.0
         assert accepted.result().status_code == 200
         assert client.post("/learn", json=row).json()["event"] == 4

@@ -198,7 +198,7 @@ def test_this_machine_needs_no_token(host):
 def test_a_weak_token_is_refused_with_the_way_to_a_good_one(content, tmp_path):
     path = tmp_path / "token"
     path.write_bytes(content)
-    with pytest.raises(ValueError, match=r"token: a token has .*token_urlsafe"):
+    with pytest.raises(ValueError, match=r"token: a token needs .*token_urlsafe"):
         read_token(path)
 
 

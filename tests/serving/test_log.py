@@ -132,7 +132,9 @@ def test_a_damaged_snapshot_is_made_up_for_by_the_log(tmp_path):
 
 DAMAGE = {
     "not a database": lambda path: path.write_bytes(b"events" * 1000),
-    "is not a log": lambda path: sqlite3.connect(path).execute("PRAGMA user_version = 7"),
+    "was not written by this version": lambda path: sqlite3.connect(path).execute(
+        "PRAGMA user_version = 7"
+    ),
     "malformed": lambda path: path.write_bytes(path.read_bytes()[:4096] + bytes(40_000)),
     "holds 19 events, but the last one is number 20": lambda path: change(
         path, "DELETE FROM events WHERE id = 3"

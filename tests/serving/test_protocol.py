@@ -163,7 +163,7 @@ WRONG = {
     "no tensors": ({"inputs": []}, "see 'x0'"),
     "unknown type": ({"inputs": [ONE | {"datatype": "INT7"}]}, "unknown datatype 'INT7'"),
     "more data": ({"inputs": [ONE | {"data": [1, 2, 3, 4]}]}, "4 values, but shape [1, 3]"),
-    "no rows": ({"inputs": [ONE | {"shape": [0, 3], "data": []}]}, "must have the shape"),
+    "no rows": ({"inputs": [ONE | {"shape": [0, 3], "data": []}]}, "must have shape"),
     "less than no rows": ({"inputs": [ONE | {"shape": [-1, -3]}]}, "3 values, but shape"),
     "huge shape": ({"inputs": [ONE | {"shape": [2**62, 2**62]}]}, "3 values, but shape"),
     "no shape": ({"inputs": [ONE | {"shape": []}]}, "see 'all'"),
@@ -172,7 +172,7 @@ WRONG = {
         "record 1: column 'x2' holds 'x'",
     ),
     "too large": ({"inputs": [ONE | {"data": [1, 2, 1e91]}]}, "too large"),
-    "list as number": ({"inputs": [ONE | {"data": [1, 2, [3]]}]}, "holds [3]; give a number"),
+    "list as number": ({"inputs": [ONE | {"data": [1, 2, [3]]}]}, "holds [3]; use a number"),
     "deep": ({"inputs": [ONE | {"data": [[[1, 2, 3]]]}]}, "1 values, but shape [1, 3]"),
     "columns of two lengths": (
         {

@@ -71,7 +71,7 @@ BAD_BODIES = {
     ),
     "deep": (b"[" * 100_000 + b"]" * 100_000, 400, "nested too deeply"),
     "UTF-16": (json.dumps(GOOD).encode("utf-16"), 400, "cannot be read"),
-    "empty list": (b"[]", 422, "empty list; give at least one"),
+    "empty list": (b"[]", 422, "empty list; send at least one"),
     "a word": (b'"x0"', 422, "record 1: 'x0' is not an object"),
     "a list of lists": (json.dumps([GOOD, [1, 2, 3]]).encode(), 422, "record 2: [1, 2, 3] is not"),
 }
@@ -83,7 +83,7 @@ BAD_RECORDS = {
     ),
     "unknown column": ({"x9": 1}, "unknown column 'x9'; remove it. The model has ['x0',"),
     "a word": ({"x1": "seven"}, "column 'x1' holds 'seven', not a number; correct it"),
-    "nested list": ({"x1": [1]}, "column 'x1' holds [1]; give a number"),
+    "nested list": ({"x1": [1]}, "column 'x1' holds [1]; use a number"),
     "nested object": ({"x1": {"a": [1] * 999}}, "column 'x1' holds \"{'a': [1, 1"),
     "too large": ({"x1": 1e91}, "column 'x1' holds 1e+91, which is too large"),
     "4,000 digits": ({"x1": int("9" * 4000)}, "column 'x1' holds '99999"),
@@ -102,8 +102,8 @@ BAD_RECORDS = {
     "no label": ({"label": ...}, "no label; give 'label', or 'lower' and 'upper'"),
     "two labels": ({"lower": 1}, "give either 'label', or"),
     "key of number": ({"key": 7}, "the key 7 is not a string of 1 to 200"),
-    "empty key": ({"key": ""}, "the key '' is not a text"),
-    "long key": ({"key": "k" * 201}, "(201 letters) is not a text"),
+    "empty key": ({"key": ""}, "the key '' is not a string"),
+    "long key": ({"key": "k" * 201}, "(201 characters) is not a string"),
 }
 
 

@@ -1,4 +1,4 @@
-"""What may be around a ranker: a calibration, a pipeline, or one around the other."""
+"""Wrappers of a ranker in model files: a calibration, a pipeline, or both."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ CALIBRATED = "CalibratedOrdinal"
 
 
 def unwrap(model: Any, tensors: Tensors) -> tuple[dict[str, Any], Any, Calibration | None]:
-    """What a file says of all around the ranker of a model, the ranker, and its calibration."""
+    """Description of everything around the ranker of a model, the ranker, and its calibration."""
     from sklearn.pipeline import Pipeline
 
     around: dict[str, Any] = {}
@@ -28,7 +28,7 @@ def unwrap(model: Any, tensors: Tensors) -> tuple[dict[str, Any], Any, Calibrati
 
 
 def _describe_calibrated(model: Any, tensors: Tensors) -> tuple[dict[str, Any], Any]:
-    """What a file says of a calibrated estimator, and the ranker inside."""
+    """Description of a calibrated estimator, and the ranker inside."""
     from sklearn.frozen import FrozenEstimator
     from sklearn.pipeline import Pipeline
     from sklearn.utils.validation import check_is_fitted
@@ -54,7 +54,7 @@ def _describe_calibrated(model: Any, tensors: Tensors) -> tuple[dict[str, Any], 
 def wrap(
     header: Header, model: Any, calibration: Calibration | None, tensors: Tensors, room: int
 ) -> Any:
-    """The model of a file, given its ranker; all tensors of its transformers are used up."""
+    """Rebuild the model of a file around its ranker; consumes all tensors of its transformers."""
     budget = SizeBudget(room)
     if header.calibrated is not None:
         if header.calibrated.pipeline is not None:

@@ -1,4 +1,4 @@
-"""A transformer, with those inside it, as one node of a tree: JSON, and tensors beside it."""
+"""Describe a transformer and those nested in it as a tree of JSON nodes, with tensors apart."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ REFUSAL = "cannot save the step"
 
 
 def describe(step: Any, path: str, tensors: Tensors) -> Node:
-    """The node of a transformer; its arrays are put among the tensors, under its path.
+    """The node of a transformer; its arrays are added to the tensors under its path.
 
     Raises
     ------
     TypeError
-        If it is, or holds, what a file cannot hold; the path names the step.
+        If a file cannot store it or a part of it; the path names the step.
     """
     from sklearn.compose import ColumnTransformer
     from sklearn.pipeline import Pipeline
@@ -34,7 +34,7 @@ def describe(step: Any, path: str, tensors: Tensors) -> Node:
             return _describe_columns(step, path, tensors)
         return _describe_one(step, path, tensors)
     except TypeError as error:
-        if str(error).startswith(REFUSAL):  # of a step inside, which has a longer name
+        if str(error).startswith(REFUSAL):  # raised for a nested step, with a longer path
             raise
         name = path.removeprefix(f"{INSIDE}.")
         raise TypeError(f"{REFUSAL} {name!r} of the pipeline: {error}") from None
@@ -45,8 +45,8 @@ def _describe_one(step: Any, path: str, tensors: Tensors) -> Node:
     entry = TRANSFORMERS.get(name)
     if entry is None or entry.find(name) is not type(step):
         raise TypeError(
-            f"a {name} is none of the transformers that a model file holds: {', '.join(KNOWN)}; "
-            "save the last step alone, and keep the transformers with their own tools"
+            f"model files cannot store a {name}, only {', '.join(KNOWN)}; "
+            "save the last step alone, and store the transformers in another way"
         )
     if any(getattr(step, name, None) is not None for name in ("min_frequency", "max_categories")):
         raise TypeError(
@@ -86,7 +86,7 @@ def _encoded(name: str, value: Any) -> Any:
 
 
 def _node(step: Any, known: set[str], fitted: dict[str, Any], inside: list[Any]) -> Node:
-    """What every transformer has; attributes that nobody knows are refused."""
+    """The common attributes of a transformer; unknown ones are refused."""
     own = vars(step)
     usual = {"n_features_in_", "feature_names_in_", "_sklearn_output_config"}
     if unknown := sorted(own.keys() - known - usual):
@@ -127,7 +127,7 @@ def describe_steps(pipeline: Any, steps: list[Any], path: str, tensors: Tensors)
 
 
 def _describe_columns(step: Any, path: str, tensors: Tensors) -> Node:
-    """The node of a ColumnTransformer; columns that a function chose stand for the function."""
+    """The node of a ColumnTransformer; a column selector is replaced by the selected columns."""
     derived = {"_columns", "_transformer_to_input_indices", "_remainder"}
     derived |= {"transformers_", "sparse_output_", "output_indices_"}
     if not hasattr(step, "transformers_"):
@@ -136,7 +136,7 @@ def _describe_columns(step: Any, path: str, tensors: Tensors) -> Node:
     node = _node(step, {*given, *derived, "_transformers_feature_names_out"}, {}, [])
     children = {name: child for name, child, _ in step.transformers_}
     if len(children) < len(step.transformers_):
-        raise TypeError("two of its transformers have one name")
+        raise TypeError("two of its transformers have the same name")
     told = [
         [name, child if isinstance(child, str) else None, _plain_columns(columns)]
         for (name, child, _), (_, _, columns) in zip(
@@ -159,12 +159,12 @@ def _describe_columns(step: Any, path: str, tensors: Tensors) -> Node:
 
 
 def _plain_columns(columns: Any) -> Any:
-    """Columns as they were given, or as a list where they are an index of another library."""
+    """Columns as given, or as a list if they are an index of another library."""
     other = hasattr(columns, "tolist") and not isinstance(columns, np.ndarray | np.generic)
     return columns.tolist() if other else columns
 
 
 def describe_pipeline(pipeline: Any, path: str, tensors: Tensors) -> Any:
-    """What a file says of a pipeline besides its last step."""
+    """Description of a pipeline without its last step."""
     before = describe_steps(pipeline, pipeline.steps[:-1], path, tensors)
     return msgspec.to_builtins(Steps(before, pipeline.steps[-1][0]))

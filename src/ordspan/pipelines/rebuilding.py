@@ -1,4 +1,4 @@
-"""Transformers from nodes of a file: every value is checked before scikit-learn sees it."""
+"""Rebuild transformers from the nodes of a file; every value is validated before use."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from ordspan.pipelines.values import SizeBudget, decode_value
 
 WORDS = ("drop", "passthrough")
 BYTES_PER_COLUMN = 256
-"""What a ColumnTransformer takes for each of its columns, about."""
+"""Approximate memory of a ColumnTransformer per column, in bytes."""
 
 
 def rebuild(node: Node, path: str, tensors: Tensors, budget: SizeBudget) -> Any:
-    """The transformer of a node; the tensors that belong to it are taken out."""
+    """Rebuild the transformer of a node; its tensors are consumed."""
     if node.kind == "Pipeline":
         return rebuild_steps(node, path, tensors, budget)
     if node.kind == "ColumnTransformer":
@@ -81,7 +81,7 @@ def rebuild_steps(node: Node, path: str, tensors: Tensors, budget: SizeBudget) -
         at = f"{path}.{name}" if path else name
         steps.append((name, _child(child, at, tensors, budget)))
     if len(dict(steps)) < len(steps):
-        raise ValueError("two steps of one name")
+        raise ValueError("two steps with the same name")
     pipeline = Pipeline(steps, **_parameters(node, budget))
     pipeline._validate_params()
     return pipeline
@@ -143,7 +143,7 @@ def _rebuild_columns(node: Node, path: str, tensors: Tensors, budget: SizeBudget
 
 
 def column_numbers(columns: Any, n_features: int, names: list[str] | None) -> list[int]:
-    """The numbers of columns that were told in any way that scikit-learn takes.
+    """Indices of columns given in any form that scikit-learn accepts.
 
     >>> column_numbers(["b"], 2, ["a", "b"]), column_numbers(slice(1, None), 3, None)
     ([1], [1, 2])

@@ -1,4 +1,4 @@
-"""The transformers that a model file can hold: what each has learned, and what that must be.
+"""The transformers that model files can store: their fitted attributes and valid values.
 
 A new one is a line of `TRANSFORMERS`: its module, its fitted attributes, and a function that sets
 those which scikit-learn derives from them.
@@ -15,11 +15,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 Check = Callable[[Any, dict[str, int]], bool]
-"""Whether a value is what an attribute can be, given the sizes known so far: d features, ..."""
+"""Whether a value is valid for an attribute, given the sizes known so far: d features, ..."""
 
 
 def array(shape: str, kinds: str = "f", *, optional: bool = False) -> Check:
-    """An array whose axes have the sizes of the letters; a new letter is a new size."""
+    """An array whose axes have the sizes named by letters; a new letter defines a new size."""
 
     def fits(value: Any, sizes: dict[str, int]) -> bool:
         if value is None:
@@ -35,13 +35,13 @@ def array(shape: str, kinds: str = "f", *, optional: bool = False) -> Check:
 
 
 def counts(value: Any, sizes: dict[str, int]) -> bool:
-    """A number of rows, or one for each feature."""
+    """A row count, or one for each feature."""
     numbers = np.asarray(value)
     return numbers.dtype.kind in "iuf" and numbers.shape in ((), (sizes["d"],))
 
 
 def columns(value: Any, sizes: dict[str, int]) -> bool:
-    """Some of the features, by their numbers."""
+    """Indices of some features."""
     if not array("c", "iu")(value, {}):
         return False
     return bool(((value >= 0) & (value < sizes["d"])).all())
@@ -67,7 +67,7 @@ def dtype(value: Any, sizes: dict[str, int]) -> bool:
 
 
 def refuse_other_range(scaler: Any) -> None:
-    """Refuse a range that is not two numbers, which scikit-learn looks at in ``fit`` only."""
+    """Refuse a range that is not two numbers; scikit-learn only checks it in ``fit``."""
     low, high = scaler.feature_range
     if not (isinstance(low, int | float) and isinstance(high, int | float) and low < high):
         raise ValueError(f"feature_range={scaler.feature_range!r}")
@@ -96,7 +96,7 @@ def count_categories(encoder: Any) -> None:
 
 
 def flag(value: Any, sizes: dict[str, int]) -> bool:
-    """Yes or no."""
+    """A boolean."""
     return isinstance(value, bool)
 
 
@@ -110,7 +110,7 @@ def nothing(step: Any) -> None:
 
 
 class Entry(NamedTuple):
-    """Where a class of transformers is found, what it has learned, and what follows from that."""
+    """Module of a transformer class, its fitted attributes, and attributes derived from them."""
 
     module: str
     fitted: dict[str, Check]
@@ -119,7 +119,7 @@ class Entry(NamedTuple):
     inside: tuple[str, ...] = ()  # attributes that are transformers, or None
 
     def find(self, name: str) -> Any:
-        """The class itself."""
+        """Import the class."""
         return getattr(import_module(self.module), name)
 
 
@@ -174,7 +174,7 @@ KNOWN = sorted([*TRANSFORMERS.keys() - {"MissingIndicator", "FunctionTransformer
 
 
 def refuse_other_names(names: Any) -> None:
-    """Refuse a form of names of outputs other than the two parts, whole: it could ask for much."""
+    """Refuse output name formats except the standard one, as they could use much memory."""
     if isinstance(names, str):
         for _, field, spec, conversion in Formatter().parse(names):
             if field not in (None, "transformer_name", "feature_name") or spec or conversion:

@@ -1,4 +1,4 @@
-"""Parameters and learned values of a transformer as JSON, and back."""
+"""Convert parameters and fitted values of transformers to JSON and back."""
 
 from __future__ import annotations
 
@@ -15,28 +15,28 @@ NUMBER_TYPES: dict[str, type] = {
     t.__name__: t
     for t in (np.float64, np.float32, np.int64, np.int32, np.int16, np.int8, np.uint8, np.bool_)
 }
-"""Types that may stand for the type of an output, by their names."""
+"""Allowed output types, by name."""
 INSIDE = "__calibrated"
-"""Before the tensors of a pipeline inside a `CalibratedOrdinal`; no step has such a name."""
+"""Prefix of the tensors of a pipeline inside a `CalibratedOrdinal`; no step has this name."""
 ARRAYS, DTYPES = "biufUO", "biufO"
 SCALARS = (type(None), bool, int, float, str, np.generic)
 
 
 class SizeBudget:
-    """Bytes that a file may still take while it is read."""
+    """Memory that reading a file may still use, in bytes."""
 
     def __init__(self, room: int) -> None:
         self.left = room
 
     def take(self, n_bytes: int) -> None:
-        """Count some bytes; refuse a small file that asks for many."""
+        """Use some bytes; refuse a small file that needs too many."""
         self.left -= n_bytes
         if self.left < 0:
             raise ValueError(f"{n_bytes:,} bytes more in so small a file")
 
 
 def encode_value(value: Any) -> Any:
-    """A value as JSON; what JSON does not know is a dict of one key, the kind of value.
+    """A value as JSON; other types become a dict with the type as its only key.
 
     >>> encode_value((0, 1)), encode_value(float("nan")), encode_value(np.array(["a"]))
     ({'tuple': [0, 1]}, {'float': 'nan'}, {'array': ['<U1', ['a']]})
@@ -63,7 +63,7 @@ def encode_value(value: Any) -> Any:
         return {"array": [value.dtype.str, entries]}
     if callable(value):
         raise TypeError(f"{value!r}, and a model file holds no code")
-    raise TypeError(f"{value!r}, a {type(value).__name__}, which a model file cannot hold")
+    raise TypeError(f"{value!r}, a {type(value).__name__}, which model files cannot store")
 
 
 def decode_value(stored: Any, budget: SizeBudget) -> Any:

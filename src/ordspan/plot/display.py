@@ -1,4 +1,4 @@
-"""What displays share: axes to draw on, and labels as ranks."""
+"""Helpers of the displays: axes to draw on, and labels as ranks."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class TrueRanks(NamedTuple):
 
 
 def read_truth(name: str, arguments: str, true: Any, n_rows: int, classes: Any) -> TrueRanks:
-    """Labels on the scale of all grades, as many as there are predictions."""
+    """Labels as ranks, checked to match the number of predictions."""
     labels = read_labels(true)
     check_count(labels, n_rows, "predictions")
     order = known_order(classes, labels)
@@ -44,5 +44,5 @@ def axes_of(ax: Any, caller: str, *, figsize: tuple[float, float] | None = None)
 
 
 def names_of(classes: NDArray[Any]) -> list[str]:
-    """Grades as they stand on an axis."""
+    """Grades as axis labels."""
     return [str(grade) for grade in np.asarray(classes).tolist()]

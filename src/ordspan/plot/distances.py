@@ -1,4 +1,4 @@
-"""How far predictions lie from the true grade, grade by grade."""
+"""Distance of predictions from the true grade, by grade."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from ordspan.estimators.targets import read_labels
 from ordspan.metrics.scale import Metric, known_order, numbers_that_occur, to_ranks
 from ordspan.plot.display import RANGES, axes_of, names_of
 
-MOST_CELLS = 15  # rows and columns in which there is room for numbers
+MOST_CELLS = 15  # largest number of rows or columns with printed numbers
 SHADES = "Blues"
 
 
 class ConfusionDistanceDisplay:
-    """Share of the rows of each true grade that is predicted how many grades too low or too high.
+    """Share of predictions by true grade and by how many grades they are too low or too high.
 
     A confusion matrix whose rows are moved so that right predictions stand below each other, in
     the column 0. Ranges have a row of their own, in which 0 is anywhere inside the range.
@@ -26,16 +26,16 @@ class ConfusionDistanceDisplay:
     counts : ndarray of shape (g, m)
         Number of rows by true grade and distance.
     distances : ndarray of shape (m,)
-        The distances in grades, negative where the prediction is too low.
+        The distances in grades, negative if the prediction is too low.
     names : list of str
-        The true grades, and the ranges, as they stand on the axis.
+        The true grades, and ranges, as axis labels.
 
     Attributes
     ----------
     shares : ndarray of shape (g, m)
         Counts divided by their sums over distances.
     ax_ : matplotlib Axes
-        What was drawn on.
+        The axes drawn on.
     figure_ : matplotlib Figure
         The figure of the axes.
     im_ : matplotlib AxesImage
@@ -67,7 +67,7 @@ class ConfusionDistanceDisplay:
 
     @classmethod
     def from_estimator(cls, estimator: Any, X: Any, y: Any, *, ax: Any = None) -> Self:
-        """Draw how far the predictions of a model are off.
+        """Plot how far the predictions of a model are off.
 
         Parameters
         ----------
@@ -78,7 +78,7 @@ class ConfusionDistanceDisplay:
         y : array-like of shape (n,) or (n, 2)
             Exact labels, or inclusive intervals ``[lower, upper]``.
         ax : matplotlib Axes, optional
-            What to draw on; left out, a new figure.
+            Axes to draw on; by default a new figure.
 
         Returns
         -------
@@ -91,7 +91,7 @@ class ConfusionDistanceDisplay:
     def from_predictions(
         cls, y_true: Any, y_pred: Any, *, classes: Any = None, ax: Any = None
     ) -> Self:
-        """Draw how far predictions are off.
+        """Plot how far predictions are off.
 
         Parameters
         ----------
@@ -103,7 +103,7 @@ class ConfusionDistanceDisplay:
             All grades from lowest to highest; left out, whole numbers are ranks, as in
             `ordspan.metrics.mean_absolute_error`.
         ax : matplotlib Axes, optional
-            What to draw on; left out, a new figure.
+            Axes to draw on; by default a new figure.
 
         Returns
         -------
@@ -122,12 +122,12 @@ class ConfusionDistanceDisplay:
         return cls(counts, distances, names).plot(ax)
 
     def plot(self, ax: Any = None) -> Self:
-        """Draw a cell for each true grade and distance, with its share in per cent.
+        """Draw a cell for each true grade and distance, with its percentage.
 
         Parameters
         ----------
         ax : matplotlib Axes, optional
-            What to draw on; left out, a new figure.
+            Axes to draw on; by default a new figure.
 
         Returns
         -------

@@ -1,4 +1,4 @@
-"""Whether predicted probabilities come true."""
+"""Reliability of predicted probabilities."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class ReliabilityDisplay:
     Attributes
     ----------
     ax_ : matplotlib Axes
-        What was drawn on.
+        The axes drawn on.
     figure_ : matplotlib Figure
         The figure of the axes.
     line_ : matplotlib Line2D
@@ -82,7 +82,7 @@ class ReliabilityDisplay:
         n_bins : int, default=10
             Number of bins of equal width.
         ax : matplotlib Axes, optional
-            What to draw on; left out, a new figure.
+            Axes to draw on; by default a new figure.
 
         Returns
         -------
@@ -109,7 +109,7 @@ class ReliabilityDisplay:
         n_bins : int, default=10
             Number of bins of equal width.
         ax : matplotlib Axes, optional
-            What to draw on; left out, a new figure.
+            Axes to draw on; by default a new figure.
 
         Returns
         -------
@@ -130,12 +130,12 @@ class ReliabilityDisplay:
         return cls(*binned(known, n_bins)).plot(ax)
 
     def plot(self, ax: Any = None) -> Self:
-        """Draw the points, as large as their bins are full, and the diagonal.
+        """Draw the points, sized by the counts of their bins, and the diagonal.
 
         Parameters
         ----------
         ax : matplotlib Axes, optional
-            What to draw on; left out, a new figure.
+            Axes to draw on; by default a new figure.
 
         Returns
         -------
@@ -160,7 +160,7 @@ class ReliabilityDisplay:
 
 
 def binned(known: Known, n_bins: int) -> tuple[NDArray[Any], ...]:
-    """Counts and means of the bins that hold any probability."""
+    """Counts and means of the bins that are not empty."""
     place = np.minimum(n_bins - 1, (n_bins * known.predicted).astype(np.int64)).ravel()
     counts = np.bincount(place, minlength=n_bins)
     there = counts > 0

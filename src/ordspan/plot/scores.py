@@ -18,7 +18,7 @@ Floats = NDArray[np.float64]
 class ScoreDisplay:
     """Latent score of the rows of each true grade, with the thresholds between the grades.
 
-    A box that lies between the two thresholds of its grade is predicted right.
+    A box between the two thresholds of its grade is predicted correctly.
 
     Parameters
     ----------
@@ -34,7 +34,7 @@ class ScoreDisplay:
     Attributes
     ----------
     ax_ : matplotlib Axes
-        What was drawn on.
+        The axes drawn on.
     figure_ : matplotlib Figure
         The figure of the axes.
     boxes_ : list of matplotlib artists
@@ -71,7 +71,7 @@ class ScoreDisplay:
 
     @classmethod
     def from_estimator(cls, estimator: Any, X: Any, y: Any, *, ax: Any = None) -> Self:
-        """Draw the scores that a model gives to labelled rows.
+        """Plot the scores of a model for labelled rows.
 
         Parameters
         ----------
@@ -83,7 +83,7 @@ class ScoreDisplay:
         y : array-like of shape (n,) or (n, 2)
             Exact labels, or inclusive intervals ``[lower, upper]``.
         ax : matplotlib Axes, optional
-            What to draw on; left out, a new figure.
+            Axes to draw on; by default a new figure.
 
         Returns
         -------
@@ -99,7 +99,7 @@ class ScoreDisplay:
     def from_predictions(
         cls, y_true: Any, scores: Any, thresholds: Any, *, classes: Any = None, ax: Any = None
     ) -> Self:
-        """Draw scores that are there already.
+        """Plot given scores.
 
         Parameters
         ----------
@@ -112,7 +112,7 @@ class ScoreDisplay:
         classes : array-like, optional
             All K grades from lowest to highest; needed for words.
         ax : matplotlib Axes, optional
-            What to draw on; left out, a new figure.
+            Axes to draw on; by default a new figure.
 
         Returns
         -------
@@ -136,7 +136,7 @@ class ScoreDisplay:
         Parameters
         ----------
         ax : matplotlib Axes, optional
-            What to draw on; left out, a new figure.
+            Axes to draw on; by default a new figure.
 
         Returns
         -------

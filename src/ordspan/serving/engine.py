@@ -240,7 +240,9 @@ class Engine:
         fails, the error is raised and nothing was learned.
         """
         if self._base.kind == ESTIMATORS[SVM]:
-            raise ValueError("an OrdinalSVM cannot learn online; retrain it on all rows")
+            raise ValueError(
+                "an OrdinalSVM is fitted in one step and cannot be continued; retrain it"
+            )
         with self._lock:
             new: list[Event] = []
             done: list[list[Event] | Exception] = []

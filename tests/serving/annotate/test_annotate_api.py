@@ -153,7 +153,7 @@ def test_one_cannot_take_back_what_others_said(work):
     caller.answer_many(ranks, 2, "bob")
     refused = caller.call("/api/undo", {"key": "u", "annotator": "ann"})
     assert refused.status_code == 404
-    assert "ann has given no answer" in refused.json()["detail"]
+    assert "ann has no answer" in refused.json()["detail"]
 
 
 GOOD = {"key": "k", "annotator": "ann", "item": 1, "lower": 1, "upper": 2, "seconds": 1.0}

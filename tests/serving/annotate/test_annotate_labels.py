@@ -302,7 +302,7 @@ def test_what_is_no_grade_is_refused(grades, given, told):
         ([task({"id": "y"}, (1, 2))], "record 1, annotation 1: no item has the id 'y'"),
         (POTATO_2 | {"instance_id": "y"}, "record 1: no item has the id 'y'"),
         ([1], "record 1: .*give the JSON of Label Studio"),
-        ({"text": "a"}, "record 1: there is no id"),
+        ({"text": "a"}, "record 1: the record has no id"),
         (json.dumps(POTATO_2 | {"instance_id": "x1"}) + "\n{", "line 2: "),
         ([{"data": {}, "annotations": [{"result": 1}]}], "record 1: .*annotations"),
         (POTATO_2 | {"labels": {"a": {"low": "true"}, "b": {}}}, "several questions, a, b"),
@@ -366,9 +366,9 @@ def test_imported_answers_are_not_asked_again_and_not_taken_back(session, tmp_pa
 
 def test_a_state_folder_keeps_to_its_items(tmp_path, session):
     path = session.items.path
-    with pytest.raises(ValueError, match=r"begun with .* as --grades"):
+    with pytest.raises(ValueError, match=r"created with .* as --grades"):
         begin(tmp_path / "state", path, [1, 2])
-    with pytest.raises(ValueError, match="begun with nothing as --drop"):
+    with pytest.raises(ValueError, match="created with nothing as --drop"):
         begin(tmp_path / "state", path, None, drop=["age"])
     path.write_text(path.read_text() + "x60,1,1,Ulm\n")
     with pytest.raises(ValueError, match="has changed since"):
