@@ -41,9 +41,9 @@ for name, error in errors.items():
     print(f"{name:24} mean absolute error {error.mean():.3f}")
 
 # %%
-# The average is slow to follow the level of prices. The last step follows, and learns nearly as well
-# from ranges. So does the baseline: neighbours in the stream are neighbours on the map, with similar
-# prices, and the last step is only a tenth better than it.
+# The average is slow to follow the level of prices. The last step follows, and learns nearly as
+# well from ranges. The baseline follows too: neighbours in the stream are neighbours on the map,
+# with similar prices, and the last step is only a tenth better.
 
 window = 1000
 looks = {
