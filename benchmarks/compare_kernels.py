@@ -2,7 +2,8 @@
 
 On California, Abalone and a synthetic ring, for the linear ranker, exact and budgeted kernels,
 random features, the batch optimum on random features, and two peers. Every method is tuned on the
-same rows over as many settings as the others. Writes docs/benchmarks-kernel-trick.md and its picture::
+same rows over as many settings as the others. Writes docs/benchmarks-kernel-trick.md and its
+picture::
 
     python benchmarks/compare_kernels.py --save docs/benchmarks-kernel-trick.md
 """
@@ -205,8 +206,9 @@ def report(found: dict[str, dict[str, np.ndarray]], picture: str | None = None) 
     text = [
         "# What the kernel trick gains and costs",
         "",
-        "Made by `python benchmarks/compare_kernels.py --save docs/benchmarks-kernel-trick.md`. The grids of our "
-        "own methods were chosen after looks at some of these rows, those of the peers were not: "
+        "Made by `python benchmarks/compare_kernels.py --save docs/benchmarks-kernel-trick.md`. "
+        "The grids of our own methods were chosen after looks at some of these rows, those of the "
+        "peers were not: "
         "read it as slightly favourable to us. The ways to keep to a budget are those of Z. Wang "
         'and S. Vucetic, "Online Passive-Aggressive Algorithms on a Budget", AISTATS 2010.',
         "",
