@@ -97,6 +97,16 @@ def predict_files(
     -------
     dict
         Number of rows, how many could not be predicted, and notes.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> import ordspan
+    >>> folder = pathlib.Path(tempfile.mkdtemp())
+    >>> _ = (folder / "a.csv").write_text("size,grade\\n" + "1,1\\n5,2\\n9,3\\n" * 50)
+    >>> _ = ordspan.train_files(folder / "a.csv", folder / "model", label="grade")
+    >>> ordspan.predict_files(folder / "a.csv", folder / "model", folder / "out.csv")["rows"]
+    150
     """
     options = _file_options(settings)
     job = predicting.PredictJob(_paths(files), os.fspath(model), options=options, **settings)
@@ -129,6 +139,16 @@ def evaluate_files(
     -------
     dict
         Rows, measures, calibration and confusion matrix in plain values.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> import ordspan
+    >>> folder = pathlib.Path(tempfile.mkdtemp())
+    >>> _ = (folder / "a.csv").write_text("size,grade\\n" + "1,1\\n5,2\\n9,3\\n" * 50)
+    >>> _ = ordspan.train_files(folder / "a.csv", folder / "model", label="grade")
+    >>> ordspan.evaluate_files(folder / "a.csv", folder / "model")["rows"]
+    150
     """
     options = _file_options(settings)
     job = evaluating.EvaluateJob(_paths(files), os.fspath(model), options=options, **settings)

@@ -41,6 +41,14 @@ class Progress(NamedTuple):
         Finished blocks of this round, and total number of blocks.
     mae : float
         Mean distance of this round so far, each row predicted before it was learned.
+
+    Examples
+    --------
+    >>> from ordspan.distributed import Progress
+    >>> def show(progress):
+    ...     print(f"round {progress.round} of {progress.rounds}: MAE {progress.mae:.2f}")
+    >>> show(Progress(round=1, rounds=3, done=2, blocks=4, mae=0.31))
+    round 1 of 3: MAE 0.31
     """
 
     round: int
@@ -61,6 +69,13 @@ class Round(NamedTuple):
         Rows learned, and rows that changed the model.
     mae : float
         Mean distance in ranks, each row predicted before it was learned.
+
+    Examples
+    --------
+    >>> from ordspan.distributed import Round
+    >>> rounds = [Round(1, rows=400, updates=210, mae=0.42), Round(2, 400, 120, 0.31)]
+    >>> [summary.mae for summary in rounds]
+    [0.42, 0.31]
     """
 
     round: int
