@@ -13,7 +13,8 @@ import numpy as np
 from ordspan.atomic import write_atomically
 from ordspan.modelfile import from_bytes, to_bytes
 from ordspan.serving.app import make_app
-from ordspan.serving.engine import Engine, copied, learn, predict_batch
+from ordspan.serving.engine import Engine
+from ordspan.serving.models import copied, learn, predict_batch
 from ordspan.serving.records import batch_of
 from ordspan.serving.running import run
 from ordspan.serving.starting import empty_model

@@ -11,7 +11,8 @@ from files_to_train import make_rows, write_rows
 from ordspan.commands.train import TrainJob, train
 from ordspan.files.features import Recipe, Scale
 from ordspan.modelfile import from_bytes, to_bytes
-from ordspan.serving.engine import Lesson, answers, copied, learn
+from ordspan.serving.engine import Lesson
+from ordspan.serving.models import copied, learn, predict_batch
 from ordspan.serving.records import batch_of
 from ordspan.serving.starting import empty_model, untrained
 
@@ -73,7 +74,7 @@ def compile_all(kind):
     """Learn and predict once, so that nothing is left to compile."""
     model = copied(start(kind))
     batch = batch_of(model.recipe, [lessons(kind, 1)[0].values])
-    model.calibration.probabilities(answers(model, batch).score)
+    model.calibration.probabilities(predict_batch(model, batch).score)
     one_by_one(kind, lessons(kind, 1))
 
 

@@ -15,7 +15,8 @@ from ordspan.files.batch import FileError, RowError
 from ordspan.files.features import Recipe
 from ordspan.modelfile import to_bytes
 from ordspan.serving import engine as engine_module
-from ordspan.serving.engine import Engine, KeyConflictError, Lesson, copied, learn, predict_batch
+from ordspan.serving.engine import Engine, KeyConflictError, Lesson
+from ordspan.serving.models import copied, learn, predict_batch, warm_up
 from ordspan.serving.records import batch_of
 
 N = 60
@@ -294,3 +295,11 @@ def test_a_folder_goes_on_with_its_own_model_only(engine, tmp_path):
     (engine.folder / "base.ordspan").unlink()
     with pytest.raises(FileError, match=r"the initial model of the log .* is missing"):
         Engine(engine.folder, start("empty"))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_warm_up_changes_nothing(kind):
+    model = start(kind)
+    before = to_bytes(model)
+    warm_up(model)
+    assert to_bytes(model) == before

@@ -86,6 +86,7 @@ def serve(
         from ordspan.serving.app import make_app
         from ordspan.serving.engine import Engine
         from ordspan.serving.guard import check_host, read_token
+        from ordspan.serving.models import warm_up
         from ordspan.serving.protocol import check_name
         from ordspan.serving.running import run
 
@@ -97,6 +98,7 @@ def serve(
         if replay:
             report_replay(engine, json)
             return
+        warm_up(engine.model)
         application = make_app(engine, name=name, token=token, most_waiting=most_waiting)
         run(application, host, port, lambda address: say_started(address, engine, json))
 

@@ -15,10 +15,11 @@ from ordspan.files.batch import RowError, brief
 from ordspan.files.features import Recipe
 from ordspan.modelfile import to_bytes
 from ordspan.serving import describing, protocol
-from ordspan.serving.engine import COVERAGE, Engine, KeyConflictError, Lesson, predict_batch
+from ordspan.serving.engine import Engine, KeyConflictError, Lesson
 from ordspan.serving.guard import MOST_BYTES, Guard
 from ordspan.serving.log import Event, LogError
 from ordspan.serving.metrics import CONTENT_TYPE, Metrics
+from ordspan.serving.models import COVERAGE, predict_batch
 from ordspan.serving.offload import Offload
 from ordspan.serving.records import (
     KEY,

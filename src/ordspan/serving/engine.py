@@ -6,7 +6,6 @@ import os
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import ExitStack, suppress
-from copy import copy
 from itertools import islice
 from pathlib import Path
 from threading import Lock
@@ -14,20 +13,17 @@ from typing import Any, NamedTuple
 
 import msgspec
 import numpy as np
-from numpy.typing import NDArray
 
 from ordspan.atomic import check_can_write, write_atomically
 from ordspan.checkpoint import Checkpoint, sole_writer
 from ordspan.files.batch import Batch, Count, FileError
-from ordspan.files.features import Scale, prepare_features
 from ordspan.learners.catalog import ESTIMATORS, SVM
-from ordspan.learners.scoring import rank_among
 from ordspan.modelfile import ModelFileError, from_bytes, to_bytes
 from ordspan.serving.log import LEARN, SKIP, UNDO, Event, Log, Totals
+from ordspan.serving.models import copied, learn, predict_batch
 from ordspan.serving.records import batch_of
 from ordspan.tabular import TabularModel
 
-COVERAGE = 0.9
 EVERY = 10_000
 """Events between two snapshots."""
 PORTION = 8192
@@ -35,21 +31,6 @@ PORTION = 8192
 LOG, BASE, SNAPSHOT = "log.sqlite", "base.ordspan", "snapshot.ordspan"
 
 Content = tuple[str, int | None, int | None]
-
-
-class BatchPredictions(NamedTuple):
-    """Predictions for a batch of rows, in ranks 1..K."""
-
-    score: NDArray[np.float64]
-    rank: NDArray[np.int64]
-    low: NDArray[np.int64] | None  # None if the model is not calibrated
-    high: NDArray[np.int64] | None
-
-    def ranks(self, row: int) -> tuple[int, int | None, int | None]:
-        """Rank and range of a row."""
-        if self.low is None or self.high is None:
-            return int(self.rank[row]), None, None
-        return int(self.rank[row]), int(self.low[row]), int(self.high[row])
 
 
 class Lesson(NamedTuple):
@@ -77,39 +58,6 @@ class SnapshotProgress(msgspec.Struct):
     """Number of events that a snapshot has learned."""
 
     events: Count
-
-
-def predict_batch(
-    model: TabularModel, batch: Batch, coverage: float = COVERAGE
-) -> BatchPredictions:
-    """Score, rank and range of every row."""
-    features = prepare_features(model.recipe, model.scale, batch)
-    score = model.learner.latent(features)
-    rank = rank_among(model.learner.thresholds, score)
-    if model.calibration is None:
-        return BatchPredictions(score, rank, None, None)
-    return BatchPredictions(score, rank, *model.calibration.ranges(score, rank, coverage))
-
-
-def copied(model: TabularModel) -> TabularModel:
-    """An independent copy of a model."""
-    twin = TabularModel(
-        copy(model.learner),
-        model.classes_,
-        model.parameters,
-        model.recipe,
-        Scale(model.recipe.n_scaled, model.scale.state.copy()),
-        model.columns,
-        model.options,
-        dict(model.training),
-        model.kind,
-        model.fitted,
-        copy(model.calibration),
-    )
-    twin.learner.adopt_memory(model.learner.memory.copy())
-    if twin.calibration is not None and model.calibration is not None:
-        twin.calibration.state = model.calibration.state.copy()
-    return twin
 
 
 class Engine:
@@ -369,26 +317,6 @@ class Engine:
             if self._saved < self._last:
                 self.save()
             self._open.close()
-
-
-def learn(
-    model: TabularModel, batch: Batch, lower: NDArray[np.int64], upper: NDArray[np.int64]
-) -> None:
-    """Learn rows in order; a model that started empty also learns their scale."""
-    online_scale = model.recipe.standardise and _scales_online(model)
-    before = model.scale.state.copy() if online_scale else None
-    try:
-        features = prepare_features(model.recipe, model.scale, batch, learn=online_scale)
-        model.learner.learn_many(features, lower, upper, calibration=model.calibration)
-    except BaseException:
-        if before is not None:
-            model.scale.state[...] = before
-        raise
-    model.training["rows"] += len(batch)
-
-
-def _scales_online(model: TabularModel) -> bool:
-    return bool(model.training["settings"].get("scaled_on_the_way"))
 
 
 def _values(lesson: Lesson) -> str:

@@ -15,8 +15,9 @@ from prometheus_client import (
 )
 from prometheus_client.exposition import CONTENT_TYPE_LATEST
 
-from ordspan.serving.engine import COVERAGE, Engine
+from ordspan.serving.engine import Engine
 from ordspan.serving.log import LEARN, Event
+from ordspan.serving.models import COVERAGE
 
 WINDOW = 1000
 """Rows in the running averages."""

@@ -12,7 +12,8 @@ from fastapi import FastAPI, HTTPException, Request, Response
 import ordspan
 from ordspan.files.batch import brief
 from ordspan.files.features import Recipe
-from ordspan.serving.engine import COVERAGE, BatchPredictions, Engine, predict_batch
+from ordspan.serving.engine import Engine
+from ordspan.serving.models import COVERAGE, BatchPredictions, predict_batch
 from ordspan.serving.offload import Offload
 from ordspan.serving.records import batch_of, decoded, refusals
 from ordspan.serving.responses import as_json

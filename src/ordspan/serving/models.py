@@ -1,0 +1,97 @@
+"""What the service does with a model: copy it, predict with it and let it learn."""
+
+from __future__ import annotations
+
+from copy import copy
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ordspan.files.batch import Batch
+from ordspan.files.features import Scale, prepare_features
+from ordspan.learners.scoring import rank_among
+from ordspan.serving.records import batch_of
+from ordspan.tabular import ESTIMATORS, SVM, TabularModel
+
+COVERAGE = 0.9
+
+
+class BatchPredictions(NamedTuple):
+    """Predictions for a batch of rows, in ranks 1..K."""
+
+    score: NDArray[np.float64]
+    rank: NDArray[np.int64]
+    low: NDArray[np.int64] | None  # None if the model is not calibrated
+    high: NDArray[np.int64] | None
+
+    def ranks(self, row: int) -> tuple[int, int | None, int | None]:
+        """Rank and range of a row."""
+        if self.low is None or self.high is None:
+            return int(self.rank[row]), None, None
+        return int(self.rank[row]), int(self.low[row]), int(self.high[row])
+
+
+def predict_batch(
+    model: TabularModel, batch: Batch, coverage: float = COVERAGE
+) -> BatchPredictions:
+    """Score, rank and range of every row."""
+    features = prepare_features(model.recipe, model.scale, batch)
+    score = model.learner.latent(features)
+    rank = rank_among(model.learner.thresholds, score)
+    if model.calibration is None:
+        return BatchPredictions(score, rank, None, None)
+    return BatchPredictions(score, rank, *model.calibration.ranges(score, rank, coverage))
+
+
+def copied(model: TabularModel) -> TabularModel:
+    """An independent copy of a model."""
+    twin = TabularModel(
+        copy(model.learner),
+        model.classes_,
+        model.parameters,
+        model.recipe,
+        Scale(model.recipe.n_scaled, model.scale.state.copy()),
+        model.columns,
+        model.options,
+        dict(model.training),
+        model.kind,
+        model.fitted,
+        copy(model.calibration),
+    )
+    twin.learner.adopt_memory(model.learner.memory.copy())
+    if twin.calibration is not None and model.calibration is not None:
+        twin.calibration.state = model.calibration.state.copy()
+    return twin
+
+
+def learn(
+    model: TabularModel, batch: Batch, lower: NDArray[np.int64], upper: NDArray[np.int64]
+) -> None:
+    """Learn rows in order; a model that started empty also learns their scale."""
+    online_scale = model.recipe.standardise and _scales_online(model)
+    before = model.scale.state.copy() if online_scale else None
+    try:
+        features = prepare_features(model.recipe, model.scale, batch, learn=online_scale)
+        model.learner.learn_many(features, lower, upper, calibration=model.calibration)
+    except BaseException:
+        if before is not None:
+            model.scale.state[...] = before
+        raise
+    model.training["rows"] += len(batch)
+
+
+def warm_up(model: TabularModel) -> None:
+    """Compile what predicting and learning need, on a copy: no request has to wait for it."""
+    recipe, trial = model.recipe, copied(model)
+    row: list[Any] = [0.0] * len(recipe.numbers) + [""] * len(recipe.texts)
+    batch = batch_of(recipe, [[[0, 1.0]] if recipe.n_sparse else row])
+    said = predict_batch(trial, batch)
+    if trial.calibration is not None:
+        trial.calibration.probabilities(said.score)
+    if model.kind != ESTIMATORS[SVM]:
+        learn(trial, batch, np.array([1]), np.array([1]))
+
+
+def _scales_online(model: TabularModel) -> bool:
+    return bool(model.training["settings"].get("scaled_on_the_way"))
