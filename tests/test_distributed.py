@@ -86,9 +86,7 @@ def test_weights_of_grades_reach_the_blocks_but_not_balanced_ones(client):
     here = clone(weighted).partial_fit(X, Y, classes=CLASSES)
     there = fit(client, clone(weighted), lazy(X, 400), lazy(Y, 400), rounds=1, classes=CLASSES)
     np.testing.assert_array_equal(memory(there), memory(here))
-    with pytest.raises(
-        ValueError, match=r"a block sees a part of them; give the weights as a dict"
-    ):
+    with pytest.raises(ValueError, match=r"a block sees only some; use a dict of weights"):
         fit(client, OrdinalPA(class_weight="balanced"), lazy(X, 400), lazy(Y, 400), rounds=1)
 
 
@@ -455,7 +453,7 @@ def test_a_bad_row_names_its_block_and_row_and_leaves_the_model_unchanged(client
     with pytest.raises(ValueError, match=r"^block 3, row 17: label 9 is not one of the grades"):
         fit(client, model, lazy(X), lazy(labels), rounds=1, classes=CLASSES)
     labels = np.where(np.arange(400) == 103, np.nan, Y)
-    with pytest.raises(ValueError, match=r"^block 1: .*row 3 is .*nan.*; only an interval"):
+    with pytest.raises(ValueError, match=r"^block 1: .*row 3 is .*nan.*; only a range"):
         fit(client, model, lazy(X), lazy(labels), rounds=1)
     np.testing.assert_array_equal(memory(model), before)
 

@@ -129,7 +129,7 @@ class Checkpoint:
 
 
 @contextmanager
-def sole_writer(path: Path) -> Iterator[None]:
+def sole_writer(path: Path, state: str = "being trained") -> Iterator[None]:
     """Raise if another process is training the model at this path.
 
     The system releases the lock of a killed process.
@@ -142,7 +142,7 @@ def sole_writer(path: Path) -> Iterator[None]:
         lock.acquire()
     except Timeout:
         raise FileError(
-            f"{path} is being trained by another process; wait for it, or choose another path"
+            f"{path} is {state} by another process; wait for it, or choose another path"
         ) from None
     try:
         yield

@@ -273,7 +273,7 @@ def test_a_training_that_runs_is_not_called_interrupted(tmp_path):
     path = written(FRAME, tmp_path / "a.csv")
     (tmp_path / "m.checkpoint").write_bytes(b"")
     words = ["train", path, "--label", "grade", "--model", tmp_path / "m"]
-    assert "from a training that was interrupted" in asked(*words, code=1)
+    assert "left from an interrupted training" in asked(*words, code=1)
     with sole_writer(tmp_path / "m"):
         assert "is being trained by another process" in asked(*words, code=1)
 

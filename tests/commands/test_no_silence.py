@@ -179,7 +179,7 @@ def test_a_told_order_is_kept_and_said(tmp_path):
     log(1000).sort("grade").write_csv(tmp_path / "a.csv")
     _, summary = trained(tmp_path / "a.csv", "--shuffle-buffer", "0")
     assert not summary["shuffled"]
-    assert any("learned in that order, as told" in note for note in summary["notes"])
+    assert any("learned in that order, as requested" in note for note in summary["notes"])
 
 
 def test_a_pipe_in_long_runs_of_one_grade_gets_a_warning(tmp_path):

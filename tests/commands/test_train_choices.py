@@ -59,7 +59,9 @@ def test_a_file_sorted_by_grade_is_learned_in_random_order(tmp_path, ending, sma
 def test_the_order_is_kept_if_told_and_that_is_noted(tmp_path):
     path = write_rows(tmp_path, "csv", X[BY_GRADE], GRADES[BY_GRADE])
     summary = train(job(path, shuffle_buffer=0, standardise=False), tmp_path / "m")
-    assert "the rows are sorted by labels, and learned in that order, as told" in summary["notes"]
+    assert (
+        "the rows are sorted by labels, and learned in that order, as requested" in summary["notes"]
+    )
     expected = OrdinalPA(classes=CLASSES).partial_fit(X[BY_GRADE], GRADES[BY_GRADE])
     trained = ordspan.load(tmp_path / "m").estimator
     np.testing.assert_array_equal(trained.coef_, expected.coef_)

@@ -136,7 +136,7 @@ def test_the_first_partial_fit_needs_the_classes_and_later_ones_must_agree():
 
 def test_a_text_column_is_named():
     frame = pd.DataFrame(X, columns=list("abcd")).assign(city="Pune")
-    with pytest.raises(ValueError, match=r"column 'city' of X holds .*Pune.*OneHotEncoder"):
+    with pytest.raises(ValueError, match=r"column 'city' of X has .*Pune.*OneHotEncoder"):
         OrdinalPA().fit(frame, Y)
 
 

@@ -103,7 +103,7 @@ def test_results_of_other_settings_are_refused_by_name(finished):
 def test_a_damaged_cell_is_named_not_mixed_in(tmp_path):
     runner.begin(tmp_path / "cells", runner.settings(plan(), {}), tmp_path)
     (tmp_path / "cells" / "synthetic-000000.parquet").write_bytes(b"PAR1 half")
-    with pytest.raises(DamagedTable, match=r"synthetic-000000\.parquet is not a whole"):
+    with pytest.raises(DamagedTable, match=r"synthetic-000000\.parquet is not a complete"):
         runner.run(plan(), tmp_path, jobs=1)
     assert not (tmp_path / "results.parquet").exists()
 

@@ -675,6 +675,6 @@ def test_a_copy_with_a_memory_of_its_own_goes_its_own_way(data):
     learner.learn_many(X[:20], lower[:20], upper[:20])
     before = learner.memory.copy()
     twin = copy.copy(learner)
-    twin.take_over(before.copy())
+    twin.adopt_memory(before.copy())
     twin.learn_many(X[20:40], lower[20:40], upper[20:40])
     assert learner.memory.tobytes() == before.tobytes()

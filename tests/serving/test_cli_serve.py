@@ -51,12 +51,24 @@ def test_it_learns_ends_and_goes_on(tmp_path):
         assert client.get("/model").status_code == 401
         bearer = {"Authorization": "Bearer a-secret-of-some-length"}
         assert client.get("/model", headers=bearer).content == content
-    (state / "snapshot.ordspan").unlink()
     replayed = ask("serve", "--state", state, "--replay")
     assert replayed.exit_code == 0, replayed.output
     assert "2 events gives the same model" in replayed.output
     told = ask("serve", "--state", state, "--replay", "--json")
-    assert json.loads(told.output) == {"events": 2, "same": True}
+    assert json.loads(told.output) == {"events": 2, "snapshot": 2, "same": True}
+    (state / "snapshot.ordspan").unlink()
+    assert "no snapshot to compare with" in ask("serve", "--state", state, "--replay").output
+
+
+def test_a_folder_of_another_kind_is_refused(tmp_path):
+    answer = ask("serve", "--state", tmp_path / "typo", "--replay")
+    assert answer.exit_code == 1
+    assert "nothing to replay" in answer.output
+    assert not (tmp_path / "typo").exists()
+    (tmp_path / "annotate.json").write_text("{}")
+    answer = ask("serve", "--state", tmp_path, "--grades", "1..3", "--columns", "a")
+    assert answer.exit_code == 1
+    assert "is a state folder of ordspan annotate" in answer.output
 
 
 WRONG = {

@@ -284,7 +284,7 @@ def test_a_folder_that_cannot_be_written_is_refused_before_anything(begun):
 
 def test_a_second_engine_on_a_folder_is_refused(folder):
     engine = Engine(folder)
-    with pytest.raises(FileError, match=r"log\.sqlite is being trained by another process"):
+    with pytest.raises(FileError, match=r"log\.sqlite is in use by another process"):
         Engine(folder)
     engine.learn(lessons("empty", 1))  # the first one does not mind
     engine.close()

@@ -93,6 +93,7 @@ def serve(
         token = None if token_file is None else read_token(token_file)
         check_host(host, token)
         check_name(name)
+        check_folder(state, replay)
         start = starting_model(model, grades, o.split_names(columns), o.split_names(text))
         engine = Engine(state, start, every=snapshot_every)
         if replay:
@@ -101,6 +102,20 @@ def serve(
         warm_up(engine.model)
         application = make_app(engine, name=name, token=token, most_waiting=most_waiting)
         run(application, host, port, lambda address: say_started(address, engine, json))
+
+
+def check_folder(state: Path, replay: bool) -> None:
+    """Refuse a folder of ordspan annotate, and a replay of one that is not there."""
+    from ordspan.serving.annotate.settings import NAME
+    from ordspan.serving.engine import BASE
+
+    if replay and not (state / BASE).exists():
+        raise ValueError(f"{state} is not a state folder, so there is nothing to replay")
+    if not replay and (state / NAME).exists():
+        raise ValueError(
+            f"{state} is a state folder of ordspan annotate, whose answers belong to items; "
+            "choose another with --state"
+        )
 
 
 def starting_model(
@@ -142,11 +157,16 @@ def report_replay(engine: Engine, json: bool) -> None:
     from ordspan.modelfile import to_bytes
 
     same = to_bytes(engine.replayed()) == to_bytes(engine.model)
-    events = engine.n_events
+    events, snapshot = engine.n_events, engine.n_saved
     if json:
-        o.print_json({"events": events, "same": same})
+        o.print_json({"events": events, "snapshot": snapshot or None, "same": same})
+    elif not snapshot:
+        say(f"The log of {events:,} events can be replayed; there is no snapshot to compare with.")
     elif same:
-        say(f"The log of {events:,} events gives the same model, byte for byte.")
+        say(
+            f"The log of {events:,} events gives the same model, byte for byte, as the snapshot at "
+            f"event {snapshot:,} and the rest of the log."
+        )
     if not same:
         raise ValueError(
             f"the log of {events:,} events gives another model than the snapshot and the rest of "

@@ -24,6 +24,7 @@ from ordspan.serving.offload import Offload
 from ordspan.serving.records import (
     KEY,
     LABEL_NAMES,
+    MAX_ROWS,
     REQUEST,
     BodyError,
     LabelParser,
@@ -38,8 +39,6 @@ from ordspan.serving.responses import as_json, report_errors
 from ordspan.serving.service import MOST_WAITING, BusyError, Service
 from ordspan.tabular import TabularModel
 
-MOST_ROWS = 100_000
-"""Most rows in one request; predictions need much more memory than the rows."""
 STATUSES = {
     RowError: 422,
     KeyConflictError: 409,
@@ -107,7 +106,7 @@ def make_app(
     return Guard(app, token=token, observe=metrics.asked, most_bytes=most_bytes)
 
 
-def read_records(body: bytes, most: int = MOST_ROWS) -> tuple[list[dict[str, Any]], bool]:
+def read_records(body: bytes, most: int = MAX_ROWS) -> tuple[list[dict[str, Any]], bool]:
     """Records of a request body, and whether it was a single record instead of a list."""
     content = decoded(body)
     records = content if isinstance(content, list) else [content]
@@ -126,7 +125,7 @@ def read_records(body: bytes, most: int = MOST_ROWS) -> tuple[list[dict[str, Any
 
 def _add_routes(app: FastAPI, service: Service, metrics: Metrics, offload: Offload) -> None:
     engine, labels = service.engine, LabelParser(service.engine.model.classes_)
-    most = min(MOST_ROWS, service.most_waiting)
+    most = min(MAX_ROWS, service.most_waiting)
 
     @app.post("/predict", openapi_extra=describing.PREDICT)
     async def predict(request: Request, coverage: float = COVERAGE) -> Response:

@@ -86,7 +86,7 @@ class Engine:
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
             check_can_write(self.folder / LOG)
-            self._open.enter_context(sole_writer(self.folder / LOG))
+            self._open.enter_context(sole_writer(self.folder / LOG, "in use"))
             self._base = self._begin(start)
             self._log = Log(self.folder / LOG)
             self._open.callback(self._log.close)
@@ -295,6 +295,11 @@ class Engine:
         with suppress(OSError):
             self._snapshot.write(self.model, SnapshotProgress(self._last))
             self._saved = self._last
+
+    @property
+    def n_saved(self) -> int:
+        """Number of the last event in the snapshot; 0 without a usable one."""
+        return self._saved
 
     @property
     def n_events(self) -> int:

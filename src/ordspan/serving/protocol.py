@@ -15,7 +15,7 @@ from ordspan.files.features import Recipe
 from ordspan.serving.engine import Engine
 from ordspan.serving.models import COVERAGE, BatchPredictions, predict_batch
 from ordspan.serving.offload import Offload
-from ordspan.serving.records import batch_of, decoded, refusals
+from ordspan.serving.records import MAX_ROWS, batch_of, decoded, refusals
 from ordspan.serving.responses import as_json
 from ordspan.tabular import TabularModel
 
@@ -156,6 +156,7 @@ def rows_of(recipe: Recipe, tensors: Sequence[Tensor]) -> list[list[Any]]:
         odd = sorted(named.keys() ^ set(recipe.columns)) or ["a duplicate name"]
         raise HTTPException(400, f"give one tensor for each column of the model; see {odd[0]!r}")
     columns = [_flat(named[name]) for name in recipe.columns]
+    _check_rows(max(map(len, columns)))
     if len(set(map(len, columns))) > 1 or not columns[0]:
         raise HTTPException(400, "all tensors must have the same number of rows, at least one")
     return [list(row) for row in zip(*columns, strict=True)]
@@ -166,16 +167,24 @@ def _matrix_rows(recipe: Recipe, tensor: Tensor) -> list[list[Any]]:
     cells = _flat(tensor)
     if tensor.shape[1] != width or not cells:
         raise HTTPException(400, f"tensor {tensor.name!r} must have shape [rows, {width}]")
+    _check_rows(len(cells) // width)
     rows = [cells[begin : begin + width] for begin in range(0, len(cells), width)]
     if recipe.n_sparse:
         return [[[at, value] for at, value in enumerate(row) if value] for row in rows]
     return rows
 
 
+def _check_rows(n_rows: int) -> None:
+    if n_rows > MAX_ROWS:
+        raise HTTPException(413, f"{n_rows:,} rows in one request; send at most {MAX_ROWS:,}")
+
+
 def _flat(tensor: Tensor) -> list[Any]:
     """The data of a tensor, which may be nested, checked against its shape."""
     if tensor.datatype not in NUMBERS and tensor.datatype != WORDS:
         raise HTTPException(400, f"tensor {tensor.name!r} has unknown datatype {tensor.datatype!r}")
+    if not 1 <= len(tensor.shape) <= 2:
+        raise HTTPException(400, f"tensor {brief(tensor.name)} must have one or two dimensions")
     cells = tensor.data
     for _ in tensor.shape[1:]:
         if cells and all(isinstance(part, list) for part in cells):

@@ -27,6 +27,8 @@ KEY = "key"
 RESERVED = (*LABEL_NAMES, KEY)
 """Names in a labelled record that are not columns of the model."""
 LONGEST_KEY = 200
+MAX_ROWS = 100_000
+"""Rows of one request: predictions need much more memory than the rows."""
 REQUEST = "the request"
 MOST_COMPARED = 100
 """Most names compared with a missing one."""

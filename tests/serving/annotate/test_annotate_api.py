@@ -42,12 +42,31 @@ def state_of(caller):
 
 def test_the_task_is_told(work):
     caller, _ = work
-    assert caller.call("/api/task").json() == {
+    task = caller.call("/api/task").json()
+    assert task.pop("folder")
+    assert task == {
         "title": "t",
         "grades": ["1", "2", "3", "4", "5"],
         "n_items": 80,
         "question": "?",
     }
+
+
+def test_a_page_of_other_items_is_told_to_reload(work):
+    caller, _ = work
+    answer = caller.call("/api/next", {"annotator": "ann", "folder": "another"})
+    assert answer.status_code == 409
+    assert "reload the page" in answer.json()["detail"]
+    own = caller.call("/api/task").json()["folder"]
+    assert caller.call("/api/next", {"annotator": "ann", "folder": own}).is_success
+
+
+@pytest.mark.parametrize("body", [b'{"annotator": "\xff"}', b'{"annotator": ' + b"[" * 50_000])
+def test_a_body_that_cannot_be_decoded_is_refused(work, body):
+    caller, _ = work
+    kind = {"Content-Type": "application/json"}
+    answer = caller.call("/api/next", method="POST", content=body, headers=kind)
+    assert answer.status_code == 400
 
 
 def test_an_item_is_asked_until_it_is_answered(work):

@@ -20,6 +20,7 @@ from ordspan.serving.annotate.session import MissingError, Session
 from ordspan.serving.engine import KeyConflictError
 from ordspan.serving.guard import Guard
 from ordspan.serving.log import LogError
+from ordspan.serving.records import BodyError, decoded
 from ordspan.serving.responses import as_json, report_errors
 from ordspan.wording import as_text
 
@@ -38,6 +39,7 @@ STATUSES = {
     msgspec.ValidationError: 422,
     msgspec.DecodeError: 400,
     LogError: 503,
+    BodyError: 400,
 }
 
 Name = Annotated[str, Meta(min_length=1, max_length=100)]
@@ -52,6 +54,7 @@ class NextRequest(Struct):
     """Request for the next item."""
 
     annotator: Name
+    folder: str | None = None
     skip_items: Annotated[list[Index], Meta(max_length=1000)] = []
 
 
@@ -60,6 +63,7 @@ class UndoRequest(Struct):
 
     key: Key
     annotator: Name
+    folder: str | None = None
 
 
 class Shown(Struct):
@@ -76,6 +80,7 @@ class SkipRequest(Struct):
     key: Key
     annotator: Name
     item: Index
+    folder: str | None = None
     seconds: Seconds | None = None
     asked_by: AskedBy = "random"
 
@@ -88,6 +93,7 @@ class AnswerRequest(Struct):
     item: Index
     lower: Rank
     upper: Rank
+    folder: str | None = None
     seconds: Seconds | None = None
     asked_by: AskedBy = "random"
     guess: Shown | None = None
@@ -121,6 +127,7 @@ def make_app(session: Session, *, title: str, question: str, token: str | None =
     app = FastAPI(
         title="ordspan", docs_url=None, redoc_url=None, openapi_url=None, lifespan=lifespan
     )
+    app.state.folder = f"{session.settings.digest[:16]}-{session.settings.seed}"
     report_errors(app, STATUSES)
     _add_questions(app, session, title, question)
     _add_answers(app, session)
@@ -130,7 +137,16 @@ def make_app(session: Session, *, title: str, question: str, token: str | None =
 
 async def read(request: Request, kind: type[Any]) -> Any:
     """Decode and validate the body of a request."""
-    asked = msgspec.json.decode(await request.body(), type=kind)
+    body = await request.body()
+    try:
+        asked = msgspec.json.decode(body, type=kind)
+    except (RecursionError, UnicodeDecodeError):
+        asked = decoded(body, kind)  # raises, with the reason
+    folder = request.app.state.folder
+    if asked.folder not in (None, folder):
+        raise KeyConflictError(
+            "this page belongs to other items than those that are served now; reload the page"
+        )
     asked.annotator = asked.annotator.strip()
     if not asked.annotator or as_text(asked.annotator) != asked.annotator:
         raise HTTPException(
@@ -143,8 +159,9 @@ def _add_questions(app: FastAPI, session: Session, title: str, question: str) ->
     @app.get("/api/task")
     async def task() -> Response:
         grades = [str(grade) for grade in session.settings.grades]
-        shown = {"title": title, "grades": grades, "question": question}
-        return as_json(shown | {"n_items": len(session.items)})
+        shown: dict[str, Any] = {"title": title, "grades": grades, "question": question}
+        shown |= {"n_items": len(session.items), "folder": app.state.folder}
+        return as_json(shown)
 
     @app.post("/api/next")
     async def ask(request: Request) -> Response:
@@ -178,7 +195,8 @@ def _add_answers(app: FastAPI, session: Session) -> None:
         guess = None
         if given.guess is not None:
             middle = (given.guess.lower + given.guess.upper) // 2
-            guess = Guess(given.guess.lower, given.guess.upper, given.guess.grade or middle)
+            grade = min(given.guess.grade or middle, last)
+            guess = Guess(given.guess.lower, given.guess.upper, grade)
         extra = Extra(
             given.item,
             given.annotator,

@@ -54,10 +54,12 @@ def predict_items(model: TabularModel, features: Any) -> ItemPredictions:
 class Asker:
     """Chooses the next item for an annotator.
 
-    Half of the items come from a random order shared by all annotators, so that several people
-    answer the same items and the error on them is unbiased; the other half are those with the
-    widest predicted range. Which half comes next, and whether the guess is shown, is drawn from
-    a generator seeded with the seed, the annotator and their number of answers.
+    Questions alternate at random between two halves of the items. The first half of a random
+    order, shared by all annotators, is asked in that order, so that several people answer the
+    same items and the error on them is unbiased: nothing else ever takes items from it. Of the
+    other half, the item with the widest predicted range is asked. Which half comes next, and
+    whether the guess is shown, is drawn from a generator seeded with the seed, the annotator and
+    their number of answers.
 
     Parameters
     ----------
@@ -74,6 +76,8 @@ class Asker:
     def __init__(self, n_items: int, seed: int, features: Any = None, guess: str = HALF) -> None:
         self.seed, self.features, self.guess = seed, features, guess
         self.order = np.random.default_rng(seed).permutation(n_items)
+        self.reserved = np.zeros(n_items, dtype=bool)
+        self.reserved[self.order[: (n_items + 1) // 2]] = True
         self._known: tuple[TabularModel, ItemPredictions] | None = None
 
     def ask(
@@ -100,10 +104,11 @@ class Asker:
         if self.features is None or not history.earned(ENOUGH):
             return Question(self._first(open_items), RANDOM, None, show=False)
         known = self._predictions(model)
-        if widest:
-            item, why = self._widest(known, open_items, history), WIDEST
+        at_random, others = open_items & self.reserved, open_items & ~self.reserved
+        if (widest and others.any()) or not at_random.any():
+            item, why = self._widest(known, others, history), WIDEST
         else:
-            item, why = self._first(open_items), RANDOM
+            item, why = self._first(at_random), RANDOM
         return Question(item, why, known.of(item), show)
 
     def _draws(self, annotator: str, n_answers: int) -> tuple[bool, bool]:

@@ -6,11 +6,12 @@ import csv
 import io
 import shlex
 from collections.abc import Iterable, Sequence
+from pathlib import Path
 from typing import Any
 
 import polars as pl
 
-from ordspan.commands.outputs import opened_output
+from ordspan.commands.outputs import STDOUT, opened_output
 from ordspan.files.batch import FileError
 from ordspan.files.columns import ANNOTATED
 from ordspan.files.forms import plain_word
@@ -77,7 +78,8 @@ def train_command(out: str, grades: list[Any], items: Items, text: Sequence[str]
     words = ["ordspan", "train", out, "--lower", "lower", "--upper", "upper"]
     words += ["--order", _comma_separated(map(plain_word, grades))]
     words += ["--text", _comma_separated(text)] if text else []
-    return shlex.join([*words, "--model", "labels.ordspan"])
+    model = "labels.ordspan" if out == STDOUT else str(Path(out).with_suffix(".ordspan"))
+    return shlex.join([*words, "--model", model])
 
 
 def _exported(name: str) -> str:

@@ -12,6 +12,7 @@ const NOTE_SECONDS = 5;
 let annotator = localStorage.getItem(NAME) ?? "";
 let grades = [];
 let nItems = 0;
+let folder; // the state folder that this page was opened on
 let item = null; // the response of /api/next
 let since = 0; // when it was shown
 let guessSeen = false; // whether its guess was ever shown
@@ -84,7 +85,7 @@ function retryLater() { // nothing on the page to continue with
 
 async function next() {
   item = null;
-  show(await deliver("/api/next", { annotator, skip_items: [] }, wait));
+  show(await deliver("/api/next", { folder, annotator, skip_items: [] }, wait));
 }
 
 /** Send an action exactly once: with one key, repeated until the server confirms it. */
@@ -104,7 +105,7 @@ async function send(path, body) {
   say(`${what} ${result.name}.`);
 }
 
-const common = () => ({ key: newKey(), annotator, item: item.item, asked_by: item.asked_by,
+const common = () => ({ key: newKey(), folder, annotator, item: item.item, asked_by: item.asked_by,
   seconds: Math.round(performance.now() - since) / 1000 });
 
 function give(lower, upper, via) {
@@ -146,7 +147,7 @@ function skip() {
   });
 }
 
-const undo = () => alone(() => send("/api/undo", { key: newKey(), annotator }));
+const undo = () => alone(() => send("/api/undo", { key: newKey(), folder, annotator }));
 
 // ---- drawing
 
@@ -232,7 +233,7 @@ function begin() {
   view(null);
   alone(async () => {
     const task = await deliver("/api/task", undefined, wait);
-    [grades, nItems] = [task.grades, task.n_items];
+    [grades, nItems, folder] = [task.grades, task.n_items, task.folder];
     scale.setGrades(grades);
     find("title").textContent = task.title;
     document.title = `${task.title} · ordspan`;
