@@ -61,7 +61,9 @@ def test_a_page_of_other_items_is_told_to_reload(work):
     assert caller.call("/api/next", {"annotator": "ann", "folder": own}).is_success
 
 
-@pytest.mark.parametrize("body", [b'{"annotator": "\xff"}', b'{"annotator": ' + b"[" * 50_000])
+@pytest.mark.parametrize(
+    "body", [b'{"annotator": "\xff"}', b'{"annotator": "a", "x": ' + b"[" * 50_000]
+)
 def test_a_body_that_cannot_be_decoded_is_refused(work, body):
     caller, _ = work
     kind = {"Content-Type": "application/json"}
