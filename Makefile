@@ -58,6 +58,7 @@ bench: $(READY) ## measure every speed claim of the README, one table
 	$(BIN)/python benchmarks/bench_reproduce.py --save docs/benchmarks-reproduce.md
 	$(BIN)/python benchmarks/bench_files.py --save docs/benchmarks-files.md
 	$(BIN)/python benchmarks/bench_dask.py --save docs/benchmarks-dask.md
+	$(BIN)/python benchmarks/bench_serve.py --save docs/benchmarks-serve.md
 
 peers: $(READY) ## compare with other libraries, one table
 	$(BIN)/pip install --quiet --disable-pip-version-check --editable '.[dev,peers]'

@@ -17,6 +17,7 @@ import bench_foundation
 import bench_kernel
 import bench_ranges
 import bench_reproduce
+import bench_serve
 import compare_kernels
 from measuring import table
 
@@ -153,6 +154,10 @@ def test_the_experiments_benchmark_runs():
 
 def test_the_benchmark_of_files_runs():
     assert len(bench_files.run(scale=0.0)) >= 5
+
+
+def test_the_benchmark_of_the_service_runs():
+    assert len(bench_serve.run(scale=0.0)) == 4
 
 
 def test_the_dask_benchmark_runs():

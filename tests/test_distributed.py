@@ -402,12 +402,12 @@ def test_paused_workers_may_finish_what_they_do(threads):
     def pausing(block):
         worker = get_worker()
         worker.loop.add_callback(setattr, worker, "status", Status.paused)
-        time.sleep(3)
+        time.sleep(6)
         worker.loop.add_callback(setattr, worker, "status", Status.running)
         return block
 
     rows = lazy(X, 200).map_blocks(pausing, dtype=float, meta=X[:0])
-    model = fit(threads, OrdinalPA(), rows, lazy(Y, 200), rounds=1, timeout=1)
+    model = fit(threads, OrdinalPA(), rows, lazy(Y, 200), rounds=1, timeout=4)
     calm = fit(threads, OrdinalPA(), lazy(X, 200), lazy(Y, 200), rounds=1)
     np.testing.assert_array_equal(memory(model), memory(calm))
 
