@@ -125,6 +125,7 @@ def read_records(body: bytes, most: int = MAX_ROWS) -> tuple[list[dict[str, Any]
 
 def _add_routes(app: FastAPI, service: Service, metrics: Metrics, offload: Offload) -> None:
     engine, labels = service.engine, LabelParser(service.engine.model.classes_)
+    grades = engine.model.classes_.tolist()
     most = min(MAX_ROWS, service.most_waiting)
 
     @app.post("/predict", openapi_extra=describing.PREDICT)
@@ -151,7 +152,7 @@ def _add_routes(app: FastAPI, service: Service, metrics: Metrics, offload: Offlo
         lessons, alone = await offload(work, await request.body())
         with refusals():
             events = await service.learn(lessons)
-        done = [_confirmed(engine.model, event) for event in events]
+        done = [_confirmed(grades, event) for event in events]
         return as_json(done[0] if alone else done)
 
     @app.get("/model", response_class=Response)
@@ -206,9 +207,8 @@ def _in_grades(grades: Sequence[Any], low: int | None, high: int | None) -> list
     return None if low is None or high is None else [grades[low - 1], grades[high - 1]]
 
 
-def _confirmed(model: TabularModel, event: Event) -> dict[str, Any]:
+def _confirmed(grades: Sequence[Any], event: Event) -> dict[str, Any]:
     """Response to a label: its event number, and the prediction made before learning it."""
-    grades = model.classes_.tolist()
     assert event.predicted is not None
     return {
         "event": event.id,

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from difflib import get_close_matches
+from functools import lru_cache
 from itertools import islice
 from typing import Any
 
@@ -27,6 +28,7 @@ KEY = "key"
 RESERVED = (*LABEL_NAMES, KEY)
 """Names in a labelled record that are not columns of the model."""
 LONGEST_KEY = 200
+N_REMEMBERED = 4096
 MAX_ROWS = 100_000
 """Rows of one request: predictions need much more memory than the rows."""
 REQUEST = "the request"
@@ -257,6 +259,8 @@ class LabelParser:
     def __init__(self, classes: NDArray[Any]) -> None:
         self._grades = KnownGrades(classes)
         self._last = len(classes)
+        # most labels come again; True is not 1
+        self._interval = lru_cache(N_REMEMBERED, typed=True)(self._read_interval)
 
     def ends(self, given: Mapping[str, Any], number: int) -> tuple[int, int]:
         """Lowest and highest rank of a label, given as label, or as lower, upper or both."""
@@ -270,9 +274,15 @@ class LabelParser:
             label = given["label"]
             if isinstance(label, list) and len(label) == 2:
                 return self._pair(*label)
-            return self._grades.interval(_label_word(label))
+            if isinstance(label, dict | list):  # raises, because it cannot be hashed
+                return self._read_interval(label)
+            return self._interval(label)
         except ValueError as error:
             raise RowError(f"{REQUEST}, record {number}: {error}") from None
+
+    def _read_interval(self, label: Any) -> tuple[int, int]:
+        """Ranks of one label."""
+        return self._grades.interval(_label_word(label))
 
     def _pair(self, lower: Any, upper: Any) -> tuple[int, int]:
         low = self._grades.end(_label_word(lower), 1)
