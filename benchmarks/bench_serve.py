@@ -60,7 +60,7 @@ def server(code: str, *words: str) -> Iterator[int]:
         yield int(re.findall(r"127\.0\.0\.1:(\d+)", process.stdout.readline())[0])
     finally:
         process.terminate()
-        process.wait()
+        process.communicate()
 
 
 def request(path: str, body: object) -> bytes:
