@@ -159,6 +159,11 @@ def import_answers(session: Session, path: Path, schema: str | None) -> None:
 
     settings = session.settings
     answers = read_answers(path, session.items, settings.columns.id, settings.grades, schema)
+    if not answers:
+        raise ValueError(
+            f"{path}: no answer found; give a JSON export of Label Studio with ratings, or one of "
+            "Potato with a slider or scale, and the question's name with --schema"
+        )
     new = session.import_answers(answers)
     say(f"{new:,} of {len(answers):,} answers in {path} are new.", err=True)
 

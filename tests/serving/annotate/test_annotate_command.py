@@ -179,3 +179,12 @@ def test_a_process_serves_the_page_until_it_is_interrupted(tmp_path):
         process.wait(timeout=60)
     answer = ask("annotate", "--state", tmp_path / "state", "--export", "-")
     assert len(answer.output.splitlines()) == 2
+
+
+def test_a_file_without_answers_is_refused(tmp_path):
+    path, _ = write_items(tmp_path, n=10)
+    (tmp_path / "none.json").write_text('[{"id": 1, "data": {"id": "x"}, "annotations": []}]')
+    words = ("--grades", "1..5", "--state", tmp_path / "s", "--id", "id")
+    answer = ask("annotate", path, *words, "--labels", tmp_path / "none.json")
+    assert answer.exit_code == 1
+    assert "none.json: no answer found" in answer.output
