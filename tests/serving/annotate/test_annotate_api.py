@@ -256,3 +256,13 @@ def test_pages_need_no_token_and_data_does(tmp_path):
         assert caller.call(path, headers=sent).status_code in (200, 404)
     assert caller.call("/api/next", {"annotator": "ann"}).status_code == 401
     session.engine.close()
+
+
+def test_an_undo_key_is_of_one_annotator(work):
+    caller, _ = work
+    asked = caller.next("ann")
+    assert caller.answer(asked, 1).is_success
+    undo = {"key": "the undo", "annotator": "ann"}
+    assert caller.call("/api/undo", undo).is_success
+    assert caller.call("/api/undo", undo).is_success  # sent again
+    assert caller.call("/api/undo", undo | {"annotator": "bob"}).status_code == 409

@@ -121,7 +121,12 @@ class Session:
                 raise KeyConflictError(
                     f"the key {key!r} belongs to an answer; use a different key for each"
                 )
-            return self._again(self.history.undone(event.undoes))
+            undone = self.history.undone(event.undoes)
+            if undone.extra.annotator != annotator:
+                raise KeyConflictError(
+                    f"the key {key!r} belongs to another annotator; use a different key for each"
+                )
+            return self._again(undone)
 
     def progress(self) -> dict[str, Any]:
         """Current progress."""
