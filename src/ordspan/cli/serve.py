@@ -10,6 +10,7 @@ import typer
 from ordspan.cli import options as o
 from ordspan.cli.app import app, report_errors
 from ordspan.cli.printing import say
+from ordspan.wording import in_a_shell
 
 if TYPE_CHECKING:
     from ordspan.serving.engine import Engine
@@ -101,7 +102,8 @@ def serve(
             return
         warm_up(engine.model)
         application = make_app(engine, name=name, token=token, most_waiting=most_waiting)
-        run(application, host, port, lambda address: say_started(address, engine, json))
+        with in_a_shell([]):  # whoever sends a request cannot change the options
+            run(application, host, port, lambda address: say_started(address, engine, json))
 
 
 def check_folder(state: Path, replay: bool) -> None:

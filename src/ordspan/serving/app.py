@@ -15,7 +15,7 @@ from ordspan.files.batch import RowError, brief
 from ordspan.files.features import Recipe
 from ordspan.modelfile import to_bytes
 from ordspan.serving import describing, protocol
-from ordspan.serving.engine import Engine, KeyConflictError, Lesson
+from ordspan.serving.engine import Checked, Engine, KeyConflictError, Lesson
 from ordspan.serving.guard import MOST_BYTES, Guard
 from ordspan.serving.log import Event, LogError
 from ordspan.serving.metrics import CONTENT_TYPE, Metrics
@@ -143,15 +143,14 @@ def _add_routes(app: FastAPI, service: Service, metrics: Metrics, offload: Offlo
     async def learn(request: Request) -> Response:
         """Learn labelled records; the response is sent once they are on disk."""
 
-        def work(body: bytes) -> tuple[list[Lesson], bool]:
+        def work(body: bytes) -> tuple[Checked, bool]:
             records, alone = read_records(body, most)
-            return [
-                lesson_of(engine.model.recipe, labels, *r) for r in enumerate(records, 1)
-            ], alone
+            lessons = [lesson_of(engine.model.recipe, labels, *r) for r in enumerate(records, 1)]
+            return engine.checked(lessons), alone
 
-        lessons, alone = await offload(work, await request.body())
+        checked, alone = await offload(work, await request.body())
         with refusals():
-            events = await service.learn(lessons)
+            events = await service.learn(checked)
         done = [_confirmed(grades, event) for event in events]
         return as_json(done[0] if alone else done)
 

@@ -129,6 +129,7 @@ class Engine:
         if found is not None and all(n > found[1] for n in self._log.undone(after=found[1])):
             model, self._saved = found
             return self._learned(model, after=self._saved)
+        self._saved = 0
         return self._learned(copied(self._base), after=0)
 
     def _read_snapshot(self) -> tuple[TabularModel, int] | None:
@@ -156,8 +157,10 @@ class Engine:
         while some := list(islice(events, PORTION)):
             try:
                 rows = [msgspec.json.decode(event.values) for event in some]
-                ends = [np.array([event[at] for event in some]) for at in (5, 6)]
-                learn(model, batch_of(model.recipe, rows, "counted from the first"), *ends)
+                lower = np.array([event.lower for event in some])
+                upper = np.array([event.upper for event in some])
+                batch = batch_of(model.recipe, rows, "counted from the first")
+                learn(model, batch, lower, upper)
             except (ValueError, TypeError, IndexError, msgspec.DecodeError) as error:
                 raise FileError(
                     f"{self._log.path}: events {some[0].id} to {some[-1].id} cannot be learned "
@@ -232,10 +235,11 @@ class Engine:
         if not fresh:
             return [known[str(key)] for key, _ in keyed]
         batch = group.batch if len(fresh) == len(lessons) else group.batch.only(np.array(fresh))
-        ends = [np.array([lessons[place][side] for place in fresh]) for side in (1, 2)]
+        lower = np.array([lessons[place].lower for place in fresh])
+        upper = np.array([lessons[place].upper for place in fresh])
         try:
             before = predict_batch(self._mine, batch)
-            learn(self._mine, batch, *ends)
+            learn(self._mine, batch, lower, upper)
         except ValueError as error:
             return error
         first, now = self._last + len(new) + 1, time.time()

@@ -119,12 +119,9 @@ class Metrics:
 
 
 def _judged(event: Event) -> Judged:
-    lower, upper, predicted, low, high = map(_known, event[5:10])
+    ranks = (event.lower, event.upper, event.predicted, event.low, event.high)
+    lower, upper, predicted, low, high = (rank or 0 for rank in ranks)  # only ranges may be missing
     distance = max(lower - predicted, predicted - upper, 0)
     if event.low is None:
         return distance, None, None
     return distance, low <= lower and upper <= high, low <= upper and lower <= high
-
-
-def _known(rank: int | None) -> int:
-    return 0 if rank is None else rank

@@ -35,8 +35,14 @@ class BatchPredictions(NamedTuple):
 def predict_batch(
     model: TabularModel, batch: Batch, coverage: float = COVERAGE
 ) -> BatchPredictions:
-    """Score, rank and range of every row."""
-    features = prepare_features(model.recipe, model.scale, batch)
+    """Score, rank and range of every row of a batch."""
+    return predict_features(model, prepare_features(model.recipe, model.scale, batch), coverage)
+
+
+def predict_features(
+    model: TabularModel, features: Any, coverage: float = COVERAGE
+) -> BatchPredictions:
+    """Score, rank and range of every row of prepared features."""
     score = model.learner.latent(features)
     rank = rank_among(model.learner.thresholds, score)
     if model.calibration is None:

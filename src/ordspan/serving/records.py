@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from difflib import get_close_matches
 from functools import lru_cache
 from itertools import islice
@@ -83,14 +83,6 @@ def check_names(recipe: Recipe) -> None:
             f"the model has a column {clash[0]!r}, a name that requests use for the label or its "
             "key; rename the column and retrain the model"
         )
-
-
-def columns_of(recipe: Recipe) -> list[str]:
-    """Names in a record: columns, or indices of svmlight features."""
-    if not recipe.n_sparse:
-        return list(recipe.columns)
-    first = 0 if recipe.zero_based else 1
-    return [str(index) for index in range(first, first + recipe.n_sparse)]
 
 
 def values_of(recipe: Recipe, record: Mapping[str, Any], number: int) -> list[Any]:
@@ -178,23 +170,23 @@ def _sparse(recipe: Recipe, rows: Sequence[Sequence[Any]], faults: Faults) -> An
     starts = np.cumsum([0, *map(len, rows)])
     columns = np.array([index for row in rows for index, _ in row], dtype=np.int64)
     values = np.zeros(columns.size)
-    for place, (number, index, value) in enumerate(
-        (number, index, value) for number, row in enumerate(rows) for index, value in row
-    ):
-        values[place] = _as_float(value, recipe.feature_name(index), number, faults)
+    for number, row in enumerate(rows):
+        for place, (index, value) in enumerate(row, starts[number]):
+            if (found := _as_float(value)) is None:
+                faults.setdefault(number, not_a_number(recipe.feature_name(index), value))
+            else:
+                values[place] = found
     matrix = csr_array((values, columns, starts), shape=(len(rows), recipe.n_sparse))
     matrix.sort_indices()
     return matrix
 
 
-def _as_float(value: Any, name: str, row: int, faults: Faults) -> float:
+def _as_float(value: Any) -> float | None:
+    """A number as a float; None for anything else, and for whole numbers that are too large."""
     if isinstance(value, bool | int | float):
-        try:
+        with suppress(OverflowError):
             return float(value)
-        except OverflowError:
-            pass
-    faults.setdefault(row, not_a_number(name, value))
-    return 0.0
+    return None
 
 
 def _numbers(recipe: Recipe, rows: Sequence[Sequence[Any]], faults: Faults) -> NDArray[np.float64]:
@@ -207,8 +199,12 @@ def _numbers(recipe: Recipe, rows: Sequence[Sequence[Any]], faults: Faults) -> N
         cells = _cells(rows, place, name, faults)
         strings = [row for row, cell in enumerate(cells) if isinstance(cell, str)]
         for row, cell in enumerate(cells):
-            if cell is not None and not isinstance(cell, str):
-                X[row, place] = _as_float(cell, name, row, faults)
+            if cell is None or isinstance(cell, str):
+                continue
+            if (found := _as_float(cell)) is None:
+                faults.setdefault(row, not_a_number(name, cell))
+            else:
+                X[row, place] = found
         if strings:
             texts = pl.DataFrame(
                 {name: [cells[row] for row in strings]}, schema={name: pl.String()}

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from threading import Condition, Thread
 from typing import NamedTuple
 
-from ordspan.serving.engine import Checked, Engine, Lesson
+from ordspan.serving.engine import Checked, Engine
 from ordspan.serving.log import Event
 
 MOST_WAITING = 20_000
@@ -53,18 +53,18 @@ class Service:
         self._thread = Thread(target=self._work, name="learning", daemon=True)
         self._thread.start()
 
-    async def learn(self, lessons: Sequence[Lesson]) -> list[Event]:
+    async def learn(self, checked: Checked) -> list[Event]:
         """Learn in order, all or nothing; the events are on disk when this returns."""
-        checked = self.engine.checked(lessons)
+        n_rows = len(checked.lessons)
         loop = asyncio.get_running_loop()
         waiting = _Waiting(checked, loop.create_future(), loop)
         with self._change:
-            if self._ending or self.n_waiting + len(lessons) > self.most_waiting:
+            if self._ending or self.n_waiting + n_rows > self.most_waiting:
                 raise BusyError(
                     f"{self.n_waiting:,} of at most {self.most_waiting:,} rows are waiting to be "
                     "learned; try again in a moment"
                 )
-            self.n_waiting += len(lessons)
+            self.n_waiting += n_rows
             self._line.append(waiting)
             self._change.notify()
         return await asyncio.shield(waiting.future)

@@ -8,11 +8,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ordspan.learners.scoring import rank_among
 from ordspan.serving.annotate.history import RANDOM, WIDEST, Guess, History
+from ordspan.serving.models import predict_features
 from ordspan.tabular import TabularModel
 
-COVERAGE = 0.9
 ENOUGH = 30
 """Answers needed before guesses are shown or used."""
 SHOW, HIDE, HALF = GUESSES = ("show", "hide", "half")
@@ -42,13 +41,12 @@ class ItemPredictions(NamedTuple):
 
 def predict_items(model: TabularModel, features: Any) -> ItemPredictions:
     """Rank, 90 % range and entropy of every item."""
-    calibration = model.needed_calibration()
-    score = model.learner.latent(features)
-    rank = rank_among(model.learner.thresholds, score)
-    low, high = calibration.ranges(score, rank, COVERAGE)
-    chances = calibration.probabilities(score)
+    found = predict_features(model, features)
+    assert found.low is not None
+    assert found.high is not None
+    chances = model.needed_calibration().probabilities(found.score)
     entropy = -(chances * np.log(np.maximum(chances, 1e-300))).sum(axis=1)
-    return ItemPredictions(rank, low, high, entropy)
+    return ItemPredictions(found.rank, found.low, found.high, entropy)
 
 
 class Asker:

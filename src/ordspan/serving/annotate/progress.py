@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from ordspan.serving.annotate.asking import COVERAGE
 from ordspan.serving.annotate.history import IMPORT, History, Reply
 from ordspan.serving.log import LEARN
+from ordspan.serving.models import COVERAGE
 
 MOST_POINTS = 200
 """Most points in the error curve; it is thinned beyond that."""
