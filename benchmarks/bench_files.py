@@ -43,7 +43,7 @@ OWN_PARSERS = "aba9bb0"
 
 def run_job(path: Path, **choices: object) -> None:
     label = None if path.suffix == ".txt" else "grade"
-    job = TrainJob([str(path)], label=label, order=GRADES, **choices)
+    job = TrainJob([str(path)], label=label, classes=GRADES, **choices)
     train(job, path.with_name("model"), overwrite=True)
 
 
@@ -204,7 +204,7 @@ def command_costs(source: Path, path: Path) -> np.ndarray:
     """Wall clock and processor time of ``ordspan train`` in a process of its own."""
     model = path.with_name("model")
     model.unlink(missing_ok=True)  # the earlier commit has no --overwrite
-    words = ["train", str(path), "--order", "1..5", "--model", str(model)]
+    words = ["train", str(path), "--grades", "1..5", "--model", str(model)]
     words += ["--n-features", str(D)] if path.suffix == ".txt" else ["--label", "grade"]
     environment = os.environ | {"PYTHONPATH": str(source / "src")}
     before, start = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter()

@@ -51,7 +51,7 @@ def trained(folder, *words, name="model"):
     """A model of ``ratings`` that ordspan train wrote."""
     data = write_table(ratings(), folder / f"{name}-train.csv")
     model = folder / name
-    order = ["--label", "grade", "--order", ",".join(GRADES)]
+    order = ["--label", "grade", "--grades", ",".join(GRADES)]
     answer = ask("train", data, *order, "--drop", "id", *words, "--model", model)
     assert answer.exit_code == 0, answer.output
     return model

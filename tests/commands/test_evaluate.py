@@ -695,7 +695,7 @@ def odd_page(frame, tmp_path_factory):
     named = frame.assign(grade=[ODD[min(grade, 3)] for grade in frame["grade"]])
     named.to_csv(folder / "rows.csv", index=False)
     files = [str(folder / "rows.csv")]
-    train(TrainJob(files, label="grade", order=ODD, features=["size", "age"]), folder / "model")
+    train(TrainJob(files, label="grade", classes=ODD, features=["size", "age"]), folder / "model")
     evaluate(EvaluateJob(files, folder / "model"), page=folder / "page.html")
     return (folder / "page.html").read_text("utf-8")
 

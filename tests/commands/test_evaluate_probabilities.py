@@ -47,7 +47,7 @@ def folder(tmp_path_factory):
         frame[name] = np.array(GRADES)[ranks - 1]
     frame.to_csv(folder / "rows.csv", index=False)
     job = TrainJob(
-        [str(folder / "rows.csv")], lower="low", upper="high", order=GRADES, drop=["grade"]
+        [str(folder / "rows.csv")], lower="low", upper="high", classes=GRADES, drop=["grade"]
     )
     train(job, folder / "model")
     model = ordspan.load(folder / "model")
@@ -293,7 +293,7 @@ def test_the_page_is_dark_where_that_is_preferred_and_white_on_paper(tmp_path):
     rows = [f"{i},{colours[i * 3 // 300]}" for i in range(300)]
     (tmp_path / "rows.csv").write_text("\n".join(["size,grade", *rows]))
     files = [str(tmp_path / "rows.csv")]
-    train(TrainJob(files, label="grade", order=colours, features=["size"]), tmp_path / "model")
+    train(TrainJob(files, label="grade", classes=colours, features=["size"]), tmp_path / "model")
     evaluate(EvaluateJob(files, tmp_path / "model"), page=tmp_path / "page.html")
     page = (tmp_path / "page.html").read_text("utf-8")
     dark = page.replace("(prefers-color-scheme: dark)", "(min-width: 1px)")

@@ -273,7 +273,7 @@ def with_gaps(table):
 def test_words_and_missing_numbers_are_in_the_graph(folder, tmp_path, words, run):
     data = write_table(with_gaps(ratings()), tmp_path / "gaps.csv")
     model, path = tmp_path / "model", tmp_path / "model.onnx"
-    order = ["--label", "grade", "--order", ",".join(GRADES)]
+    order = ["--label", "grade", "--grades", ",".join(GRADES)]
     assert ask("train", data, *order, *words, "--model", model).exit_code == 0
     assert ask("export", model, path, "--dtype", "float64").exit_code == 0
     new = with_gaps(NEW)

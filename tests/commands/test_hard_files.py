@@ -237,7 +237,7 @@ def test_orders_of_grades_that_differ_are_refused(tmp_path):
     assert trained(tmp_path / "b.parquet")[1]["classes"] == list("zyxw")
     words = ["train", tmp_path / "a.parquet", tmp_path / "b.parquet", "--label", "grade"]
     assert "different orders of the grades" in asked(*words, "--model", tmp_path / "m", code=1)
-    asked(*words, "--order", "w,x,y,z", "--model", tmp_path / "m")
+    asked(*words, "--grades", "w,x,y,z", "--model", tmp_path / "m")
 
 
 def test_gaps_that_are_new_at_prediction_are_told(tmp_path):
@@ -286,7 +286,7 @@ def test_a_column_named_twice_is_used_once(tmp_path):
 
 def test_a_falling_order_is_an_order(tmp_path):
     path = written(FRAME, tmp_path / "a.csv")
-    assert trained(path, "--order", "4..1")[1]["classes"] == [4, 3, 2, 1]
+    assert trained(path, "--grades", "4..1")[1]["classes"] == [4, 3, 2, 1]
 
 
 def test_signs_that_show_late_in_a_file_are_known_to_every_command(tmp_path):
@@ -369,7 +369,7 @@ def test_scores_need_a_label_for_every_row(tmp_path):
 def test_a_kernel_learns_words_from_a_pipe(tmp_path):
     towns = np.random.default_rng(0).choice(["Ulm", "Graz"], 400)
     content = FRAME.assign(town=towns).to_csv(index=False)
-    words = ["--label", "grade", "--order", "1..4", "--format", "csv", "--learner", "kernel"]
+    words = ["--label", "grade", "--grades", "1..4", "--format", "csv", "--learner", "kernel"]
     answer = ask("train", "-", *words, "--model", tmp_path / "m", "--json", input=content)
     summary = json.loads(answer.output)
     assert summary["mae"][0] < 0.7 * summary["constant"]["mae"]
@@ -449,7 +449,7 @@ def test_files_with_a_grade_each_are_refused_on_dask(tmp_path):
 def test_grades_that_say_true_and_false_are_words(tmp_path, words):
     grades = np.array(words)[(FRAME.grade > 2).astype(int)]
     path = written(FRAME.assign(grade=grades), tmp_path / "a.csv")
-    assert "--order" in asked("train", path, "--label", "grade", "--model", tmp_path / "m", code=1)
-    model, summary = trained(path, "--order", ",".join(words))
+    assert "--grades" in asked("train", path, "--label", "grade", "--model", tmp_path / "m", code=1)
+    model, summary = trained(path, "--grades", ",".join(words))
     assert summary["classes"] == list(words)
     assert json.loads(asked("evaluate", path, "--model", model, "--json"))["mae"] < 0.2

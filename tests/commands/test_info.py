@@ -181,7 +181,7 @@ def test_a_checkpoint_says_how_far_it_came(tmp_path):
     def enough(learned, mae, share):
         stop.requested = learned >= 400
 
-    job = TrainJob([str(path)], label="grade", order=GRADES, drop=["id", "town"], passes=3)
+    job = TrainJob([str(path)], label="grade", classes=GRADES, drop=["id", "town"], passes=3)
     with pytest.raises(Stopped):
         train(job, tmp_path / "model", every=Every(rows=100), stop=stop, report=enough)
     told = describe(tmp_path / "model.checkpoint")

@@ -183,7 +183,7 @@ def test_a_told_order_is_kept_and_said(tmp_path):
 
 
 def test_a_pipe_in_long_runs_of_one_grade_gets_a_warning(tmp_path):
-    frame, words = log(1000), ["--label", "grade", "--order", "1..4", "--format", "csv", "--model"]
+    frame, words = log(1000), ["--label", "grade", "--grades", "1..4", "--format", "csv", "--model"]
     for order, told in (("grade", True), ("x2", False)):
         content = frame.sort(order).write_csv()
         answer = asked("train", "-", *words, tmp_path / order, input=content)

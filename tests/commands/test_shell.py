@@ -12,7 +12,7 @@ from commands.tables import GRADES, ask, ratings, trained, write_table
 from ordspan import modelfile
 
 posix = pytest.mark.skipif(os.name != "posix", reason="pipes, links and devices of POSIX")
-TRAIN = ("--label", "grade", "--order", ",".join(GRADES))
+TRAIN = ("--label", "grade", "--grades", ",".join(GRADES))
 EVIL = "\x1b]0;owned\x07\x1b[31m[red]x[/red][/]\u202e"
 SHOWN = "\\x1b]0;owned\\x07\\x1b[31m[red]x[/red][/]\\u202e"
 OBEYED = re.compile("[\x00-\x09\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069]")
@@ -109,7 +109,7 @@ def test_a_terminal_without_the_letters_shows_their_numbers(tmp_path):
     ascii_only = {"PYTHONIOENCODING": "ascii", "LC_ALL": "C", "PYTHONUTF8": "0"}
     data, model = tmp_path / "größe.csv", tmp_path / "mö"
     data.write_text("größe,grade\n" + "1,kälter\n2,wärmer\n" * 50, encoding="utf-8")
-    order = ("--label", "grade", "--order", "kälter,wärmer")
+    order = ("--label", "grade", "--grades", "kälter,wärmer")
     assert ask("train", data, *order, "--model", model).exit_code == 0
     env, pipe = {**os.environ, **ascii_only}, subprocess.PIPE
     answer = run("evaluate", data, "--model", model, env=env, stdout=pipe)
@@ -251,7 +251,7 @@ def evil(tmp_path_factory):
     folder = tmp_path_factory.mktemp("evil")
     data, model = folder / f"{EVIL.replace('/', '')}.csv", folder / "[red]m[]\x1b[2J"
     data.write_text(f"{EVIL}size,grade,{EVIL}\n" + f"1,{EVIL},{EVIL}\n9,high,b\n" * 50)
-    words = ("train", data, "--label", "grade", "--order", f"{EVIL},high", "--model", model)
+    words = ("train", data, "--label", "grade", "--grades", f"{EVIL},high", "--model", model)
     answer = ask(*words)
     assert answer.exit_code == 0, answer.output
     return data, model, answer.output

@@ -108,7 +108,7 @@ def test_skipped_rows_are_counted_once_however_often_a_run_is_stopped(tmp_path, 
     for line in range(100, 4000, 100):
         text[line] = "x,1,1,1\n" if line % 200 else "1,1,1,9\n"
     path.write_text("".join(text))
-    work = job(path, on_bad_row="skip", order=[1, 2, 3, 4])
+    work = job(path, on_bad_row="skip", classes=[1, 2, 3, 4])
     whole = train(work, tmp_path / "whole")
     assert whole["skipped"] == 39
     checkpoint = tmp_path / "m.checkpoint"
@@ -241,13 +241,13 @@ def test_a_signal_writes_a_checkpoint_and_exits_within_a_second(tmp_path, number
 @POSIX
 def test_standard_input_is_learned_and_interrupted_while_waiting(tmp_path):
     write_rows(tmp_path, "csv", X, GRADES)
-    words = ["-", "--label", "grade", "--order", "1..4", "--no-standardise", "--model", "m"]
+    words = ["-", "--label", "grade", "--grades", "1..4", "--no-standardise", "--model", "m"]
     rows = (tmp_path / "rows.csv").read_bytes()
     process = start(tmp_path, *words, "--json", stdin=subprocess.PIPE)
     told, errors = process.communicate(rows, timeout=120)
     assert process.returncode == 0, errors
     assert json.loads(told)["rows"] == 4000
-    from_file = job(tmp_path / "rows.csv", order=[1, 2, 3, 4], standardise=False)
+    from_file = job(tmp_path / "rows.csv", classes=[1, 2, 3, 4], standardise=False)
     train(from_file, tmp_path / "from-file")
     ours, theirs = (ordspan.load(tmp_path / name).estimator for name in ("m", "from-file"))
     np.testing.assert_array_equal(ours.coef_, theirs.coef_)
@@ -268,7 +268,7 @@ def test_standard_input_is_standardised_by_the_rows_up_to_each_one(tmp_path, mon
     path = write_rows(tmp_path, "csv", X, GRADES)
     with path.open("rb") as pipe:
         monkeypatch.setattr(sys, "stdin", SimpleNamespace(buffer=pipe))
-        train(TrainJob(["-"], label="grade", order=[1, 2, 3, 4]), tmp_path / "m")
+        train(TrainJob(["-"], label="grade", classes=[1, 2, 3, 4]), tmp_path / "m")
     rows = Scale(3).learn(X.copy())
     expected = OrdinalPA(classes=[1, 2, 3, 4]).partial_fit(rows, GRADES)
     trained = ordspan.load(tmp_path / "m").estimator
@@ -277,9 +277,9 @@ def test_standard_input_is_standardised_by_the_rows_up_to_each_one(tmp_path, mon
 
 def test_standard_input_cannot_be_resumed(tmp_path):
     with pytest.raises(ValueError, match="can be read only once: passes"):
-        TrainJob(["-"], label="g", order=[1, 2], passes=2)
+        TrainJob(["-"], label="g", classes=[1, 2], passes=2)
     process = start(
-        tmp_path, "-", "--label", "g", "--order", "1,2", "--model", "m", "--resume",
+        tmp_path, "-", "--label", "g", "--grades", "1,2", "--model", "m", "--resume",
         stdin=subprocess.PIPE,
     )  # fmt: skip
     _, told = process.communicate(b"a,g\n1,1\n", timeout=60)
@@ -351,7 +351,7 @@ def test_signals_are_as_before_after_the_work():
         ({"passes": 0}, "passes must be at least 1"),
         ({"label": None}, "no label: give label="),
         ({"label": "x9"}, "no column 'x9'"),
-        ({"order": [1, 2]}, "line .*grade .* is not among"),
+        ({"classes": [1, 2]}, "line .*grade .* is not among"),
         ({"parameters": {"C": -1.0}}, "C must be a finite number above 0"),
         ({"features": ["x0", "none"]}, "no column 'none'"),
     ],
@@ -376,7 +376,7 @@ def test_blocks_of_bad_rows_alone_are_counted_once(tmp_path, small_blocks):
     text = path.read_text().splitlines(keepends=True)
     text[1000:3000] = ["x,1,1,1\n"] * 2000
     path.write_text("".join(text))
-    work = job(path, on_bad_row="skip", order=[1, 2, 3, 4], allow_skipped=0.5)
+    work = job(path, on_bad_row="skip", classes=[1, 2, 3, 4], allow_skipped=0.5)
     whole = train(work, tmp_path / "whole", every=Every(rows=100))
     stop = Stop()
 

@@ -138,7 +138,7 @@ def test_going_on_refuses_what_the_model_decides_or_does_not_know(tmp_path):
     start = ["--from", tmp_path / "m", "--model", tmp_path / "n"]
     for name, words, message in (
         ("rows.csv", ["--C", "2"], "--C cannot be given with --from, because the model decides it"),
-        ("rows.csv", ["--order", "1..4"], "--order cannot be given with --from"),
+        ("rows.csv", ["--grades", "1..4"], "--grades cannot be given with --from"),
         ("wide.csv", [], "does not know the column 'x3'; leave it out with --drop x3, or"),
         ("narrow.csv", [], "no column 'x1'"),
         ("five.csv", [], "grade '5' is not among the model's"),

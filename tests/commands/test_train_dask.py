@@ -116,17 +116,17 @@ def test_bad_rows_are_named_with_their_block_or_skipped(tmp_path, address):
     paths = parts_in(tmp_path)
     with open(paths[1], "a") as file:
         file.write("x,1,1,1\n")
-    job = TrainJob(paths, label="grade", order=[1, 2, 3, 4])
+    job = TrainJob(paths, label="grade", classes=[1, 2, 3, 4])
     with pytest.raises(ValueError, match=r"block 1 \(.*line 1002: column 'x0' holds 'x'"):
         train_on_dask(job, tmp_path / "m", address)
-    skipping = TrainJob(paths, label="grade", order=[1, 2, 3, 4], on_bad_row="skip")
+    skipping = TrainJob(paths, label="grade", classes=[1, 2, 3, 4], on_bad_row="skip")
     summary = train_on_dask(skipping, tmp_path / "m", address)
     assert (summary["rows"], summary["skipped"]) == (3000, 1)
 
 
 def test_what_cannot_be_shared_out_is_told(tmp_path, address, monkeypatch):
     with pytest.raises(ValueError, match="standard input cannot be split"):
-        train_on_dask(TrainJob(["-"], label="g", order=[1, 2]), tmp_path / "m", address)
+        train_on_dask(TrainJob(["-"], label="g", classes=[1, 2]), tmp_path / "m", address)
     monkeypatch.setattr(train_dask, "TIMEOUT", 2.0)
     paths = parts_in(tmp_path)
     with pytest.raises(ValueError, match="no Dask scheduler answers at"):

@@ -259,7 +259,7 @@ REFUSED = {
     ),
     "named grades": (
         written(CLEAN.with_columns(grade=pl.Series(["low", "high"] * (N // 2)))).encode(),
-        "their order must be given: --order lowest,...,highest",
+        "their order must be given: --grades lowest,...,highest",
     ),
     "a stray word": (
         written(CLEAN).replace("\n", "\nforty,1000,Ulm,2\n", 1).encode(),

@@ -92,11 +92,11 @@ def test_an_open_quote_costs_its_own_row_and_no_other(tmp_path, monkeypatch):
     monkeypatch.setattr(lines, "MAX_LINES", 30)
     good = "".join(f'{i},"town {i}",{i % 3 + 1}\n' for i in range(100))
     (tmp_path / "a.csv").write_text("a,w,g\n" + good + '7,"open,1\n' + good)
-    batches = stream(tmp_path / "a.csv", label="g", order=[1, 2, 3], on_bad_row="skip")
+    batches = stream(tmp_path / "a.csv", label="g", classes=[1, 2, 3], on_bad_row="skip")
     assert sum(map(len, batches)) == 200
     assert batches.skipped == 1
     with pytest.raises(ValueError, match=r"line 102: a quote is not closed"):
-        list(stream(tmp_path / "a.csv", label="g", order=[1, 2, 3]))
+        list(stream(tmp_path / "a.csv", label="g", classes=[1, 2, 3]))
 
 
 @pytest.mark.parametrize("quote", ["", '"'])
@@ -106,8 +106,10 @@ def test_a_short_row_is_found_though_its_last_cell_may_be_empty(tmp_path, quote,
     rows[30] = "t,3,1\n"
     (tmp_path / "a.csv").write_text("w,a,g,note\n" + "".join(rows))
     with pytest.raises(ValueError, match=r"line 32: 3 fields, but the header has 4"):
-        list(stream(tmp_path / "a.csv", label="g", order=[1, 2], text=["note"]))
-    batches = stream(tmp_path / "a.csv", label="g", order=[1, 2], text=["note"], on_bad_row="skip")
+        list(stream(tmp_path / "a.csv", label="g", classes=[1, 2], text=["note"]))
+    batches = stream(
+        tmp_path / "a.csv", label="g", classes=[1, 2], text=["note"], on_bad_row="skip"
+    )
     assert sum(map(len, batches)) == 49
 
 
@@ -115,7 +117,7 @@ def test_missing_cells_and_words_for_them_are_no_numbers(tmp_path):
     cells = ["1.5", " 2 ", "", "NA", '"3"', "+4", "1e3", "n/a"]
     rows = "".join(f"{cell},1\n" for cell in cells)
     (tmp_path / "a.csv").write_text("a,g\n" + rows)
-    batches = stream(tmp_path / "a.csv", label="g", order=[1, 2], on_bad_row="skip")
+    batches = stream(tmp_path / "a.csv", label="g", classes=[1, 2], on_bad_row="skip")
     found = np.concatenate([batch.X for batch in batches])
     known = [1.5, 2.0, 3.0, 4.0, 1000.0]
     mean = np.mean(known)
@@ -123,7 +125,7 @@ def test_missing_cells_and_words_for_them_are_no_numbers(tmp_path):
     assert found[:, 1].tolist() == [0, 0, 1, 1, 0, 0, 0, 1]
     assert batches.feature_names == ["a", "a is missing"]
     refusing = stream(
-        tmp_path / "a.csv", label="g", order=[1, 2], on_bad_row="skip", missing="error"
+        tmp_path / "a.csv", label="g", classes=[1, 2], on_bad_row="skip", missing="error"
     )
     assert np.concatenate([batch.X.ravel() for batch in refusing]).tolist() == known
     assert refusing.skipped == 3
@@ -143,13 +145,13 @@ def test_an_excel_sheet_is_read_like_a_csv_file(tmp_path):
     for row in (["size", "town", "grade"], [1.5, "Graz, A", "2-3"], [2, None, 1], ["x", "b", 3]):
         book.active.append(row)
     book.save(tmp_path / "a.xlsx")
-    batches = stream(tmp_path / "a.xlsx", label="grade", order=[1, 2, 3], on_bad_row="skip")
+    batches = stream(tmp_path / "a.xlsx", label="grade", classes=[1, 2, 3], on_bad_row="skip")
     (batch,) = batches
     assert batch.X[:, 0].tolist() == [1.5, 2.0]
     assert batch.y.tolist() == [[2, 3], [1, 1]]
     assert batches.skipped == 1
     with pytest.raises(ValueError, match=r"a\.xlsx, line 4: column 'size' holds 'x'"):
-        list(stream(tmp_path / "a.xlsx", label="grade", order=[1, 2, 3]))
+        list(stream(tmp_path / "a.xlsx", label="grade", classes=[1, 2, 3]))
     book.create_sheet("more")
     book.save(tmp_path / "a.xlsx")
     with pytest.raises(FileError, match="the workbook has 2 sheets, Sheet, more"):
@@ -162,7 +164,7 @@ def test_an_excel_sheet_is_read_like_a_csv_file(tmp_path):
 def test_a_pattern_is_the_files_of_it(tmp_path):
     for name in ("b.csv", "a.csv", "c.txt", ".hidden.csv"):
         (tmp_path / name).write_text(f"x,g\n{ord(name[0])},1\n")
-    batches = stream(tmp_path / "*.csv", label="g", order=[1, 2])
+    batches = stream(tmp_path / "*.csv", label="g", classes=[1, 2])
     assert [batch.X[0, 0] for batch in batches] == [97.0, 98.0]
     with pytest.raises(FileError, match=r"z\*: no files that end in"):
         stream(tmp_path / "z*", label="g")
@@ -198,7 +200,7 @@ def test_an_odd_row_is_the_only_one_to_go(
     monkeypatch.setattr(text, "BLOCK_BYTES", size)
     path = tmp_path / "a.csv"
     path.write_bytes(content.encode())
-    wanted = {"label": "g", "order": [0, 1, 2], "features": ["a"]}
+    wanted = {"label": "g", "classes": [0, 1, 2], "features": ["a"]}
     with pytest.raises(ValueError, match=rf"a\.csv, line {line}: .*{message}"):
         list(stream(path, **wanted))
     batches = stream(path, on_bad_row="skip", **wanted)
@@ -209,7 +211,7 @@ def test_an_odd_row_is_the_only_one_to_go(
 def test_kept_numbers_stay_as_they_are_written(tmp_path, monkeypatch, size):
     monkeypatch.setattr(text, "BLOCK_BYTES", size)
     (tmp_path / "a.csv").write_text("a,g\n1.50,1\n 2,2\n12345678901234567890,1\n")
-    batches = list(stream(tmp_path / "a.csv", label="g", order=[1, 2], keep=["a"]))
+    batches = list(stream(tmp_path / "a.csv", label="g", classes=[1, 2], keep=["a"]))
     kept = [word for batch in batches for word in batch.kept["a"]]
     assert kept == ["1.50", " 2", "12345678901234567890"]
     X = np.concatenate([batch.X.ravel() for batch in batches])
@@ -220,7 +222,7 @@ def test_kept_numbers_stay_as_they_are_written(tmp_path, monkeypatch, size):
 def test_columns_are_judged_by_many_rows_however_they_come(tmp_path, monkeypatch, size):
     monkeypatch.setattr(text, "BLOCK_BYTES", size)
     (tmp_path / "a.csv").write_text("t,x,g\n5,a,1\n" + "red,2,1\nblue,3,2\n" * 40)
-    recipe = stream(tmp_path / "a.csv", label="g", order=[1, 2]).recipe
+    recipe = stream(tmp_path / "a.csv", label="g", classes=[1, 2]).recipe
     assert (recipe.numbers, recipe.texts) == (("x",), ("t",))
     rows = '{"t": 5, "x": "a"}\n' + '{"t": "red", "x": 2}\n' * 40
     (tmp_path / "a.jsonl").write_text(rows)
@@ -236,7 +238,7 @@ def test_wide_rows_with_a_misplaced_quote_cost_one_row_each(tmp_path, monkeypatc
     rows[20] = '"a"b,' + rows[20][2:]
     rows[40] = '"a,' + rows[40][2:]
     (tmp_path / "a.csv").write_text("\n".join([",".join([*names, "g"]), *rows]))
-    wanted = {"label": "g", "order": [1, 2], "features": names[1:]}
+    wanted = {"label": "g", "classes": [1, 2], "features": names[1:]}
     batches = stream(tmp_path / "a.csv", on_bad_row="skip", **wanted)
     assert sum(map(len, batches)) == 98
     with pytest.raises(ValueError, match="line 22: a quote inside an unquoted cell"):
@@ -247,7 +249,7 @@ def test_wide_rows_with_a_misplaced_quote_cost_one_row_each(tmp_path, monkeypatc
 def test_a_wrong_letter_is_bad_in_any_column(tmp_path, more):
     content = "a,w,g\n1,é,1\n".encode() + b"2,\xe9,2\n" + more.encode()
     (tmp_path / "a.csv").write_bytes(content)
-    wanted = {"label": "g", "order": [1, 2], "features": ["a"]}
+    wanted = {"label": "g", "classes": [1, 2], "features": ["a"]}
     with pytest.raises(ValueError, match="line 3: byte 3 is not UTF-8"):
         list(stream(tmp_path / "a.csv", **wanted))
     batches = stream(tmp_path / "a.csv", on_bad_row="skip", **wanted)

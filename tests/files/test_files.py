@@ -137,7 +137,7 @@ def test_numbers_of_files_are_standardised_by_all_rows(tmp_path):
 def test_numbers_of_a_pipe_are_standardised_by_the_rows_up_to_each(tmp_path, monkeypatch):
     content = write(FRAME, tmp_path / "a.csv").read_bytes()
     monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BufferedReader(io.BytesIO(content))))
-    wanted = {"features": ["size", "age"], "standardise": True, "order": sorted(set(FRAME.grade))}
+    wanted = {"features": ["size", "age"], "standardise": True, "classes": sorted(set(FRAME.grade))}
     X, _ = gathered(stream("-", label="grade", **wanted))
     values = FRAME[["size", "age"]].to_numpy()
     for i in (1, 50, N - 1):
@@ -148,7 +148,7 @@ def test_numbers_of_a_pipe_are_standardised_by_the_rows_up_to_each(tmp_path, mon
 def test_ranges_come_as_pairs_and_rows_without_labels_as_none(tmp_path):
     path = tmp_path / "a.csv"
     path.write_text("a,g\n1,low\n2,low-mid\n3,>=mid\n")
-    (batch,) = stream(path, label="g", order=["low", "mid", "high"])
+    (batch,) = stream(path, label="g", classes=["low", "mid", "high"])
     assert batch.y.tolist() == [["low", "low"], ["low", "mid"], ["mid", "high"]]
     (batch,) = stream(path, features=["a"])
     assert batch.y is None
@@ -157,11 +157,11 @@ def test_ranges_come_as_pairs_and_rows_without_labels_as_none(tmp_path):
 def test_windows_line_ends_blank_lines_and_a_byte_order_mark_do_no_harm(tmp_path):
     path = tmp_path / "a.csv"
     path.write_bytes(b"\xef\xbb\xbfa,g\r\n1,1\r\n\r\n2,2\r\n3,x\r\n")
-    batches = stream(path, label="g", order=[1, 2], on_bad_row="skip")
+    batches = stream(path, label="g", classes=[1, 2], on_bad_row="skip")
     X, y = gathered(batches)
     assert (X.ravel().tolist(), y.tolist(), batches.skipped) == ([1.0, 2.0], [1, 2], 1)
     with pytest.raises(RowError, match="line 5: column 'g' holds 'x': grade 'x'"):
-        list(stream(path, label="g", order=[1, 2]))
+        list(stream(path, label="g", classes=[1, 2]))
 
 
 GOOD = "".join(f"{i},{i % 3}.5,{i % 4 + 1}\n" for i in range(200))
@@ -187,7 +187,7 @@ GOOD = "".join(f"{i},{i % 3}.5,{i % 4 + 1}\n" for i in range(200))
 def test_a_bad_line_is_named_or_skipped(tmp_path, line, message):
     path = tmp_path / "a.csv"
     path.write_bytes(b"a,b,g\n" + GOOD.encode() + line + b"\n" + GOOD.encode())
-    wanted = {"label": "g", "order": [1, 2, 3, 4]}
+    wanted = {"label": "g", "classes": [1, 2, 3, 4]}
     with pytest.raises(RowError, match=rf"a\.csv, line 202: .*{message}"):
         list(stream(path, **wanted))
     batches = stream(path, on_bad_row="skip", **wanted)
@@ -214,7 +214,7 @@ def test_a_bad_svmlight_line_is_named_or_skipped(tmp_path, line, message):
     path = tmp_path / "a.txt"
     good = "".join(f"{i % 3} qid:{i} 1:{i} 3:0.5\n" for i in range(100)).encode()
     path.write_bytes(b"# about\n" + good + line + b"\n" + good)
-    wanted = {"order": [0, 1, 2], "n_features": 3}
+    wanted = {"classes": [0, 1, 2], "n_features": 3}
     with pytest.raises(RowError, match=rf"a\.txt, line 102: .*{message}"):
         list(stream(path, **wanted))
     batches = stream(path, on_bad_row="skip", **wanted)
@@ -236,8 +236,8 @@ def test_a_bad_json_line_is_named_or_skipped(tmp_path, line, message):
     good = "".join(f'{{"a": {i * i}, "g": [1, {i % 2 + 1}]}}\n' for i in range(100))
     path.write_text(good + line + "\n" + good)
     with pytest.raises(RowError, match=rf"a\.jsonl, line 101: .*{message}"):
-        list(stream(path, label="g", order=[1, 2]))
-    batches = stream(path, label="g", order=[1, 2], on_bad_row="skip")
+        list(stream(path, label="g", classes=[1, 2]))
+    batches = stream(path, label="g", classes=[1, 2], on_bad_row="skip")
     assert sum(len(b.y) for b in batches) == 200
     assert batches.skipped == 1
 
@@ -251,7 +251,7 @@ def test_categories_of_parquet_are_words(tmp_path):
         }
     )
     path = write(frame, tmp_path / "a.parquet")
-    batches = stream(path, label="g", order=["low", "mid"])
+    batches = stream(path, label="g", classes=["low", "mid"])
     X, y = gathered(batches)
     assert batches.feature_names == ["x", "town is missing", "town = a", "town = b", "town = c"]
     assert X[:4, 1:].tolist() == [[0, 1, 0, 0], [0, 0, 1, 0], [1, 0, 0, 0], [0, 0, 0, 1]]
@@ -270,7 +270,7 @@ def test_words_among_the_numbers_of_a_parquet_column_are_named_or_skipped(tmp_pa
     path = tmp_path / "a.parquet"
     columns = {"a": ["1,5", "x", "", "2,5"], "g": [1, 2, 1, 2]}
     parquet.write_table(pa.table(columns), path)
-    wanted = {"label": "g", "order": [1, 2]}
+    wanted = {"label": "g", "classes": [1, 2]}
     with pytest.raises(RowError, match=r"row 2: column 'a' holds 'x', not a number"):
         list(stream(path, **wanted))
     batches = stream(path, on_bad_row="skip", **wanted)
@@ -313,7 +313,9 @@ def test_a_damaged_or_foreign_file_is_reported(tmp_path, name):
     content, message = damaged(tmp_path)[name]
     (tmp_path / name).write_bytes(content)
     with pytest.raises(ValueError, match=message):
-        list(stream(tmp_path / name, label="grade" if "parquet" in name else "g", order=[1, 2, 4]))
+        list(
+            stream(tmp_path / name, label="grade" if "parquet" in name else "g", classes=[1, 2, 4])
+        )
 
 
 @pytest.mark.parametrize(
@@ -386,7 +388,7 @@ def test_tabs_may_separate_the_words_of_svmlight_lines(tmp_path):
 def test_an_odd_svmlight_line_is_refused_by_either_way(tmp_path, line):
     for more in ("", "x 1:1\n"):  # which sends the block the slow way
         (tmp_path / "a.txt").write_text(f"1 qid:1 1:1\n{line}\n{more}2 qid:1 1:1\n")
-        batches = stream(tmp_path / "a.txt", order=[1, 2], n_features=7, on_bad_row="skip")
+        batches = stream(tmp_path / "a.txt", classes=[1, 2], n_features=7, on_bad_row="skip")
         assert sum(map(len, batches)) == 2
 
 
@@ -394,20 +396,20 @@ def test_an_odd_svmlight_line_is_refused_by_either_way(tmp_path, line):
 def test_the_first_line_decides_whether_there_are_queries(tmp_path, monkeypatch, size):
     monkeypatch.setattr(text, "BLOCK_BYTES", size)
     (tmp_path / "a.txt").write_text("1 1:1 # qid:7\n2 1:2\n1 qid:1 1:1\nx 1:1\n")
-    batches = stream(tmp_path / "a.txt", order=[1, 2], on_bad_row="skip")
+    batches = stream(tmp_path / "a.txt", classes=[1, 2], on_bad_row="skip")
     assert sum(map(len, batches)) == 2
     assert batches.skipped == 2
     with pytest.raises(
         RowError, match="line 3: a qid after the grade, but the lines before have none"
     ):
-        list(stream(tmp_path / "a.txt", order=[1, 2]))
+        list(stream(tmp_path / "a.txt", classes=[1, 2]))
 
 
 @pytest.mark.parametrize("zero", [None, False, True])
 def test_indices_begin_at_0_if_0_occurs_in_any_file(tmp_path, zero):
     (tmp_path / "a.txt").write_text("1 1:5 3:7\n")
     (tmp_path / "b.txt").write_text("2 0:1\n" if zero is not False else "2 1:1\n")
-    batches = stream(tmp_path, order=[1, 2], zero_based=zero)
+    batches = stream(tmp_path, classes=[1, 2], zero_based=zero)
     X, _ = gathered(batches)
     assert X.shape[1] == (3 if zero is False else 4)
     assert X[0].tolist() == ([5, 0, 7] if zero is False else [0, 5, 0, 7])
@@ -427,7 +429,12 @@ def test_json_that_is_read_slowly_gives_the_same_words(tmp_path):
     for more in ("", '{"w": "x", "g": "\\ud800"}\n'):
         (tmp_path / "a.jsonl").write_text("\n".join(rows) + "\n" + more)
         batches = stream(
-            tmp_path / "a.jsonl", label="g", order=[1, 2], text=["w"], keep=["w"], on_bad_row="skip"
+            tmp_path / "a.jsonl",
+            label="g",
+            classes=[1, 2],
+            text=["w"],
+            keep=["w"],
+            on_bad_row="skip",
         )
         words.append([word for batch in batches for word in batch.kept["w"]])
         assert batches.skipped == bool(more)
@@ -443,7 +450,7 @@ def test_whole_numbers_are_grades_to_the_last_digit():
 def test_an_escaped_backslash_is_no_half_of_a_pair(tmp_path):
     rows = '{"w": "C:\\\\ud800", "g": 1}\n{"w": "\\ud83d\\ude00", "g": 2}\n'
     (tmp_path / "a.jsonl").write_text(rows)
-    (batch,) = stream(tmp_path / "a.jsonl", label="g", order=[1, 2], keep=["w"])
+    (batch,) = stream(tmp_path / "a.jsonl", label="g", classes=[1, 2], keep=["w"])
     assert batch.kept["w"].to_list() == ["C:\\ud800", "\U0001f600"]
 
 

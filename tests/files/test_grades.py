@@ -15,7 +15,7 @@ from ordspan.wording import in_a_shell
 @pytest.fixture(autouse=True)
 def shell():
     """Messages as the command line has them."""
-    with in_a_shell(["--order", "--on-bad-row"]):
+    with in_a_shell(["--grades", "--on-bad-row"]):
         yield
 
 
@@ -187,7 +187,7 @@ def test_classes_are_all_numbers_that_labels_name():
 
 
 def test_named_grades_need_their_order():
-    with pytest.raises(ValueError, match=r"--order .* of \['high', 'low'\]"):
+    with pytest.raises(ValueError, match=r"--grades .* of \['high', 'low'\]"):
         classes_of(["low", "high", "low-high", ">=low"])
 
 
@@ -208,7 +208,7 @@ def test_names_that_look_like_ranges_are_pointed_out():
     ],
 )
 def test_an_end_that_is_not_included_invents_no_grade(words, order):
-    message = rf"do not show which grades '{re.escape(words[-1])}' means: .* --order {order}$"
+    message = rf"do not show which grades '{re.escape(words[-1])}' means: .* --grades {order}$"
     with pytest.raises(ValueError, match=message):
         classes_of(words)
     classes = read_order(order)
@@ -221,15 +221,15 @@ def test_an_end_that_is_not_included_may_be_a_grade_of_other_labels():
 
 def test_age_groups_are_proposed_as_an_order():
     with pytest.raises(
-        ValueError, match=r"is a range, .* give --order '<18,18-24,25\+'; otherwise"
+        ValueError, match=r"is a range, .* give --grades '<18,18-24,25\+'; otherwise"
     ):
         classes_of(["25+", "18–24", "<18"])
-    with pytest.raises(ValueError, match=r"--order .* of \['18-24', '25\+', 'unknown'\]"):
+    with pytest.raises(ValueError, match=r"--grades .* of \['18-24', '25\+', 'unknown'\]"):
         classes_of(["25+", "18-24", "unknown"])
 
 
 def test_brackets_are_not_taken_for_ranges_of_unknown_grades():
-    with pytest.raises(ValueError, match=r"every label is a range, such as '18-24': .* --order"):
+    with pytest.raises(ValueError, match=r"every label is a range, such as '18-24': .* --grades"):
         classes_of(["18-24", "25-34", "35+"])
     ages = LabelReader(read_order("18-24, 25-34, 35+"))
     assert [ages.interval(w) for w in ("25-34", "35+", ">=25-34")] == [(2, 2), (3, 3), (2, 3)]

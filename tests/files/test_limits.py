@@ -35,7 +35,7 @@ def test_a_stray_index_is_named_before_it_becomes_features(tmp_path, small_machi
     with pytest.raises(FileError, match=message):
         train(TrainJob([str(path)]), tmp_path / "m")
     assert not (tmp_path / "m").exists()
-    batches = stream(path, n_features=5, order=[1, 2], on_bad_row="skip")  # as the message says
+    batches = stream(path, n_features=5, classes=[1, 2], on_bad_row="skip")  # as the message says
     assert [len(batch) for batch in batches] == [1]
     with pytest.raises(FileError, match="n_features=999999999 would take"):
         stream(path, n_features=999999999)
@@ -67,7 +67,7 @@ def test_labels_that_are_measurements_are_refused(tmp_path, ending):
         stream(path, label="g" if ending == "csv" else None)
     if ending == "csv":
         with pytest.raises(ValueError, match="the order has 4,097 grades"):
-            stream(path, label="g", order=range(limits.MAX_GRADES + 1))
+            stream(path, label="g", classes=range(limits.MAX_GRADES + 1))
 
 
 @pytest.mark.parametrize(

@@ -81,7 +81,7 @@ def test_a_named_set_has_the_rows_of_its_file(tmp_path):
     )
     (tmp_path / "train.txt").write_text("\n".join(lines))
     dataset = data.mslr(data_dir=tmp_path)
-    batches = list(stream(tmp_path / "train.txt", order=range(5)))
+    batches = list(stream(tmp_path / "train.txt", classes=range(5)))
     rows = np.vstack([batch.X.toarray() for batch in batches])
     np.testing.assert_array_equal(rows, values)
     np.testing.assert_array_equal(dataset.X, standardise(rows))

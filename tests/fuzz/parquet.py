@@ -18,7 +18,7 @@ def attack(rng, folder: Path) -> None:
     path = folder / f"rows.{ending}"
     path.write_bytes(damaged(rng, whole(ending)))
     try:
-        for batch in stream(path, label="grade", order=[1, 2, 3, 4], on_bad_row="skip"):
+        for batch in stream(path, label="grade", classes=[1, 2, 3, 4], on_bad_row="skip"):
             X = batch.X if isinstance(batch.X, np.ndarray) else batch.X.toarray()
             assert np.isfinite(X).all()
             assert ((batch.lower >= 1) & (batch.upper <= 4)).all()

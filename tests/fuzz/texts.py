@@ -63,7 +63,7 @@ def rows_of(path, policy, label):
         options = {"delimiter": ","}
     batches = stream(
         *(path,),
-        order=[1, 2, 3, 4],
+        classes=[1, 2, 3, 4],
         **label,
         **options,
         features=None if path.suffix == ".txt" else NAMES[:3],

@@ -37,7 +37,7 @@ def model_file(kind: str) -> Path:
     """A trained model: of numbers, of every sort of column, of svmlight rows, kernel or SVM."""
     folder = Path(mkdtemp())
     if kind == "mixed":
-        job = TrainJob([str(mixed_file(folder))], label="grade", order=GRADES, hashed=["note"])
+        job = TrainJob([str(mixed_file(folder))], label="grade", classes=GRADES, hashed=["note"])
     elif kind == "svmlight":
         job = TrainJob([str(write_rows(folder, "txt", *make_rows(300)))])
     else:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 OF_MODEL = (
-    *("order", "features", "text", "hash_columns", "hash_bits", "standardise", "missing"),
+    *("grades", "features", "text", "hash_columns", "hash_bits", "standardise", "missing"),
     *("learner", "variant", "c", "average", "balanced", "kernel", "gamma", "degree", "coef0"),
     *("budget", "loss", "tol", "zero_based", "n_features"),
 )
@@ -39,7 +39,7 @@ def train(
     label: o.Label = None,
     lower: o.Lower = None,
     upper: o.Upper = None,
-    order: t.Order = None,
+    grades: t.Grades = None,
     features: t.Features = None,
     drop: t.Drop = None,
     text: t.Text = None,
@@ -106,7 +106,7 @@ def make_job(files: list[str], given: dict[str, Any]) -> TrainJob:
     from ordspan.commands.train import TrainJob
     from ordspan.files.grades import read_order
 
-    order, features, start = given["order"], given["features"], given["start"]
+    grades, features, start = given["grades"], given["features"], given["start"]
     parameters = {theirs: given[ours] for ours, theirs in PARAMETERS.items()}
     if given["gamma"] is not None:
         parameters["gamma"] = read_gamma(given["gamma"])
@@ -117,7 +117,7 @@ def make_job(files: list[str], given: dict[str, Any]) -> TrainJob:
     )
     return TrainJob(
         files,
-        order=None if order is None else read_order(order).tolist(),
+        classes=None if grades is None else read_order(grades).tolist(),
         features=o.split_names(features) if features else None,  # click gives () for none
         drop=o.split_names(given["drop"]),
         text=o.split_names(given["text"]),

@@ -119,7 +119,7 @@ def predict(
     >>> folder = pathlib.Path(tempfile.mkdtemp())
     >>> rows = "1,low\\n2,low\\n8,high\\n9,high\\n" * 50
     >>> _ = (folder / "a.csv").write_text("size,grade\\n" + rows)
-    >>> job = TrainJob([str(folder / "a.csv")], label="grade", order=["low", "high"])
+    >>> job = TrainJob([str(folder / "a.csv")], label="grade", classes=["low", "high"])
     >>> _ = train(job, folder / "model")
     >>> _ = (folder / "new.csv").write_text("id,size\\nx,9\\ny,1\\n")
     >>> job = PredictJob([str(folder / "new.csv")], str(folder / "model"), keep=["id"])

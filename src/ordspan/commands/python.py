@@ -42,7 +42,7 @@ def train_files(
         Continue an interrupted training from its checkpoint.
     **settings
         Fields of `ordspan.commands.train_job.TrainJob`, such as ``label="stars"``, ``lower``,
-        ``upper``, ``order``, ``drop``, ``hold_out``, ``learner``; parameters of the learner, such
+        ``upper``, ``classes``, ``drop``, ``hold_out``, ``learner``; parameters of the learner, such
         as ``C``; and how to open the files: ``format``, ``delimiter``, ``decimal``, ``encoding``.
 
     Returns
@@ -58,7 +58,7 @@ def train_files(
     >>> rows = "1,low\\n2,low\\n8,high\\n9,high\\n" * 50
     >>> _ = (folder / "a.csv").write_text("size,grade\\n" + rows)
     >>> model = ordspan.train_files(
-    ...     folder / "a.csv", folder / "model", label="grade", order=["low", "high"], C=1.0
+    ...     folder / "a.csv", folder / "model", label="grade", classes=["low", "high"], C=1.0
     ... )
     >>> model.training["rows"]
     200

@@ -156,7 +156,7 @@ def prepared_run(cluster: Cluster, job: TrainJob, out: Path) -> Run:
     """The run; workers find the grades and the number of features that are not given."""
     paths = [os.path.abspath(path) for path in expand(job.files)]
     found = preview_on_workers(
-        cluster, paths, job.options, job.label_columns(), job.order, job.on_bad_row
+        cluster, paths, job.options, job.label_columns(), job.classes, job.on_bad_row
     )
     job = replace(job, options=found.options)
     return Run(job, out, dask=True, preview=found.preview, words=found.words)

@@ -17,7 +17,7 @@ from ordspan.learners.catalog import PA, learner_parameters
 from ordspan.wording import option
 
 OF_MODEL = (
-    *("order", "features", "text", "hashed", "hash_bits", "standardise", "missing", "learner"),
+    *("classes", "features", "text", "hashed", "hash_bits", "standardise", "missing", "learner"),
     "parameters",
 )
 """Settings fixed by the model when training continues from one."""
@@ -33,7 +33,7 @@ class TrainJob:
         Files and folders, or "-" for standard input.
     label, lower, upper, features, drop, text, hashed, hash_bits, standardise, missing, on_bad_row :
         As in `ordspan.data.stream`.
-    order : sequence, optional
+    classes : sequence, optional
         All grades from lowest to highest.
     options : FileOptions
         How to open the files.
@@ -61,7 +61,7 @@ class TrainJob:
     label: str | None = None
     lower: str | None = None
     upper: str | None = None
-    order: Sequence[Any] | None = None
+    classes: Sequence[Any] | None = None
     features: Sequence[str] | None = None
     drop: Sequence[str] = ()
     text: Sequence[str] = ()
@@ -114,8 +114,8 @@ class TrainJob:
     def to_dict(self) -> dict[str, Any]:
         """All settings as plain values, for the model file."""
         values = asdict(self)
-        values["order"] = (
-            None if self.order is None else [plain_value(grade) for grade in self.order]
+        values["classes"] = (
+            None if self.classes is None else [plain_value(grade) for grade in self.classes]
         )
         if self.start is None:
             values["parameters"] = learner_parameters(self.learner, self.parameters)

@@ -60,7 +60,7 @@ class Run:
                 job.options,
                 job.label_columns(),
                 job.choice(),
-                order=job.order,
+                classes=job.classes,
                 on_bad_row=job.on_bad_row,
                 preview=preview,
                 words=words,

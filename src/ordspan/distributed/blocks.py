@@ -178,7 +178,7 @@ def _from_files(cluster: Cluster, X: Any, given: Any, columns: FileColumns) -> B
         found.options,
         labels,
         ColumnChoice(columns.features, columns.drop, standardise=False),
-        order=given,
+        classes=given,
         on_bad_row="raise",
         preview=found.preview,
         words=found.words,

@@ -69,7 +69,7 @@ def preview_on_workers(
     paths: Sequence[str],
     options: FileOptions,
     columns: LabelColumns,
-    order: Any,
+    classes: Any,
     on_bad_row: str = "raise",
 ) -> WorkerPreview:
     """Preview files on the workers; also find the labels if their order is not given."""
@@ -87,7 +87,7 @@ def preview_on_workers(
     previews = cluster.run(function, asked, names, "ordspan-look")
     preview = merge_sparse_previews(previews) if sparse else merge_previews(previews)
     words = None
-    if order is None:
+    if classes is None:
         labels = [(path, options, columns, on_bad_row) for path in paths]
         words = set().union(*cluster.run(words_of, labels, names, "ordspan-grades"))
     return WorkerPreview(options, preview, words)

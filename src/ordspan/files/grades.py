@@ -87,7 +87,7 @@ def classes_of(words: Iterable[str]) -> NDArray[Any]:
     if classes.size < 2:
         raise ValueError(
             f"the labels have too few grades, {shown(classes)}"
-            + either(by("list all of them with", _any_order()))
+            + either(by("list all of them with", any_grades()))
         )
     return check_classes(classes)
 
@@ -103,12 +103,12 @@ def _ask_for_names(names: set[str], words: set[str]) -> str:
             same.sort(key=lambda name: sum(name.istitle() == other.istitle() for other in names))
             return (
                 f"grade {same[0]!r} is not among {shown(np.array(sorted(names - {same[0]})))}; "
-                f"did you mean {same[-1]!r}? If not, list both in {_any_order()}"
+                f"did you mean {same[-1]!r}? If not, list both in {any_grades()}"
             )
     ranges = {w for w in words if any(words.issuperset(e.values()) for e in readings(w))}
     unless = f"; {min(ranges)!r} is a range of these, unless it is listed too" if ranges else ""
     return (
-        f"the grades are names, so their order must be given: {_any_order()} of "
+        f"the grades are names, so their order must be given: {any_grades()} of "
         f"{shown(np.array(sorted(words - ranges)))}{unless}"
     )
 
@@ -119,7 +119,7 @@ def _ask_for_grades(ranges: dict[str, dict[str, str]]) -> str:
     return (
         f"every label is a range, such as {min(ranges)!r}: if these are the names of the grades, "
         f"give {_as_option(sorted(ranges, key=lowest.__getitem__))}; otherwise list every grade, "
-        + _any_order()
+        + any_grades()
     )
 
 
@@ -138,19 +138,20 @@ def _check_excluded(word: str, ends: dict[str, str], classes: NDArray[Any]) -> N
             )
 
 
-def _any_order() -> str:
-    return option("--order lowest,...,highest", "order=[lowest, ..., highest]")
+def any_grades() -> str:
+    """The option that gives all grades, for a message."""
+    return option("--grades lowest,...,highest", "classes=[lowest, ..., highest]")
 
 
 def _as_option(grades: Collection[Any]) -> str:
     """Grades as the option that gives their order.
 
     >>> _as_option([1, 2, 3])
-    'order=[1, 2, 3]'
+    'classes=[1, 2, 3]'
     >>> from ordspan.wording import in_a_shell
-    >>> with in_a_shell(["--order"]):
+    >>> with in_a_shell(["--grades"]):
     ...     _as_option([1, 2, 3]), _as_option(["<18", "18-24", "25+"])
-    ('--order 1..3', "--order '<18,18-24,25+'")
+    ('--grades 1..3', "--grades '<18,18-24,25+'")
     """
     values = list(grades)
     line = io.StringIO()
@@ -158,7 +159,7 @@ def _as_option(grades: Collection[Any]) -> str:
     text = shlex.quote(line.getvalue()) + (" ..." if len(values) > N_SHOWN else "")
     if len(values) > 2 and all(not isinstance(a, str) and b - a == 1 for a, b in pairwise(values)):
         text = f"{plain_word(values[0])}..{plain_word(values[-1])}"
-    return option(f"--order {text}", f"order={shown(np.array(values))}")
+    return option(f"--grades {text}", f"classes={shown(np.array(values))}")
 
 
 def _numeric_ends(text: str) -> dict[str, str] | None:

@@ -11,14 +11,13 @@ from numpy.typing import NDArray
 from ordspan.core.labels import check_classes
 from ordspan.files.batch import BadRows, FileError
 from ordspan.files.dialect import as_numbers, is_boolean
-from ordspan.files.grades import LabelColumns, classes_of, encode_column
+from ordspan.files.grades import LabelColumns, any_grades, classes_of, encode_column
 from ordspan.files.limits import MAX_LABELS, check_grades
 from ordspan.files.opening import FileOptions, check_columns, is_svmlight, open_file
 from ordspan.files.preview import Preview
 from ordspan.files.svmlight import survey
 from ordspan.files.tables import text_columns
 from ordspan.files.text import STDIN
-from ordspan.wording import option
 
 
 def label_columns(label: str | None, lower: str | None, upper: str | None) -> LabelColumns:
@@ -70,14 +69,13 @@ def order_of(preview: Preview, columns: LabelColumns) -> list[Any] | None:
         (one, first), (other, second) = list(orders.items())[:2]
         raise FileError(
             f"{first} and {second} have different orders of the grades, {list(one)} and "
-            f"{list(other)}; give the right one with "
-            + option("--order lowest,...,highest", "order=[lowest, ..., highest]")
+            f"{list(other)}; give the right one with " + any_grades()
         )
     return list(next(iter(orders))) if orders else None
 
 
 def known_classes(
-    order: Sequence[Any] | None,
+    classes: Sequence[Any] | None,
     files: Sequence[str],
     options: FileOptions,
     columns: LabelColumns,
@@ -88,9 +86,9 @@ def known_classes(
 
     Without their ``words`` this takes a pass over these columns.
     """
-    if order is not None:
-        check_grades(len(order), "the order has")
-        return check_classes(order)
+    if classes is not None:
+        check_grades(len(classes), "the order has")
+        return check_classes(classes)
     if words is None:
         words = find_words(files, options, columns, BadRows(on_bad_row))
     return classes_of(words)
@@ -103,10 +101,9 @@ def find_words(
     words: set[str] = set()
     for path in files:
         if path == STDIN:
-            order = option("--order lowest,...,highest", "order=[lowest, ..., highest]")
             raise ValueError(
                 "standard input and other pipes can be read only once: give the grades with "
-                + order
+                + any_grades()
             )
         if is_svmlight(path, options):
             words |= survey(path).grades

@@ -48,7 +48,7 @@ def open_rows(
     columns: LabelColumns,
     choice: ColumnChoice,
     *,
-    order: Sequence[Any] | None,
+    classes: Sequence[Any] | None,
     on_bad_row: str,
     group: str | None = None,
     keep: Sequence[str] = (),
@@ -65,17 +65,17 @@ def open_rows(
     options = count_features(files, options)
     bad = BadRows(on_bad_row)
     if is_svmlight(files[0], options):
-        return _open_sparse(files, options, choice, order, bad, keep, preview, words)
+        return _open_sparse(files, options, choice, classes, bad, keep, preview, words)
     preview = preview or preview_files(files, options)
     taken = [*columns.names(), *([group] if group else [])]
     found = make_recipe(preview, taken, choice, options.decimal)
     grades = None
     if columns.names():
-        order = order if order is not None else order_of(preview, columns)
-        if preview.whole and order is None:
+        classes = classes if classes is not None else order_of(preview, columns)
+        if preview.whole and classes is None:
             words = label_words(preview, columns)
         try:
-            grades = LabelReader(known_classes(order, files, options, columns, on_bad_row, words))
+            grades = LabelReader(known_classes(classes, files, options, columns, on_bad_row, words))
         except ValueError as error:
             if preview.fault and on_bad_row == "raise":  # perhaps the cause, and an error anyway
                 raise RowError(preview.fault) from error
@@ -134,7 +134,7 @@ def _open_sparse(
     files: Sequence[str],
     options: FileOptions,
     choice: ColumnChoice,
-    order: Sequence[Any] | None,
+    classes: Sequence[Any] | None,
     bad: BadRows,
     keep: Sequence[str],
     preview: SparsePreview | None,
@@ -149,7 +149,7 @@ def _open_sparse(
         zero_based=bool(options.zero_based),
         standardise=choice.standardise,
     )
-    grades = LabelReader(known_classes(order, files, options, columns, bad.policy, words))
+    grades = LabelReader(known_classes(classes, files, options, columns, bad.policy, words))
     reader = RowReader(files, options, recipe, columns, grades, bad, GROUP, keep)
     preview = preview or preview_sparse(files, options)
     reader.scale = Scale(options.n_features)

@@ -81,7 +81,7 @@ def stream(
     label: str | None = None,
     lower: str | None = None,
     upper: str | None = None,
-    order: Sequence[Any] | None = None,
+    classes: Sequence[Any] | None = None,
     features: Sequence[str] | None = None,
     drop: Sequence[str] = (),
     text: Sequence[str] = (),
@@ -113,7 +113,7 @@ def stream(
     lower, upper : str, optional
         Instead of ``label``: columns of the lowest and the highest grade; an empty cell is an open
         end.
-    order : sequence, optional
+    classes : sequence, optional
         All grades from lowest to highest. By default, numeric grades are found by another pass
         over the label column alone, and sorted; named grades require it.
     features, drop : sequence of str, optional
@@ -163,7 +163,7 @@ def stream(
     >>> from ordspan.data import stream
     >>> path = pathlib.Path(tempfile.mkdtemp()) / "ratings.csv"
     >>> _ = path.write_text("size,age,grade\\n1,20,low\\n5,30,mid\\n9,25,>=mid\\n")
-    >>> batches = stream(path, label="grade", order=["low", "mid", "high"], drop=["age"])
+    >>> batches = stream(path, label="grade", classes=["low", "mid", "high"], drop=["age"])
     >>> model = OrdinalPA(classes=batches.classes)
     >>> for batch in batches:
     ...     model = model.partial_fit(batch.X, batch.y)
@@ -181,7 +181,7 @@ def stream(
         options,
         label_columns(label, lower, upper),
         ColumnChoice(features, drop, text, hashed, hash_bits, standardise, missing),
-        order=order,
+        classes=classes,
         on_bad_row=on_bad_row,
         group=group,
         keep=tuple(keep),

@@ -195,7 +195,7 @@ def _feature_reader(
     """A reader of the columns ``ordspan train`` would learn from, and whether there are any."""
     try:
         return open_rows(
-            [name], options, LabelColumns(), choice, order=None, on_bad_row=REFUSE
+            [name], options, LabelColumns(), choice, classes=None, on_bad_row=REFUSE
         ), True
     except NoFeatureError:
         # a category that hardly any item has, so that the model only learns grade frequencies

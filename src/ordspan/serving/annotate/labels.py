@@ -76,7 +76,7 @@ def train_command(out: str, grades: list[Any], items: Items, text: Sequence[str]
     """
     text = [_exported(name) for name in text if name in items.recipe.columns]
     words = ["ordspan", "train", out, "--lower", "lower", "--upper", "upper"]
-    words += ["--order", _comma_separated(map(plain_word, grades))]
+    words += ["--grades", _comma_separated(map(plain_word, grades))]
     words += ["--text", _comma_separated(text)] if text else []
     model = "labels.ordspan" if out == STDOUT else str(Path(out).with_suffix(".ordspan"))
     return shlex.join([*words, "--model", model])
