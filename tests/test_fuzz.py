@@ -10,7 +10,7 @@ import pytest
 
 from fuzz.run import FUZZERS, HERE
 
-MINUTES, SEED = "0.15", "1"
+MINUTES, SEED = "0.05", "1"
 
 
 @pytest.mark.parametrize("name", [name for name in FUZZERS if not name.endswith("_kills")])
