@@ -29,7 +29,7 @@ GRADES = 5
 BARE = """
 import sys
 from fastapi import FastAPI, Request
-from ordspan.serving.running import run
+from ordspan.serving.running import run_server
 
 app = FastAPI()
 
@@ -38,7 +38,7 @@ async def parse(request: Request):
     body = await request.json()
     return {"rows": len(body)}
 
-run(app, "127.0.0.1", 0, lambda address: print(address, flush=True))
+run_server(app, "127.0.0.1", 0, lambda address: print(address, flush=True))
 """
 OURS = """
 import sys
