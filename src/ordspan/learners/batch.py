@@ -198,7 +198,7 @@ class Ascent:
         limit = self.problem.C[:, None]
         most = np.where(limit > 0.0, np.inf, 0.0) if self.problem.squared else limit
         self.multipliers = np.minimum(multipliers * factor, most)
-        svm.rebuild(self.point, self.multipliers, *self.rows, self.problem.lower)
+        svm.recompute_point(self.point, self.multipliers, *self.rows, self.problem.lower)
 
     def climb(
         self,
