@@ -1,4 +1,4 @@
-"""Simulated annotators: what they perceive and answer, what they are asked, what it teaches."""
+"""Simulated annotators: their answers, the items they are asked about, and what a model learns."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ from ordspan.data import Dataset
 from ordspan.learners import Calibration, LinearLearner
 from ordspan.learners.base import rank_among
 
-WAYS = RANDOM, HALF, WIDEST = "random", "half", "widest"
+STRATEGIES = RANDOM, HALF, WIDEST = "random", "half", "widest"
 KINDS = RANGE, GUESS, TRUE = "range", "best guess", "true grade"
-DOUBT, DOUBTS = 1.5, (0.75, 1.5, 2.5)  # the largest, in grades
+DOUBT, DOUBTS = 1.5, (0.75, 1.5, 2.5)  # largest doubt about an item, in grades
 CLEAR = 2.0  # standard errors
-COVERAGE = 0.9  # of the predicted ranges whose width decides what to ask
-ROUNDING = 1e-9  # a truth exactly as far away as the doubt is still inside
+COVERAGE = 0.9  # of the predicted ranges whose width decides which item is next
+ROUNDING = 1e-9  # a grade exactly as far away as the doubt still counts as inside
 
 Ends = tuple[np.ndarray, np.ndarray]  # lowest and highest grade of every answer
 
 
 class Items(NamedTuple):
-    """Items to ask about, what the annotator would answer to each, and items to judge by."""
+    """A pool of items to label, the annotator's answer to each, and test items."""
 
     X: np.ndarray
     ranks: np.ndarray
@@ -36,13 +36,13 @@ class Items(NamedTuple):
 
     @property
     def unsure(self) -> np.ndarray:
-        """Whether more than one grade fits what the annotator perceives."""
+        """Whether more than one grade is consistent with what the annotator perceives."""
         lower, upper = self.answers[RANGE]
         return lower < upper
 
 
 class Run(NamedTuple):
-    """The questions in their order, and the model before the first and after every answer."""
+    """The items in the order asked, and the model before the first and after every answer."""
 
     asked: np.ndarray
     at_random: np.ndarray
@@ -50,7 +50,7 @@ class Run(NamedTuple):
     thresholds: np.ndarray
 
     def predicted(self, X: np.ndarray) -> np.ndarray:
-        """Grade of every item by every one of the models, (n_answers + 1, n)."""
+        """Grade that each model predicts for each item, (n_answers + 1, n)."""
         scores = self.weights @ X.T
         return 1 + sum(scores >= cut[:, np.newaxis] for cut in self.thresholds.T)
 
@@ -62,10 +62,10 @@ class Run(NamedTuple):
 def perceive(
     ranks: np.ndarray, doubt: np.ndarray, noise: np.ndarray, n_classes: int
 ) -> dict[str, Ends]:
-    """Every kind of answer of an annotator who perceives ``ranks + doubt * noise``.
+    """Answers of each kind by an annotator who perceives ``ranks + doubt * noise``.
 
-    The noise lies between -1 and 1, so the truth is at most ``doubt`` away from what is perceived.
-    The honest range holds all grades that are. The best guess is the closest grade.
+    The noise lies between -1 and 1, so the true grade is at most ``doubt`` away from what is
+    perceived. The range contains all grades that close; the best guess is the closest one.
     """
     seen = ranks + doubt * noise
     lower = np.maximum(1, np.ceil(seen - doubt - ROUNDING)).astype(np.int64)
@@ -75,7 +75,7 @@ def perceive(
 
 
 def draw_items(data: Dataset, n_pool: int, n_test: int, doubt: float, seed: int) -> Items:
-    """Random items; the doubt about each is drawn between 0 and ``doubt`` grades."""
+    """Random items; the doubt about each is uniform between 0 and ``doubt`` grades."""
     rng = np.random.default_rng(seed)
     rows = rng.permutation(len(data.ranks))
     pool, test = rows[:n_pool], rows[n_pool : n_pool + n_test]
@@ -92,14 +92,14 @@ def new_learner(items: Items) -> LinearLearner:
 
 
 def widest(scores: np.ndarray, thresholds: np.ndarray, known: Calibration) -> np.ndarray:
-    """Positions of the scores whose predicted range is widest."""
+    """Indices of the scores with the widest predicted range."""
     lower, upper = known.ranges(scores, rank_among(thresholds, scores), COVERAGE)
     return np.flatnonzero(upper - lower == (upper - lower).max())
 
 
 def annotate(items: Items, kind: str, way: str, n_answers: int, seed: int) -> Run:
-    """Ask about one item after the other and learn each answer at once."""
-    rng = np.random.default_rng([seed, 1])  # not the numbers that the items were drawn with
+    """Ask about one item after another; the model learns each answer immediately."""
+    rng = np.random.default_rng([seed, 1])  # independent of the draw of the items
     learner, known = new_learner(items), Calibration(items.n_classes)
     lower, upper = items.answers[kind]
     left, asked = np.arange(len(items.X)), np.empty(n_answers, dtype=np.int64)
@@ -121,18 +121,18 @@ def annotate(items: Items, kind: str, way: str, n_answers: int, seed: int) -> Ru
 
 
 class Estimate(NamedTuple):
-    """Mean distance in grades of predictions made before the answer, over all late questions."""
+    """Mean distance, in grades, of predictions made before each answer, over all late questions."""
 
-    at_random: float  # from the answers to the questions asked at random
-    widest: float  # from the answers to the others
-    every: float  # from all answers
-    left: float  # from what would be answered about the items not asked so far
-    left_true: float  # from the true grades of these
-    held_out: float  # from the true grades of the held-out items
+    at_random: float  # to the answers to random questions
+    widest: float  # to the answers to the other questions
+    every: float  # to all answers
+    left: float  # to the answers that the items not asked so far would get
+    left_true: float  # to the true grades of those items
+    held_out: float  # to the true grades of the held-out items
 
 
 def estimate(items: Items, kind: str, run: Run, first: int) -> Estimate:
-    """What answers say about the error, from question number ``first`` on, and what it is."""
+    """Estimates of the error by the answers from question ``first`` on, and the actual error."""
     numbers = np.arange(first, run.asked.size)
     before, at_random = run.predicted(items.X)[numbers], run.at_random[numbers]
     missed = distance(before, *items.answers[kind])
@@ -159,11 +159,11 @@ class Size(NamedTuple):
     pool: int = 2000
     test: int = 1000
     points: tuple[int, ...] = (25, 50, 100, 200, 400, 800)
-    late: int = 100  # answers before the ones that estimate the error
+    late: int = 100  # answers to skip before estimating the error
 
 
 class Curves(NamedTuple):
-    """For every seed and answer: the error after it, and whether the annotator was unsure."""
+    """By seed and answer: the error after the answer, and whether the annotator was unsure."""
 
     error: np.ndarray
     unsure: np.ndarray
@@ -176,15 +176,15 @@ class Curves(NamedTuple):
 
 
 class Found(NamedTuple):
-    """All about one data set; curves by kind of answer, way of asking and largest doubt."""
+    """Results on one data set; curves by kind of answer, strategy and largest doubt."""
 
     curves: dict[tuple[str, str, float], Curves]
-    estimates: np.ndarray  # of ranges and half-and-half, one row a seed
+    estimates: np.ndarray  # with ranges and the strategy HALF, one row per seed
     whole: float  # see `whole_pool_error`
-    answers: dict[float, np.ndarray]  # by doubt; see `describe`
+    answers: dict[float, np.ndarray]  # by doubt; see `answer_shares`
 
 
-def describe(items: Items) -> tuple[float, float, float]:
+def answer_shares(items: Items) -> tuple[float, float, float]:
     """Share of unsure items, mean number of grades in a range, and share of wrong best guesses."""
     lower, upper = items.answers[RANGE]
     wrong = np.mean(items.answers[GUESS][0] != items.ranks)
@@ -192,27 +192,27 @@ def describe(items: Items) -> tuple[float, float, float]:
 
 
 def settings() -> list[tuple[str, str, float]]:
-    """All ways of asking at the usual doubt, questions at random at the others."""
-    usual = list(product(KINDS, WAYS, [DOUBT]))
+    """All strategies at the usual doubt, random questions at the other doubts."""
+    usual = list(product(KINDS, STRATEGIES, [DOUBT]))
     return usual + [(kind, RANDOM, doubt) for kind in KINDS for doubt in DOUBTS if doubt != DOUBT]
 
 
 def whole_pool_error(items: Items) -> float:
-    """Error on the held-out items after one pass over the true grades of all others."""
+    """Error on the held-out items after one pass over the true grades of the whole pool."""
     learner = new_learner(items)
     learner.learn_many(items.X, items.ranks)
     return float(np.abs(learner.predict_many(items.X_test) - items.ranks_test).mean())
 
 
 def simulate(data: Dataset, size: Size) -> Found:
-    """Every setting on the same draws of items."""
+    """Run every setting on the same draws of items."""
     runs: dict[tuple[str, str, float], list[tuple[np.ndarray, np.ndarray]]] = {}
     answers: dict[float, list[tuple[float, float, float]]] = {doubt: [] for doubt in DOUBTS}
     estimates, whole = [], []
     for seed in range(size.seeds):
         drawn = {doubt: draw_items(data, size.pool, size.test, doubt, seed) for doubt in DOUBTS}
         for doubt, items in drawn.items():
-            answers[doubt].append(describe(items))
+            answers[doubt].append(answer_shares(items))
         for kind, way, doubt in settings():
             items = drawn[doubt]
             run = annotate(items, kind, way, size.points[-1], seed)
@@ -227,14 +227,14 @@ def simulate(data: Dataset, size: Size) -> Found:
 
 
 class Change(NamedTuple):
-    """Relative change of a mean, paired by seed, and its standard error."""
+    """Relative change of a mean error, paired by seed, and its standard error."""
 
     mean: float
     error: float
 
     @classmethod
     def between(cls, errors: np.ndarray, base: np.ndarray) -> Change:
-        """From the base to the errors."""
+        """The change from ``base`` to ``errors``."""
         by = (errors - base) / base.mean()
         return cls(float(by.mean()), float(by.std(ddof=1) / np.sqrt(by.size)))
 
@@ -255,12 +255,12 @@ def changes(errors: np.ndarray, base: np.ndarray) -> list[Change]:
 
 
 def asked_changes(found: Found, kind: str, way: str, size: Size) -> list[Change]:
-    """A way of asking against random questions, by number of answers."""
+    """Change from random questions to a strategy, by number of answers."""
     errors, base = (found.curves[kind, each, DOUBT].at(size.points) for each in (way, RANDOM))
     return changes(errors, base)
 
 
 def cost_changes(found: Found, kind: str, ratio: float, doubt: float, size: Size) -> list[Change]:
-    """Ranges against exact answers, questions at random, by cost."""
+    """Change from exact answers to ranges, with random questions, by cost."""
     ranges, exact = (found.curves[each, RANDOM, doubt] for each in (RANGE, kind))
     return changes(ranges.at(size.points), exact.at(size.points, ratio))

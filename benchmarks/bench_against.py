@@ -1,8 +1,8 @@
 """Is anything slower than at an earlier commit?
 
-Runs benchmarks of this commit and of another one in turns, each with its own source, and compares
-the figures of the rows that both tables have. ``make bench`` does not run it: it needs a commit to
-compare with. For example::
+Alternates between the benchmarks of this commit and of another one, each with its own source, and
+compares the rows that both tables have. Not part of ``make bench``, because it needs a commit to
+compare with::
 
     python benchmarks/bench_against.py HEAD~1 bench_foundation.py bench_kernel.py
 """
@@ -22,11 +22,11 @@ from measuring import machine
 
 HERE = Path(__file__).parent
 ALLOWED = 1.05
-"""What counts as slower: a median ratio above this."""
+"""A row counts as slower if its median ratio is above this."""
 
 
 def figures(root: Path, script: str) -> dict[str, tuple[float, bool]]:
-    """What a benchmark measures, by its words, and whether less is better."""
+    """Measured value of each row of a benchmark, by its label, and whether less is better."""
     environment = os.environ | {"PYTHONPATH": str(root / "src")}
     command = [sys.executable, str(root / "benchmarks" / script)]
     text = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
@@ -39,16 +39,16 @@ def figures(root: Path, script: str) -> dict[str, tuple[float, bool]]:
 
 
 def compare(base: Path, scripts: list[str], turns: int) -> list[tuple[str, float, list[float]]]:
-    """Words, median and all of how many times as much a row costs now as it did."""
+    """Label of each row, and the median and all values of its cost now over its cost then."""
     costs: dict[str, list[float]] = {}
     for _ in range(turns):
         for script in scripts:
             before, now = figures(base, script), figures(HERE.parent, script)
-            for words in before.keys() & now.keys():
-                (old, less_is_better), (new, _) = before[words], now[words]
+            for label in before.keys() & now.keys():
+                (old, less_is_better), (new, _) = before[label], now[label]
                 cost = new / old if less_is_better else old / new
-                costs.setdefault(words, []).append(cost)
-    return [(words, statistics.median(each), sorted(each)) for words, each in costs.items()]
+                costs.setdefault(label, []).append(cost)
+    return [(label, statistics.median(each), sorted(each)) for label, each in costs.items()]
 
 
 def report(revision: str, rows: list[tuple[str, float, list[float]]]) -> str:
@@ -56,15 +56,15 @@ def report(revision: str, rows: list[tuple[str, float, list[float]]]) -> str:
     lines = [
         f"# Against commit {revision}",
         "",
-        f"Cost now over cost then, median of {len(rows[0][2])} turns; in brackets the extremes.",
+        f"Cost now over cost then, median of {len(rows[0][2])} turns; extremes in parentheses.",
         machine(),
         "",
         "| work | now / then | |",
         "|---|---|---|",
     ]
-    for words, median, each in sorted(rows):
+    for label, median, each in sorted(rows):
         mark = "slower" if median > ALLOWED else ""
-        lines.append(f"| {words} | {median:.2f} ({each[0]:.2f} to {each[-1]:.2f}) | {mark} |")
+        lines.append(f"| {label} | {median:.2f} ({each[0]:.2f} to {each[-1]:.2f}) | {mark} |")
     return "\n".join(lines) + "\n"
 
 

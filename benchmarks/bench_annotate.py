@@ -1,7 +1,7 @@
-"""Simulated annotators: which items to ask about, and are ranges worth more than exact answers?
+"""Which items should annotators be asked about, and are ranges worth more than exact answers?
 
-``make bench`` runs this at full size and writes docs/benchmarks-annotate.md and its picture; the
-tests run it at toy size::
+A simulation. ``make bench`` runs it at full size and writes docs/benchmarks-annotate.md and its
+figure; the tests run it at toy size::
 
     python benchmarks/bench_annotate.py --save docs/benchmarks-annotate.md
 """
@@ -24,8 +24,8 @@ from annotating import (
     KINDS,
     RANDOM,
     RANGE,
+    STRATEGIES,
     TRUE,
-    WAYS,
     WIDEST,
     Change,
     Estimate,
@@ -42,21 +42,21 @@ NAMES = ("california", "abalone", "parkinson")
 RATIOS = (1.0, 1.5, 2.0)  # cost of an exact answer about an unsure item, in ranges
 COLOURS = ("#9ecae1", "#4292c6", "#084594")  # of the ratios
 
-# in words; to be read again when the tables change
+# written by hand: check it when the tables change
 READING = """\
-- Asking where the predicted range is widest does not teach this model faster. Alone it is clearly
-  worse than asking at random in eight of nine comparisons. Half-and-half is about as good as
-  random: better in none of nine, worse in one, by 1.5 %. The width of a predicted range depends on
-  nothing but the score: it shows where grades are hard to tell apart, not what the model has yet
-  to learn.
+- Asking about the item with the widest predicted range does not make this model learn faster. Used
+  alone, it is clearly worse than random questions in eight of nine comparisons. Half-and-half is
+  about as good as random: better in none of nine, worse in one, by 1.5 %. The width of a predicted
+  range depends on the score alone: it shows where grades are hard to tell apart, not what the model
+  has yet to learn.
 - Answer for answer, honest ranges are worth as much as best guesses; true grades, which are never
-  wrong, have an error 1 to 2 % lower.
-- Once an exact answer about an unsure item costs 1.5 times as much as a range, ranges are ahead of
-  best guesses at equal cost, mostly while answers are few. Against true grades they are about even
+  wrong, give an error 1 to 2 % lower.
+- Once an exact answer about an unsure item costs 1.5 times as much as a range, ranges beat best
+  guesses at equal cost, mostly while there are few answers. Against true grades they are about even
   at 1.5, and ahead on two of three data sets at 2.
-- Questions asked at random estimate the error without a clear bias. With the others mixed in, the
-  estimate is 8 % too high on California, and about right on the other two. The random half is
-  there for this.
+- Random questions estimate the error without a clear bias. With the other questions mixed in, the
+  estimate is 8 % too high on California, and about right on the other two. This is what the random
+  half is for.
 """
 
 
@@ -70,56 +70,56 @@ def markdown(titles: str, rows: list[list[object]]) -> str:
 
 
 def summary(sets: dict[str, Found], size: Size) -> str:
-    """The mean change of every comparison, one row each."""
+    """The mean change in each comparison, one row per comparison."""
 
-    def row(work: str, means: list[Change]) -> list[object]:
+    def row(comparison: str, means: list[Change]) -> list[object]:
         lower, higher = (sum(each.clear == side for each in means) for side in (-1, 1))
-        return [work, *means, f"lower on {lower}, higher on {higher} of {len(means)}"]
+        return [comparison, *means, f"lower on {lower}, higher on {higher} of {len(means)}"]
 
     rows = []
     for kind, way in product(KINDS, (HALF, WIDEST)):
         means = [asked_changes(found, kind, way, size)[-1] for found in sets.values()]
-        rows.append(row(f"{way} against random, answers: {kind}", means))
+        rows.append(row(f"{way} compared with random, answers: {kind}", means))
     for kind, ratio in product((GUESS, TRUE), RATIOS):
         means = [cost_changes(found, kind, ratio, DOUBT, size)[-1] for found in sets.values()]
-        rows.append(row(f"range against {kind}, ratio {ratio:g}", means))
+        rows.append(row(f"range compared with {kind}, cost ratio {ratio:g}", means))
     return markdown(f"error of | {' | '.join(sets)} | clearly", rows)
 
 
 def method(sets: dict[str, Found], size: Size) -> list[str]:
-    """How it was simulated, in words."""
+    """How the simulation works, as paragraphs."""
     unsure, width, wrong = np.mean([found.answers[DOUBT] for found in sets.values()], axis=0)
     return [
-        f"Nobody was asked: this is arithmetic on real data. Of each data set, {size.pool} random "
-        f"rows are the items to ask about and {size.test} others are held out; {size.seeds} seeds, "
-        "the same for every setting. Parkinson is split by recording, not by patient. The error is "
-        "the mean absolute error in grades on the held-out items and their true grades. Standard "
-        "errors are over seeds: other draws from the same data set, not other data sets.",
-        "**The annotator** has a doubt *d* about each item, drawn evenly "
-        f"between 0 and {DOUBT:g} grades, and perceives a number drawn evenly from [*y* − *d*, "
-        "*y* + *d*], where *y* is the true grade. They know *d*. It has nothing to do with the "
-        "features; with people, what is hard for the model may be hard for them too.\n\n"
-        "- A *range* is honest: it holds every grade within *d* of what they perceive, so it "
-        "always holds the true grade, and no grade that they can rule out. It is a single grade "
-        "where only one fits; else the annotator is unsure of the item.\n"
-        "- A *best guess* is the grade closest to what they perceive. It may be wrong.\n"
-        "- A *true grade* is what they find by looking closer. It is never wrong.\n\n"
-        f"They are unsure of {unsure:.0%} of the items; a range holds {width:.2f} grades on "
-        f"average; {wrong:.0%} of the best guesses are wrong.",
-        "**Cost.** A range costs 1, and so does any answer about an item they are sure of. An "
-        "exact answer about an item they are unsure of costs as much as the ratio says: 1, 1.5 or "
-        "2. Ratio 1 is the error by number of answers. The ratios are assumptions, not "
+        f"No people took part: the answers are simulated on real data. From each data set, "
+        f"{size.pool} random rows are the items to ask about and {size.test} others are held out; "
+        f"the same {size.seeds} seeds are used for every setting. Parkinson is split by recording, "
+        "not by patient. The error is the mean absolute error in grades on the held-out items. "
+        "Standard errors are over seeds: other draws from the same data set, not other data sets.",
+        "**The annotator** has a doubt *d* about each item, uniform between 0 and "
+        f"{DOUBT:g} grades, and perceives a number that is uniform on [*y* − *d*, "
+        "*y* + *d*], where *y* is the true grade. The annotator knows *d*, which does not depend "
+        "on the features; for real people, items that are hard for the model may be hard too.\n\n"
+        "- A *range* is honest: it contains every grade within *d* of the perceived number, so it "
+        "always contains the true grade, and no grade that can be ruled out. If only one grade "
+        "fits, the range is that grade; otherwise the annotator is unsure about the item.\n"
+        "- A *best guess* is the grade closest to the perceived number. It may be wrong.\n"
+        "- A *true grade* is the result of a closer look. It is never wrong.\n\n"
+        f"Annotators are unsure about {unsure:.0%} of the items; a range contains {width:.2f} "
+        f"grades on average; {wrong:.0%} of the best guesses are wrong.",
+        "**Cost.** A range costs 1, and so does any answer about an item the annotator is sure "
+        "about. An exact answer about an unsure item costs as much as the cost ratio: 1, 1.5 or 2. "
+        "A ratio of 1 gives the error by number of answers. The ratios are assumptions, not "
         "measurements of people.",
-        "**Questions.** *Random*: any item not asked so far. *Widest*: one of those whose "
-        "predicted 90 % range is widest, ties broken at random; until some 30 answers all are "
-        "equally wide. *Half*: in turns. The model learns each answer at once: "
-        "`LinearLearner(average=True, balanced=True)` with `Calibration`, features standardised "
-        "by the mean and spread of the pool.",
+        "**Questions.** *Random*: any item not asked so far. *Widest*: the item with the widest "
+        "predicted 90 % range, ties broken at random; up to about 30 answers, all ranges are "
+        "equally wide. *Half*: alternate between the two. The model learns each answer "
+        "immediately: `LinearLearner(average=True, balanced=True)` with `Calibration`, features "
+        "standardised by the mean and spread of the pool.",
     ]
 
 
 def tables(sets: dict[str, Found], size: Size) -> list[str]:
-    """Errors by number of answers, changes by way of asking, and by cost."""
+    """Errors by number of answers, and changes by strategy and by cost."""
     points = " | ".join(map(str, size.points))
     levels, ways, costs = [], [], []
     for name, found in sets.items():
@@ -132,24 +132,24 @@ def tables(sets: dict[str, Found], size: Size) -> list[str]:
             costs.append([name, kind, f"{ratio:g}", *cost_changes(found, kind, ratio, DOUBT, size)])
     return [
         "## Error by number of answers",
-        "Questions at random; mean ± standard error over seeds. The last column is one pass over "
+        "Random questions; mean ± standard error over seeds. The last column is one pass over "
         "the true grades of the whole pool.",
         markdown(f"data set | answers | {points} | all {size.pool}", levels),
-        "## What to ask",
-        "Change of the error against random questions after as many answers, paired by seed, ± its "
-        "standard error; bold where it is more than two of them from zero, which chance alone does "
-        "for one cell in twenty. Above zero, random questions are better. *Mean* is the change of "
-        "the mean of all columns.",
+        "## Which items to ask about",
+        "Change of the error compared with the same number of random questions, paired by seed, "
+        "± its standard error; in bold if it is more than two standard errors from zero, which "
+        "happens by chance in one cell out of twenty. Above zero, random questions are better. "
+        "*Mean* is the change of the mean over all columns.",
         markdown(f"data set | answers | asked | {points} | mean", ways),
-        "## Ranges against exact answers at equal cost",
-        "Change of the error from exact answers to ranges at the same total cost, questions at "
-        "random. Below zero, ranges are better.",
-        markdown(f"data set | against | ratio | {points} | mean", costs),
+        "## Ranges and exact answers at equal cost",
+        "Change of the error from exact answers to ranges at the same total cost, with random "
+        "questions. Below zero, ranges are better.",
+        markdown(f"data set | compared with | cost ratio | {points} | mean", costs),
     ]
 
 
 def doubts_table(sets: dict[str, Found], size: Size) -> list[str]:
-    """The comparison at equal cost for annotators who are surer, or less sure."""
+    """The comparison at equal cost for annotators with less or more doubt."""
     rows = []
     for (name, found), doubt in product(sets.items(), DOUBTS):
         shown = "{:.0%} | {:.2f} | {:.0%}".format(*found.answers[doubt]).split(" | ")
@@ -158,51 +158,51 @@ def doubts_table(sets: dict[str, Found], size: Size) -> list[str]:
         rows.append([name, f"{doubt:g}", *shown, *means])
     heads = [f"{kind}, {ratio:g}" for kind, ratio in product((GUESS, TRUE), RATIOS)]
     return [
-        "### If annotators are surer, or less sure",
-        "The column *mean* of the table above by the largest doubt, and what the answers are "
-        "like: share of items they are unsure of, grades in a range, share of wrong best guesses.",
+        "### With less or more doubt",
+        "The column *mean* of the table above by the largest doubt, with the share of unsure "
+        "items, the mean number of grades in a range, and the share of wrong best guesses.",
         markdown(f"data set | doubt | unsure | grades | wrong | {' | '.join(heads)}", rows),
     ]
 
 
 def estimates_table(sets: dict[str, Found], size: Size) -> list[str]:
-    """What the answers say about the error of the model."""
+    """How well the answers estimate the error of the model."""
     rows = []
     for name, found in sets.items():
         each = Estimate(*found.estimates.T)
-        biases = [Change.between(said, each.left) for said in (each.at_random, each.every)]
+        biases = [Change.between(mean, each.left) for mean in (each.at_random, each.every)]
         rows.append([name, *map(mean_and_error, each), *biases])
     return [
-        "## What the answers say about the error",
+        "## How well the answers estimate the error",
         f"Half-and-half with ranges as answers, questions {size.late + 1} to {size.points[-1]}: "
-        "mean distance in grades between the answer and what was predicted before it, over the "
-        "questions asked at random, the others, and all. *Not asked* is what the random half "
-        "should estimate: the same distance over all items not asked so far, each time. The last "
-        "columns are the bias against it, bold where it is clear.",
+        "mean distance in grades between the answer and the prediction before it, over the "
+        "random questions, the others, and all. *Not asked* is what the random half should "
+        "estimate: the same distance over all items not asked so far, averaged over the questions. "
+        "The last columns are the bias relative to it, in bold if it is clear.",
         markdown(
             "data set | random half | widest half | all answers | not asked | not asked, true "
             "grades | held out, true grades | bias of random half | bias of all answers",
             rows,
         ),
-        "A distance to a range is never larger than the distance to the true grade inside it: "
-        "compare it over time or between models, and do not read it as the error in true grades.",
+        "The distance to a range is never larger than the distance to the true grade inside it. "
+        "Use it to compare models or to follow one over time, not as the error in true grades.",
     ]
 
 
 def report(sets: dict[str, Found], size: Size, picture: str) -> str:
     """The page."""
     paragraphs = [
-        "# Simulated annotators: what to ask, and are ranges worth it?",
+        "# Simulated annotators: which items to ask about, and are ranges worth it?",
         "Made by `python benchmarks/bench_annotate.py --save docs/benchmarks-annotate.md`. "
         + machine(),
-        f"![Error by number of answers for three ways of asking, and by cost for ranges, best "
+        f"![Error by number of answers for three strategies, and by cost for ranges, best "
         f"guesses and true grades]({picture})",
-        "## What came out",
+        "## Results",
         READING.rstrip(),
-        "Mean change over all columns of the tables below, ± its standard error; bold, and clear, "
-        "where it is more than two of them from zero.",
+        "Mean change over all columns of the tables below, ± its standard error; a change more "
+        "than two standard errors from zero is clear, and in bold.",
         summary(sets, size),
-        "## What was simulated",
+        "## The simulation",
         *method(sets, size),
         *tables(sets, size),
         *doubts_table(sets, size),
@@ -212,9 +212,9 @@ def report(sets: dict[str, Found], size: Size, picture: str) -> str:
 
 
 def draw_asking(panel: Any, found: Found, size: Size) -> None:
-    """Error by number of answers, a line for every way of asking."""
+    """Error by number of answers, one line per strategy."""
     x = np.arange(size.points[0], size.points[-1] + 1)
-    for way, colour in zip(WAYS, ("#0072B2", "#D55E00", "#009E73"), strict=True):
+    for way, colour in zip(STRATEGIES, ("#0072B2", "#D55E00", "#009E73"), strict=True):
         errors = found.curves[RANGE, way, DOUBT].at(x)
         mean, sem = errors.mean(axis=0), errors.std(axis=0, ddof=1) / np.sqrt(len(errors))
         panel.plot(x, mean, color=colour, label=way)
@@ -232,7 +232,7 @@ def draw_costs(panel: Any, found: Found, kind: str, size: Size) -> None:
 
 
 def draw(sets: dict[str, Found], size: Size, path: Path) -> None:
-    """One column a data set: ways of asking, then ranges against both kinds of exact answers."""
+    """One column per data set: the strategies, then ranges and both kinds of exact answers."""
     import matplotlib
 
     matplotlib.use("agg")
@@ -266,7 +266,7 @@ def draw(sets: dict[str, Found], size: Size, path: Path) -> None:
 
 
 def main() -> None:
-    """Simulate, print the report, and write it and its picture if asked to."""
+    """Simulate, print the report, and optionally save it with its figure."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--seeds", type=int, default=Size().seeds, help="how many, at least 2")
     parser.add_argument("--save", type=Path, help="also write the report to this file")

@@ -1,7 +1,7 @@
-"""How fast is the batch optimum against LIBLINEAR on the replicated problem, and how does it grow?
+"""How fast is the batch optimum compared with LIBLINEAR on replicated rows, and how does it scale?
 
 ``make bench`` runs this at full size and writes docs/benchmarks-batch.md; the tests run it at toy
-size. Objectives are compared before times are.
+size. Times are compared only at equal objectives.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ GAP = 1e-3
 
 
 def replicated(X: np.ndarray, ranks: np.ndarray, n_classes: int) -> tuple[np.ndarray, np.ndarray]:
-    """A copy of each row for each threshold, with a column for the threshold."""
+    """One copy of each row per threshold, with an extra column for each threshold."""
     d = X.shape[1]
     rows = np.zeros((len(X) * (n_classes - 1), d + n_classes - 1))
     signs = np.empty(len(rows), dtype=np.int64)
@@ -76,7 +76,8 @@ def against_liblinear(n: int) -> list[Row]:
             times, took = ratio(lambda ours=ours: ours.fit(X, ranks), their_work)
         work = f"OrdinalSVM, {n:,} × 20, K = 5, C = {C:g}, gap {GAP:g} ({took * 1e3:.0f} ms, "
         work += f"objective {ours.primal_value_:.5g}; LinearSVC tol {peer.tol:g}: {theirs:.5g}): "
-        out.append(Row.at_least(work + "faster than LinearSVC on replicated rows", 1 / times, 5))
+        work += "speed-up over LinearSVC on replicated rows"
+        out.append(Row.at_least(work, 1 / times, 5))
     return out
 
 
@@ -84,7 +85,7 @@ def against_mord(n: int) -> list[Row]:
     try:
         from mord import LogisticAT
     except ImportError:
-        print("mord is not installed (pip install mord): its rows are left out")
+        print("mord is not installed (pip install mord): skipping its rows")
         return []
     X, ranks = graded_rows(2 * n, 20, 5)
     train, test = slice(0, n), slice(n, None)
@@ -98,8 +99,8 @@ def against_mord(n: int) -> list[Row]:
         errors = [np.abs(m.predict(X[test]) - ranks[test]).mean() for m in (ours, peer)]
         work = f"OrdinalSVM, {loss}, {n:,} × 20, K = 5, gap {tol:g} ({took * 1e3:.0f} ms): "
         rows += [
-            Row.at_least(work + "faster than mord.LogisticAT", 1 / times, 5),
-            Row.at_most(work + "test MAE against mord.LogisticAT's", errors[0] / errors[1], 1.01),
+            Row.at_least(work + "speed-up over mord.LogisticAT", 1 / times, 5),
+            Row.at_most(work + "test MAE / mord.LogisticAT's", errors[0] / errors[1], 1.01),
         ]
     return rows
 
@@ -114,10 +115,10 @@ def growth(n: int) -> list[Row]:
 
     took(200, 5)
     whole = took(n, 100)
-    work = f"OrdinalSVM, {n:,} × 20, K = 100, gap 1e-2 ({whole:.1f} s): time against "
+    work = f"OrdinalSVM, {n:,} × 20, K = 100, gap 1e-2 ({whole:.1f} s): time / time for "
     return [
         Row.at_most(work + "half the rows", whole / took(n // 2, 100), 2.2),
-        Row.at_most(work + "half the classes", whole / took(n, 50), 2.2),
+        Row.at_most(work + "half the grades", whole / took(n, 50), 2.2),
     ]
 
 
@@ -130,13 +131,13 @@ def against_one_pass(n: int, d: int) -> list[Row]:
 
     times, took = ratio(lambda: model.fit(X, ranks), one_pass)
     work = f"OrdinalSVM, {n:,} × {d}, K = 5, C = {model.C:g}, gap 1e-2 ({took:.1f} s, "
-    work += f"{model.n_iter_} sweeps): time against one online pass"
+    work += f"{model.n_iter_} sweeps): time / one online pass"
     return [Row.at_most(work, times, 30)]
 
 
 def _extra_megabytes(ours: bool, n: int, answer: object) -> None:
     X, ranks = graded_rows(n, 20, 5)
-    OrdinalSVM(loss="hinge", tol=0.1).fit(X[:100], ranks[:100])  # compiled before the first look
+    OrdinalSVM(loss="hinge", tol=0.1).fit(X[:100], ranks[:100])  # compile before measuring
     LinearSVC().fit(X[:100], ranks[:100] > 2)
     forget_peak()
     before = peak_megabytes()
@@ -149,10 +150,10 @@ def _extra_megabytes(ours: bool, n: int, answer: object) -> None:
 
 
 def memory(n: int) -> list[Row]:
-    """Peak memory beyond the data, each in a fresh process."""
+    """Peak memory in addition to the data, each in a fresh process."""
     ours, theirs = (max(in_fresh_process(_extra_megabytes, own, n), 0.1) for own in (True, False))
-    work = f"memory beyond the data, {n:,} × 20, K = 5 ({ours:.1f} MB): less than LinearSVC on "
-    return [Row.at_least(work + f"replicated rows ({theirs:.1f} MB)", theirs / ours, 3)]
+    work = f"OrdinalSVM, {n:,} × 20, K = 5: extra memory of LinearSVC on replicated rows "
+    return [Row.at_least(work + f"({theirs:.1f} MB) / ours ({ours:.1f} MB)", theirs / ours, 3)]
 
 
 def run(scale: float = 1.0) -> list[Row]:

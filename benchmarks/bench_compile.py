@@ -1,7 +1,7 @@
 """How long does a first fit take to compile, and how much does partial_fit of one row cost?
 
-``make bench`` writes docs/benchmarks-compile.md; the tests run it at toy size so that it cannot
-rot. Compiling is measured in a fresh process with an empty cache, in processor time.
+``make bench`` writes docs/benchmarks-compile.md; the tests run it at toy size. Compile times are
+processor times in a fresh process with an empty cache.
 """
 
 from __future__ import annotations
@@ -39,15 +39,15 @@ for estimator, rows in (
 """
 WORK = (
     ("first OrdinalPA().fit, dense float64, nothing compiled yet", 4.0),
-    ("OrdinalPA().fit on sparse rows after it", 2.5),
-    ("OrdinalPA().fit on float32 rows after it", 2.5),
-    ("KernelOrdinalPA().fit after it", 4.0),
-    ("KernelOrdinalPA(budget=20).fit after it", 4.0),
+    ("then OrdinalPA().fit on sparse rows", 2.5),
+    ("then OrdinalPA().fit on float32 rows", 2.5),
+    ("then KernelOrdinalPA().fit", 4.0),
+    ("then KernelOrdinalPA(budget=20).fit", 4.0),
 )
 
 
 def compile_seconds(anew: bool) -> list[float]:
-    """Processor time of the first fits of a process, which finds nothing compiled if ``anew``."""
+    """Processor time of the first fits in a process, with an empty cache if ``anew``."""
     with tempfile.TemporaryDirectory() as cache:
         environment = os.environ | ({"NUMBA_CACHE_DIR": cache} if anew else {})
         done = subprocess.run(
@@ -64,13 +64,13 @@ def compiling(repeats: int, anew: bool) -> list[Row]:
     measured = [compile_seconds(anew) for _ in range(repeats)]
     medians = [statistics.median(values) for values in zip(*measured, strict=True)]
     return [
-        Row.at_most(words, seconds, bar, " s")
-        for (words, bar), seconds in zip(WORK, medians, strict=True)
+        Row.at_most(work, seconds, target, " s")
+        for (work, target), seconds in zip(WORK, medians, strict=True)
     ]
 
 
 def one_row(n_support: int, repeats: int) -> list[Row]:
-    """partial_fit of one new row by a kernel model with many support vectors."""
+    """Time of partial_fit on one new row, for a kernel model with many support vectors."""
     X, ranks = graded_rows(30 * n_support, 8, 5)
     model = KernelOrdinalPA(gamma=0.1).partial_fit(X[:1], ranks[:1], classes=[1, 2, 3, 4, 5])
     start = 1
@@ -83,15 +83,17 @@ def one_row(n_support: int, repeats: int) -> list[Row]:
         before = time.process_time()
         model.partial_fit(X[row : row + 1], ranks[row : row + 1])
         took.append(1000 * (time.process_time() - before))
-    work = f"KernelOrdinalPA.partial_fit of one row with {n_support} support vectors"
+    work = f"KernelOrdinalPA.partial_fit on one row with {n_support} support vectors"
     return [Row.at_most(work, float(np.median(took)), 0.2, " ms")]
 
 
 def run(scale: float = 1.0) -> list[Row]:
-    """All rows; a scale below 1 makes one try each, compiled or not, to see that it still runs."""
+    """All rows; with a scale below 1 each is measured once, as a check that it still runs."""
     full = scale >= 1
-    return compiling(5 if full else 1, anew=full) + one_row(2000 if full else 20, 200 if full else 5)
+    return compiling(5 if full else 1, anew=full) + one_row(
+        2000 if full else 20, 200 if full else 5
+    )
 
 
 if __name__ == "__main__":
-    command(lambda scale: table(run(scale), "Time to compile, and a single row"), __doc__)
+    command(lambda scale: table(run(scale), "Compile time, and learning a single row"), __doc__)

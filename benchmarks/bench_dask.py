@@ -1,8 +1,8 @@
-"""What does training on Dask cost, and what does it gain, with one and two worker processes?
+"""What are the costs and benefits of training on Dask, with one and two worker processes?
 
-Data like MSLR's in shape (136 float32 features, 5 grades), made on the workers in 16 blocks.
-``make bench`` runs this at full size and writes docs/benchmarks-dask.md; the tests run it at toy
-size. Wall clock, since the work is done in other processes.
+The data has the shape of MSLR (136 float32 features, 5 grades) and is generated on the workers in
+16 blocks. ``make bench`` runs this at full size and writes docs/benchmarks-dask.md; the tests run
+it at toy size. Times are wall-clock times, because the work is done in other processes.
 """
 
 from __future__ import annotations
@@ -34,27 +34,27 @@ CLASSES = list(range(1, N_CLASSES + 1))
 
 
 class Figures(NamedTuple):
-    """What the cost model is made from."""
+    """Inputs to the cost model."""
 
     errors: dict[int, tuple[list[float], list[float]]]  # by rows: mixed and serial, by round
-    one_worker: float  # seconds a round
+    one_worker: float  # seconds per round
     two_workers: float
-    per_block: float  # processor seconds of client and scheduler for each further block
-    mixing: float  # seconds a block
-    moved: float  # bytes a round
+    per_block: float  # processor seconds of client and scheduler per additional block
+    mixing: float  # seconds per block
+    moved: float  # bytes per round
     serial: float  # seconds of a pass without Dask
-    busy_one: tuple[float, float]  # processor seconds a round: the worker, client and scheduler
-    busy_two: tuple[float, float]  # the same with two workers, of the busier one
+    busy_one: tuple[float, float]  # processor seconds per round: worker; client and scheduler
+    busy_two: tuple[float, float]  # the same with two workers, for the busier one
 
 
 def make_rows(number: int, n: int) -> np.ndarray:
-    """Block ``number``: standard normal rows, and the noise of their scores in a last column."""
+    """Block ``number``: standard normal rows, with the noise of their scores in the last column."""
     rng = np.random.default_rng([1, number])
     return rng.standard_normal((n, WIDTH + 1), dtype=np.float32)
 
 
 def grades(rows: np.ndarray) -> np.ndarray:
-    """Five grades of equal chance of a noisy linear score of the rows."""
+    """Five equally likely grades, from a noisy linear score of the rows."""
     direction = np.random.default_rng(0).standard_normal(WIDTH)
     direction /= np.linalg.norm(direction)
     score = rows[:, :WIDTH] @ direction + NOISE * rows[:, WIDTH]
@@ -64,7 +64,7 @@ def grades(rows: np.ndarray) -> np.ndarray:
 
 
 def on_workers(client: Client, n: int, blocks: int = N_BLOCKS) -> tuple[da.Array, da.Array]:
-    """The rows and labels of all blocks, made on the workers and kept there."""
+    """The rows and labels of all blocks, generated on the workers and kept there."""
     size = n // blocks
 
     def make(block_info: Any = None) -> np.ndarray:
@@ -89,14 +89,14 @@ def on_workers(client: Client, n: int, blocks: int = N_BLOCKS) -> tuple[da.Array
 
 
 def count_bytes() -> None:
-    """Count from now on what this process writes to other processes."""
+    """Start to count the bytes that this process writes to other processes."""
     if hasattr(TCP, "ordspan_bytes"):
         return
     TCP.ordspan_bytes = 0
-    plain = TCP.write
+    original = TCP.write
 
     async def counted(self: TCP, *args: Any, **kwargs: Any) -> int:
-        size = await plain(self, *args, **kwargs)
+        size = await original(self, *args, **kwargs)
         TCP.ordspan_bytes += size
         return size
 
@@ -108,7 +108,7 @@ def bytes_so_far() -> int:
 
 
 def bytes_moved(client: Client, work: Callable[[], object]) -> int:
-    """Bytes that the client, the scheduler and the workers write to each other meanwhile."""
+    """Bytes that client, scheduler and workers write to each other during the work."""
     count_bytes()
     client.run(count_bytes)
     before = bytes_so_far() + sum(client.run(bytes_so_far).values())
@@ -123,9 +123,9 @@ def clocked(work: Callable[[], object]) -> float:
 
 
 def busy(client: Client, data: tuple[da.Array, da.Array]) -> tuple[float, float]:
-    """Processor seconds a round of the busiest worker, and of this process: client and scheduler.
+    """Processor seconds per round: the busiest worker, and this process (client and scheduler).
 
-    Unlike the wall clock they hardly depend on what else the machine is doing.
+    Unlike wall-clock time they hardly depend on the load of the machine.
     """
     before, own = client.run(time.process_time), time.process_time()
     train(client, data)
@@ -135,7 +135,7 @@ def busy(client: Client, data: tuple[da.Array, da.Array]) -> tuple[float, float]
 
 
 def least(pairs: list[tuple[float, float]]) -> tuple[float, float]:
-    """The least disturbed of each: on a busy machine times only ever err by being too long."""
+    """The minimum of each: a busy machine can only make times longer."""
     firsts, seconds = zip(*pairs, strict=True)
     return min(firsts), min(seconds)
 
@@ -149,7 +149,7 @@ def error_of(model: OrdinalPA, test: np.ndarray) -> float:
 
 
 def serial_errors(n: int, test: np.ndarray) -> tuple[list[float], float]:
-    """Test error after each pass of partial_fit over the same blocks, and seconds of a pass."""
+    """Test error after each pass of partial_fit over the same blocks, and seconds per pass."""
     parts = [make_rows(number, n // N_BLOCKS) for number in range(N_BLOCKS)]
     pairs = [(np.ascontiguousarray(rows[:, :WIDTH]), grades(rows)) for rows in parts]
     del parts
@@ -167,7 +167,7 @@ def mixed_errors(client: Client, data: tuple[da.Array, da.Array], test: np.ndarr
 
 
 def mixing_seconds() -> float:
-    """Time to mix one block into the whole, without Dask."""
+    """Time to mix one block into the model, without Dask."""
     learner = OrdinalPA()._make_learner(WIDTH, N_CLASSES)
     ends = [learner.memory] * 1000
     return clocked(lambda: mix(learner.memory, ends, [1 / 1000] * 1000)) / 1000
@@ -175,7 +175,7 @@ def mixing_seconds() -> float:
 
 @contextlib.contextmanager
 def cluster_of(n_workers: int) -> Iterator[Client]:
-    """A cluster that is alone on the machine: an idle one beside it takes a tenth of a core."""
+    """A cluster of its own for each measurement: an idle one uses a tenth of a core."""
     with (
         LocalCluster(
             n_workers=n_workers, threads_per_worker=1, memory_limit=0, dashboard_address=":0"
@@ -186,9 +186,9 @@ def cluster_of(n_workers: int) -> Iterator[Client]:
 
 
 def timed(client: Client, n: int, repeats: int) -> tuple[float, tuple[float, float]]:
-    """Seconds a round, and processor seconds of the busiest worker, and of client and scheduler."""
+    """Seconds per round, and processor seconds per round as in `busy`."""
     data = on_workers(client, n)
-    train(client, data)  # compiled before the clock starts
+    train(client, data)  # compile before measuring
     times = [clocked(lambda: train(client, data)) / ROUNDS for _ in range(repeats)]
     return min(times), least([busy(client, data) for _ in range(repeats)])
 
@@ -227,26 +227,26 @@ def measure(n: int, repeats: int) -> Figures:
 def rows_of(found: Figures, n: int) -> list[Row]:
     size = f"OrdinalPA(), {n:,} × {WIDTH} float32, {N_BLOCKS} blocks, {ROUNDS} rounds"
     mixed, serial = (errors[-1] for errors in found.errors[n])
-    speed = f"{n / found.two_workers:,.0f} rows a second"
+    speed = f"{n / found.two_workers:,.0f} rows per second"
     return [
         Row.at_most(
-            f"{size}: test MAE ({mixed:.4f}, serial {serial:.4f}) against {ROUNDS} serial passes",
+            f"{size}: test MAE ({mixed:.4f}) / that of {ROUNDS} serial passes ({serial:.4f})",
             mixed / serial,
             1.01,
         ),
         Row.at_least(
-            f"{size}: throughput of 2 workers ({speed}) against 1",
+            f"{size}: throughput of 2 workers ({speed}) / 1 worker",
             found.one_worker / found.two_workers,
             1.6,
         ),
-        Row.at_most(f"{size}: moved a round, beyond the data", found.moved / 1e6, 1.0, " MB"),
+        Row.at_most(f"{size}: sent per round, besides the data", found.moved / 1e6, 1.0, " MB"),
     ]
 
 
 def error_table(errors: dict[int, tuple[list[float], list[float]]]) -> list[str]:
-    """Test error by round, and by pass of partial_fit over the same blocks."""
+    """Test error after each round, and after each pass of partial_fit over the same blocks."""
     rounds = range(1, ROUNDS + 1)
-    head = [f"after {r} {kind}" for kind in ("rounds", "serial passes") for r in rounds]
+    head = [f"after {kind} {r}" for kind in ("round", "serial pass") for r in rounds]
     lines = ["| rows | " + " | ".join(head) + " |", "|---" * (1 + len(head)) + "|"]
     for size, (mixed, serial) in errors.items():
         cells = [f"{error:.4f}" for error in (*mixed, *serial)]
@@ -255,31 +255,32 @@ def error_table(errors: dict[int, tuple[list[float], list[float]]]) -> list[str]
 
 
 def report(scale: float = 1.0) -> str:
-    """The bars, the errors by round, and the figures of the cost model, as Markdown."""
+    """The targets, the errors by round, and the inputs to the cost model, as Markdown."""
     n = max(N_BLOCKS * 20, int(N_ROWS * scale))
     found = measure(n, repeats=5 if scale > 0 else 1)
     load = f"{os.getloadavg()[0]:.1f}" if hasattr(os, "getloadavg") else "unknown"
     lines = [table(rows_of(found, n), "Training on Dask")]
-    lines.append(f"dask {version('dask')}; load of the machine at the end: {load}.")
+    lines.append(f"dask {version('dask')}; load average at the end: {load}.")
     lines += ["", *error_table(found.errors)]
     per_row = 1e9 / n
-    free = sum(found.busy_one) / sum(found.busy_two)
+    implied = sum(found.busy_one) / sum(found.busy_two)
     lines += [
         "",
-        "| what the cost model is made from | measured |",
+        "| input to the cost model | measured |",
         "|---|---|",
-        f"| a pass of partial_fit without Dask | {found.serial * per_row:.0f} ns a row |",
-        f"| a round on 1 worker, its errors counted | {found.one_worker * per_row:.0f} ns a row |",
-        f"| a round on 2 workers | {found.two_workers * per_row:.0f} ns a row |",
-        f"| processor time a round, 1 worker: worker, client and scheduler | "
-        f"{found.busy_one[0]:.3f} s, {found.busy_one[1]:.3f} s |",
-        f"| processor time a round, 2 workers: the busier, client and scheduler | "
-        f"{found.busy_two[0]:.3f} s, {found.busy_two[1]:.3f} s |",
-        f"| 2 workers against 1 that these would make where cores are free | {free:.2f} × |",
-        f"| processor time of client and scheduler, each further block | "
+        f"| a pass of partial_fit without Dask | {found.serial * per_row:.0f} ns per row |",
+        f"| a round on 1 worker, with its count of errors | "
+        f"{found.one_worker * per_row:.0f} ns per row |",
+        f"| a round on 2 workers | {found.two_workers * per_row:.0f} ns per row |",
+        f"| processor time per round, 1 worker: worker; client and scheduler | "
+        f"{found.busy_one[0]:.3f} s; {found.busy_one[1]:.3f} s |",
+        f"| processor time per round, 2 workers: the busier one; client and scheduler | "
+        f"{found.busy_two[0]:.3f} s; {found.busy_two[1]:.3f} s |",
+        f"| speed-up of 2 workers that these times imply if cores are free | {implied:.2f} × |",
+        f"| processor time of client and scheduler per additional block | "
         f"{found.per_block * 1e3:.1f} ms |",
-        f"| mixing, a block | {found.mixing * 1e6:.1f} µs |",
-        f"| written by all processes in a round | {found.moved / 1e3:.0f} kB |",
+        f"| mixing one block | {found.mixing * 1e6:.1f} µs |",
+        f"| written by all processes per round | {found.moved / 1e3:.0f} kB |",
     ]
     return "\n".join(lines) + "\n"
 

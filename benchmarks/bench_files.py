@@ -1,7 +1,7 @@
-"""How fast is training from files: against bare readers, Vowpal Wabbit, and our own parsers?
+"""How fast is training from files, compared with bare readers, Vowpal Wabbit and our old parsers?
 
-``make bench`` runs this at full size; the tests run it at toy size. Figures are processor time, the
-sum over all threads, unless they say wall clock.
+``make bench`` runs this at full size; the tests run it at toy size. Times are processor times
+summed over all threads, except where they are labelled as wall clock.
 """
 
 from __future__ import annotations
@@ -35,10 +35,10 @@ from ordspan.commands.train import TrainJob, train
 
 N, D, GRADES = 723_412, 136, [1, 2, 3, 4, 5]
 TEXT_ROWS = 60_000
-"""Rows of the svmlight file, which scikit-learn reads slowly; the time grows with the rows."""
+"""Rows of the svmlight file: fewer, because scikit-learn reads it slowly."""
 BIG_BYTES = 5 << 30
 OWN_PARSERS = "aba9bb0"
-"""The last commit that parsed CSV and Parquet by code of our own."""
+"""The last commit with parsers of our own for CSV and Parquet."""
 
 
 def run_job(path: Path, **choices: object) -> None:
@@ -59,7 +59,7 @@ def write_svmlight(path: Path, X: np.ndarray, grades: np.ndarray) -> None:
 
 
 def write_vowpal(path: Path, X: np.ndarray, grades: np.ndarray) -> None:
-    """Each number as short as it can be written, as pyarrow writes it in a CSV file."""
+    """Write numbers in their shortest form, as pyarrow does in a CSV file."""
     with path.open("wb") as file:
         for begin in range(0, len(X), 5000):
             rows, heads = X[begin : begin + 5000], grades[begin : begin + 5000]
@@ -83,15 +83,17 @@ def from_parquet(folder: Path, X: np.ndarray, grades: np.ndarray, repeats: int) 
         OrdinalPA(classes=GRADES).partial_fit(X, grades)
 
     times, took = ratio(lambda: run_job(path), bare, repeats)
-    work = f"Parquet, {len(X):,} × {D} float32 ({took:.1f} s): against a bare pyarrow read and the "
-    return [Row.at_most(work + "pass in memory", times, 3)]
+    work = (
+        f"Parquet, {len(X):,} × {D} float32 ({took:.1f} s): time / bare pyarrow read plus a pass "
+    )
+    return [Row.at_most(work + "in memory", times, 3)]
 
 
 def from_csv(folder: Path, X: np.ndarray, grades: np.ndarray, repeats: int) -> list[Row]:
     path = folder / "rows.csv"
     csv.write_csv(as_table(X, grades), path)
     times, took = ratio(lambda: run_job(path), lambda: csv.read_csv(path), repeats)
-    work = f"CSV, the same rows ({took:.1f} s): against a bare pyarrow CSV read"
+    work = f"CSV, the same rows ({took:.1f} s): time / bare pyarrow CSV read"
     return [Row.at_most(work, times, 1.5)]
 
 
@@ -102,7 +104,7 @@ def from_svmlight(folder: Path, X: np.ndarray, grades: np.ndarray, repeats: int)
     times, took = ratio(
         lambda: run_job(path, **choices), lambda: load_svmlight_file(str(path)), repeats
     )
-    work = f"svmlight, {len(X):,} rows ({took:.1f} s): against scikit-learn's reader alone"
+    work = f"svmlight, {len(X):,} rows ({took:.1f} s): time / scikit-learn's reader alone"
     return [Row.at_most(work, times, 1.5)]
 
 
@@ -113,14 +115,14 @@ def _options(**choices: int) -> object:
 
 
 def both_clocks(work: Callable[[], object]) -> np.ndarray:
-    """Wall clock and processor time of one call."""
+    """Wall-clock and processor time of one call."""
     before = np.array([time.perf_counter(), time.process_time()])
     work()
     return np.array([time.perf_counter(), time.process_time()]) - before
 
 
 def against_vowpal(folder: Path, X: np.ndarray, grades: np.ndarray, repeats: int) -> list[Row]:
-    """One pass of Vowpal Wabbit at its defaults (squared loss, its own text format)."""
+    """Compare with one pass of Vowpal Wabbit at its defaults (squared loss, its text format)."""
     try:
         import vowpalwabbit
     except ModuleNotFoundError:
@@ -138,23 +140,23 @@ def against_vowpal(folder: Path, X: np.ndarray, grades: np.ndarray, repeats: int
     work = {
         "CSV": lambda: run_job(folder / "rows.csv"),
         "Parquet as pyarrow writes it": lambda: run_job(folder / "rows.parquet"),
-        "Parquet, neither packed nor with a dictionary": lambda: run_job(folder / "plain.parquet"),
+        "Parquet, uncompressed, no dictionary": lambda: run_job(folder / "plain.parquet"),
     }
     for job in (vowpal, *work.values()):
-        job()  # the files are in memory from here on
+        job()  # bring the files into the page cache
     theirs, ours = [], {name: [] for name in work}
     for turn in range(repeats):
         theirs.append(both_clocks(vowpal))
         names = list(work)
-        for name in names[turn % 3 :] + names[: turn % 3]:  # the one before leaves its traces
+        for name in names[turn % 3 :] + names[: turn % 3]:  # each job affects the one after it
             ours[name].append(both_clocks(work[name]))
     rows = []
-    for name, bar in zip(work, (1.5, 6, 6), strict=True):
+    for name, target in zip(work, (1.5, 6, 6), strict=True):
         wall, busy = np.median(np.array(theirs) / ours[name], axis=0)
         took = statistics.median(wall for wall, _ in ours[name])
-        told = f"{name}, {len(X):,} rows ({took:.2f} s by the wall clock): faster than Vowpal "
-        told += f"Wabbit's one pass, wall clock (by processor time {busy:.1f} ×)"
-        rows.append(Row.at_least(told, wall, bar))
+        label = f"{name}, {len(X):,} rows ({took:.2f} s wall clock): speed-up over one pass of "
+        label += f"Vowpal Wabbit, wall clock (processor time: {busy:.1f} ×)"
+        rows.append(Row.at_least(label, wall, target))
     return rows
 
 
@@ -192,20 +194,20 @@ def big_memory(path: str, answer: object) -> None:
     answer.put(peak)  # type: ignore[attr-defined]
 
 
-def memory(ending: str, told: str, n_bytes: int) -> Row:
+def memory(ending: str, name: str, n_bytes: int) -> Row:
     with scratch() as folder:
         path = str(folder / f"big.{ending}")
         gigabytes = in_fresh_process(write_big, path, n_bytes)
         peak = in_fresh_process(big_memory, path)
-    work = f"peak memory of ordspan train from a {told} file of {gigabytes:.1f} GB, all told"
+    work = f"peak memory of ordspan train on a {name} file of {gigabytes:.1f} GB"
     return Row.at_most(work, peak, 600, " MB")
 
 
 def command_costs(source: Path, path: Path) -> np.ndarray:
-    """Wall clock and processor time of ``ordspan train`` in a process of its own."""
+    """Wall-clock and processor time of ``ordspan train`` in a separate process."""
     model = path.with_name("model")
-    model.unlink(missing_ok=True)  # the earlier commit has no --overwrite
-    words = ["train", str(path), "--grades", "1..5", "--model", str(model)]
+    model.unlink(missing_ok=True)  # the earlier commit has no --overwrite and no --grades
+    words = ["train", str(path), "--order", "1..5", "--model", str(model)]
     words += ["--n-features", str(D)] if path.suffix == ".txt" else ["--label", "grade"]
     environment = os.environ | {"PYTHONPATH": str(source / "src")}
     before, start = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter()
@@ -223,7 +225,7 @@ def command_costs(source: Path, path: Path) -> np.ndarray:
 def against_own_parsers(
     folder: Path, X: np.ndarray, grades: np.ndarray, n_text: int, turns: int
 ) -> list[Row]:
-    """The command now and at the last commit whose parsers were our own, in turns."""
+    """Alternate between the command now and at the last commit with our own parsers."""
     here, then = Path(__file__).parents[1], folder / "then"
     clone = ["git", "clone", "--quiet", str(here), str(then)]
     if subprocess.run(clone, capture_output=True).returncode:
@@ -235,20 +237,20 @@ def against_own_parsers(
     parquet.write_table(rows, folder / "rows.parquet")
     write_svmlight(folder / "rows.txt", X[:n_text], grades[:n_text])
     found = []
-    for ending, told, bar in (
+    for ending, name, target in (
         ("csv", "CSV", 1.15),
         ("parquet", "Parquet", 1.15),
         ("txt", "svmlight", 1.15),
     ):
         path = folder / f"rows.{ending}"
         for source in (then, here):
-            command_costs(source, path)  # compiled, and the file is in memory
+            command_costs(source, path)  # compile, and bring the file into the page cache
         costs = np.array([[command_costs(s, path) for s in (then, here)] for _ in range(turns)])
         wall, busy = np.median(costs[:, 1] / costs[:, 0], axis=0)
         seconds = np.median(costs[:, 1, 1])
-        work = f"ordspan train from {told}, {n_text if ending == 'txt' else len(X):,} rows "
-        work += f"({seconds:.1f} s): against our own parsers of commit {OWN_PARSERS} (by the wall "
-        found.append(Row.at_most(work + f"clock {wall:.2f} ×)", busy, bar))
+        work = f"ordspan train on {name}, {n_text if ending == 'txt' else len(X):,} rows "
+        work += f"({seconds:.1f} s): time / our own parsers at commit {OWN_PARSERS} (wall clock: "
+        found.append(Row.at_most(work + f"{wall:.2f} ×)", busy, target))
     return found
 
 
@@ -256,12 +258,12 @@ def small_file(folder: Path, repeats: int = 5) -> Row:
     csv.write_csv(as_table(*graded_rows(500, 8, 5)), folder / "small.csv")
     here = Path(__file__).parents[1]
     times = [command_costs(here, folder / "small.csv")[1] for _ in range(repeats + 1)][1:]
-    work = "ordspan train of a CSV file of 500 rows, processor time of the whole command"
+    work = "ordspan train on a CSV file of 500 rows, processor time of the whole command"
     return Row.at_most(work, statistics.median(times), 1.5, " s")
 
 
 def help_seconds(repeats: int) -> float:
-    """Wall seconds of ``ordspan --help``, the median."""
+    """Median wall-clock seconds of ``ordspan --help``."""
     times = []
     for _ in range(repeats):
         start = time.perf_counter()
@@ -282,12 +284,12 @@ def run(scale: float) -> list[Row]:
     n, n_text = max(200, int(N * scale)), max(200, int(TEXT_ROWS * scale))
     repeats = 3 if scale else 1
     X, grades = graded_rows(n, D, 5, dtype=np.float32)
-    some = X[:n_text].copy(), grades[:n_text].copy()
+    text_rows = X[:n_text].copy(), grades[:n_text].copy()
     rows: list[Row] = []
     parts: list[Callable[[Path], list[Row]]] = [
         lambda folder: from_parquet(folder, X, grades, repeats),
         lambda folder: from_csv(folder, X, grades, 1 if scale else repeats),
-        lambda folder: from_svmlight(folder, *some, repeats),
+        lambda folder: from_svmlight(folder, *text_rows, repeats),
         lambda folder: against_vowpal(folder, X, grades, 2 * repeats),
         lambda folder: against_own_parsers(folder, X, grades, n_text, repeats) if scale else [],
         lambda folder: [small_file(folder, 5 if scale else 1)],
@@ -297,21 +299,24 @@ def run(scale: float) -> list[Row]:
             rows += part(folder)
     n_bytes = int(BIG_BYTES * scale)
     rows += [memory("csv", "CSV", n_bytes), memory("parquet", "Parquet", n_bytes)]
-    rows.append(Row.at_most("ordspan --help, wall clock", help_seconds(5 if scale else 1), 0.4, " s"))
+    rows.append(
+        Row.at_most("ordspan --help, wall clock", help_seconds(5 if scale else 1), 0.4, " s")
+    )
     return rows
 
 
 NOTE = """
-Every training is told its grades (`classes`) and, from svmlight, its number of features; left to find
-them, it walks once more over the labels of a CSV file, or over an svmlight file, first. Vowpal
-Wabbit runs at its defaults (squared loss), in its own text format, numbers written as short as in
-the CSV file. Like ours it reads in one thread and learns in another, so both clocks are shown; they
-are medians of six turns, in which the order of our trainings changes. Training against our own
-parsers of an earlier commit is the whole command in a process of its own, with its start, in turns.
-Text is read by Polars, Parquet by pyarrow. Our own parsers, which this replaced, were 1.8 times as
-fast as Vowpal Wabbit from CSV and 8 to 15 times from Parquet, and took 490 MB for the Parquet file:
-libraries that others keep are worth the difference. pyarrow alone takes 340 MB for the 137 open
-columns of that file, whose row groups have a million rows and dictionaries of 1 MB.
+Every run is given its grades (`classes`) and, for svmlight, the number of features; otherwise it
+first makes an extra pass over the labels of a CSV file, or over the whole svmlight file. Vowpal
+Wabbit runs at its defaults (squared loss) on its own text format, with numbers as short as in the
+CSV file. Like ordspan it reads in one thread and learns in another, so both clocks are shown; they
+are medians of six turns, with our runs in a different order each time. The comparison with our own
+parsers at an earlier commit alternates between the two commands, each in a separate process and
+including its startup. Text is read by Polars, Parquet by pyarrow. The parsers of our own that they
+replaced were 1.8 times as fast as Vowpal Wabbit on CSV and 8 to 15 times on Parquet, and took
+490 MB for the Parquet file: libraries maintained by others are worth the difference. pyarrow alone
+takes 340 MB for the 137 open columns of that file, whose row groups have a million rows and
+dictionaries of 1 MB.
 """
 
 

@@ -1,7 +1,7 @@
-"""How fast are the exact updates against the floor and against their peers?
+"""How fast are the exact updates, compared with a bare loop and with other libraries?
 
 ``make bench`` runs this at full size and writes docs/benchmarks-foundation.md; the tests run it at
-toy size so that it cannot rot. Every figure is a ratio taken in one run.
+toy size. Every ratio is measured within one run.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def random_marks(rate: float, n: int) -> np.ndarray:
     return np.random.default_rng(1).random(n) < rate
 
 
-def dense_passes(X: np.ndarray, ranks: np.ndarray, bar: float) -> list[Row]:
+def dense_passes(X: np.ndarray, ranks: np.ndarray, target: float) -> list[Row]:
     n, d = X.shape
     rows = []
     for variant in VARIANTS:
@@ -50,9 +50,9 @@ def dense_passes(X: np.ndarray, ranks: np.ndarray, bar: float) -> list[Row]:
             lambda args=args: pass_of(args, X, ranks),
             lambda flat=flat, marks=marks: bare_dense(np.zeros(d), flat, marks),
         )
-        work = f"{variant}, one pass, {n:,} × {d}, K = 5 ({took / n * 1e9:.0f} ns a row, "
-        work += f"{rate:.0%} updates): time against the bare loop"
-        rows.append(Row.at_most(work, times, bar))
+        work = f"{variant}, one pass, {n:,} × {d}, K = 5 ({took / n * 1e9:.0f} ns per row, "
+        work += f"{rate:.0%} updates): time / bare loop"
+        rows.append(Row.at_most(work, times, target))
     return rows
 
 
@@ -68,11 +68,11 @@ def against_sgd(X: np.ndarray, ranks: np.ndarray) -> list[Row]:
     target = ranks.astype(float)
     fast, took = ratio(ours, lambda: regressor.fit(X, target))
     shape = f"{X.shape[0]:,} × {X.shape[1]}"
-    ours_words = f"OrdinalPA.partial_fit (averaged, validated), {shape} ({took:.2f} s)"
+    work = f"OrdinalPA.partial_fit (averaged, validated), {shape} ({took:.2f} s)"
     return [
-        Row.at_least(f"{ours_words}: faster than SGDRegressor pa1", 1 / fast, 2.5),
+        Row.at_least(f"{work}: speed-up over SGDRegressor pa1", 1 / fast, 2.5),
         Row.at_least(
-            f"{ours_words}: faster than SGDClassifier pa1",
+            f"{work}: speed-up over SGDClassifier pa1",
             1 / ratio(ours, lambda: classifier.fit(X, ranks))[0],
             10,
         ),
@@ -96,8 +96,8 @@ def sparse_pass(n: int, d: int, stored: int) -> list[Row]:
             lambda args=args: pass_of(args, X, ranks),
             lambda marks=marks: bare_sparse(np.zeros(d), X.data, X.indices, X.indptr, marks),
         )
-        work = f"{variant}, CSR, {n:,} × {d:,}, {stored} stored a row ({took / n * 1e9:.0f} ns a "
-        rows.append(Row.at_most(work + "row): time against the bare sparse loop", times, 1.6))
+        work = f"{variant}, CSR, {n:,} × {d:,}, {stored} values per row ({took / n * 1e9:.0f} ns "
+        rows.append(Row.at_most(work + "per row): time / bare sparse loop", times, 1.6))
     return rows
 
 
@@ -105,14 +105,14 @@ def many_classes(n: int, d: int) -> list[Row]:
     data = {k: graded_rows(n, d, k) for k in (5, 100, 1000)}
     rows = []
     for variant in ("PA-I", "PA-II"):
-        for n_classes, bar in ((100, 4), (1000, 40)):
+        for n_classes, target in ((100, 4), (1000, 40)):
             few, many = (d, 5, variant), (d, n_classes, variant)
             times, took = ratio(
                 lambda many=many, k=n_classes: pass_of(many, *data[k]),
                 lambda few=few: pass_of(few, *data[5]),
             )
-            work = f"{variant}, {n:,} × {d}, K = {n_classes} ({took / n * 1e9:.0f} ns a row): "
-            rows.append(Row.at_most(work + "time against K = 5", times, bar))
+            work = f"{variant}, {n:,} × {d}, K = {n_classes} ({took / n * 1e9:.0f} ns per row): "
+            rows.append(Row.at_most(work + "time / K = 5", times, target))
     return rows
 
 
@@ -120,7 +120,7 @@ def one_at_a_time(n: int, d: int) -> list[Row]:
     try:
         from river.linear_model import PARegressor
     except ImportError:
-        print("river is not installed (pip install 'ordspan[river]'): its row is left out")
+        print("river is not installed (pip install 'ordspan[river]'): skipping its row")
         return []
     X, ranks = graded_rows(n, d, 5)
     arrays = [(x, int(rank)) for x, rank in zip(X, ranks, strict=True)]
@@ -136,14 +136,14 @@ def one_at_a_time(n: int, d: int) -> list[Row]:
             peer.learn_one(x, rank)
 
     times, took = ratio(ours, theirs)
-    work = f"learn_one, d = {d} ({took / n * 1e9:.0f} ns a call): faster than river's PARegressor"
+    work = f"learn_one, d = {d} ({took / n * 1e9:.0f} ns per call): speed-up over river PARegressor"
     return [Row.at_least(work, 1 / times, 8)]
 
 
 def _extra_megabytes(n: int, d: int, answer: object) -> None:
     OrdinalPA().partial_fit(*graded_rows(1000, d, 5), classes=[1, 2, 3, 4, 5])
     X, ranks = graded_rows(n, d, 5)
-    X.sum()  # every page in memory before the first look at the peak
+    X.sum()  # touch every page before measuring
     forget_peak()
     before = peak_megabytes()
     OrdinalPA().partial_fit(X, ranks, classes=[1, 2, 3, 4, 5])
@@ -152,19 +152,19 @@ def _extra_megabytes(n: int, d: int, answer: object) -> None:
 
 def memory_of_a_pass(n: int, d: int) -> list[Row]:
     extra = in_fresh_process(_extra_megabytes, n, d)
-    work = f"memory of one pass of partial_fit over {n * d * 8 / 1e6:.0f} MB, beyond the data"
+    work = f"extra memory of one pass of partial_fit over {n * d * 8 / 1e6:.0f} MB of data"
     return [Row.at_most(work, extra, 50, " MB")]
 
 
 def run(scale: float = 1.0) -> list[Row]:
-    """All rows; a scale below 1 shrinks the data, for a check that it still runs."""
+    """All rows; a scale below 1 shrinks the data, as a check that it still runs."""
     n, few = max(500, int(MSLR_ROWS * scale)), max(500, int(200_000 * scale))
     rows = memory_of_a_pass(n, MSLR_COLUMNS)
     wide = graded_rows(n, MSLR_COLUMNS, 5)
-    rows += dense_passes(*wide, bar=1.6)
+    rows += dense_passes(*wide, target=1.6)
     rows += against_sgd(*wide)
     del wide
-    rows += dense_passes(*graded_rows(n, 8, 5), bar=5)
+    rows += dense_passes(*graded_rows(n, 8, 5), target=5)
     rows += sparse_pass(few, max(1000, int(100_000 * scale)), 50)
     rows += many_classes(few, 20)
     return rows + one_at_a_time(max(500, int(20_000 * scale)), 8)

@@ -1,10 +1,9 @@
-"""How fast is a trial with B support vectors, against the floor and against a peer?
+"""How fast is a trial with B support vectors, compared with a bare loop and with NumPy?
 
-``make bench`` writes docs/benchmarks-kernel.md; the tests run it at toy size so that it cannot rot.
-Every figure is a ratio taken in one run. The floor is a compiled loop that computes B rbf values
-and their weighted sum and does nothing else. There are two: as one would write it, with the exp of
-the C library; and the fastest that was found, with the support vectors side by side and an exp of
-its own that works on several at once.
+``make bench`` writes docs/benchmarks-kernel.md; the tests run it at toy size. Every ratio is
+measured within one run. A bare loop is a compiled loop that computes B rbf values and their
+weighted sum and nothing else. There are two: the plain one, with the exp of the C library; and the
+fastest one we know, with the support vectors side by side and a vectorised exp.
 """
 
 from __future__ import annotations
@@ -35,7 +34,7 @@ WIDTH, N_CLASSES, GAMMA = 8, 5, 0.1
 
 @njit(cache=True, fastmath=FAST)
 def bare_plain(support, coefs, X):
-    """B rbf values and their weighted sum for every row, as one would write it."""
+    """B rbf values and their weighted sum for every row, written the obvious way."""
     total = 0.0
     for i in range(X.shape[0]):
         for b in range(support.shape[0]):
@@ -48,7 +47,7 @@ def bare_plain(support, coefs, X):
 
 @njit(fastmath=FAST)  # not cached: it calls a function of another file
 def bare_fast(blocks, coefs, X):
-    """The same by blocks of vectors."""
+    """The same, block by block."""
     total, values = 0.0, np.empty(LANES)
     for i in range(X.shape[0]):
         for b in range(blocks.shape[0]):
@@ -69,7 +68,7 @@ def in_blocks(support: np.ndarray) -> np.ndarray:
 
 
 def learner_with(n_support: int, **options: object) -> tuple[KernelLearner, np.ndarray, np.ndarray]:
-    """A learner that has so many support vectors, those, and labels for them."""
+    """A learner with this many support vectors, the vectors, and labels for them."""
     X, ranks = graded_rows(30 * n_support, WIDTH, N_CLASSES)
     learner = KernelLearner(WIDTH, N_CLASSES, gamma=GAMMA, **options)
     start = 0
@@ -82,7 +81,7 @@ def learner_with(n_support: int, **options: object) -> tuple[KernelLearner, np.n
 
 
 def trials(n_support: int, n_trials: int) -> list[Row]:
-    """Trials that leave the number of support vectors as it is: their own rows come again."""
+    """Trials that keep the number of support vectors: the rows are the support vectors again."""
     learner, support, ranks = learner_with(n_support)
     passes = max(1, n_trials // n_support)
     X, labels = np.tile(support, (passes, 1)), np.tile(ranks, passes)
@@ -92,20 +91,20 @@ def trials(n_support: int, n_trials: int) -> list[Row]:
         learner.learn_many(X, labels)
 
     rows = []
-    for words, floor in (
-        ("the plain bare loop", lambda: bare_plain(support, coefs, X)),
-        ("the fastest bare loop", lambda: bare_fast(blocks, coefs, X)),
+    for name, loop in (
+        ("plain bare loop", lambda: bare_plain(support, coefs, X)),
+        ("fastest bare loop", lambda: bare_fast(blocks, coefs, X)),
     ):
-        times, took = ratio(ours, floor)
+        times, took = ratio(ours, loop)
         work = f"a trial with {n_support} support vectors, d = {WIDTH} "
-        work += f"({took / len(X) * 1e9:.0f} ns): time against {words}"
+        work += f"({took / len(X) * 1e9:.0f} ns): time / {name}"
         rows.append(Row.at_most(work, times, 1.5))
     assert learner.n_support == n_support
     return rows
 
 
 def budgeted_trials(n_support: int, n_trials: int) -> list[Row]:
-    """New rows on a full budget: nearly every trial adds one vector and does without another."""
+    """New rows on a full budget: nearly every trial adds a support vector and removes another."""
     X, ranks = graded_rows(n_trials, WIDTH, N_CLASSES, seed=2)
     rows = []
     for strategy, average in (("simple", False), ("nearest", False), ("nearest", True)):
@@ -118,13 +117,13 @@ def budgeted_trials(n_support: int, n_trials: int) -> list[Row]:
         )
         mean = ", averaged" if average else ""
         work = f"a trial on a full budget of {n_support}, {strategy}{mean} "
-        work += f"({took / len(X) * 1e9:.0f} ns): time against the plain bare loop"
+        work += f"({took / len(X) * 1e9:.0f} ns): time / plain bare loop"
         rows.append(Row.at_most(work, times, 1.5))
     return rows
 
 
 def numpy_prank(X: np.ndarray, ranks: np.ndarray) -> int:
-    """Kernel PRank (Crammer & Singer, 2001) as one writes it in NumPy; number of mistakes."""
+    """Kernel PRank (Crammer & Singer, 2001) in plain NumPy; returns the number of mistakes."""
     support, coefs = np.empty_like(X), np.empty(len(X))
     theta, n_support = np.zeros(N_CLASSES - 1), 0
     for x, rank in zip(X, ranks, strict=True):
@@ -156,20 +155,20 @@ def against_numpy(n: int) -> list[Row]:
         work = (
             f"{n:,} rows, {kept} ({made[0].n_support} support vectors at the end, {took:.3f} s): "
         )
-        work += f"faster than kernel PRank in NumPy ({numpy_prank(X, ranks)} support vectors)"
+        work += f"speed-up over kernel PRank in NumPy ({numpy_prank(X, ranks)} support vectors)"
         rows.append(Row.at_least(work, 1 / times, 20))
     return rows
 
 
 def _stream(n: int, budget: int, answer: object) -> None:
-    """Learn n rows made on the way in portions; the memory it took, and the time at both ends."""
+    """Learn n rows, generated in portions; slowdown, growth of memory, and total time."""
     portion = max(1, n // 20)
     learner = KernelLearner(WIDTH, N_CLASSES, gamma=GAMMA, average=True, budget=budget)
     took = []
     for number in range(20):
         X, ranks = graded_rows(portion, WIDTH, N_CLASSES, seed=number)
         took.append(seconds(lambda X=X, ranks=ranks: learner.learn_many(X, ranks)))
-        if number == 1:  # full, compiled, and the first portions are made
+        if number == 1:  # the budget is full, and everything is compiled
             forget_peak()
             before = peak_megabytes()
     assert learner.n_support <= budget
@@ -180,13 +179,13 @@ def long_stream(n: int, budget: int) -> list[Row]:
     slower, extra, took = in_fresh_process(_stream, n, budget)
     work = f"a stream of {n:,} rows, budget {budget} ({took:.1f} s): "
     return [
-        Row.at_most(work + "time of the last rows against the first", slower, 1.2),
-        Row.at_most(work + "memory it grew by after a tenth of it", extra, 20, " MB"),
+        Row.at_most(work + "time of the last rows / the first", slower, 1.2),
+        Row.at_most(work + "growth of memory after the first tenth", extra, 20, " MB"),
     ]
 
 
 def run(scale: float = 1.0) -> list[Row]:
-    """All rows; a scale below 1 shrinks the data, for a check that it still runs."""
+    """All rows; a scale below 1 shrinks the data, as a check that it still runs."""
     n_trials = max(200, int(20_000 * scale))
     sizes = (100, 500, 2000) if scale >= 1 else (20,)
     rows = []
@@ -199,8 +198,8 @@ def run(scale: float = 1.0) -> list[Row]:
 
 
 NOTE = """
-The plain loop is what one would write; the fastest one shows what is still to be gained. The bar is
-held against both.
+The plain bare loop is written the obvious way; the fastest shows how much could still be gained.
+Both have the same target.
 """
 
 

@@ -1,7 +1,7 @@
-"""Do ranges hold as many true grades as asked, are probabilities sharp, and what do they cost?
+"""Do predicted ranges reach their coverage, are probabilities sharp, and what do they cost?
 
 ``make bench`` runs this at full size and writes docs/benchmarks-ranges.md; the tests run it at toy
-size. Models learn exact labels or ranges; they are judged by the exact grades of other rows.
+size. Models learn exact labels or ranges and are tested on the exact grades of other rows.
 """
 
 from __future__ import annotations
@@ -24,23 +24,23 @@ from ordspan.metrics import interval_coverage, interval_width, ranked_probabilit
 
 COVERAGES = (0.8, 0.9, 0.95)
 SHARES = (0.0, 0.75, 1.0)  # of labels that are ranges
-CLOSE = 0.02  # how far coverage may be from what was asked
+CLOSE = 0.02  # allowed deviation of the coverage
 LOGISTIC = {"california": 1.03, "abalone": 1.03, "parkinson": 1.03, "mslr": 1.06}
 ORDERED = 1.01
 SIZES = {"era": 5.25, "lev": 2.10, "swd": 2.16}
-TRAINED, MANY = 0.7, 100  # share of rows to learn; features from which on peers take minutes
+TRAINED, MANY = 0.7, 100  # share of training rows; number of features where peers take minutes
 
 
 NOTE = """\
-Models learn 70 % of the rows, with exact labels or with as many ranges as the row says, and are
-judged by the exact grades of the others: means of five random splits, two for MSLR. The first
-figure of a row with a width is the share of true grades inside the ranges. A set without a row for
-OrderedModel is one on which it did not converge, or, from 100 features on, was not run.
+Models learn 70 % of the rows, with exact labels or the given share of ranges, and are tested on the
+exact grades of the others: means of five random splits, two for MSLR. In rows with a width, the
+measured value is the share of true grades inside the predicted ranges. OrderedModel has no row for
+data sets on which it did not converge, or that have 100 features or more.
 """
 
 
 class Split(NamedTuple):
-    """Rows to learn, with their labels as the learner is given them, and rows to judge by."""
+    """Training rows, with the labels that the learner is given and the exact ones; test rows."""
 
     X: np.ndarray
     y: np.ndarray
@@ -63,7 +63,7 @@ def splits(data: Dataset, share: float, n_splits: int) -> Iterator[Split]:
 
 
 def streamed(split: Split) -> CalibratedOrdinal:
-    """One pass, calibrated on the way."""
+    """One pass, calibrated along the way."""
     return CalibratedOrdinal(OrdinalPA()).partial_fit(split.X, split.y, classes=split.classes)
 
 
@@ -77,7 +77,7 @@ WAYS = {"stream": streamed, "batch": batch}
 
 
 def coverages(data: Dataset, n_splits: int) -> list[Row]:
-    """Share of true grades inside the ranges, mean over splits, and their mean width."""
+    """Share of true grades inside the predicted ranges, and their mean width, over splits."""
     rows = []
     for share in SHARES:
         for way, make in WAYS.items():
@@ -91,13 +91,13 @@ def coverages(data: Dataset, n_splits: int) -> list[Row]:
             for level, results in found.items():
                 held, width = np.mean(results, axis=0)
                 work = f"{data.name}, {share:.0%} ranges, {way}, {width:.2f} grades wide"
-                bar = f"{level:g} ± {CLOSE:g}"
-                rows.append(Row(work, held, bar, abs(held - level) <= CLOSE))
+                target = f"{level:g} ± {CLOSE:g}"
+                rows.append(Row(work, held, target, abs(held - level) <= CLOSE))
     return rows
 
 
 def rps(proba: np.ndarray, split: Split) -> float:
-    """Ranked probability score on the exact grades of the rows to judge by."""
+    """Ranked probability score on the exact grades of the test rows."""
     return ranked_probability_score(split.y_test, proba, classes=split.classes)
 
 
@@ -112,7 +112,7 @@ def ordered(split: Split) -> np.ndarray | None:
     """statsmodels' ordered logit, fitted to the exact labels; None if it does not converge."""
     from statsmodels.miscmodels.ordinal_model import OrderedModel
 
-    # it refuses columns that add up to a constant
+    # it rejects linearly dependent columns
     _, triangle, turn = qr(split.X - split.X.mean(axis=0), mode="economic", pivoting=True)
     length = np.abs(np.diag(triangle))
     varied = np.sort(turn[: np.count_nonzero(length > 1e-8 * length[0])])
@@ -128,7 +128,7 @@ def ordered(split: Split) -> np.ndarray | None:
 def against(
     data: Dataset, share: float, n_splits: int, ours: Callable[[Split], Any], theirs: Callable
 ) -> float | None:
-    """RPS of ours as a multiple of theirs, sums over splits; None where theirs has none."""
+    """Our RPS as a multiple of theirs, summed over splits; None if theirs failed."""
     mine = other = 0.0
     for split in splits(data, share, n_splits):
         proba = theirs(split)
@@ -140,7 +140,7 @@ def against(
 
 
 def probabilities(data: Dataset, n_splits: int) -> list[Row]:
-    """Probabilities of one pass over ranges and of a batch, against models of exact labels."""
+    """Probabilities of one pass over ranges, and of a batch fit, against models of exact labels."""
     rows = []
     stream = against(data, 0.75, n_splits, streamed, logistic)
     assert stream is not None
@@ -152,16 +152,16 @@ def probabilities(data: Dataset, n_splits: int) -> list[Row]:
         )
     )
     whole = None
-    if data.X.shape[1] < MANY:  # its derivatives are found by differences, one feature at a time
+    if data.X.shape[1] < MANY:  # it differentiates numerically, one feature at a time
         whole = against(data, 0.0, n_splits, batch, ordered)
     if whole is not None:
-        work = f"{data.name}: RPS of a batch / statsmodels' OrderedModel, both on exact labels"
+        work = f"{data.name}: RPS of a batch fit / statsmodels' OrderedModel, both on exact labels"
         rows.append(Row.at_most(work, whole, ORDERED))
     return rows
 
 
 def sizes(name: str, n_splits: int) -> Row:
-    """Mean size of ranges at 90 %, 60 % of the rows to train, 20 to calibrate, 20 to judge by."""
+    """Mean width of ranges at 90 %: 60 % of the rows train, 20 % calibrate, 20 % test."""
     data = load_dataset(name)
     classes, found, held = np.arange(1, data.n_classes + 1), [], []
     for seed in range(n_splits):
@@ -172,14 +172,14 @@ def sizes(name: str, n_splits: int) -> Row:
         ranges = model.predict_interval(data.X[test], 0.9)
         found.append(interval_width(ranges, classes=classes))
         held.append(interval_coverage(data.ranks[test], ranges, classes=classes))
-    work = f"{name}: mean size at 90 % asked, {np.mean(held):.3f} held, {n_splits} splits"
+    work = f"{name}: mean width at 90 % (measured {np.mean(held):.3f}), {n_splits} splits"
     return Row.at_most(work, float(np.mean(found)), SIZES[name], " grades")
 
 
 def costs(scale: float) -> list[Row]:
-    """Time of a calibrated pass and of ranges, against a plain pass and plain predictions."""
+    """Time of a calibrated pass and of ranges, relative to a plain pass and plain predictions."""
     rows = []
-    for n_classes, bar in ((5, 1.5), (100, 3.0)):
+    for n_classes, target in ((5, 1.5), (100, 3.0)):
         X, ranks = graded_rows(max(50, round(200_000 * scale)), 136, n_classes)
 
         def learner(K: int = n_classes) -> LinearLearner:
@@ -196,7 +196,7 @@ def costs(scale: float) -> list[Row]:
             make().learn(examples)
 
         measured, _ = ratio(calibrated, plain)
-        rows.append(Row.at_most(f"calibrated pass / plain pass, K = {n_classes}", measured, bar))
+        rows.append(Row.at_most(f"calibrated pass / plain pass, K = {n_classes}", measured, target))
         model = CalibratedOrdinal().partial_fit(X, ranks, classes=np.arange(1, n_classes + 1))
         measured, _ = ratio(
             lambda m=model, X=X: m.predict_interval(X), lambda m=model, X=X: m.predict(X)
@@ -206,7 +206,7 @@ def costs(scale: float) -> list[Row]:
 
 
 def run(scale: float) -> list[Row]:
-    """Every figure."""
+    """All rows."""
     n_splits = max(1, round(5 * scale))
     found, missing = load_datasets(list(PAPER), None, lambda name: None)
     for name, reason in missing.items():
@@ -221,7 +221,7 @@ def run(scale: float) -> list[Row]:
 
 
 def cut(data: Dataset, scale: float) -> Dataset:
-    """All rows, or a few for a try."""
+    """The data set, or a few of its rows if the scale is below 1."""
     if scale >= 1.0:
         return data
     kept = max(200, round(scale * len(data.ranks)))
@@ -229,7 +229,7 @@ def cut(data: Dataset, scale: float) -> Dataset:
 
 
 def report(scale: float) -> str:
-    """All figures as one table."""
+    """All rows as one table, and the note."""
     found = table(run(scale), "Probabilities and ranges: coverage, sharpness and cost")
     return f"{found}\n{NOTE}"
 

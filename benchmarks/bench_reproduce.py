@@ -1,4 +1,4 @@
-"""How fast is the experiment against plain NumPy, and how long does section 6 take in all?
+"""How fast are the experiments compared with plain NumPy, and how long does section 6 take?
 
 ``make bench`` runs this at full size; the tests run it at toy size.
 """
@@ -17,9 +17,9 @@ from ordspan.experiments import protocol
 from ordspan.experiments.protocol import Curve
 
 sys.path.append(str(Path(__file__).parents[1] / "tests"))
-import naive  # the slow twins are the peer
+import naive  # the slow reference implementations
 
-TWINS = {"MCP": "perceptron"}
+NAIVE_RULES = {"MCP": "perceptron"}
 
 
 def learn_all(stream: protocol.TrialStream, n_classes: int) -> None:
@@ -29,11 +29,11 @@ def learn_all(stream: protocol.TrialStream, n_classes: int) -> None:
         protocol.predictions(learner, curve, stream)
 
 
-def learn_all_plainly(stream: protocol.TrialStream, n_classes: int) -> None:
+def learn_all_naively(stream: protocol.TrialStream, n_classes: int) -> None:
     for algorithm in protocol.ALGORITHMS:
         intervals = Curve(algorithm).uses_intervals
         lower, upper = (stream.lower, stream.upper) if intervals else (stream.ranks,) * 2
-        rule = TWINS.get(algorithm, algorithm)
+        rule = NAIVE_RULES.get(algorithm, algorithm)
         naive.learn_stream(stream.X, lower, upper, rule, C=0.01, n_classes=n_classes)
 
 
@@ -44,33 +44,33 @@ def against_numpy(trials: int) -> list[Row]:
         _, stream = next(protocol.streams(data, (50,), 0, protocol.REPORTED, 0, trials))
         times, took = ratio(
             lambda stream=stream: learn_all(stream, 5),
-            lambda stream=stream: learn_all_plainly(stream, 5),
+            lambda stream=stream: learn_all_naively(stream, 5),
         )
         work = f"{trials} trials of all five algorithms, d = {n_features} ({took * 1e3:.1f} ms): "
-        rows.append(Row.at_least(work + "faster than plain NumPy", 1 / times, 100))
+        rows.append(Row.at_least(work + "speed-up over plain NumPy", 1 / times, 100))
     return rows
 
 
 def whole_section() -> list[Row]:
-    """Wall seconds of the one command, on two threads, where the paper's data is to be had."""
+    """Wall-clock seconds of the whole command, if the paper's data sets are available."""
     from ordspan.experiments import reproduce, runner
 
     start = time.perf_counter()
     try:
         datasets = tuple(load_dataset(name) for name in reproduce.PAPER)
     except DataUnavailable as missing:
-        print(f"section 6 is not timed, as {missing}")
+        print(f"section 6 is not timed: {missing}")
         return []
     with tempfile.TemporaryDirectory() as folder:
         runner.run(runner.Plan(datasets), Path(folder), jobs=os.cpu_count() or 1)
         reproduce.write_outputs(Path(folder))
     seconds = time.perf_counter() - start
-    work = "section 6 whole: 4 data sets, 3 fractions, 5 algorithms, 100 runs, tuning, report"
+    work = "all of section 6: 4 data sets, 3 fractions, 5 algorithms, 100 runs, tuning, report"
     return [Row.at_most(work, seconds, 60, " s")]
 
 
 def run(scale: float = 1.0) -> list[Row]:
-    """All rows; a scale below 1 shortens the streams and leaves the whole section out."""
+    """All rows; a scale below 1 shortens the streams and skips section 6."""
     rows = against_numpy(max(20, int(2000 * scale)))
     return rows + whole_section() if scale >= 1.0 else rows
 

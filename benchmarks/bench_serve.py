@@ -1,8 +1,8 @@
-"""How many requests does the service answer beside an endpoint that only parses them?
+"""How many requests does the service answer, compared with an endpoint that only parses them?
 
 ``make bench`` runs this at full size and writes docs/benchmarks-serve.md; the tests run it at toy
-size so that it cannot rot. The bare endpoint is FastAPI on the same server, takes the same bodies
-and answers with the number of rows in them; the two are asked in turns.
+size. The bare endpoint is FastAPI on the same server: it takes the same bodies and answers with the
+number of rows in them. Requests alternate between the two.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ GRADES = 5
 BARE = """
 import sys
 from fastapi import FastAPI, Request
-from ordspan.serving.running import run
+from ordspan.serving.running import run_server
 
 app = FastAPI()
 
@@ -38,7 +38,7 @@ async def parse(request: Request):
     body = await request.json()
     return {"rows": len(body)}
 
-run(app, "127.0.0.1", 0, lambda address: print(address, flush=True))
+run_server(app, "127.0.0.1", 0, lambda address: print(address, flush=True))
 """
 OURS = """
 import sys
@@ -64,7 +64,7 @@ def server(code: str, *words: str) -> Iterator[int]:
 
 
 def request(path: str, body: object) -> bytes:
-    """A request as it goes over the wire."""
+    """The bytes of a request."""
     content = json.dumps(body).encode()
     head = (
         f"POST {path} HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
@@ -74,7 +74,7 @@ def request(path: str, body: object) -> bytes:
 
 
 def rate(port: int, requests: Sequence[bytes], clients: int, seconds: float) -> float:
-    """Answers a second to some clients, each of which asks again when it has its answer."""
+    """Answers per second to some clients, each sending its next request after each answer."""
     picker, begun, done = selectors.DefaultSelector(), 0, 0
     for _ in range(clients):
         one = socket.create_connection(("127.0.0.1", port))
@@ -117,13 +117,13 @@ def labelled(n: int, seed: int) -> list[dict[str, object]]:
 
 
 def medians(measures: Sequence[Callable[[], float]], repeats: int) -> list[float]:
-    """The median of each of some measures, taken in turns after one that does not count."""
+    """The median of each measure, taken in turns after a warm-up."""
     taken = [[measure() for measure in measures] for _ in range(repeats + 1)][1:]
     return [statistics.median(found) for found in zip(*taken, strict=True)]
 
 
 def run(scale: float = 1.0) -> list[Row]:
-    """Everything; ``scale`` 0 is for the tests."""
+    """All rows; the tests use ``scale`` 0."""
     seconds, repeats = (1.0, 5) if scale else (0.1, 1)
     found = []
     with (
@@ -134,28 +134,32 @@ def run(scale: float = 1.0) -> list[Row]:
         lessons = [request("/learn", one) for one in labelled(1000, 1)]
         many = [request("/learn", labelled(100, seed)) for seed in range(20)]
         rate(ours, lessons, 16, seconds)
-        for n, bar in ((1, 0.5), (100, 0.4)):
+        for n, target in ((1, 0.5), (100, 0.4)):
             asked = [request("/predict", rows(n, seed)) for seed in range(20)]
             theirs, mine = medians(
                 [lambda p=p, a=asked: rate(p, a, 4, seconds) for p in (bare, ours)], repeats
             )
-            work = f"/predict, {n} row{'s' * (n > 1)} of 8 numbers ({mine:,.0f} requests a second, "
-            work += f"bare {theirs:,.0f}): rate against the bare endpoint"
-            found.append(Row.at_least(work, mine / theirs, bar))
+            work = (
+                f"/predict, {n} row{'s' * (n > 1)} of 8 numbers ({mine:,.0f} requests per second, "
+            )
+            work += f"bare {theirs:,.0f}): rate / bare endpoint"
+            found.append(Row.at_least(work, mine / theirs, target))
         single, hundreds = medians(
             [lambda: rate(ours, lessons, 16, seconds), lambda: 100 * rate(ours, many, 16, seconds)],
             repeats,
         )
     found.append(
-        Row.at_least("/learn, single rows from 16 clients, each on disk", single, 500, " a second")
+        Row.at_least(
+            "/learn, single rows from 16 clients, each written to disk", single, 500, " per second"
+        )
     )
     found.append(
         Row.at_least(
-            "/learn, 100 rows a request from 16 clients: rows", hundreds, 20_000, " a second"
+            "/learn, 100 rows per request from 16 clients, in rows", hundreds, 20_000, " per second"
         )
     )
     return found
 
 
 if __name__ == "__main__":
-    command(lambda scale: table(run(scale), "How fast the service answers"), __doc__)
+    command(lambda scale: table(run(scale), "Speed of the service"), __doc__)

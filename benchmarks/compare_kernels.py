@@ -1,9 +1,8 @@
-"""What does the kernel trick gain, and what does it cost: test MAE against the time of ``fit``?
+"""What are the benefits and costs of the kernel trick: test MAE and the time of ``fit``?
 
 On California, Abalone and a synthetic ring, for the linear ranker, exact and budgeted kernels,
 random features, the batch optimum on random features, and two peers. Every method is tuned on the
-same rows over as many settings as the others. Writes docs/benchmarks-kernel-trick.md and its
-picture::
+same rows over the same number of settings. Writes docs/benchmarks-kernel-trick.md and its figure::
 
     python benchmarks/compare_kernels.py --save docs/benchmarks-kernel-trick.md
 """
@@ -36,16 +35,16 @@ ONLINE_C, BATCH_C = (0.3, 1.0, 3.0), (1.0, 10.0, 100.0)
 
 
 class Method(NamedTuple):
-    """A way to learn: its name, its settings, and what makes an estimator of one of them."""
+    """A method: its name, the settings to try, and a function from a setting to an estimator."""
 
     name: str
     settings: list[tuple[Any, ...]]
     make: Callable[..., Any]
-    subset: bool = False  # on the first SUBSET_ROWS of the training rows only
+    subset: bool = False  # use only the first SUBSET_ROWS training rows
 
 
 class Rounded:
-    """A regressor of the ranks whose answers are rounded to the nearest rank."""
+    """A regressor on the ranks, with predictions rounded to the nearest rank."""
 
     def __init__(self, regressor: Any) -> None:
         self.regressor = regressor
@@ -59,7 +58,7 @@ class Rounded:
     def predict(self, X: np.ndarray) -> np.ndarray:
         """The nearest rank."""
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore", UserWarning)  # names of features, which there are none
+            warnings.simplefilter("ignore", UserWarning)  # about missing feature names
             return np.clip(np.rint(self.regressor.predict(X)), *self.ends).astype(int)
 
 
@@ -76,7 +75,7 @@ def on_features(n_features: int, ranker: Callable[[float], Any]) -> Callable[...
 
 
 def methods(n_features: int) -> Iterator[Method]:
-    """All methods that are installed, each with nine settings."""
+    """All installed methods, each with nine settings."""
     online, batch = list(product(ONLINE_C, WIDTHS)), list(product(BATCH_C, WIDTHS))
     many_C = [(C,) for C in np.geomspace(1e-3, 10.0, 9)]
     yield Method("OrdinalPA, linear", many_C, lambda C: OrdinalPA(C=C, random_state=0))
@@ -98,7 +97,7 @@ def peers(n_features: int, batch: list[tuple[Any, ...]]) -> Iterator[Method]:
     try:
         from skordinal.classifiers import SVOR
     except ImportError:
-        print("skordinal is not installed (pip install 'ordspan[peers]'): left out")
+        print("skordinal is not installed (pip install 'ordspan[peers]'): skipped")
     else:
         name = f"skordinal SVOR, rbf, {SUBSET_ROWS} rows"
         yield Method(
@@ -107,7 +106,7 @@ def peers(n_features: int, batch: list[tuple[Any, ...]]) -> Iterator[Method]:
     try:
         from lightgbm import LGBMRegressor
     except ImportError:
-        print("lightgbm is not installed (pip install 'ordspan[peers]'): left out")
+        print("lightgbm is not installed (pip install 'ordspan[peers]'): skipped")
     else:
         common = {"n_jobs": 1, "verbose": -1, "random_state": 0}
         yield Method(
@@ -120,7 +119,7 @@ def peers(n_features: int, batch: list[tuple[Any, ...]]) -> Iterator[Method]:
 
 
 def ring(n: int = 10_000, n_classes: int = 5, noise: float = 0.15) -> Dataset:
-    """Rows around the middle; the grade is that of a noisy distance from it."""
+    """Normal rows in the plane, graded by their noisy distance from the origin."""
     rng = np.random.default_rng(0)
     X = rng.standard_normal((n, 2))
     away = np.hypot(*X.T) + noise * rng.standard_normal(n)
@@ -133,7 +132,7 @@ def error(model: Any, X: np.ndarray, ranks: np.ndarray) -> float:
 
 
 def tuned(method: Method, X: np.ndarray, ranks: np.ndarray) -> tuple[Any, ...]:
-    """The setting that is best on rows that were not learned."""
+    """The best setting on validation rows."""
     n_val = min(VALIDATION_ROWS, len(X) // 3)
     learned, held_out = slice(n_val, n_val + TUNING_ROWS), slice(0, n_val)
 
@@ -145,7 +144,7 @@ def tuned(method: Method, X: np.ndarray, ranks: np.ndarray) -> tuple[Any, ...]:
 
 
 def compare(data: Dataset, n_splits: int = N_SPLITS) -> dict[str, np.ndarray]:
-    """MAE and seconds of the fit of each method, (n_splits, 2)."""
+    """Test MAE and seconds of the fit for each method, (n_splits, 2)."""
     found: dict[str, list[tuple[float, float]]] = {}
     for split in range(n_splits):
         shuffled = np.random.default_rng(split).permutation(len(data.X))
@@ -164,7 +163,7 @@ def compare(data: Dataset, n_splits: int = N_SPLITS) -> dict[str, np.ndarray]:
 
 def lines_of(name: str, found: dict[str, np.ndarray]) -> list[str]:
     base = found["OrdinalPA, linear"][:, 0]
-    lines = [f"## {name}", "", "| method | test MAE | against linear | fit |", "|---|---|---|---|"]
+    lines = [f"## {name}", "", "| method | test MAE | change | fit |", "|---|---|---|---|"]
     for method, values in found.items():
         mae, took = values.mean(axis=0)
         change = (values[:, 0] / base - 1.0).mean()
@@ -173,8 +172,8 @@ def lines_of(name: str, found: dict[str, np.ndarray]) -> list[str]:
 
 
 def verdicts(found: dict[str, dict[str, np.ndarray]]) -> list[str]:
-    """The aims, and whether they were reached."""
-    lines = ["## The aims", ""]
+    """The targets, and whether they were reached."""
+    lines = ["## Targets", ""]
     if "california" in found:
         values = {name: rows[:, 0].mean() for name, rows in found["california"].items()}
         linear = values.pop("OrdinalPA, linear")
@@ -194,8 +193,8 @@ def verdicts(found: dict[str, dict[str, np.ndarray]]) -> list[str]:
         good, fast = ours[0] <= theirs[0], ours[1] <= 0.1 * theirs[1]
         lines.append(
             f"- {name}, no worse than SVOR on the same rows: MAE {ours[0]:.4f} against "
-            f"{theirs[0]:.4f}, {'reached' if good else 'NOT reached'}; in a tenth of its time: "
-            f"{ours[1] / theirs[1]:.3f} of it, {'reached' if fast else 'NOT reached'}."
+            f"{theirs[0]:.4f}, {'reached' if good else 'NOT reached'}; in at most a tenth of its "
+            f"time: {ours[1] / theirs[1]:.3f}, {'reached' if fast else 'NOT reached'}."
         )
     return lines
 
@@ -204,38 +203,39 @@ def report(found: dict[str, dict[str, np.ndarray]], picture: str | None = None) 
     """The comparison as Markdown."""
     n_splits = len(next(iter(next(iter(found.values())).values())))
     text = [
-        "# What the kernel trick gains and costs",
+        "# Benefits and costs of the kernel trick",
         "",
         "Made by `python benchmarks/compare_kernels.py --save docs/benchmarks-kernel-trick.md`. "
-        "The grids of our own methods were chosen after looks at some of these rows, those of the "
-        "peers were not: read it as slightly favourable to us. The ways to keep to a budget are "
+        "The grids of our own methods were chosen after seeing some of these rows, those of the "
+        "peers were not: the comparison is slightly in our favour. The budget strategies are "
         'those of Z. Wang and S. Vucetic, "Online Passive-Aggressive Algorithms on a Budget", '
         "AISTATS 2010.",
         "",
         f"Test MAE and processor seconds of one fit, one thread, mean of {n_splits} splits into "
         "70 % training and 30 % test rows. Every method was tuned over nine settings on the same "
         f"{TUNING_ROWS} training rows and {VALIDATION_ROWS} others, then fitted to all training "
-        f"rows (where it says so to {SUBSET_ROWS}, which SVOR can finish). Grids: C in "
+        f"rows (or to {SUBSET_ROWS} where stated, as many as SVOR can handle). *Change* is the "
+        "change of the MAE relative to the linear ranker. Grids: C in "
         f"{ONLINE_C} (SVM and SVOR {BATCH_C}) with gamma in {WIDTHS} divided by the number of "
         "features; linear: nine C from 0.001 to 10; LightGBM: 200 trees, learning rate 0.03, 0.1, "
         "0.3 with 15, 31, 63 leaves. Online rankers make ten passes.",
         "",
-        "Which to take: `KernelOrdinalPA` without a budget where the rows fit; `Nystroem` with "
-        "`OrdinalPA` where there are many; a budget where a stream has no end and the memory has. "
-        "All budgets here are kept by the default, `nearest`.",
+        "Which to use: `KernelOrdinalPA` without a budget if the rows fit in memory; `Nystroem` "
+        "with `OrdinalPA` if there are many; a budget for an endless stream. All budgets here use "
+        "the default strategy, `nearest`.",
         "",
         machine(),
         "",
     ]
     if picture:
-        text += [f"![Test MAE against the time of fit]({picture})", ""]
+        text += [f"![Test MAE by time of fit]({picture})", ""]
     for name, methods_found in found.items():
         text += lines_of(name, methods_found)
     return "\n".join(text + verdicts(found)) + "\n"
 
 
 def draw(found: dict[str, dict[str, np.ndarray]], path: Path) -> None:
-    """Error against time, one panel a data set."""
+    """Error by time, one panel per data set."""
     import matplotlib
 
     matplotlib.use("agg")
@@ -259,18 +259,18 @@ def draw(found: dict[str, dict[str, np.ndarray]], path: Path) -> None:
 
 
 def datasets() -> list[Dataset]:
-    """The data sets that can be had."""
+    """The available data sets."""
     found = []
     for name in ("california", "abalone"):
         try:
             found.append(load_dataset(name))
         except DataUnavailable as reason:
-            print(f"without {reason}")
+            print(f"skipped {name}: {reason}")
     return [*found, ring()]
 
 
 def main() -> None:
-    """Compare, print the report, and write it and its picture if asked to."""
+    """Compare, print the report, and optionally save it with its figure."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--splits", type=int, default=N_SPLITS, help="how many splits")
     parser.add_argument("--save", type=Path, help="also write the report to this file")
@@ -286,5 +286,5 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    warnings.simplefilter("ignore", ConvergenceWarning)  # 200 sweeps are enough to compare
+    warnings.simplefilter("ignore", ConvergenceWarning)  # 200 sweeps are enough for a comparison
     main()

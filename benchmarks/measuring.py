@@ -1,4 +1,4 @@
-"""How the benchmarks measure: ratios taken in one run, warm-up outside the clock, medians."""
+"""How the benchmarks measure: ratios within one run, after a warm-up, as medians."""
 
 from __future__ import annotations
 
@@ -25,26 +25,26 @@ FAST = {"reassoc", "contract", "nsz"}
 
 
 class Row(NamedTuple):
-    """One measured ratio and the bar it is held against."""
+    """One measured value and its target."""
 
     work: str
     measured: float
-    bar: str
+    target: str
     reached: bool
 
     @classmethod
-    def at_most(cls, work: str, measured: float, bar: float, unit: str = " ×") -> Row:
-        """A figure that must not be larger than the bar."""
-        return cls(work, measured, f"≤ {bar:g}{unit}", measured <= bar)
+    def at_most(cls, work: str, measured: float, target: float, unit: str = " ×") -> Row:
+        """A value that should not exceed the target."""
+        return cls(work, measured, f"≤ {target:g}{unit}", measured <= target)
 
     @classmethod
-    def at_least(cls, work: str, measured: float, bar: float, unit: str = " ×") -> Row:
-        """A figure that must not be smaller than the bar."""
-        return cls(work, measured, f"≥ {bar:g}{unit}", measured >= bar)
+    def at_least(cls, work: str, measured: float, target: float, unit: str = " ×") -> Row:
+        """A value that should not be below the target."""
+        return cls(work, measured, f"≥ {target:g}{unit}", measured >= target)
 
 
 def seconds(work: Callable[[], object]) -> float:
-    """Processor time of one call: all work here is one thread, and machines are shared."""
+    """Processor time of one call: the work uses one thread, and machines are shared."""
     start = time.process_time()
     work()
     return time.process_time() - start
@@ -53,8 +53,8 @@ def seconds(work: Callable[[], object]) -> float:
 def ratio(
     ours: Callable[[], object], theirs: Callable[[], object], repeats: int = 5
 ) -> tuple[float, float]:
-    """Median of ours/theirs taken in turns after one warm-up each, and our median seconds."""
-    # processor time counts every thread, and those of BLAS go on spinning after their work
+    """Median of ours / theirs, run in turns after a warm-up, and our median seconds."""
+    # processor time counts every thread, and BLAS threads keep spinning after their work
     with threadpool_limits(limits=1):
         ours(), theirs()
         pairs = [(seconds(theirs), seconds(ours)) for _ in range(repeats)]
@@ -62,7 +62,7 @@ def ratio(
 
 
 def machine() -> str:
-    """Processor, cores, date and versions, in one line."""
+    """Date, processor, cores and versions, in one line."""
     try:
         with open("/proc/cpuinfo") as info:
             names = [line.split(":")[1].strip() for line in info if line.startswith("model name")]
@@ -79,18 +79,18 @@ def machine() -> str:
 
 def table(rows: list[Row], title: str) -> str:
     """The rows as a Markdown table."""
-    lines = [f"# {title}", "", machine(), "", "| work | measured | bar | |", "|---|---|---|---|"]
+    lines = [f"# {title}", "", machine(), "", "| work | measured | target | |", "|---|---|---|---|"]
     for row in rows:
         mark = "reached" if row.reached else "NOT reached"
-        lines.append(f"| {row.work} | {row.measured:.2f} | {row.bar} | {mark} |")
+        lines.append(f"| {row.work} | {row.measured:.2f} | {row.target} | {mark} |")
     return "\n".join(lines) + "\n"
 
 
 def forget_peak() -> None:
-    """Let the peak start from what is in use now, where Linux allows it.
+    """Reset the peak to the memory in use now, where Linux allows it.
 
-    Otherwise what making the data needed for a moment, and freed memory that was not given back,
-    would hide as much again later.
+    Otherwise temporary memory from generating the data, and freed memory that was not returned to
+    the system, would hide later allocations of the same size.
     """
     with contextlib.suppress(OSError, AttributeError):
         ctypes.CDLL(None).malloc_trim(0)
@@ -99,7 +99,7 @@ def forget_peak() -> None:
 
 
 def peak_megabytes() -> float:
-    """Most memory that this process has had; not to be known on Windows."""
+    """Peak memory of this process; not available on Windows."""
     import resource
 
     with contextlib.suppress(OSError), open("/proc/self/status") as status:
@@ -109,7 +109,7 @@ def peak_megabytes() -> float:
 
 
 def in_fresh_process(work: Callable[..., object], *args: object) -> float:
-    """What the work puts into the queue it is given, from a process of its own."""
+    """Run the work in a separate process, and return what it puts into the queue it is given."""
     context = multiprocessing.get_context("spawn")
     answer = context.Queue()
     process = context.Process(target=work, args=(*args, answer))
@@ -121,7 +121,7 @@ def in_fresh_process(work: Callable[..., object], *args: object) -> float:
 
 
 def command(report: Callable[[float], str], description: str) -> None:
-    """Print a report made at the scale asked for, and save it if asked to."""
+    """Print a report at the requested scale, and optionally save it."""
     parser = argparse.ArgumentParser(description=description)
     parser.add_argument("--scale", type=float, default=1.0, help="1 is the full size")
     parser.add_argument("--save", type=Path, help="also write the report to this file")
@@ -150,7 +150,7 @@ def graded_rows(
 
 @njit(cache=True, fastmath=FAST)
 def bare_dense(weights, data, update):
-    """The floor of a dense pass: dot, squared norm, and an axpy on the marked rows."""
+    """The least a dense pass must do: dot, squared norm, and an axpy on the marked rows."""
     width = weights.size
     for i in range(update.size):
         row = data[i * width : (i + 1) * width]
@@ -167,9 +167,9 @@ def bare_dense(weights, data, update):
 
 @njit(cache=True, fastmath=FAST)
 def bare_sparse(weights, data, columns, starts, update):
-    """The floor of a sparse pass."""
+    """The least a sparse pass must do."""
     for i in range(update.size):
-        # slices spare the loop the check for negative positions: the floor should be low
+        # slicing first avoids the check for negative indices in the loop
         values, cols = data[starts[i] : starts[i + 1]], columns[starts[i] : starts[i + 1]]
         score = 0.0
         sq_norm = 0.0

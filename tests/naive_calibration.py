@@ -93,7 +93,7 @@ def newton_step(parts, rows, share, tension):
         move[:-1] = np.linalg.solve(matrix[:-1, :-1], rest)
     scale = np.sqrt(parts.head[core.SLOPE_CURVATURE] / max(rows, 1.0))
     longest = max(abs(move[-1]) * scale, np.abs(move[:-1]).max())
-    part = min(1.0, core.LONGEST / max(longest, 1e-300))
+    part = min(1.0, core.MAX_MOVE / max(longest, 1e-300))
     cuts = parts.cuts[1:-1]
     for room, closing in zip(np.diff(cuts), -np.diff(move[:-1]), strict=True):
         if closing > 0:

@@ -102,7 +102,7 @@ def test_the_estimates_of_the_error_are_means_over_the_items_they_name():
 
 def test_simulated_annotators_are_asked_once_about_each_item():
     items = annotating.draw_items(bench_defaults.synthetic(n=200), 60, 50, doubt=1.5, seed=0)
-    for way in annotating.WAYS:
+    for way in annotating.STRATEGIES:
         run = annotating.annotate(items, annotating.RANGE, way, 60, seed=0)
         assert sorted(run.asked) == list(range(60))
         assert run.at_random.sum() == {"random": 60, "half": 30, "widest": 0}[way]
@@ -163,4 +163,4 @@ def test_the_benchmark_of_the_service_runs():
 def test_the_dask_benchmark_runs():
     text = bench_dask.report(scale=0.0)
     assert text.count("reached |") == 3
-    assert text.count("ns a row") == 3
+    assert text.count("ns per row") == 3

@@ -47,7 +47,7 @@ def test_a_file_changed_in_place_is_noticed(tmp_path, monkeypatch, part):
     job = TrainJob([str(path)], label="grade")
     stopped(job, tmp_path / "m")
     flip(path, int(part * (path.stat().st_size - 40)) + 30)
-    with pytest.raises(ValueError, match=r"rows\.csv has changed since .*\(another content\)"):
+    with pytest.raises(ValueError, match=r"rows\.csv has changed since .*\(different content\)"):
         train(job, tmp_path / "m", resume=True)
 
 
@@ -56,7 +56,7 @@ def test_a_touched_file_is_noticed(tmp_path):
     job = TrainJob([str(path)], label="grade")
     stopped(job, tmp_path / "m")
     os.utime(path, ns=(1, 1))
-    with pytest.raises(ValueError, match=r"has changed since .*\(another time of modification\)"):
+    with pytest.raises(ValueError, match=r"has changed since .*\(different modification time\)"):
         train(job, tmp_path / "m", resume=True)
 
 

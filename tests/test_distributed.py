@@ -631,7 +631,7 @@ def test_progress_tells_rounds_blocks_and_the_running_error(client):
 def test_the_dashboard_shows_named_tasks(client, monkeypatch):
     names = []
     small = fit(client, OrdinalPA(), lazy(X), lazy(Y), rounds=2)
-    monkeypatch.setattr(training, "MOST_BYTES", 0)  # as if the model were large
+    monkeypatch.setattr(training, "MAX_INLINE_BYTES", 0)  # as if the model were large
 
     def look(progress):
         names.extend(client.run_on_scheduler(lambda dask_scheduler: list(dask_scheduler.tasks)))

@@ -24,7 +24,7 @@ from forging import (
 )
 from ordspan import ModelFileError, OrdinalPA
 from ordspan.checkpoint import Rounds
-from ordspan.commands.info import describe
+from ordspan.commands.info import describe_model
 from ordspan.commands.train import train
 from ordspan.core import memory as layout
 from ordspan.modelfile import from_bytes, to_bytes
@@ -253,7 +253,7 @@ def test_a_checkpoint_of_rounds_must_say_how_far_it_has_come(originals, tmp_path
 
 @pytest.mark.parametrize("path", EARLIER, ids=lambda path: path.stem)
 def test_files_of_earlier_versions_with_the_same_format_are_read(path):
-    description = describe(path)
+    description = describe_model(path)
     if path.stem == "unfinished":
         assert description["checkpoint"]["rows"] == 60
     else:

@@ -30,7 +30,7 @@ from ordspan import (
     load,
     save,
 )
-from ordspan.commands.info import describe
+from ordspan.commands.info import describe_model
 from ordspan.modelfile import from_bytes, to_bytes
 from ordspan.pipelines.values import SizeBudget, decode_value
 
@@ -201,10 +201,10 @@ def test_more_jobs_than_this_machine_has_become_all_of_them():
 
 def test_info_names_the_steps(tmp_path):
     save(make_pipeline(StandardScaler(), RANKER).fit(X, Y), tmp_path / "model")
-    found = describe(tmp_path / "model")
+    found = describe_model(tmp_path / "model")
     assert (found["estimator"], found["steps"]) == ("OrdinalPA", ["StandardScaler"])
     save(RANKER.fit(X, Y), tmp_path / "model")
-    assert describe(tmp_path / "model")["steps"] is None
+    assert describe_model(tmp_path / "model")["steps"] is None
 
 
 # -- forged ---------------------------------------------------------------------------------------

@@ -47,9 +47,9 @@ def run_app() -> None:
     try:
         app(prog_name="ordspan")
     except OSError as error:  # from printing help; commands report their own errors
-        from ordspan.cli.app import settle_output
+        from ordspan.cli.app import flush_output
 
-        settle_output()
+        flush_output()
         sys.exit(f"error: {error if error.strerror is None else error.strerror}")
 
 

@@ -21,8 +21,13 @@ from ordspan.modelfile import ModelFileError, checked_header, model_of, to_bytes
 P = TypeVar("P")
 
 ENDING = ".checkpoint"
-WORDS = ("another name", "another size", "another time of modification", "another content")
-"""What differs between two identities of a file."""
+DIFFERENCES = (
+    "different name",
+    "different size",
+    "different modification time",
+    "different content",
+)
+"""What can differ between two identities of a file, in the order of its fields."""
 GROUPS = ("parameters", "options")
 """Settings with nested settings, which are compared one by one."""
 
@@ -55,15 +60,15 @@ class Checkpoint:
         Plain values that must match when training resumes.
     files : sequence of Identity
         The training files, which must be unchanged.
-    way_out : str
+    remedy : str
         What to do on a mismatch, for messages.
     """
 
     def __init__(
-        self, path: Any, settings: dict[str, Any], files: Sequence[Identity], way_out: str
+        self, path: Any, settings: dict[str, Any], files: Sequence[Identity], remedy: str
     ) -> None:
         self.path = None if path is None else Path(path)
-        self.way_out = way_out
+        self.remedy = remedy
         if self.path is None:
             return
         # round trip through JSON now: fail early, not after hours of work
@@ -95,7 +100,7 @@ class Checkpoint:
         self._refuse_other_files(note.files, self._note["files"])
         model = model_of(content, header, str(self.path))
         if type(model) is not kind:
-            raise ModelFileError(f"{self.path} is a checkpoint of another training; {self.way_out}")
+            raise ModelFileError(f"{self.path} is a checkpoint of another training; {self.remedy}")
         return model, progress_in(note, progress, str(self.path))
 
     def remove(self) -> None:
@@ -111,20 +116,21 @@ class Checkpoint:
             elif old != new:
                 raise ValueError(
                     f"the checkpoint {self.path} was made with {key} = {short(old)}, "
-                    f"now it is {short(new)}; {self.way_out}"
+                    f"now it is {short(new)}; {self.remedy}"
                 )
 
     def _refuse_other_files(self, then: Sequence[Identity], now: list[Any]) -> None:
         for old, new in zip(map(list, then), now, strict=False):
             if old != new:
-                what = next(w for w, a, b in zip(WORDS, old, new, strict=True) if a != b)
+                pairs = zip(DIFFERENCES, old, new, strict=True)
+                what = next(name for name, a, b in pairs if a != b)
                 raise ValueError(
-                    f"{new[0]} has changed since {self.path} was written ({what}); {self.way_out}"
+                    f"{new[0]} has changed since {self.path} was written ({what}); {self.remedy}"
                 )
         if len(then) != len(now):
             raise ValueError(
                 f"{self.path} was made from {len(then)} files, now there are {len(now)}; "
-                f"{self.way_out}"
+                f"{self.remedy}"
             )
 
 

@@ -1,4 +1,4 @@
-"""Time without Numba's compiling, and a message to the user if compiling takes long."""
+"""Elapsed time without compilation by Numba, and a message if compilation takes long."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from threading import Timer
 from numba.core.event import Event, Listener, register
 
 LONG = 1.0
-"""Seconds of compiling after which the user is told why nothing happens."""
+"""Seconds of compilation after which a message explains the delay."""
 
 
 class CompileTime(Listener):

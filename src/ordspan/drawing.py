@@ -1,6 +1,6 @@
-"""What plots share, whatever draws them.
+"""Helpers shared by the plots of matplotlib and plotly.
 
-Colours are Okabe and Ito's, which colour-blind readers can tell apart.
+Colours are those of Okabe and Ito, which colour-blind readers can distinguish.
 """
 
 from __future__ import annotations
@@ -9,12 +9,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 BLUE, ORANGE, GREY = "#0072B2", "#D55E00", "#7f7f7f"
-FARTHEST_LABEL = 2.5  # gaps from a threshold to its name
-LABEL_GAP = 0.045  # of the axis between the names of two thresholds, so that both can be read
+RANGES = "(ranges)"  # name of the rows that are labelled by a range
+FARTHEST_LABEL = 2.5  # largest distance from a threshold to its name, in gaps
+LABEL_GAP = 0.045  # smallest distance between two names, as a share of the axis
 
 
 def label_heights(thresholds: NDArray[np.float64], low: float, high: float) -> dict[int, float]:
-    """Which thresholds are named, and where on the axis: all that can stand near their lines.
+    """Height of each threshold's name on the axis; names that do not fit are omitted.
 
     >>> label_heights(np.array([1.0, 5.0]), 0.0, 10.0)
     {0: 1.0, 1: 5.0}
@@ -24,7 +25,7 @@ def label_heights(thresholds: NDArray[np.float64], low: float, high: float) -> d
         chosen = thresholds[::step]
         heights = spread(chosen, gap)
         off = np.abs(heights - chosen).max()
-        # few may move farther than many, of which some can go without
+        # names may move farther as long as none is omitted
         farthest = gap * (FARTHEST_LABEL if step == 1 else 0.75)
         if off <= farthest and low <= heights[0] and heights[-1] <= high:
             break
@@ -32,12 +33,12 @@ def label_heights(thresholds: NDArray[np.float64], low: float, high: float) -> d
 
 
 def spread(values: NDArray[np.float64], gap: float) -> NDArray[np.float64]:
-    """Ascending values moved as little as need be for a gap between neighbours.
+    """Move ascending values as little as necessary to leave a gap between neighbours.
 
     >>> spread(np.array([0.0, 1.0, 1.0]), 0.5)
     array([0.  , 0.75, 1.25])
     """
-    blocks: list[list[float]] = []  # values that stand side by side, less their place in the row
+    blocks: list[list[float]] = []  # groups of values that end up exactly one gap apart
     steps = gap * np.arange(values.size)
     for value in (values - steps).tolist():
         blocks.append([value])

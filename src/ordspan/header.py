@@ -24,7 +24,7 @@ class PlainArray(msgspec.Struct):
     values: Scalar | list[Scalar]
 
 
-class Constant(TypedDict):
+class StoredConstant(TypedDict):
     """The best constant prediction, and its MAE."""
 
     grade: bool | int | float | str
@@ -46,7 +46,7 @@ Training = TypedDict(
         "rows": Count,
         "skipped": Count,
         "mae": list[float],
-        "constant": Constant | None,
+        "constant": StoredConstant | None,
         "left_out": dict[str, str],
         "notes": list[str],
         "sweeps": NotRequired[Count],
@@ -144,14 +144,14 @@ def plain(name: str, value: Any) -> Any:
     )
 
 
-def unplain(value: Any, room: int) -> Any:
+def from_plain(value: Any, room: int) -> Any:
     """The inverse of `plain`; arrays may take at most ``room`` bytes."""
     if isinstance(value, list):
-        return [unplain(v, room) for v in value]
+        return [from_plain(v, room) for v in value]
     if not isinstance(value, dict):
         return value
     if "pairs" in value:
-        return {unplain(k, room): unplain(v, room) for k, v in value["pairs"]}
+        return {from_plain(k, room): from_plain(v, room) for k, v in value["pairs"]}
     return array_of(msgspec.convert(value, PlainArray), room)
 
 

@@ -1,7 +1,7 @@
 """Model files: one safetensors file with a JSON header; loading never runs code.
 
 The file contains the state of the learner, a SHA-256 digest of all other bytes, and a JSON header
-with the name, parameters and classes of the estimator; for a model trained from files also its
+with the name, parameters and grades of the estimator; for a model trained from files also its
 columns and their scale. Equal models give equal bytes.
 """
 
@@ -26,16 +26,16 @@ from ordspan.atomic import write_atomically
 from ordspan.core.labels import check_classes
 from ordspan.files.features import Scale
 from ordspan.files.grades import LabelColumns
-from ordspan.header import Header, Table, array_of, plain, unplain
+from ordspan.header import Header, Table, array_of, from_plain, plain
 from ordspan.learners import Calibration, Learner
-from ordspan.learners.catalog import make_learner, parameter_names
+from ordspan.learners.catalog import make_learner, stored_parameters
 from ordspan.pipelines.around import CALIBRATED, unwrap, wrap
 from ordspan.pipelines.describing import Tensors
 from ordspan.tabular import TabularModel
 
 FORMAT_VERSION = 3
 DIGEST_SIZE = hashlib.sha256().digest_size
-NAMES = {"digest", "memory", "calibration", "scale"}
+TENSOR_NAMES = {"digest", "memory", "calibration", "scale"}
 """Tensors other than those of pipeline steps, whose names contain a dot."""
 MALFORMED = (ValueError, TypeError, LookupError, ArithmeticError, RecursionError)
 """Errors raised for a malformed header."""
@@ -125,11 +125,11 @@ def to_bytes(model: Any, **notes: Any) -> bytes:
     """The content of a model file; ``notes`` are plain values stored with the model."""
     tensors: Tensors = {"digest": np.zeros(DIGEST_SIZE, dtype=np.uint8)}
     if isinstance(model, TabularModel):
-        header, calibration = _described_table(model), model.calibration
+        header, calibration = _table_header(model), model.calibration
         tensors |= {"memory": model.learner.memory, "scale": model.scale.state}
     else:
         around, ranker, calibration = unwrap(model, tensors)
-        header = described(ranker) | around
+        header = estimator_header(ranker) | around
         tensors["memory"] = ranker.learner_.memory
     if calibration is not None:
         tensors["calibration"] = calibration.state
@@ -140,7 +140,7 @@ def to_bytes(model: Any, **notes: Any) -> bytes:
     return bytes(content)
 
 
-def _described_table(model: TabularModel) -> dict[str, Any]:
+def _table_header(model: TabularModel) -> dict[str, Any]:
     """The header of a model of tables."""
     return {
         "format": FORMAT_VERSION,
@@ -162,8 +162,8 @@ def _described_table(model: TabularModel) -> dict[str, Any]:
 
 def _table_model(header: Header, table: Table, tensors: Tensors, room: int) -> TabularModel:
     """Build a model of tables from a header and tensors."""
-    parameters = {k: unplain(v, room) for k, v in header.parameters.items()}
-    if parameters.keys() != parameter_names(header.estimator):
+    parameters = {k: from_plain(v, room) for k, v in header.parameters.items()}
+    if parameters.keys() != stored_parameters(header.estimator):
         raise ValueError(
             f"a {header.estimator} does not have the parameters {', '.join(parameters)}"
         )
@@ -222,7 +222,7 @@ def _estimators() -> dict[str, Any]:
     return {name: getattr(estimators, name) for name in names}
 
 
-def described(model: Any) -> dict[str, Any]:
+def estimator_header(model: Any) -> dict[str, Any]:
     """The header of an estimator."""
     name, known = type(model).__name__, _estimators()
     if known.get(name) is not type(model):
@@ -270,19 +270,19 @@ def model_of(content: bytes, header: Header, name: str) -> Any:
         needed = {"digest", "memory"} | ({"scale"} if header.table else set())
         needed |= {"calibration"} if header.calibrated else set()
         found = tensors.keys() - ({"calibration"} if header.table else set())
-        if (found if header.table else found & NAMES) != needed:
+        if (found if header.table else found & TENSOR_NAMES) != needed:
             raise ValueError(f"unexpected tensors: {', '.join(tensors)}")
         if header.table is not None:
             return _table_model(header, header.table, tensors, room)
-        parts = {name: tensors.pop(name) for name in [*tensors] if name not in NAMES}
+        parts = {name: tensors.pop(name) for name in [*tensors] if name not in TENSOR_NAMES}
         ranker = _estimator(header, tensors["memory"], room)
         calibration = _calibration(tensors, ranker.classes_.size)
         return wrap(header, ranker, calibration, parts, room)
     except (*MALFORMED, SafetensorError) as error:
-        raise _foreign(name, error) from None
+        raise _not_a_model_error(name, error) from None
 
 
-def _foreign(name: str, error: Exception) -> ModelFileError:
+def _not_a_model_error(name: str, error: Exception) -> ModelFileError:
     return ModelFileError(
         f"{name} is not a model written by ordspan ({error}); write it again with "
         "ordspan.save or ordspan train"
@@ -294,7 +294,7 @@ def _estimator(header: Header, memory: NDArray[Any], room: int) -> Any:
     known = _estimators()
     if header.estimator not in known:
         raise ValueError(f"unknown estimator {header.estimator!r}")
-    parameters = {k: unplain(v, room) for k, v in header.parameters.items()}
+    parameters = {k: from_plain(v, room) for k, v in header.parameters.items()}
     model = known[header.estimator](**parameters)
     classes = check_classes(array_of(header.classes, room))
     names = header.feature_names
@@ -327,7 +327,7 @@ def checked_header(content: bytes, name: str) -> Header:
         version = msgspec.convert(parsed["format"], int)
         header = msgspec.convert(parsed, Header) if version == FORMAT_VERSION else None
     except MALFORMED as error:
-        raise _foreign(name, error) from None
+        raise _not_a_model_error(name, error) from None
     if version > FORMAT_VERSION:
         raise ModelFileError(
             f"{name} has model format {version}, this ordspan reads up to "

@@ -13,8 +13,8 @@ from typing import Any
 def fill_template(package: str, template: str, parts: Mapping[str, str]) -> str:
     """A template of a package with a part in place of every ``{{name}}``.
 
-    ``{{head}}`` is replaced by what all pages have: plotly.js, a common style, and the rule that
-    nothing may be fetched.
+    ``{{head}}`` is replaced by what all pages have: plotly.js, a common style, and a content
+    security policy that blocks all requests.
     """
     from plotly.offline import get_plotlyjs
 

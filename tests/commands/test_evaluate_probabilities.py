@@ -229,7 +229,7 @@ def test_tables_show_ranges_as_json_has_them(folder):
         for row in found["ranges"]
     ]
     exact = ask(*words, "--label", "grade").stdout
-    assert "holds the label" in exact
+    assert "contains the label" in exact
     assert "meets the label" not in exact
 
 
@@ -264,7 +264,7 @@ def test_plots_show_what_was_found(labelled):
     plot = coverage_plot(found["ranges"], with_ranges=with_ranges)
     lines = {trace["name"]: trace["y"] for trace in plot["traces"][1:]}
     names = {"contains the label": "contains", "meets the label": "meets", "expected": "expected"}
-    for title, name in names.items() if with_ranges else [("holds the label", "contains")]:
+    for title, name in names.items() if with_ranges else [("contains the label", "contains")]:
         assert lines[title] == [round(100 * row[name], 2) for row in found["ranges"]]
     (bars,) = width_plot(found["ranges"][2])["traces"]
     assert bars["x"] == [1, 2, 3, 4]

@@ -12,7 +12,7 @@ import ordspan
 from commands.tables import FEATURES, GRADES, ask, ratings, trained, write_table
 from estimators.examples import ESTIMATORS, graded
 from ordspan import CalibratedOrdinal, MulticlassPA, OrdinalPA, OrdinalSVM, save
-from ordspan.commands.info import describe, describe_estimator
+from ordspan.commands.info import describe_estimator, describe_model
 from ordspan.commands.stopping import Stop, Stopped
 from ordspan.commands.train import Every, TrainJob, train
 
@@ -54,7 +54,7 @@ def test_json_tells_all_of_a_model_of_files(model, folder):
 
 
 def test_weights_stand_beside_the_mean_and_spread_of_their_feature(model):
-    told = describe(model, top=0)
+    told = describe_model(model, top=0)
     rows = {row["feature"]: row for row in told["weights"]}
     seen = ratings().select(FEATURES).to_pandas()
     for j, name in enumerate(FEATURES):
@@ -65,7 +65,7 @@ def test_weights_stand_beside_the_mean_and_spread_of_their_feature(model):
 
 
 def test_hashed_words_are_named_by_their_place(hashed):
-    told = describe(hashed, top=0)
+    told = describe_model(hashed, top=0)
     assert told["features"] == 2 + 2**5
     assert (told["columns"]["words"], told["columns"]["hashed"]) == ({}, ["town"])
     rows = {row["feature"]: row for row in told["weights"]}
@@ -117,7 +117,7 @@ def test_a_model_without_a_calibration_shows_none(model, tmp_path):
     plain = ordspan.load(model)
     plain.calibration = None
     save(plain, tmp_path / "model")
-    assert describe(tmp_path / "model")["calibration"] is None
+    assert describe_model(tmp_path / "model")["calibration"] is None
     assert "Calibrated" not in ask("info", tmp_path / "model").output
 
 
@@ -184,7 +184,7 @@ def test_a_checkpoint_says_how_far_it_came(tmp_path):
     job = TrainJob([str(path)], label="grade", classes=GRADES, drop=["id", "town"], passes=3)
     with pytest.raises(Stopped):
         train(job, tmp_path / "model", every=Every(rows=100), stop=stop, report=enough)
-    told = describe(tmp_path / "model.checkpoint")
+    told = describe_model(tmp_path / "model.checkpoint")
     assert told["kind"] == "checkpoint"
     assert told["checkpoint"]["rows"] == told["training"]["rows"] == 400
     assert (told["checkpoint"]["pass"], told["checkpoint"]["passes"]) == (2, 3)
@@ -197,7 +197,7 @@ def test_a_checkpoint_says_how_far_it_came(tmp_path):
 def test_svmlight_features_are_named_by_their_index(tmp_path):
     (tmp_path / "a.svm").write_text("1 1:2 3:1\n2 2:4\n" * 20)
     assert ask("train", tmp_path / "a.svm", "--model", tmp_path / "model").exit_code == 0
-    told = describe(tmp_path / "model")
+    told = describe_model(tmp_path / "model")
     rows = {row["feature"]: row for row in told["weights"]}
     assert set(rows) == {"feature 1", "feature 2", "feature 3"}
     assert (rows["feature 2"]["mean"], rows["feature 2"]["spread"]) == (0.0, 4.0)
@@ -216,4 +216,4 @@ def test_a_mistake_is_told_in_one_line(model, tmp_path):
         assert message in answer.output
     assert ask("info", model, "--top", "-1").exit_code == 2
     with pytest.raises(ValueError, match="top must be"):
-        describe(model, top=-1)
+        describe_model(model, top=-1)

@@ -99,6 +99,6 @@ def test_the_point_is_the_sum_that_the_multipliers_say():
     multipliers = rng.random((6, 3)) * (left | right)
     signs = np.where(left, 1.0, -1.0)
     point = np.empty(6)
-    svm.rebuild(point, multipliers, X.reshape(-1), None, None, lower)
+    svm.recompute_point(point, multipliers, X.reshape(-1), None, None, lower)
     np.testing.assert_allclose(point[:3], -(signs * multipliers).sum(axis=0))
     np.testing.assert_allclose(point[3:], (signs * multipliers).sum(axis=1) @ X)

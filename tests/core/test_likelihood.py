@@ -103,7 +103,7 @@ def test_a_step_solves_the_damped_newton_equation(form, n_classes):
     tension = 0.3
     matrix, force = naive.newton_equation(parts, 60.0, 1.0, tension)
     move = solve(matrix, force)
-    assert np.abs(move).max() < core.LONGEST / 2  # so that nothing is cut off
+    assert np.abs(move).max() < core.MAX_MOVE / 2  # so that nothing is cut off
     longest = form(core.newton_step)(parts, 60.0, 1.0, tension)
     np.testing.assert_allclose(parts.cuts[1:-1], cuts + move[:-1], rtol=0, atol=1e-10)
     assert parts.head[core.SLOPE] == pytest.approx(0.6 + move[-1], rel=1e-10)

@@ -16,7 +16,7 @@ def both(walk):
 
 @both(scaling.learn_dense)
 def test_each_row_is_scaled_by_the_rows_up_to_it(walk):
-    state, out = np.zeros((scaling.N_PARTS, 4)), ROWS.copy()
+    state, out = np.zeros((scaling.N_STATE_ROWS, 4)), ROWS.copy()
     walk(state, out)
     for i in range(1, len(ROWS)):
         expected = StandardScaler().fit(ROWS[: i + 1]).transform(ROWS[i : i + 1])[0]
@@ -28,7 +28,7 @@ def test_after_many_rows_the_spread_is_looked_at_seldom():
     rows = np.random.default_rng(1).normal(3.0, 2.0, size=(1300, 3))
     rows[:, 1] = 7.0
     rows[1150, 1:] = 1e6  # where the spread known is 0, and where it is far too small
-    state, out = np.zeros((scaling.N_PARTS, 3)), rows.copy()
+    state, out = np.zeros((scaling.N_STATE_ROWS, 3)), rows.copy()
     scaling.learn_dense(state, out)
     for i in range(scaling.EVERY_ROW, len(rows)):
         seen = rows[: i + 1]
@@ -44,7 +44,7 @@ def test_after_many_rows_the_spread_is_looked_at_seldom():
 @both(scaling.scale_dense)
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 def test_later_rows_are_scaled_by_what_is_known(walk, dtype):
-    state = np.zeros((scaling.N_PARTS, 4))
+    state = np.zeros((scaling.N_STATE_ROWS, 4))
     scaling.learn_dense(state, ROWS.copy())
     new = ROWS[::-1].astype(dtype)
     out = np.empty(new.shape)
@@ -55,7 +55,7 @@ def test_later_rows_are_scaled_by_what_is_known(walk, dtype):
 
 def test_the_cuts_between_batches_leave_no_trace():
     rows = np.random.default_rng(2).normal(3.0, 2.0, size=(1200, 4))
-    whole, parts = np.zeros((scaling.N_PARTS, 4)), np.zeros((scaling.N_PARTS, 4))
+    whole, parts = np.zeros((scaling.N_STATE_ROWS, 4)), np.zeros((scaling.N_STATE_ROWS, 4))
     out, pieces = rows.copy(), rows.copy()
     scaling.learn_dense(whole, out)
     for cut in (slice(0, 7), slice(7, 8), slice(8, 1100), slice(1100, 1200)):
@@ -66,7 +66,7 @@ def test_the_cuts_between_batches_leave_no_trace():
 
 @both(scaling.scale_sparse)
 def test_sparse_values_are_divided_by_the_root_mean_square_of_those_present(walk):
-    state = np.zeros((scaling.N_PARTS, 3))
+    state = np.zeros((scaling.N_STATE_ROWS, 3))
     values, columns = np.array([3.0, -2.0, 4.0, 0.0]), np.array([0, 2, 0, 1])
     walk(state, values, columns, True)
     np.testing.assert_allclose(values, [1.0, -1.0, 4.0 / np.sqrt((9 + 16) / 2), 0.0])

@@ -45,7 +45,7 @@ def expected_failures(estimator):
 
 @pytest.mark.filterwarnings("ignore:the order of the grades was not given:UserWarning")
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.SkipTestWarning")
-@pytest.mark.filterwarnings("ignore:the model predicts for every training row:UserWarning")
+@pytest.mark.filterwarnings("ignore:the model predicts the same grade:UserWarning")
 @parametrize_with_checks(
     [CalibratedOrdinal(OrdinalPA(random_state=0), random_state=0)],
     expected_failed_checks=expected_failures,
@@ -328,7 +328,7 @@ def test_jobs_and_seeds_decide_nothing_but_the_time():
     assert cross_val_score(CalibratedOrdinal(random_state=0), X, y, cv=3).shape == (3,)
 
 
-@pytest.mark.filterwarnings("ignore:the model predicts for every training row:UserWarning")
+@pytest.mark.filterwarnings("ignore:the model predicts the same grade:UserWarning")
 @pytest.mark.parametrize("method", ["fit", "partial_fit"])
 @pytest.mark.parametrize("estimator", [OrdinalPA, KernelOrdinalPA, PRank])
 def test_hard_data_do_no_harm(estimator, method):

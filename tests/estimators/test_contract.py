@@ -38,13 +38,13 @@ def expected_failures(estimator):
 @pytest.mark.filterwarnings("ignore:the order of the grades was not given:UserWarning")
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.SkipTestWarning")
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
-@pytest.mark.filterwarnings("ignore:the model predicts for every training row:UserWarning")
+@pytest.mark.filterwarnings("ignore:the model predicts the same grade:UserWarning")
 @parametrize_with_checks([*CHECKED, OrdinalSVM()], expected_failed_checks=expected_failures)
 def test_scikit_learns_own_checks(estimator, check):
     check(estimator)
 
 
-@pytest.mark.filterwarnings("ignore:the model predicts for every training row:UserWarning")
+@pytest.mark.filterwarnings("ignore:the model predicts the same grade:UserWarning")
 @pytest.mark.parametrize("data", ["dense", "sparse"])
 def test_a_weight_of_two_is_the_row_twice_where_the_optimum_is_found(data):
     check = getattr(estimator_checks, f"check_sample_weight_equivalence_on_{data}_data")

@@ -13,7 +13,7 @@ from ordspan.experiments.figures import (
     look_of,
     shown_trials,
 )
-from ordspan.experiments.protocol import RIVALS
+from ordspan.experiments.protocol import CITED_ALGORITHMS
 
 
 def running_mean(results, cell, interval=False):
@@ -94,7 +94,7 @@ def test_dashes_mean_the_same_in_both_figures():
 
 
 def test_curves_differ_without_colours():
-    looks = [look_of(name) for name in (*MAIN, *RIVALS)]
+    looks = [look_of(name) for name in (*MAIN, *CITED_ALGORITHMS)]
     assert len({look.dash for look in looks}) == len({look.marker for look in looks}) == 10
 
 

@@ -117,7 +117,7 @@ def test_the_table_holds_the_losses_of_the_first_run(results):
     some = stream(75)
     for curve in (Curve("PA"), Curve("PA-I"), Curve("PA-I", average=True), Curve("PRank")):
         cell = ("synthetic", 75, curve.name)
-        learner = curve.learner(3, 5, results.strength(cell))
+        learner = curve.learner(3, 5, results.aggressiveness(cell))
         trials, losses = results.losses(cell)
         np.testing.assert_array_equal(trials, protocol.trajectory_trials(300))
         expected = hindsight.cumulative(hindsight.learner_losses(learner, curve, some))
@@ -125,7 +125,7 @@ def test_the_table_holds_the_losses_of_the_first_run(results):
     best = hindsight.best_fixed(some, 5)
     _, losses = results.losses(("synthetic", 75, "hindsight"))
     assert losses[-1] == pytest.approx(best.total)
-    assert results.strength(("synthetic", 75, "hindsight")) == best.C
+    assert results.aggressiveness(("synthetic", 75, "hindsight")) == best.C
     assert results.losses(("synthetic", 75, "MCP")) is None
 
 

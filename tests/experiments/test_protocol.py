@@ -46,7 +46,7 @@ def test_rows_are_drawn_with_replacement():
     assert len(np.unique(stream(trials=400).X, axis=0)) < 400
 
 
-@pytest.mark.parametrize("algorithm", protocol.ALGORITHMS + protocol.RIVALS[:-1])
+@pytest.mark.parametrize("algorithm", protocol.ALGORITHMS + protocol.CITED_ALGORITHMS[:-1])
 @pytest.mark.parametrize("average", [False, True])
 def test_predictions_are_those_of_the_slow_twin(algorithm, average):
     curve = Curve(algorithm, average=average and algorithm.startswith("PA"))
@@ -78,9 +78,9 @@ def test_the_committee_s_coins_come_from_the_run_alone():
 
 
 def test_who_learns_from_intervals_who_has_a_c_and_who_has_thresholds():
-    every = [Curve(name) for name in protocol.ALGORITHMS + protocol.RIVALS]
+    every = [Curve(name) for name in protocol.ALGORITHMS + protocol.CITED_ALGORITHMS]
     assert [c.name for c in every if c.uses_intervals] == ["PA", "PA-I", "PA-II", "PRIL"]
-    assert [c.name for c in every if c.has_strength] == ["PA-I", "PA-II", "MC-PA-I", "MC-PA-II"]
+    assert [c.name for c in every if c.is_tunable] == ["PA-I", "PA-II", "MC-PA-I", "MC-PA-II"]
     without = [c.name for c in every if not c.has_thresholds]
     assert without == ["MCP", "MC-PA", "MC-PA-I", "MC-PA-II"]
 

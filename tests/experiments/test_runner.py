@@ -52,7 +52,7 @@ def test_the_table_holds_every_cell_and_its_errors_add_up(finished):
             assert errors.shape == (7, 60)
             np.testing.assert_array_equal(results.final(cell), errors.mean(axis=1))
             assert (results.trajectory(cell) is None) == (algorithm == "MCP")
-            assert (results.strength(cell) is None) == (algorithm not in ("PA-I", "PA-II"))
+            assert (results.aggressiveness(cell) is None) == (algorithm not in ("PA-I", "PA-II"))
     for baseline in ("PRank", "MCP"):
         rows = [results.errors(("synthetic", labels, baseline)) for labels in (0, 75)]
         np.testing.assert_array_equal(*rows)
@@ -66,7 +66,7 @@ def test_c_is_the_best_of_the_grid_on_the_tuning_runs(finished):
         for k, C in enumerate(GRID):
             predicted = predictions(curve.learner(3, 5, C), curve, some)
             totals[k] += outcome(predicted, curve, some).interval_errors.sum()
-    assert results.strength(("synthetic", 75, "PA-I")) == GRID[totals.argmin()]
+    assert results.aggressiveness(("synthetic", 75, "PA-I")) == GRID[totals.argmin()]
 
 
 def test_an_interrupted_run_goes_on_where_it_stopped(finished, tmp_path):

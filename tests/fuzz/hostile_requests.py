@@ -197,7 +197,7 @@ def serve(folder: str) -> None:
     from ordspan.serving import running
     from ordspan.serving.app import make_app
     from ordspan.serving.engine import Engine
-    from ordspan.serving.models import copied, learn, predict_batch
+    from ordspan.serving.models import copy_model, learn, predict_batch
     from ordspan.serving.records import batch_of
     from ordspan.serving.starting import empty_model
 
@@ -209,11 +209,11 @@ def serve(folder: str) -> None:
     running.REQUEST_TIMEOUT = PATIENCE
     engine = Engine(folder, empty_model(read_order("1..5"), ["a", "b", "word"], ["word"]))
     batch = batch_of(engine.model.recipe, [[1, 2, "compiled before anyone asks"]])
-    learn(copied(engine.model), batch, np.array([1]), np.array([5]))
+    learn(copy_model(engine.model), batch, np.array([1]), np.array([5]))
     predict_batch(engine.model, batch)
     app = make_app(engine, most_bytes=MOST_BYTES)
     app.timeout = PATIENCE
-    running.run(app, "127.0.0.1", 0, lambda address: print(address, flush=True))
+    running.run_server(app, "127.0.0.1", 0, lambda address: print(address, flush=True))
 
 
 if __name__ == "__main__":

@@ -33,7 +33,7 @@ from forging import (
 from ordspan import OrdinalPA
 from ordspan.checkpoint import Rounds
 from ordspan.cli.info import print_info
-from ordspan.commands.info import describe
+from ordspan.commands.info import describe_model
 from ordspan.commands.predict import PredictJob, predict
 from ordspan.commands.stopping import Stopped
 from ordspan.commands.train import train
@@ -87,7 +87,7 @@ def loaded(path: Path, size: int):
 
 
 def described(model, path, rng) -> None:
-    description = describe(path)
+    description = describe_model(path)
     json.dumps(description)
     if rng.random() < 0.1:
         with redirect_stdout(StringIO()):

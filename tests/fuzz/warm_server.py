@@ -14,9 +14,9 @@ from ordspan.atomic import write_atomically
 from ordspan.modelfile import from_bytes, to_bytes
 from ordspan.serving.app import make_app
 from ordspan.serving.engine import Engine
-from ordspan.serving.models import copied, learn, predict_batch
+from ordspan.serving.models import copy_model, learn, predict_batch
 from ordspan.serving.records import batch_of
-from ordspan.serving.running import run
+from ordspan.serving.running import run_server
 from ordspan.serving.starting import empty_model
 
 COLUMNS = ("a", "b", "c")
@@ -38,7 +38,9 @@ def serve(folder, every, seed, address):
     engine = Engine(folder, from_bytes(MODEL, "model"), every=every)
     if seed is not None:
         Thread(target=meddle, args=(engine, random.Random(seed)), daemon=True).start()
-    run(make_app(engine), "127.0.0.1", 0, lambda url: write_atomically(address, url.encode()))
+    run_server(
+        make_app(engine), "127.0.0.1", 0, lambda url: write_atomically(address, url.encode())
+    )
 
 
 def meddle(engine, chance):
@@ -62,7 +64,7 @@ def warm_up():
     said = predict_batch(model, batch_of(model.recipe, rng.normal(size=(5, 3)).tolist()))
     assert model.calibration is not None
     model.calibration.probabilities(said.score)
-    copied(from_bytes(to_bytes(model), "model"))
+    copy_model(from_bytes(to_bytes(model), "model"))
 
 
 MODEL = to_bytes(start_model())

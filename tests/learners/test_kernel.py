@@ -184,7 +184,7 @@ def test_the_layout_of_the_rows_does_not_matter(monkeypatch, data, kernel, layou
     X, lower, upper = data
     expected, learner = make(kernel, budget=30), make(kernel, budget=30)
     ranks = expected.learn_many(X, lower, upper, predict=True)
-    monkeypatch.setattr(rows, "BLOCK_BYTES", 1000)  # many blocks
+    monkeypatch.setattr(rows, "COPY_BYTES", 1000)  # many blocks
     again = learner.learn_many(LAYOUTS[layout](X), lower, upper, predict=True)
     np.testing.assert_array_equal(ranks, again)
     np.testing.assert_allclose(learner.memory, expected.memory, rtol=1e-9, atol=1e-9)

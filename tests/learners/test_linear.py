@@ -80,7 +80,7 @@ def test_the_stride_does_not_matter_to_the_bit(monkeypatch, data, name, layout):
     X, lower, upper = data
     expected = learned(name, X, lower, upper)
     assert_same(learned(name, STRIDES[layout](X), lower, upper), expected)
-    monkeypatch.setattr(rows, "BLOCK_BYTES", 1000)  # many blocks
+    monkeypatch.setattr(rows, "COPY_BYTES", 1000)  # many blocks
     assert_same(learned(name, STRIDES[layout](X), lower, upper), expected)
 
 
@@ -131,7 +131,7 @@ def test_float32_rows_are_their_own_values_in_float64(name):
 @each_learner
 @pytest.mark.parametrize("layout", [np.ascontiguousarray, np.asfortranarray, sp.csr_array])
 def test_an_order_is_a_permutation_of_the_rows_to_the_bit(monkeypatch, data, name, layout):
-    monkeypatch.setattr(rows, "BLOCK_BYTES", 1000)
+    monkeypatch.setattr(rows, "COPY_BYTES", 1000)
     X, lower, upper = data
     rng = np.random.default_rng(4)
     order, weight = rng.permutation(len(X)), rng.integers(0, 3, len(X)) / 2
@@ -384,7 +384,7 @@ BLOCKED = [np.ascontiguousarray, np.asfortranarray, sp.csr_array]
 def test_a_bad_row_after_many_good_ones_is_named_and_undone(
     monkeypatch, veteran, data, layout, ordered, value, message
 ):
-    monkeypatch.setattr(rows, "BLOCK_BYTES", 1000)
+    monkeypatch.setattr(rows, "COPY_BYTES", 1000)
     X, lower, upper = data
     X = X.copy()
     X[200, 2] = value
@@ -395,7 +395,7 @@ def test_a_bad_row_after_many_good_ones_is_named_and_undone(
 
 @pytest.mark.parametrize("layout", BLOCKED, ids=["C", "Fortran", "sparse"])
 def test_a_bad_row_cannot_be_predicted_either(monkeypatch, veteran, data, layout):
-    monkeypatch.setattr(rows, "BLOCK_BYTES", 1000)
+    monkeypatch.setattr(rows, "COPY_BYTES", 1000)
     X = data[0].copy()
     X[200, 2] = np.nan
     with pytest.raises(RowValueError, match="contains NaN: row 200, column 2"):

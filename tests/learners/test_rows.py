@@ -48,7 +48,7 @@ LAYOUTS = {
 def test_blocks_hold_every_row_in_order_whatever_the_stride(
     monkeypatch, layout, ordered, block_bytes
 ):
-    monkeypatch.setattr(rows, "BLOCK_BYTES", block_bytes)
+    monkeypatch.setattr(rows, "COPY_BYTES", block_bytes)
     X = dense()
     order = np.random.default_rng(1).permutation(len(X)) if ordered else NO_ORDER
     expected = X[order] if ordered else X

@@ -12,7 +12,7 @@ from ordspan.commands.train import TrainJob, train
 from ordspan.files.features import Recipe, Scale
 from ordspan.modelfile import from_bytes, to_bytes
 from ordspan.serving.engine import Lesson
-from ordspan.serving.models import copied, learn, predict_batch
+from ordspan.serving.models import copy_model, learn, predict_batch
 from ordspan.serving.records import batch_of
 from ordspan.serving.starting import empty_model, untrained
 
@@ -63,7 +63,7 @@ def lessons(kind, n_rows, seed=0, **more):
 
 def one_by_one(kind, some):
     """The bytes of the model that learns these rows one after the other, without any log."""
-    model = copied(start(kind))
+    model = copy_model(start(kind))
     for lesson in some:
         learn(model, batch_of(model.recipe, [lesson.values]), *np.array([lesson[1:3]]).T)
     return to_bytes(model)
@@ -72,7 +72,7 @@ def one_by_one(kind, some):
 @cache
 def compile_all(kind):
     """Learn and predict once, so that nothing is left to compile."""
-    model = copied(start(kind))
+    model = copy_model(start(kind))
     batch = batch_of(model.recipe, [lessons(kind, 1)[0].values])
     model.calibration.probabilities(predict_batch(model, batch).score)
     one_by_one(kind, lessons(kind, 1))

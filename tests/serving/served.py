@@ -99,7 +99,7 @@ def listening(folder, model, timeout=running.REQUEST_TIMEOUT, **options):
     app = make_app(opened(folder, model), **options)
     app.timeout = timeout
     with mock.patch.multiple(running, Server=Kept, REQUEST_TIMEOUT=timeout):
-        thread = Thread(target=running.run, args=(app, "127.0.0.1", 0, addresses.put))
+        thread = Thread(target=running.run_server, args=(app, "127.0.0.1", 0, addresses.put))
         thread.start()
         try:
             yield addresses.get(timeout=60)

@@ -16,7 +16,7 @@ from ordspan.files.features import Recipe
 from ordspan.modelfile import to_bytes
 from ordspan.serving import engine as engine_module
 from ordspan.serving.engine import Engine, KeyConflictError, Lesson
-from ordspan.serving.models import copied, learn, predict_batch, warm_up
+from ordspan.serving.models import copy_model, learn, predict_batch, warm_up
 from ordspan.serving.records import batch_of
 
 N = 60
@@ -240,7 +240,7 @@ def fingerprint(model):
 def test_predictions_never_see_half_an_update(kind, tmp_path):
     """A model that is published is the one after some number of events, and stays that."""
     some, expected = lessons(kind, 90), {}
-    model = copied(start(kind))
+    model = copy_model(start(kind))
     for begin in range(0, 90, 3):
         expected[model.training["rows"]] = fingerprint(model)
         rows = some[begin : begin + 3]

@@ -6,14 +6,15 @@ import sys
 import webbrowser
 from pathlib import Path
 from threading import Thread
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
 import typer
 
+from ordspan.cli import annotate_options as a
 from ordspan.cli import options as o
 from ordspan.cli.app import app, report_errors
 from ordspan.cli.printing import say
-from ordspan.cli.serve import Host, Port, State
+from ordspan.cli.serve import Host, Port, StateFolder
 
 if TYPE_CHECKING:
     from ordspan.serving.annotate.items import Items
@@ -26,77 +27,22 @@ if TYPE_CHECKING:
 )
 def annotate(
     context: typer.Context,
-    state: State,
-    items: Annotated[
-        Path | None,
-        typer.Argument(
-            help="A table of items: CSV, JSON lines, Parquet, Arrow or Excel. Remembered by the "
-            "state folder."
-        ),
-    ] = None,
-    grades: Annotated[
-        str | None,
-        typer.Option(help="The grades from lowest to highest, such as 1..5 or low,mid,high."),
-    ] = None,
-    id_column: Annotated[
-        str | None,
-        typer.Option("--id", help="Column with the id of each item; by default the row number."),
-    ] = None,
-    drop: Annotated[
-        list[str] | None, typer.Option(help="Columns to show but not to learn from.")
-    ] = None,
-    hide: Annotated[
-        list[str] | None, typer.Option(help="Columns to neither show nor learn from.")
-    ] = None,
-    text: Annotated[
-        list[str] | None,
-        typer.Option(help="Columns to treat as text even if they look like numbers."),
-    ] = None,
-    question: Annotated[
-        str, typer.Option(help="The question shown with each item.")
-    ] = "Which grade fits?",
-    guess: Annotated[
-        str,
-        o.one_of(
-            "half",
-            "show",
-            "hide",
-            help="Show the model's guess for a random half of the items, so that its influence on "
-            "the answers can be measured (half), for all (show) or for none (hide).",
-        ),
-    ] = "half",
-    labels: Annotated[
-        Path | None,
-        typer.Option(
-            help="Import answers of another tool: JSON of a Label Studio rating, or of a Potato "
-            "range slider, slider or Likert scale. Answers are imported only once."
-        ),
-    ] = None,
-    schema: Annotated[
-        str | None,
-        typer.Option(help="With --labels: name of the rating or slider, if there are several."),
-    ] = None,
-    export: Annotated[
-        str | None,
-        typer.Option(
-            help="Write all answers to a .csv, .parquet or .jsonl file and exit; - is CSV on "
-            "standard output."
-        ),
-    ] = None,
+    state: StateFolder,
+    items: a.ItemsFile = None,
+    grades: a.Grades = None,
+    id_column: a.IdColumn = None,
+    drop: a.Drop = None,
+    hide: a.Hide = None,
+    text: a.TextColumns = None,
+    question: a.QuestionText = "Which grade fits?",
+    guess: a.ShowGuess = "half",
+    labels: a.ImportedLabels = None,
+    schema: a.Schema = None,
+    export: a.ExportFile = None,
     host: Host = "127.0.0.1",
     port: Port = 8000,
-    token_file: Annotated[
-        Path | None,
-        typer.Option(help="File with a secret that users must enter on the page."),
-    ] = None,
-    open_page: Annotated[
-        bool | None,
-        typer.Option(
-            "--open/--no-open",
-            help="Open the page in a browser; by default if run in a terminal.",
-            show_default=False,
-        ),
-    ] = None,
+    token_file: a.PageToken = None,
+    open_page: a.OpenPage = None,
     format: o.Format = None,
     delimiter: o.Delimiter = None,
     decimal: o.Decimal = None,
@@ -113,12 +59,10 @@ def annotate(
         raise typer.BadParameter("--schema needs --labels")
     with report_errors(context):
         from ordspan.files.grades import read_order
-        from ordspan.serving.annotate.app import make_app
         from ordspan.serving.annotate.items import ItemColumns
         from ordspan.serving.annotate.session import Session, open_engine
         from ordspan.serving.annotate.settings import opened
-        from ordspan.serving.guard import LOCAL, check_host, read_token
-        from ordspan.serving.running import run
+        from ordspan.serving.guard import check_host, read_token
 
         token = None if token_file is None else read_token(token_file)
         check_host(host, token)
@@ -128,29 +72,43 @@ def annotate(
         options = o.file_options(format, delimiter, decimal, encoding)
         order = None if grades is None else read_order(grades).tolist()
         settings, table = opened(state, items, order, columns, options)
-        if export is not None and labels is None:  # works while another process serves the page
-            print_export(state, export, settings, table, json)
-            return
-        engine = open_engine(state, table, settings)
-        session = Session(engine, table, settings, guess)
-        if labels is not None:
-            import_answers(session, labels, schema)
-        if export is not None:
-            engine.close()
-            print_export(state, export, settings, table, json)
-            return
-        if not json:
-            o.print_notes(table.notes)
-        title = table.path.name
-        application = make_app(session, title=title, question=question, token=token)
-        wanted = sys.stdout.isatty() and host in LOCAL if open_page is None else open_page
+        if export is None or labels is not None:  # an export alone works while the page is served
+            session = Session(open_engine(state, table, settings), table, settings, guess)
+            if labels is not None:
+                import_answers(session, labels, schema)
+            if export is None:
+                serve_page(session, question, token, host, port, open_page, json)
+                return
+            session.engine.close()
+        print_export(state, export, settings, table, json)
 
-        def started(address: str) -> None:
-            say_started(address, session, token is not None, json)
-            if wanted:  # a text browser would block
-                Thread(target=webbrowser.open, args=(address,), daemon=True).start()
 
-        run(application, host, port, started)
+def serve_page(
+    session: Session,
+    question: str,
+    token: str | None,
+    host: str,
+    port: int,
+    open_page: bool | None,
+    json: bool,
+) -> None:
+    """Serve the page until the command is stopped."""
+    from ordspan.serving.annotate.app import make_app
+    from ordspan.serving.guard import LOCAL_HOSTS
+    from ordspan.serving.running import run_server
+
+    if not json:
+        o.print_notes(session.items.notes)
+    title = session.items.path.name
+    application = make_app(session, title=title, question=question, token=token)
+    wanted = sys.stdout.isatty() and host in LOCAL_HOSTS if open_page is None else open_page
+
+    def started(address: str) -> None:
+        print_started(address, session, token is not None, json)
+        if wanted:  # a text browser would block
+            Thread(target=webbrowser.open, args=(address,), daemon=True).start()
+
+    run_server(application, host, port, started)
 
 
 def import_answers(session: Session, path: Path, schema: str | None) -> None:
@@ -190,7 +148,7 @@ def print_export(state: Path, out: str, settings: FolderSettings, items: Items, 
         say(f"  {train_command(out, settings.grades, items, settings.columns.text)}")
 
 
-def say_started(address: str, session: Session, secret: bool, json: bool) -> None:
+def print_started(address: str, session: Session, secret: bool, json: bool) -> None:
     """Print the address of the page first."""
     n_items, n_answers = len(session.items), int(session.history.answered.sum())
     if json:

@@ -102,25 +102,25 @@ def report_errors(context: typer.Context, hint: str | Callable[[], str] = "") ->
         say(f"\nstopped. {text}".rstrip(), err=True)
         raise typer.Exit(INTERRUPTED) from None
     except BrokenPipeError:
-        settle_output()
+        flush_output()
         raise typer.Exit from None
     except ModuleNotFoundError as missing:
         extra = EXTRAS.get((missing.name or "").partition(".")[0], "experiments")
-        _refuse(f"this needs {missing.name}: pip install 'ordspan[{extra}]'")
+        _exit_with(f"this needs {missing.name}: pip install 'ordspan[{extra}]'")
     except MemoryError as error:
-        _refuse(f"error: not enough memory ({error})")
+        _exit_with(f"error: not enough memory ({error})")
     except (ValueError, OSError, LookupError) as error:
-        _refuse(f"error: {error}")
+        _exit_with(f"error: {error}")
 
 
-def _refuse(reason: str) -> NoReturn:
+def _exit_with(reason: str) -> NoReturn:
     """Print a reason on one line and exit."""
     say(reason.replace("\n", " "), err=True, color=typer.colors.RED)
-    settle_output()
+    flush_output()
     raise typer.Exit(MISTAKE) from None
 
 
-def settle_output() -> None:
+def flush_output() -> None:
     """Flush standard output; if that fails, redirect it to the null device.
 
     Otherwise Python would flush again at exit, fail and change the exit code.

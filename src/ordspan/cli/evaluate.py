@@ -26,7 +26,7 @@ MEASURES = (
     ("quadratic_kappa", "quadratic kappa", True),
 )
 """Name, title, and whether it covers exact labels only."""
-PROBABLE = {"rps": "RPS", "log_score": "log score"}
+PROBABILITY_MEASURES = {"rps": "RPS", "log_score": "log score"}
 """Name and title of the measures of probabilities."""
 
 
@@ -34,7 +34,7 @@ PROBABLE = {"rps": "RPS", "log_score": "log score"}
 def evaluate(
     context: typer.Context,
     files: o.Files,
-    model: Annotated[Path, typer.Option(help="A model written by ordspan train.")],
+    model: o.TrainedModel,
     label: o.Label = None,
     lower: o.Lower = None,
     upper: o.Upper = None,
@@ -90,7 +90,7 @@ def evaluate(
 
 
 def bar_report(bar: Any) -> EvaluateReport:
-    """A callback that draws the progress of reading."""
+    """A callback that updates the progress bar."""
     task = bar.add_task("reading", total=None)
 
     def report(tally: Tally, share: float | None) -> None:
@@ -106,7 +106,7 @@ def print_tables(summary: dict[str, Any]) -> None:
 
     show(measures_table(summary))
     if summary["probabilities"]:
-        show(ranges_table(summary))
+        show(coverage_table(summary))
     if summary["exact_rows"]:
         if len(summary["classes"]) <= MAX_COLUMNS:
             show(confusion_table(summary))
@@ -140,8 +140,13 @@ def measures_table(summary: dict[str, Any]) -> Any:
         for name, title, of_exact in MEASURES
     ]
     if (found := summary["probabilities"]) is not None:
-        best |= {name: f"{found['best_constant'][name]:.4f} (same for all)" for name in PROBABLE}
-        lines += [(title, found[name], best[name], rows) for name, title in PROBABLE.items()]
+        best |= {
+            name: f"{found['best_constant'][name]:.4f} (same for all)"
+            for name in PROBABILITY_MEASURES
+        }
+        lines += [
+            (title, found[name], best[name], rows) for name, title in PROBABILITY_MEASURES.items()
+        ]
     if (ndcg := summary["ndcg"]) is not None:
         over = f"{ndcg['queries'] - ndcg['queries_without_relevant_rows']:,} queries"
         lines += [(f"NDCG@{cut}", ndcg[f"ndcg@{cut}"], "–", over) for cut in (1, 5, 10)]
@@ -156,15 +161,15 @@ def measures_table(summary: dict[str, Any]) -> Any:
     return table
 
 
-def ranges_table(summary: dict[str, Any]) -> Any:
+def coverage_table(summary: dict[str, Any]) -> Any:
     """The observed coverage of ranges at every level."""
     from rich.table import Table
 
     from ordspan.commands.evaluate import range_shares
 
     shares = range_shares(summary)
-    table = Table(title="Ranges by the share of true grades that they are asked to hold")
-    for name in ("asked", *shares.values(), "grades wide"):
+    table = Table(title="Ranges by coverage")
+    for name in ("coverage", *shares.values(), "mean width"):
         table.add_column(name, justify="right")
     for found in summary["probabilities"]["ranges"]:
         held = [f"{100 * found[name]:.1f} %" for name in shares]

@@ -26,9 +26,9 @@ def info(
 ) -> None:
     """Show the parameters, grades, calibration, largest weights and training of a model."""
     with report_errors(context):
-        from ordspan.commands.info import describe
+        from ordspan.commands.info import describe_model
 
-        found = describe(model, top)
+        found = describe_model(model, top)
         o.print_json(found) if json else print_info(found)
 
 
@@ -36,7 +36,7 @@ def print_info(found: dict[str, Any]) -> None:
     """Print tables of the model, its grades and its weights."""
     tables = [pairs_table([*model_pairs(found), *training_pairs(found)]), grades_table(found)]
     if found["calibration"]:
-        tables += [calibration_note(found["calibration"]), ranges_table(found["calibration"])]
+        tables += [calibration_note(found["calibration"]), reach_table(found["calibration"])]
     if found["weights"]:
         tables += [weights_table(found), weights_note(found)]
     show(*tables)
@@ -60,11 +60,11 @@ def model_pairs(found: dict[str, Any]) -> list[tuple[str, str]]:
     parameters = ", ".join(f"{name}={value!r}" for name, value in found["parameters"].items())
     pairs = [
         ("file", f"{found['model']}, {found['bytes']:,} bytes, format {found['format']}"),
-        ("holds", found["kind"] + checkpoint_words(found["checkpoint"])),
+        ("holds", found["kind"] + checkpoint_text(found["checkpoint"])),
         ("estimator", found["estimator"]),
         ("behind", ", ".join(found["steps"] or [])),
         ("parameters", parameters),
-        ("features", number(found["features"]) + columns_words(found["columns"])),
+        ("features", number(found["features"]) + columns_text(found["columns"])),
         ("grades", number(len(found["classes"]))),
         ("support vectors", number(found["support_vectors"])),
         ("updates", number(found["updates"])),
@@ -74,7 +74,7 @@ def model_pairs(found: dict[str, Any]) -> list[tuple[str, str]]:
     return [(name, value) for name, value in pairs if value]
 
 
-def checkpoint_words(checkpoint: dict[str, Any] | None) -> str:
+def checkpoint_text(checkpoint: dict[str, Any] | None) -> str:
     """The progress of an unfinished training."""
     if checkpoint is None:
         return ""
@@ -87,7 +87,7 @@ def checkpoint_words(checkpoint: dict[str, Any] | None) -> str:
     )
 
 
-def columns_words(columns: dict[str, Any] | None) -> str:
+def columns_text(columns: dict[str, Any] | None) -> str:
     """The source of the features."""
     if columns is None:
         return ""
@@ -174,11 +174,11 @@ def calibration_note(calibration: dict[str, Any]) -> str:
     return note + (whole if calibration["labels"] == "contain" else "")
 
 
-def ranges_table(calibration: dict[str, Any]) -> Any:
+def reach_table(calibration: dict[str, Any]) -> Any:
     """The reach of ranges at every coverage."""
     unit = calibration["reach_unit"]
     table = new_table("Ranges: all grades within reach of the score")
-    table.add_column("asked to hold", justify="right")
+    table.add_column("coverage", justify="right")
     table.add_column(f"reach ({unit})", justify="right")
     for found in calibration["ranges"]:
         reach = "all grades" if found["reach"] is None else number(found["reach"])

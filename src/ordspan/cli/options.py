@@ -47,6 +47,7 @@ Files = Annotated[
         "lines).",
     ),
 ]
+TrainedModel = Annotated[Path, typer.Option(help="A model written by ordspan train.")]
 Label = Annotated[
     str | None,
     typer.Option(

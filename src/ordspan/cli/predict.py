@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -16,6 +15,41 @@ if TYPE_CHECKING:
     from ordspan.commands.predict import PredictReport
 
 STDOUT = "-"
+OutFile = Annotated[
+    str,
+    typer.Option(
+        help="Output file, .csv, .parquet or .jsonl, which appears when it is complete; - is CSV "
+        "on standard output."
+    ),
+]
+KeptColumns = Annotated[
+    list[str] | None,
+    typer.Option(
+        help="Columns to copy to the output, such as id; for svmlight label and qid. Columns that "
+        "are not features are copied as text from CSV and JSON lines."
+    ),
+]
+Where = Annotated[
+    bool,
+    typer.Option("--where", help="Also write the file and line (Parquet: row) of every row."),
+]
+Coverage = Annotated[
+    float | None,
+    typer.Option(
+        "--range",
+        help="Also write lower and upper: a range of grades that contains the true one with this "
+        "probability, 0.5, 0.8, 0.9, 0.95 or 0.99.",
+    ),
+]
+Proba = Annotated[bool, typer.Option("--proba", help="Also write the probability of every grade.")]
+OnBadRow = Annotated[
+    str,
+    o.one_of(
+        "empty",
+        "raise",
+        help="empty: write the reason instead of a grade; raise: stop at the first bad row.",
+    ),
+]
 
 
 @app.command(
@@ -24,44 +58,13 @@ STDOUT = "-"
 def predict(
     context: typer.Context,
     files: o.Files,
-    model: Annotated[Path, typer.Option(help="A model written by ordspan train.")],
-    out: Annotated[
-        str,
-        typer.Option(
-            help="Output file, .csv, .parquet or .jsonl, which appears when it is complete; - is "
-            "CSV on standard output."
-        ),
-    ] = STDOUT,
-    keep: Annotated[
-        list[str] | None,
-        typer.Option(
-            help="Columns to copy to the output, such as id; for svmlight label and qid. Columns "
-            "that are not features are copied as text from CSV and JSON lines."
-        ),
-    ] = None,
-    where: Annotated[
-        bool,
-        typer.Option("--where", help="Also write the file and line (Parquet: row) of every row."),
-    ] = False,
-    range_: Annotated[
-        float | None,
-        typer.Option(
-            "--range",
-            help="Also write lower and upper: a range of grades that contains the true one with "
-            "this probability, 0.5, 0.8, 0.9, 0.95 or 0.99.",
-        ),
-    ] = None,
-    proba: Annotated[
-        bool, typer.Option("--proba", help="Also write the probability of every grade.")
-    ] = False,
-    on_bad_row: Annotated[
-        str,
-        o.one_of(
-            "empty",
-            "raise",
-            help="empty: write the reason instead of a grade; raise: stop at the first bad row.",
-        ),
-    ] = "empty",
+    model: o.TrainedModel,
+    out: OutFile = STDOUT,
+    keep: KeptColumns = None,
+    where: Where = False,
+    range_: Coverage = None,
+    proba: Proba = False,
+    on_bad_row: OnBadRow = "empty",
     format: o.Format = None,
     delimiter: o.Delimiter = None,
     decimal: o.Decimal = None,
@@ -96,14 +99,14 @@ def predict(
         )
         bar = progress_bar(counted=False)
         if out == STDOUT and sys.stdout.isatty():
-            bar.disable = True  # would be mixed with the rows
+            bar.disable = True  # the bar would be mixed with the rows
         with bar, stoppable() as stop:
             summary = run(job, out, stop=stop, report=bar_report(bar))
         o.print_json(summary) if json else print_summary(summary)
 
 
 def bar_report(bar: Any) -> PredictReport:
-    """A callback that draws the number of rows and the speed."""
+    """A callback that updates the progress bar with the number of rows and the speed."""
     from ordspan.clock import Clock
 
     clock = Clock()

@@ -21,6 +21,34 @@ OUT = Path("ordspan-results")
 REPORT_FILES = (
     "results.parquet, summary.csv, figure1 and figure2 (png, svg, pdf), claims.md, report.html"
 )
+DatasetNames = Annotated[
+    str | None,
+    typer.Option(
+        help="Comma separated: california, abalone, parkinson and synthetic, which come with "
+        "ordspan, or mslr. By default the paper's four; mslr is skipped if it is missing."
+    ),
+]
+AlgorithmNames = Annotated[
+    str,
+    typer.Option(
+        help="Comma separated; besides the paper's five also PRIL, MC-PA, MC-PA-I, MC-PA-II, "
+        "OAP-BPM."
+    ),
+]
+Fractions = Annotated[
+    str, typer.Option(help="Percentages of labels given as ranges, comma separated.")
+]
+DataDir = Annotated[
+    Path | None, typer.Option(help="Folder with the data sets; by default ORDSPAN_DATA.")
+]
+Overwrite = Annotated[
+    bool,
+    typer.Option("--overwrite", help="Discard results of different settings in the folder."),
+]
+ReportOnly = Annotated[
+    Path | None,
+    typer.Option(metavar="DIR", help="Only redraw the report from DIR/results.parquet."),
+]
 
 
 def listed(text: str, known: tuple[str, ...], what: str) -> tuple[str, ...]:
@@ -48,23 +76,9 @@ def percentages(text: str) -> tuple[int, ...]:
 @app.command(epilog="Example: ordspan reproduce --datasets abalone --runs 10 --out quick")
 def reproduce(
     context: typer.Context,
-    datasets: Annotated[
-        str | None,
-        typer.Option(
-            help="Comma separated: california, abalone, parkinson, synthetic, which come with "
-            "ordspan, mslr. Left out: the paper's four; mslr is left out where it is missing."
-        ),
-    ] = None,
-    algorithms: Annotated[
-        str,
-        typer.Option(
-            help="Comma separated; beyond the paper's five also PRIL, MC-PA, MC-PA-I, MC-PA-II, "
-            "OAP-BPM."
-        ),
-    ] = "PA,PA-I,PA-II,PRank,MCP",
-    fractions: Annotated[
-        str, typer.Option(help="Percentages of labels given as ranges, comma separated.")
-    ] = "0,50,75",
+    datasets: DatasetNames = None,
+    algorithms: AlgorithmNames = "PA,PA-I,PA-II,PRank,MCP",
+    fractions: Fractions = "0,50,75",
     runs: Annotated[int, typer.Option(min=1, help="Runs to average over.")] = 100,
     trials: Annotated[int, typer.Option(min=1, help="Trials of each run.")] = 7000,
     seed: Annotated[int, typer.Option(min=0, help="Random seed.")] = 0,
@@ -75,19 +89,10 @@ def reproduce(
         str, typer.Option(help="exact, or sca: also draw the search printed in the paper.")
     ] = "exact",
     out: Annotated[Path, typer.Option(help="Folder for the results.")] = OUT,
-    data_dir: Annotated[
-        Path | None,
-        typer.Option(help="Folder with the data sets; by default ORDSPAN_DATA."),
-    ] = None,
+    data_dir: DataDir = None,
     jobs: Annotated[int, typer.Option(min=0, help="Number of threads; 0 uses all processors.")] = 0,
-    overwrite: Annotated[
-        bool,
-        typer.Option("--overwrite", help="Discard results of different settings in the folder."),
-    ] = False,
-    report_only: Annotated[
-        Path | None,
-        typer.Option(metavar="DIR", help="Only redraw the report from DIR/results.parquet."),
-    ] = None,
+    overwrite: Overwrite = False,
+    report_only: ReportOnly = None,
 ) -> None:
     """Run the paper's experiments: figures, tables, claims and one interactive report.
 
@@ -101,12 +106,12 @@ def reproduce(
             finish(write_outputs(report_only), report_only, None)
             return
         from ordspan.data import NAMES
-        from ordspan.experiments.protocol import ALGORITHMS, RIVALS
+        from ordspan.experiments.protocol import ALGORITHMS, CITED_ALGORITHMS
         from ordspan.learners.checks import SOLVERS
 
         chosen = None if datasets is None else listed(datasets, NAMES, "data set")
         plan = {
-            "algorithms": listed(algorithms, ALGORITHMS + RIVALS, "algorithm"),
+            "algorithms": listed(algorithms, ALGORITHMS + CITED_ALGORITHMS, "algorithm"),
             "labels": percentages(fractions),
             "runs": runs,
             "trials": trials,

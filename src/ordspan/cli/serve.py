@@ -27,61 +27,67 @@ TokenFile = Annotated[
         "Authorization: Bearer SECRET."
     ),
 ]
-State = Annotated[
+StateFolder = Annotated[
     Path,
     typer.Option(
         help="Folder for the log of all labels and snapshots of the model; created if missing."
     ),
+]
+InitialModel = Annotated[
+    Path | None,
+    typer.Option(help="Initial model, written by ordspan train; only needed the first time."),
+]
+InitialGrades = Annotated[
+    str | None,
+    typer.Option(
+        help="To start without a model: the grades from lowest to highest, such as 1..5 or "
+        "low,mid,high."
+    ),
+]
+InitialColumns = Annotated[
+    list[str] | None,
+    typer.Option(help="To start without a model: the columns of a record."),
+]
+TextColumns = Annotated[
+    list[str] | None,
+    typer.Option(help="Which of the columns are text; the others are numbers."),
+]
+ModelName = Annotated[str, typer.Option(help="Name of the model in the Open Inference Protocol.")]
+SnapshotEvery = Annotated[
+    int, typer.Option(min=1, help="Labels between two snapshots of the model.")
+]
+MostWaiting = Annotated[
+    int,
+    typer.Option(min=1, help="Largest number of rows waiting to be learned; more are refused."),
+]
+Replay = Annotated[
+    bool,
+    typer.Option("--replay", help="Rebuild the model from the log alone, compare, and exit."),
 ]
 
 
 @app.command(epilog="Example: ordspan serve --model ratings.ordspan --state ratings-state")
 def serve(
     context: typer.Context,
-    state: State,
-    model: Annotated[
-        Path | None,
-        typer.Option(help="Initial model, written by ordspan train; only needed the first time."),
-    ] = None,
-    grades: Annotated[
-        str | None,
-        typer.Option(
-            help="To start without a model: the grades from lowest to highest, such as 1..5 or "
-            "low,mid,high."
-        ),
-    ] = None,
-    columns: Annotated[
-        list[str] | None,
-        typer.Option(help="To start without a model: the columns of a record."),
-    ] = None,
-    text: Annotated[
-        list[str] | None,
-        typer.Option(help="Which of the columns are text; the others are numbers."),
-    ] = None,
+    state: StateFolder,
+    model: InitialModel = None,
+    grades: InitialGrades = None,
+    columns: InitialColumns = None,
+    text: TextColumns = None,
     host: Host = "127.0.0.1",
     port: Port = 8000,
     token_file: TokenFile = None,
-    name: Annotated[
-        str, typer.Option(help="Name of the model in the Open Inference Protocol.")
-    ] = "ordspan",
-    snapshot_every: Annotated[
-        int, typer.Option(min=1, help="Labels between two snapshots of the model.")
-    ] = 10_000,
-    most_waiting: Annotated[
-        int,
-        typer.Option(min=1, help="Largest number of rows waiting to be learned; more are refused."),
-    ] = 20_000,
-    replay: Annotated[
-        bool,
-        typer.Option("--replay", help="Rebuild the model from the log alone, compare, and exit."),
-    ] = False,
+    name: ModelName = "ordspan",
+    snapshot_every: SnapshotEvery = 10_000,
+    most_waiting: MostWaiting = 20_000,
+    replay: Replay = False,
     json: o.AsJson = False,
 ) -> None:
     """Predict and learn over HTTP; a label is confirmed when it is on disk.
 
     POST /predict takes a record or a list of them, POST /learn the same with a label; /docs lists
-    the rest. After a crash at any moment, the folder gives the same model, byte for byte. Needs
-    the extra serve.
+    the rest. After a crash, the model is restored from the folder, byte for byte. Needs the extra
+    serve.
     """
     with report_errors(context):
         from ordspan.serving.app import make_app
@@ -89,7 +95,7 @@ def serve(
         from ordspan.serving.guard import check_host, read_token
         from ordspan.serving.models import warm_up
         from ordspan.serving.protocol import check_name
-        from ordspan.serving.running import run
+        from ordspan.serving.running import run_server
 
         token = None if token_file is None else read_token(token_file)
         check_host(host, token)
@@ -102,8 +108,10 @@ def serve(
             return
         warm_up(engine.model)
         application = make_app(engine, name=name, token=token, most_waiting=most_waiting)
-        with in_a_shell([]):  # whoever sends a request cannot change the options
-            run(application, host, port, lambda address: say_started(address, engine, json))
+        with in_a_shell([]):  # clients cannot change the options of this command
+            run_server(
+                application, host, port, lambda address: print_started(address, engine, json)
+            )
 
 
 def check_folder(state: Path, replay: bool) -> None:
@@ -143,7 +151,7 @@ def starting_model(
     return start
 
 
-def say_started(address: str, engine: Engine, json: bool) -> None:
+def print_started(address: str, engine: Engine, json: bool) -> None:
     """Print the address first."""
     if json:
         o.print_json({"address": address, "events": engine.n_events})
@@ -171,7 +179,7 @@ def report_replay(engine: Engine, json: bool) -> None:
         )
     if not same:
         raise ValueError(
-            f"the log of {events:,} events gives another model than the snapshot and the rest of "
-            "the log; were they written on a machine with another processor, whose sums differ in "
-            "the last digits? Otherwise remove the snapshot: the log has it all"
+            f"the log of {events:,} events gives a different model than the snapshot and the rest "
+            "of the log; if they were written on a machine with another processor, sums differ in "
+            "the last digits. Otherwise remove the snapshot: the log is complete without it"
         )

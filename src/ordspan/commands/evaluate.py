@@ -216,7 +216,7 @@ def verdict(summary: dict[str, Any]) -> str:
 def range_shares(summary: dict[str, Any]) -> dict[str, str]:
     """Shares to show for ranges, by name and title; one is enough for exact labels."""
     if not summary["range_rows"]:
-        return {"contains": "holds the label"}
+        return {"contains": "contains the label"}
     return {"contains": "contains the label", "expected": "expected", "meets": "meets the label"}
 
 

@@ -57,13 +57,13 @@ def page_text(evaluation: Evaluation, summary: dict[str, Any]) -> str:
         **{f"{name}_section": _hidden(name not in shown) for name in plots},
         "example": f"“{names[0]} | {names[1]}” separates grades {' and '.join(lowest)}",
         "grades": "".join(_grade_row(row) for row in summary["by_grade"]),
-        "width_words": escape(width_words(summary["probabilities"])),
+        "width_text": escape(width_text(summary["probabilities"])),
         "range_heads": "".join(f"<th>{escape(title)}</th>" for title in shares.values()),
         "range_rows": "".join(_range_row(found, shares) for found in ranges),
         "no_probabilities": escape(NO_PROBABILITIES),
         "has_probabilities": _hidden(summary["probabilities"] is not None),
         "range_labels": _hidden(not summary["range_rows"]),
-        "query_words": escape(query_words(summary["ndcg"])),
+        "query_text": escape(query_text(summary["ndcg"])),
         "made": terms(how_made(evaluation, summary)),
     }
     parts = {name: as_text(part) for name, part in parts.items()} | {"data": script_json(shown)}
@@ -112,7 +112,7 @@ def cards(summary: dict[str, Any]) -> list[tuple[str, str, str, str]]:
     exact = "" if not summary["range_rows"] else f" ({summary['exact_rows']:,} exact labels)"
     measures = {
         "mae": ("MAE", _number, "mean distance to the label, in grades; 0 is best"),
-        "macro_mae": ("Macro MAE", _number, f"the same, with every grade weighing alike{exact}"),
+        "macro_mae": ("Macro MAE", _number, f"the same, with equal weight for every grade{exact}"),
         "accuracy": ("Accuracy", percent, f"rows with exactly the right grade{exact}"),
         "inside_interval": ("Inside", percent, "rows whose grade lies within the label"),
         "quadratic_kappa": (
@@ -144,14 +144,14 @@ def probability_cards(found: dict[str, Any]) -> list[tuple[str, str, str, str]]:
         )
     ]
     asked = f"{100 * shown['coverage']:g} %"
-    held = f"rows whose range, asked to hold {asked}, does so"
+    held = f"rows whose {asked} range contains the true grade"
     if shown["contains"] < shown["meets"]:
         low, high = (percent(shown[name]) for name in ("contains", "meets"))
-        held = f"{held}; expected, and for certain {low} to {high}"
+        held = f"{held}: expected, and certainly {low} to {high}"
     wide = f"mean number of grades in these ranges, of {len(shown['widths'])}"
     return [
         *cards,
-        (f"Held at {asked}", percent(shown["expected"]), "–", held),
+        (f"Coverage at {asked}", percent(shown["expected"]), "–", held),
         (f"Width at {asked}", f"{shown['mean_width']:.2f}", "–", wide),
     ]
 
@@ -198,15 +198,15 @@ def probability_plots(summary: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def width_words(found: dict[str, Any] | None) -> str:
+def width_text(found: dict[str, Any] | None) -> str:
     """How wide ranges are, in a sentence or two."""
     if found is None:
         return ""
     shown = shown_range(found["ranges"])
     return (
-        f"Ranges asked to hold {100 * shown['coverage']:g} % of the true grades are "
-        f"{shown['mean_width']:.2f} grades wide on average. A range of one grade is sharp, one of "
-        f"all {len(shown['widths'])} says nothing."
+        f"Ranges with a coverage of {100 * shown['coverage']:g} % are "
+        f"{shown['mean_width']:.2f} grades wide on average. A range of one grade is as sharp as "
+        f"possible; one of all {len(shown['widths'])} grades says nothing."
     )
 
 
@@ -215,18 +215,18 @@ def _range_row(found: dict[str, Any], shares: Iterable[str]) -> str:
     return table_row([f"{100 * found['coverage']:g} %", *held, f"{found['mean_width']:.2f}"])
 
 
-def query_words(ndcg: dict[str, Any] | None) -> str:
+def query_text(ndcg: dict[str, Any] | None) -> str:
     """The number of queries, and the rules of NDCG."""
     if ndcg is None:
         return ""
     without = ndcg["queries_without_relevant_rows"]
     text = f"The means are over {ndcg['queries'] - without:,} queries. "
     if without:
-        text += f"{without:,} more have no row above the lowest grade, so any order is as good: "
-        text += "they are left out. "
+        text += f"{without:,} more have no row above the lowest grade, so every order is equally "
+        text += "good; they are left out. "
     return text + (
-        "The gain of a row is 2^(rank−1)−1, equal scores share their places, and rows labelled by "
-        "a range are left out."
+        "The gain of a row is 2^(rank−1)−1, tied scores share their positions, and rows labelled "
+        "by a range are left out."
     )
 
 

@@ -11,15 +11,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ordspan.commands.queries import N_BINS
+from ordspan.commands.queries import N_NDCG_BINS
 from ordspan.commands.tally import RANGE, Tally
-from ordspan.drawing import BLUE, GREY, ORANGE, label_heights
+from ordspan.drawing import BLUE, GREY, ORANGE, RANGES, label_heights
 
 INK = "#1c2127"
 STRIPES = {"size": 7, "solidity": 0.18}
 PALE = "#b9c2cb"  # for correct predictions
 SCALE = [[0.0, "#f7fafc"], [1.0, "#6fb3dd"]]  # light enough for dark text
-RANGES = "(ranges)"
 FEW_POINTS = 20  # fewer rows are drawn one by one
 MOST_CELLS = 12  # largest confusion matrix with text in its cells
 N_TENTHS = 10
@@ -118,7 +117,7 @@ def confusion_plot(confusion: NDArray[np.int64], names: list[str]) -> dict[str, 
     shares = 100 * confusion / np.maximum(totals, 1)
     counts = [[f"{count:,}" for count in row] for row in confusion.tolist()]
     words = [
-        [cell_words(*cell) for cell in zip(*rows, strict=True)]
+        [cell_text(*cell) for cell in zip(*rows, strict=True)]
         for rows in zip(confusion.tolist(), shares.tolist(), strict=True)
     ]
     roomy = len(names) <= MOST_CELLS
@@ -152,10 +151,10 @@ def confusion_plot(confusion: NDArray[np.int64], names: list[str]) -> dict[str, 
     return {"traces": [trace], "layout": layout}
 
 
-def cell_words(count: int, share: float) -> str:
+def cell_text(count: int, share: float) -> str:
     """Text of a cell in the confusion matrix: rows, and percent of the true grade.
 
-    >>> cell_words(1234, 28.6), cell_words(3, 0.2), cell_words(0, 0.0)
+    >>> cell_text(1234, 28.6), cell_text(3, 0.2), cell_text(0, 0.0)
     ('1,234<br>29 %', '3<br>&lt;1 %', '0')
     """
     if not count:
@@ -238,14 +237,14 @@ def margin_plot(tally: Tally) -> dict[str, Any] | None:
 
 def query_plot(histogram: NDArray[np.int64]) -> dict[str, Any]:
     """How many queries have which NDCG@10."""
-    edges = np.arange(N_BINS) / N_BINS
+    edges = np.arange(N_NDCG_BINS) / N_NDCG_BINS
     trace = {
         "type": "bar",
-        "x": rounded(edges + 0.5 / N_BINS, 3),
+        "x": rounded(edges + 0.5 / N_NDCG_BINS, 3),
         "y": histogram.tolist(),
-        "width": 1 / N_BINS,
+        "width": 1 / N_NDCG_BINS,
         "marker": {"color": BLUE, "line": {"color": "#fff", "width": 1}},
-        "customdata": [f"{edge:.2f} to {edge + 1 / N_BINS:.2f}" for edge in edges],
+        "customdata": [f"{edge:.2f} to {edge + 1 / N_NDCG_BINS:.2f}" for edge in edges],
         "hovertemplate": "%{y:,} queries with NDCG@10 from %{customdata}<extra></extra>",
     }
     layout = {

@@ -29,13 +29,13 @@ PADS = {"right": [0, 0, 0, 1], "left": [0, 1, 0, 0]}
 ABOUT = (
     "X holds the features in the order of the property ordspan.features; where "
     "ordspan.standardised is true they are raw, and standardised in the graph. rank is 1 + the "
-    "number of thresholds that the score reaches (without thresholds: the class with the highest "
-    "score), prediction is the grade of that rank. All is computed in float64. A missing number of "
-    "a table is NaN in X, and becomes the mean; words holds the columns of the property "
-    "ordspan.words, as text, a missing word as an empty one; a word that is not listed there adds "
-    "nothing. Unlike ordspan, the graph does not refuse NaN where it is not filled. A calibrated "
-    "model also has probabilities, one column for each grade, and lower and upper, the ends of the "
-    "prediction ranges, one column for each coverage of the property ordspan.coverages."
+    "number of thresholds that the score reaches (without thresholds: the rank with the highest "
+    "score), prediction is the grade of that rank. Everything is computed in float64. A missing "
+    "number of a table is NaN in X, and becomes the mean; words holds the columns of the property "
+    "ordspan.words, as text, with an empty string for a missing value; values that are not listed "
+    "there are ignored. Unlike ordspan, the graph does not reject NaN that is not filled in. A "
+    "calibrated model also has probabilities, one column per grade, and lower and upper, the ends "
+    "of the prediction ranges, one column per coverage of the property ordspan.coverages."
 )
 
 Floats = NDArray[np.float64]
@@ -48,24 +48,23 @@ class Exported:
     Parameters
     ----------
     weights : array of shape (d,), or (K, d)
-        Weights of the score, or one vector per class.
+        Weights of the score, or one vector per grade.
     thresholds : array of shape (K - 1,), optional
-        Between the classes; None where the vector with the highest score wins.
+        Between the grades; None if the vector with the highest score wins.
     classes : array of shape (K,)
         The grades from lowest to highest.
     features : sequence of str, optional
-        Names of the columns of X, where they have names.
+        Names of the columns of X, if they have names.
     centre, factor : array of shape (n_numbers,), optional
-        A number becomes (value - centre) * factor; None where they stay as they are.
+        A number becomes (value - centre) * factor; None if numbers are not scaled.
     fill : array of shape (n_numbers,), optional
-        What a missing number becomes first; None where NaN stays as it is.
+        What a missing number is replaced by; None if NaN is kept.
     gaps : tuple of int
-        Columns of X that have a feature of their own for a missing number.
+        Columns of X with an extra feature that marks a missing number.
     words : tuple of (str, tuple of str)
-        Columns of the input ``words``, and the words that each of them may hold.
+        Columns of the input ``words``, and the known values of each.
     calibration : Calibration, optional
-        What the score says about grades; None where the graph gives neither probabilities nor
-        ranges.
+        Turns scores into probabilities and ranges; None if the graph has neither.
     """
 
     weights: Floats
@@ -94,10 +93,10 @@ def export(model: str | Path, out: str | Path, *, dtype: str = "float32") -> dic
     model : path
         A model file.
     out : path
-        The graph to write; it ends with .onnx, and appears only when it is complete.
+        The graph to write, ending in .onnx; the file appears only when it is complete.
     dtype : {"float32", "float64"}
-        Type of the input X, the score and the probabilities. Inside, all is computed in float64,
-        so that a float32 graph gives the ranks that ordspan gives for the same float32 values.
+        Type of the input X, the score and the probabilities. The graph computes in float64, so
+        that a float32 graph gives the same ranks as ordspan for the same float32 values.
 
     Returns
     -------
@@ -173,16 +172,16 @@ def coverages_of(numbers: Exported) -> list[float]:
 
 
 def to_onnx(numbers: Exported, dtype: str) -> Any:
-    """The graph, checked: X (n, d) and perhaps words, to rank (n,), prediction (n,) and score.
+    """The checked graph, from X (n, d) and perhaps words to rank (n,), prediction (n,) and score.
 
-    The score is (n,), or (n, K) for a model with one weight vector per class. A calibrated model
+    The score is (n,), or (n, K) for a model with one weight vector per grade. A calibrated model
     also gives probabilities (n, K), and lower and upper, (n, number of coverages).
     """
     import onnx
     from onnx import helper
 
     model = helper.make_model(
-        _body(numbers, helper.np_dtype_to_tensor_dtype(np.dtype(dtype))),
+        _graph_body(numbers, helper.np_dtype_to_tensor_dtype(np.dtype(dtype))),
         opset_imports=[
             helper.make_opsetid("", OPSET),
             *([helper.make_opsetid(ML, ML_OPSET)] if numbers.words else []),
@@ -197,7 +196,7 @@ def to_onnx(numbers: Exported, dtype: str) -> Any:
     return model
 
 
-def _body(numbers: Exported, element: int) -> Any:
+def _graph_body(numbers: Exported, element: int) -> Any:
     """Nodes, constants, input and outputs; X and score have the type ``element``."""
     from onnx import TensorProto, helper
 
@@ -237,7 +236,7 @@ def _compute(graph: Graph, numbers: Exported, element: int) -> None:
     if numbers.calibration is not None:
         chances = _probabilities(graph, score, numbers.calibration)
         graph.add("Cast", chances, to=element, result="probabilities")
-        lower, upper = _ranges(graph, score, index, numbers.calibration)
+        lower, upper = _range_ends(graph, score, index, numbers.calibration)
         graph.add("Gather", classes, lower, result="lower")
         graph.add("Gather", classes, upper, result="upper")
     if numbers.thresholds is not None:
@@ -332,7 +331,7 @@ def _probabilities(graph: Graph, score: str, calibration: Calibration) -> str:
     return graph.add("Mul", graph.add("Mul", at_most, at_least), filled)
 
 
-def _ranges(graph: Graph, score: str, index: str, calibration: Calibration) -> tuple[str, str]:
+def _range_ends(graph: Graph, score: str, index: str, calibration: Calibration) -> tuple[str, str]:
     """First and last index of the range of every coverage, each (n, number of coverages)."""
     parts = calibration_parts.parts_view.py_func(calibration.state)
     unit = graph.constant("unit", parts.head[calibration_parts.UNIT : calibration_parts.UNIT + 1])

@@ -18,7 +18,7 @@ DEFAULT_TOP = 20
 ALL = 0
 
 
-def describe(path: str | Path, top: int = DEFAULT_TOP) -> dict[str, Any]:
+def describe_model(path: str | Path, top: int = DEFAULT_TOP) -> dict[str, Any]:
     """Describe a model: kind, parameters, weights, training; None for what it lacks.
 
     Parameters
@@ -34,7 +34,7 @@ def describe(path: str | Path, top: int = DEFAULT_TOP) -> dict[str, Any]:
     >>> from ordspan import OrdinalPA, save
     >>> path = pathlib.Path(tempfile.mkdtemp()) / "model.ordspan"
     >>> save(OrdinalPA(random_state=0).fit([[0.0], [1.0], [2.0]], [1, 2, 3]), path)
-    >>> found = describe(path)
+    >>> found = describe_model(path)
     >>> found["estimator"], found["classes"], found["features"], len(found["thresholds"])
     ('OrdinalPA', [1, 2, 3], 1, 2)
     """
@@ -83,8 +83,8 @@ def describe_estimator(estimator: Any, fitted: dict[str, Any]) -> dict[str, Any]
 def describe_calibration(file: ModelFile) -> dict[str, Any] | None:
     """How scores become probabilities and ranges; None without calibration.
 
-    P(y <= k) is the logistic function of ``cuts[k] - slope * score``. A range holds all grades
-    within the reach of the score; without end, None, it holds all there are.
+    P(y <= k) is the logistic function of ``cuts[k] - slope * score``. A range contains all grades
+    within the reach of the score; with an infinite reach, None, it contains every grade.
     """
     found = file.calibration
     if found is None:
@@ -103,10 +103,10 @@ def describe_calibration(file: ModelFile) -> dict[str, Any] | None:
 
 
 def largest_weights(file: ModelFile, top: int) -> list[dict[str, Any]] | None:
-    """Features in the order of their weights' size, the largest first.
+    """Features by the size of their weights, the largest first.
 
-    The weight is a list, one for each class, where every class has its own; such features are in
-    the order of the largest of them.
+    If every grade has its own weights, the weight is a list with one per grade, and features are
+    ordered by the largest of them.
     """
     weights = getattr(file.estimator, "coef_", None)
     if weights is None:

@@ -121,6 +121,6 @@ class KnownGrades(LabelReader):
     owner = "the model's "
 
     @property
-    def way_out(self) -> str:
+    def remedy(self) -> str:
         """What to do about an unknown grade."""
         return f"correct it, or {RETRAIN}"

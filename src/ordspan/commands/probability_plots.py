@@ -11,7 +11,7 @@ from ordspan.commands.evaluate_plots import rounded
 from ordspan.drawing import BLUE, GREY
 
 SHADE = "rgba(0, 114, 178, 0.18)"
-MOST_TICKS = 20  # so many widths have a tick each
+MOST_TICKS = 20  # up to this many widths, each has a tick
 SHOWN = 0.9
 """The coverage whose ranges are shown in detail, or the nearest that was calibrated."""
 
@@ -37,17 +37,17 @@ def reliability_plot(bins: list[dict[str, Any]], *, with_ranges: bool) -> dict[s
     points = {
         "type": "scatter",
         "mode": "lines+markers",
-        "name": "came true",
+        "name": "observed",
         "x": rounded(predicted, 2),
         "y": rounded(observed, 2),
         "customdata": [
-            f"{count:,} probabilities" + (f"; for certain {low:.1f} to {high:.1f} %" * with_ranges)
+            f"{count:,} probabilities" + (f"; certainly {low:.1f} to {high:.1f} %" * with_ranges)
             for count, low, high in zip(counts.tolist(), lowest, highest, strict=True)
         ],
         "line": {"color": BLUE, "width": 2},
         "marker": {"size": rounded(7 + 11 * np.sqrt(counts / counts.max()), 1), "color": BLUE},
         "hovertemplate": (
-            "predicted %{x:.1f} %, came true %{y:.1f} %<br>%{customdata}<extra></extra>"
+            "predicted %{x:.1f} %, observed %{y:.1f} %<br>%{customdata}<extra></extra>"
         ),
     }
     if with_ranges:
@@ -64,7 +64,7 @@ def reliability_plot(bins: list[dict[str, Any]], *, with_ranges: bool) -> dict[s
         "height": 420,
         "showlegend": False,
         "xaxis": {"title": {"text": "predicted probability, %"}, "range": [-3, 103]},
-        "yaxis": {"title": {"text": "% that came true"}, "range": [-3, 103]},
+        "yaxis": {"title": {"text": "observed frequency, %"}, "range": [-3, 103]},
     }
     return {"traces": [_diagonal(0, 100), points], "layout": layout}
 
@@ -75,20 +75,20 @@ def coverage_plot(ranges: list[dict[str, Any]], *, with_ranges: bool) -> dict[st
     traces = [_diagonal(float(asked.min()), float(asked.max()))]
     if with_ranges:
         traces += [
-            _bound(asked, _percents(ranges, "contains"), "contains the label", "none"),
-            _bound(asked, _percents(ranges, "meets"), "meets the label", "tonexty"),
+            _bound_line(asked, _percents(ranges, "contains"), "contains the label", "none"),
+            _bound_line(asked, _percents(ranges, "meets"), "meets the label", "tonexty"),
         ]
     held = {
         "type": "scatter",
         "mode": "lines+markers",
-        "name": "expected" if with_ranges else "holds the label",
+        "name": "expected" if with_ranges else "contains the label",
         "x": rounded(asked, 2),
         "y": rounded(_percents(ranges, "expected"), 2),
         "line": {"color": BLUE, "width": 2},
         "marker": {"size": 9},
         "customdata": rounded(np.array([found["mean_width"] for found in ranges]), 2),
         "hovertemplate": (
-            "asked %{x:g} %, held %{y:.1f} %<br>%{customdata:.2f} grades wide on average"
+            "requested %{x:g} %, observed %{y:.1f} %<br>%{customdata:.2f} grades wide on average"
             "<extra></extra>"
         ),
     }
@@ -97,8 +97,8 @@ def coverage_plot(ranges: list[dict[str, Any]], *, with_ranges: bool) -> dict[st
         "showlegend": True,
         "legend": {"orientation": "h", "x": 0, "y": 1, "yanchor": "bottom", "traceorder": "normal"},
         "margin": {"t": 34},
-        "xaxis": {"title": {"text": "% asked"}, "tickvals": rounded(asked, 2)},
-        "yaxis": {"title": {"text": "% of rows held"}},
+        "xaxis": {"title": {"text": "requested coverage, %"}, "tickvals": rounded(asked, 2)},
+        "yaxis": {"title": {"text": "observed coverage, %"}},
     }
     return {"traces": [*traces, held], "layout": layout}
 
@@ -108,7 +108,7 @@ def _diagonal(low: float, high: float) -> dict[str, Any]:
     return {
         "type": "scatter",
         "mode": "lines",
-        "name": "as it should be",
+        "name": "ideal",
         "x": [low, high],
         "y": [low, high],
         "line": {"color": GREY, "width": 1.5, "dash": "dash"},
@@ -116,7 +116,7 @@ def _diagonal(low: float, high: float) -> dict[str, Any]:
     }
 
 
-def _bound(
+def _bound_line(
     asked: NDArray[np.float64], share: NDArray[np.float64], name: str, fill: str
 ) -> dict[str, Any]:
     return {
@@ -128,7 +128,7 @@ def _bound(
         "line": {"color": BLUE, "width": 1, "dash": "dot"},
         "fill": fill,
         "fillcolor": SHADE,
-        "hovertemplate": f"asked %{{x:g}} %, {name}: %{{y:.1f}} %<extra></extra>",
+        "hovertemplate": f"requested %{{x:g}} %, {name}: %{{y:.1f}} %<extra></extra>",
     }
 
 

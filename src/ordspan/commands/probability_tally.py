@@ -15,7 +15,7 @@ from ordspan.core.labels import Ranks
 from ordspan.core.memory import Floats
 from ordspan.learners import Calibration
 from ordspan.learners.calibration import with_ends
-from ordspan.metrics.known import Known, what_is_known
+from ordspan.metrics.cumulative import CumulativeOutcomes, cumulative_outcomes
 from ordspan.tabular import Scored
 
 N_BINS = 10
@@ -57,7 +57,7 @@ class ProbabilityTally:
         self.contains, self.meets = np.zeros((2, n_levels), dtype=np.int64)
         self.widths = np.zeros((n_levels, n_classes), dtype=np.int64)
         self.bin_counts = np.zeros(N_BINS, dtype=np.int64)
-        self.bin_sums = np.zeros((len(Known._fields), N_BINS))
+        self.bin_sums = np.zeros((len(CumulativeOutcomes._fields), N_BINS))
 
     def add(self, answer: Scored) -> None:
         """Add rows."""
@@ -79,8 +79,8 @@ class ProbabilityTally:
             self._add_ranges(score[part], rank[part], lower[part], upper[part])
 
     def _add_probabilities(self, score: Floats, lower: Ranks, upper: Ranks) -> None:
-        known = what_is_known(self.calibration.probabilities(score), lower, upper)
-        surprise = -log_probability(self.calibration, score, lower, upper)
+        known = cumulative_outcomes(self.calibration.probabilities(score), lower, upper)
+        surprise = -label_log_probability(self.calibration, score, lower, upper)
         self.scores = _sum(self.scores, np.column_stack([known.ranked_scores(), surprise]))
         place = np.minimum(N_BINS - 1, (N_BINS * known.predicted).astype(np.int64)).ravel()
         self.bin_counts += np.bincount(place, minlength=N_BINS)
@@ -89,14 +89,14 @@ class ProbabilityTally:
             sums[:] = np.bincount(place, np.append(sums, values))
 
     def _add_ranges(self, score: Floats, rank: Ranks, lower: Ranks, upper: Ranks) -> None:
-        of_label = log_probability(self.calibration, score, lower, upper)
+        of_label = label_log_probability(self.calibration, score, lower, upper)
         expected = np.zeros((lower.size, self.expected.size))
         for level, coverage in enumerate(self.calibration.coverages.tolist()):
             first, last = self.calibration.ranges(score, rank, coverage)
             low, high = np.maximum(first, lower), np.minimum(last, upper)
             meets, contains = low <= high, (low == lower) & (high == upper)
             part = np.flatnonzero(meets & ~contains)
-            inside = log_probability(self.calibration, score[part], low[part], high[part])
+            inside = label_log_probability(self.calibration, score[part], low[part], high[part])
             expected[part, level] = np.exp(np.minimum(0.0, inside - of_label[part]))
             expected[contains, level] = 1.0
             self.meets[level] += meets.sum()
@@ -132,13 +132,18 @@ class ProbabilityTally:
     def _reliability(self) -> list[dict[str, Any]]:
         """Means over the probabilities of "at most grade k" in each non-empty bin."""
         return [
-            {"count": count, **dict(zip(Known._fields, (sums / count).tolist(), strict=True))}
+            {
+                "count": count,
+                **dict(zip(CumulativeOutcomes._fields, (sums / count).tolist(), strict=True)),
+            }
             for count, sums in zip(self.bin_counts.tolist(), self.bin_sums.T, strict=True)
             if count
         ]
 
 
-def log_probability(calibration: Calibration, score: Floats, lower: Ranks, upper: Ranks) -> Floats:
+def label_log_probability(
+    calibration: Calibration, score: Floats, lower: Ranks, upper: Ranks
+) -> Floats:
     """Log probability of ranks lower..upper; always finite."""
     cuts = with_ends(calibration.cuts)
     shift = calibration.slope * np.clip(score, -MAX_SCORE, MAX_SCORE)

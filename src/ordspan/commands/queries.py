@@ -13,7 +13,7 @@ from ordspan.files.grades import encode_column
 from ordspan.tabular import Scored
 
 CUTS = (1, 5, 10)
-N_BINS = 20  # of the histogram of queries
+N_NDCG_BINS = 20  # of the histogram of queries
 SEEN_AT_ONCE = 1 << 16
 
 _DISCOUNTS = np.concatenate([[0.0], np.cumsum(1 / np.log2(np.arange(2, max(CUTS) + 2)))])
@@ -110,7 +110,7 @@ class QueryTally:
         self.group = group
         self.queries = 0
         self.irrelevant = 0
-        self.histogram = np.zeros(N_BINS, dtype=np.int64)  # of NDCG at the last cut
+        self.histogram = np.zeros(N_NDCG_BINS, dtype=np.int64)  # of NDCG at the last cut
         self._sums = np.zeros(len(CUTS))
         self._gain = gains(n_classes)
         self._open: Query | None = None
@@ -151,7 +151,7 @@ class QueryTally:
             self.irrelevant += 1
         else:
             self._sums += ndcg
-            self.histogram[min(N_BINS - 1, int(ndcg[-1] * N_BINS))] += 1
+            self.histogram[min(N_NDCG_BINS - 1, int(ndcg[-1] * N_NDCG_BINS))] += 1
 
     def summary(self) -> dict[str, Any]:
         """Mean NDCG at each cut over the queries with a relevant row, and their number.

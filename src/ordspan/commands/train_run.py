@@ -262,7 +262,7 @@ class Run:
                     upper,
                     order=order,
                     predict=True,
-                    # later passes see rows already learned, whose scores are too good
+                    # later passes see rows already learned, whose scores are too optimistic
                     calibration=self.calibration if progress.cursor.epoch == 0 else None,
                 )
             except RowValueError as error:

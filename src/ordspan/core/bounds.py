@@ -64,7 +64,7 @@ class Bound(NamedTuple):
         Whether the run kept the bound; None where the statement does not apply, or before
         `with_observed`.
     K : int
-        Number of classes.
+        Number of grades.
     c : int
         Width of the narrowest interval.
     R2 : float

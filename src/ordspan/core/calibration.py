@@ -31,15 +31,15 @@ RIDGE = 0.01
 """Ridge penalty: negligible beside a few rows, but it keeps the optimum finite."""
 CAUTION = 4.0
 """Curvatures are inflated as if this many more rows had been seen."""
-LONGEST = 2.0
+MAX_MOVE = 2.0
 """Longest move of a cut in one step, in log-odds."""
 CLOSING = 0.9
 """Largest fraction of the slope, or of the gap between two cuts, that one step may remove."""
 SPARE, THIN = 1.0, 0.1
 """Prior weight of every rank: as if seen in SPARE rows, or in THIN of its equal share of the rows
 if there are few. A rank never seen keeps a probability, and cuts stay apart."""
-NEW_BAND = 2.0
-"""Room, in log-odds, that the outermost rank keeps when one more is added beyond it."""
+NEW_CUT_GAP = 2.0
+"""Width of the band, in log-odds, that an outermost rank keeps when one is added beyond it."""
 MAX_STEPS, CLOSE = 200, 1e-9
 """A batch fit ends after MAX_STEPS steps, or when no cut moves by more than CLOSE."""
 MIN_GAP, MAX_PART = 1e-50, 1e250
@@ -88,9 +88,9 @@ def state_with_rank(state: Floats, rank: int) -> Floats:
         ours[:] = np.insert(theirs, at, 0.0)
     new.coupling[at - 1] = 0.0
     if rank == 1:
-        new.cuts[1] = old.cuts[1] - NEW_BAND
+        new.cuts[1] = old.cuts[1] - NEW_CUT_GAP
     elif rank > n_classes:
-        new.cuts[at] = old.cuts[at - 1] + NEW_BAND
+        new.cuts[at] = old.cuts[at - 1] + NEW_CUT_GAP
     else:
         band = old.cuts[at] - old.cuts[at - 1]
         new.cuts[at] = old.cuts[at - 1] + min(0.5 * band, 1.0 / max(1.0, new.head[ROWS]))
@@ -258,7 +258,7 @@ def newton_step(parts, rows, share, tension):
     plain -= steeper * bordered
     scale = sqrt(parts.head[SLOPE_CURVATURE] / max(rows, 1.0))
     longest = max(abs(steeper) * scale, np.abs(plain).max())
-    part = LONGEST / max(LONGEST, longest)
+    part = MAX_MOVE / max(MAX_MOVE, longest)
     for i in range(1, n_cuts):
         room, closing = cuts[i + 1] - cuts[i], plain[i] - plain[i + 1]
         if part * closing > CLOSING * room:

@@ -78,7 +78,7 @@ def rank_support(model, dual, n_support, values, guess):
 
 @compiled
 def walk_support(memory, vectors, dual, scratch, n_support, kernel, budget, rows, first):
-    """Learn rows in dual form from position ``first`` on, until there is no room for vectors.
+    """Learn rows in dual form from position ``first`` on, until the space for vectors is full.
 
     ``budget`` is None for any number of vectors. ``scratch`` is overwritten. Returns the position
     to continue from, the first refused row or -1, and the number of vectors.

@@ -181,7 +181,7 @@ def exact_step(edges, correction, age, score, sq_norm, lower, upper, softness, c
         right_linear, right_end, left_linear, left_end = ends
         way = -way
     if n_linear == 0 and cap < inf and sq_norm > 0.0:
-        # all at the cap: the sum is known exactly, while the way may be lost to rounding
+        # all at the cap: the sum is known exactly, while the distance may be lost to rounding
         pull = cap * ((lower - 1 - left_linear) - (right_linear - upper))
         way = score + pull * sq_norm - landing
     else:

@@ -133,13 +133,13 @@ def memory_fault(
 
     >>> memory = new_memory(HARD, 1.0, n_features=2, n_classes=3, average=False)
     >>> memory_fault(memory, memory, [HARD], n_features=5, n_classes=3)
-    'has 16 numbers, but 5 features and 3 classes need 19'
+    'has 16 numbers, but 5 features and 3 grades need 19'
     """
     average = bool(like[AVERAGING])
     size = memory_size(int(like[RULE]), n_features, n_classes, average)
     if memory.shape != (size,):
         return (
-            f"has {memory.size} numbers, but {n_features} features and {n_classes} classes need "
+            f"has {memory.size} numbers, but {n_features} features and {n_classes} grades need "
             f"{size}"
         )
     if not (memory[SHAPE] == [n_classes, average, like[BALANCED]]).all():

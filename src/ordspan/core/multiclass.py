@@ -1,7 +1,7 @@
 """Compiled: rules with one weight vector per class, which ignore the order of the classes.
 
-The highest score wins. For an interval label the best class inside has to win, and only the classes
-outside are its rivals.
+The highest score wins. If the label is a range, the best class inside has to win, and only the
+classes outside are its rivals.
 """
 
 from math import inf, nan
@@ -110,7 +110,7 @@ def class_limits(rule, C):
 
 
 @compiled(inline="always")
-def room_for(model):
+def scratch_for(model):
     """Scratch space: two numbers per class."""
     return np.empty(2 * (model.edges.size - 1))
 
@@ -183,5 +183,5 @@ def learn_class_row(model, scratch, C, values, columns, lower, upper, want_rank)
 def rank_class_row(model, values, columns):
     """Rank of one row, or BAD_ROW."""
     n_classes = model.edges.size - 1
-    scratch = room_for(model)
+    scratch = scratch_for(model)
     return learn_class_row(model, scratch, 0.0, values, columns, 1, n_classes, True)[0]

@@ -1,4 +1,4 @@
-"""Compiled: numbers out of bytes, for the common kinds of svmlight lines.
+"""Compiled: parse numbers from bytes, for the common kinds of svmlight lines.
 
 The loop reads the common forms at full speed and gives up (returns -1) at anything else: text, very
 long numbers, indices that do not increase. The caller then reads the same block line by line, so
@@ -80,7 +80,7 @@ def leading_zeros(data, at):
 
 @compiled
 def long_number(digits, power):
-    """The double nearest to digits times a power of ten, and whether that is beyond doubt."""
+    """The double nearest to digits times a power of ten, and whether that is certain."""
     high = np.float64(digits)
     low = np.float64(digits - np.int64(high))
     scale = POWERS[abs(power)]
@@ -99,7 +99,7 @@ def long_number(digits, power):
 
 @compiled
 def product_error(a, b, product):
-    """What rounding took from a product, exactly."""
+    """The exact rounding error of a product."""
     a_high, b_high = upper_half(a), upper_half(b)
     a_low, b_low = a - a_high, b - b_high
     return ((a_high * b_high - product) + a_high * b_low + a_low * b_high) + a_low * b_low

@@ -8,8 +8,8 @@ from numpy.typing import NDArray
 
 from ordspan.core.compiling import FAST, compiled
 
-N_PARTS = 4
-COUNT, MEAN, SPREAD, SCALE = range(N_PARTS)
+N_STATE_ROWS = 4
+COUNT, MEAN, SPREAD, SCALE = range(N_STATE_ROWS)
 """Rows of a state: number of values, their mean, the sum of their squared deviations, and the
 factor for the next rows."""
 
@@ -24,7 +24,7 @@ def scale_fault(state: NDArray[Any], n_features: int) -> str | None:
     >>> scale_fault(np.zeros((4, 2)), 3)
     'has shape (4, 2)'
     """
-    if state.shape != (N_PARTS, n_features):
+    if state.shape != (N_STATE_ROWS, n_features):
         return f"has shape {state.shape}"
     if state.dtype != np.float64 or not state.dtype.isnative:
         return f"is of {state.dtype.str}, not of this machine's float64"

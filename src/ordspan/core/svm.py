@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ordspan.core.compiling import FAST, compiled
+from ordspan.core.memory import Floats
 from ordspan.core.rows import add_scaled, dot, row_at
 
 MAX_NEWTON = 60
@@ -25,8 +26,6 @@ LONGEST_REST = 4
 """A quiet row is visited every second, fourth, ... sweep, and at least every 2**4th."""
 SETTLED = 1e-8
 """A row whose multipliers move by less than this share of its C is quiet."""
-
-Floats = NDArray[np.float64]
 
 
 class Problem(NamedTuple):
@@ -158,7 +157,7 @@ def sweep(point, multipliers, quiet, data, columns, starts, problem, runs, withi
 
 
 @compiled
-def rebuild(point, multipliers, data, columns, starts, lower):
+def recompute_point(point, multipliers, data, columns, starts, lower):
     """Recompute the point from the multipliers."""
     n_thresholds = multipliers.shape[1]
     point[:] = 0.0

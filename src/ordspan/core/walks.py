@@ -30,12 +30,12 @@ step = exact.step
 
 
 @compiled(inline="always")
-def no_room(model):
+def no_scratch(model):
     """Rules with thresholds need no scratch space."""
     return model.counters[:0]
 
 
-room_for = no_room
+scratch_for = no_scratch
 
 
 def learn_row(model, scratch, C, values, columns, lower, upper, want_rank):
@@ -85,7 +85,7 @@ def walk(memory, data, columns, starts, lower, upper, sample_weight, order, pred
     columns = without_refcount(columns)
     model, width = view(memory), row_width(memory)
     want_rank = predicted.size > 0
-    scratch, C = room_for(model), model.C
+    scratch, C = scratch_for(model), model.C
     for t in range(lower.size):
         i = order[t] if order.size > 0 else t
         values, cols = row_at(data, columns, starts, width, i)
@@ -116,7 +116,7 @@ def learn_one(memory, values, columns, lower, upper):
     if not is_label(lower, upper, model.edges.size - 1):
         return BAD_LABEL
     low, high = np.int64(lower), np.int64(upper)
-    return learn_row(model, room_for(model), model.C, values, columns, low, high, True)[0]
+    return learn_row(model, scratch_for(model), model.C, values, columns, low, high, True)[0]
 
 
 def predict_one(memory, values, columns):
@@ -148,9 +148,9 @@ class Walks(NamedTuple):
         return self.name
 
 
-def walks_by(name, learn_row, rank_of, room_for):
+def walks_by(name, learn_row, rank_of, scratch_for):
     """The walks of a rule, given its trial, its prediction and their scratch space."""
-    rule = {"learn_row": learn_row, "rank_of": rank_of, "room_for": room_for}
+    rule = {"learn_row": learn_row, "rank_of": rank_of, "scratch_for": scratch_for}
     return Walks(
         name,
         specialised(walk, name, rule),
@@ -163,14 +163,14 @@ def walks_by(name, learn_row, rank_of, room_for):
 def threshold_walks(name, step):
     """The walks of a rule with one score and sorted thresholds, given its step."""
     trial = specialised(learn_row, name, {"step": step}, inline="always")
-    return walks_by(name, trial, rank_of, no_room)
+    return walks_by(name, trial, rank_of, no_scratch)
 
 
 EXACT = threshold_walks("EXACT", exact.step)
 SCA = threshold_walks("SCA", sca.step)
 PRANK = threshold_walks("PRANK", baselines.step)
 VECTORS = walks_by(
-    "VECTORS", multiclass.learn_class_row, multiclass.rank_class_row, multiclass.room_for
+    "VECTORS", multiclass.learn_class_row, multiclass.rank_class_row, multiclass.scratch_for
 )
 
 

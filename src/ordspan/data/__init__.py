@@ -66,14 +66,15 @@ def load_dataset(
     name : str
         One of ``NAMES``.
     data_dir : path, optional
-        Folder with the data sets that do not ship with ordspan; left out, the one ORDSPAN_DATA
-        names. The sample of ``mslr`` is downloaded if it is not there, unless ORDSPAN_OFFLINE is
-        set, and kept in the cache folder (ORDSPAN_CACHE); ``era``, ``esl``, ``lev`` and ``swd``
-        are also found in an installed skordinal.
+        Folder with the data sets that do not ship with ordspan; by default, the one named by
+        ORDSPAN_DATA. The sample of ``mslr`` is downloaded if it is not there, unless
+        ORDSPAN_OFFLINE is set, and kept in the cache folder (ORDSPAN_CACHE); ``era``, ``esl``,
+        ``lev`` and ``swd`` are also found in an installed skordinal.
     progress : callable, optional
-        Called with the bytes done and the bytes in all, or None, while a download runs.
+        Called during a download with the bytes done, and their total or None.
     **choices
-        Keywords of the data set's own function, such as ``sex="one-column"`` of ``abalone``.
+        Keyword arguments of the data set's own function, such as ``sex="one-column"`` for
+        ``abalone``.
 
     Returns
     -------

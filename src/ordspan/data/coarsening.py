@@ -1,4 +1,4 @@
-"""Interval labels made from exact ones, as in section 6.2 of the paper."""
+"""Ranges made from exact labels, as in section 6.2 of the paper."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def coarsen_ranks(
     rng: np.random.Generator,
     recipe: str = "paper",
 ) -> tuple[Ranks, Ranks]:
-    """Widen a random fraction of exact ranks to one of six intervals each, cut to 1..K."""
+    """Widen a random fraction of exact ranks to one of six ranges each, clipped to 1..K."""
     if recipe not in RECIPES:
         raise ValueError(f"unknown recipe {recipe!r}; choose one of {', '.join(RECIPES)}")
     if not 0 <= fraction <= 1:
@@ -46,7 +46,7 @@ def coarsen(
     recipe: str = "paper",
     random_state: int | np.random.Generator | None = None,
 ) -> NDArray[Any]:
-    """Turn a random fraction of exact labels into intervals, as the paper's experiments do.
+    """Turn a random fraction of exact labels into ranges, as in the paper's experiments.
 
     Parameters
     ----------
@@ -58,7 +58,7 @@ def coarsen(
         All grades from lowest to highest; by default those of an ordered Categorical, or else
         the sorted labels that occur.
     recipe : {"paper", "symmetric"}
-        The six intervals to draw from uniformly, clipped to the grades: as printed, where
+        The six ranges to draw from uniformly, clipped to the grades: as printed, where
         [y-1, y] appears twice, or with [y-1, y+1] instead of the second one.
     random_state : int, numpy Generator or None
         Seed.
@@ -66,12 +66,12 @@ def coarsen(
     Returns
     -------
     ndarray of shape (n, 2)
-        Intervals that contain the exact labels.
+        Ranges that contain the exact labels.
 
     Examples
     --------
     >>> from ordspan import coarsen
-    >>> coarsen([1, 2, 3, 4, 5], 0.4, random_state=1)  # 5 drew [5, 6], cut to [5, 5]
+    >>> coarsen([1, 2, 3, 4, 5], 0.4, random_state=1)  # 5 drew [5, 6], clipped to [5, 5]
     array([[1, 3],
            [2, 2],
            [3, 3],

@@ -1,4 +1,4 @@
-"""Four small sets of human judgements by Arie Ben-David, the usual test bed of ordinal methods."""
+"""Four small data sets of human judgements by Arie Ben-David, often used for ordinal methods."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ def era(*, data_dir: DataDir = None, progress: DownloadProgress | None = None) -
     Parameters
     ----------
     data_dir : path, optional
-        Folder to look in first; left out, the one ORDSPAN_DATA names. An installed skordinal,
-        which ships the file, follows.
+        Folder to look in first; by default, the one named by ORDSPAN_DATA. Otherwise the file
+        comes from an installed skordinal.
     progress : callable, optional
-        Not used, as nothing is downloaded; present for API consistency.
+        Ignored, as nothing is downloaded; present for API consistency.
     """
     return _judgements("era", data_dir)
 
@@ -68,7 +68,7 @@ def _judgements(name: str, data_dir: DataDir) -> Dataset:
             "or ORDSPAN_DATA"
         )
         raise DataUnavailable(name, reason, way)
-    # the first line has the size and the names of the classes
+    # the first line holds the size and the names of the grades
     table = np.loadtxt(found.path, delimiter=",", skiprows=1)
     ranks = table[:, -1].astype(np.int64) + 1
     X = standardise(table[:, :-1].copy())

@@ -53,9 +53,9 @@ def mslr(
         What to read of a full fold: train.txt, the 723,412 rows of Fold1 that the paper counts,
         or all three files, 1,200,192 rows. The sample is always read whole.
     data_dir : path, optional
-        Folder to look in first; left out, the one ORDSPAN_DATA names.
+        Folder to look in first; by default, the one named by ORDSPAN_DATA.
     progress : callable, optional
-        Called with the bytes done and the bytes in all, or None, while a download runs.
+        Called during a download with the bytes done, and their total or None.
 
     Returns
     -------
@@ -67,7 +67,7 @@ def mslr(
     if files:
         source = f"full fold: {', '.join(file.name for file in files)}"
     else:
-        found = [_sample(name, data_dir, progress) for name in MSLR_SAMPLE]
+        found = [_sample_file(name, data_dir, progress) for name in MSLR_SAMPLE]
         files = tuple(file.path for file in found)
         source = "sample of 10,000 rows: " + ", ".join(file.source for file in found)
     X, ranks = read_graded(files)
@@ -90,7 +90,7 @@ def _full_fold(parts: tuple[str, ...], data_dir: DataDir) -> tuple[Path, ...]:
     return ()
 
 
-def _sample(name: str, data_dir: DataDir, progress: DownloadProgress | None) -> Found:
+def _sample_file(name: str, data_dir: DataDir, progress: DownloadProgress | None) -> Found:
     try:
         return look_up(name, data_dir) or fetch(name, progress)
     except ConnectionError as fault:
@@ -123,7 +123,7 @@ def read_graded(paths: Sequence[Path]) -> tuple[Floats, Ranks]:
 
 
 def _refuse_faults(path: Path, found: SparseRows) -> None:
-    """Name the line and the column at fault, where some row is not whole."""
+    """Raise an error that names the line and the column if a row is incomplete or invalid."""
     starts = found.X.indptr
     short = np.flatnonzero(np.diff(starts) != MSLR_FEATURES).tolist()
     odd = np.flatnonzero(~np.isin(found.grades, range(MSLR_GRADES))).tolist()

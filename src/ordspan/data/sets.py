@@ -30,7 +30,7 @@ class Truth:
     weights : ndarray of shape (d,)
         Weights of the score, a vector of length 1.
     thresholds : ndarray of shape (K - 1,)
-        Thresholds between the classes.
+        Thresholds between the grades.
     mae : float
         Mean absolute error of the ranker on the sample, in ranks.
 
@@ -57,9 +57,9 @@ class Dataset:
     X : ndarray of shape (n, d)
         Features with zero mean and unit variance; a constant column is all zeros.
     ranks : ndarray of shape (n,)
-        Classes 1..K.
+        Ranks 1..K of the grades.
     n_classes : int
-        Number of classes K.
+        Number of grades K.
     feature_names : tuple of str
         Names of the columns.
     source : str
@@ -126,10 +126,10 @@ def check_choice(name: str, value: object, known: Sequence[str]) -> None:
 
 
 def california() -> Dataset:
-    """California housing: 20640 districts, 8 features, 5 classes of the median house value.
+    """California housing: 20640 districts, 8 features, 5 grades of the median house value.
 
-    The classes are 1-100000, 100001-200000, ..., 400001-500001. The paper's 9 features count the
-    house value itself, and its 20460 rows are read as a slip of the pen for 20640.
+    The grades are 1-100000, 100001-200000, ..., 400001-500001. The paper's 9 features include the
+    house value itself, and its 20460 rows are taken for a typo of 20640.
 
     Returns
     -------
@@ -143,13 +143,13 @@ def california() -> Dataset:
 
 
 def abalone(*, sex: str = "one-hot") -> Dataset:
-    """Abalone: 4177 shells, 4 classes of the number of rings, 1-7, 8-9, 10-12 and 13-29.
+    """Abalone: 4177 shells, 4 grades of the number of rings, 1-7, 8-9, 10-12 and 13-29.
 
     Parameters
     ----------
     sex : {"one-hot", "one-column"}
-        Three columns that are 1 for M, F and I each, 10 features in all; or one column with
-        1 for M, -1 for F and 0 for I (infant), the 8 features the paper counts.
+        Three indicator columns for M, F and I, 10 features in all; or one column with 1 for M, -1
+        for F and 0 for I (infant), the 8 features of the paper.
 
     Returns
     -------
@@ -168,10 +168,10 @@ def abalone(*, sex: str = "one-hot") -> Dataset:
 
 
 def parkinson(*, motor_updrs: bool = False, subject: bool = False) -> Dataset:
-    """Parkinson telemonitoring: 5875 recordings, 19 to 21 features, 4 classes of total_UPDRS.
+    """Parkinson telemonitoring: 5875 recordings, 19 to 21 features, 4 grades of total_UPDRS.
 
-    The printed classes 7-17, 18-27, 28-37 and 38-54.992 leave gaps, and the scores are real
-    numbers; they are read by their integer part: [7, 18), [18, 28), [28, 38), [38, inf).
+    The printed grades 7-17, 18-27, 28-37 and 38-54.992 leave gaps, but the scores are real
+    numbers; the grades here go by the integer part: [7, 18), [18, 28), [28, 38), [38, inf).
 
     Parameters
     ----------
@@ -187,8 +187,8 @@ def parkinson(*, motor_updrs: bool = False, subject: bool = False) -> Dataset:
 
     Notes
     -----
-    The paper's 22 features are all columns of the file, the target among them: with both choices
-    on there are 21, without them 19.
+    The paper's 22 features are all columns of the file, including the target. Here there are 19,
+    or 21 with both options.
     """
     names, table, source = unpack_table("parkinson")
     dropped = {"total_UPDRS"}

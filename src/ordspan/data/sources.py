@@ -92,7 +92,7 @@ class Found(NamedTuple):
 
 
 def data_folder(data_dir: DataDir = None) -> Path | None:
-    """The folder given, or else the one ORDSPAN_DATA names; it must exist."""
+    """The given folder, or the one named by ORDSPAN_DATA; it must exist."""
     given = data_dir or os.environ.get("ORDSPAN_DATA")
     if not given:
         return None
@@ -108,7 +108,7 @@ def matches(path: Path, name: str) -> bool:
 
 
 def look_up(name: str, data_dir: DataDir = None) -> Found | None:
-    """A file of the data folder, plain or gzipped, its digest checked; None if there is none."""
+    """A file of the data folder, plain or gzipped, with a verified digest, if there is one."""
     folder = data_folder(data_dir)
     for known in (name, f"{name}.gz"):
         if folder is None or known not in SHA256 or not (folder / known).is_file():
@@ -130,7 +130,7 @@ def fetch(name: str, progress: DownloadProgress | None = None) -> Found:
     name : str
         A key of ``URLS``.
     progress : callable, optional
-        Called with the bytes done and the bytes in all, or None, while a download runs.
+        Called during a download with the bytes done, and their total or None.
 
     Raises
     ------
@@ -157,7 +157,7 @@ def fetch(name: str, progress: DownloadProgress | None = None) -> Found:
             urls=URLS,
             retry_if_failed=1,
         )
-        path = cache.fetch(name, downloader=_refuse if offline else web)
+        path = cache.fetch(name, downloader=_refuse_download if offline else web)
     except (exceptions.ConnectionError, exceptions.Timeout):
         host = URLS[name].split("/")[2]
         raise ConnectionError(f"the download failed: {host} cannot be reached") from None
@@ -166,7 +166,7 @@ def fetch(name: str, progress: DownloadProgress | None = None) -> Found:
     return Found(Path(path), f"download of {URLS[name]}")
 
 
-def _refuse(url: str, *target: object) -> NoReturn:
+def _refuse_download(url: str, *target: object) -> NoReturn:
     raise OSError("downloads are disabled by ORDSPAN_OFFLINE")
 
 

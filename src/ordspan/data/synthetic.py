@@ -16,19 +16,20 @@ def synthetic(
     noise: float = 0.5,
     random_state: int | np.random.Generator | None = 0,
 ) -> Dataset:
-    """Ranks of a noisy linear score, with about as many rows in every class.
+    """Ranks of a noisy linear score, with about the same number of rows in every grade.
 
     The features are normal, the score is their product with a random direction of length 1 plus
-    normal noise, and the true thresholds cut the score into classes of equal chance. As the
-    noise is symmetric, the noiseless score is the median: no ranker has a smaller expected
-    absolute error than the true one, whose error on this very sample is ``truth.mae``.
+    normal noise, and the true thresholds cut the score into equally likely grades. As the noise
+    is symmetric, the noiseless score is the median: no ranker has a smaller expected absolute
+    error than the true one, whose error on this sample is ``truth.mae``.
 
     Parameters
     ----------
     n, n_features, n_classes : int
-        Rows, features and classes.
+        Number of rows, features and grades.
     noise : float
-        Standard deviation of the noise; 0 makes the classes separable. The score has 1.
+        Standard deviation of the noise, relative to that of the noiseless score; 0 makes the
+        grades separable.
     random_state : int, numpy Generator or None
         Seed.
 
@@ -69,4 +70,4 @@ def _check_size(n: int, n_features: int, n_classes: int, noise: float) -> None:
         if value < least:
             raise ValueError(f"{name} must be at least {least}, got {value!r}")
     if not 0 <= noise < np.inf:
-        raise ValueError(f"noise must be a finite number from 0 up, got {noise!r}")
+        raise ValueError(f"noise must be a finite number >= 0, got {noise!r}")

@@ -113,7 +113,7 @@ def _from_collections(cluster: Cluster, X: Any, y: Any, given: Any) -> Blocks:
     unknown = [(part,) for part in labels] if given is None else []
     looks = cluster.run(_distinct_labels, unknown, names, "ordspan-labels")
     classes = _union(looks, names, given)
-    return Blocks(rows, labels, names, sizes, _sample(X), classes)
+    return Blocks(rows, labels, names, sizes, _zero_row(X), classes)
 
 
 def _kept(
@@ -150,7 +150,7 @@ def _sizes(X: Any) -> list[int | None]:
     return [None if np.isnan(size) else int(size) for size in X.chunks[0]]
 
 
-def _sample(X: Any) -> Any:
+def _zero_row(X: Any) -> Any:
     """One row of zeros with the columns of X."""
     if isinstance(X, da.Array):
         return np.zeros((1, X.shape[1]))

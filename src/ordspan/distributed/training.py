@@ -20,13 +20,13 @@ from ordspan.estimators.targets import read_labels
 from ordspan.estimators.weights import refuse_balanced
 from ordspan.learners import Learner
 from ordspan.learners.mixing import mix
-from ordspan.modelfile import described
+from ordspan.modelfile import estimator_header
 
 LEARNS_IN_PASSES = (OrdinalPA, PRank, MulticlassPerceptron, MulticlassPA)
 WEIGHTS = ("rows", "updates")
 SAME = ("estimator", "classes", "n_features", "feature_names")
-OTHERWISE = "give another checkpoint=, or delete the file to start over"
-MOST_BYTES = 1 << 18
+START_OVER = "give another checkpoint=, or delete the file to start over"
+MAX_INLINE_BYTES = 1 << 18
 """Up to this size the model is sent with every task, which is faster than fetching it."""
 
 
@@ -163,9 +163,9 @@ def fit(
     lower, upper : str, optional
         The two columns of ranges in files.
     features : sequence of str, optional
-        FileColumns of files to learn from; all but the labels if left out.
+        Columns of files to learn from; by default, all but the labels.
     drop : sequence of str
-        FileColumns of files to leave out.
+        Columns of files to leave out.
 
     Returns
     -------
@@ -222,8 +222,8 @@ def fit_blocks(
     if not isinstance(checkpoint, Checkpoint):
         settings = {"weights": weights, "shuffle": shuffle, "blocks": blocks.marks}
         if checkpoint is not None:
-            settings |= _settings_of(described(model))
-        keeper = Checkpoint(checkpoint, settings, blocks.identities, OTHERWISE)
+            settings |= _settings_of(estimator_header(model))
+        keeper = Checkpoint(checkpoint, settings, blocks.identities, START_OVER)
     _train(cluster, model, blocks, keeper, rounds, weights, shuffle, progress)
     return _hand_over(model, estimator)
 
@@ -336,7 +336,7 @@ def _one_round(
     """Train every block from the current model; results are in the order of the blocks."""
     label = f"ordspan-round-{number}"
     start = model
-    if model.learner_.memory.nbytes * len(blocks.rows) > MOST_BYTES:
+    if model.learner_.memory.nbytes * len(blocks.rows) > MAX_INLINE_BYTES:
         start = cluster.place(model, f"{label}-start-{cluster.token}")
     work = [
         (start, X, y, None if seed is None else (seed, number, block))

@@ -25,9 +25,7 @@ from ordspan.estimators.weights import row_weights
 from ordspan.learners import Learner
 from ordspan.learners.checks import check_weights
 from ordspan.learners.locking import lock_of
-from ordspan.learners.rows import as_rows, is_sparse
-
-FLOATS = [np.float64, np.float32]
+from ordspan.learners.rows import FLOATS, as_rows, is_sparse
 
 
 @contextmanager
@@ -86,7 +84,7 @@ class BaseOrdinal(ClassifierMixin, BaseEstimator):
         return bool(value)
 
     def _checked(self, X: Any, *, reset: bool) -> Any:
-        """X as a float matrix; NaN and infinity are detected while learning goes on."""
+        """X as a float matrix; NaN and infinity are detected during learning."""
         if not reset and self._needs_no_check(X):
             return X
         if is_sparse(X):
@@ -177,11 +175,11 @@ class BaseOrdinal(ClassifierMixin, BaseEstimator):
         return self
 
     def __copy__(self) -> Self:
-        twin = type(self).__new__(type(self))
-        twin.__dict__.update(vars(self))
+        copied = type(self).__new__(type(self))
+        copied.__dict__.update(vars(self))
         if self.__sklearn_is_fitted__():
-            twin.learner_ = deepcopy(self.learner_)  # partial_fit changes it in place
-        return twin
+            copied.learner_ = deepcopy(self.learner_)  # partial_fit changes it in place
+        return copied
 
     def _names(self) -> Any:
         return getattr(self, "feature_names_in_", None)
@@ -233,7 +231,7 @@ class BaseOrdinal(ClassifierMixin, BaseEstimator):
         X : array-like or CSR matrix of shape (n, d)
             Features, as in ``fit``.
         y : array-like of shape (n,) or (n, 2)
-            Exact labels, or inclusive intervals ``[lower, upper]``.
+            Exact labels, or inclusive ranges ``[lower, upper]``.
         sample_weight : array-like of shape (n,), optional
             Weights of the rows in the mean.
 

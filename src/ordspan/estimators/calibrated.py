@@ -18,7 +18,7 @@ from sklearn.utils.validation import (
 
 from ordspan.core.labels import encode_interval
 from ordspan.estimators.base import unchanged_on_error
-from ordspan.estimators.folds import Scored, calibrate_on_folds, make_folds
+from ordspan.estimators.folds import CalibrationRows, calibrate_on_folds, make_folds
 from ordspan.estimators.online import OrdinalPA
 from ordspan.estimators.passes import ThresholdEstimator
 from ordspan.estimators.steps import fit_weighted, latent, ranker_of
@@ -79,7 +79,7 @@ class CalibratedOrdinal(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
     In a stream, for any sequence of rows, the share of misses exceeds the requested one by at most
     ``(B + 1) / T**0.4`` after T rows, where B is the largest distance in log-odds of a label from
     the predicted score. In a batch, exchangeable rows are missed with at most the requested
-    probability if the scores come from one estimator that has not learned them. See the guide on
+    probability if the scores come from a single estimator that has not seen them. See the guide on
     probabilities and ranges.
 
     Examples
@@ -134,7 +134,7 @@ class CalibratedOrdinal(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         X : array-like or CSR matrix of shape (n, d)
             Features, as the estimator takes them.
         y : array-like of shape (n,) or (n, 2)
-            Exact labels, or inclusive intervals ``[lower, upper]``, in your own grades.
+            Exact labels, or inclusive ranges ``[lower, upper]``, in your own grades.
         sample_weight : array-like of shape (n,), optional
             Weights of the rows; 0 leaves a row out.
 
@@ -158,7 +158,7 @@ class CalibratedOrdinal(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
             (X,) = indexable(X)
             calibration = Calibration(classes.size, self.coverages, self.labels)
             folds = make_folds(self, X, lower + upper, rows)
-            scored = Scored(X, lower, upper, weight, rows, classes)
+            scored = CalibrationRows(X, lower, upper, weight, rows, classes)
             calibrate_on_folds(calibration, self._new_estimator, scored, folds, self.n_jobs)
             calibration.use_thresholds(ranker_of(estimator).thresholds_)
             return self.from_parts(estimator, calibration)
@@ -172,7 +172,7 @@ class CalibratedOrdinal(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         X : array-like or CSR matrix of shape (n, d)
             Features; standardise them first.
         y : array-like of shape (n,) or (n, 2)
-            Exact labels, or inclusive intervals ``[lower, upper]``, in your own grades.
+            Exact labels, or inclusive ranges ``[lower, upper]``, in your own grades.
         classes : array-like, optional
             All grades from lowest to highest; needed in the first call unless the estimator was
             given ``classes`` or ``y`` is an ordered Categorical.
@@ -205,8 +205,8 @@ class CalibratedOrdinal(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         if self.estimator is not None:
             if type(self.estimator) is not type(estimator):
                 raise ValueError(
-                    f"the estimator cannot change from {estimator!r} to {self.estimator!r} while "
-                    "learning goes on; clone the model and start over"
+                    f"the estimator cannot change from {estimator!r} to {self.estimator!r} "
+                    "during learning; clone the model and start over"
                 )
             estimator.set_params(**self.estimator.get_params(deep=False))
 
@@ -245,11 +245,14 @@ class CalibratedOrdinal(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         return self.estimator_.feature_names_in_
 
     def __copy__(self) -> Self:
-        twin = type(self).__new__(type(self))
-        twin.__dict__.update(vars(self))
+        copied = type(self).__new__(type(self))
+        copied.__dict__.update(vars(self))
         if self.__sklearn_is_fitted__():  # partial_fit changes both in place
-            twin.estimator_, twin.calibration_ = copy(self.estimator_), deepcopy(self.calibration_)
-        return twin
+            copied.estimator_, copied.calibration_ = (
+                copy(self.estimator_),
+                deepcopy(self.calibration_),
+            )
+        return copied
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "calibration_")
@@ -273,7 +276,7 @@ class CalibratedOrdinal(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         -------
         ndarray of shape (n,)
             One of ``classes_`` for every row. It is close to the median of the probabilities,
-            which has the smallest expected distance, and need not be the most probable class.
+            which has the smallest expected distance, and need not be the most probable grade.
         """
         check_is_fitted(self)
         return self.estimator_.predict(X)
@@ -323,9 +326,9 @@ class CalibratedOrdinal(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         Returns
         -------
         ndarray of shape (n, 2)
-            Inclusive ranges in the classes of ``classes_``, of the form that ``fit`` takes for
-            labels. They always hold the predicted class, and a range of a larger coverage holds
-            that of a smaller one.
+            Inclusive ranges of grades, in the form that ``fit`` takes for labels. They always
+            contain the predicted grade, and the range at a larger coverage contains that at a
+            smaller one.
         """
         scores = self.latent(X)
         predicted = rank_among(ranker_of(self.estimator_).thresholds_, scores)
@@ -342,7 +345,7 @@ class CalibratedOrdinal(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         X : array-like or CSR matrix of shape (n, d)
             Features, as in ``fit``.
         y : array-like of shape (n,) or (n, 2)
-            Exact labels, or inclusive intervals ``[lower, upper]``.
+            Exact labels, or inclusive ranges ``[lower, upper]``.
         sample_weight : array-like of shape (n,), optional
             Weights of the rows in the mean.
 

@@ -18,7 +18,7 @@ from ordspan.learners.calibration import Calibration
 from ordspan.learners.scoring import rank_among
 
 
-class Scored(NamedTuple):
+class CalibrationRows(NamedTuple):
     """The rows to calibrate on: features, label ends in ranks, weights, and indices in use."""
 
     X: Any
@@ -32,7 +32,7 @@ class Scored(NamedTuple):
 def calibrate_on_folds(
     calibration: Calibration,
     new_estimator: Callable[[], Any],
-    data: Scored,
+    data: CalibrationRows,
     folds: Sequence[tuple[Ranks, Ranks]],
     n_jobs: int | None,
 ) -> None:

@@ -53,7 +53,7 @@ GAMMAS = {
 
 
 class KernelOrdinalPA(ThresholdEstimator):
-    """Non-linear ordinal regression from exact or interval labels: `OrdinalPA` with a kernel.
+    """Non-linear ordinal regression from exact labels or ranges: `OrdinalPA` with a kernel.
 
     Learns a score that is a sum of kernel values with some of the rows it has seen, the support
     vectors, and sorted thresholds between the grades. Each example moves them as little as
@@ -62,7 +62,7 @@ class KernelOrdinalPA(ThresholdEstimator):
     only slower.
 
     Without a budget nearly every row becomes a support vector on noisy labels: one pass over n rows
-    costs O(n^2 d) time and O(n d) memory, sparse rows too, as support vectors are kept dense. With
+    costs O(n^2 d) time and O(n d) memory, also if sparse, as support vectors are kept dense. With
     ``budget=B`` a row costs O(B d) time, and the memory is O(B d). For large data see also
     `OrdinalPA` behind scikit-learn's `Nystroem`.
 
@@ -99,9 +99,9 @@ class KernelOrdinalPA(ThresholdEstimator):
         "simple" (BPA-S) replaces one support vector by its projection on the new one; "nearest"
         (BPA-NN) by its projection on the new one and on its nearest neighbour among the others,
         which is closer to the ranker without a budget and takes two to three times as long. The
-        one replaced is the one whose projection loses least, weighted by the coefficient used for
-        prediction. The average is projected along with the last iterate, under "simple" too on
-        the new one and the nearest; still, ``average=False`` may be better.
+        vector replaced is the one whose projection loses least, weighted by the coefficient used
+        for prediction. The average is projected along with the last iterate, always on the new
+        one and the nearest; still, ``average=False`` may be better.
     average : bool, default=True
         Predict with the average of all iterates instead of the last one.
     max_iter : int, default=10
@@ -208,7 +208,7 @@ class KernelOrdinalPA(ThresholdEstimator):
 
     def _make_learner(self, n_features: int, n_classes: int) -> KernelLearner:
         if isinstance(self.gamma, str) and getattr(self, "_gamma_given", self.gamma) != self.gamma:
-            raise ValueError("gamma cannot change while learning goes on; call fit to start over")
+            raise ValueError("gamma cannot change during learning; call fit to start over")
         return KernelLearner(
             n_features,
             n_classes,

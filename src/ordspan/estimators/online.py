@@ -1,4 +1,4 @@
-"""The online estimators: passive-aggressive updates, the paper's baselines, and a competitor."""
+"""The online estimators: passive-aggressive updates, and baselines to compare with."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ DEFAULT_PASSES = 10
 
 
 class OrdinalPA(ThresholdEstimator):
-    """Ordinal regression from exact or interval labels by exact passive-aggressive updates.
+    """Ordinal regression from exact labels or ranges by exact passive-aggressive updates.
 
     Learns a score w.x and sorted thresholds between the grades. Each example moves them as little
     as possible so that its score clears, by a margin of 1, every threshold that its label (a grade,
@@ -41,10 +41,10 @@ class OrdinalPA(ThresholdEstimator):
     solver : {"exact", "sca"}, default="exact"
         "exact" finds the optimum of each update. "sca" is the support class algorithm as the paper
         prints it (SCA for PA and PA-II, SCA-I for PA-I), kept for comparison: it is often not
-        optimal, from six grades on not always feasible, and can diverge. It is not balanced, so
-        set ``balanced=False`` with it. Smallest example: one
-        feature x = 1, w = 0, thresholds (0, 5), label 2, PA: the optimum is w = 1/2 and
-        thresholds (-1/2, 5); SCA gives w = 1/3 and (-2/3, 16/3).
+        optimal, with six or more grades not always feasible, and can diverge. It is not balanced,
+        so it needs ``balanced=False``. The smallest example is PA with one feature x = 1, w = 0,
+        thresholds (0, 5) and label 2: the optimum is w = 1/2 and thresholds (-1/2, 5); SCA gives
+        w = 1/3 and (-2/3, 16/3).
     balanced : bool, default=True
         Measure the thresholds on the scale of the scores, by the geometric mean of the squared
         norms of the rows that were corrected, so that both move equally for any number of
@@ -142,8 +142,8 @@ class OrdinalPA(ThresholdEstimator):
 class PRank(ThresholdEstimator):
     """PRank, the perceptron for ranks (Crammer & Singer, 2001); a baseline of the paper.
 
-    On an interval label it moves the thresholds that the interval puts on one side, and leaves
-    those inside it alone.
+    On a range it moves the thresholds that the range puts on one side, and leaves those inside it
+    alone.
 
     Parameters
     ----------
@@ -202,10 +202,10 @@ class PRank(ThresholdEstimator):
 
 
 class VectorEstimator(OrdinalEstimator):
-    """An estimator with one weight vector per class; the highest score wins."""
+    """An estimator with one weight vector per grade; the highest score wins."""
 
     def decision_function(self, X: Any) -> NDArray[np.float64]:
-        """Score of every class, (n, K); with two classes their difference, (n,).
+        """Score of every grade, (n, K); with two grades their difference, (n,).
 
         Parameters
         ----------
@@ -215,7 +215,7 @@ class VectorEstimator(OrdinalEstimator):
         Returns
         -------
         ndarray of shape (n, K) or (n,)
-            The highest score is that of the predicted class.
+            The highest score is that of the predicted grade.
         """
         check_is_fitted(self)
         X = self._checked(X, reset=False)
@@ -226,8 +226,8 @@ class VectorEstimator(OrdinalEstimator):
 class MulticlassPerceptron(VectorEstimator):
     """Multiclass perceptron, max-score update (Crammer & Singer, 2003); a baseline of the paper.
 
-    One weight vector per grade, ignoring their order. On an interval label the best grade inside
-    is preferred to the best class outside.
+    One weight vector per grade, ignoring their order. On a range, the best grade inside is
+    preferred to the best grade outside.
 
     Parameters
     ----------
@@ -287,15 +287,15 @@ class MulticlassPA(VectorEstimator):
     """Exact multiclass passive-aggressive updates (Matsushima et al., 2010), for comparison.
 
     One weight vector per grade, ignoring their order. Each example moves all vectors as little as
-    possible (in the sum of their squared changes) so that its class scores higher than every other
-    class by 1. On an interval label the class inside with the highest score has to win, and only
-    against the classes outside.
+    possible (in the sum of their squared changes) so that its grade scores higher than every other
+    grade by 1. On a range, the grade inside with the highest score has to win, and only against
+    the grades outside.
 
     Parameters
     ----------
     variant : {"PA-I", "PA", "PA-II"}, default="PA-I"
-        "PA" corrects each example in full. The others allow one shortfall, shared by all classes,
-        at a price added to half the sum of squared changes: C times the shortfall for "PA-I",
+        "PA" corrects each example in full. The others allow one shortfall, shared by all grades,
+        at a cost added to half the sum of squared changes: C times the shortfall for "PA-I",
         C times its square for "PA-II".
     C : float, default=0.1
         Aggressiveness of PA-I and PA-II; ignored by PA.

@@ -44,7 +44,7 @@ class OrdinalEstimator(BaseOrdinal):
         X : array-like or CSR matrix of shape (n, d)
             Features; standardise them first.
         y : array-like of shape (n,) or (n, 2)
-            Exact labels, or inclusive intervals ``[lower, upper]``, in your own grades.
+            Exact labels, or inclusive ranges ``[lower, upper]``, in your own grades.
         sample_weight : array-like of shape (n,), optional
             Scales C (the step size of the baselines) of each row; 0 leaves a row out.
 
@@ -84,16 +84,16 @@ class OrdinalEstimator(BaseOrdinal):
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
         """Learn the rows once, in order, continuing from the current state.
 
-        Of several threads one learns at a time, so no update is lost. Predictions never wait: one
-        made meanwhile may use parameters from the middle of a batch. Where that matters, predict
-        from a copy (`copy.copy`) that no thread trains.
+        If several threads share the estimator, one learns at a time, so no update is lost.
+        Predictions never wait, and may use parameters from the middle of a batch. If that matters,
+        predict from a copy (`copy.copy`) that no thread trains.
 
         Parameters
         ----------
         X : array-like or CSR matrix of shape (n, d)
             Features; standardise them first.
         y : array-like of shape (n,) or (n, 2)
-            Exact labels, or inclusive intervals ``[lower, upper]``, in your own grades.
+            Exact labels, or inclusive ranges ``[lower, upper]``, in your own grades.
         classes : array-like, optional
             All grades from lowest to highest; needed in the first call unless the estimator was
             given ``classes`` or ``y`` is an ordered Categorical.
@@ -131,7 +131,7 @@ class OrdinalEstimator(BaseOrdinal):
                 weighted = examples._replace(weight=check_weights(by_grade, X.shape[0]))
             seen = np.empty(X.shape[0] if scored else 0)
             with learner.unchanged_on_error():
-                if not first and self._set_anew():
+                if not first and self._parameters_changed():
                     learner.adopt_settings(self._make_learner(*shape))
                 predicted = learner.learn(weighted, feature_names=self._names(), seen=seen)
             if first:
@@ -144,8 +144,8 @@ class OrdinalEstimator(BaseOrdinal):
         kind: Any = type(self)
         return [vars(self)[name] for name in parameter_names(kind)]
 
-    def _set_anew(self) -> bool:
-        """Whether a parameter may change between calls of ``partial_fit``."""
+    def _parameters_changed(self) -> bool:
+        """Whether a parameter may have changed since the last ``partial_fit``."""
         before = getattr(self, "_learned_with", None)
         return before is None or not all(map(operator.is_, before, self._parameters()))
 

@@ -18,8 +18,8 @@ class StratifiedIntervalKFold(KFold):
     """K folds with the same mix of labels, which may be ranges.
 
     scikit-learn's StratifiedKFold takes exact labels only. Here the rows are sorted by the middle
-    of their label's range, then by its width, and dealt out to the folds in turn. So of every
-    label, of every middle, and of all rows, any two test folds hold equally many, up to one.
+    of their label's range, then by its width, and dealt out to the folds in turn. So any two test
+    folds differ by at most one row: for each label, for each middle, and in total.
 
     Parameters
     ----------
@@ -73,9 +73,9 @@ class StratifiedIntervalKFold(KFold):
         Parameters
         ----------
         X : array-like of shape (n, d)
-            Features; only their number is looked at.
+            Features; only the number of rows is used.
         y : array-like of shape (n,) or (n, 2)
-            Exact labels, or inclusive intervals ``[lower, upper]``.
+            Exact labels, or inclusive ranges ``[lower, upper]``.
         groups : object
             Ignored.
 

@@ -74,7 +74,7 @@ def transformed(model: Any, X: Any) -> tuple[Any, Any]:
             return model, X
 
 
-def _ask(model: Any, method: str, X: Any, *arguments: Any) -> Any:
+def _call_last_step(model: Any, method: str, X: Any, *arguments: Any) -> Any:
     """Call a method of the last step that scikit-learn's pipelines do not forward."""
     last, rows = transformed(model, X)
     if not hasattr(last, method):
@@ -87,7 +87,7 @@ def _ask(model: Any, method: str, X: Any, *arguments: Any) -> Any:
 def latent(model: Any, X: Any) -> NDArray[np.float64]:
     """Score of every row, through the transformers of a pipeline.
 
-    scikit-learn's Pipeline passes on ``predict`` and the like, but no method of ours.
+    scikit-learn's Pipeline forwards ``predict`` and similar methods, but not ``latent``.
 
     Parameters
     ----------
@@ -112,7 +112,7 @@ def latent(model: Any, X: Any) -> NDArray[np.float64]:
     >>> (ordspan.latent(model, X) > model[-1].thresholds_[0]).tolist()
     [False, True, True]
     """
-    return _ask(model, "latent", X)
+    return _call_last_step(model, "latent", X)
 
 
 def predict_interval(model: Any, X: Any, coverage: float = 0.9) -> NDArray[Any]:
@@ -146,7 +146,7 @@ def predict_interval(model: Any, X: Any, coverage: float = 0.9) -> NDArray[Any]:
     array([[0, 0],
            [2, 2]])
     """
-    return _ask(model, "predict_interval", X, coverage)
+    return _call_last_step(model, "predict_interval", X, coverage)
 
 
 def fit_weighted(estimator: Any, X: Any, y: Any, sample_weight: Any) -> None:

@@ -21,24 +21,24 @@ from ordspan.learners.checks import check_rule
 
 
 class OrdinalSVM(ThresholdModel):
-    """Large-margin ordinal regression from exact or interval labels, solved to a known accuracy.
+    """Large-margin ordinal regression from exact labels or ranges, solved to a known accuracy.
 
     Minimises ``1/2 |w|^2 + 1/2 |theta|^2`` plus C times the sum over rows of the
     interval-insensitive hinge losses of their required thresholds, or of their squares. With
     ``loss="hinge"`` and exact labels this is SVOR-IMC, support vector ordinal regression with
-    implicit constraints (Chu & Keerthi, 2005); with interval labels it is the problem that VILMA
-    solves in batch with cutting planes (Antoniuk, Franc & Hlavac, 2014).
-    Here it is solved by dual coordinate ascent whose step for one row is the exact root that
-    `OrdinalPA` uses, and the duality gap proves how far the result can be from the best.
+    implicit constraints (Chu & Keerthi, 2005); with ranges it is the problem that VILMA solves
+    with cutting planes (Antoniuk, Franc & Hlavac, 2014). Here it is solved by dual coordinate
+    ascent, with the exact step of `OrdinalPA` for each row, and the duality gap bounds how far the
+    result can be from the optimum.
 
     Parameters
     ----------
     C : float, default=0.1
-        Weight of the losses against the norms.
+        Weight of the losses relative to the norms.
     loss : {"squared_hinge", "hinge"}, default="squared_hinge"
-        Loss of each required threshold. The squared hinge was the better choice on most data sets
-        tried. With weak features, the optimum of the hinge is often one grade for all rows for
-        any C; ``fit`` warns if that happens.
+        Loss of each required threshold. The squared hinge was better on most data sets we tried.
+        With weak features, the optimum of the hinge is often one grade for all rows, whatever C;
+        ``fit`` warns if that happens.
     tol : float, default=1e-3
         Relative duality gap to stop at.
     max_iter : int, default=1000
@@ -68,9 +68,9 @@ class OrdinalSVM(ThresholdModel):
     classes_ : ndarray of shape (K,)
         The grades from lowest to highest.
     duality_gap_ : float
-        ``(primal_value_ - dual_value_) / primal_value_``: no ranker is better by a larger share.
+        ``(primal_value_ - dual_value_) / primal_value_``: the largest possible improvement.
     primal_value_, dual_value_ : float
-        Objective of the result, and a lower bound for any ranker.
+        Objective of the result, and a lower bound for every ranker.
     n_iter_ : int
         Sweeps made.
 
@@ -123,9 +123,9 @@ class OrdinalSVM(ThresholdModel):
         X : array-like or CSR matrix of shape (n, d)
             Features; standardise them first.
         y : array-like of shape (n,) or (n, 2)
-            Exact labels, or inclusive intervals ``[lower, upper]``, in your own grades.
+            Exact labels, or inclusive ranges ``[lower, upper]``, in your own grades.
         sample_weight : array-like of shape (n,), optional
-            Factors of C; a weight of 2 is the same as the row twice.
+            Factors of C; a weight of 2 is the same as repeating the row.
 
         Returns
         -------
@@ -146,7 +146,7 @@ class OrdinalSVM(ThresholdModel):
                 start=self._start(X.shape[0], classes.size),
                 sample_weight=weight,
                 seed=int(check_random_state(self.random_state).randint(2**31)),
-                progress=printed(lower.size) if self.verbose else None,
+                progress=progress_printer(lower.size) if self.verbose else None,
                 feature_names=self._names(),
             )
             self._keep(found, X.shape[1], classes)
@@ -162,7 +162,7 @@ class OrdinalSVM(ThresholdModel):
         return self
 
     def _warn_of_one_grade(self, X: Any, lower: Any, upper: Any, weight: Any) -> None:
-        """Warn if all training rows get the same grade, unless that is right for all."""
+        """Warn if all training rows get the same grade, unless it is correct for all."""
         ranks = self.learner_.predict_many(X)
         missed = distance(ranks, lower, upper) > 0
         if (ranks != ranks[0]).any() or not (
@@ -171,8 +171,8 @@ class OrdinalSVM(ThresholdModel):
             return
         squared = "" if self.loss == "squared_hinge" else "loss='squared_hinge', "
         warnings.warn(
-            f"the model predicts for every training row the grade {self.classes_[ranks[0] - 1]}: "
-            f"with loss={self.loss!r} and C={self.C:g} that is the optimum for these "
+            f"the model predicts the same grade, {self.classes_[ranks[0] - 1]}, for every training "
+            f"row: with loss={self.loss!r} and C={self.C:g} that is the optimum for these "
             f"features; try {squared}a larger C, standardised features or other features",
             UserWarning,
             stacklevel=3,
@@ -200,7 +200,7 @@ class OrdinalSVM(ThresholdModel):
         self._optimum = found if self.warm_start else None
 
 
-def printed(n_rows: int) -> Callable[[int, float, float], None]:
+def progress_printer(n_rows: int) -> Callable[[int, float, float], None]:
     """A function that prints one line of progress, with the elapsed seconds."""
     began = perf_counter()
 

@@ -44,7 +44,7 @@ def read_labels(y: Any) -> Labels:
         values = values.ravel()
     if values.ndim != 1:
         raise ValueError(
-            f"y must have shape (n,) or, for intervals, (n, 2), but has shape {values.shape}"
+            f"y must have shape (n,) or, for ranges, (n, 2), but has shape {values.shape}"
         )
     if values.size and isinstance(values[0], list | tuple):
         raise ValueError("y has pairs of different lengths; use [lower, upper] for every row")

@@ -23,8 +23,8 @@ def row_weights(
     Parameters
     ----------
     class_weight : dict or "balanced"
-        The weight of each grade, 1 where it is left out; or weights by which every grade that
-        occurs counts the same in total.
+        The weight of each grade, 1 if missing; or weights that give every grade that occurs the
+        same total.
     lower, upper : arrays of shape (n,)
         Ends of the labels in ranks 1..K.
     classes : array of shape (K,)

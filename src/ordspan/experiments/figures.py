@@ -30,7 +30,7 @@ TITLES = {
     "swd": "SWD",
     "synthetic": "Synthetic",
 }
-SETTLED = 100  # the running averages of the first trials are too noisy to set axis limits
+STABLE_AFTER = 100  # the running averages of the first trials are too noisy to set axis limits
 INCHES = (4.2, 3.0)  # of one panel
 GREY = "#7f7f7f"
 
@@ -103,7 +103,9 @@ def shown_trials(trials: int, points: int = 300) -> NDArray[np.int64]:
     return np.unique(spread.round().astype(np.int64))
 
 
-def axis_limits(curves: list[tuple[Floats, Floats]], skip: int = SETTLED) -> tuple[float, float]:
+def axis_limits(
+    curves: list[tuple[Floats, Floats]], skip: int = STABLE_AFTER
+) -> tuple[float, float]:
     """Limits that contain every curve and band after ``skip`` trials, with a small margin."""
     # for very short runs, skip the first tenth
     tails = [slice(min(skip, mean.size // 10), None) for mean, _ in curves]
@@ -126,7 +128,7 @@ def partial_cells(results: Results, dataset: str) -> list[Cell]:
 
 
 def figure1(results: Results, folder: Path) -> list[Path]:
-    """Draw the comparison with PRank and MCP: a row for each data set, a column each fraction.
+    """Draw the comparison with PRank and MCP: one row per data set, one column per fraction.
 
     Parameters
     ----------
@@ -143,7 +145,7 @@ def figure1(results: Results, folder: Path) -> list[Path]:
 
 
 def figure2(results: Results, folder: Path) -> list[Path]:
-    """Draw the proposed algorithms against the intervals used: a panel for each data set.
+    """Draw the proposed algorithms' errors against the intervals used, one panel per data set.
 
     Parameters
     ----------
@@ -166,7 +168,7 @@ def draw_figure1(results: Results) -> Figure:
     for row, dataset in zip(axes, results.datasets, strict=True):
         curves = {cell: results.curve(cell) for cell in dataset_cells(results, dataset)}
         truth = results.settings.get("truth_mae", {}).get(dataset)
-        limits = axis_limits([*curves.values(), *_flat(truth)])
+        limits = axis_limits([*curves.values(), *_level_curve(truth)])
         for panel, labels in zip(row, results.labels, strict=True):
             if truth is not None:
                 panel.axhline(truth, color=GREY, linewidth=0.9, label="true model")
@@ -195,7 +197,7 @@ def draw_figure2(results: Results) -> Figure:
     return figure
 
 
-def _flat(level: float | None) -> list[tuple[Floats, Floats]]:
+def _level_curve(level: float | None) -> list[tuple[Floats, Floats]]:
     """A level as a curve of one trial, to include it in the limits."""
     return [] if level is None else [(np.array([level]), np.zeros(1))]
 
@@ -229,12 +231,12 @@ def _draw_curve(
         marker=look.marker,
         markersize=4.5 if look.width > 1 else 3.5,
         markerfacecolor="white" if hollow or look.width < 1 else look.color,
-        markevery=_sparse(trials, look),
+        markevery=_marker_positions(trials, look),
         label=label,
     )
 
 
-def _sparse(trials: NDArray[np.int64], look: Look) -> list[int]:
+def _marker_positions(trials: NDArray[np.int64], look: Look) -> list[int]:
     """Positions of seven markers, offset by marker so that close curves do not hide them."""
     eighths, halves = MARKERS.index(look.marker) % 8, MARKERS.index(look.marker) // 8
     shift = (eighths + halves / 2) / 8

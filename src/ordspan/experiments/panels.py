@@ -50,7 +50,7 @@ def partial_panels(results: Results) -> list[dict[str, Any]]:
 
 
 def regret_panels(results: Results) -> list[dict[str, Any]]:
-    """Cumulative losses of the first run, a panel for each data set, with the fewest intervals."""
+    """Cumulative losses of the first run with the fewest intervals, one panel per data set."""
     panels = []
     for dataset in results.datasets:
         cells_here = dataset_cells(results, dataset)

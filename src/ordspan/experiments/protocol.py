@@ -25,7 +25,7 @@ from ordspan.learners.checks import VARIANTS
 
 ALGORITHMS = (*VARIANTS, "PRank", "MCP")
 MULTICLASS = {f"MC-{variant}": variant for variant in VARIANTS}
-RIVALS = ("PRIL", *MULTICLASS, "OAP-BPM")
+CITED_ALGORITHMS = ("PRIL", *MULTICLASS, "OAP-BPM")
 """Algorithms that the paper cites but does not run; PRIL is PRank trained on intervals."""
 
 GRID = (1e-4, 3e-4, 1e-3, 3e-3, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0)
@@ -58,7 +58,7 @@ class Curve(NamedTuple):
         return self.algorithm if self.solver == "exact" else f"{self.algorithm} {self.solver}"
 
     @property
-    def has_strength(self) -> bool:
+    def is_tunable(self) -> bool:
         """Whether it has a C to tune."""
         return self.algorithm.removeprefix("MC-") in ("PA-I", "PA-II")
 

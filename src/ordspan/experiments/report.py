@@ -68,9 +68,9 @@ def report_parts(results: Results, seconds: float | None = None) -> dict[str, st
         "figure2": _figure_html(results, [p for p in panels if p["figure"] == 2]),
         "regret": _figure_html(results, [p for p in panels if p["figure"] == REGRET]),
         "fixed_runs": _fixed_runs(results),
-        "datasets": _options([(name, dataset_title(name)) for name in results.datasets]),
-        "fractions": _options([(str(f), labels_text(f)) for f in results.labels]),
-        "verdicts": _options([(verdict, verdict) for verdict in VERDICTS]),
+        "datasets": _option_tags([(name, dataset_title(name)) for name in results.datasets]),
+        "fractions": _option_tags([(str(f), labels_text(f)) for f in results.labels]),
+        "verdicts": _option_tags([(verdict, verdict) for verdict in VERDICTS]),
         "method": _paragraphs(METHOD),
         "claims": _claims_html(claims, panels),
         "summary": "".join(_summary_html(row) for row in summary_rows(results)),
@@ -108,7 +108,7 @@ def _toggle(algorithm: str) -> str:
 
 
 def _figure_html(results: Results, panels: list[dict[str, Any]]) -> str:
-    """A row of panels for each data set, or one grid where each has a single panel."""
+    """One row of panels per data set, or one grid if each has a single panel."""
     boxes = [(panel["dataset"], _panel_html(panel)) for panel in panels]
     if all(panel["figure"] != 1 for panel in panels):
         return f'<div class="grid">{"".join(box for _, box in boxes)}</div>'
@@ -124,7 +124,7 @@ def _panel_html(panel: dict[str, Any]) -> str:
     )
 
 
-def _options(pairs: list[tuple[str, str]]) -> str:
+def _option_tags(pairs: list[tuple[str, str]]) -> str:
     return "".join(f'<option value="{escape(v)}">{escape(text)}</option>' for v, text in pairs)
 
 

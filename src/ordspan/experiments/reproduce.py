@@ -56,7 +56,7 @@ def write_outputs(folder: Path, seconds: float | None = None) -> Results:
     folder : Path
         Contains ``results.parquet``; everything else is written there.
     seconds : float, optional
-        How long the run took; left out, the value of an earlier call.
+        How long the run took; by default, the value of an earlier call.
     """
     table = folder / "results.parquet"
     if not table.exists():

@@ -179,7 +179,7 @@ class Work:
         self.strengths: dict[str, Strengths] = {}
         self._progress = progress or (lambda what, done, total: None)
         self._done = 0
-        tuned = any(curve.has_strength for curve in plan.curves)
+        tuned = any(curve.is_tunable for curve in plan.curves)
         self._total = len(plan.datasets) * (TUNING_RUNS * tuned + len(self._blocks()))
 
     def _blocks(self) -> list[range]:
@@ -207,7 +207,7 @@ class Work:
             self.strengths[data.name] = {(percent, name): C for percent, name, C in found}
 
     def _tuned(self, pool: ThreadPoolExecutor, data: Dataset) -> list[tuple[int, str, float]]:
-        tunable = [curve for curve in self.plan.curves if curve.has_strength]
+        tunable = [curve for curve in self.plan.curves if curve.is_tunable]
         if not tunable:
             return []
         tasks = [pool.submit(self._tuning_run, data, tunable, run) for run in range(TUNING_RUNS)]

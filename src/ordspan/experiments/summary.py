@@ -78,7 +78,7 @@ def _row(results: Results, cell: Cell) -> SummaryRow:
     # a single run has no spread, and zero would look like certainty
     sem = float(final.std(ddof=1) / np.sqrt(runs)) if runs > 1 else float("nan")
     interval_mae = float(results.final(cell, interval=True).mean())
-    C = results.strength(cell)
+    C = results.aggressiveness(cell)
     ratio = results.hindsight_ratio(cell)
     return SummaryRow(*cell, C, float(final.mean()), sem, interval_mae, trials, runs, ratio)
 

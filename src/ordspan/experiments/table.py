@@ -25,7 +25,7 @@ SCHEMA = pa.schema(
         ("trials", pa.int32()),
         ("mae", pa.float64()),  # after the last trial, against exact labels
         ("interval_mae", pa.float64()),  # against the labels it was trained on
-        ("errors", pa.binary()),  # distance to the exact label, one byte a trial
+        ("errors", pa.binary()),  # distance to the exact label, one byte per trial
         ("interval_errors", pa.binary()),  # distance to the interval used
         ("trajectory_trials", pa.list_(pa.int32())),  # of the first run only
         ("trajectory", pa.list_(pa.float64())),  # thresholds after these trials, concatenated
@@ -130,7 +130,7 @@ class Results:
         spread = running.std(axis=0, ddof=1) if runs > 1 else np.zeros(trials)
         return running.mean(axis=0), spread / np.sqrt(runs)
 
-    def strength(self, cell: tuple[str, int, str]) -> float | None:
+    def aggressiveness(self, cell: tuple[str, int, str]) -> float | None:
         """The chosen C, or None if there is none."""
         return self._rows[Cell(*cell)][0]["C"]
 

@@ -23,9 +23,9 @@ BATCH_BYTES, LONG_BYTES = 1 << 22, 1 << 24
 AHEAD = 2
 """Batches decoded ahead: one may take much longer than another."""
 
-BUFFER_BYTES = 1 << 14  # of each column
+COLUMN_BUFFER_BYTES = 1 << 14  # of each column
 MAX_ROWS, MIN_ROWS = 1 << 16, 1 << 8
-MAGIC = b"ARROW1"
+ARROW_MAGIC = b"ARROW1"
 ENOUGH_PARTS, MAX_PHASES = 32, 8
 """Wanted number of parts to read in random order, and the most that a row group is cut into."""
 DAMAGE = (pa.ArrowException, OSError, UnicodeDecodeError)
@@ -64,7 +64,9 @@ class ParquetFile(TableFile):
     def _look(self) -> tuple[pa.Schema, int]:
         """The schema, and the number of rows according to the metadata."""
         # without pre-buffering: row groups may be as large as the file
-        self._file = parquet.ParquetFile(self.path, pre_buffer=False, buffer_size=BUFFER_BYTES)
+        self._file = parquet.ParquetFile(
+            self.path, pre_buffer=False, buffer_size=COLUMN_BUFFER_BYTES
+        )
         metadata = self._file.metadata
         self._sizes = [metadata.row_group(g).num_rows for g in range(metadata.num_row_groups)]
         if sum(self._sizes) != metadata.num_rows or min(self._sizes, default=0) < 0:
@@ -104,7 +106,7 @@ class ParquetFile(TableFile):
         """The first rows."""
         with self._reported():
             _, piece = next(self._pieces(self._known(), 0))
-            return self._good(piece.slice(0, INFER_ROWS), 0)
+            return self._good_rows(piece.slice(0, INFER_ROWS), 0)
 
     def sample(self, size: int) -> tuple[pl.DataFrame, bool]:
         """About ``size`` bytes of rows spread over the file; whether these are all."""
@@ -126,7 +128,7 @@ class ParquetFile(TableFile):
                     n_rows = min(left, -(-piece.num_rows // every))
                     if n_rows < piece.num_rows:  # copied: a slice would keep all rows alive
                         piece = piece.take(pa.array(range(n_rows)))
-                    kept.append(self._good(piece, row))
+                    kept.append(self._good_rows(piece, row))
                     left -= n_rows
                     if left <= 0:
                         break
@@ -161,7 +163,7 @@ class ParquetFile(TableFile):
     def _order(self, name: str) -> list[Any]:
         with self._reported():
             _, piece = next(self._pieces([name], 0))
-            dtype = self._good(piece, 0)[name].dtype
+            dtype = self._good_rows(piece, 0)[name].dtype
         if isinstance(dtype, pl.Enum):
             return dtype.categories.to_list()
         known: list[Any] = piece.column(name).dictionary.to_pylist()
@@ -205,7 +207,7 @@ class ParquetFile(TableFile):
         except DAMAGE as error:
             raise FileError(f"{self.path}: damaged ({error}); copy it again") from None
 
-    def _good(self, piece: pa.RecordBatch, first: int) -> pl.DataFrame:
+    def _good_rows(self, piece: pa.RecordBatch, first: int) -> pl.DataFrame:
         """The good rows of a batch for a preview; the fault of the first bad one is kept."""
         frame, faults = self._as_frame(piece)
         if not faults:
@@ -255,7 +257,7 @@ class ArrowFile(ParquetFile):
     def _reader(self, source: pa.NativeFile, columns: list[int] | None = None) -> Any:
         """The reader of a file, or of a stream."""
         source.seek(0)
-        is_file = source.read(len(MAGIC)) == MAGIC
+        is_file = source.read(len(ARROW_MAGIC)) == ARROW_MAGIC
         source.seek(0)
         options = ipc.IpcReadOptions(included_fields=columns)
         return (ipc.open_file if is_file else ipc.open_stream)(source, options=options)

@@ -37,7 +37,7 @@ ID_NAME = re.compile(
 """Names of columns that number or name rows, if all their values are different."""
 ANNOTATED = ("item", "lower", "upper", "annotator", "seconds", "asked_by")
 """The first columns of a file that ``ordspan annotate`` wrote, of which only the label counts."""
-BESIDE = "ordspan annotate wrote it beside the answer"
+FROM_ANNOTATE = "ordspan annotate added it next to the answer"
 UNITS = rf"({CURRENCY}|[%‰])"
 
 
@@ -86,13 +86,13 @@ def make_recipe(
         partly = there.keys() - {*preview.shared(), *choice.drop}
         left_out = dict.fromkeys(sorted(partly), PARTLY)
         if all(tuple(file.names[: len(ANNOTATED)]) == ANNOTATED for file in preview.files):
-            left_out |= {name: BESIDE for name in ANNOTATED if name not in outside}
+            left_out |= {name: FROM_ANNOTATE for name in ANNOTATED if name not in outside}
             chosen = [name for name in chosen if name not in left_out]
     words = {*choice.text, *choice.hashed}
     # labels too: their numbers may be written in the same way
     asked = [name for name in (*chosen, *taken) if name not in words]
     for file in preview.files:
-        file.settle(asked, decimal, {})
+        file.read_numbers(asked, decimal, {})
     kinds = {name: _column_kind(preview, name, choice) for name in chosen}
     if choice.features is None:
         left_out |= {n: why for n in chosen if (why := _useless(preview, n, kinds[n]))}

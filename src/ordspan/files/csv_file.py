@@ -83,7 +83,7 @@ class CsvFile(TextFile):
         # Polars drops a byte-order mark inside the text, and ignores bad bytes in other columns
         odd = block.odd or odd_ends or b"\0" in content or content.startswith(UTF8_MARK)
         if odd or not _is_utf8(content):
-            return self._slowly(block, wanted)
+            return self._parse_slowly(block, wanted)
         # columns to keep stay as they are written
         floats = [name for name in numbers if name not in texts]
         for typed in (floats, []) if self._refused < MAX_FALLBACK_BLOCKS else ([],):
@@ -91,7 +91,7 @@ class CsvFile(TextFile):
                 return self._read(block, wanted, typed)
             except pl.exceptions.PolarsError:
                 self._refused += bool(typed)
-        return self._slowly(block, wanted)
+        return self._parse_slowly(block, wanted)
 
     def _read(self, block: TextBlock, wanted: list[str], floats: list[str]) -> Frame:
         """The rows by Polars; with all columns if it may have missed a long row."""
@@ -108,7 +108,7 @@ class CsvFile(TextFile):
             return Frame(frame[wanted], lines, {}, block.share)
         if len(needed) < len(self.names):
             frame = self._frame(content, self.names, floats)
-        return self._settled(block, frame, wanted)
+        return self._without_blank_lines(block, frame, wanted)
 
     def _frame(self, content: bytes, needed: list[str], floats: list[str]) -> pl.DataFrame:
         types = dict.fromkeys(self.names, pl.String()) | dict.fromkeys(floats, pl.Float64())
@@ -122,7 +122,9 @@ class CsvFile(TextFile):
         frame.columns = needed
         return frame
 
-    def _settled(self, block: TextBlock, frame: pl.DataFrame, wanted: list[str]) -> Frame:
+    def _without_blank_lines(
+        self, block: TextBlock, frame: pl.DataFrame, wanted: list[str]
+    ) -> Frame:
         """What Polars read, without blank lines, which it counts as rows; finds short rows."""
         starts, ends, lines = records(block)
         if starts.size != frame.height:
@@ -139,7 +141,9 @@ class CsvFile(TextFile):
         kept = frame.filter(pl.Series(filled))[wanted]
         return Frame(kept, lines[filled], faults, block.share)
 
-    def _slowly(self, block: TextBlock, wanted: Sequence[str], most: int | None = None) -> Frame:
+    def _parse_slowly(
+        self, block: TextBlock, wanted: Sequence[str], most: int | None = None
+    ) -> Frame:
         """The wanted cells as text, by Python's csv reader, which finds the faulty line."""
         lines: list[int] = []
         rows: list[list[str | None]] = []

@@ -70,12 +70,12 @@ def find_delimiter(head: bytes) -> str:
     lines = head.split(b"\n")
     if len(lines) > 1:
         lines = lines[:-1] if not head.endswith(b"\n") else lines  # the last may be incomplete
-    found = {d: _agreement(lines[: 2 * INFER_LINES], d) for d in DELIMITERS}
+    found = {d: _field_agreement(lines[: 2 * INFER_LINES], d) for d in DELIMITERS}
     best = max(DELIMITERS, key=lambda d: found[d])
     return best if found[best] > (0.0, 1) else DELIMITERS[0]
 
 
-def _agreement(lines: list[bytes], delimiter: str) -> tuple[float, int]:
+def _field_agreement(lines: list[bytes], delimiter: str) -> tuple[float, int]:
     """Share of the first records with as many fields as the header, and that number."""
     counts: list[int] = []
     at = 0

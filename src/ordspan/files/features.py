@@ -161,7 +161,7 @@ class Scale:
 
     def __init__(self, n_features: int, state: NDArray[Any] | None = None) -> None:
         if state is None:
-            state = np.zeros((scaling.N_PARTS, n_features))
+            state = np.zeros((scaling.N_STATE_ROWS, n_features))
         elif fault := scaling.scale_fault(state, n_features):
             raise ValueError(f"the scale of {n_features} numbers {fault}")
         self.state: NDArray[np.float64] = state

@@ -45,7 +45,7 @@ this one.
 DASHES = dict.fromkeys(map(ord, "‐‑‒–—―−"), "-")
 OPEN = ("", "NA", "NaN", "nan", "null", "None", "inf", "-inf", "+inf")
 """Values of a lower or upper column that mean an open end."""
-LONGEST = 1000
+LONGEST_RANGE = 1000
 """Longer labels are not ranges: text with many dashes could be split in too many ways."""
 
 
@@ -107,7 +107,7 @@ def readings(text: str, grades: Container[str] = ()) -> Iterator[dict[str, str]]
     ([{'low': '-1', 'high': '1'}], [{'above': '2'}])
     """
     for form in _FORMS:
-        match = form.around.fullmatch(text) if len(text) <= LONGEST else None
+        match = form.around.fullmatch(text) if len(text) <= LONGEST_RANGE else None
         for words in _cuts(match[1], form.between) if match else ():
             ends = dict(zip(form.ends, map(tidy, words), strict=True))
             named = {end: w for end, w in ends.items() if w in grades or w not in OPEN}

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     import polars as pl
 
 LARGEST_GRADE = 2.0**63
-ALIKE = 0.6
+MIN_SIMILARITY = 0.6
 """Similarity from which a grade is suggested in place of an unknown one."""
 
 
@@ -185,8 +185,8 @@ def _folded(word: str) -> str:
 def _likeness(a: str, b: str) -> float:
     """Similarity of two words, from 0 to 1; 0 if too low for a suggestion."""
     matcher = SequenceMatcher(None, _folded(a), _folded(b))
-    ratio = matcher.ratio() if matcher.real_quick_ratio() >= ALIKE else 0.0
-    return ratio if ratio >= ALIKE else 0.0
+    ratio = matcher.ratio() if matcher.real_quick_ratio() >= MIN_SIMILARITY else 0.0
+    return ratio if ratio >= MIN_SIMILARITY else 0.0
 
 
 def _typed(words: list[str]) -> NDArray[Any]:
@@ -210,7 +210,7 @@ class LabelReader:
     owner = ""
 
     @property
-    def way_out(self) -> str:
+    def remedy(self) -> str:
         """What to do about an unknown grade."""
         return "add it to the order, or write a range as 3-5, >=3, <=2 or [3,5]"
 
@@ -238,7 +238,7 @@ class LabelReader:
         meant = f"did you mean {grade!r}? If not, " if likeness else ""
         return ValueError(
             f"grade {brief(word.strip())} is not among {self.owner}{shown(self.classes)}; "
-            f"{meant}{self.way_out}"
+            f"{meant}{self.remedy}"
         )
 
     def _nearest(self, word: str) -> tuple[float, str]:
@@ -305,7 +305,7 @@ class LabelReader:
             hint = f"write {'>=' if above else '<='}{word} if it is included"
             raise ValueError(
                 f"no grade is {kind} {brief(word)} among {self.owner}{shown(self.classes)}; "
-                f"{self.way_out if grade is None else hint}"
+                f"{self.remedy if grade is None else hint}"
             )
         return rank
 

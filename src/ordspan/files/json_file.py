@@ -37,7 +37,7 @@ STRING = re.compile(rb'"(?:[^"\\]|\\.)*"?', re.DOTALL)
 OPENING, CLOSING = list(b"[{"), list(b"]}")
 DEEPEST = 64
 """Deepest nesting that is read: Polars crashes at some hundred levels."""
-MAX_DIGITS = 4000
+MAX_INT_DIGITS = 4000
 """Python refuses to parse integers with more digits than about this."""
 
 
@@ -82,11 +82,11 @@ class JsonFile(TextFile):
         self._searching = True
         return super().sample(size)
 
-    def _good(self, found: list[TextBlock]) -> pl.DataFrame:
+    def _good_rows(self, found: list[TextBlock]) -> pl.DataFrame:
         if self._searching:
             for block in found:
                 self._take_names(block)
-        return super()._good(found)
+        return super()._good_rows(found)
 
     def _take_names(self, block: TextBlock) -> None:
         try:
@@ -206,7 +206,7 @@ def _depth(line: bytes) -> int:
 
 def _whole_number(digits: str) -> int | str:
     """An integer; one that Python does not parse stays text."""
-    return int(digits) if len(digits) <= MAX_DIGITS else digits
+    return int(digits) if len(digits) <= MAX_INT_DIGITS else digits
 
 
 def _first_of_each(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

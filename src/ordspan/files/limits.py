@@ -27,7 +27,7 @@ def memory_limit() -> float:
     return memory / 2
 
 
-def check_memory(what: str, n_bytes: float, way_out: str) -> None:
+def check_memory(what: str, n_bytes: float, remedy: str) -> None:
     """Raise if something needs more than half of the memory.
 
     >>> check_memory("a.txt: 10 features", 1500, "; use fewer")
@@ -36,7 +36,7 @@ def check_memory(what: str, n_bytes: float, way_out: str) -> None:
     if n_bytes > limit:
         raise FileError(
             f"{what} would take about {n_bytes / 1e9:,.1f} GB of memory, more than the limit of "
-            f"{limit / 1e9:,.1f} GB, half of the memory{way_out}"
+            f"{limit / 1e9:,.1f} GB, half of the memory{remedy}"
         )
 
 

@@ -39,9 +39,11 @@ class FilePreview:
     decimals: dict[str, str] = field(default_factory=dict)  # separators of numbers in text
     orders: dict[str, list[Any]] = field(default_factory=dict)  # of ordered types
     typed: dict[str, pl.Series] = field(default_factory=dict)  # numbers that table has as text
-    numbers: dict[str, pl.Series] = field(default_factory=dict)  # columns that were settled
+    numbers: dict[str, pl.Series] = field(default_factory=dict)  # columns read as numbers
 
-    def settle(self, names: Sequence[str], decimal: str | None, known: Mapping[str, str]) -> None:
+    def read_numbers(
+        self, names: Sequence[str], decimal: str | None, known: Mapping[str, str]
+    ) -> None:
         """Read text columns as numbers where possible; a word among them becomes NaN."""
         asked = [name for name in names if self.kinds.get(name) in (TEXT, UNTYPED)]
         plain, separators = find_decimals(

@@ -122,7 +122,7 @@ def order_in_files(reader: RowReader) -> str:
     preview.check([*recipe.columns, *columns.names()])
     names, decimal = [*recipe.numbers, *columns.names()], reader.options.decimal
     for file in preview.files:
-        file.settle(names, decimal, recipe.decimals)
+        file.read_numbers(names, decimal, recipe.decimals)
         reader.decimals[file.path] = file.decimals
     X = np.empty((0, 0))
     if recipe.numbers:
@@ -235,7 +235,7 @@ class RowReader:
         """Rows from a cursor on, to the end of the files."""
         for place in range(begin.piece, len(self.pieces)):
             at = begin if place == begin.piece else Cursor(begin.epoch, place)
-            yield from self._of_piece(self.pieces[self.turn[place]], at)
+            yield from self._piece_batches(self.pieces[self.turn[place]], at)
 
     def share(self, batch: Batch) -> float | None:
         """How much of the files has been read after a batch; None if that is not known."""
@@ -247,7 +247,7 @@ class RowReader:
         done = sum(self._sizes[:place]) + batch.share * self._sizes[place]
         return done / max(1, sum(self._sizes))
 
-    def _of_piece(self, piece: Piece, at: Cursor) -> Iterator[Batch]:
+    def _piece_batches(self, piece: Piece, at: Cursor) -> Iterator[Batch]:
         reader = self._readers.get(piece.file) or self._open(piece.file)
         if piece.part is not None:
             self._readers[piece.file] = reader
@@ -255,7 +255,7 @@ class RowReader:
         for batch, faults in parts:
             if not len(batch) or batch.rows[-1] < at.row:
                 continue
-            batch, faults = _from(at.row, batch, faults)
+            batch, faults = _rows_from(at.row, batch, faults)
             cursor = at._replace(row=int(batch.rows[0]))
             batch = replace(batch, cursor=cursor, skipped=self.bad.count)
             batch = self._checked(batch, faults, reader)
@@ -301,7 +301,7 @@ class RowReader:
         return batch.without(faults, self.bad)
 
 
-def _from(start: int, batch: Batch, faults: Faults) -> tuple[Batch, Faults]:
+def _rows_from(start: int, batch: Batch, faults: Faults) -> tuple[Batch, Faults]:
     """The rows of a batch from position ``start`` in its file on."""
     before = max(0, start - int(batch.rows[0]))
     if not before:

@@ -117,7 +117,7 @@ class SvmlightFile:
         text = open_text(path)
         self.plain = text.plain and not text.begin
         lines = (line for b in text_blocks(path, text=text) for _, line in b.numbered_lines())
-        if not any(_words(line) for line in lines):
+        if not any(_split_line(line) for line in lines):
             raise FileError(f"{path}: the file is empty")
 
     def batches(
@@ -165,7 +165,7 @@ class SvmlightFile:
         found_blocks = text_blocks(self.path, part=part)
         for block, plain in parallel_map(lambda b: (b, self._parse_plain(b)), found_blocks):
             agrees = plain and self._has_queries in (None, plain.queries is not None)
-            found = plain if plain and agrees else self._slowly(block)
+            found = plain if plain and agrees else self._parse_slowly(block)
             if found.lines.size:
                 if plain and self._has_queries is None:
                     self._has_queries = plain.queries is not None
@@ -208,7 +208,7 @@ class SvmlightFile:
         width = self.n_features or (int(columns.max()) + 1 if columns.size else 1)
         return csr_array((values, columns, starts), shape=(starts.size - 1, width))
 
-    def _slowly(self, block: TextBlock) -> SparseRows:
+    def _parse_slowly(self, block: TextBlock) -> SparseRows:
         """The rows line by line, with their faults."""
         faults = Faults()
         lines: list[int] = []
@@ -218,7 +218,7 @@ class SvmlightFile:
         values: list[float] = []
         starts = [0]
         for number, line in block.numbered_lines():
-            words = _words(line)
+            words = _split_line(line)
             if not words:
                 continue
             pairs, query, fault = self._pairs(words)
@@ -277,5 +277,5 @@ def _as_words(grades: NDArray[np.float64]) -> pl.Series:
     return pl.Series(grades).cast(pl.String()).str.strip_suffix(".0")
 
 
-def _words(line: bytes) -> list[str]:
+def _split_line(line: bytes) -> list[str]:
     return line.partition(b"#")[0].decode(errors="replace").split()

@@ -40,7 +40,7 @@ from ordspan.files.threads import THREADS, parallel_map
 from ordspan.wording import by, columns_option, either
 
 GLIMPSE_BYTES = 1 << 20
-WIDE = 1 << 10
+MANY_COLUMNS = 1 << 10
 """Text with more columns is parsed one block at a time: Polars takes some 30 kB per column."""
 
 
@@ -171,11 +171,11 @@ class TextFile(TableFile):
         """The first good rows, which can be read again."""
         head = self._head(INFER_ROWS)
         if not head:
-            return self._good([])
+            return self._good_rows([])
         content = b"".join(block.content for block in head)
         ends = np.flatnonzero(np.frombuffer(content, dtype=np.uint8) == ord("\n"))
         size = int(ends[INFER_ROWS - 1]) + 1 if ends.size >= INFER_ROWS else len(content)
-        return self._good([beginning(head[0]._replace(content=content), size, self.delimiter)])
+        return self._good_rows([beginning(head[0]._replace(content=content), size, self.delimiter)])
 
     def glimpse(self) -> pl.DataFrame:
         """The first rows, and for a large file some from places spread over it."""
@@ -183,7 +183,7 @@ class TextFile(TableFile):
         if not self.plain or Path(self.path).stat().st_size < GLIMPSE_BYTES:
             return head
         parts = spread_parts(self.path, self.begin, N_SPANS, GLIMPSE_BYTES // N_SPANS)
-        more = self._good([block for part in parts for block in self._blocks(part)])
+        more = self._good_rows([block for part in parts for block in self._blocks(part)])
         return pl.concat([head, more], how="vertical_relaxed")
 
     def sample(self, size: int) -> tuple[pl.DataFrame, bool]:
@@ -191,20 +191,20 @@ class TextFile(TableFile):
         if self.plain and Path(self.path).stat().st_size - self.begin > size:
             parts = spread_parts(self.path, self.begin, N_SPANS, size // (2 * N_SPANS))
             found = [block for part in parts for block in self._blocks(part)]
-            return self._good(found), False
+            return self._good_rows(found), False
         found, each = [], BLOCK_BYTES
         for block in self._begun:
             found.append(block if each == BLOCK_BYTES else beginning(block, each, self.delimiter))
             if sum(len(one.content) for one in found) > size:
                 each //= 2
                 found = [beginning(one, each, self.delimiter) for one in found]
-        return self._good(found), each == BLOCK_BYTES
+        return self._good_rows(found), each == BLOCK_BYTES
 
     def typed_numbers(self) -> list[str]:
         """Columns that are numbers by their type in the file."""
         return []
 
-    def _good(self, found: list[TextBlock]) -> pl.DataFrame:
+    def _good_rows(self, found: list[TextBlock]) -> pl.DataFrame:
         """The good rows of blocks, as text; numbers by type go to ``typed``."""
         typed = self.typed_numbers()
         frames = [pl.DataFrame(schema=dict.fromkeys(self.names, pl.String()))]
@@ -261,7 +261,7 @@ class TextFile(TableFile):
                 break
             row += n_rows
         parse = partial(self._parsed, numbers=numbers, texts=texts)
-        alone = self.path == STDIN or part is not None or len(self.names) > WIDE
+        alone = self.path == STDIN or part is not None or len(self.names) > MANY_COLUMNS
         for found in parallel_map(parse, rest, 0 if alone else THREADS):
             # compact, because many may be held to be shuffled
             yield found._replace(table=compact(found.table), row=row)
@@ -270,7 +270,7 @@ class TextFile(TableFile):
 
 def compact(frame: pl.DataFrame) -> pl.DataFrame:
     """The same frame without the spare capacity that Polars leaves in each text column."""
-    if frame.width <= WIDE:
+    if frame.width <= MANY_COLUMNS:
         return frame
     names, frame = frame.columns, frame.clone()
     frame.columns = [f"{place}" for place in range(len(names))]  # a null character would panic

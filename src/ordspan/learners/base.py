@@ -35,9 +35,9 @@ class Learner(State):
 
     Its whole state is the array ``memory``: copy it as a snapshot, and `restore` it to go back.
 
-    Threads may share a learner if all of them call `learn_many`, which takes a lock, or all of them
-    `learn_one`. Mixing the two loses updates: a single example takes no lock, which would cost as
-    much as its step. Predictions never wait; see ``partial_fit`` of the estimators.
+    Threads may share a learner if they all use `learn_many`, which takes a lock, or all use
+    `learn_one`. Mixing the two loses updates: `learn_one` takes no lock, because that would cost as
+    much as the step itself. Predictions never wait; see ``partial_fit`` of the estimators.
 
     Parameters
     ----------
@@ -168,12 +168,12 @@ class Learner(State):
         return rank
 
     def _learn_one(self, values: Any, columns: Any, lower: int, upper: int) -> int:
-        """Learn a row, dense if columns is None; its rank before, or why it was refused."""
+        """Learn a row (dense if columns is None); its rank before learning, or an error code."""
         rank: int = self.walks.learn_one(self.memory, values, columns, lower, upper)
         return rank
 
     def _predict_one(self, values: Any, columns: Any) -> int:
-        """Rank of a row, dense if columns is None, or why it was refused."""
+        """Rank of a row (dense if columns is None), or an error code."""
         rank: int = self.walks.predict_one(self.memory, values, columns)
         return rank
 
@@ -208,7 +208,7 @@ class Learner(State):
         feature_names: Any = None,
         calibration: Calibration | None = None,
     ) -> Ranks | None:
-        """Learn rows one after the other; a refused row leaves the learner as it was.
+        """Learn rows one by one; if a row is refused, the learner is unchanged.
 
         Parameters
         ----------
@@ -281,7 +281,7 @@ class Learner(State):
         feature_names: Any = None,
         seen: Floats = NO_WEIGHTS,
     ) -> Ranks | None:
-        """Learn checked examples one after the other; stops at a refused row.
+        """Learn checked examples one by one; stops at a refused row.
 
         `learn_many` is safer: it checks the rows, and rolls back if one is refused.
 

@@ -18,7 +18,7 @@ LOSSES = {"hinge": False, "squared_hinge": True}
 RUN = 64
 """Neighbouring rows visited together: the order is random, but memory access sequential."""
 REST_AFTER_LEVEL = 2
-"""Most quiet rows stay quiet when C is doubled: they keep resting, but not as long as before."""
+"""Most quiet rows stay quiet when C is doubled: they still skip sweeps, but fewer than before."""
 CHECK_GROWTH = 1.15
 """Computing the gap costs a fraction of a sweep, so it is done less and less often."""
 EASY = 0.5
@@ -26,13 +26,13 @@ EASY = 0.5
 SWEEPS_A_LEVEL = 3
 """Sweeps between two doublings of C on the way to its value."""
 MAX_REACH = 1e100
-"""C times the squared norm of a row stays below this: the objective holds products of the two."""
+"""C times the squared norm of a row must stay below this, or the objective overflows."""
 
 Floats = NDArray[np.float64]
 
 
 class Optimum(NamedTuple):
-    """A ranker and the proof of how far it can be from the best one."""
+    """A ranker, and a bound on its distance from the best one."""
 
     weights: Floats
     thresholds: Floats  # sorted
@@ -73,7 +73,7 @@ def solve(
     Parameters
     ----------
     X : array or CSR matrix of shape (n, d)
-        FlatRows.
+        Rows.
     lower, upper : arrays of shape (n,)
         Ends of the labels, ranks 1..K.
     n_classes : int
@@ -198,7 +198,7 @@ class Ascent:
         limit = self.problem.C[:, None]
         most = np.where(limit > 0.0, np.inf, 0.0) if self.problem.squared else limit
         self.multipliers = np.minimum(multipliers * factor, most)
-        svm.rebuild(self.point, self.multipliers, *self.rows, self.problem.lower)
+        svm.recompute_point(self.point, self.multipliers, *self.rows, self.problem.lower)
 
     def climb(
         self,
@@ -207,7 +207,7 @@ class Ascent:
         rng: np.random.Generator,
         progress: Callable[[int, float, float], object] | None,
     ) -> Optimum:
-        """Sweep until the gap is closed to ``tol`` or ``max_iter`` sweeps are done."""
+        """Sweep until the gap is at most ``tol``, or ``max_iter`` sweeps are done."""
         next_check = self.n_iter + 1
         while True:
             if self.n_iter >= min(next_check, max_iter):

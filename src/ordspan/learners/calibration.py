@@ -22,12 +22,12 @@ LABELS = ("expected", "contain")
 class Calibration:
     """Probabilities of ranks 1..K, and prediction ranges, from latent scores.
 
-    P(y <= k) is the logistic function of ``cuts[k] - slope * score``. The range at a coverage holds
-    every rank whose band of scores lies within ``reach`` of the score, and the predicted rank. In a
-    stream the bands lie between the cuts: the range is then what lies between two quantiles of the
-    predicted distribution, whose levels are steered to the promised coverage. In a batch the bands
-    lie between the ranker's thresholds, which do not depend on the rows that the reach is found
-    from.
+    P(y <= k) is the logistic function of ``cuts[k] - slope * score``. The range at a coverage
+    contains the predicted rank, and every rank whose band of scores lies within ``reach`` of the
+    score. In a stream the bands lie between the cuts: the range then lies between two quantiles of
+    the predicted distribution, whose levels are adjusted to reach the coverage. In a batch the
+    bands lie between the ranker's thresholds, which do not depend on the rows used to find the
+    reach.
 
     Parameters
     ----------
@@ -80,7 +80,7 @@ class Calibration:
 
     @property
     def n_rows(self) -> int:
-        """Number of rows learned from: those with a weight and a label that excludes a rank."""
+        """Number of rows learned from: those with a positive weight and an informative label."""
         return int(self.state[layout.ROWS])
 
     @property
@@ -100,7 +100,7 @@ class Calibration:
 
     @property
     def reach(self) -> Floats:
-        """How far each coverage's range reaches; sorted, so that ranges are nested."""
+        """How far the range of each coverage reaches; sorted, so that ranges are nested."""
         return np.maximum.accumulate(self._parts.reach)
 
     @property
@@ -271,12 +271,12 @@ class Calibration:
         Parameters
         ----------
         other : Calibration
-            The other one, with any number of ranks.
+            The other calibration; its number of ranks may differ.
 
         Returns
         -------
         bool
-            True if it has.
+            True if they are the same.
         """
         return self.labels == other.labels and np.array_equal(self.coverages, other.coverages)
 

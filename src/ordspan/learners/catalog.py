@@ -11,7 +11,7 @@ from ordspan.learners.checks import DEFAULT_C
 PA, KERNEL, SVM = "pa", "kernel", "svm"
 DEFAULT_BUDGET = 500
 ESTIMATORS = {PA: "OrdinalPA", KERNEL: "KernelOrdinalPA", SVM: "OrdinalSVM"}
-"""Learners by their names on the command line, and the estimators they belong to."""
+"""Learners by name on the command line, with their estimators."""
 DEFAULTS: dict[str, dict[str, Any]] = {
     PA: {"variant": "PA-I", "C": DEFAULT_C, "average": True, "balanced": True},
     KERNEL: {
@@ -47,10 +47,10 @@ def learner_parameters(learner: str, given: Mapping[str, Any]) -> dict[str, Any]
     return defaults | dict(given)
 
 
-def parameter_names(estimator: str) -> set[str]:
+def stored_parameters(estimator: str) -> set[str]:
     """Parameters that the model file of an estimator trained from files must have.
 
-    >>> sorted(parameter_names("OrdinalSVM"))
+    >>> sorted(stored_parameters("OrdinalSVM"))
     ['C', 'classes', 'loss', 'max_iter', 'random_state', 'tol']
     """
     learner = next((name for name in ESTIMATORS if ESTIMATORS[name] == estimator), None)

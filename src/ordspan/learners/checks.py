@@ -69,7 +69,7 @@ def check_weights(sample_weight: ArrayLike, n_rows: int) -> Floats:
 
 
 def check_row_order(order: ArrayLike, n_rows: int) -> NDArray[np.intp]:
-    """An order that names each row once; compiled code would follow a wrong number anywhere."""
+    """An order that names each row once; compiled code does not check indices."""
     turn = np.asarray(order)
     if turn.shape != (n_rows,) or turn.dtype.kind not in "iu":
         raise ValueError(

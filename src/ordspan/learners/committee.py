@@ -1,4 +1,4 @@
-"""OAP-BPM, a committee of PRanks: a rival that the paper cites but does not run."""
+"""OAP-BPM, a committee of PRanks: a method that the paper cites but does not evaluate."""
 
 from __future__ import annotations
 
@@ -122,6 +122,6 @@ class AggregateLearner(WalkingLearner, WideningLearner):
         return scores_of(self.model.weights, matrix, feature_names) / self.n_members
 
     def _ranks(self, matrix: Any, feature_names: Any) -> Ranks:
-        # by sums, as in learning: dividing both sides could break ties
+        # compare sums, as in learning: dividing both sides could change ties
         sums = scores_of(self.model.weights, matrix, feature_names)
         return rank_among(self.model.edges[1:-1], sums)

@@ -22,10 +22,10 @@ class WideningLearner(Learner):
         """A learner that continues this one with more features; this one is unchanged.
 
         It equals a learner that had all the features from the start and only saw zeros in the new
-        ones, which are the last columns: to the bit if the rows are sparse. Dense sums are added
-        in an order that depends on their length and on the processor, so the two differ by
-        rounding, about 1e-15 of the numbers added. It costs one copy of the memory, so a stream
-        with ever new features should double the number each time.
+        ones, which are the last columns: to the bit if the rows are sparse. The order of a dense
+        sum depends on its length and on the processor, so dense results differ by rounding, about
+        1e-15 of the terms. It costs one copy of the memory, so a stream that keeps adding features
+        should double their number each time.
 
         Parameters
         ----------
@@ -63,9 +63,9 @@ class GrowingLearner(WideningLearner):
     def with_rank(self, rank: int) -> Self:
         """A learner that continues this one with one more rank, number ``rank`` of 1..K + 1.
 
-        The ranks from there on move up by one. Between two ranks the new one starts with an empty
-        band of scores on the threshold between them, so predictions change in number only; beyond
-        the outermost rank its threshold starts one margin away from the last.
+        Higher ranks move up by one. Between two ranks the new one starts with an empty band of
+        scores on the threshold between them, so predictions are only renumbered; beyond the
+        outermost rank its threshold starts one margin away from the last.
 
         Parameters
         ----------

@@ -34,7 +34,7 @@ from ordspan.learners.walking import WalkingLearner
 
 
 class KernelLearner(WalkingLearner):
-    """Exact PA, PA-I or PA-II in dual form on ranks 1..K; the learner under `KernelOrdinalPA`.
+    """Exact PA, PA-I or PA-II in dual form on ranks 1..K: the fast core of `KernelOrdinalPA`.
 
     The score of a row x is the sum over the support vectors s of their coefficients times k(x, s).
     The step is that of `LinearLearner` with k(x, x) in place of the squared norm.
@@ -55,7 +55,7 @@ class KernelLearner(WalkingLearner):
     budget : int, optional
         Largest number of support vectors.
     budget_strategy : {"nearest", "simple"}
-        How to keep to it; see `KernelOrdinalPA`.
+        How to stay within it; see `KernelOrdinalPA`.
 
     Examples
     --------
@@ -94,7 +94,7 @@ class KernelLearner(WalkingLearner):
         self.budget = check_budget(budget, budget_strategy)
         kind = KERNELS.get(kernel, -1) if isinstance(kernel, str) else -1
         self._kernel = Kernel(kind, float(gamma), float(degree), float(coef0))
-        self._python_kernel: FunctionKernel | None = None  # where Python finds the values
+        self._python_kernel: FunctionKernel | None = None  # if values are computed in Python
         if kernel == PRECOMPUTED:
             self._python_kernel = PrecomputedKernel()
         elif kind < 0:

@@ -9,7 +9,7 @@ from weakref import ref
 
 _locks: dict[int, tuple[Any, ref[Any]]] = {}  # by id of the object
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_locks.clear)  # its holder is gone in the child
+    os.register_at_fork(after_in_child=_locks.clear)  # the thread that holds one is not forked
 
 
 def lock_of(thing: Any) -> Any:

@@ -12,9 +12,9 @@ def mix(start: Floats, ends: Sequence[Floats], shares: Sequence[float]) -> Float
 
     Weights and thresholds are weighted sums over the learners. Each step of the sum rounds a
     monotone function, the same for every threshold, so sorted thresholds stay sorted to the bit.
-    Counters, and what balancing gathers, grow by what each learner added. The average of all
-    iterates is the mean over the trials of all learners. A single learner is returned unchanged, to
-    the bit.
+    Counters and the sums that balancing gathers grow by what each learner added. The average of
+    all iterates is the mean over the trials of all learners. A single learner is returned
+    unchanged, to the bit.
 
     Parameters
     ----------

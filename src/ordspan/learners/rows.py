@@ -12,7 +12,7 @@ from ordspan.core.rows import MAX_SQ_NORM
 from ordspan.learners.sparse import as_csr
 
 FLOATS = (np.dtype(np.float64), np.dtype(np.float32))
-BLOCK_BYTES = 1 << 20
+COPY_BYTES = 1 << 20
 """Dense rows that are not contiguous are copied in blocks of about this size."""
 NO_WEIGHTS: NDArray[np.float64] = np.empty(0)
 NO_ORDER: NDArray[np.intp] = np.empty(0, dtype=np.intp)
@@ -58,7 +58,7 @@ def row_blocks(matrix: Any, order: NDArray[np.intp]) -> Iterator[tuple[RowBlock,
         yield RowBlock(everything, matrix.reshape(-1), None, None), order
     else:
         in_order = order[:0]
-        step = max(1, BLOCK_BYTES // max(1, matrix.itemsize * matrix.shape[1]))
+        step = max(1, COPY_BYTES // max(1, matrix.itemsize * matrix.shape[1]))
         for start in range(0, n_rows, step):
             rows = slice(start, min(start + step, n_rows))
             picked = matrix[order[rows]] if order.size else matrix[rows]

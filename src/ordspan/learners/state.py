@@ -119,9 +119,7 @@ class State:
             A learner with as many features and ranks and the same ``fixed`` settings.
         """
         if not self.same_space(other):
-            raise ValueError(
-                f"{self.fixed} cannot change while learning goes on; call fit to start over"
-            )
+            raise ValueError(f"{self.fixed} cannot change during learning; call fit to start over")
         self._take_rule(other)
 
     def same_space(self, other: State) -> bool:

@@ -39,7 +39,7 @@ def mean_absolute_error(true: Any, predicted: Any, *, classes: Any = None) -> fl
     Notes
     -----
     The distance between two grades is the number of steps between them on the scale of all
-    grades, so it depends on grades that may not occur in the rows at hand. Give ``classes``
+    grades, so it depends on grades that may not occur in these rows. Give ``classes``
     wherever the grades are anything but whole numbers without gaps.
 
     Without ``classes``, whole numbers are taken as ranks: 1 and 3 are two ranks apart, also in a

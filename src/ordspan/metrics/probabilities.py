@@ -158,10 +158,10 @@ def _read(metric: Metric, true: Any, proba: Any, classes: Any) -> _Given:
     order = known_order(classes, labels)
     grades = numbers_that_occur(metric, labels) if order is None else order
     if grades.size != (2 if given.ndim == 1 else given.shape[1]):
-        way_out = how_to(metric) if order is None else "give one column for each grade"
+        remedy = how_to(metric) if order is None else "give one column for each grade"
         raise ValueError(
             f"{grades.size} grades{' occur' if order is None else ''}, {shown(grades)}, but the "
-            f"probabilities have shape {given.shape}; {way_out}"
+            f"probabilities have shape {given.shape}; {remedy}"
         )
     share = check_probabilities(given)
     lower, upper = encode_interval(labels.lower, labels.upper, grades)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ordspan.header import Calibrated, Header, plain, unplain
+from ordspan.header import Calibrated, Header, from_plain, plain
 from ordspan.learners import Calibration
 from ordspan.pipelines.describing import Tensors, describe_pipeline
 from ordspan.pipelines.rebuilding import rebuild_pipeline
@@ -77,7 +77,7 @@ def _calibrate(around: Calibrated, estimator: Any, calibration: Any, room: int) 
 
     fitted = FrozenEstimator(estimator) if around.estimator == "frozen" else estimator
     given = {"default": None, "given": clone(estimator), "frozen": fitted}[around.estimator]
-    parameters = {name: unplain(value, room) for name, value in around.parameters.items()}
+    parameters = {name: from_plain(value, room) for name, value in around.parameters.items()}
     if isinstance(parameters.get("coverages"), list):
         parameters["coverages"] = tuple(parameters["coverages"])  # JSON has lists only
     return CalibratedOrdinal(given, **parameters).from_parts(fitted, calibration)

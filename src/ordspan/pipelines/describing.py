@@ -16,7 +16,7 @@ Tensors = dict[str, NDArray[Any]]
 REFUSAL = "cannot save the step"
 
 
-def describe(step: Any, path: str, tensors: Tensors) -> Node:
+def describe_step(step: Any, path: str, tensors: Tensors) -> Node:
     """The node of a transformer; its arrays are added to the tensors under its path.
 
     Raises
@@ -59,7 +59,7 @@ def _describe_one(step: Any, path: str, tensors: Tensors) -> Node:
     for attribute, value in learned.items():
         if attribute in entry.inside:
             if value is not None:
-                inside.append((attribute, describe(value, f"{path}.{attribute}", tensors)))
+                inside.append((attribute, describe_step(value, f"{path}.{attribute}", tensors)))
         elif isinstance(value, np.ndarray) and value.dtype.kind in "biuf":
             transposed = value.flags.f_contiguous and not value.flags.c_contiguous
             tensors[f"{path}.{attribute}"] = np.ascontiguousarray(value.T if transposed else value)
@@ -112,7 +112,7 @@ def describe_steps(pipeline: Any, steps: list[Any], path: str, tensors: Tensors)
     """The node of a pipeline of some of its steps."""
     if pipeline.memory is not None:
         raise TypeError(
-            f"memory={pipeline.memory!r} of a Pipeline is a place on this machine; call "
+            f"memory={pipeline.memory!r} of a Pipeline is a cache on this machine; call "
             "set_params(memory=None) before save"
         )
     known = {*pipeline.get_params(deep=False)}
@@ -122,7 +122,7 @@ def describe_steps(pipeline: Any, steps: list[Any], path: str, tensors: Tensors)
     for name, step in steps:
         at = f"{path}.{name}" if path else name
         word = step is None or isinstance(step, str)
-        node.inside.append((name, "passthrough" if word else describe(step, at, tensors)))
+        node.inside.append((name, "passthrough" if word else describe_step(step, at, tensors)))
     return node
 
 
@@ -137,7 +137,7 @@ def _describe_columns(step: Any, path: str, tensors: Tensors) -> Node:
     children = {name: child for name, child, _ in step.transformers_}
     if len(children) < len(step.transformers_):
         raise TypeError("two of its transformers have the same name")
-    told = [
+    described = [
         [name, child if isinstance(child, str) else None, _plain_columns(columns)]
         for (name, child, _), (_, _, columns) in zip(
             step.transformers, step.transformers_, strict=False
@@ -149,9 +149,11 @@ def _describe_columns(step: Any, path: str, tensors: Tensors) -> Node:
     del given["transformers"]
     node.parameters = {k: _encoded(k, v) for k, v in given.items()}
     node.parameters["remainder"] = remainder if isinstance(remainder, str) else None
-    node.parameters["transformers"] = _encoded("columns", told)
+    node.parameters["transformers"] = _encoded("columns", described)
     for name, child in children.items():
-        held: Any = child if isinstance(child, str) else describe(child, f"{path}.{name}", tensors)
+        held: Any = (
+            child if isinstance(child, str) else describe_step(child, f"{path}.{name}", tensors)
+        )
         node.inside.append((name, held))
     widths = {name: [part.start, part.stop] for name, part in step.output_indices_.items()}
     node.fitted = {"sparse_output": bool(step.sparse_output_), "output_indices": widths}

@@ -13,12 +13,12 @@ from ordspan.pipelines.describing import Tensors
 from ordspan.pipelines.table import TRANSFORMERS, refuse_other_names
 from ordspan.pipelines.values import SizeBudget, decode_value
 
-WORDS = ("drop", "passthrough")
+PLACEHOLDERS = ("drop", "passthrough")
 BYTES_PER_COLUMN = 256
 """Approximate memory of a ColumnTransformer per column, in bytes."""
 
 
-def rebuild(node: Node, path: str, tensors: Tensors, budget: SizeBudget) -> Any:
+def rebuild_step(node: Node, path: str, tensors: Tensors, budget: SizeBudget) -> Any:
     """Rebuild the transformer of a node; its tensors are consumed."""
     if node.kind == "Pipeline":
         return rebuild_steps(node, path, tensors, budget)
@@ -45,7 +45,7 @@ def rebuild(node: Node, path: str, tensors: Tensors, budget: SizeBudget) -> Any:
     held: dict[str, Any] = dict(node.inside)
     for attribute in entry.inside:
         child = held.get(attribute)
-        found = rebuild(child, f"{path}.{attribute}", tensors, budget) if child else None
+        found = rebuild_step(child, f"{path}.{attribute}", tensors, budget) if child else None
         setattr(step, attribute, found)
     _with_names(step, node)
     entry.derive(step)
@@ -88,16 +88,16 @@ def rebuild_steps(node: Node, path: str, tensors: Tensors, budget: SizeBudget) -
 
 
 def rebuild_pipeline(
-    told: Steps, model: Any, path: str, tensors: Tensors, budget: SizeBudget
+    steps: Steps, model: Any, path: str, tensors: Tensors, budget: SizeBudget
 ) -> Any:
     """The pipeline around a model."""
-    pipeline = rebuild_steps(told.before, path, tensors, budget)
-    pipeline.steps.append((told.last, model))
+    pipeline = rebuild_steps(steps.before, path, tensors, budget)
+    pipeline.steps.append((steps.last, model))
     return pipeline
 
 
 def _child(child: Any, path: str, tensors: Tensors, budget: SizeBudget) -> Any:
-    return child if isinstance(child, str) else rebuild(child, path, tensors, budget)
+    return child if isinstance(child, str) else rebuild_step(child, path, tensors, budget)
 
 
 def _rebuild_columns(node: Node, path: str, tensors: Tensors, budget: SizeBudget) -> Any:
@@ -107,18 +107,18 @@ def _rebuild_columns(node: Node, path: str, tensors: Tensors, budget: SizeBudget
     n_features = node.n_features or 0
     budget.take(BYTES_PER_COLUMN * n_features)
     given = _parameters(node, budget)
-    told, remainder = given.pop("transformers"), given.pop("remainder")
+    stored, remainder = given.pop("transformers"), given.pop("remainder")
     refuse_other_names(given.get("verbose_feature_names_out"))
     children = {
         name: _child(child, f"{path}.{name}", tensors, budget) for name, child in node.inside
     }
 
     def unfitted(name: str, word: Any) -> Any:
-        if word not in (*WORDS, None):
+        if word not in (*PLACEHOLDERS, None):
             raise ValueError(f"{word!r} is no transformer")
         return clone(children[name]) if word is None else word
 
-    transformers = [(name, unfitted(name, word), columns) for name, word, columns in told]
+    transformers = [(name, unfitted(name, word), columns) for name, word, columns in stored]
     step = ColumnTransformer(transformers, remainder=unfitted("remainder", remainder), **given)
     step._validate_params()
     step._validate_transformers()

@@ -100,7 +100,7 @@ def flag(value: Any, sizes: dict[str, int]) -> bool:
     return isinstance(value, bool)
 
 
-def count_features(indicator: Any) -> None:
+def set_n_features(indicator: Any) -> None:
     """An indicator counts its features twice."""
     indicator._n_features = indicator.n_features_in_
 
@@ -139,7 +139,7 @@ TRANSFORMERS = {
     "MissingIndicator": Entry(
         "sklearn.impute",
         {"features_": columns, "_precomputed": flag},
-        count_features,
+        set_n_features,
         ("_n_features",),
     ),
     "Nystroem": Entry(

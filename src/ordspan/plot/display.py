@@ -11,8 +11,6 @@ from ordspan.core.labels import Ranks, encode_interval
 from ordspan.estimators.targets import read_labels
 from ordspan.metrics.scale import Metric, check_count, known_order, numbers_that_occur
 
-RANGES = "(ranges)"
-
 
 class TrueRanks(NamedTuple):
     """Labels as ranks of all grades."""

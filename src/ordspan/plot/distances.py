@@ -7,9 +7,10 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from ordspan.drawing import RANGES
 from ordspan.estimators.targets import read_labels
 from ordspan.metrics.scale import Metric, known_order, numbers_that_occur, to_ranks
-from ordspan.plot.display import RANGES, axes_of, names_of
+from ordspan.plot.display import axes_of, names_of
 
 MOST_CELLS = 15  # largest number of rows or columns with printed numbers
 SHADES = "Blues"
@@ -18,8 +19,8 @@ SHADES = "Blues"
 class ConfusionDistanceDisplay:
     """Share of predictions by true grade and by how many grades they are too low or too high.
 
-    A confusion matrix whose rows are moved so that right predictions stand below each other, in
-    the column 0. Ranges have a row of their own, in which 0 is anywhere inside the range.
+    A confusion matrix whose rows are shifted so that correct predictions are aligned in column 0.
+    Ranges have their own row, in which 0 is anywhere inside the range.
 
     Parameters
     ----------
@@ -76,7 +77,7 @@ class ConfusionDistanceDisplay:
         X : array-like of shape (n, d)
             Features, as the model takes them.
         y : array-like of shape (n,) or (n, 2)
-            Exact labels, or inclusive intervals ``[lower, upper]``.
+            Exact labels, or inclusive ranges ``[lower, upper]``.
         ax : matplotlib Axes, optional
             Axes to draw on; by default a new figure.
 
@@ -96,11 +97,11 @@ class ConfusionDistanceDisplay:
         Parameters
         ----------
         y_true : array-like of shape (n,) or (n, 2)
-            Exact labels, or inclusive intervals ``[lower, upper]``.
+            Exact labels, or inclusive ranges ``[lower, upper]``.
         y_pred : array-like of shape (n,)
             The predicted grades.
         classes : array-like, optional
-            All grades from lowest to highest; left out, whole numbers are ranks, as in
+            All grades from lowest to highest; by default, whole numbers are ranks, as in
             `ordspan.metrics.mean_absolute_error`.
         ax : matplotlib Axes, optional
             Axes to draw on; by default a new figure.

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ordspan.drawing import BLUE, GREY
-from ordspan.metrics.known import Known, what_is_known
+from ordspan.metrics.cumulative import CumulativeOutcomes, cumulative_outcomes
 from ordspan.metrics.probabilities import check_probabilities
 from ordspan.plot.display import axes_of, read_truth
 
@@ -20,13 +20,13 @@ class ReliabilityDisplay:
     """How often a grade was at most k, by the predicted probability that it would be.
 
     Probabilities of all k < K are put into bins. Points on the diagonal come true as often as
-    predicted. Where labels are ranges, each grade of a label counts by its probability within the
-    label, and a bar shows what is certain whatever the true grades are.
+    predicted. If labels are ranges, each grade of a label counts by its probability within the
+    label, and a bar spans the bounds that hold whatever the true grades are.
 
     Parameters
     ----------
     counts : ndarray of shape (b,)
-        Number of probabilities in each bin that holds any.
+        Number of probabilities in each non-empty bin.
     predicted, observed : ndarrays of shape (b,)
         Mean probability in each bin, and the share that came true.
     at_least, at_most : ndarrays of shape (b,)
@@ -78,7 +78,7 @@ class ReliabilityDisplay:
         X : array-like of shape (n, d)
             Features of rows that the model has not learned.
         y : array-like of shape (n,) or (n, 2)
-            Exact labels, or inclusive intervals ``[lower, upper]``.
+            Exact labels, or inclusive ranges ``[lower, upper]``.
         n_bins : int, default=10
             Number of bins of equal width.
         ax : matplotlib Axes, optional
@@ -101,11 +101,11 @@ class ReliabilityDisplay:
         Parameters
         ----------
         y_true : array-like of shape (n,) or (n, 2)
-            Exact labels, or inclusive intervals ``[lower, upper]``.
+            Exact labels, or inclusive ranges ``[lower, upper]``.
         proba : array-like of shape (n, K)
             The probability of every grade, from lowest to highest.
         classes : array-like, optional
-            All K grades from lowest to highest; needed for words, or if some do not occur.
+            All K grades from lowest to highest; required for strings, or if some do not occur.
         n_bins : int, default=10
             Number of bins of equal width.
         ax : matplotlib Axes, optional
@@ -126,7 +126,7 @@ class ReliabilityDisplay:
                 f"{truth.classes.size} grades but {share.shape[1]} columns of probabilities; give "
                 "every grade in classes="
             )
-        known = what_is_known(share, truth.lower, truth.upper)
+        known = cumulative_outcomes(share, truth.lower, truth.upper)
         return cls(*binned(known, n_bins)).plot(ax)
 
     def plot(self, ax: Any = None) -> Self:
@@ -159,7 +159,7 @@ class ReliabilityDisplay:
         return self
 
 
-def binned(known: Known, n_bins: int) -> tuple[NDArray[Any], ...]:
+def binned(known: CumulativeOutcomes, n_bins: int) -> tuple[NDArray[Any], ...]:
     """Counts and means of the bins that are not empty."""
     place = np.minimum(n_bins - 1, (n_bins * known.predicted).astype(np.int64)).ravel()
     counts = np.bincount(place, minlength=n_bins)

@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ordspan.core.labels import Ranks
-from ordspan.drawing import BLUE, GREY, ORANGE, label_heights
-from ordspan.plot.display import RANGES, axes_of, names_of, read_truth
+from ordspan.drawing import BLUE, GREY, ORANGE, RANGES, label_heights
+from ordspan.plot.display import axes_of, names_of, read_truth
 
 Floats = NDArray[np.float64]
 
@@ -81,7 +81,7 @@ class ScoreDisplay:
         X : array-like of shape (n, d)
             Features, as the model takes them.
         y : array-like of shape (n,) or (n, 2)
-            Exact labels, or inclusive intervals ``[lower, upper]``.
+            Exact labels, or inclusive ranges ``[lower, upper]``.
         ax : matplotlib Axes, optional
             Axes to draw on; by default a new figure.
 
@@ -104,13 +104,13 @@ class ScoreDisplay:
         Parameters
         ----------
         y_true : array-like of shape (n,) or (n, 2)
-            Exact labels, or inclusive intervals ``[lower, upper]``.
+            Exact labels, or inclusive ranges ``[lower, upper]``.
         scores : array-like of shape (n,)
             Latent score of every row.
         thresholds : array-like of shape (K - 1,)
             The sorted thresholds.
         classes : array-like, optional
-            All K grades from lowest to highest; needed for words.
+            All K grades from lowest to highest; required for strings.
         ax : matplotlib Axes, optional
             Axes to draw on; by default a new figure.
 

@@ -1,4 +1,4 @@
-"""The River API: learn from dicts, one at a time; features and grades may appear on the way."""
+"""The River API: learn from dicts, one at a time; new features and grades may appear."""
 
 try:
     import river as _river  # noqa: F401

@@ -25,11 +25,11 @@ from ordspan.river.rows import (
 
 
 class OrdinalClassifier(base.MiniBatchClassifier):
-    """What the models share; a subclass has the parameters and makes the learner.
+    """Base of the models; subclasses define the parameters and the learner.
 
     The state is four attributes: the column of each feature, the grades, a learner with room for at
     least as many columns, and its calibration; the last two are None before the second grade. They
-    are replaced together, after everything that can fail: an error leaves the model unchanged.
+    are replaced together after everything that can fail, so an error leaves the model unchanged.
     """
 
     classes: Any
@@ -43,7 +43,7 @@ class OrdinalClassifier(base.MiniBatchClassifier):
         self._calibration: Calibration | None = None
 
     def _make_learner(self, n_features: int, n_classes: int) -> GrowingLearner:
-        raise NotImplementedError("a subclass makes its learner")
+        raise NotImplementedError("subclasses must create their learner")
 
     @property
     def _multiclass(self) -> bool:
@@ -141,7 +141,7 @@ class OrdinalClassifier(base.MiniBatchClassifier):
         return dict(zip(order, calibration.probabilities([score])[0].tolist(), strict=True))
 
     def learn_many(self, X: Any, y: Any) -> None:
-        """Learn the rows of a data frame one after the other, as `learn_one` would.
+        """Learn the rows of a data frame one by one, as `learn_one` does.
 
         Parameters
         ----------

@@ -16,7 +16,7 @@ from ordspan.files.features import Recipe
 from ordspan.modelfile import to_bytes
 from ordspan.serving import describing, protocol
 from ordspan.serving.engine import Checked, Engine, KeyConflictError, Lesson
-from ordspan.serving.guard import MOST_BYTES, Guard
+from ordspan.serving.guard import MAX_BODY_BYTES, Guard
 from ordspan.serving.log import Event, LogError
 from ordspan.serving.metrics import CONTENT_TYPE, Metrics
 from ordspan.serving.models import COVERAGE, predict_batch
@@ -35,7 +35,7 @@ from ordspan.serving.records import (
     refusals,
     values_of,
 )
-from ordspan.serving.responses import as_json, report_errors
+from ordspan.serving.responses import add_error_handlers, as_json
 from ordspan.serving.service import MOST_WAITING, BusyError, Service
 from ordspan.tabular import TabularModel
 
@@ -56,7 +56,7 @@ def make_app(
     name: str = "ordspan",
     token: str | None = None,
     most_waiting: int = MOST_WAITING,
-    most_bytes: int = MOST_BYTES,
+    most_bytes: int = MAX_BODY_BYTES,
 ) -> Guard:
     """The application of ``ordspan serve``.
 
@@ -98,11 +98,11 @@ def make_app(
         redirect_slashes=False,
         lifespan=lifespan,
     )
-    report_errors(app, STATUSES)
+    add_error_handlers(app, STATUSES)
     offload = Offload()
-    _add_routes(app, service, metrics, offload)
-    protocol.add_routes(app, engine, name, offload)
-    describing.add_routes(app)
+    _add_service_routes(app, service, metrics, offload)
+    protocol.add_protocol_routes(app, engine, name, offload)
+    describing.add_docs_page(app)
     return Guard(app, token=token, observe=metrics.asked, most_bytes=most_bytes)
 
 
@@ -123,7 +123,7 @@ def read_records(body: bytes, most: int = MAX_ROWS) -> tuple[list[dict[str, Any]
     return records, records is not content
 
 
-def _add_routes(app: FastAPI, service: Service, metrics: Metrics, offload: Offload) -> None:
+def _add_service_routes(app: FastAPI, service: Service, metrics: Metrics, offload: Offload) -> None:
     engine, labels = service.engine, LabelParser(service.engine.model.classes_)
     grades = engine.model.classes_.tolist()
     most = min(MAX_ROWS, service.most_waiting)

@@ -16,17 +16,17 @@ LABELLED = {
 }
 
 
-def _body(record: dict[str, Any], example: Any) -> dict[str, Any]:
+def _request_body(record: dict[str, Any], example: Any) -> dict[str, Any]:
     schema = {"oneOf": [record, {"type": "array", "items": record}]}
     content = {"application/json": {"schema": schema, "example": example}}
     return {"requestBody": {"required": True, "content": content}}
 
 
-PREDICT = _body(RECORD, {"age": 41, "income": 3.2})
-LEARN = _body(LABELLED, {"age": 41, "income": 3.2, "label": "3-5", "key": "interview 17"})
+PREDICT = _request_body(RECORD, {"age": 41, "income": 3.2})
+LEARN = _request_body(LABELLED, {"age": 41, "income": 3.2, "label": "3-5", "key": "interview 17"})
 
 
-def add_routes(app: FastAPI) -> None:
+def add_docs_page(app: FastAPI) -> None:
     """Add a page that lists all requests."""
 
     @app.get("/docs", response_class=Response, include_in_schema=False)

@@ -20,7 +20,7 @@ from ordspan.files.batch import Batch, Count, FileError
 from ordspan.learners.catalog import ESTIMATORS, SVM
 from ordspan.modelfile import ModelFileError, from_bytes, to_bytes
 from ordspan.serving.log import LEARN, SKIP, UNDO, Event, Log, Totals
-from ordspan.serving.models import copied, learn, predict_batch
+from ordspan.serving.models import copy_model, learn, predict_batch
 from ordspan.serving.records import batch_of
 from ordspan.tabular import TabularModel
 
@@ -98,7 +98,7 @@ class Engine:
         except BaseException:
             self._open.close()
             raise
-        self.model = copied(self._mine)
+        self.model = copy_model(self._mine)
 
     def _begin(self, start: TabularModel | None) -> TabularModel:
         """Read the initial model, or write it to a new folder."""
@@ -130,7 +130,7 @@ class Engine:
             model, self._saved = found
             return self._learned(model, after=self._saved)
         self._saved = 0
-        return self._learned(copied(self._base), after=0)
+        return self._learned(copy_model(self._base), after=0)
 
     def _read_snapshot(self) -> tuple[TabularModel, int] | None:
         try:
@@ -148,7 +148,7 @@ class Engine:
     def replayed(self) -> TabularModel:
         """The model rebuilt from the log alone, without a snapshot."""
         with self._lock:
-            return self._learned(copied(self._base), after=0)
+            return self._learned(copy_model(self._base), after=0)
 
     def _learned(self, model: TabularModel, after: int) -> TabularModel:
         """Learn the events after a given one, except those that were undone."""
@@ -203,7 +203,7 @@ class Engine:
                     done.append(self._learn_group(group, known, new))
                 self._log.append(new)
             except BaseException:
-                self._mine = copied(self.model)
+                self._mine = copy_model(self.model)
                 raise
             if new:
                 self._last += len(new)
@@ -290,7 +290,7 @@ class Engine:
 
     def _publish(self) -> None:
         """Replace the model that predicts, and write a snapshot when one is due."""
-        self.model = copied(self._mine)
+        self.model = copy_model(self._mine)
         if self._last - self._saved >= self.every:
             self.save()
 

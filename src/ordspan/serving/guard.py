@@ -12,9 +12,9 @@ from typing import Any
 
 import msgspec
 
-LOCAL = ("127.0.0.1", "localhost", "::1")
+LOCAL_HOSTS = ("127.0.0.1", "localhost", "::1")
 LOCAL_NAMES = re.compile(r"(127\.0\.0\.1|localhost|\[::1\])(:[0-9]{1,5})?")
-MOST_BYTES = 8 << 20
+MAX_BODY_BYTES = 8 << 20
 REQUEST_TIMEOUT = 30.0
 """Seconds until a request must have arrived."""
 SHORTEST_TOKEN = 16
@@ -48,7 +48,7 @@ def read_token(path: Path) -> str:
 
 def check_host(host: str, token: str | None) -> None:
     """Refuse to accept other machines without a token."""
-    if token is None and host not in LOCAL:
+    if token is None and host not in LOCAL_HOSTS:
         raise ValueError(
             f"--host {host} accepts other machines; add --token-file with a secret that they "
             "must send, or listen on 127.0.0.1 only"
@@ -99,7 +99,7 @@ class Guard:
         token: str | None = None,
         public: Collection[str] = (),
         observe: Observe | None = None,
-        most_bytes: int = MOST_BYTES,
+        most_bytes: int = MAX_BODY_BYTES,
         timeout: float = REQUEST_TIMEOUT,
     ) -> None:
         self.app, self.public, self.observe = app, public, observe
@@ -124,11 +124,11 @@ class Guard:
         refused = self._refused(scope)
         if refused is None and scope["method"] not in ("GET", "HEAD"):
             body, refused = await self._body(scope, receive)
-            receive = _already(body, receive)
+            receive = _replayed(body, receive)
         if refused is None:
             await self.app(scope, receive, answer)
         else:
-            await _say(answer, refused[0], refusal_body(scope["path"], refused[1]))
+            await _send_error(answer, refused[0], refusal_body(scope["path"], refused[1]))
         if self.observe is not None:
             self.observe(scope["path"], status, time.perf_counter() - begin)
 
@@ -138,7 +138,7 @@ class Guard:
         if self._expected is None:
             host = headers.get(b"host", b"").decode("latin-1")
             if not LOCAL_NAMES.fullmatch(host):
-                return 421, f"this service only accepts requests to {' or '.join(LOCAL)}"
+                return 421, f"this service only accepts requests to {' or '.join(LOCAL_HOSTS)}"
         elif not HEALTH.fullmatch(scope["path"]) and scope["path"] not in self.public:
             given = headers.get(b"authorization", b"")
             if not hmac.compare_digest(given, self._expected):
@@ -180,7 +180,7 @@ class Guard:
             return b"", (408, f"the body did not arrive within {self.timeout:g} s")
 
 
-def _already(body: bytes, receive: Any) -> Any:
+def _replayed(body: bytes, receive: Any) -> Any:
     """A receive function that replays a body already read."""
     waiting = [{"type": "http.request", "body": body, "more_body": False}]
 
@@ -190,7 +190,7 @@ def _already(body: bytes, receive: Any) -> Any:
     return again
 
 
-async def _say(send: Any, status: int, body: bytes) -> None:
+async def _send_error(send: Any, status: int, body: bytes) -> None:
     """Send an error and close the connection, as the rest of the request was not read."""
     headers = [
         (b"content-type", b"application/json"),

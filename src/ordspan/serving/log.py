@@ -29,7 +29,7 @@ CREATE TABLE events (
     extra TEXT NOT NULL
 ) STRICT
 """
-WAYS_OUT = {
+REMEDIES = {
     "full": "free some disk space",
     "malformed": "restore it from a backup",
     "not a database": "restore it from a backup",
@@ -189,5 +189,5 @@ def _sqlite_errors(path: Path) -> Iterator[None]:
         yield
     except sqlite3.Error as error:
         reason = str(error)
-        way = next((WAYS_OUT[word] for word in WAYS_OUT if word in reason), "check the disk")
-        raise LogError(f"{path}: {reason}; {way}") from error
+        remedy = next((REMEDIES[word] for word in REMEDIES if word in reason), "check the disk")
+        raise LogError(f"{path}: {reason}; {remedy}") from error

@@ -109,7 +109,7 @@ class Metrics:
 
     def text(self) -> bytes:
         """All metrics as text."""
-        if recent := list(self._recent):  # a copy: rows are learned meanwhile
+        if recent := list(self._recent):  # a copy, as another thread may add rows
             self._mae.set(sum(distance for distance, *_ in recent) / len(recent))
         if ranged := [judged for judged in recent if judged[1] is not None]:
             _, contains, meets = zip(*ranged, strict=True)

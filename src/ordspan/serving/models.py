@@ -50,9 +50,9 @@ def predict_features(
     return BatchPredictions(score, rank, *model.calibration.ranges(score, rank, coverage))
 
 
-def copied(model: TabularModel) -> TabularModel:
+def copy_model(model: TabularModel) -> TabularModel:
     """An independent copy of a model."""
-    twin = TabularModel(
+    copied = TabularModel(
         copy(model.learner),
         model.classes_,
         model.parameters,
@@ -65,10 +65,10 @@ def copied(model: TabularModel) -> TabularModel:
         model.fitted,
         copy(model.calibration),
     )
-    twin.learner.adopt_memory(model.learner.memory.copy())
-    if twin.calibration is not None and model.calibration is not None:
-        twin.calibration.state = model.calibration.state.copy()
-    return twin
+    copied.learner.adopt_memory(model.learner.memory.copy())
+    if copied.calibration is not None and model.calibration is not None:
+        copied.calibration.state = model.calibration.state.copy()
+    return copied
 
 
 def learn(
@@ -88,8 +88,8 @@ def learn(
 
 
 def warm_up(model: TabularModel) -> None:
-    """Compile what predicting and learning need, on a copy: no request has to wait for it."""
-    recipe, trial = model.recipe, copied(model)
+    """Compile what predicting and learning need, on a copy, so that no request waits for it."""
+    recipe, trial = model.recipe, copy_model(model)
     row: list[Any] = [0.0] * len(recipe.numbers) + [""] * len(recipe.texts)
     batch = batch_of(recipe, [[[0, 1.0]] if recipe.n_sparse else row])
     said = predict_batch(trial, batch)

@@ -11,7 +11,7 @@ from fastapi.concurrency import run_in_threadpool
 MANY_BYTES = 1 << 17
 """Larger bodies are processed in a thread."""
 
-Found = TypeVar("Found")
+Returned = TypeVar("Returned")
 
 
 class Offload:
@@ -23,7 +23,7 @@ class Offload:
     def __init__(self) -> None:
         self._turn = asyncio.Lock()
 
-    async def __call__(self, work: Callable[[bytes], Found], body: bytes) -> Found:
+    async def __call__(self, work: Callable[[bytes], Returned], body: bytes) -> Returned:
         """Return ``work(body)``."""
         if len(body) <= MANY_BYTES:
             return work(body)

@@ -22,7 +22,7 @@ from ordspan.tabular import TabularModel
 NUMBERS = {"BOOL", "FP16", "FP32", "FP64"} | {
     f"{u}INT{n}" for u in ("", "U") for n in (8, 16, 32, 64)
 }
-WORDS = "BYTES"
+TEXT = "BYTES"
 FEATURES = "features"
 """Name of the single tensor that a purely numeric model accepts instead of one per column."""
 
@@ -56,7 +56,7 @@ def check_name(name: str) -> None:
         raise ValueError(f"the name {name!r} cannot be part of a URL; use letters, digits, . _ -")
 
 
-def add_routes(app: FastAPI, engine: Engine, name: str, offload: Offload) -> None:
+def add_protocol_routes(app: FastAPI, engine: Engine, name: str, offload: Offload) -> None:
     """Add the routes for health, metadata and inference."""
     check_name(name)
 
@@ -83,7 +83,7 @@ def add_routes(app: FastAPI, engine: Engine, name: str, offload: Offload) -> Non
     @app.get(f"/v2/models/{name}")
     async def metadata() -> Response:
         """Input and output tensors of the model."""
-        return as_json(described(engine.model, name))
+        return as_json(model_metadata(engine.model, name))
 
     @app.post(f"/v2/models/{name}/infer")
     async def infer(request: Request) -> Response:
@@ -108,11 +108,11 @@ def inferred(model: TabularModel, asked: InferRequest) -> dict[str, Any]:
     return found | ({} if asked.id is None else {"id": asked.id})
 
 
-def described(model: TabularModel, name: str) -> dict[str, Any]:
+def model_metadata(model: TabularModel, name: str) -> dict[str, Any]:
     """Model metadata as the protocol defines it."""
     recipe = model.recipe
     inputs = [
-        {"name": column, "datatype": "FP64" if column in recipe.numbers else WORDS, "shape": [-1]}
+        {"name": column, "datatype": "FP64" if column in recipe.numbers else TEXT, "shape": [-1]}
         for column in recipe.columns
     ]
     if recipe.n_sparse:
@@ -141,7 +141,7 @@ def described(model: TabularModel, name: str) -> dict[str, Any]:
 
 def _datatype(model: TabularModel) -> str:
     return {"i": "INT64", "u": "INT64", "f": "FP64", "b": "BOOL"}.get(
-        model.classes_.dtype.kind, WORDS
+        model.classes_.dtype.kind, TEXT
     )
 
 
@@ -155,8 +155,8 @@ def rows_of(recipe: Recipe, tensors: Sequence[Tensor]) -> list[list[Any]]:
     if len(named) < len(tensors) or named.keys() != set(recipe.columns):
         odd = sorted(named.keys() ^ set(recipe.columns)) or ["a duplicate name"]
         raise HTTPException(400, f"give one tensor for each column of the model; see {odd[0]!r}")
-    columns = [_flat(named[name]) for name in recipe.columns]
-    _check_rows(max(map(len, columns)))
+    columns = [_flat_values(named[name]) for name in recipe.columns]
+    _check_row_count(max(map(len, columns)))
     if len(set(map(len, columns))) > 1 or not columns[0]:
         raise HTTPException(400, "all tensors must have the same number of rows, at least one")
     return [list(row) for row in zip(*columns, strict=True)]
@@ -164,24 +164,24 @@ def rows_of(recipe: Recipe, tensors: Sequence[Tensor]) -> list[list[Any]]:
 
 def _matrix_rows(recipe: Recipe, tensor: Tensor) -> list[list[Any]]:
     width = recipe.n_sparse or len(recipe.numbers)
-    cells = _flat(tensor)
+    cells = _flat_values(tensor)
     if tensor.shape[1] != width or not cells:
         raise HTTPException(400, f"tensor {tensor.name!r} must have shape [rows, {width}]")
-    _check_rows(len(cells) // width)
+    _check_row_count(len(cells) // width)
     rows = [cells[begin : begin + width] for begin in range(0, len(cells), width)]
     if recipe.n_sparse:
         return [[[at, value] for at, value in enumerate(row) if value] for row in rows]
     return rows
 
 
-def _check_rows(n_rows: int) -> None:
+def _check_row_count(n_rows: int) -> None:
     if n_rows > MAX_ROWS:
         raise HTTPException(413, f"{n_rows:,} rows in one request; send at most {MAX_ROWS:,}")
 
 
-def _flat(tensor: Tensor) -> list[Any]:
+def _flat_values(tensor: Tensor) -> list[Any]:
     """The data of a tensor, which may be nested, checked against its shape."""
-    if tensor.datatype not in NUMBERS and tensor.datatype != WORDS:
+    if tensor.datatype not in NUMBERS and tensor.datatype != TEXT:
         raise HTTPException(400, f"tensor {tensor.name!r} has unknown datatype {tensor.datatype!r}")
     if not 1 <= len(tensor.shape) <= 2:
         raise HTTPException(400, f"tensor {brief(tensor.name)} must have one or two dimensions")

@@ -140,11 +140,11 @@ def batch_of(recipe: Recipe, rows: Sequence[Sequence[Any]], name: str = REQUEST)
     correct it, or treat the column as text with text=['age']
     """
     places, faults = np.arange(1, len(rows) + 1), Faults()
-    X, table = _sparse(recipe, rows, faults), pl.DataFrame()
+    X, table = _sparse_matrix(recipe, rows, faults), pl.DataFrame()
     if X is None and not recipe.texts:
         X = _plain_numbers(rows)
     if X is None:
-        X, table = _numbers(recipe, rows, faults), _words(recipe, rows, faults)
+        X, table = _numbers(recipe, rows, faults), _text_columns(recipe, rows, faults)
     batch = Batch(X, table, places, places, name, "record")
     for row, fault in unusable_rows(recipe, X).items():
         faults.setdefault(row, fault)
@@ -161,7 +161,7 @@ def _plain_numbers(rows: Sequence[Sequence[Any]]) -> NDArray[np.float64] | None:
         return None
 
 
-def _sparse(recipe: Recipe, rows: Sequence[Sequence[Any]], faults: Faults) -> Any:
+def _sparse_matrix(recipe: Recipe, rows: Sequence[Sequence[Any]], faults: Faults) -> Any:
     """Pairs of index and value as a CSR matrix; None for a model with named columns."""
     if not recipe.n_sparse:
         return None
@@ -216,7 +216,7 @@ def _numbers(recipe: Recipe, rows: Sequence[Sequence[Any]], faults: Faults) -> N
     return X
 
 
-def _words(recipe: Recipe, rows: Sequence[Sequence[Any]], faults: Faults) -> pl.DataFrame:
+def _text_columns(recipe: Recipe, rows: Sequence[Sequence[Any]], faults: Faults) -> pl.DataFrame:
     """The text columns; numbers and booleans in them are written as JSON."""
     columns = [
         pl.Series(name, map(_word, _cells(rows, place, name, faults)), dtype=pl.String())
@@ -255,7 +255,7 @@ class LabelParser:
     def __init__(self, classes: NDArray[Any]) -> None:
         self._grades = KnownGrades(classes)
         self._last = len(classes)
-        # most labels come again; True is not 1
+        # most labels repeat; typed, because True is not 1
         self._interval = lru_cache(N_REMEMBERED, typed=True)(self._read_interval)
 
     def ends(self, given: Mapping[str, Any], number: int) -> tuple[int, int]:

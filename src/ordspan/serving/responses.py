@@ -22,7 +22,7 @@ def as_json(content: Any) -> Response:
     return Response(msgspec.json.encode(content), media_type="application/json")
 
 
-def report_errors(app: FastAPI, statuses: Mapping[type[Exception], int]) -> None:
+def add_error_handlers(app: FastAPI, statuses: Mapping[type[Exception], int]) -> None:
     """Respond to each type of error with its status and message."""
 
     def refused(request: Request, status: int, detail: str, headers: Any = None) -> Response:

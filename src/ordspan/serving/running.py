@@ -117,7 +117,7 @@ class Server(uvicorn.Server):
                     connection.shutdown()
 
 
-def run(app: Any, host: str, port: int, started: Callable[[str], None]) -> None:
+def run_server(app: Any, host: str, port: int, started: Callable[[str], None]) -> None:
     """Serve until SIGTERM or SIGINT; then finish requests in progress.
 
     Parameters

@@ -42,11 +42,11 @@ def empty_model(
         raise ValueError(f"column {twice!r} is named twice")
     numbers = tuple(name for name in columns if name not in text)
     recipe = Recipe(numbers, numbers, hashed=tuple(name for name in columns if name in text))
-    return untrained(recipe, Scale(recipe.n_scaled), classes, scaled_on_the_way=True)
+    return untrained(recipe, Scale(recipe.n_scaled), classes, scaled_online=True)
 
 
 def untrained(
-    recipe: Recipe, scale: Scale, classes: NDArray[Any], *, scaled_on_the_way: bool = False
+    recipe: Recipe, scale: Scale, classes: NDArray[Any], *, scaled_online: bool = False
 ) -> TabularModel:
     """An untrained model of given features.
 
@@ -56,7 +56,7 @@ def untrained(
         How columns become features, and the features' mean and spread.
     classes : array
         The grades from lowest to highest.
-    scaled_on_the_way : bool
+    scaled_online : bool
         Whether the scale is learned online.
 
     Returns
@@ -72,7 +72,7 @@ def untrained(
         "shuffle": False,
     }
     training: dict[str, Any] = {
-        "settings": {"files": [], "passes": 1, "scaled_on_the_way": scaled_on_the_way},
+        "settings": {"files": [], "passes": 1, "scaled_on_the_way": scaled_online},
         "from": None,
         "rows": 0,
         "skipped": 0,

@@ -37,7 +37,7 @@ def started(monkeypatch):
         started(f"http://{host}:{port}")
         found.append((host, port))
 
-    monkeypatch.setattr(running, "run", run)
+    monkeypatch.setattr(running, "run_server", run)
     return found
 
 

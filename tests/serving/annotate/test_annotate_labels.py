@@ -65,7 +65,7 @@ def test_train_takes_it_as_it_is_and_learns_what_the_page_learned(answered, tmp_
     answer = ask(*words, "--shuffle-buffer", 0)
     assert answer.exit_code == 0, answer.output
     for name in ("item", "annotator", "seconds", "asked_by"):
-        assert f"left out {name!r}: ordspan annotate wrote it beside the answer" in answer.output
+        assert f"left out {name!r}: ordspan annotate added it next to the answer" in answer.output
     model = load(tmp_path / "m")
     assert model.recipe.columns == answered.items.recipe.columns
     assert model.classes_.tolist() == answered.settings.grades

@@ -21,7 +21,7 @@ from ordspan.serving.engine import KeyConflictError
 from ordspan.serving.guard import Guard
 from ordspan.serving.log import LogError
 from ordspan.serving.records import BodyError, decoded
-from ordspan.serving.responses import as_json, report_errors
+from ordspan.serving.responses import add_error_handlers, as_json
 from ordspan.wording import as_text
 
 PAGES = {"/": "annotate.html", "/progress": "progress.html"}
@@ -128,7 +128,7 @@ def make_app(session: Session, *, title: str, question: str, token: str | None =
         title="ordspan", docs_url=None, redoc_url=None, openapi_url=None, lifespan=lifespan
     )
     app.state.folder = f"{session.settings.digest[:16]}-{session.settings.seed}"
-    report_errors(app, STATUSES)
+    add_error_handlers(app, STATUSES)
     _add_questions(app, session, title, question)
     _add_answers(app, session)
     public = _add_pages(app)

@@ -14,7 +14,7 @@ from ordspan.tabular import TabularModel
 
 ENOUGH = 30
 """Answers needed before guesses are shown or used."""
-SHOW, HIDE, HALF = GUESSES = ("show", "hide", "half")
+SHOW, HIDE, HALF = "show", "hide", "half"
 
 
 class Question(NamedTuple):

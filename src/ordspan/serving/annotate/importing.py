@@ -16,7 +16,7 @@ from ordspan.files.forms import plain_word
 from ordspan.serving.annotate.items import Items
 from ordspan.serving.annotate.matching import POINT, SLIDER, Finder, Given, PointScale
 
-FORMS = (
+EXPECTED_FILES = (
     "give the JSON of Label Studio (a list of tasks), or of Potato: annotated_instances.jsonl, "
     "user_state.json or an export as JSON lines"
 )
@@ -135,7 +135,7 @@ def _found(path: Path) -> Iterator[RawAnswer]:
         try:
             known = msgspec.convert(record, kind)
         except msgspec.ValidationError as error:
-            raise FileError(f"{place}: {error}; {FORMS}") from None
+            raise FileError(f"{place}: {error}; {EXPECTED_FILES}") from None
         if isinstance(known, Task):
             yield from _of_task(place, known)
         elif isinstance(known, User):
@@ -154,7 +154,7 @@ def _records(path: Path) -> Iterator[tuple[str, Any]]:
             try:
                 record = msgspec.json.decode(line) if line.strip() else None
             except (msgspec.DecodeError, UnicodeDecodeError) as error:
-                raise FileError(f"{path}, line {number}: {error}; {FORMS}") from None
+                raise FileError(f"{path}, line {number}: {error}; {EXPECTED_FILES}") from None
             if record is not None:
                 yield f"{path}, line {number}", record
         return
@@ -189,7 +189,7 @@ def _of_user(place: str, user: User) -> Iterator[RawAnswer]:
 def _of_instance(path: Path, place: str, instance: Instance) -> RawAnswer:
     key = instance.id if instance.instance_id is None else instance.instance_id
     if key is None:
-        raise FileError(f"{place}: the record has no id; {FORMS}")
+        raise FileError(f"{place}: the record has no id; {EXPECTED_FILES}")
     # the first version of Potato has a folder named after each annotator
     who = path.resolve().parent.name if instance.user_id is None else instance.user_id
     spent = SPENT.search(str((instance.behavioral_data or {}).get("time_string", "")))

@@ -23,7 +23,7 @@ from ordspan.files.text import STDIN
 from ordspan.wording import by, columns_option, either
 
 NUMBER, TEXT, IMAGE = "number", "text", "image"
-ENDINGS = (".png", ".jpg", ".jpeg", ".gif", ".webp")
+IMAGE_ENDINGS = (".png", ".jpg", ".jpeg", ".gif", ".webp")
 """Image file extensions; SVG is excluded because it can contain scripts."""
 IMAGE_KINDS = {
     b"\x89PNG\r\n\x1a\n": "image/png",
@@ -245,7 +245,7 @@ def are_images(column: pl.Series) -> bool:
     (True, False)
     """
     filled = column.filter(column.str.strip_chars() != "").str.strip_chars().str.to_lowercase()
-    named = filled.str.contains(rf"({'|'.join(ENDINGS).replace('.', '[.]')})$")
+    named = filled.str.contains(rf"({'|'.join(IMAGE_ENDINGS).replace('.', '[.]')})$")
     return bool(len(filled)) and bool((named & ~filled.str.contains("://", literal=True)).all())
 
 
@@ -262,7 +262,7 @@ def _image_paths(whole: Batch, column: pl.Series) -> list[str]:
         else:
             paths.append(path)
             continue
-        way_out = by("hide the column with", columns_option("hide", column.name))
+        remedy = by("hide the column with", columns_option("hide", column.name))
         reason = f"{whole.where(row)}: the image {brief(cell)} in column {column.name!r} {fault}"
-        raise FileError(reason + either("move it there", way_out))
+        raise FileError(reason + either("move it there", remedy))
     return paths

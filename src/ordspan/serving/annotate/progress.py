@@ -30,7 +30,7 @@ def progress(history: History) -> dict[str, Any]:
         "items_answered": int((history.answered > 0).sum()),
         "minutes": minutes,
         "per_minute": per_minute,
-        **_ranges(answers),
+        **_range_shares(answers),
         "error": error_curve([one.distance for one in tests]),
         "best_constant": int(history.constant_losses.min()) / len(tests) if tests else None,
         "coverage": _coverage(tests),
@@ -56,7 +56,7 @@ def _speed(replies: Iterable[Reply]) -> tuple[float, float | None]:
     return minutes, n_answers / minutes if minutes else None
 
 
-def _ranges(answers: Sequence[Reply]) -> dict[str, float | None]:
+def _range_shares(answers: Sequence[Reply]) -> dict[str, float | None]:
     """Share of answers that are ranges, and mean number of grades in an answer."""
     widths = [1 + upper - lower for lower, upper in (one.ends for one in answers)]
     return {"range_share": mean([width > 1 for width in widths]), "mean_width": mean(widths)}
@@ -107,7 +107,7 @@ def _annotators(replies: Iterable[Reply]) -> list[dict[str, Any]]:
         answers = [one for one in own if one.event.kind == LEARN]
         skips = len(own) - len(answers)
         row = {"name": name, "answers": len(answers), "skips": skips, "per_minute": _speed(own)[1]}
-        rows.append(row | _ranges(answers))
+        rows.append(row | _range_shares(answers))
     return rows
 
 

@@ -3,7 +3,7 @@ import { drawError } from "./chart.js";
 import { call, find, make } from "./talk.js";
 
 const SECONDS = 10;
-const ROWS = 40; // of the table beside the chart
+const ROWS = 40; // of the table next to the chart
 
 let last = "";
 

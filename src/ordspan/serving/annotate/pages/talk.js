@@ -1,6 +1,6 @@
 // Requests to the server: token, error messages, and retries.
 const TOKEN = "ordspan.token";
-const PATIENCE = 30; // seconds before a request without a response is retried
+const TIMEOUT_SECONDS = 30; // seconds before a request without a response is retried
 
 const fragment = new URLSearchParams(location.hash.slice(1));
 if (fragment.has("token")) {
@@ -35,7 +35,7 @@ async function reach(path, body) {
     const token = sessionStorage.getItem(TOKEN);
     if (token) headers.Authorization = `Bearer ${token}`;
     if (body) headers["Content-Type"] = "application/json";
-    const options = { headers, signal: AbortSignal.timeout(PATIENCE * 1000), cache: "no-store" };
+    const options = { headers, signal: AbortSignal.timeout(TIMEOUT_SECONDS * 1000), cache: "no-store" };
     if (body) Object.assign(options, { method: "POST", body: JSON.stringify(body) });
     let response;
     try {

@@ -1,4 +1,4 @@
-"""Predicted probabilities of "at most grade k" beside what labels say of it."""
+"""Cumulative probabilities, "at most grade k": what was predicted, and what the labels say."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from ordspan.core.labels import Ranks
 from ordspan.core.memory import Floats
 
 
-class Known(NamedTuple):
-    """For "at most grade k", k < K, of every row: the prediction, and what its label says of it."""
+class CumulativeOutcomes(NamedTuple):
+    """For every row and every k < K, "at most grade k": predicted, and according to the label."""
 
     predicted: Floats
-    observed: Floats  # 0 or 1; expected where the label leaves it open
-    at_least: Floats  # 1 where it is true of every grade of the label
-    at_most: Floats  # 1 where it is true of some grade of the label
+    observed: Floats  # 0 or 1; the expected value if the label leaves it open
+    at_least: Floats  # 1 if it is true of every grade of the label
+    at_most: Floats  # 1 if it is true of some grade of the label
 
     def ranked_scores(self) -> Floats:
         """Ranked probability score of every row: the sum of F² - 2 F G + G, F predicted."""
@@ -24,10 +24,10 @@ class Known(NamedTuple):
         return ((self.predicted - self.observed) ** 2 + spread).sum(axis=1)
 
 
-def what_is_known(probability: Floats, lower: Ranks, upper: Ranks) -> Known:
-    """Predictions and labels side by side.
+def cumulative_outcomes(probability: Floats, lower: Ranks, upper: Ranks) -> CumulativeOutcomes:
+    """Cumulative probabilities of the predictions and of the labels.
 
-    >>> known = what_is_known(np.array([[0.25, 0.25, 0.5]]), np.array([2]), np.array([3]))
+    >>> known = cumulative_outcomes(np.array([[0.25, 0.25, 0.5]]), np.array([2]), np.array([3]))
     >>> known.predicted, known.observed
     (array([[0.25, 0.5 ]]), array([[0.        , 0.33333333]]))
     >>> known.at_least, known.at_most
@@ -37,10 +37,10 @@ def what_is_known(probability: Floats, lower: Ranks, upper: Ranks) -> Known:
     begun, ended = rank >= lower[:, np.newaxis], rank >= upper[:, np.newaxis]
     inside = begun & (rank <= upper[:, np.newaxis])
     within = np.where(inside, probability, 0.0)
-    lost = ~within.any(axis=1)  # too improbable for a float: all grades of the label count alike
+    lost = ~within.any(axis=1)  # underflow to 0: all grades of the label count equally
     within[lost] = inside[lost]
     share = np.cumsum(within, axis=1)
     observed = np.where(ended, 1.0, share / share[:, -1:])[:, :-1]
     predicted = np.minimum(1.0, np.cumsum(probability, axis=1)[:, :-1])
     bounds = (known[:, :-1].astype(np.float64) for known in (ended, begun))
-    return Known(predicted, observed, *bounds)
+    return CumulativeOutcomes(predicted, observed, *bounds)
