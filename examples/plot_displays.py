@@ -4,35 +4,49 @@ Look at a model: scores, distances, reliability
 
 Three plots say most of what there is to know about an ordinal model: where the scores of each grade
 lie between the thresholds, how far predictions are off, and whether probabilities are reliable.
-They work like scikit-learn's displays, and labels may be ranges.
+They work like scikit-learn's displays, take pipelines, and labels may be ranges.
 """
 
 # %%
 # The data
 # --------
-# Five grades of a noisy score. Half of the labels are ranges; the model is judged on exact ones.
+# The 4,177 shells of Abalone, in four grades of age. The sex is a column of words, a tenth of the
+# weights is missing, and half of the labels are ranges; the model is judged on exact ones.
 
 import matplotlib.pyplot as plt
+import numpy as np
+import pandas as pd
+from sklearn.compose import make_column_transformer
+from sklearn.impute import SimpleImputer
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
+from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 from ordspan import CalibratedOrdinal, OrdinalPA, coarsen
-from ordspan.data import synthetic
+from ordspan.data import load_dataset
 from ordspan.plot import ConfusionDistanceDisplay, ReliabilityDisplay, ScoreDisplay
 
-data = synthetic(n=6000)
+data = load_dataset("abalone")
+shells = pd.DataFrame(data.X[:, 3:], columns=data.feature_names[3:])
+sizes = list(shells.columns)
+shells["sex"] = np.array(["male", "female", "infant"])[data.X[:, :3].argmax(axis=1)]
+shells.loc[::10, "shell_weight"] = np.nan
 y = coarsen(data.ranks, 0.5, random_state=0)
-train, test = slice(0, 4000), slice(4000, 6000)
+train, test = slice(0, 3000), slice(3000, None)
+
+columns = make_column_transformer(
+    (make_pipeline(SimpleImputer(), StandardScaler()), sizes),
+    (OneHotEncoder(handle_unknown="ignore"), ["sex"]),
+)
 ranker = CalibratedOrdinal(OrdinalPA(random_state=0), random_state=0)
-model = make_pipeline(StandardScaler(), ranker).fit(data.X[train], y[train])
+model = make_pipeline(columns, ranker).fit(shells[train], y[train])
 
 # %%
 # Scores and thresholds
 # ---------------------
 # Boxes reach from quartile to quartile. The part of a box outside the two thresholds of its grade
-# is predicted wrong.
+# is predicted wrong: more than half of the oldest shells look younger than they are.
 
-ScoreDisplay.from_estimator(model, data.X[test], data.ranks[test])
+ScoreDisplay.from_estimator(model, shells[test], data.ranks[test])
 plt.show()
 
 # %%
@@ -40,7 +54,7 @@ plt.show()
 # ---------
 # Each row is a true grade, in per cent. Mistakes next to column 0 are off by one grade.
 
-ConfusionDistanceDisplay.from_estimator(model, data.X[test], data.ranks[test])
+ConfusionDistanceDisplay.from_estimator(model, shells[test], data.ranks[test])
 plt.show()
 
 # %%
@@ -51,6 +65,6 @@ plt.show()
 
 figure, axes = plt.subplots(1, 2, figsize=(9, 4.5), layout="constrained")
 for labels, title, ax in zip((data.ranks, y), ("exact labels", "ranges"), axes):
-    ReliabilityDisplay.from_estimator(model, data.X[test], labels[test], ax=ax)
+    ReliabilityDisplay.from_estimator(model, shells[test], labels[test], ax=ax)
     ax.set_title(title)
 plt.show()

@@ -9,6 +9,7 @@ FIRST = (
     "plot_variant_and_c.py",
     "plot_drift.py",
     "plot_river.py",
+    "plot_dask.py",
     "plot_relevance.py",
 )
 
