@@ -9,6 +9,7 @@ from at_work import Caller, begin, read, write_items
 from tables import ask
 
 from ordspan import load
+from ordspan.files.opening import FileOptions
 from ordspan.serving.annotate.history import History
 from ordspan.serving.annotate.importing import read_answers
 from ordspan.serving.annotate.labels import export_labels, train_command
@@ -368,8 +369,11 @@ def test_a_state_folder_keeps_to_its_items(tmp_path, session):
     path = session.items.path
     with pytest.raises(ValueError, match=r"created with .* as --grades"):
         begin(tmp_path / "state", path, [1, 2])
+    columns, semicolons = session.settings.columns, FileOptions(delimiter=";")
+    with pytest.raises(ValueError, match="created with nothing as --delimiter, not ';'"):
+        opened(tmp_path / "state", None, None, columns, semicolons)
     with pytest.raises(ValueError, match="created with nothing as --drop"):
         begin(tmp_path / "state", path, None, drop=["age"])
     path.write_text(path.read_text() + "x60,1,1,Ulm\n")
     with pytest.raises(ValueError, match="has changed since"):
-        opened(tmp_path / "state", None, None, type(session.settings.columns)(), None)
+        opened(tmp_path / "state", None, None, type(columns)(), FileOptions())

@@ -87,6 +87,8 @@ def opened(
     _check_given(folder, "grades", grades and list(grades), known.grades)
     for name, given in columns._asdict().items():
         _check_given(folder, name, given, getattr(known.columns, name))
+    for name in ("format", "delimiter", "decimal", "encoding"):
+        _check_given(folder, name, getattr(options, name), getattr(known.options, name))
     if path is None and not Path(known.items).is_file():
         raise FileError(f"{known.items}, the items of {folder}, is missing; give the file again")
     items = read_items(path or Path(known.items), known.options, known.columns)
