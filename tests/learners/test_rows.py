@@ -3,8 +3,9 @@
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from numba.core.event import install_timer
 
-from ordspan.learners import rows
+from ordspan.learners import LinearLearner, rows
 
 NO_ORDER = np.empty(0, dtype=np.intp)
 
@@ -61,6 +62,26 @@ def test_contiguous_rows_are_not_copied():
     assert np.shares_memory(block.data, X)
     csr = sp.csr_array(X)
     assert rows.as_rows(csr) is csr
+
+
+@pytest.mark.parametrize("kind", [np.asarray, sp.csr_array])
+def test_read_only_rows_are_neither_copied_nor_changed_and_compile_nothing(kind):
+    free = kind(dense())
+    locked = kind(dense())
+    arrays = [locked] if kind is np.asarray else [locked.data, locked.indices, locked.indptr]
+    for array in arrays:
+        array.setflags(write=False)
+    learners = [LinearLearner(free.shape[1], 3) for _ in range(2)]
+    labels = np.arange(free.shape[0]) % 3 + 1
+    learners[0].learn_many(free, labels)
+    before, compiled = [array.tobytes() for array in arrays], []
+    with install_timer("numba:compile", compiled.append):
+        learners[1].learn_many(locked, labels)
+    assert compiled == []
+    assert [array.tobytes() for array in arrays] == before
+    np.testing.assert_array_equal(learners[1].weights, learners[0].weights)
+    ((block, _),) = rows.row_blocks(rows.as_rows(locked), NO_ORDER)
+    assert np.shares_memory(block.data, arrays[0])
 
 
 @pytest.mark.parametrize(

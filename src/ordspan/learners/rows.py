@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from types import SimpleNamespace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -53,9 +54,10 @@ def row_blocks(matrix: Any, order: NDArray[np.intp]) -> Iterator[tuple[RowBlock,
     n_rows = matrix.shape[0]
     everything = slice(0, n_rows)
     if is_sparse(matrix):
-        yield RowBlock(everything, matrix.data, matrix.indices, matrix.indptr), order
+        arrays = map(_unlocked, (matrix.data, matrix.indices, matrix.indptr))
+        yield RowBlock(everything, *arrays), order
     elif matrix.flags.c_contiguous:
-        yield RowBlock(everything, matrix.reshape(-1), None, None), order
+        yield RowBlock(everything, _unlocked(matrix.reshape(-1)), None, None), order
     else:
         in_order = order[:0]
         step = max(1, COPY_BYTES // max(1, matrix.itemsize * matrix.shape[1]))
@@ -63,6 +65,20 @@ def row_blocks(matrix: Any, order: NDArray[np.intp]) -> Iterator[tuple[RowBlock,
             rows = slice(start, min(start + step, n_rows))
             picked = matrix[order[rows]] if order.size else matrix[rows]
             yield RowBlock(rows, np.ascontiguousarray(picked).reshape(-1), None, None), in_order
+
+
+def _unlocked(values: NDArray[Any]) -> NDArray[Any]:
+    """The same memory as an array that is not read-only.
+
+    To Numba a read-only array has another type, so every walk would be compiled once more for
+    memory maps and for frames of pandas. Walks never write to rows.
+    """
+    if values.flags.writeable:
+        return values
+    interface = values.__array_interface__
+    place, _ = interface["data"]
+    unlocked = interface | {"data": (place, False)}
+    return np.asarray(SimpleNamespace(__array_interface__=unlocked, kept_alive=values))
 
 
 def refusal(matrix: Any, row: int, names: Any = None) -> str:
