@@ -1,4 +1,4 @@
-"""Draws front.png, the picture of the front page: houses with ranges as labels, and what is learned.
+"""Draws front.png, the picture of the front page: ranges as labels, and what is learned.
 
 Run it from anywhere: python docs/images/make_front.py
 """
