@@ -1,4 +1,4 @@
-"""Draws front.png, the picture of the front page: ranges as labels, and what is learned from them.
+"""Draws front.png, the picture of the front page: ranges as labels, and what is learned.
 
 Run it from anywhere: python docs/images/make_front.py
 """
@@ -10,15 +10,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ordspan import OrdinalPA, coarsen
-from ordspan.data import synthetic
+from ordspan.data import load_dataset
 
 mpl.use("agg")
 import matplotlib.pyplot as plt
 
-GRADES = ("poor", "fair", "good", "very good", "excellent")
+GRADES = ("up to $100k", "to $200k", "to $300k", "to $400k", "above $400k")
 BLUE, ORANGE, INK, GREY, STEP = "#0072B2", "#D55E00", "#1a1a1a", "#5f5f5f", "#d9d9d9"
 DASHES = (0, (4, 3))
-N_ROWS = 3000
+SHOWN = (-4.0, 6.0)  # scores
 SPACE = 0.24
 """Examples are drawn at least so far apart that each can be seen."""
 
@@ -71,11 +71,11 @@ def explain(ax: plt.Axes) -> None:
 
 def main() -> None:
     """Learn from ranges and draw some of the examples along the learned score."""
-    data = synthetic(n=N_ROWS, noise=0.35, random_state=4)
+    data = load_dataset("california")
     labels = coarsen(data.ranks, 0.75, random_state=1)
     model = OrdinalPA(random_state=0).fit(data.X, labels)
-    some = np.random.default_rng(0).permutation(N_ROWS)[:200]
-    shown = some[apart(model.latent(data.X[some]), -6.5, 7.0)]
+    some = np.random.default_rng(0).permutation(len(data.X))[:200]
+    shown = some[apart(model.latent(data.X[some]), *SHOWN)]
     scores, predicted = model.latent(data.X[shown]), model.predict(data.X[shown])
 
     figure, ax = plt.subplots(figsize=(10, 4.6), layout="constrained")
@@ -87,6 +87,7 @@ def main() -> None:
     ax.set_ylim(0.5, 5.55)
     ax.set_yticks(range(1, 6), GRADES, fontsize=11)
     ax.set_xlabel("learned score  w · x", fontsize=11)
+    ax.set_ylabel("median house price", fontsize=11)
     ax.tick_params(length=0)
     ax.spines[["top", "right", "left"]].set_visible(False)
     figure.savefig(Path(__file__).with_name("front.png"), dpi=140)
