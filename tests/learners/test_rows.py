@@ -1,5 +1,6 @@
 """Rows of any kind of matrix come out as the same numbers, or are refused by name."""
 
+import numba
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -80,8 +81,10 @@ def test_read_only_rows_are_neither_copied_nor_changed_and_compile_nothing(kind)
     assert compiled == []
     assert [array.tobytes() for array in arrays] == before
     np.testing.assert_array_equal(learners[1].weights, learners[0].weights)
-    ((block, _),) = rows.row_blocks(rows.as_rows(locked), NO_ORDER)
-    assert np.shares_memory(block.data, arrays[0])
+    blocks = [next(rows.row_blocks(rows.as_rows(X), NO_ORDER))[0] for X in (free, locked)]
+    assert np.shares_memory(blocks[1].data, arrays[0])
+    types = [[numba.typeof(array) for array in block[1:]] for block in blocks]
+    assert types[0] == types[1]  # so the same compiled code
 
 
 @pytest.mark.parametrize(

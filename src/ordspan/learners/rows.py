@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from types import SimpleNamespace
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ordspan.core.rows import MAX_SQ_NORM
-from ordspan.learners.sparse import as_csr
+from ordspan.learners.sparse import as_csr, unlocked
 
 FLOATS = (np.dtype(np.float64), np.dtype(np.float32))
 COPY_BYTES = 1 << 20
@@ -54,10 +53,10 @@ def row_blocks(matrix: Any, order: NDArray[np.intp]) -> Iterator[tuple[RowBlock,
     n_rows = matrix.shape[0]
     everything = slice(0, n_rows)
     if is_sparse(matrix):
-        arrays = map(_unlocked, (matrix.data, matrix.indices, matrix.indptr))
+        arrays = map(unlocked, (matrix.data, matrix.indices, matrix.indptr))
         yield RowBlock(everything, *arrays), order
     elif matrix.flags.c_contiguous:
-        yield RowBlock(everything, _unlocked(matrix.reshape(-1)), None, None), order
+        yield RowBlock(everything, unlocked(matrix.reshape(-1)), None, None), order
     else:
         in_order = order[:0]
         step = max(1, COPY_BYTES // max(1, matrix.itemsize * matrix.shape[1]))
@@ -65,20 +64,6 @@ def row_blocks(matrix: Any, order: NDArray[np.intp]) -> Iterator[tuple[RowBlock,
             rows = slice(start, min(start + step, n_rows))
             picked = matrix[order[rows]] if order.size else matrix[rows]
             yield RowBlock(rows, np.ascontiguousarray(picked).reshape(-1), None, None), in_order
-
-
-def _unlocked(values: NDArray[Any]) -> NDArray[Any]:
-    """The same memory as an array that is not read-only.
-
-    To Numba a read-only array has another type, so every walk would be compiled once more for
-    memory maps and for frames of pandas. Walks never write to rows.
-    """
-    if values.flags.writeable:
-        return values
-    interface = values.__array_interface__
-    place, _ = interface["data"]
-    unlocked = interface | {"data": (place, False)}
-    return np.asarray(SimpleNamespace(__array_interface__=unlocked, kept_alive=values))
 
 
 def refusal(matrix: Any, row: int, names: Any = None) -> str:

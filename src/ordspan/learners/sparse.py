@@ -2,13 +2,29 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ordspan.core.sparse import damaged_line
 
 INDICES = (np.dtype(np.int32), np.dtype(np.int64))
+
+
+def unlocked(values: NDArray[Any]) -> NDArray[Any]:
+    """The same memory as an array that is not read-only.
+
+    To Numba a read-only array has another type, so every walk would be compiled once more for
+    memory maps and for frames of pandas. Walks never write to rows.
+    """
+    if values.flags.writeable:
+        return values
+    interface = values.__array_interface__
+    place, _ = interface["data"]
+    unlocked = interface | {"data": (place, False)}
+    return np.asarray(SimpleNamespace(__array_interface__=unlocked, kept_alive=values))
 
 
 def as_csr(matrix: Any) -> Any:
@@ -82,7 +98,7 @@ def index_array(matrix: Any, name: str) -> Any:
 
 def check_lines(matrix: Any, line: str, place: str, starts: Any, places: Any, width: int) -> bool:
     """Refuse lines with invalid entries; whether places increase in every line (no duplicates)."""
-    bad, rising = damaged_line(starts, places, width)
+    bad, rising = damaged_line(unlocked(starts), unlocked(places), width)
     if bad < 0:
         return bool(rising)
     name = matrix.format.upper()
