@@ -107,7 +107,7 @@ def stand_between(address: str) -> ThreadingHTTPServer:
 def take_annotate() -> None:
     """The page of `ordspan annotate`, after some answers."""
     exec(blocks("annotating.md", "python")[0], {})
-    line = blocks("annotating.md", "")[0].splitlines()[0]
+    line = blocks("annotating.md", "")[0].replace("\\\n", " ")
     command = [*ordspan(line), "--guess", "show", "--port", "0"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
