@@ -4,6 +4,7 @@ import email
 import importlib.util
 import os
 import re
+import shlex
 import subprocess
 import sys
 import tarfile
@@ -14,6 +15,7 @@ from pathlib import Path
 import pytest
 
 import ordspan
+from check_wheel import SHELL, ratings
 
 ROOT = Path(__file__).parents[1]
 SOURCE = Path(ordspan.__file__).parent
@@ -21,6 +23,7 @@ DATA = "src/ordspan/data/files"
 EXTRAS = (
     "dask",
     "distributed",
+    "fastapi",
     "fastexcel",
     "filelock",
     "matplotlib",
@@ -29,10 +32,12 @@ EXTRAS = (
     "plotly",
     "polars",
     "pooch",
+    "prometheus_client",
     "pyarrow",
     "rich",
     "river",
     "typer",
+    "uvicorn",
 )
 PAGES = (".html", ".css", ".js", ".svg")
 
@@ -267,3 +272,17 @@ def test_a_missing_extra_is_told_in_one_line_with_the_way_out(package, code, wor
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     needs = project["optional-dependencies"][extra]
     assert package in {re.match(r"[\w-]+", need)[0] for need in needs}
+
+
+def test_the_extra_cli_is_enough_for_the_commands_of_the_readme(tmp_path):
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    cli = {re.match(r"[\w-]+", need)[0] for need in project["optional-dependencies"]["cli"]}
+    for seed, name in enumerate(["ratings", "held-out", "new"]):
+        (tmp_path / f"{name}.csv").write_text(ratings(seed))
+    assert SHELL
+    for line in SHELL:
+        program, *words = shlex.split(line)
+        assert program == "ordspan"
+        result = python(COMMAND, *words, without=set(EXTRAS) - cli, cwd=tmp_path)
+        assert result.returncode == 0, f"{line}\n{result.stderr}"
+    assert (tmp_path / "graded.csv").read_text().count("\n") == 401

@@ -1,0 +1,58 @@
+"""Install a wheel as a newcomer does and run the README: `python tests/check_wheel.py WHEEL`."""
+
+import os
+import random
+import re
+import shlex
+import subprocess
+import sys
+import tempfile
+import venv
+from pathlib import Path
+
+README = Path(__file__).parents[1] / "README.md"
+BLOCKS = re.findall(r"^```(\w*)\n(.*?)^```$", README.read_text("utf-8"), re.MULTILINE | re.DOTALL)
+SHELL = [line for language, text in BLOCKS if not language for line in text.splitlines()]
+PLAIN = """\
+import subprocess, sys, numpy as np, ordspan
+X = np.random.default_rng(0).normal(size=(90, 2))
+model = ordspan.OrdinalPA(random_state=0).fit(X, np.digitize(X[:, 0], [-0.5, 0.5]))
+ordspan.save(model, "m.ordspan")
+assert (ordspan.load("m.ordspan").predict(X) == model.predict(X)).all()
+command = subprocess.run([sys.executable, "-m", "ordspan", "--help"], stderr=subprocess.PIPE)
+assert command.stderr.strip().endswith(b"pip install 'ordspan[cli]'"), command
+"""
+CHECKS = {
+    "": [shlex.join(["python", "-W", "error", "-c", PLAIN])],
+    "[cli]": [shlex.join(["python", "-W", "error", "-m", "doctest", str(README)]), *SHELL],
+    "[all]": [f"ordspan {name} --help" for name in ("serve", "annotate", "reproduce", "export")],
+}
+
+
+def ratings(seed: int) -> str:
+    """Return a table as the README's commands expect it: ids, features and stars."""
+    rng = random.Random(seed)
+    sizes = [rng.gauss(3, 1) for _ in range(400)]
+    stars = [min(max(round(size + rng.gauss(0, 0.3)), 1), 5) for size in sizes]
+    rows = [f"r{seed}-{i},{sizes[i]:.3f},{rng.choice('UG')},{stars[i]}" for i in range(400)]
+    return "\n".join(["id,size,town,stars", *rows, ""])
+
+
+def check(wheel: Path, extra: str, folder: Path) -> None:
+    """Install wheels only, with no compiler in reach, and run what the extra is enough for."""
+    venv.create(folder / "env", with_pip=True)
+    (work := folder / "work").mkdir()
+    for seed, name in enumerate(["ratings", "held-out", "new"]):
+        (work / f"{name}.csv").write_text(ratings(seed))
+    env = {name: value for name, value in os.environ.items() if name.startswith("PIP_")}
+    env |= {"PATH": f"{folder}/env/bin", "HOME": f"{folder}", "NUMBA_CACHE_DIR": f"{folder}/numba"}
+    install = f"pip install --quiet --only-binary :all: {shlex.quote(f'{wheel}{extra}')}"
+    for line in ("python -VV", install, "pip freeze", *CHECKS[extra]):
+        print("$", line, flush=True)
+        subprocess.run(shlex.split(line), cwd=work, env=env, check=True)
+
+
+if __name__ == "__main__":
+    for extra in CHECKS:
+        with tempfile.TemporaryDirectory() as folder:
+            check(Path(sys.argv[1]).resolve(), extra, Path(folder))
