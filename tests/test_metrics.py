@@ -284,7 +284,7 @@ GRADES = ["low", "mid", "high"]
     ("true", "predicted", "classes", "message"),
     [
         ([1, 2], [1], None, "2 labels but 1 predictions"),
-        ([[1, 2, 3]], [1], None, r"must have shape \(n,\) or, for intervals, \(n, 2\)"),
+        ([[1, 2, 3]], [1], None, r"must have shape \(n,\) or, for ranges, \(n, 2\)"),
         ([1, 2], [[1, 2], [1, 2]], None, r"predictions must have shape \(n,\)"),
         ([], [], None, "at least one label"),
         ([1, np.nan], [1, 1], None, "row 1 is .*nan"),

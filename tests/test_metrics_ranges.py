@@ -139,7 +139,7 @@ def test_ranges_as_labels_need_a_choice():
     ("predicted", "classes", "message"),
     [
         ([1, 2], None, r"must have shape \(n, 2\), .* as predict_interval returns them"),
-        ([[1, 2, 3], [1, 2, 3]], None, r"shape \(n,\) or, for intervals, \(n, 2\)"),
+        ([[1, 2, 3], [1, 2, 3]], None, r"shape \(n,\) or, for ranges, \(n, 2\)"),
         (np.empty((0, 2)), None, "at least one label"),
         ([[1, 2], [1, np.nan]], None, "row 1: prediction .*nan.* is not a grade"),
         ([[1, 2], [None, 2]], [1, 2], "row 1: prediction None is not a grade"),

@@ -82,7 +82,7 @@ def test_gamma_is_found_as_svc_finds_it(form):
 def test_a_gamma_set_anew_is_refused_until_the_next_fit():
     model = KernelOrdinalPA(gamma=0.5).fit(X, Y)
     for gamma in ("scale", "distance", 0.7):
-        with pytest.raises(ValueError, match="cannot change while learning goes on"):
+        with pytest.raises(ValueError, match="cannot change during learning"):
             model.set_params(gamma=gamma).partial_fit(X, Y)
     assert model.set_params(gamma="scale").fit(X, Y).partial_fit(X, Y).gamma_ != 0.5
 
@@ -179,7 +179,7 @@ def test_parameters_set_anew_count_from_the_next_batch_on():
     model.set_params(C=1.0, budget=30).partial_fit(X + 0.1, Y)
     assert model.dual_coef_.size == 30 < n_before
     for changed in ({"kernel": "linear"}, {"gamma": 9.0}, {"average": False}):
-        with pytest.raises(ValueError, match="cannot change while learning goes on"):
+        with pytest.raises(ValueError, match="cannot change during learning"):
             KernelOrdinalPA().partial_fit(X, Y, classes=CLASSES).set_params(**changed).partial_fit(
                 X, Y
             )

@@ -203,7 +203,7 @@ def test_one_grade_for_all_rows_comes_with_a_warning_and_the_way_out():
     noise = np.random.default_rng(1)
     rows = noise.normal(size=(600, 3))
     grades = np.searchsorted([-1.0, 1.0], 0.3 * rows[:, 0] + noise.logistic(size=600)) + 1
-    with pytest.warns(UserWarning, match=r"the grade 2: .*loss='squared_hinge', a larger C"):
+    with pytest.warns(UserWarning, match=r"the same grade, 2, .*loss='squared_hinge', a larger C"):
         model = OrdinalSVM(loss="hinge").fit(rows, grades)
     assert set(model.predict(rows)) == {2}
     assert len(set(OrdinalSVM().fit(rows, grades).predict(rows))) == 3
