@@ -25,7 +25,7 @@ from ordspan.core.walks import VECTORS
 
 VARIANTS = ("PA", "PA-I", "PA-II")
 RULES = dict(zip(VARIANTS, (CLASSES_HARD, CLASSES_CAPPED, CLASSES_SOFT), strict=True))
-THOROUGH = settings(max_examples=2000, deadline=None, derandomize=True, database=None)
+THOROUGH = settings(max_examples=700, deadline=None, derandomize=True, database=None)
 BRIEF = settings(max_examples=150, deadline=None, derandomize=True, database=None)
 each_variant = pytest.mark.parametrize("variant", VARIANTS)
 both_steps = pytest.mark.parametrize(
