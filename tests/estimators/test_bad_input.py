@@ -71,7 +71,7 @@ def upside_down():
 
 
 BAD_LABELS = [
-    (upside_down(), "row 5: lower end 3 is above upper end 1; swap the two columns"),
+    (upside_down(), "row 5: lower end 3 is above upper end 1; .* two people's votes"),
     (np.where(np.arange(60) == 9, 8, Y), r"row 9: label 8 is not one of the grades \[1, 2, 3, 4"),
     (Y[:-1], "inconsistent numbers of samples"),
     (np.column_stack([Y, Y, Y]), r"shape \(60, 3\)"),

@@ -69,9 +69,14 @@ def check_order(
     if wrong.any():
         row = int(np.argmax(wrong))
         a, b = (v.item() if hasattr(v, "item") else v for v in (lower[row], upper[row]))
-        raise ValueError(
-            f"row {row}: lower {what} {a!r} is above upper {what} {b!r}; swap the two columns?"
-        )
+        remedy = "swap the two columns?"
+        if (low < high).any():
+            remedy = (
+                f"swap the two in this row? Row {int(np.argmax(low < high))} has them the other "
+                "way round: if these are two people's votes, take the lower and the higher one "
+                "of each row"
+            )
+        raise ValueError(f"row {row}: lower {what} {a!r} is above upper {what} {b!r}; {remedy}")
 
 
 def check_classes(classes: Any) -> NDArray[Any]:
@@ -112,16 +117,30 @@ def distinct(*labels: NDArray[Any]) -> NDArray[Any]:
 
 
 def infer_classes(*labels: NDArray[Any]) -> NDArray[Any]:
-    """All labels that occur, sorted; warns if they are strings, whose order is a guess."""
+    """All labels that occur, sorted; strings, whose order is a guess, as `check_guess` has it."""
     found = distinct(*labels)
-    if found.dtype.kind in "OU" and found.size > 1:
-        warnings.warn(
-            f"the order of the grades was not given, so they were sorted: {shown(found)}; "
-            "give it from lowest to highest with classes=[...] or as an ordered Categorical",
-            UserWarning,
-            stacklevel=2,
-        )
+    check_guess(found, *labels)
     return found
+
+
+def check_guess(found: NDArray[Any], *labels: NDArray[Any]) -> None:
+    """Warn that the order of sorted strings is a guess; raise if a range contradicts it."""
+    if found.dtype.kind not in "OU" or found.size < 2:
+        return
+    guess = (
+        f"the order of the grades was not given, so they were sorted: {shown(found)}; "
+        "give it from lowest to highest with classes=[...] or as an ordered Categorical"
+    )
+    if found.dtype.kind == "U" and len(labels) == 2:
+        rows = np.flatnonzero(~is_open(labels[0]) & ~is_open(labels[1]))
+        lower, upper = (column[rows].astype(str) for column in labels)
+        wrong = np.flatnonzero(lower > upper)
+        if wrong.size:
+            a, b = lower[wrong[0]].item(), upper[wrong[0]].item()
+            raise ValueError(
+                f"row {rows[wrong[0]]}: lower end {a!r} is above upper end {b!r}, but {guess}"
+            )
+    warnings.warn(guess, UserWarning, stacklevel=3)
 
 
 def is_open(labels: NDArray[Any]) -> NDArray[np.bool_]:
