@@ -134,6 +134,20 @@ def test_the_first_partial_fit_needs_the_classes_and_later_ones_must_agree():
         model.partial_fit(X, Y, classes=[1, 2, 3])
 
 
+def test_a_new_grade_leads_to_a_new_model_not_to_a_list_that_is_refused():
+    model = OrdinalPA()
+    with pytest.raises(ValueError, match=r"label 3 is not .* list every grade in classes="):
+        model.partial_fit([[0.0]], [3], classes=[1, 2])
+    model.partial_fit([[0.0]], [1], classes=[1, 2])
+    for learn_or_score in (model.partial_fit, model.score):
+        with pytest.raises(ValueError, match=r"label 3 .*leave the row out, or start a new model"):
+            learn_or_score([[0.0]], [3])
+    with pytest.raises(ValueError, match=r"differ .*leave classes out, or start a new model"):
+        model.partial_fit([[0.0]], [3], classes=[1, 2, 3])
+    with pytest.raises(ValueError, match=r"label 3 is not .* list every grade"):
+        model.set_params(classes=[1, 2]).fit([[0.0]], [3])
+
+
 def test_a_text_column_is_named():
     frame = pd.DataFrame(X, columns=list("abcd")).assign(city="Pune")
     with pytest.raises(ValueError, match=r"column 'city' of X has .*Pune.*OneHotEncoder"):

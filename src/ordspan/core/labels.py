@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -161,16 +162,22 @@ def is_open_value(value: Any) -> bool:
     return isinstance(value, float | np.floating) and not np.isfinite(value)
 
 
+def list_every_grade(label: Any) -> str:
+    """What to do about an unknown label when the grades can still be chosen."""
+    return "list every grade in classes=[...]"
+
+
 def encode(
     labels: NDArray[Any],
     classes: NDArray[Any],
     *,
     open_rank: int | None = None,
     what: str = "label",
+    advise: Callable[[Any], str] = list_every_grade,
 ) -> Ranks:
     """Ranks 1..K of labels in the order of the classes; open ends become ``open_rank``.
 
-    ``what`` is the word for a label in errors.
+    In errors, ``what`` is the word for a label, and ``advise`` what to do about an unknown one.
 
     >>> encode(np.array(["mid", "low"]), np.array(["low", "mid", "high"]))
     array([2, 1])
@@ -192,10 +199,10 @@ def encode(
         at = np.zeros(known.shape, dtype=np.intp)
         unknown = np.ones(known.shape, dtype=bool)
     if unknown.any():
-        rows = np.flatnonzero(~opened)[unknown]
+        row, label = np.flatnonzero(~opened)[unknown][0], known[unknown].tolist()[0]
         raise ValueError(
-            f"row {rows[0]}: {what} {known[unknown].tolist()[0]!r} is not one of the grades "
-            f"{shown(classes)}; list every grade in classes=[...]"
+            f"row {row}: {what} {label!r} is not one of the grades {shown(classes)}; "
+            + advise(label)
         )
     if opened.any() and open_rank is None:
         row = int(np.argmax(opened))
@@ -212,14 +219,17 @@ def _is_range(classes: NDArray[Any]) -> bool:
 
 
 def encode_interval(
-    lower: NDArray[Any], upper: NDArray[Any], classes: NDArray[Any]
+    lower: NDArray[Any],
+    upper: NDArray[Any],
+    classes: NDArray[Any],
+    advise: Callable[[Any], str] = list_every_grade,
 ) -> tuple[Ranks, Ranks]:
     """Lower and upper ranks of intervals in the user's labels; open ends become 1 and K."""
     if lower is upper:
-        ranks = encode(lower, classes)
+        ranks = encode(lower, classes, advise=advise)
         return ranks, ranks
-    low = encode(lower, classes, open_rank=1)
-    high = encode(upper, classes, open_rank=classes.size)
+    low = encode(lower, classes, open_rank=1, advise=advise)
+    high = encode(upper, classes, open_rank=classes.size, advise=advise)
     check_order(low, high, lower, upper, "end")
     return low, high
 

@@ -9,7 +9,16 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.exceptions import DataConversionWarning
 
-from ordspan.core.labels import check_classes, infer_classes, is_open, read_column, shown
+from ordspan.core.labels import (
+    Ranks,
+    check_classes,
+    encode_interval,
+    infer_classes,
+    is_open,
+    list_every_grade,
+    read_column,
+    shown,
+)
 
 
 class Labels(NamedTuple):
@@ -113,3 +122,19 @@ def find_classes(labels: Labels, given: Any) -> NDArray[Any]:
             "bin them into grades, or list the grades in classes=[...]"
         )
     return check_classes(found)
+
+
+def encode_labels(
+    labels: Labels, classes: NDArray[Any], *, fitted: bool = False
+) -> tuple[Ranks, Ranks]:
+    """Lower and upper ranks of labels; ``fitted`` if the grades can no longer be chosen."""
+
+    def advise(label: Any) -> str:
+        if fitted:
+            return (
+                "a fitted model cannot learn another grade: leave the row out, or start a new "
+                "model with every grade in classes=[...]"
+            )
+        return list_every_grade(label)
+
+    return encode_interval(labels.lower, labels.upper, classes, advise)
