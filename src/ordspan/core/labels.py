@@ -73,9 +73,8 @@ def check_order(
         remedy = "swap the two columns?"
         if (low < high).any():
             remedy = (
-                f"swap the two in this row? Row {int(np.argmax(low < high))} has them the other "
-                "way round: if these are two people's votes, take the lower and the higher one "
-                "of each row"
+                f"swap the two in this row? Row {np.argmax(low < high)} has them the other way: "
+                "if these are two people's votes, take the lower and the higher one of each row"
             )
         raise ValueError(f"row {row}: lower {what} {a!r} is above upper {what} {b!r}; {remedy}")
 
@@ -137,10 +136,8 @@ def check_guess(found: NDArray[Any], *labels: NDArray[Any]) -> None:
         lower, upper = (column[rows].astype(str) for column in labels)
         wrong = np.flatnonzero(lower > upper)
         if wrong.size:
-            a, b = lower[wrong[0]].item(), upper[wrong[0]].item()
-            raise ValueError(
-                f"row {rows[wrong[0]]}: lower end {a!r} is above upper end {b!r}, but {guess}"
-            )
+            row, a, b = (column[wrong[0]].item() for column in (rows, lower, upper))
+            raise ValueError(f"row {row}: lower end {a!r} is above upper end {b!r}, but {guess}")
     warnings.warn(guess, UserWarning, stacklevel=3)
 
 
@@ -241,7 +238,7 @@ def intervals(lower: ArrayLike, upper: ArrayLike, *, classes: Any = None) -> NDA
     ----------
     lower, upper : array-like of shape (n,)
         Ends of the ranges in your own labels, both inclusive. None, NaN and infinities are open
-        ends: "at least 3" is ``lower=3, upper=None``.
+        ends: "at least 3" is ``lower=3, upper=None``. For text like that, see `parse_intervals`.
     classes : array-like, optional
         All grades from lowest to highest. By default, the labels that occur, sorted.
 
@@ -259,6 +256,13 @@ def intervals(lower: ArrayLike, upper: ArrayLike, *, classes: Any = None) -> NDA
            [1, 3]])
     >>> intervals(["mid"], [None], classes=["low", "mid", "high"])
     array([['mid', 'high']], dtype='<U4')
+
+    Two people's votes, from the lower to the higher one of each row:
+
+    >>> grades, anna, ben = ["low", "mid", "high"], ["mid"], ["low"]
+    >>> lower, upper = zip(*(sorted(votes, key=grades.index) for votes in zip(anna, ben)))
+    >>> intervals(lower, upper, classes=grades)
+    array([['low', 'mid']], dtype='<U4')
     """
     (low, low_order), (high, high_order) = read_column(lower), read_column(upper)
     for name, column in (("lower", low), ("upper", high)):
