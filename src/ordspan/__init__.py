@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     )
     from ordspan.estimators.splitting import StratifiedIntervalKFold
     from ordspan.estimators.steps import latent, predict_interval
+    from ordspan.estimators.text_labels import parse_intervals
     from ordspan.modelfile import ModelFileError, load, save
 
 _HOMES = {
@@ -37,6 +38,7 @@ _HOMES = {
     "intervals": "ordspan.core.labels",
     "latent": "ordspan.estimators.steps",
     "load": "ordspan.modelfile",
+    "parse_intervals": "ordspan.estimators.text_labels",
     "predict_files": "ordspan.commands.python",
     "predict_interval": "ordspan.estimators.steps",
     "save": "ordspan.modelfile",
@@ -60,6 +62,7 @@ __all__ = [
     "intervals",
     "latent",
     "load",
+    "parse_intervals",
     "predict_files",
     "predict_interval",
     "save",

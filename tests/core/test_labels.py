@@ -5,7 +5,7 @@ import datetime
 import numpy as np
 import pytest
 
-from ordspan import coarsen, intervals
+from ordspan import OrdinalPA, coarsen, intervals
 from ordspan.core import labels
 
 GRADES = np.array(["low", "mid", "high"])
@@ -85,6 +85,19 @@ def test_numbers_are_sorted_in_silence_and_words_with_a_warning():
     assert found.tolist() == [1, 2, 3]
     with pytest.warns(UserWarning, match=r"sorted: \['high', 'low'\].*classes="):
         assert labels.infer_classes(np.array(["low", "high"])).tolist() == ["high", "low"]
+
+
+def test_a_range_that_contradicts_the_sorted_words_asks_for_their_order():
+    lower = np.array([None, "low", "mid"], dtype=object)
+    upper = np.array(["low", "mid", "high"], dtype=object)
+    message = (
+        r"row 2: lower end 'mid' is above upper end 'high', but the order .* was not given, so "
+        r"they were sorted: \['high', 'low', 'mid'\]; give it .* classes="
+    )
+    with pytest.raises(ValueError, match=message):
+        labels.infer_classes(lower, upper)
+    with pytest.raises(ValueError, match="order of the grades was not given"):
+        OrdinalPA().fit([[0.0], [1.0]], [["low", "mid"], ["mid", "high"]])
 
 
 def test_one_word_has_no_order_to_guess():
@@ -180,6 +193,18 @@ def test_the_same_column_twice_may_be_open():
 def test_bad_intervals_are_named(lower, upper, message):
     with pytest.raises(ValueError, match=message):
         labels.intervals(lower, upper, classes=[1, 2, 3])
+
+
+@pytest.mark.parametrize(
+    ("lower", "upper", "remedy"),
+    [
+        ([3, 1, 2], [1, 1, 1], "swap the two columns"),
+        ([1, 3, 1], [1, 1, 2], ".* Row 2 has .* two people's votes, take the lower"),
+    ],
+)
+def test_columns_crossed_both_ways_may_be_votes(lower, upper, remedy):
+    with pytest.raises(ValueError, match=f"lower end 3 is above upper end 1; {remedy}"):
+        intervals(lower, upper, classes=[1, 2, 3])
 
 
 def test_the_order_of_the_classes_decides_which_end_is_lower():

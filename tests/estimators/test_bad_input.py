@@ -71,7 +71,7 @@ def upside_down():
 
 
 BAD_LABELS = [
-    (upside_down(), "row 5: lower end 3 is above upper end 1; swap the two columns"),
+    (upside_down(), "row 5: lower end 3 is above upper end 1; .* two people's votes"),
     (np.where(np.arange(60) == 9, 8, Y), r"row 9: label 8 is not one of the grades \[1, 2, 3, 4"),
     (Y[:-1], "inconsistent numbers of samples"),
     (np.column_stack([Y, Y, Y]), r"shape \(60, 3\)"),
@@ -132,6 +132,20 @@ def test_the_first_partial_fit_needs_the_classes_and_later_ones_must_agree():
     model = OrdinalPA().partial_fit(X, Y, classes=[1, 2, 3, 4])
     with pytest.raises(ValueError, match="differ from those of the first call"):
         model.partial_fit(X, Y, classes=[1, 2, 3])
+
+
+def test_a_new_grade_leads_to_a_new_model_not_to_a_list_that_is_refused():
+    model = OrdinalPA()
+    with pytest.raises(ValueError, match=r"label 3 is not .* list every grade in classes="):
+        model.partial_fit([[0.0]], [3], classes=[1, 2])
+    model.partial_fit([[0.0]], [1], classes=[1, 2])
+    for learn_or_score in (model.partial_fit, model.score):
+        with pytest.raises(ValueError, match=r"label 3 .*leave the row out, or start a new model"):
+            learn_or_score([[0.0]], [3])
+    with pytest.raises(ValueError, match=r"differ .*leave classes out, or start a new model"):
+        model.partial_fit([[0.0]], [3], classes=[1, 2, 3])
+    with pytest.raises(ValueError, match=r"label 3 is not .* list every grade"):
+        model.set_params(classes=[1, 2]).fit([[0.0]], [3])
 
 
 def test_a_text_column_is_named():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -69,9 +70,13 @@ def check_order(
     if wrong.any():
         row = int(np.argmax(wrong))
         a, b = (v.item() if hasattr(v, "item") else v for v in (lower[row], upper[row]))
-        raise ValueError(
-            f"row {row}: lower {what} {a!r} is above upper {what} {b!r}; swap the two columns?"
-        )
+        remedy = "swap the two columns?"
+        if (low < high).any():
+            remedy = (
+                f"swap the two in this row? Row {np.argmax(low < high)} has them the other way: "
+                "if these are two people's votes, take the lower and the higher one of each row"
+            )
+        raise ValueError(f"row {row}: lower {what} {a!r} is above upper {what} {b!r}; {remedy}")
 
 
 def check_classes(classes: Any) -> NDArray[Any]:
@@ -112,16 +117,28 @@ def distinct(*labels: NDArray[Any]) -> NDArray[Any]:
 
 
 def infer_classes(*labels: NDArray[Any]) -> NDArray[Any]:
-    """All labels that occur, sorted; warns if they are strings, whose order is a guess."""
+    """All labels that occur, sorted; strings, whose order is a guess, as `check_guess` has it."""
     found = distinct(*labels)
-    if found.dtype.kind in "OU" and found.size > 1:
-        warnings.warn(
-            f"the order of the grades was not given, so they were sorted: {shown(found)}; "
-            "give it from lowest to highest with classes=[...] or as an ordered Categorical",
-            UserWarning,
-            stacklevel=2,
-        )
+    check_guess(found, *labels)
     return found
+
+
+def check_guess(found: NDArray[Any], *labels: NDArray[Any]) -> None:
+    """Warn that the order of sorted strings is a guess; raise if a range contradicts it."""
+    if found.dtype.kind not in "OU" or found.size < 2:
+        return
+    guess = (
+        f"the order of the grades was not given, so they were sorted: {shown(found)}; "
+        "give it from lowest to highest with classes=[...] or as an ordered Categorical"
+    )
+    if found.dtype.kind == "U" and len(labels) == 2:
+        rows = np.flatnonzero(~is_open(labels[0]) & ~is_open(labels[1]))
+        lower, upper = (column[rows].astype(str) for column in labels)
+        wrong = np.flatnonzero(lower > upper)
+        if wrong.size:
+            row, a, b = (column[wrong[0]].item() for column in (rows, lower, upper))
+            raise ValueError(f"row {row}: lower end {a!r} is above upper end {b!r}, but {guess}")
+    warnings.warn(guess, UserWarning, stacklevel=3)
 
 
 def is_open(labels: NDArray[Any]) -> NDArray[np.bool_]:
@@ -142,16 +159,22 @@ def is_open_value(value: Any) -> bool:
     return isinstance(value, float | np.floating) and not np.isfinite(value)
 
 
+def list_every_grade(label: Any) -> str:
+    """What to do about an unknown label when the grades can still be chosen."""
+    return "list every grade in classes=[...]"
+
+
 def encode(
     labels: NDArray[Any],
     classes: NDArray[Any],
     *,
     open_rank: int | None = None,
     what: str = "label",
+    advise: Callable[[Any], str] = list_every_grade,
 ) -> Ranks:
     """Ranks 1..K of labels in the order of the classes; open ends become ``open_rank``.
 
-    ``what`` is the word for a label in errors.
+    In errors, ``what`` is the word for a label, and ``advise`` what to do about an unknown one.
 
     >>> encode(np.array(["mid", "low"]), np.array(["low", "mid", "high"]))
     array([2, 1])
@@ -173,10 +196,10 @@ def encode(
         at = np.zeros(known.shape, dtype=np.intp)
         unknown = np.ones(known.shape, dtype=bool)
     if unknown.any():
-        rows = np.flatnonzero(~opened)[unknown]
+        row, label = np.flatnonzero(~opened)[unknown][0], known[unknown].tolist()[0]
         raise ValueError(
-            f"row {rows[0]}: {what} {known[unknown].tolist()[0]!r} is not one of the grades "
-            f"{shown(classes)}; list every grade in classes=[...]"
+            f"row {row}: {what} {label!r} is not one of the grades {shown(classes)}; "
+            + advise(label)
         )
     if opened.any() and open_rank is None:
         row = int(np.argmax(opened))
@@ -193,14 +216,17 @@ def _is_range(classes: NDArray[Any]) -> bool:
 
 
 def encode_interval(
-    lower: NDArray[Any], upper: NDArray[Any], classes: NDArray[Any]
+    lower: NDArray[Any],
+    upper: NDArray[Any],
+    classes: NDArray[Any],
+    advise: Callable[[Any], str] = list_every_grade,
 ) -> tuple[Ranks, Ranks]:
     """Lower and upper ranks of intervals in the user's labels; open ends become 1 and K."""
     if lower is upper:
-        ranks = encode(lower, classes)
+        ranks = encode(lower, classes, advise=advise)
         return ranks, ranks
-    low = encode(lower, classes, open_rank=1)
-    high = encode(upper, classes, open_rank=classes.size)
+    low = encode(lower, classes, open_rank=1, advise=advise)
+    high = encode(upper, classes, open_rank=classes.size, advise=advise)
     check_order(low, high, lower, upper, "end")
     return low, high
 
@@ -212,7 +238,7 @@ def intervals(lower: ArrayLike, upper: ArrayLike, *, classes: Any = None) -> NDA
     ----------
     lower, upper : array-like of shape (n,)
         Ends of the ranges in your own labels, both inclusive. None, NaN and infinities are open
-        ends: "at least 3" is ``lower=3, upper=None``.
+        ends: "at least 3" is ``lower=3, upper=None``. For text like that, see `parse_intervals`.
     classes : array-like, optional
         All grades from lowest to highest. By default, the labels that occur, sorted.
 
@@ -230,6 +256,13 @@ def intervals(lower: ArrayLike, upper: ArrayLike, *, classes: Any = None) -> NDA
            [1, 3]])
     >>> intervals(["mid"], [None], classes=["low", "mid", "high"])
     array([['mid', 'high']], dtype='<U4')
+
+    Two people's votes, from the lower to the higher one of each row:
+
+    >>> grades, anna, ben = ["low", "mid", "high"], ["mid"], ["low"]
+    >>> lower, upper = zip(*(sorted(votes, key=grades.index) for votes in zip(anna, ben)))
+    >>> intervals(lower, upper, classes=grades)
+    array([['low', 'mid']], dtype='<U4')
     """
     (low, low_order), (high, high_order) = read_column(lower), read_column(upper)
     for name, column in (("lower", low), ("upper", high)):

@@ -18,9 +18,8 @@ from sklearn.utils.validation import (
     validate_data,
 )
 
-from ordspan.core.labels import encode_interval
 from ordspan.core.losses import distance
-from ordspan.estimators.targets import Labels, find_classes, read_labels
+from ordspan.estimators.targets import Labels, encode_labels, find_classes, read_labels
 from ordspan.estimators.weights import row_weights
 from ordspan.learners import Learner
 from ordspan.learners.checks import check_weights
@@ -105,9 +104,15 @@ class BaseOrdinal(ClassifierMixin, BaseEstimator):
         )
 
     def _ends(
-        self, X: Any, labels: Labels, classes: NDArray[Any], sample_weight: Any
+        self,
+        X: Any,
+        labels: Labels,
+        classes: NDArray[Any],
+        sample_weight: Any,
+        *,
+        fitted: bool = False,
     ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64] | None]:
-        lower, upper = encode_interval(labels.lower, labels.upper, classes)
+        lower, upper = encode_labels(labels, classes, fitted=fitted)
         if sample_weight is None:
             return lower, upper, None
         weight = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
@@ -243,7 +248,7 @@ class BaseOrdinal(ClassifierMixin, BaseEstimator):
         ranks = self._ranks(X)
         labels = read_labels(y)
         check_consistent_length(ranks, labels.lower)
-        lower, upper = encode_interval(labels.lower, labels.upper, self.classes_)
+        lower, upper = encode_labels(labels, self.classes_, fitted=True)
         if sample_weight is not None:
             sample_weight = check_weights(sample_weight, ranks.size)
             if not sample_weight.any():

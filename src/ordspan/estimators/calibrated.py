@@ -16,13 +16,12 @@ from sklearn.utils.validation import (
     check_is_fitted,
 )
 
-from ordspan.core.labels import encode_interval
 from ordspan.estimators.base import unchanged_on_error
 from ordspan.estimators.folds import CalibrationRows, calibrate_on_folds, make_folds
 from ordspan.estimators.online import OrdinalPA
 from ordspan.estimators.passes import ThresholdEstimator
 from ordspan.estimators.steps import fit_weighted, latent, ranker_of
-from ordspan.estimators.targets import read_labels
+from ordspan.estimators.targets import encode_labels, read_labels
 from ordspan.learners.calibration import COVERAGES, Calibration
 from ordspan.learners.scoring import rank_among
 
@@ -149,7 +148,7 @@ class CalibratedOrdinal(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
             fit_weighted(estimator, X, y, sample_weight)
             classes = ranker_of(estimator).classes_
             labels = read_labels(y)
-            lower, upper = encode_interval(labels.lower, labels.upper, classes)
+            lower, upper = encode_labels(labels, classes, fitted=True)
             check_consistent_length(X, lower)  # a frozen estimator has not checked
             weight = _check_sample_weight(
                 sample_weight, lower, dtype=np.float64, ensure_non_negative=True

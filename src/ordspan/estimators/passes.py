@@ -119,7 +119,9 @@ class OrdinalEstimator(BaseOrdinal):
             order = self._classes_for_partial_fit(labels, classes, first)
             # all-zero weights are an error in fit, but harmless in a stream
             idle = sample_weight is not None and not np.any(np.asarray(sample_weight))
-            lower, upper, weight = self._ends(X, labels, order, None if idle else sample_weight)
+            lower, upper, weight = self._ends(
+                X, labels, order, None if idle else sample_weight, fitted=not first
+            )
             weight = check_weights(sample_weight, X.shape[0]) if idle else weight
             shape = X.shape[1], order.size
             learner = self._make_learner(*shape) if first else self.learner_
@@ -161,7 +163,8 @@ class OrdinalEstimator(BaseOrdinal):
         if given is not None and not np.array_equal(np.asarray(given), self.classes_):
             raise ValueError(
                 f"classes {shown(np.asarray(given))} differ from those of the first call of "
-                f"partial_fit or fit, {shown(self.classes_)}"
+                f"partial_fit or fit, {shown(self.classes_)}; the grades of a fitted model are "
+                "fixed: leave classes out, or start a new model"
             )
         return self.classes_
 

@@ -10,8 +10,7 @@ from numpy.typing import NDArray
 from sklearn.model_selection import KFold
 from sklearn.utils import check_random_state, indexable
 
-from ordspan.core.labels import encode_interval
-from ordspan.estimators.targets import find_classes, read_labels
+from ordspan.estimators.targets import encode_labels, find_classes, read_labels
 
 
 class StratifiedIntervalKFold(KFold):
@@ -91,9 +90,7 @@ class StratifiedIntervalKFold(KFold):
     def _folds(self, X: Any, y: Any) -> NDArray[np.intp]:
         """The fold of every row."""
         labels = read_labels(y)
-        lower, upper = encode_interval(
-            labels.lower, labels.upper, find_classes(labels, self.classes)
-        )
+        lower, upper = encode_labels(labels, find_classes(labels, self.classes))
         indexable(X, lower)
         n_rows = lower.size
         if self.n_splits > n_rows:

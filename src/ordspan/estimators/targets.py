@@ -9,7 +9,18 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.exceptions import DataConversionWarning
 
-from ordspan.core.labels import check_classes, infer_classes, is_open, read_column, shown
+from ordspan.core.labels import (
+    Ranks,
+    check_classes,
+    check_guess,
+    distinct,
+    encode_interval,
+    is_open,
+    list_every_grade,
+    read_column,
+    shown,
+)
+from ordspan.estimators.text_labels import can_be_read, refuse_written_ranges
 
 
 class Labels(NamedTuple):
@@ -106,10 +117,31 @@ def find_classes(labels: Labels, given: Any) -> NDArray[Any]:
     if labels.order is not None:
         return check_classes(labels.order)
     refuse_missing(labels)
-    found = infer_classes(*ends(labels))
+    found = distinct(*ends(labels))
+    if found.dtype.kind == "U" and labels.lower is labels.upper:
+        refuse_written_ranges(found)
+    check_guess(found, *ends(labels))
     if found.dtype.kind == "f" and (found != np.floor(found)).any():
         raise ValueError(
             f"Unknown label type: continuous. Labels like {shown(found)} look like measurements; "
             "bin them into grades, or list the grades in classes=[...]"
         )
     return check_classes(found)
+
+
+def encode_labels(
+    labels: Labels, classes: NDArray[Any], *, fitted: bool = False
+) -> tuple[Ranks, Ranks]:
+    """Lower and upper ranks of labels; ``fitted`` if the grades can no longer be chosen."""
+
+    def advise(label: Any) -> str:
+        if labels.lower is labels.upper and can_be_read(label, classes):
+            return "to read labels like this, use y = ordspan.parse_intervals(y, classes=[...])"
+        if fitted:
+            return (
+                "a fitted model cannot learn another grade: leave the row out, or start a new "
+                "model with every grade in classes=[...]"
+            )
+        return list_every_grade(label)
+
+    return encode_interval(labels.lower, labels.upper, classes, advise)
