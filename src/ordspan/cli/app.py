@@ -110,7 +110,8 @@ def report_errors(context: typer.Context, hint: str | Callable[[], str] = "") ->
     except MemoryError as error:
         _exit_with(f"error: not enough memory ({error})")
     except (ValueError, OSError, LookupError) as error:
-        _exit_with(f"error: {error}")
+        notes = (f". {note}" for note in getattr(error, "__notes__", ()))
+        _exit_with(f"error: {error}" + "".join(notes))
 
 
 def _exit_with(reason: str) -> NoReturn:

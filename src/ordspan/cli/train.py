@@ -90,7 +90,7 @@ def train(
     run the same command with --resume: it ends with the same model, byte for
     byte.
     """
-    with report_errors(context, lambda: resume_hint(model, is_pipe=files == [o.STDIN])):
+    with report_errors(context, lambda: resume_hint(model)):
         refuse_with(context, start is not None, OF_MODEL, "--from, because the model decides it")
         refuse_with(context, learner == "svm", ("passes",), "--learner svm")
         job = make_job(context.with_resource(o.opened_pipe(files)), context.params)
@@ -146,13 +146,15 @@ def run_job(job: TrainJob, given: dict[str, Any]) -> dict[str, Any]:
         return train_on_dask(job, given["model"], given["dask"], **how)
 
 
-def resume_hint(model: Path, *, is_pipe: bool) -> str:
+def resume_hint(model: Path) -> str:
     """How to continue after an interruption."""
+    from ordspan.commands.model_path import from_pipe
+
     checkpoint = model.with_name(f"{model.name}.checkpoint")
     if not checkpoint.exists():
         return "Nothing was learned yet."
-    if is_pipe:
-        return f"{checkpoint} holds the model so far; training from a pipe cannot be resumed."
+    if from_pipe(checkpoint):
+        return f"{checkpoint} holds the model so far; continue it with --from {checkpoint}."
     return "Run the same command with --resume to continue."
 
 

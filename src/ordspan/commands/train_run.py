@@ -11,7 +11,12 @@ from numpy.typing import NDArray
 
 from ordspan.checkpoint import ENDING, Checkpoint
 from ordspan.commands.continuing import model_to_continue, reader_for
-from ordspan.commands.model_path import no_checkpoint_hint, start_over_hint
+from ordspan.commands.model_path import (
+    continue_hint,
+    from_pipe,
+    no_checkpoint_hint,
+    start_over_hint,
+)
 from ordspan.commands.outputs import report_full_disk
 from ordspan.commands.tally import LabelCounts, Tally
 from ordspan.commands.train_job import TrainJob, plain_value
@@ -216,10 +221,14 @@ class Run:
 
     def resume(self) -> None:
         """Continue from the checkpoint."""
-        if self.job.is_pipe:
+        path, pipe = self.checkpoint.path, self.job.is_pipe
+        assert path is not None
+        if pipe or from_pipe(path):
+            go_on = f", and continue it with {continue_hint(path, pipe=pipe)}"
             raise ValueError(
-                "training from a pipe such as standard input cannot be resumed; the checkpoint "
-                "is a model file that can be used as it is"
+                "training from a pipe such as standard input cannot be resumed; leave out "
+                + option("--resume", "resume")
+                + (go_on if path.exists() else "")
             )
         found = self.checkpoint.read(TabularModel, TrainProgress)
         if found is None:

@@ -258,7 +258,11 @@ class RowReader:
             batch, faults = _rows_from(at.row, batch, faults)
             cursor = at._replace(row=int(batch.rows[0]))
             batch = replace(batch, cursor=cursor, skipped=self.bad.count)
-            batch = self._checked(batch, faults, reader)
+            batch, faults = self._checked(batch, faults, reader)
+            if faults and self.bad.policy == "raise" and reader.path == STDIN:
+                if before := batch.part(0, min(faults)):
+                    yield before  # cannot be read again
+            batch = batch.without(faults, self.bad)
             if len(batch):
                 yield batch
 
@@ -287,8 +291,8 @@ class RowReader:
         group = [] if self.group is None else [self.group]
         return [*dict.fromkeys([*self.recipe.texts, *self.columns.names(), *group, *self.keep])]
 
-    def _checked(self, batch: Batch, faults: Faults, reader: Any) -> Batch:
-        """The batch with the ranks of its labels, and without its bad rows."""
+    def _checked(self, batch: Batch, faults: Faults, reader: Any) -> tuple[Batch, Faults]:
+        """The batch with the ranks of its labels, and its bad rows."""
         faults = unusable_rows(self.recipe, batch.X) | faults
         if self.grades is not None:
             labels = batch.table
@@ -297,8 +301,7 @@ class RowReader:
             lower, upper, wrong = self.grades.read(labels, self.columns)
             faults = wrong | faults
             batch = replace(batch, lower=lower, upper=upper, classes=self.grades.classes)
-        batch = replace(batch, keep=tuple(self.keep), group_column=self.group)
-        return batch.without(faults, self.bad)
+        return replace(batch, keep=tuple(self.keep), group_column=self.group), faults
 
 
 def _rows_from(start: int, batch: Batch, faults: Faults) -> tuple[Batch, Faults]:
