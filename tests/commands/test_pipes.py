@@ -88,7 +88,7 @@ def test_the_checkpoint_of_a_run_on_files_is_not_replaced_by_its_continuation(tm
     before = (tmp_path / "m.checkpoint").read_bytes()
     job = TrainJob([str(path)], start=str(tmp_path / "m.checkpoint"))
     for overwrite in (False, True):
-        with pytest.raises(FileError, match="would be replaced .* choose another output path"):
+        with pytest.raises(FileError, match=r"would be replaced .* choose another output path"):
             train(job, tmp_path / "m", overwrite=overwrite)
     assert (tmp_path / "m.checkpoint").read_bytes() == before
 

@@ -5,15 +5,18 @@ from __future__ import annotations
 import codecs
 import sys
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from glob import glob
 from hashlib import blake2b
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ordspan.files.batch import FileError
 from ordspan.files.text import STDIN, UTF8_MARK, plain_name
 from ordspan.wording import by, either, option
+
+if TYPE_CHECKING:
+    from ordspan.files.features import Recipe
 
 FORMATS = {
     "csv": (".csv", ".tsv"),
@@ -24,6 +27,8 @@ FORMATS = {
     "svmlight": (".txt", ".svm", ".svmlight", ".libsvm", ".letor"),
 }
 SAMPLE_BYTES, N_SAMPLES = 1 << 12, 32
+FOUND = (*",;\t|", "utf-8", "utf-16", "utf-16-le", "utf-16-be", "cp1252", "latin-1", None)
+"""Delimiters and encodings that can be detected."""
 ENDINGS = tuple(end for ends in FORMATS.values() for end in ends)
 
 
@@ -141,6 +146,27 @@ def format_of(path: str, options: FileOptions) -> str:
     raise FileError(
         f"{path}: unknown ending {ending!r}. Files that end in {', '.join(ENDINGS)} can be read"
         + either(by("for other names give", option(f"--format {'|'.join(FORMATS)}", "format=")))
+    )
+
+
+def options_like(
+    then: FileOptions, recipe: Recipe, files: Sequence[str], given: FileOptions
+) -> FileOptions:
+    """How to open files for a recipe: as given, by file extension, or as other files ``then``."""
+    format = given.format
+    if format is None:
+        try:
+            [format_of(path, FileOptions()) for path in files]
+        except FileError:
+            format = then.format  # None if it was not given then either
+    return replace(
+        given,
+        format=format,
+        # detected values are detected again in each file
+        delimiter=given.delimiter or (None if then.delimiter in FOUND else then.delimiter),
+        encoding=given.encoding or (None if then.encoding in FOUND else then.encoding),
+        zero_based=recipe.zero_based,
+        n_features=recipe.n_sparse,
     )
 
 

@@ -259,9 +259,9 @@ class RowReader:
             cursor = at._replace(row=int(batch.rows[0]))
             batch = replace(batch, cursor=cursor, skipped=self.bad.count)
             batch, faults = self._checked(batch, faults, reader)
-            if faults and self.bad.policy == "raise" and reader.path == STDIN:
-                if before := batch.part(0, min(faults)):
-                    yield before  # cannot be read again
+            raises = faults and self.bad.policy == "raise"
+            if raises and reader.path == STDIN and (before := batch.part(0, min(faults))):
+                yield before  # cannot be read again
             batch = batch.without(faults, self.bad)
             if len(batch):
                 yield batch
