@@ -1,5 +1,8 @@
 """The functions for files in Python are the commands, under other names."""
 
+import subprocess
+import sys
+
 import pytest
 from files_to_train import make_rows, write_rows
 from tables import ask
@@ -54,6 +57,14 @@ def test_the_name_of_one_column_is_not_taken_apart(path, tmp_path):
     ordspan.predict_files(path, tmp_path / "a", tmp_path / "a.csv", keep="x1")
     assert (tmp_path / "a.csv").read_text().startswith("x1,prediction,")
     assert stream(path, label="grade", features="x1", keep="x0").feature_names == ["x1"]
+
+
+@pytest.mark.parametrize("name", ["train_files", "predict_files", "evaluate_files", "data.stream"])
+def test_a_missing_extra_is_named(name):
+    code = f"import sys; sys.modules['polars'] = None; import ordspan; ordspan.{name}('a.csv')"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    last = done.stderr.splitlines()[-1]
+    assert last == "ModuleNotFoundError: this needs polars: pip install 'ordspan[cli]'"
 
 
 def test_an_existing_model_is_not_replaced(path, tmp_path):

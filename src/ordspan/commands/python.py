@@ -9,13 +9,16 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
-from ordspan.commands import evaluate as evaluating
-from ordspan.commands import predict as predicting
-from ordspan.commands import train as training
-from ordspan.commands.models import read_table_model
-from ordspan.files.opening import FileOptions
-from ordspan.learners.catalog import DEFAULTS, PA
-from ordspan.tabular import TabularModel
+from ordspan.wording import report_missing
+
+with report_missing():
+    from ordspan.commands import evaluate as evaluating
+    from ordspan.commands import predict as predicting
+    from ordspan.commands import train as training
+    from ordspan.commands.models import read_table_model
+    from ordspan.files.opening import FileOptions
+    from ordspan.learners.catalog import DEFAULTS, PA
+    from ordspan.tabular import TabularModel
 
 FilePath = str | os.PathLike[str]
 FILE_OPTIONS = {field.name for field in fields(FileOptions)}
@@ -25,6 +28,7 @@ IN_SHELL = {"grades": "classes", "order": "classes", "range": "coverage", "hash"
 """Names of options of the commands that differ from those of the settings."""
 
 
+@report_missing()
 def train_files(
     files: FilePath | Sequence[FilePath],
     model: FilePath,
@@ -82,6 +86,7 @@ def train_files(
     return read_table_model(os.fspath(model))
 
 
+@report_missing()
 def predict_files(
     files: FilePath | Sequence[FilePath], model: FilePath, out: FilePath, **settings: Any
 ) -> dict[str, Any]:
@@ -119,6 +124,7 @@ def predict_files(
     return predicting.predict(job, os.fspath(out))
 
 
+@report_missing()
 def evaluate_files(
     files: FilePath | Sequence[FilePath],
     model: FilePath,

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from ordspan.files.batch import Batch
 from ordspan.files.features import DEFAULT_HASH_BITS, Recipe, Scale, Unseen, prepare_features
 from ordspan.files.opening import FileOptions, expand
+from ordspan.wording import report_missing
 
 if TYPE_CHECKING:
     from ordspan.files.columns import ColumnChoice
@@ -81,6 +82,7 @@ class Stream:
         return [*self._reader.notes, *warning, *self._unseen.messages()]
 
 
+@report_missing()
 def stream(
     paths: str | Path | Iterable[str | Path],
     *,
