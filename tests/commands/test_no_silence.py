@@ -47,6 +47,39 @@ def trained(path, *words, label="grade", name="m"):
     return model, json.loads(told)
 
 
+def test_rare_grades_are_listed_and_doubted(tmp_path):
+    grades = [f"{i % 5 + 1}" for i in range(300)]
+    for found, told in (
+        (grades, ()),
+        ([*grades[:-2], "6", "7-9"], ("grades 6, 7, 9; if these are mistyped, --grades 1..5",)),
+    ):
+        frame = pl.DataFrame({"x": range(0, 600, 2), "grade": found}).sample(fraction=1, seed=0)
+        frame.write_csv(tmp_path / "a.csv")
+        words = ("train", tmp_path / "a.csv", "--label", "grade", "--overwrite")
+        output = asked(*words, "--model", tmp_path / "m", "--passes", "3")
+        assert [note for note in output.splitlines() if "very few rows" in note] == [
+            f"Note: very few rows have the {note} finds them." for note in told
+        ]
+    assert "900 rows, 3 of them ranges, in " in output
+    assert "8 grades: 1, 2, 3, 4, 5, 6, 7, 9." in output
+    words = (*words, "--grades", "0..40", "--model", tmp_path / "m")
+    output = asked(*words)
+    assert "41 grades: 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, ..., 40." in output
+    assert "very few" not in output
+
+
+def test_the_error_is_printed_once(tmp_path):
+    log(600).write_csv(tmp_path / "a.csv")
+    words = ("train", tmp_path / "a.csv", "--label", "grade", "--overwrite", "--model")
+    for passes in (1, 3):
+        summary = json.loads(asked(*words, tmp_path / "m", "--passes", passes, "--json"))
+        output = asked(*words, tmp_path / "m", "--passes", passes)
+        assert output.count(f"{summary['mae'][0]:.4f}") == 1
+        assert (
+            f"MAE of pass 3, whose rows were seen before: {summary['mae'][-1]:.4f}" in output
+        ) is (passes == 3)
+
+
 # -- going on ----------------------------------------------------------------------------------
 
 

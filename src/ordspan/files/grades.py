@@ -118,7 +118,7 @@ def _ask_for_grades(ranges: dict[str, dict[str, str]]) -> str:
     lowest = {w: float(ends.get("low", ends.get("above", "-inf"))) for w, ends in ranges.items()}
     return (
         f"every label is a range, such as {min(ranges)!r}: if these are the names of the grades, "
-        f"give {_as_option(sorted(ranges, key=lowest.__getitem__))}; otherwise list every grade, "
+        f"give {as_option(sorted(ranges, key=lowest.__getitem__))}; otherwise list every grade, "
         + any_grades()
     )
 
@@ -134,7 +134,7 @@ def _check_excluded(word: str, ends: dict[str, str], classes: NDArray[Any]) -> N
             wanted = {*classes.tolist(), end, end if beyond.any() else end + step}
             raise ValueError(
                 f"the labels alone do not show which grades {word!r} means: list every grade, "
-                f"such as {_as_option(sorted(wanted))}"
+                f"such as {as_option(sorted(wanted))}"
             )
 
 
@@ -143,14 +143,14 @@ def any_grades() -> str:
     return option("--grades lowest,...,highest", "classes=[lowest, ..., highest]")
 
 
-def _as_option(grades: Collection[Any]) -> str:
+def as_option(grades: Collection[Any]) -> str:
     """Grades as the option that gives their order.
 
-    >>> _as_option([1, 2, 3])
+    >>> as_option([1, 2, 3])
     'classes=[1, 2, 3]'
     >>> from ordspan.wording import in_a_shell
     >>> with in_a_shell(["--grades"]):
-    ...     _as_option([1, 2, 3]), _as_option(["<18", "18-24", "25+"])
+    ...     as_option([1, 2, 3]), as_option(["<18", "18-24", "25+"])
     ('--grades 1..3', "--grades '<18,18-24,25+'")
     """
     values = list(grades)
