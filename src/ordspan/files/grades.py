@@ -212,7 +212,8 @@ class LabelReader:
     @property
     def remedy(self) -> str:
         """What to do about an unknown grade."""
-        return "add it to the order, or write a range as 3-5, >=3, <=2 or [3,5]"
+        low, high = self.classes[[len(self.classes) // 2 - 1, len(self.classes) // 2]].tolist()
+        return f"write a range such as 'up to {low}' or 'at least {high}', or add it to the order"
 
     def __init__(self, classes: NDArray[Any]) -> None:
         self.classes = classes
@@ -334,11 +335,14 @@ class LabelReader:
             faults |= wrong
             ends.append(rank)
         lower, upper = ends
+        both_ways = bool((lower < upper).any())
+        way = "take the lower and the higher of each row if they are the labels of two people"
         for row in np.flatnonzero(lower > upper).tolist():
             a, b = (self.classes[end[row] - 1].item() for end in ends)
             faults.setdefault(
                 row,
-                f"{columns.lower} {a!r} is above {columns.upper} {b!r}; swap the two columns?",
+                f"{columns.lower} {a!r} is above {columns.upper} {b!r}; "
+                + (way if both_ways else "swap the two columns?"),
             )
         return lower, upper, faults
 
