@@ -6,6 +6,7 @@ import codecs
 import sys
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from difflib import get_close_matches
 from glob import glob
 from hashlib import blake2b
 from pathlib import Path
@@ -214,7 +215,20 @@ def check_columns(path: str, there: Iterable[str], wanted: Iterable[str]) -> Non
     there = list(there)
     for name in wanted:
         if name not in there:
-            raise FileError(f"{path}: no column {name!r}; {describe_columns(there)}")
+            close = closest(name, there)
+            meant = f"; did you mean {close!r}?" if close else ""
+            raise FileError(f"{path}: no column {name!r}; {describe_columns(there)}{meant}")
+
+
+def closest(name: str, there: Sequence[str]) -> str:
+    """The column that may be meant by a name, or nothing.
+
+    >>> closest("Carier", ["stars", "carrier"]), closest("x", ["stars"])
+    ('carrier', '')
+    """
+    folded = {other.casefold(): other for other in there}
+    alike = get_close_matches(name.casefold(), folded, n=1, cutoff=0.7)
+    return folded[alike[0]] if alike else ""
 
 
 def describe_columns(there: Sequence[str]) -> str:
