@@ -125,15 +125,15 @@ def stream(
     classes : sequence, optional
         All grades from lowest to highest. By default, numeric grades are found by another pass
         over the label column alone, and sorted; named grades require it.
-    features, drop : sequence of str, optional
+    features, drop : str or sequence of str, optional
         Columns to learn from (by default, all but labels and group), or columns to leave out.
-    text : sequence of str
+    text : str or sequence of str
         Columns to treat as text even if they hold numbers, such as postal codes.
-    hashed : sequence of str
+    hashed : str or sequence of str
         Text columns to hash although they have few distinct values.
     group : str, optional
         Column with the group (query) of each row; for svmlight rows it is their qid.
-    keep : sequence of str
+    keep : str or sequence of str
         Columns to keep in ``Batch.kept``.
     hash_bits : int
         Text columns with more than 256 distinct values, and all text in standard input, are hashed
@@ -199,9 +199,9 @@ def stream(
     files = expand([paths] if isinstance(paths, str | Path) else paths)
     options = FileOptions(format, delimiter, zero_based, n_features or 0, encoding, decimal)
     columns = label_columns(label, lower, upper)
-    features, drop, text, hashed, keep = (
-        [names] if isinstance(names, str) else names
-        for names in (features, drop, text, hashed, keep)
+    features = [features] if isinstance(features, str) else features
+    drop, text, hashed, keep = (
+        [names] if isinstance(names, str) else names for names in (drop, text, hashed, keep)
     )
     choice = ColumnChoice(features, drop, text, hashed, hash_bits, standardise, missing)
     if like is not None:
