@@ -98,7 +98,7 @@ def test_a_bad_row_loses_none_of_the_rows_before_it(tmp_path, monkeypatch, bad):
     job = piped(monkeypatch, [*ROWS[:300], bad, *ROWS[300:]])
     with pytest.raises(RowError, match="line 302") as caught:
         train(job, tmp_path / "m")
-    assert "m.checkpoint holds the model after 300 rows" in caught.value.__notes__[0]
+    assert "m.checkpoint holds the model after 300 rows of this pipe" in caught.value.__notes__[0]
     assert not (tmp_path / "m").exists()
     train(piped(monkeypatch, ROWS[:300]), tmp_path / "clean")
     saved, clean = (ordspan.load(tmp_path / name) for name in ("m.checkpoint", "clean"))
@@ -107,7 +107,7 @@ def test_a_bad_row_loses_none_of_the_rows_before_it(tmp_path, monkeypatch, bad):
     answer = ask("train", "-", *WORDS, "--model", tmp_path / "n", input=rows)
     assert answer.exit_code == 1
     left = tmp_path / "n.checkpoint"
-    way = f"{left} holds the model after 300 rows; continue it with --from {left}"
+    way = f"{left} holds the model after 300 rows of this pipe; continue it with --from {left}"
     assert answer.output.strip().endswith(way)
 
 

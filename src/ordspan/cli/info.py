@@ -80,11 +80,11 @@ def checkpoint_text(checkpoint: dict[str, Any] | None, path: str) -> str:
         return ""
     if "rounds" in checkpoint:
         return f" of an unfinished training on Dask: {checkpoint['rounds']} rounds are done"
-    how = f"--from {path}" if checkpoint["from_pipe"] else "--resume"
+    again = f"ordspan train --from {path}" if checkpoint["from_pipe"] else "ordspan train --resume"
     return (
         f" of an unfinished training: {checkpoint['rows']:,} rows learned, in pass "
         f"{checkpoint['pass']} of {checkpoint['passes']}, MAE of this pass "
-        f"{checkpoint['mae_of_pass']:.4f}; continue with ordspan train {how}"
+        f"{checkpoint['mae_of_pass']:.4f}; continue with {again}"
     )
 
 

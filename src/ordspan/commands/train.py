@@ -129,7 +129,7 @@ def _learn_all(run: Run, every: Every, stop: Stop, report: TrainReport | None) -
         if run.job.is_pipe and run.progress.learned and (path := run.checkpoint.path):
             run.save_checkpoint()
             error.add_note(
-                f"{path} holds the model after {run.progress.learned:,} rows; "
+                f"{path} holds the model after {run.progress.learned:,} rows of this pipe; "
                 f"continue it with {continue_hint(path, pipe=True)}"
             )
         raise
