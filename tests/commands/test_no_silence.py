@@ -68,6 +68,13 @@ def test_rare_grades_are_listed_and_doubted(tmp_path):
     assert "very few" not in output
 
 
+def test_grades_of_an_ordered_type_may_have_no_rows(tmp_path):
+    grades = pl.Series(["mid" if i % 2 else "low" for i in range(300)])
+    frame = log(300).with_columns(grade=grades.cast(pl.Enum(["low", "mid", "high"])))
+    frame.write_parquet(tmp_path / "a.parquet")
+    assert not [n for n in trained(tmp_path / "a.parquet")[1]["notes"] if "very few" in n]
+
+
 def test_the_error_is_printed_once(tmp_path):
     log(600).write_csv(tmp_path / "a.csv")
     words = ("train", tmp_path / "a.csv", "--label", "grade", "--overwrite", "--model")

@@ -12,6 +12,7 @@ from tables import ask
 import ordspan
 from ordspan.commands.stopping import Stop, Stopped
 from ordspan.commands.train import Every, TrainJob, train
+from ordspan.commands.train_run import Run
 from ordspan.files.batch import FileError, RowError
 
 X, GRADES = make_rows(600)
@@ -109,6 +110,16 @@ def test_a_bad_row_loses_none_of_the_rows_before_it(tmp_path, monkeypatch, bad):
     left = tmp_path / "n.checkpoint"
     way = f"{left} holds the model after 300 rows of this pipe; continue it with --from {left}"
     assert answer.output.strip().endswith(way)
+
+
+def test_a_checkpoint_that_cannot_be_written_does_not_hide_the_error(tmp_path, monkeypatch):
+    def fail(self):
+        raise FileError("m.checkpoint: No space left on device")
+
+    monkeypatch.setattr(Run, "save_checkpoint", fail)
+    with pytest.raises(RowError, match="explode") as caught:
+        train(piped(monkeypatch, [*ROWS[:300], "1,2,3,explode\n"]), tmp_path / "m")
+    assert not getattr(caught.value, "__notes__", [])
 
 
 def test_too_many_bad_rows_lose_no_good_row(tmp_path, monkeypatch):

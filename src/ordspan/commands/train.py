@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 import warnings
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -127,11 +128,12 @@ def _learn_all(run: Run, every: Every, stop: Stop, report: TrainReport | None) -
         raise
     except Exception as error:
         if run.job.is_pipe and run.progress.learned and (path := run.checkpoint.path):
-            run.save_checkpoint()
-            error.add_note(
-                f"{path} holds the model after {run.progress.learned:,} rows of this pipe; "
-                f"continue it with {continue_hint(path, pipe=True)}"
-            )
+            with suppress(OSError, FileError):  # report the first error
+                run.save_checkpoint()
+                error.add_note(
+                    f"{path} holds the model after {run.progress.learned:,} rows of this pipe; "
+                    f"continue it with {continue_hint(path, pipe=True)}"
+                )
         raise
 
 

@@ -378,7 +378,8 @@ class Run:
     def _rare_grades(self) -> list[str]:
         """A note on grades that were found in very few labels, perhaps by mistake."""
         found = self.labels.lower + self.labels.upper - self.labels.exact
-        rare = found <= max(self.job.passes, self.labels.rows // RARE)
+        # a grade of an ordered type may have no rows at all
+        rare = (found > 0) & (found <= max(self.job.passes, self.labels.rows // RARE))
         given = self.job.classes is not None or self.base is not None
         if given or self.progress.learned < FEW or not rare.any() or (~rare).sum() < 2:
             return []
