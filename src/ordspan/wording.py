@@ -13,6 +13,20 @@ CONTROLS = re.compile(
     "[\x00-\x09\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]"
 )
 """Control characters, text direction marks and lone surrogates, but not line breaks."""
+EXTRAS = {
+    "polars": "cli",
+    "pyarrow": "cli",
+    "filelock": "cli",
+    "plotly": "cli",
+    "fastexcel": "xlsx",
+    "onnx": "onnx",
+    "dask": "dask",
+    "distributed": "dask",
+    "fastapi": "serve",
+    "uvicorn": "serve",
+    "prometheus_client": "serve",
+}
+"""The extra that installs an optional package; all others are in experiments."""
 _options: Collection[str] | None = None  # of the running command; None in Python
 
 
@@ -90,6 +104,27 @@ def by(verb: str, how: str) -> str:
     ('leave it out with --drop age', '')
     """
     return f"{verb} {how}" if how else ""
+
+
+def install_hint(module: str | None) -> str:
+    """How to install an optional package that is missing.
+
+    >>> install_hint("polars.series")
+    "this needs polars: pip install 'ordspan[cli]'"
+    """
+    name = (module or "").partition(".")[0]
+    return f"this needs {name}: pip install 'ordspan[{EXTRAS.get(name, 'experiments')}]'"
+
+
+@contextmanager
+def report_missing() -> Iterator[None]:
+    """Say how to install an optional package that is missing; also a decorator."""
+    try:
+        yield
+    except ModuleNotFoundError as error:
+        if error.name is None or error.name.partition(".")[0] not in EXTRAS:
+            raise
+        raise ModuleNotFoundError(install_hint(error.name), name=error.name) from None
 
 
 def as_text(text: str) -> str:

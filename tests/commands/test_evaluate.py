@@ -561,7 +561,10 @@ def test_models_that_cannot_grade_files_are_refused(folder, tmp_path, monkeypatc
         (["rows.csv", "--model", "sparse"], "rows.csv: svmlight rows are expected here"),
         (["rows.txt", "--model", "model"], "svmlight rows have no named columns, but the model"),
         (["rows.txt", "--model", "sparse", "--group", "size"], "name no columns for labels"),
-        (["header.csv", "--model", "model"], "header.csv: no usable row; 0 skipped"),
+        (
+            ["header.csv", "--model", "model"],
+            "header.csv: no row to evaluate; does it contain only a header?",
+        ),
         (["empty.csv", "--model", "model"], "empty.csv: the file is empty"),
         (["part.csv.gz", "--model", "model"], "part.csv.gz: damaged or truncated"),
         (["part.parquet", "--model", "model"], "part.parquet: not a Parquet file, or damaged"),

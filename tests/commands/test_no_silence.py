@@ -47,6 +47,46 @@ def trained(path, *words, label="grade", name="m"):
     return model, json.loads(told)
 
 
+def test_rare_grades_are_listed_and_doubted(tmp_path):
+    grades = [f"{i % 5 + 1}" for i in range(300)]
+    for found, told in (
+        (grades, ()),
+        ([*grades[:-2], "6", "7-9"], ("grades 6, 7, 9; if these are mistyped, --grades 1..5",)),
+    ):
+        frame = pl.DataFrame({"x": range(0, 600, 2), "grade": found}).sample(fraction=1, seed=0)
+        frame.write_csv(tmp_path / "a.csv")
+        words = ("train", tmp_path / "a.csv", "--label", "grade", "--overwrite")
+        output = asked(*words, "--model", tmp_path / "m", "--passes", "3")
+        assert [note for note in output.splitlines() if "very few rows" in note] == [
+            f"Note: very few rows have the {note} finds them." for note in told
+        ]
+    assert "900 rows, 3 of them ranges, in " in output
+    assert "8 grades: 1, 2, 3, 4, 5, 6, 7, 9." in output
+    words = (*words, "--grades", "0..40", "--model", tmp_path / "m")
+    output = asked(*words)
+    assert "41 grades: 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, ..., 40." in output
+    assert "very few" not in output
+
+
+def test_grades_of_an_ordered_type_may_have_no_rows(tmp_path):
+    grades = pl.Series(["mid" if i % 2 else "low" for i in range(300)])
+    frame = log(300).with_columns(grade=grades.cast(pl.Enum(["low", "mid", "high"])))
+    frame.write_parquet(tmp_path / "a.parquet")
+    assert not [n for n in trained(tmp_path / "a.parquet")[1]["notes"] if "very few" in n]
+
+
+def test_the_error_is_printed_once(tmp_path):
+    log(600).write_csv(tmp_path / "a.csv")
+    words = ("train", tmp_path / "a.csv", "--label", "grade", "--overwrite", "--model")
+    for passes in (1, 3):
+        summary = json.loads(asked(*words, tmp_path / "m", "--passes", passes, "--json"))
+        output = asked(*words, tmp_path / "m", "--passes", passes)
+        assert output.count(f"{summary['mae'][0]:.4f}") == 1
+        assert (
+            f"MAE of pass 3, whose rows were seen before: {summary['mae'][-1]:.4f}" in output
+        ) is (passes == 3)
+
+
 # -- going on ----------------------------------------------------------------------------------
 
 
@@ -424,3 +464,68 @@ def test_german_school_grades_are_numbers(tmp_path):
     model, summary = trained(tmp_path / "a.csv")
     assert summary["classes"] == [1.0, 1.3, 1.7, 2.0]
     assert load(model).recipe.numbers == ("x0", "x1", "x2")
+
+
+# -- what is in the columns --------------------------------------------------------------------
+
+
+def noted(path, *words):
+    return trained(path, *words, "--overwrite")[1]["notes"]
+
+
+def test_a_column_of_the_grades_themselves_is_noted(tmp_path):
+    names = pl.Series(["low", "mid", "high"])
+    frame = log(300).with_columns(names[pl.Series(range(300)) % 3].alias("grade"))
+    frame = frame.with_columns(anna="grade", ben=frame["grade"].replace("high", "mid"))
+    frame.write_csv(tmp_path / "a.csv")
+    grades = ("--grades", "low,mid,high")
+    note = "column 'anna' holds the grades themselves; if it is another label, leave it out with"
+    assert [n for n in noted(tmp_path / "a.csv", *grades) if "grades" in n] == [
+        f"{note} --drop anna"
+    ]
+    assert not [n for n in noted(tmp_path / "a.csv", *grades, "--drop", "anna") if "grades" in n]
+
+
+def test_codes_with_leading_zeros_are_noted(tmp_path):
+    codes = [f"{1000 * (i % 9) + 10:05}" for i in range(300)]
+    log(300).with_columns(zip=pl.Series(codes)).write_csv(tmp_path / "a.csv")
+    note = "read as numbers, with leading zeros: zip; if these are codes, give --text zip"
+    assert note in noted(tmp_path / "a.csv")
+    assert not [n for n in noted(tmp_path / "a.csv", "--text", "zip") if "zeros" in n]
+
+
+@pytest.mark.parametrize(("repeated", "left_out"), [(0, "every"), (1, "nearly every"), (30, "")])
+def test_an_id_that_some_rows_repeat_is_left_out(tmp_path, repeated, left_out):
+    ids = [f"order {max(i, repeated)}" for i in range(1200)]
+    log(1200).with_columns(pl.Series("order", ids)).write_csv(tmp_path / "a.csv")
+    reason = trained(tmp_path / "a.csv")[1]["left_out"].get("order", "")
+    assert reason == (left_out and f"{left_out} value is different, like an id")
+
+
+def test_a_continued_training_says_how_it_reads_the_file(tmp_path):
+    frame = log(300)
+    frame.write_csv(tmp_path / "a.csv")
+    model, _ = trained(tmp_path / "a.csv")
+    text = frame.write_csv(separator=";").replace(".", ",").replace("north", "nörth")
+    (tmp_path / "b.csv").write_bytes(text.encode("cp1252"))
+    told = asked("train", tmp_path / "b.csv", "--from", model, "--model", tmp_path / "n")
+    for note in ("Windows-1252", "fields are separated by", "read as numbers: x0"):
+        assert note in told
+    (tmp_path / "c.csv").write_text("x0,x1,x2,place,grade\n")
+    words = ("train", tmp_path / "c.csv", "--from", model, "--model", tmp_path / "o")
+    assert "c.csv: the file has a header but no rows" in asked(*words, code=1)
+
+
+def test_mistyped_columns_are_suggested(tmp_path):
+    log(300).write_csv(tmp_path / "a.csv")
+    words = ("train", tmp_path / "a.csv", "--model", tmp_path / "m")
+    assert "; did you mean 'grade'?" in asked(*words, "--label", "Grade", code=1)
+    for name in ("--features", "--drop", "--text"):
+        told = asked(*words, "--label", "grade", name, "plcae", code=1)
+        assert "no column 'plcae'" in told
+        assert "; did you mean 'place'?" in told
+    model, _ = trained(tmp_path / "a.csv")
+    told = asked("predict", tmp_path / "a.csv", "--model", model, "--keep", "plcae", code=1)
+    assert "; did you mean 'place'?" in told
+    told = asked("evaluate", tmp_path / "a.csv", "--model", model, "--label", "grad", code=1)
+    assert "; did you mean 'grade'?" in told

@@ -1,10 +1,14 @@
 """The functions for files in Python are the commands, under other names."""
 
+import subprocess
+import sys
+
 import pytest
 from files_to_train import make_rows, write_rows
 from tables import ask
 
 import ordspan
+from ordspan.data import stream
 
 X, GRADES = make_rows(300)
 
@@ -30,9 +34,40 @@ def test_they_write_the_same_bytes_as_the_commands(path, tmp_path):
     assert (tmp_path / "a.html").read_text().startswith("<!DOCTYPE html>")
 
 
-def test_what_is_not_a_setting_is_refused(path, tmp_path):
-    with pytest.raises(TypeError, match="labels"):
-        ordspan.train_files(path, tmp_path / "a", labels="grade")
+@pytest.mark.parametrize(
+    ("given", "meant"),
+    [
+        ("labels", "did you mean label="),
+        ("lable", "did you mean label="),
+        ("grades", "did you mean classes="),
+        ("delimeter", "did you mean delimiter="),
+        ("banana", "it has C, allow_skipped, "),
+    ],
+)
+def test_what_is_not_a_setting_is_refused(path, tmp_path, given, meant):
+    with pytest.raises(TypeError, match=rf"^train_files\(\) has no setting {given}=; {meant}"):
+        ordspan.train_files(path, tmp_path / "a", **{given: "grade"})
+    with pytest.raises(TypeError, match=r"^predict_files.* range=; did you mean coverage="):
+        ordspan.predict_files(path, tmp_path / "a", tmp_path / "b.csv", range=0.9)
+
+
+def test_the_name_of_one_column_is_not_taken_apart(path, tmp_path):
+    model = ordspan.train_files(path, tmp_path / "a", label="grade", drop="x1")
+    assert model.recipe.columns == ("x0", "x2")
+    ordspan.predict_files(path, tmp_path / "a", tmp_path / "a.csv", keep="x1")
+    assert (tmp_path / "a.csv").read_text().startswith("x1,prediction,")
+    assert stream(path, label="grade", features="x1", keep="x0").feature_names == ["x1"]
+
+
+@pytest.mark.parametrize("name", ["train_files", "predict_files", "evaluate_files", "data.stream"])
+def test_a_missing_extra_is_named(name):
+    code = f"import sys; sys.modules['polars'] = None; import ordspan; ordspan.{name}('a.csv')"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    last = done.stderr.splitlines()[-1]
+    assert last == "ModuleNotFoundError: this needs polars: pip install 'ordspan[cli]'"
+
+
+def test_an_existing_model_is_not_replaced(path, tmp_path):
     ordspan.train_files(path, tmp_path / "a", label="grade")
     with pytest.raises(ValueError, match="overwrite=True replaces it"):
         ordspan.train_files(path, tmp_path / "a", label="grade")

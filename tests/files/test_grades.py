@@ -120,9 +120,7 @@ def test_numbers_outside_the_order_are_compared_only_where_the_order_ascends():
     ],
 )
 def test_an_unknown_name_is_an_error_that_proposes_what_was_meant(word, wrong, meant):
-    message = (
-        rf"grade '{wrong}' is not among \['low', .*\]; did you mean '{meant}'\? If not, add it"
-    )
+    message = rf"grade '{wrong}' is not among \['low', .*\]; did you mean '{meant}'\? If not, write"
     with pytest.raises(ValueError, match=message):
         NAMED.interval(word)
 
@@ -243,3 +241,19 @@ def test_orders_are_lists_or_ranges():
     for wrong in ("a,,b", "a,a", "a"):
         with pytest.raises(ValueError):
             read_order(wrong)
+
+
+def test_a_message_suggests_ranges_of_the_grades_at_hand():
+    grades = LabelReader(np.array(["18-24", "25-34", "35-44", "45-54", "55+"]))
+    with pytest.raises(ValueError, match="35' is not among") as caught:
+        grades.interval("under 35")
+    suggested = re.search(r"such as '(.*)' or '(.*)', or add", str(caught.value)).groups()
+    assert suggested == ("up to 25-34", "at least 35-44")
+    assert [grades.interval(word) for word in suggested] == [(1, 2), (3, 5)]
+
+
+def test_votes_of_two_people_are_not_to_be_swapped():
+    grades, columns = LabelReader(np.array([1, 2, 3])), LabelColumns(None, "anna", "ben")
+    for ben, way in (([1, 1, 1], "swap the two columns"), ([1, 3, 3], "take the lower and the")):
+        _, _, faults = grades.read(pl.DataFrame({"anna": [2, 2, 1], "ben": ben}), columns)
+        assert way in faults[0]

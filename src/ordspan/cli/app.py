@@ -12,25 +12,10 @@ import typer
 from typer.core import TyperGroup
 
 from ordspan.cli.printing import say
-from ordspan.wording import as_text, in_a_shell
+from ordspan.wording import as_text, in_a_shell, install_hint
 
 MISTAKE, INTERRUPTED = 1, 130
 COMPILING = "Compiling for this processor; only the first time."
-EXTRAS = {
-    "polars": "cli",
-    "pyarrow": "cli",
-    "filelock": "cli",
-    "plotly": "cli",
-    "fastexcel": "xlsx",
-    "onnx": "onnx",
-    "dask": "dask",
-    "distributed": "dask",
-    "fastapi": "serve",
-    "uvicorn": "serve",
-    "prometheus_client": "serve",
-}
-"""The extra that installs an optional package; all others are in experiments."""
-
 UsageError: Any = typer.BadParameter.__base__  # of click, or of the copy vendored by typer
 
 
@@ -105,12 +90,12 @@ def report_errors(context: typer.Context, hint: str | Callable[[], str] = "") ->
         flush_output()
         raise typer.Exit from None
     except ModuleNotFoundError as missing:
-        extra = EXTRAS.get((missing.name or "").partition(".")[0], "experiments")
-        _exit_with(f"this needs {missing.name}: pip install 'ordspan[{extra}]'")
+        _exit_with(install_hint(missing.name))
     except MemoryError as error:
         _exit_with(f"error: not enough memory ({error})")
     except (ValueError, OSError, LookupError) as error:
-        _exit_with(f"error: {error}")
+        notes = (f". {note}" for note in getattr(error, "__notes__", ()))
+        _exit_with(f"error: {error}" + "".join(notes))
 
 
 def _exit_with(reason: str) -> NoReturn:

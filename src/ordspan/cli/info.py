@@ -60,7 +60,7 @@ def model_pairs(found: dict[str, Any]) -> list[tuple[str, str]]:
     parameters = ", ".join(f"{name}={value!r}" for name, value in found["parameters"].items())
     pairs = [
         ("file", f"{found['model']}, {found['bytes']:,} bytes, format {found['format']}"),
-        ("holds", found["kind"] + checkpoint_text(found["checkpoint"])),
+        ("holds", found["kind"] + checkpoint_text(found["checkpoint"], found["model"])),
         ("estimator", found["estimator"]),
         ("behind", ", ".join(found["steps"] or [])),
         ("parameters", parameters),
@@ -74,16 +74,17 @@ def model_pairs(found: dict[str, Any]) -> list[tuple[str, str]]:
     return [(name, value) for name, value in pairs if value]
 
 
-def checkpoint_text(checkpoint: dict[str, Any] | None) -> str:
+def checkpoint_text(checkpoint: dict[str, Any] | None, path: str) -> str:
     """The progress of an unfinished training."""
     if checkpoint is None:
         return ""
     if "rounds" in checkpoint:
         return f" of an unfinished training on Dask: {checkpoint['rounds']} rounds are done"
+    again = f"ordspan train --from {path}" if checkpoint["from_pipe"] else "ordspan train --resume"
     return (
         f" of an unfinished training: {checkpoint['rows']:,} rows learned, in pass "
         f"{checkpoint['pass']} of {checkpoint['passes']}, MAE of this pass "
-        f"{checkpoint['mae_of_pass']:.4f}; continue with ordspan train --resume"
+        f"{checkpoint['mae_of_pass']:.4f}; continue with {again}"
     )
 
 

@@ -29,6 +29,8 @@ PARAMETERS = {
     "c": "C",
 }
 """Options that are parameters of the estimator, and their names there."""
+MOST = 10
+"""Grades to print."""
 
 
 @app.command(epilog="Example: ordspan train ratings.csv --label grade --model ratings.ordspan")
@@ -90,7 +92,7 @@ def train(
     run the same command with --resume: it ends with the same model, byte for
     byte.
     """
-    with report_errors(context, lambda: resume_hint(model, is_pipe=files == [o.STDIN])):
+    with report_errors(context, lambda: resume_hint(model)):
         refuse_with(context, start is not None, OF_MODEL, "--from, because the model decides it")
         refuse_with(context, learner == "svm", ("passes",), "--learner svm")
         job = make_job(context.with_resource(o.opened_pipe(files)), context.params)
@@ -146,13 +148,15 @@ def run_job(job: TrainJob, given: dict[str, Any]) -> dict[str, Any]:
         return train_on_dask(job, given["model"], given["dask"], **how)
 
 
-def resume_hint(model: Path, *, is_pipe: bool) -> str:
+def resume_hint(model: Path) -> str:
     """How to continue after an interruption."""
+    from ordspan.commands.model_path import from_pipe
+
     checkpoint = model.with_name(f"{model.name}.checkpoint")
     if not checkpoint.exists():
         return "Nothing was learned yet."
-    if is_pipe:
-        return f"{checkpoint} holds the model so far; training from a pipe cannot be resumed."
+    if from_pipe(checkpoint):
+        return f"{checkpoint} holds the model so far; continue it with --from {checkpoint}."
     return "Run the same command with --resume to continue."
 
 
@@ -199,24 +203,26 @@ def print_summary(summary: dict[str, Any]) -> None:
     """Print what was trained, and whether it beats a constant prediction."""
     from ordspan.commands.tally import compared
 
+    ranges, classes = summary["ranges"], [str(grade) for grade in summary["classes"]]
+    grades = [*classes[:MOST], "...", classes[-1]] if len(classes) > MOST + 2 else classes
     say(
-        f"{summary['rows']:,} rows in {summary['seconds']:.1f} s "
-        f"({summary['rows_per_second']:,} a second), {summary['features']} "
-        f"feature{'s' * (summary['features'] != 1)}, "
-        f"{len(summary['classes'])} grades."
+        f"{summary['rows']:,} rows{f', {ranges:,} of them ranges,' * (ranges > 0)} in "
+        f"{summary['seconds']:.1f} s ({summary['rows_per_second']:,} a second), "
+        f"{summary['features']} feature{'s' * (summary['features'] != 1)}, "
+        f"{len(classes)} grades: {', '.join(grades)}."
     )
     o.print_notes(summary["notes"])
     o.print_skipped(summary)
-    mae = ", ".join(f"{value:.4f}" for value in summary["mae"])
-    if mae:
-        say(f"MAE, each row predicted before it was learned: {mae}.")
-    held_out, constant = summary["held_out"], summary["constant"]
+    mae, held_out, constant = summary["mae"], summary["held_out"], summary["constant"]
+    if mae and constant:  # later passes have seen the rows
+        say("Each row predicted before it was learned:")
+        say("  " + compared(mae[0], constant["mae"], constant["grade"]))
+    if len(mae) > 1:
+        say(f"MAE of pass {len(mae)}, whose rows were seen before: {mae[-1]:.4f}.")
     if held_out is not None:
         best = held_out["best_constant"]["mae"]
         say(f"On {held_out['rows']:,} held-out rows:")
         say("  " + compared(held_out["mae"], best["value"], best["grade"]))
-    elif summary["mae"] and constant:  # first pass only: later passes have seen the rows
-        say(compared(summary["mae"][0], constant["mae"], constant["grade"]))
     if (fitted := summary["fitted_mae"]) is not None:
         say("On the training rows:")
         say("  " + compared(fitted, constant["mae"], constant["grade"]))

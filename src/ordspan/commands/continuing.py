@@ -50,7 +50,9 @@ def reader_for(base: TabularModel, job: TrainJob) -> RowReader:
         scale=base.scale,
     )
     reader.left_out = base.training["left_out"] | dict.fromkeys(job.drop, AS_REQUESTED)
-    if not job.is_pipe:
+    if job.is_pipe:
+        reader.notes += first.notes
+    else:
         reader.sorted_by = order_in_files(reader)
     return reader
 

@@ -149,7 +149,10 @@ class Evaluation:
             if report is not None:
                 report(self.tally, self.reader.share(answer.batch))
         if not self.tally.rows:
-            raise FileError(f"{self.files[0]}: no usable row; {self.bad.summary()}")
+            why = f"no usable row; {self.bad.summary()}"
+            if not self.bad.count:
+                why = "no row to evaluate; does it contain only a header?"
+            raise FileError(f"{self.files[0]}: {why}")
         self.bad.check(self.tally.rows, self.job.allow_skipped)
 
     def _batches(self) -> Iterator[Batch]:

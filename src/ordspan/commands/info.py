@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from ordspan.checkpoint import Rounds, progress_in
 from ordspan.commands.models import ModelFile, read_model
 from ordspan.commands.train_progress import TrainProgress
+from ordspan.files.text import STDIN
 from ordspan.header import Header
 from ordspan.tabular import TabularModel
 
@@ -172,5 +173,6 @@ def describe_checkpoint(file: ModelFile) -> dict[str, Any]:
             "passes": file.model.training["settings"]["passes"],
             "rows_of_pass": progress.rows,
             "mae_of_pass": progress.running_mae,
+            "from_pipe": STDIN in file.model.training["settings"]["files"],
         }
     }

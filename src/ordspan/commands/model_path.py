@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable
+from contextlib import suppress
 from pathlib import Path
 
 from ordspan.atomic import check_can_write
 from ordspan.checkpoint import ENDING
 from ordspan.files.batch import FileError
 from ordspan.files.text import STDIN
+from ordspan.modelfile import ModelFileError, checked_header
 from ordspan.wording import option
 
 
@@ -28,23 +30,57 @@ def check_model_path(path: Path, inputs: Iterable[str] = ()) -> None:
             raise FileError(f"{path} would overwrite the input of that name; choose another")
 
 
-def refuse_to_overwrite(path: Path) -> None:
-    """Raise if there is already a model or a checkpoint."""
+def refuse_to_overwrite(path: Path, *, pipe: bool = False, continued: bool = False) -> None:
+    """Raise if there is already a model, or a checkpoint that is not ``continued``."""
     checkpoint = path.with_name(path.name + ENDING)
     overwrite, start = (
         option("--overwrite", "overwrite=True"),
         option(f"--from {path}", f"start={str(path)!r}"),
     )
-    if checkpoint.exists():
+    if checkpoint.exists() and not continued:
+        resume = option("--resume", "resume=True")
+        if from_pipe(checkpoint):
+            resume = continue_hint(checkpoint, pipe=pipe)
         raise FileError(
-            f"{checkpoint} is left from an interrupted training: "
-            f"{option('--resume', 'resume=True')} continues it, {overwrite} starts over"
+            f"{checkpoint} is left from an interrupted training: {resume} continues it, "
+            f"{overwrite} starts over"
         )
     if path.exists():
         raise FileError(
             f"{path} already exists: {overwrite} replaces it, {start} and another output path "
             "continues training it"
         )
+
+
+def is_own_checkpoint(path: Path, start: str | None, *, pipe: bool) -> bool:
+    """Whether training starts from the checkpoint that it will replace.
+
+    Refused for files: a resumed run would no longer find the model it started from.
+    """
+    checkpoint = path.with_name(path.name + ENDING)
+    if start is None or not checkpoint.exists() or not Path(start).exists():
+        return False
+    own = checkpoint.samefile(start)
+    if own and not pipe:
+        raise FileError(
+            f"{checkpoint} would be replaced by the checkpoints of this training; choose another "
+            "output path"
+        )
+    return own
+
+
+def from_pipe(checkpoint: Path) -> bool:
+    """Whether the rows of a checkpoint came from a pipe, which cannot be read again."""
+    with suppress(ModelFileError, OSError):
+        table = checked_header(checkpoint.read_bytes(), str(checkpoint)).table
+        return table is not None and STDIN in table.training["settings"]["files"]
+    return False
+
+
+def continue_hint(checkpoint: Path, *, pipe: bool) -> str:
+    """How to continue a checkpoint that cannot be resumed, with rows of a pipe or of files."""
+    start = option(f"--from {checkpoint}", f"start={str(checkpoint)!r}")
+    return start if pipe else f"{start} and another output path"
 
 
 def no_checkpoint_hint(out: Path, checkpoint: Path | None) -> str:

@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from ordspan.files.batch import FileError
 from ordspan.files.grades import LabelReader
-from ordspan.files.opening import FileOptions, format_of
+from ordspan.files.opening import FileOptions, options_like
 from ordspan.header import Header
 from ordspan.learners import Calibration
 from ordspan.modelfile import checked_header, model_of
 from ordspan.tabular import TabularModel
 
-FOUND = (*",;\t|", "utf-8", "utf-16", "utf-16-le", "utf-16-be", "cp1252", "latin-1", None)
-"""Delimiters and encodings that can be detected."""
 RETRAIN = "train a model that includes it"
 
 
@@ -97,22 +94,7 @@ def read_table_model(path: str | Path) -> TabularModel:
 
 def options_for(model: TabularModel, files: Sequence[str], given: FileOptions) -> FileOptions:
     """How to open files for a model: as given, by file extension, or as in training."""
-    format = given.format
-    if format is None:
-        try:
-            [format_of(path, FileOptions()) for path in files]
-        except FileError:
-            format = model.options.format  # None if it was not given in training either
-    then = model.options
-    return replace(
-        given,
-        format=format,
-        # detected values are detected again in each file
-        delimiter=given.delimiter or (None if then.delimiter in FOUND else then.delimiter),
-        encoding=given.encoding or (None if then.encoding in FOUND else then.encoding),
-        zero_based=model.recipe.zero_based,
-        n_features=model.recipe.n_sparse,
-    )
+    return options_like(model.options, model.recipe, files, given)
 
 
 class KnownGrades(LabelReader):

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,7 +15,7 @@ from ordspan.commands.stopping import Stop
 from ordspan.files.batch import KEEP, REFUSE, BadRows, Batch, FileError
 from ordspan.files.features import Recipe
 from ordspan.files.grades import LabelColumns
-from ordspan.files.opening import FileOptions, describe_columns, expand, open_file
+from ordspan.files.opening import FileOptions, closest, describe_columns, expand, open_file
 from ordspan.files.reading import RowReader, check_index_base
 from ordspan.files.text import STDIN
 from ordspan.tabular import Scored, TabularModel, scored
@@ -201,19 +200,14 @@ def check_needed(reader: Any, recipe: Recipe, job: PredictJob) -> None:
     for names, who in ((needed, f"the model {job.model} needs"), (job.keep, f"{keep} asks for")):
         missing = [name for name in names if name not in reader.names]
         if missing:
+            close = closest(missing[0], reader.names)
+            meant = "did you mean" if names is job.keep else "was it renamed to"
             more = f" and {len(missing) - 1} more" if len(missing) > 1 else ""
             raise FileError(
                 f"{reader.path}: no column {missing[0]!r}{more}, which {who}; "
                 + describe_columns(reader.names)
-                + _renamed(missing[0], reader.names)
+                + (close and f"; {meant} {close!r}?")
             )
-
-
-def _renamed(name: str, there: Sequence[str]) -> str:
-    """A hint at a column that may be the missing one."""
-    folded = {other.casefold(): other for other in there}
-    alike = get_close_matches(name.casefold(), folded, n=1, cutoff=0.7)
-    return f"; was it renamed to {folded[alike[0]]!r}?" if alike else ""
 
 
 def answer_tables(

@@ -3,23 +3,32 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import fields
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
-from ordspan.commands import evaluate as evaluating
-from ordspan.commands import predict as predicting
-from ordspan.commands import train as training
-from ordspan.commands.models import read_table_model
-from ordspan.files.opening import FileOptions
-from ordspan.learners.catalog import DEFAULTS, PA
-from ordspan.tabular import TabularModel
+from ordspan.wording import report_missing
+
+with report_missing():
+    from ordspan.commands import evaluate as evaluating
+    from ordspan.commands import predict as predicting
+    from ordspan.commands import train as training
+    from ordspan.commands.models import read_table_model
+    from ordspan.files.opening import FileOptions
+    from ordspan.learners.catalog import DEFAULTS, PA
+    from ordspan.tabular import TabularModel
 
 FilePath = str | os.PathLike[str]
 FILE_OPTIONS = {field.name for field in fields(FileOptions)}
+LISTS = ("features", "drop", "text", "hashed", "keep")
+"""Settings with the names of columns."""
+IN_SHELL = {"grades": "classes", "order": "classes", "range": "coverage", "hash": "hashed"}
+"""Names of options of the commands that differ from those of the settings."""
 
 
+@report_missing()
 def train_files(
     files: FilePath | Sequence[FilePath],
     model: FilePath,
@@ -64,6 +73,7 @@ def train_files(
     200
     """
     learner = settings.get("learner", PA)
+    options = _checked(settings, "train_files", training.TrainJob, DEFAULTS.get(learner, ()))
     parameters = {
         name: settings.pop(name) for name in DEFAULTS.get(learner, {}) if name in settings
     }
@@ -71,11 +81,12 @@ def train_files(
         settings["parameters"] = {**settings.get("parameters", {}), **parameters}
     if start := settings.get("start"):
         settings["start"] = os.fspath(start)
-    job = training.TrainJob(_paths(files), options=_file_options(settings), **settings)
+    job = training.TrainJob(_paths(files), options=options, **settings)
     training.train(job, os.fspath(model), overwrite=overwrite, resume=resume)
     return read_table_model(os.fspath(model))
 
 
+@report_missing()
 def predict_files(
     files: FilePath | Sequence[FilePath], model: FilePath, out: FilePath, **settings: Any
 ) -> dict[str, Any]:
@@ -108,11 +119,12 @@ def predict_files(
     >>> ordspan.predict_files(folder / "a.csv", folder / "model", folder / "out.csv")["rows"]
     150
     """
-    options = _file_options(settings)
+    options = _checked(settings, "predict_files", predicting.PredictJob)
     job = predicting.PredictJob(_paths(files), os.fspath(model), options=options, **settings)
     return predicting.predict(job, os.fspath(out))
 
 
+@report_missing()
 def evaluate_files(
     files: FilePath | Sequence[FilePath],
     model: FilePath,
@@ -150,7 +162,7 @@ def evaluate_files(
     >>> ordspan.evaluate_files(folder / "a.csv", folder / "model")["rows"]
     150
     """
-    options = _file_options(settings)
+    options = _checked(settings, "evaluate_files", evaluating.EvaluateJob)
     job = evaluating.EvaluateJob(_paths(files), os.fspath(model), options=options, **settings)
     return evaluating.evaluate(job, page=None if page is None else Path(page))
 
@@ -166,6 +178,17 @@ def _paths(files: FilePath | Sequence[FilePath]) -> list[str]:
     return [os.fspath(file) for file in files]
 
 
-def _file_options(settings: dict[str, Any]) -> FileOptions:
-    """Take the settings that say how to open files out of the others."""
+def _checked(
+    settings: dict[str, Any], function: str, job: type[Any], more: Iterable[str] = ()
+) -> FileOptions:
+    """Check the names of settings, and take those that say how to open files out of the others."""
+    known = {field.name for field in fields(job)} - {"files", "model", "options"}
+    known |= FILE_OPTIONS.union(more)
+    for name in [name for name in settings if name not in known]:
+        close = get_close_matches(IN_SHELL.get(name, name), known, n=1)
+        meant = f"did you mean {close[0]}=?" if close else f"it has {', '.join(sorted(known))}"
+        raise TypeError(f"{function}() has no setting {name}=; {meant}")
+    for name in LISTS:
+        if isinstance(settings.get(name), str):
+            settings[name] = [settings[name]]
     return FileOptions(**{name: settings.pop(name) for name in FILE_OPTIONS & settings.keys()})

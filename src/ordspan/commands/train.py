@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 import warnings
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -13,7 +14,12 @@ import numpy as np
 from ordspan.atomic import write_atomically
 from ordspan.checkpoint import sole_writer
 from ordspan.clock import Clock
-from ordspan.commands.model_path import check_model_path, refuse_to_overwrite
+from ordspan.commands.model_path import (
+    check_model_path,
+    continue_hint,
+    is_own_checkpoint,
+    refuse_to_overwrite,
+)
 from ordspan.commands.outputs import report_full_disk
 from ordspan.commands.stopping import Stop, Stopped
 from ordspan.commands.train_job import TrainJob
@@ -84,19 +90,19 @@ def train(
             "the svm is fitted in one step and has no checkpoints; train without resuming"
         )
     with sole_writer(path):
+        continued = is_own_checkpoint(path, job.start, pipe=job.is_pipe)
         if not (overwrite or resume):
-            refuse_to_overwrite(path)
+            refuse_to_overwrite(path, pipe=job.is_pipe, continued=continued)
         run = Run(job, path)
         if resume:
             run.resume()
-        else:
+        elif not continued:  # its rows would be lost
             run.checkpoint.remove()
         at_start = run.progress.learned
         if run.kind == ESTIMATORS[SVM]:
             fit_at_once(run, stop, report)
         else:
             _learn_all(run, every, stop, report)
-        run.check_skipped()
         if (held_out := run.held_out()) is not None:
             run.training["held_out"] = held_out
         with report_full_disk(str(path)):
@@ -106,15 +112,28 @@ def train(
 
 
 def _learn_all(run: Run, every: Every, stop: Stop, report: TrainReport | None) -> None:
-    """Make the remaining passes; write a checkpoint if stopped."""
+    """Make the remaining passes.
+
+    Write a checkpoint if stopped, and on an error of a pipe, whose rows cannot be read again.
+    """
     try:
         for epoch in range(run.progress.cursor.epoch, run.job.passes):
             _one_pass(run, epoch, every, stop, report)
             run.end_pass()
             if run.progress.learned == 0:
                 raise FileError(f"{run.files[0]}: no usable row; {run.bad.summary()}")
+        run.check_skipped()
     except Stopped:
         run.save_checkpoint()
+        raise
+    except Exception as error:
+        if run.job.is_pipe and run.progress.learned and (path := run.checkpoint.path):
+            with suppress(OSError, FileError):  # report the first error
+                run.save_checkpoint()
+                error.add_note(
+                    f"{path} holds the model after {run.progress.learned:,} rows of this pipe; "
+                    f"continue it with {continue_hint(path, pipe=True)}"
+                )
         raise
 
 
@@ -181,3 +200,4 @@ def fit_at_once(run: Run, stop: Stop, report: TrainReport | None) -> None:
         "fitted_mae": float(distance(run.learner.predict_many(X), lower, upper).mean()),
     }
     run.progress.skipped = run.bad.count
+    run.check_skipped()

@@ -11,7 +11,12 @@ from numpy.typing import NDArray
 
 from ordspan.checkpoint import ENDING, Checkpoint
 from ordspan.commands.continuing import model_to_continue, reader_for
-from ordspan.commands.model_path import no_checkpoint_hint, start_over_hint
+from ordspan.commands.model_path import (
+    continue_hint,
+    from_pipe,
+    no_checkpoint_hint,
+    start_over_hint,
+)
 from ordspan.commands.outputs import report_full_disk
 from ordspan.commands.tally import LabelCounts, Tally
 from ordspan.commands.train_job import TrainJob, plain_value
@@ -19,7 +24,9 @@ from ordspan.commands.train_progress import TrainProgress
 from ordspan.commands.train_rows import Runs, drawn, ends_of, portions
 from ordspan.core.losses import distance
 from ordspan.files.batch import BadRows, Batch, Cursor, FileError
+from ordspan.files.columns import first_few
 from ordspan.files.features import Scale, Unseen, prepare_features, stack_rows
+from ordspan.files.grades import as_option
 from ordspan.files.limits import check_memory
 from ordspan.files.opening import identity
 from ordspan.files.reading import open_rows
@@ -36,6 +43,8 @@ ROWS_AT_ONCE = 1 << 13
 BUFFER_BYTES = 1 << 26
 """Default size of the shuffle buffer."""
 JUDGED_PORTION = 10_000
+FEW, RARE = 100, 10_000
+"""With fewer rows no grade is rare; otherwise one is if it is in one row of this many."""
 ENOUGH_PIECES = 8
 """Pieces of a sorted file that a window must hold to mix its rows."""
 
@@ -90,6 +99,7 @@ class Run:
             job.to_dict() | {"dask": dask},
             identities,
             start_over_hint(),
+            touched=[],
         )
         self.share: float | None = None
 
@@ -216,10 +226,14 @@ class Run:
 
     def resume(self) -> None:
         """Continue from the checkpoint."""
-        if self.job.is_pipe:
+        path, pipe = self.checkpoint.path, self.job.is_pipe
+        assert path is not None
+        if pipe or from_pipe(path):
+            go_on = f", and continue it with {continue_hint(path, pipe=pipe)}"
             raise ValueError(
-                "training from a pipe such as standard input cannot be resumed; the checkpoint "
-                "is a model file that can be used as it is"
+                "training from a pipe such as standard input cannot be resumed; leave out "
+                + option("--resume", "resume")
+                + (go_on if path.exists() else "")
             )
         found = self.checkpoint.read(TabularModel, TrainProgress)
         if found is None:
@@ -337,7 +351,12 @@ class Run:
 
     def all_notes(self) -> list[str]:
         """Notes on what a user may not expect."""
-        notes = [*self.notes, *self.unseen.messages()]
+        notes = [*self.notes, *self.unseen.messages(), *self._rare_grades()]
+        notes += [
+            f"{name} was modified after the checkpoint, but has the same size and, as far as "
+            "samples show, the same content"
+            for name in dict.fromkeys(self.checkpoint.touched or ())
+        ]
         if self.job.is_pipe and self.runs.are_long():
             notes.append(
                 "the labels come in long runs of one grade, and an online learner forgets earlier "
@@ -356,6 +375,18 @@ class Run:
                 )
         return notes
 
+    def _rare_grades(self) -> list[str]:
+        """A note on grades that were found in very few labels, perhaps by mistake."""
+        found = self.labels.lower + self.labels.upper - self.labels.exact
+        # a grade of an ordered type may have no rows at all
+        rare = (found > 0) & (found <= max(self.job.passes, self.labels.rows // RARE))
+        given = self.job.classes is not None or self.base is not None
+        if given or self.progress.learned < FEW or not rare.any() or (~rare).sum() < 2:
+            return []
+        names = first_few([str(grade) for grade in self.classes[rare].tolist()])
+        way = as_option(self.classes[~rare].tolist())
+        return [f"very few rows have the grades {names}; if these are mistyped, {way} finds them"]
+
     def summary(self, learned: int, resumed: bool, seconds: float) -> dict[str, Any]:
         """A summary in plain values."""
         recipe = self.reader.recipe
@@ -363,6 +394,7 @@ class Run:
             "model": str(self.out),
             "estimator": self.kind,
             "rows": self.progress.learned,
+            "ranges": self.labels.rows - int(self.labels.exact.sum()),
             "passes": self.job.passes,
             "features": recipe.n_features,
             "words": list(recipe.texts),

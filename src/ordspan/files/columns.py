@@ -24,6 +24,8 @@ MAX_WORDS = 256
 ENOUGH_ROWS = 20
 """With fewer rows a column is not taken for an id."""
 ODD_SHARE = 0.1
+MOST = 0.99
+"""Share of the values that must be different in an id, which some rows may repeat."""
 PARTLY, AS_REQUESTED = "not every file has it", "as requested"
 DATE = "date"
 DATES = [
@@ -177,17 +179,17 @@ def _useless(preview: Preview, name: str, kind: str) -> str:
         return "it has no values"
     if len(values) < max(n_rows, ENOUGH_ROWS):
         return ""
+    n_different = values.n_unique()
+    every = "every" if n_different == n_rows else "nearly every"
+    like_id = f"{every} value is different, like an id" if n_different >= MOST * n_rows else ""
     if kind != NUMBER:
-        different = kind == TEXT and values.n_unique() == n_rows
-        return "every value is different, like an id" if different else ""
+        return like_id if kind == TEXT else ""
     if not (values % 1 == 0).all():
         return ""
     steps = values.diff().drop_nulls()
-    if (steps == 1).sum() >= 0.99 * len(steps):
+    if (steps == 1).sum() >= MOST * len(steps):
         return "it numbers the rows"
-    if ID_NAME.search(name) and values.n_unique() == n_rows:
-        return "every value is different, like an id"
-    return ""
+    return like_id if ID_NAME.search(name) else ""
 
 
 def _check_usable(preview: Preview, kinds: dict[str, str], left_out: dict[str, str]) -> None:
@@ -264,12 +266,13 @@ def _notes(
     preview: Preview, recipe: Recipe, left_out: dict[str, str], columns: Sequence[pl.Series]
 ) -> list[str]:
     """What the user may not expect."""
-    notes = []
-    for file in preview.files:
-        place = f" ({file.path})" if len(preview.files) > 1 else ""
-        notes += [note + place for note in file.notes]
-        if read := _read_as_numbers(file, recipe):
-            notes.append(f"read as numbers{place}: {first_few(read)}")
+    notes = file_notes(preview, recipe)
+    if codes := [name for name in recipe.numbers if _has_leading_zeros(preview, name)]:
+        words = columns_option("text", *codes)
+        notes.append(
+            f"read as numbers, with leading zeros: {first_few(codes)}"
+            + either(by("if these are codes, give", words))
+        )
     notes += [f"left out {name!r}: {why}" for name, why in left_out.items()]
     if recipe.gaps:
         gaps = [f"{c.name} ({c.null_count() / len(c):.1%})" for c in columns if c.null_count()]
@@ -282,6 +285,26 @@ def _notes(
     if recipe.hashed:
         notes.append(f"text, hashed: {first_few(recipe.hashed)}")
     return notes
+
+
+def file_notes(preview: Preview, recipe: Recipe) -> list[str]:
+    """How the files are written and their numbers were read, where that is not obvious."""
+    notes = []
+    for file in preview.files:
+        place = f" ({file.path})" if len(preview.files) > 1 else ""
+        notes += [note + place for note in file.notes]
+        if read := _read_as_numbers(file, recipe):
+            notes.append(f"read as numbers{place}: {first_few(read)}")
+    return notes
+
+
+def _has_leading_zeros(preview: Preview, name: str) -> bool:
+    """Whether numbers in text are written like codes, such as 01234."""
+    return any(
+        file.kinds[name] != NUMBER
+        and file.table[name].cast(pl.String()).str.contains(r"^\s*0[0-9]+\s*$").any()
+        for file in preview.files
+    )
 
 
 def _read_as_numbers(file: FilePreview, recipe: Recipe) -> list[str]:

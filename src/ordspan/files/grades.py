@@ -118,7 +118,7 @@ def _ask_for_grades(ranges: dict[str, dict[str, str]]) -> str:
     lowest = {w: float(ends.get("low", ends.get("above", "-inf"))) for w, ends in ranges.items()}
     return (
         f"every label is a range, such as {min(ranges)!r}: if these are the names of the grades, "
-        f"give {_as_option(sorted(ranges, key=lowest.__getitem__))}; otherwise list every grade, "
+        f"give {as_option(sorted(ranges, key=lowest.__getitem__))}; otherwise list every grade, "
         + any_grades()
     )
 
@@ -134,7 +134,7 @@ def _check_excluded(word: str, ends: dict[str, str], classes: NDArray[Any]) -> N
             wanted = {*classes.tolist(), end, end if beyond.any() else end + step}
             raise ValueError(
                 f"the labels alone do not show which grades {word!r} means: list every grade, "
-                f"such as {_as_option(sorted(wanted))}"
+                f"such as {as_option(sorted(wanted))}"
             )
 
 
@@ -143,14 +143,14 @@ def any_grades() -> str:
     return option("--grades lowest,...,highest", "classes=[lowest, ..., highest]")
 
 
-def _as_option(grades: Collection[Any]) -> str:
+def as_option(grades: Collection[Any]) -> str:
     """Grades as the option that gives their order.
 
-    >>> _as_option([1, 2, 3])
+    >>> as_option([1, 2, 3])
     'classes=[1, 2, 3]'
     >>> from ordspan.wording import in_a_shell
     >>> with in_a_shell(["--grades"]):
-    ...     _as_option([1, 2, 3]), _as_option(["<18", "18-24", "25+"])
+    ...     as_option([1, 2, 3]), as_option(["<18", "18-24", "25+"])
     ('--grades 1..3', "--grades '<18,18-24,25+'")
     """
     values = list(grades)
@@ -212,7 +212,8 @@ class LabelReader:
     @property
     def remedy(self) -> str:
         """What to do about an unknown grade."""
-        return "add it to the order, or write a range as 3-5, >=3, <=2 or [3,5]"
+        low, high = self.classes[[len(self.classes) // 2 - 1, len(self.classes) // 2]].tolist()
+        return f"write a range such as 'up to {low}' or 'at least {high}', or add it to the order"
 
     def __init__(self, classes: NDArray[Any]) -> None:
         self.classes = classes
@@ -334,11 +335,14 @@ class LabelReader:
             faults |= wrong
             ends.append(rank)
         lower, upper = ends
+        both_ways = bool((lower < upper).any())
+        way = "take the lower and the higher of each row if they are the labels of two people"
         for row in np.flatnonzero(lower > upper).tolist():
             a, b = (self.classes[end[row] - 1].item() for end in ends)
             faults.setdefault(
                 row,
-                f"{columns.lower} {a!r} is above {columns.upper} {b!r}; swap the two columns?",
+                f"{columns.lower} {a!r} is above {columns.upper} {b!r}; "
+                + (way if both_ways else "swap the two columns?"),
             )
         return lower, upper, faults
 

@@ -5,15 +5,19 @@ from __future__ import annotations
 import codecs
 import sys
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from difflib import get_close_matches
 from glob import glob
 from hashlib import blake2b
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ordspan.files.batch import FileError
 from ordspan.files.text import STDIN, UTF8_MARK, plain_name
 from ordspan.wording import by, either, option
+
+if TYPE_CHECKING:
+    from ordspan.files.features import Recipe
 
 FORMATS = {
     "csv": (".csv", ".tsv"),
@@ -24,6 +28,8 @@ FORMATS = {
     "svmlight": (".txt", ".svm", ".svmlight", ".libsvm", ".letor"),
 }
 SAMPLE_BYTES, N_SAMPLES = 1 << 12, 32
+FOUND = (*",;\t|", "utf-8", "utf-16", "utf-16-le", "utf-16-be", "cp1252", "latin-1", None)
+"""Delimiters and encodings that can be detected."""
 ENDINGS = tuple(end for ends in FORMATS.values() for end in ends)
 
 
@@ -144,6 +150,27 @@ def format_of(path: str, options: FileOptions) -> str:
     )
 
 
+def options_like(
+    then: FileOptions, recipe: Recipe, files: Sequence[str], given: FileOptions
+) -> FileOptions:
+    """How to open files for a recipe: as given, by file extension, or as other files ``then``."""
+    format = given.format
+    if format is None:
+        try:
+            [format_of(path, FileOptions()) for path in files]
+        except FileError:
+            format = then.format  # None if it was not given then either
+    return replace(
+        given,
+        format=format,
+        # detected values are detected again in each file
+        delimiter=given.delimiter or (None if then.delimiter in FOUND else then.delimiter),
+        encoding=given.encoding or (None if then.encoding in FOUND else then.encoding),
+        zero_based=recipe.zero_based,
+        n_features=recipe.n_sparse,
+    )
+
+
 def _format_of_stdin() -> str:
     """JSON lines if the first character is a brace; a peek leaves it for the reader."""
     standard_input: Any = sys.stdin.buffer
@@ -188,7 +215,20 @@ def check_columns(path: str, there: Iterable[str], wanted: Iterable[str]) -> Non
     there = list(there)
     for name in wanted:
         if name not in there:
-            raise FileError(f"{path}: no column {name!r}; {describe_columns(there)}")
+            close = closest(name, there)
+            meant = f"; did you mean {close!r}?" if close else ""
+            raise FileError(f"{path}: no column {name!r}; {describe_columns(there)}{meant}")
+
+
+def closest(name: str, there: Sequence[str]) -> str:
+    """The column that may be meant by a name, or nothing.
+
+    >>> closest("Carier", ["stars", "carrier"]), closest("x", ["stars"])
+    ('carrier', '')
+    """
+    folded = {other.casefold(): other for other in there}
+    alike = get_close_matches(name.casefold(), folded, n=1, cutoff=0.7)
+    return folded[alike[0]] if alike else ""
 
 
 def describe_columns(there: Sequence[str]) -> str:

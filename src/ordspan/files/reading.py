@@ -22,8 +22,9 @@ from ordspan.files.batch import (
     FileError,
     RowError,
 )
-from ordspan.files.columns import AS_REQUESTED, ColumnChoice, make_recipe
+from ordspan.files.columns import AS_REQUESTED, ColumnChoice, file_notes, make_recipe
 from ordspan.files.features import Recipe, Scale, unusable_rows
+from ordspan.files.forms import plain_word
 from ordspan.files.grades import LabelColumns, LabelReader
 from ordspan.files.labels import known_classes, label_words, labels_of, order_of, plain_labels
 from ordspan.files.limits import FEATURE_BYTES, check_memory
@@ -36,10 +37,10 @@ from ordspan.files.opening import (
     sizes_of,
 )
 from ordspan.files.ordering import find_sort_key
-from ordspan.files.preview import Preview, SparsePreview, preview_files, preview_sparse
+from ordspan.files.preview import Preview, SparsePreview, preview_files, preview_sparse, raise_fault
 from ordspan.files.svmlight import index_base, survey
 from ordspan.files.text import STDIN
-from ordspan.wording import option
+from ordspan.wording import by, columns_option, either, option
 
 
 def open_rows(
@@ -86,13 +87,24 @@ def open_rows(
     names = [] if choice.features is None else preview.files[0].names
     unused = [name for name in names if name not in taken]
     unused = [name for name in (*unused, *choice.drop) if name not in found.recipe.columns]
-    reader.notes = found.notes
+    reader.notes = found.notes + _labels_among(found.recipe, grades)
     reader.left_out = found.left_out | dict.fromkeys(unused, AS_REQUESTED)
     reader.decimals = {file.path: file.decimals for file in preview.files}
     if preview.reader is None:
         reader.scale = found.scale
         reader.sorted_by = sorted_by(preview, found.X, found.recipe, grades, columns)
     return reader
+
+
+def _labels_among(recipe: Recipe, grades: LabelReader | None) -> list[str]:
+    """A note on each text column whose values are the grades, perhaps another label."""
+    known = set() if grades is None else {plain_word(c) for c in grades.classes.tolist()}
+    return [
+        f"column {name!r} holds the grades themselves"
+        + either(by("if it is another label, leave it out with", columns_option("drop", name)))
+        for name, words in recipe.words
+        if {*words} - {""} == known
+    ]
 
 
 def sorted_by(
@@ -114,16 +126,21 @@ def sorted_by(
 
 
 def order_in_files(reader: RowReader) -> str:
-    """What the rows of files are sorted by, or nothing, for a reader with a known recipe."""
+    """What the rows of files are sorted by, or nothing, for a reader with a known recipe.
+
+    Its notes get what the preview finds.
+    """
     recipe, columns = reader.recipe, reader.columns
     if recipe.n_sparse:
         return preview_sparse(reader.files, reader.options).sorted_by
     preview = preview_files(reader.files, reader.options)
     preview.check([*recipe.columns, *columns.names()])
+    raise_fault(preview)
     names, decimal = [*recipe.numbers, *columns.names()], reader.options.decimal
     for file in preview.files:
         file.read_numbers(names, decimal, recipe.decimals)
         reader.decimals[file.path] = file.decimals
+    reader.notes += file_notes(preview, recipe)
     X = np.empty((0, 0))
     if recipe.numbers:
         X = np.column_stack([preview.numbers(name).to_numpy() for name in recipe.numbers])
@@ -258,7 +275,11 @@ class RowReader:
             batch, faults = _rows_from(at.row, batch, faults)
             cursor = at._replace(row=int(batch.rows[0]))
             batch = replace(batch, cursor=cursor, skipped=self.bad.count)
-            batch = self._checked(batch, faults, reader)
+            batch, faults = self._checked(batch, faults, reader)
+            raises = faults and self.bad.policy == "raise"
+            if raises and reader.path == STDIN and (before := batch.part(0, min(faults))):
+                yield before  # cannot be read again
+            batch = batch.without(faults, self.bad)
             if len(batch):
                 yield batch
 
@@ -287,8 +308,8 @@ class RowReader:
         group = [] if self.group is None else [self.group]
         return [*dict.fromkeys([*self.recipe.texts, *self.columns.names(), *group, *self.keep])]
 
-    def _checked(self, batch: Batch, faults: Faults, reader: Any) -> Batch:
-        """The batch with the ranks of its labels, and without its bad rows."""
+    def _checked(self, batch: Batch, faults: Faults, reader: Any) -> tuple[Batch, Faults]:
+        """The batch with the ranks of its labels, and its bad rows."""
         faults = unusable_rows(self.recipe, batch.X) | faults
         if self.grades is not None:
             labels = batch.table
@@ -297,8 +318,7 @@ class RowReader:
             lower, upper, wrong = self.grades.read(labels, self.columns)
             faults = wrong | faults
             batch = replace(batch, lower=lower, upper=upper, classes=self.grades.classes)
-        batch = replace(batch, keep=tuple(self.keep), group_column=self.group)
-        return batch.without(faults, self.bad)
+        return replace(batch, keep=tuple(self.keep), group_column=self.group), faults
 
 
 def _rows_from(start: int, batch: Batch, faults: Faults) -> tuple[Batch, Faults]:

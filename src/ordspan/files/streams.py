@@ -10,10 +10,12 @@ from typing import TYPE_CHECKING, Any
 from numpy.typing import NDArray
 
 from ordspan.files.batch import Batch
-from ordspan.files.features import DEFAULT_HASH_BITS, Recipe, Scale, prepare_features
-from ordspan.files.opening import FileOptions
+from ordspan.files.features import DEFAULT_HASH_BITS, Recipe, Scale, Unseen, prepare_features
+from ordspan.files.opening import FileOptions, expand
+from ordspan.wording import report_missing
 
 if TYPE_CHECKING:
+    from ordspan.files.columns import ColumnChoice
     from ordspan.files.reading import RowReader
 
 
@@ -24,6 +26,8 @@ class Stream:
     ----------
     reader : RowReader
         Yields the rows.
+    choice : ColumnChoice
+        The columns that were chosen.
 
     Examples
     --------
@@ -38,9 +42,10 @@ class Stream:
     (2, 2)
     """
 
-    def __init__(self, reader: RowReader) -> None:
-        self._reader = reader
+    def __init__(self, reader: RowReader, choice: ColumnChoice) -> None:
+        self._reader, self._choice = reader, choice
         self._scale = reader.scale or Scale(reader.recipe.n_scaled)
+        self._unseen = Unseen()
 
     @property
     def classes(self) -> NDArray[Any] | None:
@@ -64,17 +69,20 @@ class Stream:
 
     def __iter__(self) -> Iterator[Batch]:
         online = self._reader.scale is None  # standard input, which has no second pass
+        self._unseen = Unseen()
         for batch in self._reader.batches():
-            yield replace(batch, X=prepare_features(self.recipe, self._scale, batch, learn=online))
+            X = prepare_features(self.recipe, self._scale, batch, learn=online, unseen=self._unseen)
+            yield replace(batch, X=X)
 
     @property
     def notes(self) -> list[str]:
-        """What the preview of the files found or decided that you may not expect."""
+        """What you may not expect, found by the preview or, such as new words, by reading."""
         what = self._reader.sorted_by
         warning = [f"the rows are sorted by {what}; shuffle them before learning"] if what else []
-        return [*self._reader.notes, *warning]
+        return [*self._reader.notes, *warning, *self._unseen.messages()]
 
 
+@report_missing()
 def stream(
     paths: str | Path | Iterable[str | Path],
     *,
@@ -98,6 +106,7 @@ def stream(
     n_features: int | None = None,
     encoding: str | None = None,
     decimal: str | None = None,
+    like: Stream | None = None,
 ) -> Stream:
     """Read files of any size batch by batch, in bounded memory.
 
@@ -116,15 +125,15 @@ def stream(
     classes : sequence, optional
         All grades from lowest to highest. By default, numeric grades are found by another pass
         over the label column alone, and sorted; named grades require it.
-    features, drop : sequence of str, optional
+    features, drop : str or sequence of str, optional
         Columns to learn from (by default, all but labels and group), or columns to leave out.
-    text : sequence of str
+    text : str or sequence of str
         Columns to treat as text even if they hold numbers, such as postal codes.
-    hashed : sequence of str
+    hashed : str or sequence of str
         Text columns to hash although they have few distinct values.
     group : str, optional
         Column with the group (query) of each row; for svmlight rows it is their qid.
-    keep : sequence of str
+    keep : str or sequence of str
         Columns to keep in ``Batch.kept``.
     hash_bits : int
         Text columns with more than 256 distinct values, and all text in standard input, are hashed
@@ -150,6 +159,11 @@ def stream(
         Encoding of text files, such as "utf-8" or "cp1252"; by default, detected.
     decimal : {".", ","}, optional
         Decimal separator in text files; by default, detected for each column.
+    like : Stream, optional
+        Read with the columns, encoding, scale and grades of this stream, as a model that learned
+        from it needs; other columns are ignored. Settings of columns and grades that are given
+        too must agree with it. Unless ``label`` is given, files without the label column have rows
+        without labels.
 
     Returns
     -------
@@ -169,21 +183,47 @@ def stream(
     ...     model = model.partial_fit(batch.X, batch.y)
     >>> batch.X.ravel(), batch.y.tolist()
     (array([1., 5., 9.]), [['low', 'low'], ['mid', 'mid'], ['mid', 'high']])
+
+    Other files for the same model:
+
+    >>> _ = path.with_name("new.csv").write_text("name,size\\nUlm,4\\n")
+    >>> (batch,) = stream(path.with_name("new.csv"), like=batches)
+    >>> batch.X.tolist(), batch.y
+    ([[4.0]], None)
     """
     # these need Polars, which comes with the extra cli
     from ordspan.files.columns import ColumnChoice
     from ordspan.files.labels import label_columns
     from ordspan.files.reading import open_rows
 
+    files = expand([paths] if isinstance(paths, str | Path) else paths)
     options = FileOptions(format, delimiter, zero_based, n_features or 0, encoding, decimal)
+    columns = label_columns(label, lower, upper)
+    features = [features] if isinstance(features, str) else features
+    drop, text, hashed, keep = (
+        [names] if isinstance(names, str) else names for names in (drop, text, hashed, keep)
+    )
+    choice = ColumnChoice(features, drop, text, hashed, hash_bits, standardise, missing)
+    if like is not None:
+        from ordspan.files.like import check_agrees, reader_like
+
+        check_agrees(like._reader, like._choice, columns, choice, classes)
+        reader = reader_like(
+            *(like._reader, like._scale, files, options),
+            labelled=bool(columns.names()),
+            on_bad_row=on_bad_row,
+            group=group,
+            keep=tuple(keep),
+        )
+        return Stream(reader, like._choice)
     reader = open_rows(
-        [paths] if isinstance(paths, str | Path) else paths,
+        files,
         options,
-        label_columns(label, lower, upper),
-        ColumnChoice(features, drop, text, hashed, hash_bits, standardise, missing),
+        columns,
+        choice,
         classes=classes,
         on_bad_row=on_bad_row,
         group=group,
         keep=tuple(keep),
     )
-    return Stream(reader)
+    return Stream(reader, choice)

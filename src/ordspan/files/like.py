@@ -1,0 +1,91 @@
+"""Other files with the columns, encoding, scale and grades of rows that are known."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from ordspan.files.batch import GROUP, BadRows
+from ordspan.files.columns import ColumnChoice
+from ordspan.files.features import Scale
+from ordspan.files.grades import LabelColumns, LabelReader
+from ordspan.files.opening import FileOptions, check_columns, open_file, options_like
+from ordspan.files.reading import RowReader, check_index_base, order_in_files
+from ordspan.files.text import STDIN
+
+UNSET = ColumnChoice(standardise=False)
+"""The settings of `ordspan.data.stream` if none is given."""
+
+
+class SameGrades(LabelReader):
+    """Reads labels by the grades of another stream."""
+
+    owner = "the grades of the stream given as like, "
+
+    @property
+    def remedy(self) -> str:
+        """What to do about an unknown grade."""
+        return "correct it, or list it in the classes of that stream"
+
+
+def check_agrees(
+    like: RowReader,
+    chosen: ColumnChoice,
+    columns: LabelColumns,
+    choice: ColumnChoice,
+    classes: Sequence[Any] | None,
+) -> None:
+    """Refuse settings that differ from those of another reader, made with the ``chosen`` ones."""
+    pairs = [*zip(ColumnChoice._fields, choice, UNSET, chosen, strict=True)]
+    known = None if like.grades is None else like.grades.classes.tolist()
+    pairs.append(("classes", classes, None, known))
+    pairs += zip(columns._fields, columns, LabelColumns(), like.columns, strict=True)
+    for name, given, unset, theirs in pairs:
+        if _plain(given) not in (_plain(unset), _plain(theirs)):
+            raise ValueError(
+                f"{name}={given!r} differs from {theirs!r} in the stream given as like; leave it "
+                "out, or read without like"
+            )
+
+
+def _plain(value: Any) -> Any:
+    return value if value is None or isinstance(value, str | int) else list(value)
+
+
+def reader_like(
+    like: RowReader,
+    scale: Scale,
+    files: Sequence[str],
+    given: FileOptions,
+    *,
+    labelled: bool,
+    on_bad_row: str,
+    group: str | None,
+    keep: Sequence[str],
+) -> RowReader:
+    """A reader of other files; without ``labelled``, they may lack the label column."""
+    recipe, columns = like.recipe, like.columns
+    options = options_like(like.options, recipe, files, given)
+    check_index_base(files, recipe, options)
+    first = open_file(files[0], options)
+    if not recipe.n_sparse:
+        if not first.sparse:
+            first.find([*recipe.columns, *columns.names()])
+        check_columns(first.path, first.names, recipe.columns)
+        if not labelled and not set(columns.names()) & set(first.names):
+            columns = LabelColumns()
+    reader = RowReader(
+        files,
+        options,
+        recipe,
+        columns,
+        SameGrades(like.grades.classes) if like.grades and columns.names() else None,
+        BadRows(on_bad_row),
+        GROUP if recipe.n_sparse else group,
+        keep,
+        first=first,
+        scale=scale,
+    )
+    if files[0] != STDIN and reader.grades is not None:
+        reader.sorted_by = order_in_files(reader)
+    return reader
