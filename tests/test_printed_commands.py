@@ -1,7 +1,9 @@
 """Every command that the README and the guide print is run as printed."""
 
+import os
 import re
 import shlex
+import subprocess
 import sys
 from functools import partial
 from pathlib import Path
@@ -74,3 +76,32 @@ def test_commands_run_as_printed(tmp_path, monkeypatch, page, number):
         assert program == "ordspan", line
         answer = ask(*words)
         assert answer.exit_code == 0, f"{line}\n{answer.output}"
+
+
+@pytest.mark.skipif(os.name != "posix", reason="runs commands in a shell")
+def test_the_commands_for_rows_that_keep_coming_run_as_printed(tmp_path):
+    page = (ROOT / "docs" / "streaming.md").read_text()
+    commands = re.findall(r"^```sh\n(.*?)^```$", page, re.MULTILINE | re.DOTALL)
+    assert len(commands) == 3
+    houses = reviews(n=60).rename(columns={"stars": "price"}).drop(columns="id")
+    houses.to_csv(tmp_path / "new.csv", index=False)
+    programs = {
+        "producer": "cat new.csv; echo oops",
+        "ordspan": f'{sys.executable} -m ordspan "$@"',
+    }
+    for name, text in programs.items():
+        (tmp_path / name).write_text(f"#!/bin/sh\n{text}\n")
+        (tmp_path / name).chmod(0o755)
+    path = f"{tmp_path}{os.pathsep}{os.environ['PATH']}"
+
+    def shell(command):
+        done = subprocess.run(
+            command, cwd=tmp_path, env=os.environ | {"PATH": path}, shell=True, capture_output=True
+        )
+        return done.returncode, sorted(file.name for file in tmp_path.glob("live*"))
+
+    stopped = commands[0].replace("--on-bad-row skip ", "")
+    assert shell(stopped) == (1, ["live.ordspan.checkpoint"])
+    assert shell(commands[1]) == (0, ["live.ordspan.checkpoint"])
+    assert len(pd.read_csv(tmp_path / "graded.csv")) == 60
+    assert shell(commands[2]) == (0, ["live.ordspan"])
