@@ -21,8 +21,12 @@ from ordspan.modelfile import ModelFileError, checked_header, model_of, to_bytes
 P = TypeVar("P")
 
 ENDING = ".checkpoint"
-MODIFIED = "different modification time"
-DIFFERENCES = ("different name", "different size", MODIFIED, "different content")
+DIFFERENCES = (
+    "different name",
+    "different size",
+    "different modification time",
+    "different content",
+)
 """What can differ between two identities of a file, in the order of its fields."""
 GROUPS = ("parameters", "options")
 """Settings with nested settings, which are compared one by one."""
@@ -58,21 +62,13 @@ class Checkpoint:
         The training files, which must be unchanged.
     remedy : str
         What to do on a mismatch, for messages.
-    touched : list, optional
-        Receives the names of files of which only the modification time differs; by default, these
-        are refused as well.
     """
 
     def __init__(
-        self,
-        path: Any,
-        settings: dict[str, Any],
-        files: Sequence[Identity],
-        remedy: str,
-        touched: list[str] | None = None,
+        self, path: Any, settings: dict[str, Any], files: Sequence[Identity], remedy: str
     ) -> None:
         self.path = None if path is None else Path(path)
-        self.remedy, self.touched = remedy, touched
+        self.remedy = remedy
         if self.path is None:
             return
         # round trip through JSON now: fail early, not after hours of work
@@ -125,14 +121,11 @@ class Checkpoint:
 
     def _refuse_other_files(self, then: Sequence[Identity], now: list[Any]) -> None:
         for old, new in zip(map(list, then), now, strict=False):
-            pairs = zip(DIFFERENCES, old, new, strict=True)
-            different = [name for name, a, b in pairs if a != b]
-            if different == [MODIFIED] and self.touched is not None:
-                self.touched.append(new[0])
-            elif different:
+            if old != new:
+                pairs = zip(DIFFERENCES, old, new, strict=True)
+                what = next(name for name, a, b in pairs if a != b)
                 raise ValueError(
-                    f"{new[0]} has changed since {self.path} was written ({different[0]}); "
-                    f"{self.remedy}"
+                    f"{new[0]} has changed since {self.path} was written ({what}); {self.remedy}"
                 )
         if len(then) != len(now):
             raise ValueError(

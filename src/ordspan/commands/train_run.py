@@ -99,7 +99,6 @@ class Run:
             job.to_dict() | {"dask": dask},
             identities,
             start_over_hint(),
-            touched=[],
         )
         self.share: float | None = None
 
@@ -352,11 +351,6 @@ class Run:
     def all_notes(self) -> list[str]:
         """Notes on what a user may not expect."""
         notes = [*self.notes, *self.unseen.messages(), *self._rare_grades()]
-        notes += [
-            f"{name} was modified after the checkpoint, but has the same size and, as far as "
-            "samples show, the same content"
-            for name in dict.fromkeys(self.checkpoint.touched or ())
-        ]
         if self.job.is_pipe and self.runs.are_long():
             notes.append(
                 "the labels come in long runs of one grade, and an online learner forgets earlier "
