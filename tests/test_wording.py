@@ -50,7 +50,7 @@ def modules(*folders):
 
 @pytest.mark.parametrize(
     "path",
-    modules("files", "commands", "distributed", "estimators", "data", "learners", "core"),
+    list(modules("files", "commands", "distributed", "estimators", "data", "learners", "core")),
     ids=lambda p: str(p.relative_to(SOURCE)),
 )
 def test_no_message_of_the_library_names_an_option_by_itself(path):

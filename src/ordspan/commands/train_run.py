@@ -20,13 +20,12 @@ from ordspan.commands.model_path import (
 from ordspan.commands.outputs import report_full_disk
 from ordspan.commands.tally import LabelCounts, Tally
 from ordspan.commands.train_job import TrainJob, plain_value
+from ordspan.commands.train_notes import all_notes
 from ordspan.commands.train_progress import TrainProgress
 from ordspan.commands.train_rows import Runs, drawn, ends_of, portions
 from ordspan.core.losses import distance
 from ordspan.files.batch import BadRows, Batch, Cursor, FileError
-from ordspan.files.columns import first_few
 from ordspan.files.features import Scale, Unseen, prepare_features, stack_rows
-from ordspan.files.grades import as_option
 from ordspan.files.limits import check_memory
 from ordspan.files.opening import identity
 from ordspan.files.reading import open_rows
@@ -43,10 +42,6 @@ ROWS_AT_ONCE = 1 << 13
 BUFFER_BYTES = 1 << 26
 """Default size of the shuffle buffer."""
 JUDGED_PORTION = 10_000
-FEW, RARE = 100, 10_000
-"""With fewer rows no grade is rare; otherwise one is if it is in one row of this many."""
-ENOUGH_PIECES = 8
-"""Pieces of a sorted file that a window must hold to mix its rows."""
 
 
 class Run:
@@ -348,39 +343,6 @@ class Run:
             )
         return {"rows": tally.rows} | tally.compared(self.classes.tolist())
 
-    def all_notes(self) -> list[str]:
-        """Notes on what a user may not expect."""
-        notes = [*self.notes, *self.unseen.messages(), *self._rare_grades()]
-        if self.job.is_pipe and self.runs.are_long():
-            notes.append(
-                "the labels come in long runs of one grade, and an online learner forgets earlier "
-                "grades; shuffle the rows, or give a file instead of a pipe"
-            )
-        n_rows = self.progress.learned / max(1, len(self.progress.mae))
-        if self.reader.sorted_by and 0 < self.buffer < n_rows:
-            at_once = len(self.reader.pieces) * self.buffer / n_rows
-            if at_once < ENOUGH_PIECES:
-                fix = "shuffle the file first, or store it uncompressed and in many pieces"
-                if self.job.shuffle_buffer:
-                    fix = f"leave out {option('--shuffle-buffer', 'shuffle_buffer')}"
-                notes.append(
-                    f"the rows are sorted by {self.reader.sorted_by}, and windows of "
-                    f"{self.buffer:,} rows are too small to mix them; {fix}"
-                )
-        return notes
-
-    def _rare_grades(self) -> list[str]:
-        """A note on grades that were found in very few labels, perhaps by mistake."""
-        found = self.labels.lower + self.labels.upper - self.labels.exact
-        # a grade of an ordered type may have no rows at all
-        rare = (found > 0) & (found <= max(self.job.passes, self.labels.rows // RARE))
-        given = self.job.classes is not None or self.base is not None
-        if given or self.progress.learned < FEW or not rare.any() or (~rare).sum() < 2:
-            return []
-        names = first_few([str(grade) for grade in self.classes[rare].tolist()])
-        way = as_option(self.classes[~rare].tolist())
-        return [f"very few rows have the grades {names}; if these are mistyped, {way} finds them"]
-
     def summary(self, learned: int, resumed: bool, seconds: float) -> dict[str, Any]:
         """A summary in plain values."""
         recipe = self.reader.recipe
@@ -401,7 +363,7 @@ class Run:
             "fitted_mae": self.training.get("fitted_mae"),
             "shuffled": self.buffer > 0,
             "left_out": self.reader.left_out,
-            "notes": self.all_notes(),
+            "notes": all_notes(self),
             "read": self.progress.good,
             "skipped": self.progress.skipped,
             "skipped_examples": self.bad.examples,

@@ -1,0 +1,52 @@
+"""Notes at the end of a training run on what a user may not expect."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ordspan.files.columns import first_few
+from ordspan.files.grades import as_option
+from ordspan.wording import option
+
+if TYPE_CHECKING:
+    from ordspan.commands.train_run import Run
+
+FEW, RARE = 100, 10_000
+"""With fewer rows no grade is rare; otherwise one is if it is in one row of this many."""
+ENOUGH_PIECES = 8
+"""Pieces of a sorted file that a window must hold to mix its rows."""
+
+
+def all_notes(run: Run) -> list[str]:
+    """Notes on what a user may not expect."""
+    notes = [*run.notes, *run.unseen.messages(), *rare_grades(run)]
+    if run.job.is_pipe and run.runs.are_long():
+        notes.append(
+            "the labels come in long runs of one grade, and an online learner forgets earlier "
+            "grades; shuffle the rows, or give a file instead of a pipe"
+        )
+    n_rows = run.progress.learned / max(1, len(run.progress.mae))
+    if run.reader.sorted_by and 0 < run.buffer < n_rows:
+        at_once = len(run.reader.pieces) * run.buffer / n_rows
+        if at_once < ENOUGH_PIECES:
+            fix = "shuffle the file first, or store it uncompressed and in many pieces"
+            if run.job.shuffle_buffer:
+                fix = f"leave out {option('--shuffle-buffer', 'shuffle_buffer')}"
+            notes.append(
+                f"the rows are sorted by {run.reader.sorted_by}, and windows of "
+                f"{run.buffer:,} rows are too small to mix them; {fix}"
+            )
+    return notes
+
+
+def rare_grades(run: Run) -> list[str]:
+    """A note on grades that were found in very few labels, perhaps by mistake."""
+    found = run.labels.lower + run.labels.upper - run.labels.exact
+    # a grade of an ordered type may have no rows at all
+    rare = (found > 0) & (found <= max(run.job.passes, run.labels.rows // RARE))
+    given = run.job.classes is not None or run.base is not None
+    if given or run.progress.learned < FEW or not rare.any() or (~rare).sum() < 2:
+        return []
+    names = first_few([str(grade) for grade in run.classes[rare].tolist()])
+    way = as_option(run.classes[~rare].tolist())
+    return [f"very few rows have the grades {names}; if these are mistyped, {way} finds them"]
