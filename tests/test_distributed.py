@@ -733,6 +733,17 @@ def test_blocks_must_have_the_same_columns(client, tmp_path):
         fit(client, OrdinalPA(), tmp_path, rounds=1)
 
 
+def test_columns_that_the_estimator_will_not_prepare_again_are_named(client, tmp_path):
+    frame = pd.DataFrame(X[:, :2], columns=["size", "age"]).assign(grade=Y)
+    frame["word"] = np.where(X[:, 2] > 0, "high", "low")
+    frame.loc[::7, "age"] = np.nan
+    frame.to_parquet(tmp_path / "0.parquet")
+    with pytest.warns(
+        UserWarning, match=r"\['age', 'word'\].* ordspan\.train_files\(.*dask=client"
+    ):
+        fit(client, OrdinalPA(), tmp_path, rounds=1, label="grade")
+
+
 def test_rows_and_labels_must_go_together(client):
     with pytest.raises(ValueError, match="X has 400 rows, but y has 399 labels"):
         fit(client, OrdinalPA(), lazy(X), lazy(Y[1:]), rounds=1)

@@ -26,6 +26,7 @@ def train_files(
     *,
     overwrite: bool = False,
     resume: bool = False,
+    dask: Any = None,
     **settings: Any,
 ) -> TabularModel:
     """Train a model on files of any size and write it; the same as ``ordspan train``.
@@ -40,6 +41,9 @@ def train_files(
         Replace an existing model.
     resume : bool
         Continue an interrupted training from its checkpoint.
+    dask : str or distributed.Client, optional
+        Train on a Dask cluster: the address of its scheduler, "local" for all processors of this
+        machine, or a client, which is not closed. Each file is a block.
     **settings
         Fields of `ordspan.commands.train_job.TrainJob`, such as ``label="stars"``, ``lower``,
         ``upper``, ``classes``, ``drop``, ``hold_out``, ``learner``; parameters of the learner, such
@@ -72,7 +76,12 @@ def train_files(
     if start := settings.get("start"):
         settings["start"] = os.fspath(start)
     job = training.TrainJob(_paths(files), options=_file_options(settings), **settings)
-    training.train(job, os.fspath(model), overwrite=overwrite, resume=resume)
+    if dask is None:
+        training.train(job, os.fspath(model), overwrite=overwrite, resume=resume)
+    else:
+        from ordspan.commands.train_dask import train_on_dask
+
+        train_on_dask(job, os.fspath(model), dask, overwrite=overwrite, resume=resume)
     return read_table_model(os.fspath(model))
 
 

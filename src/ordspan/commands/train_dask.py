@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import ordspan.distributed  # noqa: F401  first, as its error names the extra to install
+
+# isort: split
 import logging
 import os
 import socket
@@ -61,8 +64,13 @@ def count(path: str, spec: Spec) -> Counted:
 
 
 @contextmanager
-def connected(address: str) -> Iterator[Client]:
-    """A client of the cluster at an address, or of a local one."""
+def connected(address: str | Client) -> Iterator[Client]:
+    """A client of the cluster at an address, or of a local one; a given client stays open."""
+    if isinstance(address, Client):
+        yield address
+        return
+    if not isinstance(address, str):
+        raise TypeError(f'dask is {address!r}; give an address, "local" or a distributed.Client')
     if address == LOCAL:
         with (
             # errors of blocks are reported by Cluster
@@ -93,7 +101,7 @@ def _check_reachable(address: str) -> None:
 def train_on_dask(
     job: TrainJob,
     out: str | Path,
-    address: str,
+    address: str | Client,
     *,
     resume: bool = False,
     overwrite: bool = False,
@@ -112,8 +120,8 @@ def train_on_dask(
         set or the rows are sorted. Only the learner "pa" is supported.
     out : path
         Where to write the model.
-    address : str
-        Address of the scheduler, or "local" for a cluster on this machine.
+    address : str or distributed.Client
+        Address of the scheduler, "local" for a cluster on this machine, or a client.
     resume : bool
         Resume from the checkpoint, which must exist, with the same result.
     overwrite : bool

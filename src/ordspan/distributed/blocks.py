@@ -191,6 +191,14 @@ def _from_files(cluster: Cluster, X: Any, given: Any, columns: FileColumns) -> B
     assert reader.grades is not None
     assert reader.scale is not None
     recipe, classes = reader.recipe, reader.grades.classes
+    if changed := [*recipe.gaps, *recipe.texts]:
+        warnings.warn(
+            f"gaps were filled or words encoded in {shown(np.array(changed))}: the estimator "
+            "expects columns with that done, not those of the files; for a model that does it "
+            "itself, use ordspan.train_files(..., dask=client)",
+            UserWarning,
+            stacklevel=4,
+        )
     rows, answers = delayed_blocks(
         cluster,
         files,

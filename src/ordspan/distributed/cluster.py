@@ -247,7 +247,7 @@ class Cluster:
 
 
 def _resume_hint() -> str:
-    way = option("--resume", "checkpoint=PATH")
+    way = option("--resume", "checkpoint=PATH, or resume=True of train_files,")
     return f"; with {way} the next call continues from the last finished round"
 
 
