@@ -156,6 +156,13 @@ def test_what_cannot_be_shared_out_is_told(tmp_path, address, monkeypatch):
     for choices in ({"learner": "svm"}, {"hold_out": 0.1}, {"start": str(tmp_path / "n")}):
         with pytest.raises(ValueError, match="Dask supports only the learner pa"):
             train_on_dask(TrainJob(paths, label="grade", **choices), tmp_path / "m", address)
+
+    def refuse(**settings):
+        raise RuntimeError("Nanny failed to start.")
+
+    monkeypatch.setattr(train_dask, "LocalCluster", refuse)
+    with pytest.raises(RuntimeError, match=r'failed to start.* below: if __name__ == "__main__":'):
+        train_on_dask(TrainJob(paths, label="grade"), tmp_path / "m", "local")
     with pytest.raises(ValueError, match="so there is nothing to resume"):
         train_on_dask(TrainJob(paths, label="grade"), tmp_path / "m", address, resume=True)
 

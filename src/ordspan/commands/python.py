@@ -43,7 +43,8 @@ def train_files(
         Continue an interrupted training from its checkpoint.
     dask : str or distributed.Client, optional
         Train on a Dask cluster: the address of its scheduler, "local" for all processors of this
-        machine, or a client, which is not closed. Each file is a block.
+        machine, or a client, which is not closed. Each file is a block. In a script, call it below
+        ``if __name__ == "__main__":``, as Dask's workers import the script.
     **settings
         Fields of `ordspan.commands.train_job.TrainJob`, such as ``label="stars"``, ``lower``,
         ``upper``, ``classes``, ``drop``, ``hold_out``, ``learner``; parameters of the learner, such

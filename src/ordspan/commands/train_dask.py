@@ -72,19 +72,25 @@ def connected(address: str | Client) -> Iterator[Client]:
     if not isinstance(address, str):
         raise TypeError(f'dask is {address!r}; give an address, "local" or a distributed.Client')
     if address == LOCAL:
-        with (
-            # errors of blocks are reported by Cluster
-            LocalCluster(
-                threads_per_worker=1, dashboard_address=":0", silence_logs=logging.CRITICAL
-            ) as cluster,
-            Client(cluster, set_as_default=False) as client,
-        ):
+        with _local_cluster() as cluster, Client(cluster, set_as_default=False) as client:
             yield client
         return
     if not address.startswith("inproc://"):  # has no port to connect to
         _check_reachable(address)
     with Client(address, timeout=TIMEOUT / 4, set_as_default=False) as client:
         yield client
+
+
+def _local_cluster() -> LocalCluster:
+    """A cluster on this machine, which logs no errors of blocks: Cluster reports them."""
+    silent = {"dashboard_address": ":0", "silence_logs": logging.CRITICAL}
+    try:
+        return LocalCluster(threads_per_worker=1, **silent)
+    except RuntimeError as error:
+        raise RuntimeError(
+            f"{error} Workers import the script that starts them; in a script, call this "
+            'function below: if __name__ == "__main__":'
+        ) from error
 
 
 def _check_reachable(address: str) -> None:
