@@ -1,6 +1,7 @@
 """`ordspan train --dask`: the same model as from one machine, where the two can be compared."""
 
 import numpy as np
+import polars as pl
 import pytest
 from files_to_train import FORMATS, make_rows, write_rows
 from sklearn.preprocessing import StandardScaler
@@ -117,11 +118,32 @@ def test_bad_rows_are_named_with_their_block_or_skipped(tmp_path, address):
     with open(paths[1], "a") as file:
         file.write("x,1,1,1\n")
     job = TrainJob(paths, label="grade", classes=[1, 2, 3, 4])
-    with pytest.raises(ValueError, match=r"block 1 \(.*line 1002: column 'x0' holds 'x'"):
+    with pytest.raises(ValueError, match=r"^block 1 \([^()]*\), line 1002: column 'x0' holds"):
         train_on_dask(job, tmp_path / "m", address)
     skipping = TrainJob(paths, label="grade", classes=[1, 2, 3, 4], on_bad_row="skip")
     summary = train_on_dask(skipping, tmp_path / "m", address)
     assert (summary["rows"], summary["skipped"]) == (3000, 1)
+
+
+def test_python_takes_an_address_or_a_client_and_gives_the_model_of_the_command(tmp_path, address):
+    words, paths = np.where(X[:, 0] > 0, "high", "low"), []
+    for number, rows in enumerate(np.array_split(np.arange(len(X)), 2)):
+        values = pl.Series(X[rows, 1]).set(pl.Series(rows % 9 == 0), None)
+        table = pl.DataFrame({"id": rows, "size": 1000 * values, "word": words[rows]})
+        paths.append(tmp_path / f"{number}.parquet")
+        table.with_columns(grade=pl.Series(GRADES[rows])).write_parquet(paths[-1])
+    job = TrainJob([str(path) for path in paths], label="grade", passes=2)
+    train_on_dask(job, tmp_path / "command", address)
+    settings = {"label": "grade", "passes": 2}
+    model = ordspan.train_files(paths, tmp_path / "a", dask=address, **settings)
+    with distributed.Client(address, set_as_default=False) as client:
+        ordspan.train_files(paths, tmp_path / "c", dask=client, **settings)
+        assert client.status == "running"
+    assert (tmp_path / "a").read_bytes() == (tmp_path / "command").read_bytes()
+    assert (tmp_path / "c").read_bytes() == (tmp_path / "command").read_bytes()
+    assert model.predict(table).shape == (1500,)  # the columns of the files, with words and gaps
+    with pytest.raises(TypeError, match="dask is True; give an address"):
+        ordspan.train_files(paths, tmp_path / "d", dask=True, **settings)
 
 
 def test_what_cannot_be_shared_out_is_told(tmp_path, address, monkeypatch):
@@ -134,6 +156,13 @@ def test_what_cannot_be_shared_out_is_told(tmp_path, address, monkeypatch):
     for choices in ({"learner": "svm"}, {"hold_out": 0.1}, {"start": str(tmp_path / "n")}):
         with pytest.raises(ValueError, match="Dask supports only the learner pa"):
             train_on_dask(TrainJob(paths, label="grade", **choices), tmp_path / "m", address)
+
+    def refuse(**settings):
+        raise RuntimeError("Nanny failed to start.")
+
+    monkeypatch.setattr(train_dask, "LocalCluster", refuse)
+    with pytest.raises(RuntimeError, match=r'failed to start.* below: if __name__ == "__main__":'):
+        train_on_dask(TrainJob(paths, label="grade"), tmp_path / "m", "local")
     with pytest.raises(ValueError, match="so there is nothing to resume"):
         train_on_dask(TrainJob(paths, label="grade"), tmp_path / "m", address, resume=True)
 

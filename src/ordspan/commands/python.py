@@ -35,6 +35,7 @@ def train_files(
     *,
     overwrite: bool = False,
     resume: bool = False,
+    dask: Any = None,
     **settings: Any,
 ) -> TabularModel:
     """Train a model on files of any size and write it; the same as ``ordspan train``.
@@ -49,6 +50,10 @@ def train_files(
         Replace an existing model.
     resume : bool
         Continue an interrupted training from its checkpoint.
+    dask : str or distributed.Client, optional
+        Train on a Dask cluster: the address of its scheduler, "local" for all processors of this
+        machine, or a client, which is not closed. Each file is a block. In a script, call it below
+        ``if __name__ == "__main__":``, as Dask's workers import the script.
     **settings
         Fields of `ordspan.commands.train_job.TrainJob`, such as ``label="stars"``, ``lower``,
         ``upper``, ``classes``, ``drop``, ``hold_out``, ``learner``; parameters of the learner, such
@@ -82,7 +87,12 @@ def train_files(
     if start := settings.get("start"):
         settings["start"] = os.fspath(start)
     job = training.TrainJob(_paths(files), options=options, **settings)
-    training.train(job, os.fspath(model), overwrite=overwrite, resume=resume)
+    if dask is None:
+        training.train(job, os.fspath(model), overwrite=overwrite, resume=resume)
+    else:
+        from ordspan.commands.train_dask import train_on_dask
+
+        train_on_dask(job, os.fspath(model), dask, overwrite=overwrite, resume=resume)
     return read_table_model(os.fspath(model))
 
 

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import ordspan.distributed  # noqa: F401  first, as its error names the extra to install
+
+# isort: split
 import logging
 import os
 import socket
@@ -61,22 +64,33 @@ def count(path: str, spec: Spec) -> Counted:
 
 
 @contextmanager
-def connected(address: str) -> Iterator[Client]:
-    """A client of the cluster at an address, or of a local one."""
+def connected(address: str | Client) -> Iterator[Client]:
+    """A client of the cluster at an address, or of a local one; a given client stays open."""
+    if isinstance(address, Client):
+        yield address
+        return
+    if not isinstance(address, str):
+        raise TypeError(f'dask is {address!r}; give an address, "local" or a distributed.Client')
     if address == LOCAL:
-        with (
-            # errors of blocks are reported by Cluster
-            LocalCluster(
-                threads_per_worker=1, dashboard_address=":0", silence_logs=logging.CRITICAL
-            ) as cluster,
-            Client(cluster, set_as_default=False) as client,
-        ):
+        with _local_cluster() as cluster, Client(cluster, set_as_default=False) as client:
             yield client
         return
     if not address.startswith("inproc://"):  # has no port to connect to
         _check_reachable(address)
     with Client(address, timeout=TIMEOUT / 4, set_as_default=False) as client:
         yield client
+
+
+def _local_cluster() -> LocalCluster:
+    """A cluster on this machine, which logs no errors of blocks: Cluster reports them."""
+    silent = {"dashboard_address": ":0", "silence_logs": logging.CRITICAL}
+    try:
+        return LocalCluster(threads_per_worker=1, **silent)
+    except RuntimeError as error:
+        raise RuntimeError(
+            f"{error} Workers import the script that starts them; in a script, call this "
+            'function below: if __name__ == "__main__":'
+        ) from error
 
 
 def _check_reachable(address: str) -> None:
@@ -93,7 +107,7 @@ def _check_reachable(address: str) -> None:
 def train_on_dask(
     job: TrainJob,
     out: str | Path,
-    address: str,
+    address: str | Client,
     *,
     resume: bool = False,
     overwrite: bool = False,
@@ -112,8 +126,8 @@ def train_on_dask(
         set or the rows are sorted. Only the learner "pa" is supported.
     out : path
         Where to write the model.
-    address : str
-        Address of the scheduler, or "local" for a cluster on this machine.
+    address : str or distributed.Client
+        Address of the scheduler, "local" for a cluster on this machine, or a client.
     resume : bool
         Resume from the checkpoint, which must exist, with the same result.
     overwrite : bool

@@ -17,10 +17,11 @@ from ordspan.core.labels import distinct, shown
 from ordspan.distributed.cluster import Cluster
 from ordspan.distributed.file_blocks import Spec, block_names, delayed_blocks, preview_on_workers
 from ordspan.estimators.targets import Labels, ends, find_classes, read_labels, refuse_missing
+from ordspan.files.batch import FileError
 from ordspan.files.columns import AS_REQUESTED, PARTLY, ColumnChoice
 from ordspan.files.grades import LabelColumns
 from ordspan.files.labels import label_columns
-from ordspan.files.opening import FileOptions, Identity, expand, identity, is_svmlight
+from ordspan.files.opening import FileOptions, Identity, expand, format_of, identity, is_svmlight
 from ordspan.files.reading import open_rows
 
 
@@ -167,6 +168,7 @@ def _from_files(cluster: Cluster, X: Any, given: Any, columns: FileColumns) -> B
     files = [
         os.path.abspath(path) for path in expand(X)
     ]  # workers may have another working directory
+    _check_formats(files)
     names, labels = block_names(files), columns.labels()
     if not labels.names() and not is_svmlight(files[0], FileOptions()):
         raise ValueError(
@@ -191,6 +193,14 @@ def _from_files(cluster: Cluster, X: Any, given: Any, columns: FileColumns) -> B
     assert reader.grades is not None
     assert reader.scale is not None
     recipe, classes = reader.recipe, reader.grades.classes
+    if changed := [*recipe.gaps, *recipe.texts]:
+        warnings.warn(
+            f"gaps were filled or words encoded in {shown(np.array(changed))}: the estimator "
+            "expects columns with that done, not those of the files; for a model that does it "
+            "itself, use ordspan.train_files(..., dask=client)",
+            UserWarning,
+            stacklevel=4,
+        )
     rows, answers = delayed_blocks(
         cluster,
         files,
@@ -202,6 +212,20 @@ def _from_files(cluster: Cluster, X: Any, given: Any, columns: FileColumns) -> B
     if recipe.dense:
         sample = _named_sample(recipe.feature_names())
     return Blocks(*_kept(cluster, rows, answers), names, [], sample, classes, files)
+
+
+def _check_formats(files: Sequence[str]) -> None:
+    """Refuse names without a known ending, which may be those of missing folders."""
+    for path in files:
+        try:
+            format_of(path, FileOptions())
+        except FileError:
+            if not os.path.exists(path):
+                raise FileError(f"{path}: no such file or folder") from None
+            raise FileError(
+                f"{path}: the format does not follow from the ending of the name; rename the "
+                "file, or use ordspan.train_files(..., format=..., dask=client)"
+            ) from None
 
 
 class DistinctLabels(NamedTuple):

@@ -247,7 +247,7 @@ class Cluster:
 
 
 def _resume_hint() -> str:
-    way = option("--resume", "checkpoint=PATH")
+    way = option("--resume", "checkpoint=PATH, or resume=True of train_files,")
     return f"; with {way} the next call continues from the last finished round"
 
 
@@ -269,10 +269,13 @@ def _killed_worker_error(name: str, error: KilledWorker) -> RuntimeError:
 
 
 def _named(name: str, error: Exception) -> ValueError:
-    """The error of a block, prefixed with the name of the block."""
+    """The error of a block, prefixed with the name of the block, which may include its path."""
     kind = "" if isinstance(error, ValueError) else f"{type(error).__name__}: "
-    glue = ", " if not kind and str(error).startswith("row ") else ": "
-    refusal = ValueError(f"{name}{glue}{kind}{error}")
+    message, path = str(error), name.partition(" (")[2].removesuffix(")")
+    glue = ", " if not kind and message.startswith("row ") else ": "
+    if path and not kind and message.startswith(path):
+        glue, message = "", message.removeprefix(path)
+    refusal = ValueError(f"{name}{glue}{kind}{message}")
     refusal.__cause__ = error
     return refusal
 

@@ -19,6 +19,7 @@ from ordspan.files.labels import find_words
 from ordspan.files.opening import FileOptions, is_svmlight
 from ordspan.files.preview import (
     PREVIEW_BYTES,
+    Preview,
     merge_previews,
     merge_sparse_previews,
     preview_files,
@@ -47,8 +48,8 @@ class Spec(NamedTuple):
 
 
 def block_names(files: Sequence[str]) -> list[str]:
-    """Names of the blocks in messages."""
-    return [f"block {number} ({path})" for number, path in enumerate(files)]
+    """Names of the blocks in messages, with the paths that workers see."""
+    return [f"block {number} ({os.path.abspath(path)})" for number, path in enumerate(files)]
 
 
 def words_of(path: str, options: FileOptions, columns: LabelColumns, policy: str) -> set[str]:
@@ -86,6 +87,8 @@ def preview_on_workers(
     function = preview_sparse if sparse else preview_files
     previews = cluster.run(function, asked, names, "ordspan-look")
     preview = merge_sparse_previews(previews) if sparse else merge_previews(previews)
+    if isinstance(preview, Preview):
+        preview.check(columns.names())  # here, as workers would log a traceback
     words = None
     if classes is None:
         labels = [(path, options, columns, on_bad_row) for path in paths]

@@ -130,7 +130,9 @@ def fit(
     X : dask array, dask data frame, folder, or list of paths
         Rows. Blocks of an array may be dense or CSR. Files are of any format that
         `ordspan.data.stream` reads, one block per file, read by the workers. Empty blocks are
-        skipped.
+        skipped. Words in files are encoded and gaps filled for training, but the estimator does
+        not keep how, and numbers are not standardised; `ordspan.train_files` with ``dask=client``
+        keeps both in its model.
     y : dask array, series or data frame, optional
         Exact labels (n,), or ranges (n, 2) or two columns, in the same blocks as ``X``; None for
         files.
