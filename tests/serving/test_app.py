@@ -96,6 +96,22 @@ def test_other_coverages_give_other_ranges(tmp_path):
             assert f"coverage {'is ' * (coverage == 'abc')}" in refused.json()["detail"]
 
 
+def test_an_unknown_parameter_is_refused_and_nothing_is_learned(tmp_path):
+    row = {"a": 1, "b": 2}
+    with serving(tmp_path, empty()) as client:
+        for query, words in (
+            ("/predict?covarage=0.5", "unknown parameter 'covarage'; did you mean coverage?"),
+            ("/predict?coverage=0.5&x=1", "unknown parameter 'x'; remove it"),
+            ("/predict?%ff" + 60_000 * "x", "(60,001 characters); remove it"),
+            ("/learn?key=visit", "unknown parameter 'key'; remove it"),
+        ):
+            body = row | {"label": 3} if "learn" in query else row
+            refused = client.post(query, json=body)
+            assert (refused.status_code, client.engine.n_events) == (422, 0)
+            assert words in refused.json()["detail"]
+        assert client.post("/predict?", json=row).status_code == 200
+
+
 @pytest.mark.parametrize("kind", ["numbers", "kernel", "svmlight", "mixed"])
 def test_learning_is_partial_fit_to_the_byte(kind, tmp_path):
     model, records = read_table_model(model_file(kind)), records_of(kind)

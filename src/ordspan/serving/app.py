@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
+from difflib import get_close_matches
 from typing import Any
 
 import msgspec
@@ -11,7 +12,7 @@ from fastapi import FastAPI, HTTPException, Request, Response
 from fastapi.concurrency import run_in_threadpool
 
 import ordspan
-from ordspan.files.batch import RowError, brief
+from ordspan.files.batch import LONGEST_SHOWN, RowError, brief
 from ordspan.files.features import Recipe
 from ordspan.modelfile import to_bytes
 from ordspan.serving import describing, protocol
@@ -123,6 +124,15 @@ def read_records(body: bytes, most: int = MAX_ROWS) -> tuple[list[dict[str, Any]
     return records, records is not content
 
 
+def check_parameters(request: Request, *known: str) -> None:
+    """Refuse an unknown parameter in the address: a misspelled one would have no effect."""
+    for name in request.query_params:
+        if name not in known:
+            alike = get_close_matches(name[:LONGEST_SHOWN], known, 1, 0.7)
+            way_out = f"did you mean {alike[0]}?" if alike else "remove it"
+            raise RowError(f"{REQUEST}: unknown parameter {brief(name)}; {way_out}")
+
+
 def _add_service_routes(app: FastAPI, service: Service, metrics: Metrics, offload: Offload) -> None:
     engine, labels = service.engine, LabelParser(service.engine.model.classes_)
     grades = engine.model.classes_.tolist()
@@ -131,6 +141,7 @@ def _add_service_routes(app: FastAPI, service: Service, metrics: Metrics, offloa
     @app.post("/predict", openapi_extra=describing.PREDICT)
     async def predict(request: Request, coverage: float = COVERAGE) -> Response:
         """Predict grade, probabilities and range of a record or a list of records."""
+        check_parameters(request, "coverage")
 
         def work(body: bytes) -> Response:
             records, alone = read_records(body)
@@ -142,6 +153,7 @@ def _add_service_routes(app: FastAPI, service: Service, metrics: Metrics, offloa
     @app.post("/learn", openapi_extra=describing.LEARN)
     async def learn(request: Request) -> Response:
         """Learn labelled records; the response is sent once they are on disk."""
+        check_parameters(request)
 
         def work(body: bytes) -> tuple[Checked, bool]:
             records, alone = read_records(body, most)
