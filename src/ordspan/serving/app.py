@@ -18,6 +18,7 @@ from ordspan.modelfile import to_bytes
 from ordspan.serving import describing, protocol
 from ordspan.serving.engine import Checked, Engine, KeyConflictError, Lesson
 from ordspan.serving.guard import MAX_BODY_BYTES, Guard
+from ordspan.serving.labels import LabelParser, key_of
 from ordspan.serving.log import Event, LogError
 from ordspan.serving.metrics import CONTENT_TYPE, Metrics
 from ordspan.serving.models import COVERAGE, predict_batch
@@ -28,11 +29,9 @@ from ordspan.serving.records import (
     MAX_ROWS,
     REQUEST,
     BodyError,
-    LabelParser,
     batch_of,
     check_names,
     decoded,
-    key_of,
     refusals,
     values_of,
 )
