@@ -6,15 +6,38 @@ from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any
 
+import msgspec
 from numpy.typing import NDArray
 
-from ordspan.commands.models import KnownGrades
+from ordspan.commands.models import RETRAIN, KnownGrades
 from ordspan.files.batch import RowError, brief
 from ordspan.files.forms import plain_word
 from ordspan.serving.records import REQUEST, as_word
 
 LONGEST_KEY = 200
 N_REMEMBERED = 4096
+
+
+def some_range(classes: NDArray[Any]) -> list[Any]:
+    """Two neighbouring grades, for an example.
+
+    >>> import numpy as np
+    >>> some_range(np.array(["low", "high"])), some_range(np.arange(1, 6))
+    (['low', 'high'], [3, 4])
+    """
+    middle = (len(classes) + 1) // 2
+    return classes[middle - 1 : middle + 1].tolist()
+
+
+class RequestGrades(KnownGrades):
+    """Reads labels of requests; an error also says how to write a range of the model's grades."""
+
+    @property
+    def remedy(self) -> str:
+        """What to do about an unknown grade."""
+        low, high = ends = some_range(self.classes)
+        pair = msgspec.json.encode(ends).decode()
+        return f'correct it, write a range as "{low} to {high}", ">={low}" or {pair}, or {RETRAIN}'
 
 
 class LabelParser:
@@ -29,7 +52,7 @@ class LabelParser:
     """
 
     def __init__(self, classes: NDArray[Any]) -> None:
-        self._grades = KnownGrades(classes)
+        self._grades = RequestGrades(classes)
         self._last = len(classes)
         # most labels repeat; typed, because True is not 1
         self._interval = lru_cache(N_REMEMBERED, typed=True)(self._read_interval)
@@ -39,10 +62,10 @@ class LabelParser:
         try:
             if "label" not in given:
                 if not given:
-                    raise ValueError("no label; give 'label', or 'lower' and 'upper'")
+                    raise ValueError("no label; give 'label', or 'lower', 'upper' or both")
                 return self._pair(given.get("lower"), given.get("upper"))
             if len(given) > 1:
-                raise ValueError("give either 'label', or 'lower' and 'upper'")
+                raise ValueError("give either 'label', or 'lower' and 'upper', not both")
             label = given["label"]
             if isinstance(label, list) and len(label) == 2:
                 return self._pair(*label)
