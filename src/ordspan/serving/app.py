@@ -31,6 +31,7 @@ from ordspan.serving.records import (
     BodyError,
     batch_of,
     check_names,
+    check_strings,
     decoded,
     refusals,
     values_of,
@@ -157,6 +158,7 @@ def _add_service_routes(app: FastAPI, service: Service, metrics: Metrics, offloa
         def work(body: bytes) -> tuple[Checked, bool]:
             records, alone = read_records(body, most)
             lessons = [lesson_of(engine.model.recipe, labels, *r) for r in enumerate(records, 1)]
+            check_strings(engine.model.recipe, [lesson.values for lesson in lessons])
             return engine.checked(lessons), alone
 
         checked, alone = await offload(work, await request.body())
@@ -190,7 +192,9 @@ def predict_records(
 ) -> list[dict[str, Any]]:
     """Predictions for records, in grades."""
     recipe, calibration = model.recipe, model.calibration
-    batch = batch_of(recipe, [values_of(recipe, r, n) for n, r in enumerate(records, 1)])
+    rows = [values_of(recipe, record, number) for number, record in enumerate(records, 1)]
+    check_strings(recipe, rows)
+    batch = batch_of(recipe, rows)
     with refusals():
         predicted = predict_batch(model, batch, coverage)
     grades = model.classes_.tolist()

@@ -27,6 +27,11 @@ RESERVED = (*LABEL_NAMES, KEY)
 MAX_ROWS = 100_000
 """Rows of one request: predictions need much more memory than the rows."""
 REQUEST = "the request"
+AMBIGUOUS = {
+    decimal: re.compile(rf"(?<![0-9.,])[0-9]{{1,3}}{sign}[0-9]{{3}}(?![0-9.,])")
+    for decimal, sign in ((".", ","), (",", r"\."))
+}
+"""For each decimal separator, a number whose only sign is the other one, before three digits."""
 MOST_COMPARED = 100
 """Most names compared with a missing one."""
 
@@ -126,6 +131,28 @@ def _unknown(recipe: Recipe, record: Mapping[str, Any], number: int) -> RowError
     )
 
 
+def check_strings(recipe: Recipe, rows: Sequence[Sequence[Any]]) -> None:
+    """Refuse numbers in strings that may be a thousand times as large as meant.
+
+    Only requests are checked: a log may hold such strings, and is read as it always was.
+
+    >>> check_strings(Recipe(("price",), dressed=(("price", ","),)), [["1.234,5"], ["1.234"]])
+    Traceback (most recent call last):
+    ordspan.files.batch.RowError: the request, record 2: column 'price' holds '1.234', whose '.'
+    may separate decimals or thousands; send a JSON number
+    """
+    decimals = recipe.decimals
+    for number, row in enumerate(rows, 1):
+        for name, cell in zip(recipe.numbers, row, strict=False):
+            decimal = decimals.get(name, ".")
+            if isinstance(cell, str) and AMBIGUOUS[decimal].search(cell):
+                sign = "," if decimal == "." else "."
+                raise RowError(
+                    f"{REQUEST}, record {number}: column {name!r} holds {brief(cell)}, whose "
+                    f"{sign!r} may separate decimals or thousands; send a JSON number"
+                )
+
+
 def batch_of(recipe: Recipe, rows: Sequence[Sequence[Any]], name: str = REQUEST) -> Batch:
     """Rows of values as a validated batch; the first bad row raises an error.
 
@@ -207,6 +234,11 @@ def _numbers(recipe: Recipe, rows: Sequence[Sequence[Any]], faults: Faults) -> N
             wrong = Faults()
             X[strings, place] = matrix_of(texts, [name], wrong, recipe.decimals)[:, 0]
             for row, fault in wrong.items():
+                if recipe.decimals.get(name) == ",":
+                    fault = (
+                        f"column {name!r} holds {brief(texts[name][row])}, not a number with a "
+                        "decimal comma as in the model's training file; send a JSON number"
+                    )
                 faults.setdefault(strings[row], fault)
     return X
 
