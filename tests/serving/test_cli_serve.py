@@ -98,7 +98,7 @@ def test_what_cannot_be_served_is_refused_with_a_sentence(name, tmp_path):
 
 def test_a_new_folder_needs_a_model_or_grades_and_columns(tmp_path):
     for words, sentence in (
-        ((), "give one to start with"),
+        ((), "give one with --model, or --grades and --columns"),
         (("--grades", "1..5"), "both --grades and --columns"),
         (("--columns", "a"), "both --grades and --columns"),
         (("--model", tmp_path / "none"), "no such model file"),
@@ -106,3 +106,4 @@ def test_a_new_folder_needs_a_model_or_grades_and_columns(tmp_path):
         refused = ask("serve", "--state", tmp_path / "state", *words)
         assert refused.exit_code == 1
         assert sentence in " ".join(refused.output.split())
+        assert not (tmp_path / "state").exists()
