@@ -138,7 +138,7 @@ def _add_service_routes(app: FastAPI, service: Service, metrics: Metrics, offloa
     grades = engine.model.classes_.tolist()
     most = min(MAX_ROWS, service.most_waiting)
 
-    @app.post("/predict", openapi_extra=describing.PREDICT)
+    @app.post("/predict", openapi_extra=describing.predict_body(engine.model))
     async def predict(request: Request, coverage: float = COVERAGE) -> Response:
         """Predict grade, probabilities and range of a record or a list of records."""
         check_parameters(request, "coverage")
@@ -150,7 +150,7 @@ def _add_service_routes(app: FastAPI, service: Service, metrics: Metrics, offloa
 
         return await offload(work, await request.body())
 
-    @app.post("/learn", openapi_extra=describing.LEARN)
+    @app.post("/learn", openapi_extra=describing.learn_body(engine.model))
     async def learn(request: Request) -> Response:
         """Learn labelled records; the response is sent once they are on disk."""
         check_parameters(request)
