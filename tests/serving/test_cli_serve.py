@@ -10,6 +10,7 @@ import httpx
 import pytest
 
 from commands.tables import ask
+from ordspan.serving import running
 from serving.served import ROW, model_file
 
 EMPTY = ("--grades", "1..5", "--columns", "a,b", "--text", "b")
@@ -60,6 +61,17 @@ def test_it_learns_ends_and_goes_on(tmp_path):
     assert "no snapshot to compare with" in ask("serve", "--state", state, "--replay").output
 
 
+@pytest.mark.parametrize("secret", [True, False])
+def test_the_start_says_whether_requests_need_the_secret(secret, tmp_path, monkeypatch):
+    monkeypatch.setattr(running, "run_server", lambda app, host, port, started: started("http://x"))
+    (tmp_path / "token").write_text("a-secret-of-some-length\n")
+    words = ("--host", "0.0.0.0", "--token-file", tmp_path / "token") if secret else ()
+    answer = ask("serve", "--state", tmp_path / "state", *EMPTY, *words)
+    assert answer.exit_code == 0, answer.output
+    assert ("also for /docs, must send Authorization: Bearer SECRET" in answer.output) == secret
+    assert "a-secret" not in answer.output
+
+
 def test_a_folder_of_another_kind_is_refused(tmp_path):
     answer = ask("serve", "--state", tmp_path / "typo", "--replay")
     assert answer.exit_code == 1
@@ -98,7 +110,7 @@ def test_what_cannot_be_served_is_refused_with_a_sentence(name, tmp_path):
 
 def test_a_new_folder_needs_a_model_or_grades_and_columns(tmp_path):
     for words, sentence in (
-        ((), "give one to start with"),
+        ((), "give one with --model, or --grades and --columns"),
         (("--grades", "1..5"), "both --grades and --columns"),
         (("--columns", "a"), "both --grades and --columns"),
         (("--model", tmp_path / "none"), "no such model file"),
@@ -106,3 +118,4 @@ def test_a_new_folder_needs_a_model_or_grades_and_columns(tmp_path):
         refused = ask("serve", "--state", tmp_path / "state", *words)
         assert refused.exit_code == 1
         assert sentence in " ".join(refused.output.split())
+        assert not (tmp_path / "state").exists()

@@ -286,15 +286,17 @@ def test_threads_learn_one_after_the_other(engine):
 
 
 def test_a_folder_goes_on_with_its_own_model_only(engine, tmp_path):
-    with pytest.raises(FileError, match="holds no model yet; give one to start with"):
+    with pytest.raises(FileError, match="holds no model yet; give one with --model, or"):
         Engine(tmp_path / "new")
+    assert not (tmp_path / "new").exists()
     engine.close()
     with pytest.raises(FileError, match="was started with another model"):
         Engine(engine.folder, start("hashed"))
     Engine(engine.folder, start("empty")).close()
     (engine.folder / "base.ordspan").unlink()
-    with pytest.raises(FileError, match=r"the initial model of the log .* is missing"):
-        Engine(engine.folder, start("empty"))
+    for model in (start("empty"), None):
+        with pytest.raises(FileError, match=r"the initial model of the log .* is missing"):
+            Engine(engine.folder, model)
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -99,7 +99,7 @@ BAD_RECORDS = {
     "list of three": ({"label": [1, 2, 3]}, "the label [1, 2, 3] is neither a grade nor a range"),
     "object as label": ({"label": {"lower": 1}}, "the label {'lower': 1} is neither"),
     "list in a list": ({"label": [[1], 2]}, "the label [1] is neither"),
-    "no label": ({"label": ...}, "no label; give 'label', or 'lower' and 'upper'"),
+    "no label": ({"label": ...}, "no label; give 'label', or 'lower', 'upper' or both"),
     "two labels": ({"lower": 1}, "give either 'label', or"),
     "key of number": ({"key": 7}, "the key 7 is not a string of 1 to 200"),
     "empty key": ({"key": ""}, "the key '' is not a string"),
@@ -169,7 +169,24 @@ def test_unknown_grades_have_the_words_of_the_command_line(label, client, tmp_pa
     said = " ".join(ask(*command, env={"COLUMNS": "10000"}).output.split())
     body = json.dumps(GOOD | {"label": label}).encode()
     sentence = refusal(client, "/learn", body)[1].removeprefix("the request, record 1: ")
-    assert " ".join(sentence.split()) in said
+    in_requests_only = r'write a range as "2 to 3", ">=2" or \[2,3\], or '
+    assert " ".join(re.sub(f", {in_requests_only}", ", or ", sentence).split()) in said
+
+
+@pytest.mark.parametrize("grades", ["1..5", "0.5,1,1.5", "poor,quite fair,good", "no,yes"])
+def test_a_label_that_is_not_read_gets_ranges_that_are(grades, tmp_path):
+    with serving(tmp_path, empty(grades=grades)) as client:
+        names = client.engine.model.classes_.tolist()
+        body = {"a": 1, "b": 2, "label": f"{names[0]} or {names[1]}"}
+        _, said = refusal(client, "/learn", json.dumps(body).encode())
+        examples = re.search("write a range as (.*), or train a model", said)[1]
+        ranges = [json.loads(example) for example in re.split(', (?=")| or ', examples)]
+        assert len(ranges) == 3
+        learned = client.post("/learn", json=[body | {"label": label} for label in ranges])
+        assert learned.status_code == 200, learned.text
+        ends = [(event.lower, event.upper) for event in client.engine.events()]
+        assert ends[0] == ends[2]
+        assert ends[0][0] == ends[1][0] == ends[0][1] - 1
 
 
 def test_a_row_is_worth_the_same_beside_any_other(tmp_path):

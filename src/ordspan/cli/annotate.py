@@ -61,7 +61,7 @@ def annotate(
         from ordspan.files.grades import read_order
         from ordspan.serving.annotate.items import ItemColumns
         from ordspan.serving.annotate.session import Session, open_engine
-        from ordspan.serving.annotate.settings import opened
+        from ordspan.serving.annotate.settings import check_can_export, opened
         from ordspan.serving.guard import check_host, read_token
 
         token = None if token_file is None else read_token(token_file)
@@ -71,6 +71,8 @@ def annotate(
         )
         options = o.file_options(format, delimiter, decimal, encoding)
         order = None if grades is None else read_order(grades).tolist()
+        if export is not None and labels is None:
+            check_can_export(state)
         settings, table = opened(state, items, order, columns, options)
         if export is None or labels is not None:  # an export alone works while the page is served
             session = Session(open_engine(state, table, settings), table, settings, guess)

@@ -23,8 +23,8 @@ Port = Annotated[int, typer.Option(min=0, max=65535, help="Port; 0 picks a free 
 TokenFile = Annotated[
     Path | None,
     typer.Option(
-        help="File with a secret that every request except health checks must send, as "
-        "Authorization: Bearer SECRET."
+        help="File with a secret of at least 16 characters that every request except health checks "
+        "must send, as Authorization: Bearer SECRET."
     ),
 ]
 StateFolder = Annotated[
@@ -110,7 +110,10 @@ def serve(
         application = make_app(engine, name=name, token=token, most_waiting=most_waiting)
         with in_a_shell([]):  # clients cannot change the options of this command
             run_server(
-                application, host, port, lambda address: print_started(address, engine, json)
+                application,
+                host,
+                port,
+                lambda address: print_started(address, engine, token is not None, json),
             )
 
 
@@ -151,7 +154,7 @@ def starting_model(
     return start
 
 
-def print_started(address: str, engine: Engine, json: bool) -> None:
+def print_started(address: str, engine: Engine, secret: bool, json: bool) -> None:
     """Print the address first."""
     if json:
         o.print_json({"address": address, "events": engine.n_events})
@@ -159,6 +162,8 @@ def print_started(address: str, engine: Engine, json: bool) -> None:
     say(
         f"Serving at {address} ({engine.n_events:,} labels so far); see {address}/docs for the API."
     )
+    if secret:
+        say("Every request, also for /docs, must send Authorization: Bearer SECRET.")
     say("Ctrl+C stops the server after finishing accepted requests.")
 
 

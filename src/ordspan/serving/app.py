@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
+from difflib import get_close_matches
 from typing import Any
 
 import msgspec
@@ -11,12 +12,13 @@ from fastapi import FastAPI, HTTPException, Request, Response
 from fastapi.concurrency import run_in_threadpool
 
 import ordspan
-from ordspan.files.batch import RowError, brief
+from ordspan.files.batch import LONGEST_SHOWN, RowError, brief
 from ordspan.files.features import Recipe
 from ordspan.modelfile import to_bytes
 from ordspan.serving import describing, protocol
 from ordspan.serving.engine import Checked, Engine, KeyConflictError, Lesson
 from ordspan.serving.guard import MAX_BODY_BYTES, Guard
+from ordspan.serving.labels import LabelParser, key_of
 from ordspan.serving.log import Event, LogError
 from ordspan.serving.metrics import CONTENT_TYPE, Metrics
 from ordspan.serving.models import COVERAGE, predict_batch
@@ -27,11 +29,10 @@ from ordspan.serving.records import (
     MAX_ROWS,
     REQUEST,
     BodyError,
-    LabelParser,
     batch_of,
     check_names,
+    check_strings,
     decoded,
-    key_of,
     refusals,
     values_of,
 )
@@ -123,14 +124,24 @@ def read_records(body: bytes, most: int = MAX_ROWS) -> tuple[list[dict[str, Any]
     return records, records is not content
 
 
+def check_parameters(request: Request, *known: str) -> None:
+    """Refuse an unknown parameter in the address: a misspelled one would have no effect."""
+    for name in request.query_params:
+        if name not in known:
+            alike = get_close_matches(name[:LONGEST_SHOWN], known, 1, 0.7)
+            way_out = f"did you mean {alike[0]}?" if alike else "remove it"
+            raise RowError(f"{REQUEST}: unknown parameter {brief(name)}; {way_out}")
+
+
 def _add_service_routes(app: FastAPI, service: Service, metrics: Metrics, offload: Offload) -> None:
     engine, labels = service.engine, LabelParser(service.engine.model.classes_)
     grades = engine.model.classes_.tolist()
     most = min(MAX_ROWS, service.most_waiting)
 
-    @app.post("/predict", openapi_extra=describing.PREDICT)
+    @app.post("/predict", openapi_extra=describing.predict_body(engine.model))
     async def predict(request: Request, coverage: float = COVERAGE) -> Response:
         """Predict grade, probabilities and range of a record or a list of records."""
+        check_parameters(request, "coverage")
 
         def work(body: bytes) -> Response:
             records, alone = read_records(body)
@@ -139,13 +150,15 @@ def _add_service_routes(app: FastAPI, service: Service, metrics: Metrics, offloa
 
         return await offload(work, await request.body())
 
-    @app.post("/learn", openapi_extra=describing.LEARN)
+    @app.post("/learn", openapi_extra=describing.learn_body(engine.model))
     async def learn(request: Request) -> Response:
         """Learn labelled records; the response is sent once they are on disk."""
+        check_parameters(request)
 
         def work(body: bytes) -> tuple[Checked, bool]:
             records, alone = read_records(body, most)
             lessons = [lesson_of(engine.model.recipe, labels, *r) for r in enumerate(records, 1)]
+            check_strings(engine.model.recipe, [lesson.values for lesson in lessons])
             return engine.checked(lessons), alone
 
         checked, alone = await offload(work, await request.body())
@@ -179,7 +192,9 @@ def predict_records(
 ) -> list[dict[str, Any]]:
     """Predictions for records, in grades."""
     recipe, calibration = model.recipe, model.calibration
-    batch = batch_of(recipe, [values_of(recipe, r, n) for n, r in enumerate(records, 1)])
+    rows = [values_of(recipe, record, number) for number, record in enumerate(records, 1)]
+    check_strings(recipe, rows)
+    batch = batch_of(recipe, rows)
     with refusals():
         predicted = predict_batch(model, batch, coverage)
     grades = model.classes_.tolist()

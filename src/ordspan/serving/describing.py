@@ -7,6 +7,10 @@ from typing import Any
 
 from fastapi import FastAPI, Response
 
+from ordspan.files.features import Recipe
+from ordspan.serving.labels import some_range
+from ordspan.tabular import TabularModel
+
 RECORD = {"type": "object", "description": "A value for every column of the model."}
 LABELLED = {
     "type": "object",
@@ -22,8 +26,27 @@ def _request_body(record: dict[str, Any], example: Any) -> dict[str, Any]:
     return {"requestBody": {"required": True, "content": content}}
 
 
-PREDICT = _request_body(RECORD, {"age": 41, "income": 3.2})
-LEARN = _request_body(LABELLED, {"age": 41, "income": 3.2, "label": "3-5", "key": "interview 17"})
+def predict_body(model: TabularModel) -> dict[str, Any]:
+    """The body of a request to predict, with an example for the model."""
+    return _request_body(RECORD, example_record(model.recipe))
+
+
+def learn_body(model: TabularModel) -> dict[str, Any]:
+    """The body of a request to learn, with an example for the model."""
+    label = {"label": some_range(model.classes_), "key": "interview 17"}
+    return _request_body(LABELLED, example_record(model.recipe) | label)
+
+
+def example_record(recipe: Recipe) -> dict[str, Any]:
+    """A record with a value for every column.
+
+    >>> example_record(Recipe(("age",), words=(("job", ("", "cook")),), hashed=("note",)))
+    {'age': 1.5, 'job': 'cook', 'note': 'some text'}
+    """
+    if recipe.n_sparse:
+        return {"0" if recipe.zero_based else "1": 1.5}
+    words = {name: next(filter(None, known), "") for name, known in recipe.words}
+    return dict.fromkeys(recipe.numbers, 1.5) | words | dict.fromkeys(recipe.hashed, "some text")
 
 
 def add_docs_page(app: FastAPI) -> None:

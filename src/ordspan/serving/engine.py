@@ -83,6 +83,7 @@ class Engine:
         self.folder, self.every = Path(folder), every
         self._open = ExitStack()
         self._lock = Lock()
+        self._check_can_begin(start)
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
             check_can_write(self.folder / LOG)
@@ -100,17 +101,26 @@ class Engine:
             raise
         self.model = copy_model(self._mine)
 
+    def _check_can_begin(self, start: TabularModel | None) -> None:
+        """Raise, before a folder is created, if there is no initial model."""
+        path = self.folder / BASE
+        if path.exists():
+            return
+        if (self.folder / LOG).exists():
+            raise FileError(
+                f"{path}, the initial model of the log in {self.folder}, is missing; restore it"
+            )
+        if start is None:
+            raise FileError(
+                f"{self.folder} holds no model yet; give one with --model, or --grades and "
+                "--columns to start without one"
+            )
+
     def _begin(self, start: TabularModel | None) -> TabularModel:
         """Read the initial model, or write it to a new folder."""
         path, name = self.folder / BASE, str(self.folder / BASE)
         given = None if start is None else to_bytes(start)
-        if not path.exists():
-            if given is None:
-                raise FileError(f"{self.folder} holds no model yet; give one to start with")
-            if (self.folder / LOG).exists():
-                raise FileError(
-                    f"{name}, the initial model of the log in {self.folder}, is missing; restore it"
-                )
+        if given is not None and not path.exists():
             write_atomically(path, given)
         content = path.read_bytes()
         if given is not None and given != content:

@@ -15,7 +15,7 @@ from ordspan.files.features import Recipe
 from ordspan.serving.engine import Engine
 from ordspan.serving.models import COVERAGE, BatchPredictions, predict_batch
 from ordspan.serving.offload import Offload
-from ordspan.serving.records import MAX_ROWS, batch_of, decoded, refusals
+from ordspan.serving.records import MAX_ROWS, batch_of, check_strings, decoded, refusals
 from ordspan.serving.responses import as_json
 from ordspan.tabular import TabularModel
 
@@ -98,7 +98,9 @@ def add_protocol_routes(app: FastAPI, engine: Engine, name: str, offload: Offloa
 
 def inferred(model: TabularModel, asked: InferRequest) -> dict[str, Any]:
     """The requested outputs, or all if none is named."""
-    batch = batch_of(model.recipe, rows_of(model.recipe, asked.inputs))
+    rows = rows_of(model.recipe, asked.inputs)
+    check_strings(model.recipe, rows)
+    batch = batch_of(model.recipe, rows)
     with refusals():
         outputs = {tensor["name"]: tensor for tensor in tensors(model, predict_batch(model, batch))}
     wanted = [output.name for output in asked.outputs] or list(outputs)

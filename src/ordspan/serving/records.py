@@ -6,7 +6,6 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from difflib import get_close_matches
-from functools import lru_cache
 from itertools import islice
 from typing import Any
 
@@ -15,11 +14,9 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from ordspan.commands.models import KnownGrades
 from ordspan.core.labels import shown
 from ordspan.files.batch import LONGEST_SHOWN, REFUSE, BadRows, Batch, Faults, RowError, brief
 from ordspan.files.features import Recipe, unusable_rows
-from ordspan.files.forms import plain_word
 from ordspan.files.tables import matrix_of, not_a_number, text_columns
 from ordspan.learners.checks import RowValueError
 
@@ -27,11 +24,14 @@ LABEL_NAMES = ("label", "lower", "upper")
 KEY = "key"
 RESERVED = (*LABEL_NAMES, KEY)
 """Names in a labelled record that are not columns of the model."""
-LONGEST_KEY = 200
-N_REMEMBERED = 4096
 MAX_ROWS = 100_000
 """Rows of one request: predictions need much more memory than the rows."""
 REQUEST = "the request"
+AMBIGUOUS = {
+    decimal: re.compile(rf"(?<![0-9.,])[0-9]{{1,3}}{sign}[0-9]{{3}}(?![0-9.,])")
+    for decimal, sign in ((".", ","), (",", r"\."))
+}
+"""For each decimal separator, a number whose only sign is the other one, before three digits."""
 MOST_COMPARED = 100
 """Most names compared with a missing one."""
 
@@ -131,6 +131,28 @@ def _unknown(recipe: Recipe, record: Mapping[str, Any], number: int) -> RowError
     )
 
 
+def check_strings(recipe: Recipe, rows: Sequence[Sequence[Any]]) -> None:
+    """Refuse numbers in strings that may be a thousand times as large as meant.
+
+    Only requests are checked: a log may hold such strings, and is read as it always was.
+
+    >>> check_strings(Recipe(("price",), dressed=(("price", ","),)), [["1.234,5"], ["1.234"]])
+    Traceback (most recent call last):
+    ordspan.files.batch.RowError: the request, record 2: column 'price' holds '1.234', whose '.'
+    may separate decimals or thousands; send a JSON number
+    """
+    decimals = recipe.decimals
+    for number, row in enumerate(rows, 1):
+        for name, cell in zip(recipe.numbers, row, strict=False):
+            decimal = decimals.get(name, ".")
+            if isinstance(cell, str) and AMBIGUOUS[decimal].search(cell):
+                sign = "," if decimal == "." else "."
+                raise RowError(
+                    f"{REQUEST}, record {number}: column {name!r} holds {brief(cell)}, whose "
+                    f"{sign!r} may separate decimals or thousands; send a JSON number"
+                )
+
+
 def batch_of(recipe: Recipe, rows: Sequence[Sequence[Any]], name: str = REQUEST) -> Batch:
     """Rows of values as a validated batch; the first bad row raises an error.
 
@@ -212,6 +234,11 @@ def _numbers(recipe: Recipe, rows: Sequence[Sequence[Any]], faults: Faults) -> N
             wrong = Faults()
             X[strings, place] = matrix_of(texts, [name], wrong, recipe.decimals)[:, 0]
             for row, fault in wrong.items():
+                if recipe.decimals.get(name) == ",":
+                    fault = (
+                        f"column {name!r} holds {brief(texts[name][row])}, not a number with a "
+                        "decimal comma as in the model's training file; send a JSON number"
+                    )
                 faults.setdefault(strings[row], fault)
     return X
 
@@ -219,7 +246,7 @@ def _numbers(recipe: Recipe, rows: Sequence[Sequence[Any]], faults: Faults) -> N
 def _text_columns(recipe: Recipe, rows: Sequence[Sequence[Any]], faults: Faults) -> pl.DataFrame:
     """The text columns; numbers and booleans in them are written as JSON."""
     columns = [
-        pl.Series(name, map(_word, _cells(rows, place, name, faults)), dtype=pl.String())
+        pl.Series(name, map(as_word, _cells(rows, place, name, faults)), dtype=pl.String())
         for place, name in enumerate(recipe.texts, len(recipe.numbers))
     ]
     return text_columns(pl.DataFrame(columns), recipe.texts)
@@ -236,71 +263,8 @@ def _cells(rows: Sequence[Sequence[Any]], place: int, name: str, faults: Faults)
     return cells
 
 
-def _word(cell: Any) -> str | None:
+def as_word(cell: Any) -> str | None:
+    """A cell of a text column; numbers and booleans as JSON."""
     if cell is None or isinstance(cell, str):
         return cell
     return msgspec.json.encode(cell).decode()
-
-
-class LabelParser:
-    """Parse the labels of records in the forms accepted in files: a grade, a range, or two ends.
-
-    >>> labels = LabelParser(np.array([1, 2, 3, 4, 5]))
-    >>> [labels.ends({"label": label}, 1) for label in (4, "3-5", [2, None], "at most 2")]
-    [(4, 4), (3, 5), (2, 5), (1, 2)]
-    >>> labels.ends({"lower": 3}, 1)
-    (3, 5)
-    """
-
-    def __init__(self, classes: NDArray[Any]) -> None:
-        self._grades = KnownGrades(classes)
-        self._last = len(classes)
-        # most labels repeat; typed, because True is not 1
-        self._interval = lru_cache(N_REMEMBERED, typed=True)(self._read_interval)
-
-    def ends(self, given: Mapping[str, Any], number: int) -> tuple[int, int]:
-        """Lowest and highest rank of a label, given as label, or as lower, upper or both."""
-        try:
-            if "label" not in given:
-                if not given:
-                    raise ValueError("no label; give 'label', or 'lower' and 'upper'")
-                return self._pair(given.get("lower"), given.get("upper"))
-            if len(given) > 1:
-                raise ValueError("give either 'label', or 'lower' and 'upper'")
-            label = given["label"]
-            if isinstance(label, list) and len(label) == 2:
-                return self._pair(*label)
-            if isinstance(label, dict | list):  # raises, because it cannot be hashed
-                return self._read_interval(label)
-            return self._interval(label)
-        except ValueError as error:
-            raise RowError(f"{REQUEST}, record {number}: {error}") from None
-
-    def _read_interval(self, label: Any) -> tuple[int, int]:
-        """Ranks of one label."""
-        return self._grades.interval(_label_word(label))
-
-    def _pair(self, lower: Any, upper: Any) -> tuple[int, int]:
-        low = self._grades.end(_label_word(lower), 1)
-        high = self._grades.end(_label_word(upper), self._last)
-        if low > high:
-            raise ValueError(f"lower {lower!r} is above upper {upper!r}; swap them?")
-        return low, high
-
-
-def _label_word(value: Any) -> str:
-    if isinstance(value, list | dict):
-        raise ValueError(f"the label {brief(value)} is neither a grade nor a range")
-    return plain_word(_word(value) if isinstance(value, bool) else value)
-
-
-def key_of(key: Any, number: int) -> str | None:
-    """The key of a record, if it has one."""
-    if key is None:
-        return None
-    if not isinstance(key, str) or not 0 < len(key) <= LONGEST_KEY:
-        raise RowError(
-            f"{REQUEST}, record {number}: the key {brief(key)} is not a string of 1 to "
-            f"{LONGEST_KEY} characters"
-        )
-    return key

@@ -123,6 +123,19 @@ def test_export_says_how_to_train_and_the_command_works(tmp_path, monkeypatch):
     assert printed.output == Path("labels.csv").read_text()
 
 
+def test_nothing_is_exported_from_a_folder_that_is_not_there(tmp_path):
+    path, _ = write_items(tmp_path)
+    (tmp_path / "empty").mkdir()
+    for name, kind in (("rsx", "a folder"), ("empty", "a state folder")):
+        for words in ((), (path, "--grades", "1..5")):
+            export = ("--state", tmp_path / name, "--export", tmp_path / "l.csv")
+            answer = ask("annotate", *words, *export, env={"COLUMNS": "10000"})
+            assert answer.exit_code == 1
+            assert f"{name} is not {kind}, so there is nothing to export" in answer.output
+    assert not (tmp_path / "rsx").exists()
+    assert not [*(tmp_path / "empty").iterdir()]
+
+
 def test_answers_are_exported_while_the_page_is_served(tmp_path):
     path, ranks = write_items(tmp_path)
     session = begin(tmp_path / "state", path, id="id")

@@ -62,6 +62,13 @@ def read_settings(folder: Path) -> FolderSettings | None:
         raise FileError(f"{path}: {error}; restore it, or start a new folder") from None
 
 
+def check_can_export(folder: Path) -> None:
+    """Refuse to export from a folder that was never created, instead of creating it."""
+    if read_settings(folder) is None:
+        kind = "a state folder" if folder.exists() else "a folder"
+        raise FileError(f"{folder} is not {kind}, so there is nothing to export; correct --state")
+
+
 def opened(
     folder: Path,
     path: Path | None,
