@@ -38,8 +38,6 @@ def as_values(x: Mapping[Any, Any]) -> NDArray[np.float64]:
     """The values of a dict of features as floats."""
     if x.__class__ is not dict and not isinstance(x, Mapping):
         raise TypeError(f"x must be a dict of numbers by feature name, got {type(x).__name__}")
-    if not x:
-        raise ValueError(NO_FEATURES)
     try:
         values = np.array(list(x.values()))
     except ValueError:  # values of different lengths
@@ -51,9 +49,6 @@ def as_values(x: Mapping[Any, Any]) -> NDArray[np.float64]:
     return np.array([as_number(name, value) for name, value in x.items()])
 
 
-NO_FEATURES = (
-    "x has no features to learn from; leave the example out, or add a feature that is always there"
-)
 OVERFLOW = (
     "the score overflows, because the weights have grown too large; scale the features, for "
     "example with preprocessing.StandardScaler, or choose a smaller C"
@@ -104,8 +99,6 @@ def read_frame(X: Any) -> Any:
     if not isinstance(X, DataFrame):
         raise TypeError(f"a mini-batch must be a pandas DataFrame, got {type(X).__name__}")
     names = list(X.columns)
-    if not names:
-        raise ValueError(NO_FEATURES)
     if len(set(names)) < len(names):
         twice = next(name for name in names if names.count(name) > 1)
         raise ValueError(f"more than one column of X is named {twice!r}; rename one of them")
@@ -113,7 +106,7 @@ def read_frame(X: Any) -> Any:
         if not is_numeric_dtype(X[name].dtype):
             for value in X[name]:
                 as_number(name, value)
-    if all(hasattr(dtype, "fill_value") and dtype.fill_value == 0 for dtype in X.dtypes):
+    if names and all(hasattr(dtype, "fill_value") and dtype.fill_value == 0 for dtype in X.dtypes):
         rows = sp.csr_array(X.sparse.to_coo(), dtype=np.float64)
     else:
         rows = sp.csr_array(X.to_numpy(dtype=np.float64, na_value=np.nan))
@@ -124,6 +117,6 @@ def read_frame(X: Any) -> Any:
 def with_columns(rows: Any, columns: NDArray[np.int64], n_features: int) -> Any:
     """A CSR matrix with its columns moved to the given numbers; those outside are dropped."""
     numbers = columns[rows.indices]
-    n_columns = max(n_features, int(columns.max()) + 1)
+    n_columns = max(n_features, int(columns.max(initial=-1)) + 1)
     moved = sp.csr_array((rows.data, numbers, rows.indptr), shape=(rows.shape[0], n_columns))
     return moved if n_columns == n_features else moved[:, :n_features]
