@@ -454,6 +454,39 @@ def test_the_metric_counts_to_the_nearest_end(label, guess, error):
         assert metric.clone().classes == metric.classes
 
 
+@pytest.mark.parametrize(
+    ("classes", "label", "guess", "reason"),
+    [
+        (None, "good", "fair", r"'good' and prediction 'fair' are not both .*classes=\[\.\.\.\]"),
+        (None, ("fair", None), "good", r"IntervalMAE\(classes="),
+        (None, 3, "good", r"IntervalMAE\(classes="),
+        (None, 3, None, "the prediction is None.*from the first prediction on"),
+        ([1, 2, 3], 3, None, "the prediction is None"),
+    ],
+)
+def test_the_metric_says_what_it_cannot_compare(classes, label, guess, reason):
+    metric = IntervalMAE(classes)
+    metric.update(2, 1)
+    with pytest.raises(ValueError, match=reason):
+        metric.update(label, guess)
+    assert metric.get() == 1.0
+
+
+def test_a_river_model_is_pickled_not_saved(tmp_path):
+    model = taught("default")
+    for whole, name in (
+        (model, r"ordspan\.river\.OrdinalPA"),
+        (preprocessing.StandardScaler() | model, r"river\.compose\.Pipeline"),
+    ):
+        with pytest.raises(TypeError, match=f"cannot save {name}, a River model; pickle it"):
+            ordspan.save(whole, tmp_path / "model")
+        kept = pickle.loads(pickle.dumps(whole))
+        assert [kept.predict_one(x) for x, _ in examples()] == [
+            whole.predict_one(x) for x, _ in examples()
+        ]
+    assert list(tmp_path.iterdir()) == []
+
+
 # -- bad input -----------------------------------------------------------------------------------
 
 GIVEN = {"classes": [1, 2, 3, 4, 5]}
@@ -461,7 +494,7 @@ GOOD_X = {"f0": 1.0, "brand new": 2.0}
 BAD_FEATURES = {
     "text": ({"f0": 1.0, "f1": "red"}, r"feature 'f1' is 'red', not a number.*OneHotEncoder"),
     "text that looks like a number": ({"f0": "1.5"}, "feature 'f0' is '1.5', not a number"),
-    "missing": ({"f0": None, "f1": 1.0}, "feature 'f0' is None, not a number"),
+    "missing": ({"f0": None, "f1": 1.0}, r"feature 'f0' is None; leave it out.*StatImputer"),
     "list": ({"f0": [1.0, 2.0], "f1": 1.0}, "feature 'f0' is .*not a number"),
     "lists": ({"f0": [1.0], "f1": [2.0]}, r"feature 'f0' is \[1.0\], not a number"),
     "NaN": ({"f0": 1.0, "f1": np.nan}, r"feature 'f1' is nan; leave it out.*StatImputer"),
@@ -520,8 +553,9 @@ def test_bad_labels_are_named_and_change_nothing(name, what):
         ({"f0": [1.0, np.nan]}, [1, 2], "row 1: feature 'f0' is nan"),
         ({"f9": [1.0, 2.0], "f0": [1.0, np.inf]}, [1, 2], "row 1: feature 'f0' is inf"),
         ({"f0": [1.0, 1e150]}, [1, 2], r"row 1: feature 'f0' is 1e\+150, which overflows"),
-        ({"f0": [1.0, 2.0], "f1": ["a", "b"]}, [1, 2], "feature 'f1' is 'a', not a number"),
-        ({"f0": [1.0, "2.0"]}, [1, 2], "feature 'f0' is '2.0', not a number"),
+        ({"f0": [1.0, 2.0], "f1": ["a", "b"]}, [1, 2], "row 0: feature 'f1' is 'a', not a number"),
+        ({"f0": [1.0, pd.NA]}, [1, 2], "row 1: feature 'f0' is <NA>; leave it out"),
+        ({"f0": [1.0, "2.0"]}, [1, 2], "row 1: feature 'f0' is '2.0', not a number"),
         ({"f0": [1.0, 2.0]}, [1], "X has 2 rows, but there are 1 labels"),
     ],
 )

@@ -10,6 +10,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from ordspan.core.labels import is_open_value
 from ordspan.core.rows import MAX_SQ_NORM
 
 
@@ -21,8 +22,18 @@ class Row(NamedTuple):
     new: list[Any]
 
 
+def missing_refusal(name: Any, value: Any) -> str:
+    """Why a value that is unknown or infinite was refused."""
+    return (
+        f"feature {name!r} is {value}; leave it out, or fill it first, for example with "
+        "preprocessing.StatImputer, which fills None"
+    )
+
+
 def as_number(name: Any, value: Any) -> float:
     """The value of a feature as a float; text is refused even if it looks like a number."""
+    if is_open_value(value):
+        raise ValueError(missing_refusal(name, value))
     try:
         if isinstance(value, str | bytes):
             raise TypeError
@@ -59,10 +70,7 @@ def feature_refusal(values: NDArray[np.float64], names: list[Any]) -> str:
     """Why an example was refused, naming the feature and its value."""
     bad = np.flatnonzero(~np.isfinite(values))
     if bad.size:
-        return (
-            f"feature {names[bad[0]]!r} is {values[bad[0]]}; leave it out, or fill it first, for "
-            "example with preprocessing.StatImputer"
-        )
+        return missing_refusal(names[bad[0]], values[bad[0]])
     with np.errstate(over="ignore"):  # infinity is the right answer
         if np.square(values).sum() < MAX_SQ_NORM:
             return OVERFLOW
@@ -104,8 +112,11 @@ def read_frame(X: Any) -> Any:
         raise ValueError(f"more than one column of X is named {twice!r}; rename one of them")
     for name in names:
         if not is_numeric_dtype(X[name].dtype):
-            for value in X[name]:
-                as_number(name, value)
+            for row, value in enumerate(X[name]):
+                try:
+                    as_number(name, value)
+                except ValueError as reason:
+                    raise ValueError(f"row {row}: {reason}") from None
     if names and all(hasattr(dtype, "fill_value") and dtype.fill_value == 0 for dtype in X.dtypes):
         rows = sp.csr_array(X.sparse.to_coo(), dtype=np.float64)
     else:
