@@ -87,6 +87,17 @@ def test_a_name_that_cannot_be_written_is_refused_beforehand(tmp_path):
     assert names(tmp_path) == ["file"]
 
 
+def test_errors_name_the_folder_not_the_temporary_file(tmp_path):
+    missing = tmp_path / "missing"
+    with pytest.raises(FileNotFoundError, match=f"no folder {missing} to write model to; create"):
+        write_atomically(missing / "model", b"")
+    (tmp_path / "file").touch()
+    with pytest.raises(NotADirectoryError) as caught:
+        write_atomically(tmp_path / "file" / "model", b"")
+    assert caught.value.filename == str(tmp_path / "file")
+    assert names(tmp_path) == ["file"]
+
+
 @pytest.mark.parametrize("error", [ValueError, KeyboardInterrupt])
 def test_an_error_leaves_the_old_file_and_nothing_else(tmp_path, error):
     path = tmp_path / "file"

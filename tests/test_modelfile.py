@@ -11,6 +11,7 @@ from safetensors.numpy import save as save_tensors
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import Ridge
+from sklearn.model_selection import GridSearchCV
 
 from estimators.examples import ESTIMATORS, graded
 from ordspan import KernelOrdinalPA, OrdinalPA, load, modelfile, save
@@ -110,6 +111,9 @@ def test_an_older_format_says_how_to_go_on(tmp_path, monkeypatch):
 def test_what_cannot_be_saved_is_named(tmp_path):
     with pytest.raises(TypeError, match="cannot save a Ridge"):
         save(Ridge(), tmp_path / "model")
+    search = GridSearchCV(OrdinalPA(random_state=0), {"C": [0.1]}, cv=2).fit(X, Y)
+    with pytest.raises(TypeError, match="cannot save a GridSearchCV; use its best_estimator_"):
+        save(search, tmp_path / "model")
     with pytest.raises(NotFittedError):
         save(OrdinalPA(), tmp_path / "model")
     model = OrdinalPA(random_state=np.random.RandomState(0)).fit(X, Y)

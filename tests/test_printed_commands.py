@@ -49,7 +49,8 @@ def reviews(n=400, seed=0):
 
 def few_runs(run_plan, plan, *more):
     """Run a plan that is as asked for, only smaller."""
-    assert (plan["runs"], plan["trials"]) == (100, 7000)
+    assert plan["runs"] in (10, 100)
+    assert plan["trials"] == 7000
     run_plan(plan | {"runs": 2, "trials": 100}, *more)
 
 

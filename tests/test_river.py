@@ -174,6 +174,54 @@ def test_a_feature_never_seen_does_not_move_a_prediction():
     assert state(model) == before
 
 
+@each_model
+def test_a_row_without_features_is_a_row_of_zeros_to_the_bit(name):
+    bare, zeros = taught(name), taught(name)
+    zero = dict.fromkeys(zeros.weights, 0.0)
+    for label in (5, 1, (2, 3)):
+        assert bare.predict_one({}) == zeros.predict_one(zero)
+        assert bare.predict_proba_one({}) == zeros.predict_proba_one(zero)
+        bare.learn_one({}, label)
+        zeros.learn_one(zero, label)
+    assert state(bare) == state(zeros)
+
+
+@pytest.mark.parametrize("variant", ["PA", "PA-I", "PA-II"])
+@pytest.mark.parametrize("balanced", [False, True])
+def test_a_row_without_features_moves_the_thresholds_only_as_the_learner_does(variant, balanced):
+    model = OrdinalPA(variant, 0.3, False, balanced, classes=[1, 2, 3, 4])
+    learner = LinearLearner(1, 4, variant, 0.3, balanced=balanced)
+    for lower, upper in ((1, 1), (4, 4), (2, 3)):
+        for value in (2.0, -1.0):
+            model.learn_one({"a": value}, (lower, upper))
+            learner.learn_one(np.array([value]), lower, upper)
+    weights, thresholds = model.weights, model.thresholds
+    model.learn_one({}, 4)
+    learner.learn_one(np.zeros(1), 4, 4)
+    assert model.weights == weights
+    assert model.thresholds == learner.thresholds.tolist() != thresholds
+
+
+@each_model
+def test_a_stream_may_begin_with_rows_without_features(name):
+    one, many = fresh(name), fresh(name)
+    assert one.predict_one({}) is None
+    assert one.predict_proba_one({}) == {}
+    for grade in (3, 1, 2):
+        one.learn_one({}, grade)
+    nothing = pd.DataFrame(index=range(3))
+    many.learn_many(nothing, [3, 1, 2])
+    assert many.thresholds == one.thresholds
+    assert many.weights == one.weights == {}
+    assert many.predict_many(nothing).tolist() == [one.predict_one({})] * 3
+    assert many.predict_proba_many(nothing).iloc[0].to_dict() == pytest.approx(
+        one.predict_proba_one({})
+    )
+    for model in (one, many):
+        model.learn_one({"a": 1.0, "b": 2.0}, 3)
+        assert list(model.weights) == ["a", "b"]
+
+
 # -- grades --------------------------------------------------------------------------------------
 
 
@@ -406,6 +454,39 @@ def test_the_metric_counts_to_the_nearest_end(label, guess, error):
         assert metric.clone().classes == metric.classes
 
 
+@pytest.mark.parametrize(
+    ("classes", "label", "guess", "reason"),
+    [
+        (None, "good", "fair", r"'good' and prediction 'fair' are not both .*classes=\[\.\.\.\]"),
+        (None, ("fair", None), "good", r"IntervalMAE\(classes="),
+        (None, 3, "good", r"IntervalMAE\(classes="),
+        (None, 3, None, "the prediction is None.*from the first prediction on"),
+        ([1, 2, 3], 3, None, "the prediction is None"),
+    ],
+)
+def test_the_metric_says_what_it_cannot_compare(classes, label, guess, reason):
+    metric = IntervalMAE(classes)
+    metric.update(2, 1)
+    with pytest.raises(ValueError, match=reason):
+        metric.update(label, guess)
+    assert metric.get() == 1.0
+
+
+def test_a_river_model_is_pickled_not_saved(tmp_path):
+    model = taught("default")
+    for whole, name in (
+        (model, r"ordspan\.river\.OrdinalPA"),
+        (preprocessing.StandardScaler() | model, r"river\.compose\.Pipeline"),
+    ):
+        with pytest.raises(TypeError, match=f"cannot save {name}, a River model; pickle it"):
+            ordspan.save(whole, tmp_path / "model")
+        kept = pickle.loads(pickle.dumps(whole))
+        assert [kept.predict_one(x) for x, _ in examples()] == [
+            whole.predict_one(x) for x, _ in examples()
+        ]
+    assert list(tmp_path.iterdir()) == []
+
+
 # -- bad input -----------------------------------------------------------------------------------
 
 GIVEN = {"classes": [1, 2, 3, 4, 5]}
@@ -413,10 +494,9 @@ GOOD_X = {"f0": 1.0, "brand new": 2.0}
 BAD_FEATURES = {
     "text": ({"f0": 1.0, "f1": "red"}, r"feature 'f1' is 'red', not a number.*OneHotEncoder"),
     "text that looks like a number": ({"f0": "1.5"}, "feature 'f0' is '1.5', not a number"),
-    "missing": ({"f0": None, "f1": 1.0}, "feature 'f0' is None, not a number"),
+    "missing": ({"f0": None, "f1": 1.0}, r"feature 'f0' is None; leave it out.*StatImputer"),
     "list": ({"f0": [1.0, 2.0], "f1": 1.0}, "feature 'f0' is .*not a number"),
     "lists": ({"f0": [1.0], "f1": [2.0]}, r"feature 'f0' is \[1.0\], not a number"),
-    "empty": ({}, "x has no features to learn from"),
     "NaN": ({"f0": 1.0, "f1": np.nan}, r"feature 'f1' is nan; leave it out.*StatImputer"),
     "infinity": ({"f0": -np.inf}, "feature 'f0' is -inf"),
     "NaN in a new feature": ({"f0": 1.0, "new": np.nan}, "feature 'new' is nan"),
@@ -473,10 +553,10 @@ def test_bad_labels_are_named_and_change_nothing(name, what):
         ({"f0": [1.0, np.nan]}, [1, 2], "row 1: feature 'f0' is nan"),
         ({"f9": [1.0, 2.0], "f0": [1.0, np.inf]}, [1, 2], "row 1: feature 'f0' is inf"),
         ({"f0": [1.0, 1e150]}, [1, 2], r"row 1: feature 'f0' is 1e\+150, which overflows"),
-        ({"f0": [1.0, 2.0], "f1": ["a", "b"]}, [1, 2], "feature 'f1' is 'a', not a number"),
-        ({"f0": [1.0, "2.0"]}, [1, 2], "feature 'f0' is '2.0', not a number"),
+        ({"f0": [1.0, 2.0], "f1": ["a", "b"]}, [1, 2], "row 0: feature 'f1' is 'a', not a number"),
+        ({"f0": [1.0, pd.NA]}, [1, 2], "row 1: feature 'f0' is <NA>; leave it out"),
+        ({"f0": [1.0, "2.0"]}, [1, 2], "row 1: feature 'f0' is '2.0', not a number"),
         ({"f0": [1.0, 2.0]}, [1], "X has 2 rows, but there are 1 labels"),
-        ({}, [], "x has no features"),
     ],
 )
 def test_bad_batches_are_named_and_change_nothing(name, frame, labels, reason):

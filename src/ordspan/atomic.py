@@ -37,6 +37,10 @@ def opened_atomically(path: Path) -> Iterator[IO[bytes]]:
     is replaced.
     """
     path = Path(os.path.realpath(path))
+    if not path.parent.exists():
+        raise FileNotFoundError(
+            f"there is no folder {path.parent} to write {path.name} to; create it first"
+        )
     remove_leftovers(path.parent)
     handle, temporary = _temporary_file(path.parent)
     try:
@@ -83,7 +87,11 @@ def remove_leftovers(folder: Path) -> None:
 def _temporary_file(folder: Path) -> tuple[int, str]:
     """A new file, open and locked, and its name; the lock ends with the process."""
     while True:
-        handle, name = tempfile.mkstemp(dir=folder, prefix=PREFIX)
+        try:
+            handle, name = tempfile.mkstemp(dir=folder, prefix=PREFIX)
+        except OSError as error:
+            error.filename = str(folder)  # the temporary name would only puzzle
+            raise
         if fcntl is not None:
             with suppress(OSError):  # without locks, leftovers are not removed either
                 fcntl.flock(handle, fcntl.LOCK_EX)

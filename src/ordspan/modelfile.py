@@ -222,14 +222,24 @@ def _estimators() -> dict[str, Any]:
     return {name: getattr(estimators, name) for name in names}
 
 
+def _unknown_estimator(model: Any, known: list[str]) -> str:
+    """Why a model of a class that files do not know cannot be saved."""
+    name, module = type(model).__name__, type(model).__module__
+    if "river" in module.split("."):  # has an OrdinalPA, a PRank and a Pipeline too
+        return f"cannot save {module.rpartition('.')[0]}.{name}, a River model; pickle it instead"
+    if hasattr(model, "best_estimator_"):
+        return f"cannot save a {name}; use its best_estimator_ instead"
+    return (
+        f"cannot save a {name}; save takes {', '.join(known)}, alone or as the last step of a "
+        "Pipeline"
+    )
+
+
 def estimator_header(model: Any) -> dict[str, Any]:
     """The header of an estimator."""
     name, known = type(model).__name__, _estimators()
     if known.get(name) is not type(model):
-        raise TypeError(
-            f"cannot save a {name}; save takes {', '.join(sorted([*known, CALIBRATED]))}, alone or "
-            "as the last step of a Pipeline"
-        )
+        raise TypeError(_unknown_estimator(model, sorted([*known, CALIBRATED])))
     from sklearn.utils.validation import check_is_fitted
 
     check_is_fitted(model)

@@ -354,6 +354,17 @@ def test_hard_data_do_no_harm(estimator, method):
             check_answers(getattr(again, method)(rows, labels, sample_weight=weight), rows)
 
 
+@pytest.mark.parametrize(
+    ("coverage", "way_out"),
+    [(90, r"did you mean 0\.9\?"), (99.0, r"did you mean 0\.99\?"), (0.7, r"one of 0\.5, .*0\.99")],
+)
+def test_a_coverage_that_was_not_calibrated_gets_a_way_out(coverage, way_out):
+    X, y, _ = graded(100)
+    model = CalibratedOrdinal(OrdinalPA(random_state=0), random_state=0).fit(X, y)
+    with pytest.raises(ValueError, match=f"coverage {coverage} was not calibrated; .*{way_out}"):
+        model.predict_interval(X, coverage)
+
+
 def test_coverages_and_labels_cannot_change_in_a_stream():
     X, y, _ = graded(n=40)
     model = CalibratedOrdinal(coverages=[0.8]).partial_fit(X, y, classes=CLASSES)

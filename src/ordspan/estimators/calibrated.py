@@ -330,6 +330,10 @@ class CalibratedOrdinal(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
             smaller one.
         """
         scores = self.latent(X)
+        if coverage > 1 and coverage / 100 in self.calibration_.coverages:
+            raise ValueError(
+                f"coverage {coverage!r} was not calibrated; did you mean {coverage / 100:g}?"
+            )
         predicted = rank_among(ranker_of(self.estimator_).thresholds_, scores)
         ends = self.calibration_.ranges(scores, predicted, coverage)
         return np.column_stack([self.classes_[ranks - 1] for ranks in ends])

@@ -74,12 +74,17 @@ def transformed(model: Any, X: Any) -> tuple[Any, Any]:
             return model, X
 
 
+HAVING = {"latent": "OrdinalPA()", "predict_interval": "CalibratedOrdinal(OrdinalPA())"}
+"""A last step that has the method."""
+
+
 def _call_last_step(model: Any, method: str, X: Any, *arguments: Any) -> Any:
     """Call a method of the last step that scikit-learn's pipelines do not forward."""
     last, rows = transformed(model, X)
     if not hasattr(last, method):
         raise TypeError(
-            f"{type(last).__name__} has no {method} method; use a last step that has one"
+            f"{type(last).__name__} has no {method} method; use a last step that has one, for "
+            f"example {HAVING[method]}"
         )
     return getattr(last, method)(rows, *arguments)
 

@@ -73,7 +73,8 @@ class OrdinalClassifier(base.MiniBatchClassifier):
         Parameters
         ----------
         x : dict
-            Numbers by feature name; a new feature starts with weight 0.
+            Numbers by feature name; a new feature starts with weight 0. A row without features has
+            score 0, and its step moves only the thresholds.
         y : grade or (lower, upper)
             A number or a string, or a range of them, both ends included; None is an open end.
         """
@@ -209,7 +210,8 @@ class OrdinalClassifier(base.MiniBatchClassifier):
     def _row(self, x: dict[Any, Any]) -> Row:
         values, column_of = as_values(x), self._columns
         try:
-            return Row(values, np.array([column_of[name] for name in x]), [])
+            columns = [column_of[name] for name in x]
+            return Row(values, np.array(columns, dtype=np.int64), [])
         except KeyError:
             new = [name for name in x if name not in column_of]
             numbered = {name: len(column_of) + i for i, name in enumerate(new)}
@@ -223,7 +225,7 @@ class OrdinalClassifier(base.MiniBatchClassifier):
         if len(after.order) < 2:
             return None
         if learner is None:
-            return self._make_learner(n_features, len(after.order))
+            return self._make_learner(max(1, n_features), len(after.order))
         if n_features > learner.n_features:  # doubled, so that copying is rare
             learner = learner.widened(max(n_features, 2 * learner.n_features))
         for rank in new_ranks(before, after):

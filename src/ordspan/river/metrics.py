@@ -46,6 +46,11 @@ class IntervalMAE(metrics.base.MeanMetric, metrics.base.ClassificationMetric):
         return False
 
     def _eval(self, y_true: Any, y_pred: Any) -> float:
+        if y_pred is None:
+            raise ValueError(
+                "the prediction is None: a model predicts nothing before its first label; update "
+                "the metric from the first prediction on"
+            )
         if self._grades is None:
             lower, upper = label_ends(y_true)
             low = -np.inf if lower is None else lower
@@ -53,4 +58,10 @@ class IntervalMAE(metrics.base.MeanMetric, metrics.base.ClassificationMetric):
         else:
             _, low, high = self._grades.read(y_true)
             _, y_pred, _ = self._grades.read(y_pred)
-        return float(distance(y_pred, low, high))
+        try:
+            return float(distance(y_pred, low, high))
+        except TypeError:
+            raise ValueError(
+                f"label {y_true!r} and prediction {y_pred!r} are not both numbers; list named "
+                "grades from lowest to highest: IntervalMAE(classes=[...])"
+            ) from None

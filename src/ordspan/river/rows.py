@@ -10,6 +10,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from ordspan.core.labels import is_open_value
 from ordspan.core.rows import MAX_SQ_NORM
 
 
@@ -21,8 +22,18 @@ class Row(NamedTuple):
     new: list[Any]
 
 
+def missing_refusal(name: Any, value: Any) -> str:
+    """Why a value that is unknown or infinite was refused."""
+    return (
+        f"feature {name!r} is {value}; leave it out, or fill it first, for example with "
+        "preprocessing.StatImputer, which fills None"
+    )
+
+
 def as_number(name: Any, value: Any) -> float:
     """The value of a feature as a float; text is refused even if it looks like a number."""
+    if is_open_value(value):
+        raise ValueError(missing_refusal(name, value))
     try:
         if isinstance(value, str | bytes):
             raise TypeError
@@ -38,8 +49,6 @@ def as_values(x: Mapping[Any, Any]) -> NDArray[np.float64]:
     """The values of a dict of features as floats."""
     if x.__class__ is not dict and not isinstance(x, Mapping):
         raise TypeError(f"x must be a dict of numbers by feature name, got {type(x).__name__}")
-    if not x:
-        raise ValueError(NO_FEATURES)
     try:
         values = np.array(list(x.values()))
     except ValueError:  # values of different lengths
@@ -51,9 +60,6 @@ def as_values(x: Mapping[Any, Any]) -> NDArray[np.float64]:
     return np.array([as_number(name, value) for name, value in x.items()])
 
 
-NO_FEATURES = (
-    "x has no features to learn from; leave the example out, or add a feature that is always there"
-)
 OVERFLOW = (
     "the score overflows, because the weights have grown too large; scale the features, for "
     "example with preprocessing.StandardScaler, or choose a smaller C"
@@ -64,10 +70,7 @@ def feature_refusal(values: NDArray[np.float64], names: list[Any]) -> str:
     """Why an example was refused, naming the feature and its value."""
     bad = np.flatnonzero(~np.isfinite(values))
     if bad.size:
-        return (
-            f"feature {names[bad[0]]!r} is {values[bad[0]]}; leave it out, or fill it first, for "
-            "example with preprocessing.StatImputer"
-        )
+        return missing_refusal(names[bad[0]], values[bad[0]])
     with np.errstate(over="ignore"):  # infinity is the right answer
         if np.square(values).sum() < MAX_SQ_NORM:
             return OVERFLOW
@@ -104,16 +107,17 @@ def read_frame(X: Any) -> Any:
     if not isinstance(X, DataFrame):
         raise TypeError(f"a mini-batch must be a pandas DataFrame, got {type(X).__name__}")
     names = list(X.columns)
-    if not names:
-        raise ValueError(NO_FEATURES)
     if len(set(names)) < len(names):
         twice = next(name for name in names if names.count(name) > 1)
         raise ValueError(f"more than one column of X is named {twice!r}; rename one of them")
     for name in names:
         if not is_numeric_dtype(X[name].dtype):
-            for value in X[name]:
-                as_number(name, value)
-    if all(hasattr(dtype, "fill_value") and dtype.fill_value == 0 for dtype in X.dtypes):
+            for row, value in enumerate(X[name]):
+                try:
+                    as_number(name, value)
+                except ValueError as reason:
+                    raise ValueError(f"row {row}: {reason}") from None
+    if names and all(hasattr(dtype, "fill_value") and dtype.fill_value == 0 for dtype in X.dtypes):
         rows = sp.csr_array(X.sparse.to_coo(), dtype=np.float64)
     else:
         rows = sp.csr_array(X.to_numpy(dtype=np.float64, na_value=np.nan))
@@ -124,6 +128,6 @@ def read_frame(X: Any) -> Any:
 def with_columns(rows: Any, columns: NDArray[np.int64], n_features: int) -> Any:
     """A CSR matrix with its columns moved to the given numbers; those outside are dropped."""
     numbers = columns[rows.indices]
-    n_columns = max(n_features, int(columns.max()) + 1)
+    n_columns = max(n_features, int(columns.max(initial=-1)) + 1)
     moved = sp.csr_array((rows.data, numbers, rows.indptr), shape=(rows.shape[0], n_columns))
     return moved if n_columns == n_features else moved[:, :n_features]
