@@ -140,6 +140,7 @@ BAD = [
     ({"C": 0}, "C must be"),
     ({"kernel": "precomputed"}, r"square matrix.*got shape \(200, 4\)"),
     ({"kernel": "sigmoid", "coef0": -50.0}, r"row 0: k\(x, x\) = -1 must be positive"),
+    ({"kernel": lambda A, B: A @ B}, r"called as k\(X, Y\) .* must return the matrix"),
     ({"kernel": lambda A, B: A @ A.T}, "must return an array of numbers of shape"),
     ({"kernel": lambda A, B: A @ B.T * np.nan}, "row 0: the kernel returned nan"),
     ({"kernel": lambda A, B: -(A @ B.T)}, r"row 0: k\(x, x\) = -"),

@@ -72,8 +72,15 @@ def call_kernel(kernel: Any, X: Floats, Y: Floats, first: int) -> Floats:
 
     ``first`` is the number of the first row of X, for errors.
     """
-    values = np.asarray(kernel(X, Y))
     expected = (X.shape[0], Y.shape[0])
+    try:
+        values = np.asarray(kernel(X, Y))
+    except Exception as error:
+        error.add_note(
+            f"the kernel was called as k(X, Y) with {expected[0]} and {expected[1]} rows; it must "
+            "return the matrix of the values of all rows of X with all rows of Y, as X @ Y.T does"
+        )
+        raise
     if values.shape != expected or values.dtype.kind not in "biuf":
         raise ValueError(
             f"the kernel must return an array of numbers of shape (n_X, n_Y); given {expected[0]} "
