@@ -4,11 +4,27 @@ import datetime
 
 import numpy as np
 import pytest
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 
 from ordspan import OrdinalPA, coarsen, intervals
 from ordspan.core import labels
 
 GRADES = np.array(["low", "mid", "high"])
+
+
+@pytest.mark.parametrize(
+    "learn",
+    [
+        lambda X, y: OrdinalPA().fit(X, y),
+        lambda X, y: make_pipeline(StandardScaler(), OrdinalPA()).fit(X, y),
+        lambda X, y: coarsen(y, 0.5, random_state=0),
+    ],
+)
+def test_the_warning_about_sorted_grades_names_the_users_line(learn):
+    with pytest.warns(UserWarning, match="the order of the grades was not given") as caught:
+        learn([[1.0], [2.0], [3.0]], GRADES)
+    assert [warning.filename for warning in caught] == [__file__]
 
 
 # -- ranks ---------------------------------------------------------------------------------------

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import sys
 import warnings
 from collections.abc import Callable
+from types import FrameType
 from typing import Any
 
 import numpy as np
@@ -138,7 +140,20 @@ def check_guess(found: NDArray[Any], *labels: NDArray[Any]) -> None:
         if wrong.size:
             row, a, b = (column[wrong[0]].item() for column in (rows, lower, upper))
             raise ValueError(f"row {row}: lower end {a!r} is above upper end {b!r}, but {guess}")
-    warnings.warn(guess, UserWarning, stacklevel=3)
+    warnings.warn(guess, UserWarning, stacklevel=users_level())
+
+
+def users_level() -> int:
+    """The stacklevel at which a warning names the user's line, not one of a library."""
+    frame, level = sys._getframe(1), 1
+    while frame.f_back and _package(frame) in ("ordspan", "sklearn"):
+        frame, level = frame.f_back, level + 1
+    return level
+
+
+def _package(frame: FrameType) -> str:
+    name: str = frame.f_globals.get("__name__", "")  # code given to exec may have none
+    return name.partition(".")[0]
 
 
 def is_open(labels: NDArray[Any]) -> NDArray[np.bool_]:
