@@ -13,6 +13,7 @@ from sklearn.model_selection import RepeatedStratifiedKFold, train_test_split
 from ordspan import data
 from ordspan.data import Dataset, coarsen
 from peers.methods import BY_NAME
+from peers.unseen import UNSEEN, load_unseen
 
 EXACT, INTERVALS, MIDDLES, EXACT_PART = "exact", "intervals", "middles", "exact part"
 """How a method is given its labels."""
@@ -35,7 +36,7 @@ class Plan:
     Attributes
     ----------
     datasets : tuple of str
-        Names, as ``ordspan.data.load_dataset`` takes them.
+        Names, as ``ordspan.data.load_dataset`` takes them, or of ``peers.unseen.UNSEEN``.
     labels : tuple of int
         Per cent of the training labels that are made intervals.
     rows : int
@@ -54,7 +55,7 @@ class Plan:
     """
 
     datasets: tuple[str, ...] = (
-        "california", "abalone", "parkinson", "mslr", "era", "esl", "lev", "swd",
+        "california", "abalone", "parkinson", "mslr", "era", "esl", "lev", "swd", *UNSEEN,
     )  # fmt: skip
     labels: tuple[int, ...] = (0, 50, 75, 100)
     rows: int = 1000
@@ -102,7 +103,7 @@ def ways(labels: int, reads_intervals: bool) -> tuple[str, ...]:
 
 def load(name: str, plan: Plan, data_dir: str | None) -> Dataset:
     """A data set, cut to the rows of the plan with all ranks in their shares."""
-    whole = data.load_dataset(name, data_dir)
+    whole = load_unseen(name) if name in UNSEEN else data.load_dataset(name, data_dir)
     if len(whole.ranks) <= plan.rows:
         return whole
     kept, _ = train_test_split(

@@ -8,9 +8,11 @@ from typing import NamedTuple
 import numpy as np
 from scipy.stats import friedmanchisquare, rankdata, studentized_range
 
+from peers.methods import BY_NAME
 from peers.table import Result
 
 LEVEL = 0.05
+SHORT = {"mae": "MAE", "macro_mae": "macro MAE", "kappa": "kappa", "rps": "RPS"}
 
 
 class Standing(NamedTuple):
@@ -36,6 +38,17 @@ def ordered(names: list[str]) -> list[str]:
     ['b', 'a']
     """
     return list(dict.fromkeys(names))
+
+
+def taking_part(results: list[Result], measure: str) -> list[Result]:
+    """The rows that count in a measure; baselines count in that of probabilities only."""
+    found = []
+    for result in results:
+        method = BY_NAME[result.method]
+        counts = method.proba if measure == "rps" else not method.baseline
+        if counts and (result.status != "ok" or not math.isnan(getattr(result, measure))):
+            found.append(result)
+    return found if any(result.status == "ok" for result in found) else []
 
 
 def standing(results: list[Result], measure: str = "mae") -> Standing:
