@@ -15,8 +15,9 @@ from pathlib import Path
 from ordspan.atomic import write_atomically
 from ordspan.data import DataUnavailable
 from peers.figure import draw
+from peers.measure import has_rps
 from peers.methods import BY_NAME
-from peers.page import SUMMARIES, of_group, page
+from peers.page import of_group, page
 from peers.plan import QUICK, Cell, Plan, cells, load
 from peers.runner import run
 from peers.table import Result, read, write
@@ -87,7 +88,7 @@ def runnable(plan: Plan, tell: Callable[[str], object]) -> list[Cell]:
 def fits(result: Result, plan: Plan, sizes: dict[str, int]) -> bool:
     """Whether a row was measured under this plan."""
     size = result.rows == sizes.get(result.dataset) and result.folds == plan.folds(result.labels)
-    lacks_rps = result.status == "ok" and BY_NAME[result.method].proba and math.isnan(result.rps)
+    lacks_rps = result.status == "ok" and has_rps(Cell(*result.key)) and math.isnan(result.rps)
     return size and not lacks_rps
 
 
@@ -97,9 +98,10 @@ def in_order(wanted: list[Cell], kept: dict[tuple, Result]) -> list[Result]:
 
 def report(results: list[Result], folder: Path) -> None:
     """Write page and figures."""
-    for group, measure, _, _, image in SUMMARIES:
-        if image:
-            draw(of_group(results, group), folder / "images" / f"{image}.png", measure)
+    eight, unseen = (of_group(results, group) for group in ("eight", "unseen"))
+    draw([eight], folder / "images" / "peers.png")
+    draw([unseen], folder / "images" / "peers-unseen.png")
+    draw([eight, unseen], folder / "images" / "peers-probabilities.png", "rps")
     write_atomically(folder / "peers.md", page(results).encode())
 
 

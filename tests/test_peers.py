@@ -135,8 +135,10 @@ def test_a_method_learns_from_exact_and_from_coarse_labels(method):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # as measure() does: peers warn of all sorts of things
         exact, coarse = (
-            measure.one_fold(one, dataset, next(plan.folds(dataset, TOY, labels, given)), TOY)
-            for labels, given in ((0, plan.EXACT), (100, way))
+            measure.one_fold(
+                one, dataset, next(plan.folds(dataset, TOY, labels, given)), TOY, proba
+            )
+            for labels, given, proba in ((0, plan.EXACT, method.proba), (100, way, False))
         )
     assert exact.mae < 0.75 * constant
     assert coarse.mae < 0.9 * constant
@@ -167,7 +169,7 @@ def test_the_constant_has_the_score_of_the_shares_of_the_training_rows():
     dataset = data.load_dataset("synthetic", n=60, n_classes=4)
     X, y = np.zeros((4, 3)), np.array([[1, 1], [1, 1], [2, 2], [4, 4]])  # grade 3 is missing
     fold = plan.Fold(X, y, X[:2], np.array([3, 4]))
-    found = measure.one_fold(methods.BY_NAME["constant"], dataset, fold, TOY)
+    found = measure.one_fold(methods.BY_NAME["constant"], dataset, fold, TOY, with_rps=True)
     # F = 1/2, 3/4, 3/4; the truth 3 is at most 3, the truth 4 never
     wanted = np.mean([0.25 + 0.5625 + 0.0625, 0.25 + 0.5625 + 0.5625])
     assert found.rps == pytest.approx(wanted)

@@ -10,8 +10,9 @@ import numpy as np
 
 from ordspan.atomic import write_atomically
 from peers.methods import BY_NAME
-from peers.ranks import SHORT, Standing, standing, taking_part
+from peers.ranks import SHORT, Standing, by_kind, standing
 from peers.table import Result
+from peers.unseen import UNSEEN
 
 OURS, NATIVE, MIDDLES, EXACT_PART = "#D55E00", "#0072B2", "#56B4E9", "#999999"
 
@@ -33,25 +34,24 @@ def look(title: str) -> tuple[str, str]:
     return {"middles": (MIDDLES, "^"), "exact part": (EXACT_PART, "v")}.get(given, (NATIVE, "s"))
 
 
-def draw(results: list[Result], path: Path, measure: str = "mae") -> None:
-    """Write the figure of one measure; none if nothing was measured."""
+def draw(groups: list[list[Result]], path: Path, measure: str = "mae") -> None:
+    """Write the figure of one measure, a panel for each kind of labels; none without results."""
     from matplotlib.figure import Figure
 
-    results = taking_part(results, measure)
-    kinds = sorted({result.labels for result in results})
-    if not kinds:
+    panels = [rows for results in groups for rows in by_kind(results, measure).values()]
+    if not panels:
         return
-    standings = [standing([r for r in results if r.labels == kind], measure) for kind in kinds]
-    columns = min(2, len(kinds))
+    standings = [standing(rows, measure) for rows in panels]
+    columns = min(2, len(panels))
     parts = [
-        range(start, min(start + columns, len(kinds))) for start in range(0, len(kinds), columns)
+        range(start, min(start + columns, len(panels))) for start in range(0, len(panels), columns)
     ]
     heights = [max(4, *(len(standings[i].titles) for i in part)) + 4 for part in parts]
     figure = Figure(figsize=(5.6 * columns, 0.21 * sum(heights)), layout="constrained")
     axes = figure.subplots(len(parts), columns, squeeze=False, height_ratios=heights).ravel()
-    for i, (ax, kind) in enumerate(zip(axes, kinds, strict=False)):
-        panel(ax, standings[i], labels_title(kind), SHORT[measure])
-    for ax in axes[len(kinds) :]:
+    for ax, rows, found in zip(axes, panels, standings, strict=False):
+        panel(ax, found, labels_title(rows[0].labels), SHORT[measure])
+    for ax in axes[len(panels) :]:
         ax.remove()
     figure.legend(handles=legend(), loc="outside lower center", ncols=3, frameon=False, fontsize=9)
     content = io.BytesIO()
@@ -74,7 +74,8 @@ def panel(ax: Any, found: Standing, title: str, measure: str) -> None:
         tick.set_fontweight("bold" if look(found.titles[i])[0] == OURS else "normal")
     ax.set_ylim(len(order) - 0.4, -0.6)
     ax.set_xlim(0.5, len(order) + 0.5)
-    ax.set_title(f"{title}, {len(found.datasets)} data sets", fontsize=10, loc="left")
+    sets = "unseen sets" if set(found.datasets) <= set(UNSEEN) else "data sets"
+    ax.set_title(f"{title}, {len(found.datasets)} {sets}", fontsize=10, loc="left")
     ax.set_xlabel(f"mean rank by {measure} (1 is best)", fontsize=8)
     ax.tick_params(axis="x", labelsize=8)
     for side in ("top", "right"):

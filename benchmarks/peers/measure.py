@@ -55,8 +55,13 @@ def measure(
         warm_up(method, dataset)
         for fold in folds(dataset, plan, cell.labels, cell.given):
             begin_fold()
-            outcomes.append(one_fold(method, dataset, fold, plan))
+            outcomes.append(one_fold(method, dataset, fold, plan, has_rps(cell)))
     return summary(cell, method, plan, len(dataset.ranks), outcomes)
+
+
+def has_rps(cell: Cell) -> bool:
+    """Whether probabilities are scored: on exact labels, where no peer has to be given middles."""
+    return cell.labels == 0 and BY_NAME[cell.method].proba
 
 
 def warm_up(method: Method, dataset: Dataset) -> None:
@@ -74,7 +79,9 @@ def fresh(method: Method, dataset: Dataset, config: Config) -> Any:
     return method.make(dataset.X.shape[1], dataset.n_classes, **config)
 
 
-def one_fold(method: Method, dataset: Dataset, fold: Fold, plan: Plan) -> Outcome:
+def one_fold(
+    method: Method, dataset: Dataset, fold: Fold, plan: Plan, with_rps: bool = False
+) -> Outcome:
     config = chosen(method, dataset, fold, plan)
     model = fresh(method, dataset, config)
     fit_seconds = seconds(lambda: model.fit(fold.X, fold.y))
@@ -84,7 +91,7 @@ def one_fold(method: Method, dataset: Dataset, fold: Fold, plan: Plan) -> Outcom
     grades = range(1, dataset.n_classes + 1)
     scores = [score(fold.ranks_test, predicted, classes=grades) for score in measures]
     rps = math.nan
-    if method.proba:
+    if with_rps:
         chances = probabilities(method, model, dataset, fold)
         rps = ranked_probability_score(fold.ranks_test, chances, classes=grades)
     return Outcome(config, *scores, rps, fit_seconds, predict_seconds)

@@ -18,14 +18,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 import ordspan
-from peers.adapters import (
-    SEED,
-    CensoredTrees,
-    Classified,
-    OrderedRegression,
-    RiverOneVsRest,
-    Rounded,
-)
+from peers.adapters import SEED, CensoredTrees, Classified, Rounded
 
 Config = Mapping[str, Any]
 
@@ -93,12 +86,16 @@ def scaled(*steps: Any) -> Any:
     return make_pipeline(StandardScaler(), *steps)
 
 
-def classified(path: str, median: bool = False, **fixed: Any) -> Callable[..., Any]:
+def classified(
+    path: str, median: bool = False, rbf: bool = False, **fixed: Any
+) -> Callable[..., Any]:
     """``make`` of a classifier by its import path; imported only when it is to run."""
     module, _, name = path.rpartition(".")
 
     def make(n_features: int, n_classes: int, **config: Any) -> Any:
-        return scaled(Classified(getattr(import_module(module), name)(**fixed, **config), median))
+        width = {"gamma": 1 / n_features} if rbf else {}
+        classifier = getattr(import_module(module), name)(**fixed, **width, **config)
+        return scaled(Classified(classifier, median))
 
     return make
 
@@ -135,22 +132,6 @@ def mord_ridge(n_features: int, n_classes: int, alpha: float) -> Any:
     return scaled(Rounded(OrdinalRidge(alpha=alpha)))
 
 
-def svor(n_features: int, n_classes: int, C: float) -> Any:
-    from skordinal.classifiers import SVOR
-
-    return scaled(Classified(SVOR(C, gamma=1 / n_features)))
-
-
-def redsvm(n_features: int, n_classes: int, C: float) -> Any:
-    from skordinal.classifiers import REDSVM
-
-    return scaled(Classified(REDSVM(C, gamma=1 / n_features)))
-
-
-def ordered_model(n_features: int, n_classes: int) -> Any:
-    return scaled(Classified(OrderedRegression(), median=True))
-
-
 def sgd_pa1(n_features: int, n_classes: int, C: float, average: bool) -> Any:
     from sklearn.linear_model import SGDClassifier
 
@@ -158,10 +139,6 @@ def sgd_pa1(n_features: int, n_classes: int, C: float, average: bool) -> Any:
         loss="hinge", penalty=None, learning_rate="pa1", eta0=C, average=average, random_state=SEED
     )
     return scaled(Classified(learner))
-
-
-def river_pa(n_features: int, n_classes: int, C: float) -> Any:
-    return scaled(Classified(RiverOneVsRest(C)))
 
 
 def lightgbm_rounded(n_features: int, n_classes: int, num_leaves: int) -> Any:
@@ -219,17 +196,23 @@ METHODS = (
     Method(
         "skordinal SVOR",
         "skordinal",
-        svor,
+        classified("skordinal.classifiers.SVOR", rbf=True),
         KERNEL_C,
-        False,
-        "RBF kernel, implicit constraints",
-        False,
+        note="RBF kernel, implicit constraints",
+        proba=False,
     ),
-    Method("skordinal REDSVM", "skordinal", redsvm, KERNEL_C, False, "RBF kernel", False),
+    Method(
+        "skordinal REDSVM",
+        "skordinal",
+        classified("skordinal.classifiers.REDSVM", rbf=True),
+        KERNEL_C,
+        note="RBF kernel",
+        proba=False,
+    ),
     Method(
         "statsmodels OrderedModel",
         "statsmodels",
-        ordered_model,
+        classified("peers.adapters.OrderedRegression", median=True),
         note="logit, BFGS up to 200 steps, no penalty to tune; predicts the median",
     ),
     Method(
@@ -243,7 +226,7 @@ METHODS = (
     Method(
         "river PA one-vs-rest",
         "river",
-        river_pa,
+        classified("peers.adapters.RiverOneVsRest"),
         over("C", 0.001, 0.01, 0.1, 1.0),
         note="PA-I, one pass as over a stream",
         proba=False,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import statistics
+from collections.abc import Iterable
 
 import numpy as np
 
@@ -13,7 +14,7 @@ from peers.figure import labels_title
 from peers.measure import told
 from peers.methods import METHODS, Method
 from peers.plan import Plan
-from peers.ranks import by_place, ordered, standing, taking_part
+from peers.ranks import by_kind, by_place, ordered, standing
 from peers.table import Result
 from peers.unseen import UNSEEN
 from peers.verdicts import bold, duels, duels_table, verdict
@@ -33,11 +34,12 @@ defaults were chosen on.) Words in columns are encoded in the same way for all m
 have an order, as for the colour and clarity of diamonds, by their place in it; otherwise one
 column of 0 and 1 for each word but the first."""
 PROBABILITIES = """
-The [ranked probability score](probabilities.md) of every method that gives probabilities, with the
-setting that its inner cross-validation chose by distance, not by this score. Ours come from
-`CalibratedOrdinal` around the same model; those of XGBoost AFT from the normal distribution it
-fits. `LogisticRegression` knows no order of the grades, and the constant gives the shares of the
-grades in the training rows to every row."""
+The ranked probability score (RPS) is the mean absolute error of [probabilities](probabilities.md).
+Every method that gives some is measured, on exact labels only ([ours from
+ranges](benchmarks-ranges.md)), with the setting that its inner cross-validation chose by distance,
+not by this score. Ours come from `CalibratedOrdinal` around the same model, those of XGBoost AFT
+from the normal distribution it fits; the constant gives every row the shares of the training
+grades."""
 SUMMARIES = (
     ("eight", "mae", "The eight sets", EIGHT, "peers"),
     ("unseen", "mae", "Unseen sets", HELD_OUT, "peers-unseen"),
@@ -58,7 +60,9 @@ def page(results: list[Result]) -> str:
             parts += [verdicts, f"![Mean ranks](images/{image}.png)" if image else ""]
     parts.append("## The best of both sides")
     for group, measure, heading, _, _ in SUMMARIES:
-        if found := [d for part in by_kind(groups[group], measure) for d in duels(part, measure)]:
+        if found := [
+            d for part in by_kind(groups[group], measure).values() for d in duels(part, measure)
+        ]:
             parts += [f"### {heading}: every data set", duels_table(found)]
     for group in groups:
         parts += details(group, groups[group])
@@ -72,14 +76,8 @@ def of_group(results: list[Result], group: str) -> list[Result]:
     return [r for r in results if (r.dataset in UNSEEN) == (group == "unseen")]
 
 
-def by_kind(results: list[Result], measure: str) -> list[list[Result]]:
-    """The results that count in a measure, apart for each kind of labels."""
-    found = taking_part(results, measure)
-    return [[r for r in found if r.labels == kind] for kind in sorted({r.labels for r in found})]
-
-
 def summary(results: list[Result], measure: str) -> str:
-    return "\n".join(f"- {verdict(part, measure)}" for part in by_kind(results, measure))
+    return "\n".join(f"- {verdict(part, measure)}" for part in by_kind(results, measure).values())
 
 
 def details(group: str, results: list[Result]) -> list[str]:
@@ -89,9 +87,9 @@ def details(group: str, results: list[Result]) -> list[str]:
         of_kind = [r for r in results if r.labels == kind]
         parts.append(f"## {labels_title(kind).capitalize()}, {group} sets")
         for measure in MEASURES:
-            parts += [scores(part, measure) for part in by_kind(of_kind, measure)]
-    if exact := [part for part in by_kind(results, "mae") if part[0].labels == 0]:
-        parts.append(f"## Time, {group} sets\n\n{times(exact[0])}")
+            parts += [scores(part, measure) for part in by_kind(of_kind, measure).values()]
+    if exact := by_kind(results, "mae").get(0):
+        parts.append(f"## Time, {group} sets\n\n{times(exact)}")
     return parts
 
 
@@ -125,9 +123,8 @@ def how(results: list[Result]) -> str:
         if counts
     )
     packages = ", ".join(sorted({r.package for r in results}))
-    days = sorted({r.date for r in results})
-    when = " to ".join(ordered([days[0], days[-1]]))
-    return f"""Made by `make peers`. Measured {when} with {packages}. Page written {machine()}.
+    return f"""Made by `make peers`. Measured {days(results)} with {packages}.
+Page written {machine()}.
 
 Rows: {", ".join(sizes)}. Larger sets are cut to a random sample with all grades in their shares,
 the same for all methods, so that the kernel methods and the likelihood can finish. Rows are split
@@ -229,15 +226,24 @@ def times(results: list[Result]) -> str:
     places = by_place(results)
     datasets = ordered([result.dataset for result in results])
     lines = [
-        "Exact labels: milliseconds to fit the training rows of a fold / to predict its test rows.",
+        "Exact labels: milliseconds to fit the training rows of a fold / to predict its test rows. "
+        "Times of different days may come from different machines.",
         "",
-        f"| method | {' | '.join(map(dataset_title, datasets))} |",
-        "|---" * (len(datasets) + 1) + "|",
+        f"| method | {' | '.join(map(dataset_title, datasets))} | measured |",
+        "|---" * (len(datasets) + 2) + "|",
     ]
     for title in ordered([result.title for result in results]):
         shown = [time_text(places.get((title, name))) for name in datasets]
-        lines.append(f"| {title} | {' | '.join(shown)} |")
+        lines.append(
+            f"| {title} | {' | '.join(shown)} | {days(r for r in results if r.title == title)} |"
+        )
     return "\n".join(lines)
+
+
+def days(results: Iterable[Result]) -> str:
+    """First and last day of the results."""
+    found = sorted(result.date for result in results)
+    return " to ".join(ordered([found[0], found[-1]]))
 
 
 def time_text(result: Result | None) -> str:

@@ -40,15 +40,15 @@ def ordered(names: list[str]) -> list[str]:
     return list(dict.fromkeys(names))
 
 
-def taking_part(results: list[Result], measure: str) -> list[Result]:
-    """The rows that count in a measure; baselines count in that of probabilities only."""
-    found = []
-    for result in results:
+def by_kind(results: list[Result], measure: str) -> dict[int, list[Result]]:
+    """The rows that count in a measure, by kind of labels; baselines only by probabilities."""
+    found: dict[int, list[Result]] = {}
+    for result in sorted(results, key=lambda r: r.labels):
         method = BY_NAME[result.method]
         counts = method.proba if measure == "rps" else not method.baseline
         if counts and (result.status != "ok" or not math.isnan(getattr(result, measure))):
-            found.append(result)
-    return found if any(result.status == "ok" for result in found) else []
+            found.setdefault(result.labels, []).append(result)
+    return {kind: rows for kind, rows in found.items() if any(r.status == "ok" for r in rows)}
 
 
 def standing(results: list[Result], measure: str = "mae") -> Standing:
