@@ -233,7 +233,7 @@ def test_rows_of_another_plan_are_measured_anew(other):
 
 def test_what_takes_too_long_is_ended_and_told():
     rows = []
-    slow = replace(TOY, rows=5000, cap=0.0)
+    slow = replace(TOY, rows=5000, cap=0.01)
     runner.run(slow, [Cell("synthetic", 0, plan.EXACT, TOY.methods[1])], rows.append, jobs=1)
     assert [row.status for row in rows] == ["did not finish"]
     assert rows[0].rows == 5000
