@@ -300,6 +300,8 @@ def test_probabilities_and_unseen_sets_are_judged_apart():
     assert "a peer has the lowest RPS on 0 of 1" in eight_rps
     assert "a peer has the lowest RPS on 1 of 1" in unseen_rps
     assert "| constant | 0.900 ± 0.010 | 3.0 |" in numbers
+    assert "- 75 % ranges, unseen sets: all methods" in text
+    assert "- exact labels, eight sets" not in text  # nothing is missing there
     assert "0.100" not in text  # the constant has no rank by distance, though the lowest here
     assert "| mord LogisticAT | **0.450** ± 0.010 | **1.0** |" in numbers
 

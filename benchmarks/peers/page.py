@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import statistics
 from collections.abc import Iterable
+from itertools import product
 
 import numpy as np
 
@@ -52,7 +53,7 @@ SUMMARIES = (
 def page(results: list[Result]) -> str:
     """The whole page in Markdown: who wins first, all numbers behind."""
     groups = {group: of_group(results, group) for group in ("eight", "unseen")}
-    parts = ["# ordspan and its peers", how(results), "## Who wins"]
+    parts = ["# ordspan and its peers", how(results), gaps(groups), "## Who wins"]
     for group, measure, heading, text, image in SUMMARIES:
         if verdicts := summary(groups[group], measure):
             parts += [f"### {heading}", text.strip()]
@@ -145,6 +146,19 @@ Tables show mean ± standard deviation over the folds, the best in bold. A metho
 a fold within {Plan.cap:g} s of processor time, tuning included, shares the last rank. Time is
 processor time of one thread for the final fit with the chosen setting; tuning is not counted, and
 imports and compilation happen before, and the calibration of our probabilities is not in it."""
+
+
+def gaps(groups: dict[str, list[Result]]) -> str:
+    """Which methods a group of sets has no results of, for each kind of labels."""
+    methods = {r.method for results in groups.values() for r in results}
+    lines = []
+    for group, kind in product(groups, Plan.labels):
+        here = {r.method for r in groups[group] if r.labels == kind}
+        lacking = ", ".join(m.name for m in METHODS if m.name in methods - here)
+        if lacking:
+            who = lacking if here else "all methods"
+            lines.append(f"- {labels_title(kind)}, {group} sets: {who}")
+    return "\n".join(["Not measured yet:", "", *lines]) if lines else ""
 
 
 def methods_table(results: list[Result]) -> str:
