@@ -53,7 +53,14 @@ def draw(groups: list[list[Result]], path: Path, measure: str = "mae") -> None:
         panel(ax, found, labels_title(rows[0].labels), SHORT[measure])
     for ax in axes[len(panels) :]:
         ax.remove()
-    figure.legend(handles=legend(), loc="outside lower center", ncols=3, frameon=False, fontsize=9)
+    shown = {look(title) for found in standings for title in found.titles}
+    figure.legend(
+        handles=legend(shown),
+        loc="outside lower center",
+        ncols=1 + columns,
+        frameon=False,
+        fontsize=9,
+    )
     content = io.BytesIO()
     figure.savefig(content, format="png", dpi=130, metadata={"Software": None})
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -82,8 +89,8 @@ def panel(ax: Any, found: Standing, title: str, measure: str) -> None:
         ax.spines[side].set_visible(False)
 
 
-def legend() -> list[Any]:
-    """What the marks mean."""
+def legend(shown: set[tuple[str, str]]) -> list[Any]:
+    """What the marks mean that are shown."""
     from matplotlib.lines import Line2D
     from matplotlib.patches import Patch
 
@@ -93,7 +100,11 @@ def legend() -> list[Any]:
         (MIDDLES, "^", "peer on the middles of ranges"),
         (EXACT_PART, "v", "peer on the exact part only"),
     )
-    lines = [Line2D([], [], color=c, marker=m, ls="", label=text) for c, m, text in marks]
+    lines = [
+        Line2D([], [], color=c, marker=m, ls="", label=text)
+        for c, m, text in marks
+        if (c, m) in shown
+    ]
     band = Patch(
         color="#000000", alpha=0.07, lw=0, label="not different from the best (Nemenyi, 5 %)"
     )

@@ -13,7 +13,7 @@ from measuring import machine
 from ordspan.experiments.figures import dataset_title
 from peers.figure import labels_title
 from peers.measure import told
-from peers.methods import METHODS, Method
+from peers.methods import BY_NAME, METHODS, Method
 from peers.plan import Plan
 from peers.ranks import by_kind, by_place, ordered, standing
 from peers.table import Result
@@ -53,7 +53,7 @@ SUMMARIES = (
 def page(results: list[Result]) -> str:
     """The whole page in Markdown: who wins first, all numbers behind."""
     groups = {group: of_group(results, group) for group in ("eight", "unseen")}
-    parts = ["# ordspan and its peers", how(results), gaps(groups), "## Who wins"]
+    parts = ["# ordspan and its peers", how(results), gaps(results), "## Who wins"]
     for group, measure, heading, text, image in SUMMARIES:
         if verdicts := summary(groups[group], measure):
             parts += [f"### {heading}", text.strip()]
@@ -148,14 +148,14 @@ processor time of one thread for the final fit with the chosen setting; tuning i
 imports and compilation happen before, and the calibration of our probabilities is not in it."""
 
 
-def gaps(groups: dict[str, list[Result]]) -> str:
+def gaps(results: list[Result]) -> str:
     """Which methods a group of sets has no results of, for each kind of labels."""
-    methods = {r.method for results in groups.values() for r in results}
+    methods = [BY_NAME[name] for name in ordered([r.method for r in results])]
     lines = []
-    for group, kind in product(groups, Plan.labels):
-        here = {r.method for r in groups[group] if r.labels == kind}
-        lacking = ", ".join(m.name for m in METHODS if m.name in methods - here)
-        if lacking:
+    for group, kind in product(("eight", "unseen"), Plan.labels):
+        here = {r.method for r in of_group(results, group) if r.labels == kind}
+        wanted = [m.name for m in methods if kind == 0 or not m.baseline]
+        if lacking := ", ".join(name for name in wanted if name not in here):
             who = lacking if here else "all methods"
             lines.append(f"- {labels_title(kind)}, {group} sets: {who}")
     return "\n".join(["Not measured yet:", "", *lines]) if lines else ""
