@@ -1,12 +1,13 @@
-"""How does ordspan compare with other libraries, on exact and on interval labels?
+"""How does ordspan compare with other libraries, on exact labels, on ranges, and by probabilities?
 
 ``make peers`` runs this at full size and writes docs/peers.md, docs/peers.csv and
-docs/images/peers.png; the tests run it at toy size. An interrupted run goes on where it stopped.
+docs/images/peers*.png; the tests run it at toy size. An interrupted run goes on where it stopped.
 """
 
 from __future__ import annotations
 
 import argparse
+import math
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -14,8 +15,9 @@ from pathlib import Path
 from ordspan.atomic import write_atomically
 from ordspan.data import DataUnavailable
 from peers.figure import draw
+from peers.measure import has_rps
 from peers.methods import BY_NAME
-from peers.page import page
+from peers.page import of_group, page
 from peers.plan import QUICK, Cell, Plan, cells, load
 from peers.runner import run
 from peers.table import Result, read, write
@@ -85,7 +87,9 @@ def runnable(plan: Plan, tell: Callable[[str], object]) -> list[Cell]:
 
 def fits(result: Result, plan: Plan, sizes: dict[str, int]) -> bool:
     """Whether a row was measured under this plan."""
-    return result.rows == sizes.get(result.dataset) and result.folds == plan.folds(result.labels)
+    size = result.rows == sizes.get(result.dataset) and result.folds == plan.folds(result.labels)
+    lacks_rps = result.status == "ok" and has_rps(Cell(*result.key)) and math.isnan(result.rps)
+    return size and not lacks_rps
 
 
 def in_order(wanted: list[Cell], kept: dict[tuple, Result]) -> list[Result]:
@@ -93,8 +97,11 @@ def in_order(wanted: list[Cell], kept: dict[tuple, Result]) -> list[Result]:
 
 
 def report(results: list[Result], folder: Path) -> None:
-    """Write page and figure."""
-    draw(results, folder / "images" / "peers.png")
+    """Write page and figures."""
+    eight, unseen = (of_group(results, group) for group in ("eight", "unseen"))
+    draw([eight], folder / "images" / "peers.png")
+    draw([unseen], folder / "images" / "peers-unseen.png")
+    draw([eight, unseen], folder / "images" / "peers-probabilities.png", "rps")
     write_atomically(folder / "peers.md", page(results).encode())
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Any, Self
 
 import numpy as np
+from scipy.stats import norm
 from sklearn.base import BaseEstimator
 
 SEED = 0
@@ -25,20 +26,33 @@ def middle_ranks(y: np.ndarray) -> np.ndarray:
 
 
 class Classified(BaseEstimator):
-    """A classifier that is given the middle ranks that occur, coded 0, 1, 2 without gaps."""
+    """A classifier that is given the middle ranks that occur, coded 0, 1, 2 without gaps.
 
-    def __init__(self, classifier: Any) -> None:
+    ``median`` predicts the median of the probabilities, the best for MAE, in place of what the
+    classifier predicts.
+    """
+
+    def __init__(self, classifier: Any, median: bool = False) -> None:
         self.classifier = classifier
+        self.median = median
 
     def fit(self, X: np.ndarray, y: np.ndarray) -> Self:
         """Train on middle ranks."""
-        self.ranks_, codes = np.unique(middle_ranks(y), return_inverse=True)
+        self.classes_, codes = np.unique(middle_ranks(y), return_inverse=True)
         self.classifier.fit(X, codes)
         return self
 
     def predict(self, X: np.ndarray) -> np.ndarray:
         """Ranks."""
-        return self.ranks_[np.asarray(self.classifier.predict(X)).astype(int)]
+        if self.median:
+            return self.classes_[
+                (np.cumsum(self.predict_proba(X), axis=1)[:, :-1] < 0.5).sum(axis=1)
+            ]
+        return self.classes_[np.asarray(self.classifier.predict(X)).astype(int)]
+
+    def predict_proba(self, X: np.ndarray) -> np.ndarray:
+        """Probability of every rank that occurred."""
+        return np.asarray(self.classifier.predict_proba(X))
 
 
 class Rounded(BaseEstimator):
@@ -68,7 +82,7 @@ def to_ranks(values: np.ndarray, ends: tuple[int, int]) -> np.ndarray:
 
 
 class OrderedRegression(BaseEstimator):
-    """statsmodels' ordered logit; predicts the median of the probabilities, the best for MAE."""
+    """statsmodels' ordered logit."""
 
     def fit(self, X: np.ndarray, codes: np.ndarray) -> Self:
         """Maximise the likelihood; columns that never change have no coefficient to find."""
@@ -80,10 +94,9 @@ class OrderedRegression(BaseEstimator):
         self.found_ = model.fit(method="bfgs", maxiter=200, disp=False, skip_hessian=True)
         return self
 
-    def predict(self, X: np.ndarray) -> np.ndarray:
-        """Codes."""
-        chances = self.found_.model.predict(self.found_.params, exog=X[:, self.varies_])
-        return (np.cumsum(chances, axis=1)[:, :-1] < 0.5).sum(axis=1)
+    def predict_proba(self, X: np.ndarray) -> np.ndarray:
+        """Probability of every code."""
+        return self.found_.model.predict(self.found_.params, exog=X[:, self.varies_])
 
 
 class RiverOneVsRest(BaseEstimator):
@@ -125,6 +138,7 @@ class CensoredTrees(BaseEstimator):
         """Grow 100 trees."""
         import xgboost
 
+        self.classes_ = np.arange(1, self.n_classes + 1)
         lower, upper = log_bounds(y, self.n_classes)
         rows = xgboost.DMatrix(X)
         rows.set_float_info("label_lower_bound", np.exp(lower))
@@ -142,11 +156,20 @@ class CensoredTrees(BaseEstimator):
         self.trees_ = xgboost.train(settings, rows, num_boost_round=100)
         return self
 
-    def predict(self, X: np.ndarray) -> np.ndarray:
-        """Ranks."""
+    def log_times(self, X: np.ndarray) -> np.ndarray:
+        """Where the model centres each row, on the scale of ranks."""
         import xgboost
 
-        return to_ranks(np.log(self.trees_.predict(xgboost.DMatrix(X))), (1, self.n_classes))
+        return np.log(self.trees_.predict(xgboost.DMatrix(X)))
+
+    def predict(self, X: np.ndarray) -> np.ndarray:
+        """Ranks."""
+        return to_ranks(self.log_times(X), (1, self.n_classes))
+
+    def predict_proba(self, X: np.ndarray) -> np.ndarray:
+        """Probability of every rank by the normal distribution that the trees were grown for."""
+        edges = np.concatenate([[-np.inf], self.classes_[:-1] + 0.5, [np.inf]])
+        return np.diff(norm.cdf((edges - self.log_times(X)[:, None]) / self.scale))
 
 
 def log_bounds(y: np.ndarray, n_classes: int) -> tuple[np.ndarray, np.ndarray]:

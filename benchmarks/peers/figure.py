@@ -10,8 +10,9 @@ import numpy as np
 
 from ordspan.atomic import write_atomically
 from peers.methods import BY_NAME
-from peers.ranks import Standing, standing
+from peers.ranks import SHORT, Standing, by_kind, standing
 from peers.table import Result
+from peers.unseen import UNSEEN
 
 OURS, NATIVE, MIDDLES, EXACT_PART = "#D55E00", "#0072B2", "#56B4E9", "#999999"
 
@@ -20,9 +21,9 @@ def labels_title(labels: int) -> str:
     """Kind of labels in words.
 
     >>> labels_title(75)
-    '75 % interval labels'
+    '75 % ranges'
     """
-    return f"{labels} % interval labels" if labels else "exact labels"
+    return f"{labels} % ranges" if labels else "exact labels"
 
 
 def look(title: str) -> tuple[str, str]:
@@ -33,31 +34,40 @@ def look(title: str) -> tuple[str, str]:
     return {"middles": (MIDDLES, "^"), "exact part": (EXACT_PART, "v")}.get(given, (NATIVE, "s"))
 
 
-def draw(results: list[Result], path: Path) -> None:
-    """Write the figure."""
+def draw(groups: list[list[Result]], path: Path, measure: str = "mae") -> None:
+    """Write the figure of one measure, a panel for each kind of labels; none without results."""
     from matplotlib.figure import Figure
 
-    kinds = sorted({result.labels for result in results})
-    standings = [standing([r for r in results if r.labels == kind]) for kind in kinds]
-    columns = min(2, len(kinds))
+    panels = [rows for results in groups for rows in by_kind(results, measure).values()]
+    if not panels:
+        return
+    standings = [standing(rows, measure) for rows in panels]
+    columns = min(2, len(panels))
     parts = [
-        range(start, min(start + columns, len(kinds))) for start in range(0, len(kinds), columns)
+        range(start, min(start + columns, len(panels))) for start in range(0, len(panels), columns)
     ]
-    heights = [max(len(standings[i].titles) for i in part) + 4 for part in parts]
+    heights = [max(4, *(len(standings[i].titles) for i in part)) + 4 for part in parts]
     figure = Figure(figsize=(5.6 * columns, 0.21 * sum(heights)), layout="constrained")
     axes = figure.subplots(len(parts), columns, squeeze=False, height_ratios=heights).ravel()
-    for i, (ax, kind) in enumerate(zip(axes, kinds, strict=False)):
-        panel(ax, standings[i], labels_title(kind))
-    for ax in axes[len(kinds) :]:
+    for ax, rows, found in zip(axes, panels, standings, strict=False):
+        panel(ax, found, labels_title(rows[0].labels), SHORT[measure])
+    for ax in axes[len(panels) :]:
         ax.remove()
-    figure.legend(handles=legend(), loc="outside lower center", ncols=3, frameon=False, fontsize=9)
+    shown = {look(title) for found in standings for title in found.titles}
+    figure.legend(
+        handles=legend(shown),
+        loc="outside lower center",
+        ncols=1 + columns,
+        frameon=False,
+        fontsize=9,
+    )
     content = io.BytesIO()
     figure.savefig(content, format="png", dpi=130, metadata={"Software": None})
     path.parent.mkdir(parents=True, exist_ok=True)
     write_atomically(path, content.getvalue())
 
 
-def panel(ax: Any, found: Standing, title: str) -> None:
+def panel(ax: Any, found: Standing, title: str, measure: str) -> None:
     """One kind of labels: best method on top, a bar of the critical distance from the best."""
     order = np.argsort(found.mean_ranks, kind="stable")
     best = found.mean_ranks[order[0]]
@@ -71,25 +81,30 @@ def panel(ax: Any, found: Standing, title: str) -> None:
         tick.set_fontweight("bold" if look(found.titles[i])[0] == OURS else "normal")
     ax.set_ylim(len(order) - 0.4, -0.6)
     ax.set_xlim(0.5, len(order) + 0.5)
-    ax.set_title(f"{title}, {len(found.datasets)} data sets", fontsize=10, loc="left")
-    ax.set_xlabel("mean rank by MAE (1 is best)", fontsize=8)
+    sets = "unseen sets" if set(found.datasets) <= set(UNSEEN) else "data sets"
+    ax.set_title(f"{title}, {len(found.datasets)} {sets}", fontsize=10, loc="left")
+    ax.set_xlabel(f"mean rank by {measure} (1 is best)", fontsize=8)
     ax.tick_params(axis="x", labelsize=8)
     for side in ("top", "right"):
         ax.spines[side].set_visible(False)
 
 
-def legend() -> list[Any]:
-    """What the marks mean."""
+def legend(shown: set[tuple[str, str]]) -> list[Any]:
+    """What the marks mean that are shown."""
     from matplotlib.lines import Line2D
     from matplotlib.patches import Patch
 
     marks = (
         (OURS, "o", "ordspan"),
         (NATIVE, "s", "peer, labels as they are"),
-        (MIDDLES, "^", "peer on the middles of intervals"),
+        (MIDDLES, "^", "peer on the middles of ranges"),
         (EXACT_PART, "v", "peer on the exact part only"),
     )
-    lines = [Line2D([], [], color=c, marker=m, ls="", label=text) for c, m, text in marks]
+    lines = [
+        Line2D([], [], color=c, marker=m, ls="", label=text)
+        for c, m, text in marks
+        if (c, m) in shown
+    ]
     band = Patch(
         color="#000000", alpha=0.07, lw=0, label="not different from the best (Nemenyi, 5 %)"
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import statistics
 import time
 import warnings
@@ -11,14 +12,18 @@ from datetime import date
 from typing import Any, NamedTuple
 
 import numpy as np
+from sklearn.base import clone
 from sklearn.model_selection import KFold
 
+from ordspan import CalibratedOrdinal
 from ordspan.data import Dataset
 from ordspan.metrics import (
     macro_mean_absolute_error,
     mean_absolute_error,
     quadratic_weighted_kappa,
+    ranked_probability_score,
 )
+from peers.adapters import SEED
 from peers.methods import BY_NAME, Config, Method
 from peers.plan import Cell, Fold, Plan, folds
 from peers.table import Result
@@ -33,6 +38,7 @@ class Outcome(NamedTuple):
     mae: float
     macro_mae: float
     kappa: float
+    rps: float
     fit_seconds: float
     predict_seconds: float
 
@@ -49,23 +55,33 @@ def measure(
         warm_up(method, dataset)
         for fold in folds(dataset, plan, cell.labels, cell.given):
             begin_fold()
-            outcomes.append(one_fold(method, dataset, fold, plan))
+            outcomes.append(one_fold(method, dataset, fold, plan, has_rps(cell)))
     return summary(cell, method, plan, len(dataset.ranks), outcomes)
+
+
+def has_rps(cell: Cell) -> bool:
+    """Whether probabilities are scored: on exact labels, where no peer has to be given middles."""
+    return cell.labels == 0 and BY_NAME[cell.method].proba
 
 
 def warm_up(method: Method, dataset: Dataset) -> None:
     """Import and compile what the method needs, on few rows and two features, off the clock."""
     X = dataset.X[:WARM_UP_ROWS, :2]
     ranks = np.arange(len(X)) % dataset.n_classes + 1  # every grade, whatever the rows hold
+    few = Fold(X, np.column_stack([ranks, ranks]), X, ranks)
     model = method.make(2, dataset.n_classes, **method.grid[0])
-    model.fit(X, np.column_stack([ranks, ranks])).predict(X)
+    model.fit(few.X, few.y).predict(X)
+    if method.proba:
+        probabilities(method, model, dataset, few)
 
 
 def fresh(method: Method, dataset: Dataset, config: Config) -> Any:
     return method.make(dataset.X.shape[1], dataset.n_classes, **config)
 
 
-def one_fold(method: Method, dataset: Dataset, fold: Fold, plan: Plan) -> Outcome:
+def one_fold(
+    method: Method, dataset: Dataset, fold: Fold, plan: Plan, with_rps: bool = False
+) -> Outcome:
     config = chosen(method, dataset, fold, plan)
     model = fresh(method, dataset, config)
     fit_seconds = seconds(lambda: model.fit(fold.X, fold.y))
@@ -74,7 +90,23 @@ def one_fold(method: Method, dataset: Dataset, fold: Fold, plan: Plan) -> Outcom
     measures = (mean_absolute_error, macro_mean_absolute_error, quadratic_weighted_kappa)
     grades = range(1, dataset.n_classes + 1)
     scores = [score(fold.ranks_test, predicted, classes=grades) for score in measures]
-    return Outcome(config, *scores, fit_seconds, predict_seconds)
+    rps = math.nan
+    if with_rps:
+        chances = probabilities(method, model, dataset, fold)
+        rps = ranked_probability_score(fold.ranks_test, chances, classes=grades)
+    return Outcome(config, *scores, rps, fit_seconds, predict_seconds)
+
+
+def probabilities(method: Method, model: Any, dataset: Dataset, fold: Fold) -> np.ndarray:
+    """The probability of every grade for the test rows; 0 where the training rows lack a grade.
+
+    Ours come from ``CalibratedOrdinal`` with the same setting, which predicts the same grades.
+    """
+    if method.ours:
+        model = CalibratedOrdinal(clone(model), random_state=SEED).fit(fold.X, fold.y)
+    chances = np.zeros((len(fold.X_test), dataset.n_classes))
+    chances[:, model.classes_ - 1] = model.predict_proba(fold.X_test)
+    return chances
 
 
 def seconds(work: Callable[[], object]) -> float:
@@ -109,7 +141,7 @@ def chosen(method: Method, dataset: Dataset, fold: Fold, plan: Plan) -> Config:
 def summary(cell: Cell, method: Method, plan: Plan, rows: int, outcomes: list[Outcome]) -> Result:
     columns = {name: [getattr(outcome, name) for outcome in outcomes] for name in Outcome._fields}
     means = {name: statistics.fmean(columns[name]) for name in Outcome._fields[1:]}
-    spreads = {f"{name}_sd": float(np.std(columns[name])) for name in Outcome._fields[1:4]}
+    spreads = {f"{name}_sd": float(np.std(columns[name])) for name in Outcome._fields[1:5]}
     favourite, _ = Counter(map(told, columns["config"])).most_common(1)[0]
     return Result(
         *cell,

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from importlib import import_module
 from importlib.metadata import version
 from importlib.util import find_spec
 from typing import Any
@@ -17,14 +18,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 import ordspan
-from peers.adapters import (
-    SEED,
-    CensoredTrees,
-    Classified,
-    OrderedRegression,
-    RiverOneVsRest,
-    Rounded,
-)
+from peers.adapters import SEED, CensoredTrees, Classified, Rounded
 
 Config = Mapping[str, Any]
 
@@ -47,6 +41,10 @@ class Method:
         Whether it learns from intervals as they are; else it is given their middles.
     note : str
         What else a reader should know.
+    proba : bool
+        Whether it gives a probability for every grade.
+    baseline : bool
+        Whether it is there for its probabilities only and has no place in the other tables.
     """
 
     name: str
@@ -55,6 +53,8 @@ class Method:
     grid: tuple[Config, ...] = ({},)
     reads_intervals: bool = False
     note: str = ""
+    proba: bool = True
+    baseline: bool = False
 
     @property
     def ours(self) -> bool:
@@ -64,8 +64,6 @@ class Method:
     @property
     def missing(self) -> str:
         """Why it cannot run here; empty when it can."""
-        if self.name == "KernelOrdinalPA" and not hasattr(ordspan, "KernelOrdinalPA"):
-            return "this version of ordspan has none"
         module = {"scikit-learn": "sklearn"}.get(self.package, self.package)
         return "" if find_spec(module) else f"{self.package} is not installed"
 
@@ -88,6 +86,20 @@ def scaled(*steps: Any) -> Any:
     return make_pipeline(StandardScaler(), *steps)
 
 
+def classified(
+    path: str, median: bool = False, rbf: bool = False, **fixed: Any
+) -> Callable[..., Any]:
+    """``make`` of a classifier by its import path; imported only when it is to run."""
+    module, _, name = path.rpartition(".")
+
+    def make(n_features: int, n_classes: int, **config: Any) -> Any:
+        width = {"gamma": 1 / n_features} if rbf else {}
+        classifier = getattr(import_module(module), name)(**fixed, **width, **config)
+        return scaled(Classified(classifier, median))
+
+    return make
+
+
 def grades(n_classes: int) -> np.ndarray:
     return np.arange(1, n_classes + 1)
 
@@ -101,13 +113,10 @@ def ordinal_svm(n_features: int, n_classes: int, C: float) -> Any:
 
 
 def kernel_pa(n_features: int, n_classes: int, C: float) -> Any:
-    from ordspan import KernelOrdinalPA
-
-    return scaled(
-        KernelOrdinalPA(
-            C=C, kernel="rbf", gamma=1 / n_features, classes=grades(n_classes), random_state=SEED
-        )
+    learner = ordspan.KernelOrdinalPA(
+        C=C, kernel="rbf", gamma=1 / n_features, classes=grades(n_classes), random_state=SEED
     )
+    return scaled(learner)
 
 
 def nystroem_svm(n_features: int, n_classes: int, C: float) -> Any:
@@ -117,44 +126,10 @@ def nystroem_svm(n_features: int, n_classes: int, C: float) -> Any:
     return scaled(features, ordspan.OrdinalSVM(C, classes=grades(n_classes)))
 
 
-def mord_at(n_features: int, n_classes: int, alpha: float) -> Any:
-    from mord import LogisticAT
-
-    return scaled(Classified(LogisticAT(alpha)))
-
-
-def mord_it(n_features: int, n_classes: int, alpha: float) -> Any:
-    from mord import LogisticIT
-
-    return scaled(Classified(LogisticIT(alpha)))
-
-
 def mord_ridge(n_features: int, n_classes: int, alpha: float) -> Any:
     from mord import OrdinalRidge
 
     return scaled(Rounded(OrdinalRidge(alpha=alpha)))
-
-
-def skordinal_at(n_features: int, n_classes: int, alpha: float) -> Any:
-    from skordinal.classifiers import LogisticAT
-
-    return scaled(Classified(LogisticAT(alpha)))
-
-
-def svor(n_features: int, n_classes: int, C: float) -> Any:
-    from skordinal.classifiers import SVOR
-
-    return scaled(Classified(SVOR(C, gamma=1 / n_features)))
-
-
-def redsvm(n_features: int, n_classes: int, C: float) -> Any:
-    from skordinal.classifiers import REDSVM
-
-    return scaled(Classified(REDSVM(C, gamma=1 / n_features)))
-
-
-def ordered_model(n_features: int, n_classes: int) -> Any:
-    return scaled(Classified(OrderedRegression()))
 
 
 def sgd_pa1(n_features: int, n_classes: int, C: float, average: bool) -> Any:
@@ -164,10 +139,6 @@ def sgd_pa1(n_features: int, n_classes: int, C: float, average: bool) -> Any:
         loss="hinge", penalty=None, learning_rate="pa1", eta0=C, average=average, random_state=SEED
     )
     return scaled(Classified(learner))
-
-
-def river_pa(n_features: int, n_classes: int, C: float) -> Any:
-    return scaled(Classified(RiverOneVsRest(C)))
 
 
 def lightgbm_rounded(n_features: int, n_classes: int, num_leaves: int) -> Any:
@@ -180,16 +151,24 @@ def xgboost_aft(n_features: int, n_classes: int, **config: Any) -> Any:
     return CensoredTrees(n_classes, **config)
 
 
+def ogboost(n_features: int, n_classes: int, max_depth: int, learning_rate: float) -> Any:
+    from ogboost import GradientBoostingOrdinal
+    from sklearn.tree import DecisionTreeRegressor
+
+    tree = DecisionTreeRegressor(max_depth=max_depth)
+    booster = GradientBoostingOrdinal(
+        tree, learning_rate=learning_rate, link_function="logit", random_state=SEED
+    )
+    return Classified(booster, median=True)
+
+
+LINEAR_C = over("C", 0.01, 0.1, 1.0, 10.0)
 KERNEL_C = over("C", 0.1, 0.5, 2.0, 10.0)
 ALPHA = over("alpha", 0.1, 1.0, 10.0, 100.0)
 
 METHODS = (
     Method(
-        "OrdinalPA (defaults)",
-        "ordspan",
-        ordinal_pa,
-        reads_intervals=True,
-        note="nothing tuned",
+        "OrdinalPA (defaults)", "ordspan", ordinal_pa, reads_intervals=True, note="nothing tuned"
     ),
     Method(
         "OrdinalPA (tuned)",
@@ -198,7 +177,7 @@ METHODS = (
         tuple({"balanced": balanced, "C": C} for balanced in (False, True) for C in (0.01, 0.1)),
         reads_intervals=True,
     ),
-    Method("OrdinalSVM", "ordspan", ordinal_svm, over("C", 0.01, 0.1, 1.0, 10.0), True),
+    Method("OrdinalSVM", "ordspan", ordinal_svm, LINEAR_C, True),
     Method("KernelOrdinalPA", "ordspan", kernel_pa, KERNEL_C, True, "RBF kernel"),
     Method(
         "Nystroem + OrdinalSVM",
@@ -208,16 +187,32 @@ METHODS = (
         True,
         "RBF kernel by 200 features of scikit-learn's Nystroem",
     ),
-    Method("mord LogisticAT", "mord", mord_at, ALPHA),
-    Method("mord LogisticIT", "mord", mord_it, ALPHA),
-    Method("mord OrdinalRidge", "mord", mord_ridge, ALPHA, note="middles not rounded"),
-    Method("skordinal LogisticAT", "skordinal", skordinal_at, ALPHA),
-    Method("skordinal SVOR", "skordinal", svor, KERNEL_C, note="RBF kernel, implicit constraints"),
-    Method("skordinal REDSVM", "skordinal", redsvm, KERNEL_C, note="RBF kernel"),
+    Method("mord LogisticAT", "mord", classified("mord.LogisticAT"), ALPHA),
+    Method("mord LogisticIT", "mord", classified("mord.LogisticIT"), ALPHA),
+    Method("mord OrdinalRidge", "mord", mord_ridge, ALPHA, False, "middles not rounded", False),
+    Method(
+        "skordinal LogisticAT", "skordinal", classified("skordinal.classifiers.LogisticAT"), ALPHA
+    ),
+    Method(
+        "skordinal SVOR",
+        "skordinal",
+        classified("skordinal.classifiers.SVOR", rbf=True),
+        KERNEL_C,
+        note="RBF kernel, implicit constraints",
+        proba=False,
+    ),
+    Method(
+        "skordinal REDSVM",
+        "skordinal",
+        classified("skordinal.classifiers.REDSVM", rbf=True),
+        KERNEL_C,
+        note="RBF kernel",
+        proba=False,
+    ),
     Method(
         "statsmodels OrderedModel",
         "statsmodels",
-        ordered_model,
+        classified("peers.adapters.OrderedRegression", median=True),
         note="logit, BFGS up to 200 steps, no penalty to tune; predicts the median",
     ),
     Method(
@@ -226,13 +221,15 @@ METHODS = (
         sgd_pa1,
         tuple({"average": average, "C": C} for average in (False, True) for C in (0.01, 0.1)),
         note="one against the rest",
+        proba=False,
     ),
     Method(
         "river PA one-vs-rest",
         "river",
-        river_pa,
+        classified("peers.adapters.RiverOneVsRest"),
         over("C", 0.001, 0.01, 0.1, 1.0),
         note="PA-I, one pass as over a stream",
+        proba=False,
     ),
     Method(
         "LightGBM rounded",
@@ -240,6 +237,7 @@ METHODS = (
         lightgbm_rounded,
         over("num_leaves", 4, 8, 16, 31),
         note="100 trees, squared error, middles not rounded",
+        proba=False,
     ),
     Method(
         "XGBoost AFT",
@@ -248,6 +246,27 @@ METHODS = (
         tuple({"max_depth": depth, "scale": scale} for depth in (2, 4) for scale in (0.5, 1.0)),
         True,
         "survival:aft, normal, 100 trees; rank k is the time exp(k), bounds open at both ends",
+    ),
+    Method(
+        "ogboost",
+        "ogboost",
+        ogboost,
+        tuple({"max_depth": d, "learning_rate": rate} for d in (2, 4) for rate in (0.1, 0.3)),
+        note="GradientBoostingOrdinal, logit, 100 trees; predicts the median",
+    ),
+    Method(
+        "LogisticRegression",
+        "scikit-learn",
+        classified("sklearn.linear_model.LogisticRegression", median=True),
+        LINEAR_C,
+        note="knows no order of grades; predicts the median of its probabilities",
+    ),
+    Method(
+        "constant",
+        "scikit-learn",
+        classified("sklearn.dummy.DummyClassifier", median=True, strategy="prior"),
+        note="shares of the grades in the training rows; for its probabilities only",
+        baseline=True,
     ),
 )
 BY_NAME = {method.name: method for method in METHODS}

@@ -13,6 +13,7 @@ from sklearn.model_selection import RepeatedStratifiedKFold, train_test_split
 from ordspan import data
 from ordspan.data import Dataset, coarsen
 from peers.methods import BY_NAME
+from peers.unseen import UNSEEN, load_unseen
 
 EXACT, INTERVALS, MIDDLES, EXACT_PART = "exact", "intervals", "middles", "exact part"
 """How a method is given its labels."""
@@ -35,7 +36,7 @@ class Plan:
     Attributes
     ----------
     datasets : tuple of str
-        Names, as ``ordspan.data.load_dataset`` takes them.
+        Names, as ``ordspan.data.load_dataset`` takes them, or of ``peers.unseen.UNSEEN``.
     labels : tuple of int
         Per cent of the training labels that are made intervals.
     rows : int
@@ -54,7 +55,7 @@ class Plan:
     """
 
     datasets: tuple[str, ...] = (
-        "california", "abalone", "parkinson", "mslr", "era", "esl", "lev", "swd",
+        "california", "abalone", "parkinson", "mslr", "era", "esl", "lev", "swd", *UNSEEN,
     )  # fmt: skip
     labels: tuple[int, ...] = (0, 50, 75, 100)
     rows: int = 1000
@@ -74,12 +75,13 @@ QUICK = Plan(rows=200, splits=2, repeats=1)
 
 
 def cells(plan: Plan) -> list[Cell]:
-    """All rows of the table, in its order."""
+    """All rows of the table, in its order; a baseline is there for exact labels only."""
     return [
         Cell(dataset, labels, given, method)
         for dataset in plan.datasets
         for labels in plan.labels
         for method in plan.methods
+        if labels == 0 or not BY_NAME[method].baseline
         for given in ways(labels, BY_NAME[method].reads_intervals)
     ]
 
@@ -102,7 +104,7 @@ def ways(labels: int, reads_intervals: bool) -> tuple[str, ...]:
 
 def load(name: str, plan: Plan, data_dir: str | None) -> Dataset:
     """A data set, cut to the rows of the plan with all ranks in their shares."""
-    whole = data.load_dataset(name, data_dir)
+    whole = load_unseen(name) if name in UNSEEN else data.load_dataset(name, data_dir)
     if len(whole.ranks) <= plan.rows:
         return whole
     kept, _ = train_test_split(

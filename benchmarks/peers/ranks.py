@@ -8,9 +8,11 @@ from typing import NamedTuple
 import numpy as np
 from scipy.stats import friedmanchisquare, rankdata, studentized_range
 
+from peers.methods import BY_NAME
 from peers.table import Result
 
 LEVEL = 0.05
+SHORT = {"mae": "MAE", "macro_mae": "macro MAE", "kappa": "kappa", "rps": "RPS"}
 
 
 class Standing(NamedTuple):
@@ -36,6 +38,17 @@ def ordered(names: list[str]) -> list[str]:
     ['b', 'a']
     """
     return list(dict.fromkeys(names))
+
+
+def by_kind(results: list[Result], measure: str) -> dict[int, list[Result]]:
+    """The rows that count in a measure, by kind of labels; baselines only by probabilities."""
+    found: dict[int, list[Result]] = {}
+    for result in sorted(results, key=lambda r: r.labels):
+        method = BY_NAME[result.method]
+        counts = method.proba if measure == "rps" else not method.baseline
+        if counts and (result.status != "ok" or not math.isnan(getattr(result, measure))):
+            found.setdefault(result.labels, []).append(result)
+    return {kind: rows for kind, rows in found.items() if any(r.status == "ok" for r in rows)}
 
 
 def standing(results: list[Result], measure: str = "mae") -> Standing:

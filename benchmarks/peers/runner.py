@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import multiprocessing
 import os
-import resource
 import signal
-import time
 from collections.abc import Callable, Iterable
 from functools import cache
 from multiprocessing.connection import Connection, wait
@@ -21,7 +19,6 @@ ONE_THREAD = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 
 def work(pipe: Connection, plan: Plan, data_dir: str | None) -> None:
     """Measure the cells that come through the pipe until it is closed."""
-    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))  # an ended process leaves no dump
 
     @cache
     def dataset(name: str) -> Dataset:
@@ -34,6 +31,7 @@ def work(pipe: Connection, plan: Plan, data_dir: str | None) -> None:
             return
         rows = dataset(cell.dataset)
         pipe.send(size := len(rows.ranks))
+        end_after(0)  # no limit on warming up
         try:
             result = measure(cell, rows, plan, begin_fold=lambda: end_after(plan.cap))
         except Exception as fault:  # a peer may fail in any way; the table tells it
@@ -43,12 +41,13 @@ def work(pipe: Connection, plan: Plan, data_dir: str | None) -> None:
 
 
 def end_after(seconds: float) -> None:
-    """Let the system end this process when it has used so much more processor time.
+    """Let the system end this process when it has used so much more processor time; 0 is no limit.
 
-    A peer deep in compiled code hears no Python signal; the system's limit it cannot miss.
+    A peer deep in compiled code hears no Python signal; the system's own it cannot miss. A limit on
+    the total (RLIMIT_CPU) would not do: its clock counts ticks, and on a busy machine runs away
+    from that of the process by more than a fold takes.
     """
-    _, hard = resource.getrlimit(resource.RLIMIT_CPU)
-    resource.setrlimit(resource.RLIMIT_CPU, (int(time.process_time() + seconds) + 1, hard))
+    signal.setitimer(signal.ITIMER_PROF, seconds)
 
 
 class Worker:
@@ -88,7 +87,7 @@ class Worker:
         """A row that tells why the process ended; another process is started."""
         self.process.join()
         code = self.process.exitcode
-        late = code == -signal.SIGXCPU
+        late = code == -signal.SIGPROF
         reason = "did not finish" if late else f"failed: the process ended with exit code {code}"
         self.stop()
         self.start()

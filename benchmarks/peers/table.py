@@ -28,6 +28,8 @@ class Result:
     macro_mae_sd: float = math.nan
     kappa: float = math.nan
     kappa_sd: float = math.nan
+    rps: float = math.nan
+    rps_sd: float = math.nan
     fit_seconds: float = math.nan
     predict_seconds: float = math.nan
     setting: str = ""
@@ -60,7 +62,7 @@ def read(path: Path) -> list[Result]:
 def _parsed(row: dict[str, str]) -> Result:
     kinds = {field.name: str(field.type) for field in fields(Result)}
     return Result(
-        **{name: NUMBERS[kind](row[name] or ("nan" if kind == "float" else ""))
+        **{name: NUMBERS[kind](row.get(name) or ("nan" if kind == "float" else ""))
            for name, kind in kinds.items()}
     )  # fmt: skip
 
