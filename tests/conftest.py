@@ -4,6 +4,9 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
+# attacks and what they fork from: imported by tests, they have none of their own
+collect_ignore_glob = ["fuzz/*", "*_preload.py"]
+
 settings.register_profile("patient", deadline=None)  # machines are busy, and say nothing by it
 settings.load_profile("patient")
 

@@ -1,5 +1,6 @@
 """Displays: what they draw is what the definitions say, for exact labels and ranges."""
 
+import functools
 import subprocess
 import sys
 
@@ -18,10 +19,13 @@ from ordspan.plot import ConfusionDistanceDisplay, ReliabilityDisplay, ScoreDisp
 
 mpl.use("agg")
 X, Y, SPANS = graded(200)
-MODEL = make_pipeline(
-    StandardScaler(), CalibratedOrdinal(OrdinalPA(random_state=0), random_state=0)
-).fit(X, SPANS)
 LABELS = pytest.mark.parametrize("labels", [Y, SPANS], ids=["exact", "ranges"])
+
+
+@functools.cache
+def fitted():
+    calibrated = CalibratedOrdinal(OrdinalPA(random_state=0), random_state=0)
+    return make_pipeline(StandardScaler(), calibrated).fit(X, SPANS)
 
 
 @pytest.fixture(autouse=True)
@@ -36,8 +40,8 @@ def ends_of(labels):
 
 @LABELS
 def test_boxes_are_the_quartiles_of_scores_and_lines_the_thresholds(labels):
-    display = ScoreDisplay.from_estimator(MODEL, X, labels)
-    score = MODEL[-1].latent(MODEL[0].transform(X))
+    display = ScoreDisplay.from_estimator(fitted(), X, labels)
+    score = fitted()[-1].latent(fitted()[0].transform(X))
     lower, upper = ends_of(labels)
     exact = lower == upper
     groups = [score[exact & (lower == k)] for k in (1, 2, 3, 4)]
@@ -49,7 +53,7 @@ def test_boxes_are_the_quartiles_of_scores_and_lines_the_thresholds(labels):
     for group in groups:
         low, high = np.quantile(group, [0.05, 0.95])
         assert {group[group >= low].min(), group[group <= high].max()} <= {*drawn}  # whiskers
-    thresholds = MODEL[-1].estimator_.thresholds_
+    thresholds = fitted()[-1].estimator_.thresholds_
     np.testing.assert_array_equal([line.get_ydata()[0] for line in display.lines_], thresholds)
     named = [text.get_text() for text in display.ax_.texts]
     assert named == ["1 | 2", "2 | 3", "3 | 4"]
@@ -59,9 +63,9 @@ def test_boxes_are_the_quartiles_of_scores_and_lines_the_thresholds(labels):
 
 @LABELS
 def test_every_row_is_counted_by_its_grade_and_how_far_it_is_off(labels):
-    display = ConfusionDistanceDisplay.from_estimator(MODEL, X, labels)
+    display = ConfusionDistanceDisplay.from_estimator(fitted(), X, labels)
     expected = np.zeros_like(display.counts)
-    for low, high, guess in zip(*ends_of(labels), MODEL.predict(X), strict=True):
+    for low, high, guess in zip(*ends_of(labels), fitted().predict(X), strict=True):
         away = guess - low if guess < low else guess - high if guess > high else 0
         row = low - 1 if low == high else 4
         expected[row, display.distances.tolist().index(away)] += 1
@@ -83,12 +87,12 @@ def test_grades_may_be_words_numbers_with_gaps_or_ordered_categories():
 
 @LABELS
 def test_reliability_is_that_of_the_evaluation(labels):
-    display = ReliabilityDisplay.from_estimator(MODEL, X, labels)
-    calibrated = MODEL[-1]
+    display = ReliabilityDisplay.from_estimator(fitted(), X, labels)
+    calibrated = fitted()[-1]
     tally = ProbabilityTally(calibrated.calibration_)
     lower, upper = ends_of(labels)
-    scores = calibrated.latent(MODEL[0].transform(X))
-    tally.add_rows(scores, MODEL.predict(X), lower, upper)
+    scores = calibrated.latent(fitted()[0].transform(X))
+    tally.add_rows(scores, fitted().predict(X), lower, upper)
     for name in ("count", "predicted", "observed", "at_least", "at_most"):
         ours = display.counts if name == "count" else getattr(display, name)
         theirs = [found[name] for found in tally.summary()["reliability"]]
@@ -100,7 +104,7 @@ def test_reliability_is_that_of_the_evaluation(labels):
 def test_a_display_draws_on_given_axes():
     _, ax = pyplot.subplots()
     for name in plot.__all__:
-        display = getattr(plot, name).from_estimator(MODEL, X, Y, ax=ax)
+        display = getattr(plot, name).from_estimator(fitted(), X, Y, ax=ax)
         assert display.ax_ is ax
         assert display.figure_ is ax.figure
         assert display.plot().ax_ is not ax
@@ -114,7 +118,7 @@ def test_what_does_not_fit_together_is_refused():
     with pytest.raises(ValueError, match="4 grades but 2 columns"):
         ReliabilityDisplay.from_predictions(Y, np.full((200, 2), 0.5))
     with pytest.raises(ValueError, match="n_bins must be"):
-        ReliabilityDisplay.from_estimator(MODEL, X, Y, n_bins=0)
+        ReliabilityDisplay.from_estimator(fitted(), X, Y, n_bins=0)
     with pytest.raises(ValueError, match="the order of grades like 'a' is not known"):
         ConfusionDistanceDisplay.from_predictions(["a"], ["b"])
 

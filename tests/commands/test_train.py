@@ -147,7 +147,7 @@ def test_kills_lose_nothing(tmp_path, monkeypatch, ending, buffer):
     out = tmp_path / "m"
     monkeypatch.setenv("PYTHONPATH", os.pathsep.join(sys.path))  # of the server, to preload from
     context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload(["warm_trainer"])
+    context.set_forkserver_preload(["warm_trainer_preload"])
 
     def begin(out):
         process = context.Process(target=run_job, args=(path, out, buffer))

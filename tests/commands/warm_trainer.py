@@ -1,7 +1,4 @@
-"""Imported once by the process that others are forked from: all is imported and compiled.
-
-Polars is imported, but not used: it cannot be used again after a fork.
-"""
+"""Training in a process that is forked from one that has imported and compiled everything."""
 
 import tempfile
 from pathlib import Path
@@ -21,21 +18,6 @@ from ordspan.files.features import Recipe, Scale, unusable_rows
 from ordspan.files.svmlight import SvmlightFile
 from ordspan.learners.catalog import make_learner
 
-X, GRADES = make_rows(50)
-PARAMETERS = {"variant": "PA-I", "C": 0.1, "average": True, "balanced": True}
-with tempfile.TemporaryDirectory() as folder:
-    path = write_rows(Path(folder), "txt", X, GRADES)
-    (sparse,) = SvmlightFile(str(path)).sparse_rows()
-for matrix in (X, sparse.X):
-    recipe = Recipe(("x0", "x1", "x2")) if matrix is X else Recipe(n_sparse=3)
-    scale, order = Scale(3), np.arange(50)
-    unusable_rows(recipe, matrix)
-    scaled = scale.learn(matrix)
-    scale.apply(matrix)
-    for rows in (None, order):
-        learner = make_learner("OrdinalPA", PARAMETERS, 3, 4)
-        learner.learn_many(scaled, GRADES, GRADES, order=rows, predict=True)
-
 
 def run_job(path, out, buffer):
     """Begin a training of three passes, or go on with it; its parts and windows are small."""
@@ -48,3 +30,21 @@ def run_job(path, out, buffer):
         patch.setattr(train_run, "BUFFER_BYTES", 64 * 700)
         every = Every(rows=300, seconds=0)
         return train(job, out, every=every, resume=resume, overwrite=True)
+
+
+def warm_up():
+    """Compile, without the use of Polars."""
+    X, grades = make_rows(50)
+    parameters = {"variant": "PA-I", "C": 0.1, "average": True, "balanced": True}
+    with tempfile.TemporaryDirectory() as folder:
+        path = write_rows(Path(folder), "txt", X, grades)
+        (sparse,) = SvmlightFile(str(path)).sparse_rows()
+    for matrix in (X, sparse.X):
+        recipe = Recipe(("x0", "x1", "x2")) if matrix is X else Recipe(n_sparse=3)
+        scale, order = Scale(3), np.arange(50)
+        unusable_rows(recipe, matrix)
+        scaled = scale.learn(matrix)
+        scale.apply(matrix)
+        for rows in (None, order):
+            learner = make_learner("OrdinalPA", parameters, 3, 4)
+            learner.learn_many(scaled, grades, grades, order=rows, predict=True)

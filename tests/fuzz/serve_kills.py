@@ -285,7 +285,7 @@ def attack(rng, folder: Path, n_kills: int = MOST_KILLS) -> None:
 
 os.environ["PYTHONPATH"] = os.pathsep.join(sys.path)  # of the server, to preload from
 CONTEXT = multiprocessing.get_context("forkserver")
-CONTEXT.set_forkserver_preload(["warm_server"])
+CONTEXT.set_forkserver_preload(["warm_server_preload"])
 
 
 def main() -> None:

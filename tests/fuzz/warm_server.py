@@ -1,7 +1,4 @@
-"""Imported once by the process that servers are forked from: all is imported and compiled.
-
-Polars is imported, but not used: it cannot be used again after a fork.
-"""
+"""A server in a process that is forked from one that has imported and compiled everything."""
 
 import random
 import time
@@ -68,4 +65,3 @@ def warm_up():
 
 
 MODEL = to_bytes(start_model())
-warm_up()
