@@ -277,7 +277,7 @@ def test_a_missing_extra_is_told_in_one_line_with_the_way_out(package, code, wor
 def test_the_extra_cli_is_enough_for_the_commands_of_the_readme(tmp_path):
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     cli = {re.match(r"[\w-]+", need)[0] for need in project["optional-dependencies"]["cli"]}
-    for seed, name in enumerate(["ratings", "held-out", "new"]):
+    for seed, name in enumerate(["ratings", "october", "new"]):
         (tmp_path / f"{name}.csv").write_text(ratings(seed))
     assert SHELL
     for line in SHELL:

@@ -5,6 +5,7 @@ import json
 import sys
 from types import SimpleNamespace
 
+import numpy as np
 import pytest
 from files_to_train import make_rows
 from tables import ask
@@ -138,3 +139,34 @@ def test_a_bad_row_of_a_file_leaves_nothing_behind(tmp_path):
     path.write_text(HEAD + "".join(ROWS))
     told = ask("train", path, *WORDS, "--model", tmp_path / "m", "--json").stdout
     assert json.loads(told)["rows"] == 600
+
+
+def test_a_pipe_that_continues_goes_on_learning_the_scale(tmp_path, monkeypatch):
+    train(piped(monkeypatch, ROWS), tmp_path / "whole")
+    bad = "oops,1,1,1\n"
+    with pytest.raises(RowError):
+        train(piped(monkeypatch, [*ROWS[:3], bad]), tmp_path / "m")
+    left = tmp_path / "m.checkpoint"
+    train(piped(monkeypatch, ROWS[3:], start=str(left)), tmp_path / "m")
+    whole, parts = (ordspan.load(tmp_path / name) for name in ("whole", "m"))
+    np.testing.assert_allclose(parts.scale.state, whole.scale.state, rtol=1e-9)
+    np.testing.assert_allclose(parts.learner.weights, whole.learner.weights, rtol=1e-6)
+
+
+@pytest.mark.parametrize("buffer", [100, 1000])
+def test_rows_that_wait_to_be_shuffled_are_learned_before_an_error(tmp_path, monkeypatch, buffer):
+    with pytest.raises(RowError):
+        train(
+            piped(monkeypatch, [*ROWS[:250], "oops,1,1,1\n"], shuffle_buffer=buffer), tmp_path / "m"
+        )
+    assert ordspan.load(tmp_path / "m.checkpoint").training["rows"] == 250
+
+
+def test_a_pipe_is_not_judged_by_its_first_rows_alone(tmp_path, monkeypatch):
+    """A town that is repeated a few times in 500 rows is no id."""
+    towns = [f"town {i}" for i in range(590)] + [f"town {i}" for i in range(10)]
+    rows = [row.replace(",", f",{town},", 1) for row, town in zip(ROWS, towns, strict=True)]
+    monkeypatch.setattr(sys.modules[__name__], "HEAD", "x0,town,x1,x2,grade\n")
+    rows[497:500] = rows[:3]
+    summary = train(piped(monkeypatch, rows), tmp_path / "m")
+    assert "town" not in summary["left_out"]

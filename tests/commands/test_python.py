@@ -59,12 +59,29 @@ def test_the_name_of_one_column_is_not_taken_apart(path, tmp_path):
     assert stream(path, label="grade", features="x1", keep="x0").feature_names == ["x1"]
 
 
-@pytest.mark.parametrize("name", ["train_files", "predict_files", "evaluate_files", "data.stream"])
-def test_a_missing_extra_is_named(name):
-    code = f"import sys; sys.modules['polars'] = None; import ordspan; ordspan.{name}('a.csv')"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
-    last = done.stderr.splitlines()[-1]
-    assert last == "ModuleNotFoundError: this needs polars: pip install 'ordspan[cli]'"
+def test_a_parameter_of_another_learner_names_it(path, tmp_path):
+    with pytest.raises(TypeError, match=r"no setting gamma=; it belongs to learner='kernel'"):
+        ordspan.train_files(path, tmp_path / "a", label="grade", gamma=1.0)
+    with pytest.raises(ValueError, match="learner"):
+        ordspan.train_files(path, tmp_path / "a", label="grade", learner="PA", C=1.0)
+
+
+WITHOUT_POLARS = """
+import sys
+sys.modules["polars"] = None
+import ordspan
+for name in ("train_files", "predict_files", "evaluate_files", "data.stream"):
+    try:
+        eval(f"ordspan.{name}")("a.csv")
+    except ModuleNotFoundError as error:
+        print(error)
+"""
+
+
+def test_a_missing_extra_is_named():
+    code = [sys.executable, "-c", WITHOUT_POLARS]
+    done = subprocess.run(code, capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines() == ["this needs polars: pip install 'ordspan[cli]'"] * 4
 
 
 def test_an_existing_model_is_not_replaced(path, tmp_path):

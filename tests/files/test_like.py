@@ -99,3 +99,15 @@ def test_svmlight_rows_keep_their_width_and_scale(tmp_path):
     assert later.X.shape == (2, 3)
     assert later.X[:, [0]].toarray().tolist() == known.X[:, [0]].toarray().tolist()
     assert later.y.tolist() == [2, 1]
+
+
+def test_files_with_and_without_labels_are_not_mixed(tmp_path):
+    for name, text in (("a", "x,g\n1,1\n2,2\n"), ("b", "x\n3\n")):
+        (tmp_path / f"{name}.csv").write_text(text)
+    first = stream(tmp_path / "a.csv", label="g")
+    both = [tmp_path / "b.csv", tmp_path / "a.csv"]
+    for files in (both, both[::-1]):
+        with pytest.raises(ValueError, match=r"a\.csv has labels, .*b\.csv has none"):
+            list(stream(files, like=first))
+    with pytest.raises(TypeError, match="like must be a stream, not int"):
+        stream(both, like=3)

@@ -13,6 +13,7 @@ from ordspan.files.grades import LabelColumns
 from ordspan.files.labels import label_columns
 from ordspan.files.opening import FileOptions, describe_columns, expand, open_file
 from ordspan.files.reading import RowReader, check_index_base, order_in_files
+from ordspan.files.text import STDIN
 from ordspan.learners.catalog import ESTIMATORS, SVM
 from ordspan.tabular import TabularModel
 from ordspan.wording import columns_option, option
@@ -47,7 +48,8 @@ def reader_for(base: TabularModel, job: TrainJob) -> RowReader:
         BadRows(job.on_bad_row),
         GROUP if base.recipe.n_sparse else None,
         first=first if job.is_pipe else None,
-        scale=base.scale,
+        # what a pipe taught about the scale goes on with the next pipe
+        scale=None if job.is_pipe and STDIN in base.training["settings"]["files"] else base.scale,
     )
     reader.left_out = base.training["left_out"] | dict.fromkeys(job.drop, AS_REQUESTED)
     if job.is_pipe:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import fields
 from difflib import get_close_matches
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from ordspan.wording import report_missing
@@ -17,7 +18,7 @@ with report_missing():
     from ordspan.commands import train as training
     from ordspan.commands.models import read_table_model
     from ordspan.files.opening import FileOptions
-    from ordspan.learners.catalog import DEFAULTS, PA
+    from ordspan.learners.catalog import DEFAULTS, PA, learner_parameters
     from ordspan.tabular import TabularModel
 
 FilePath = str | os.PathLike[str]
@@ -78,10 +79,10 @@ def train_files(
     200
     """
     learner = settings.get("learner", PA)
-    options = _checked(settings, "train_files", training.TrainJob, DEFAULTS.get(learner, ()))
-    parameters = {
-        name: settings.pop(name) for name in DEFAULTS.get(learner, {}) if name in settings
-    }
+    learner_parameters(learner, {})  # raises if it is unknown
+    owners = {name: kind for kind, names in DEFAULTS.items() for name in names}
+    options = _checked(settings, "train_files", training.TrainJob, DEFAULTS[learner], owners)
+    parameters = {name: settings.pop(name) for name in DEFAULTS[learner] if name in settings}
     if parameters:
         settings["parameters"] = {**settings.get("parameters", {}), **parameters}
     if start := settings.get("start"):
@@ -189,7 +190,11 @@ def _paths(files: FilePath | Sequence[FilePath]) -> list[str]:
 
 
 def _checked(
-    settings: dict[str, Any], function: str, job: type[Any], more: Iterable[str] = ()
+    settings: dict[str, Any],
+    function: str,
+    job: type[Any],
+    more: Iterable[str] = (),
+    owners: Mapping[str, str] = MappingProxyType({}),
 ) -> FileOptions:
     """Check the names of settings, and take those that say how to open files out of the others."""
     known = {field.name for field in fields(job)} - {"files", "model", "options"}
@@ -197,6 +202,8 @@ def _checked(
     for name in [name for name in settings if name not in known]:
         close = get_close_matches(IN_SHELL.get(name, name), known, n=1)
         meant = f"did you mean {close[0]}=?" if close else f"it has {', '.join(sorted(known))}"
+        if name in owners:
+            meant = f"it belongs to learner={owners[name]!r}"
         raise TypeError(f"{function}() has no setting {name}=; {meant}")
     for name in LISTS:
         if isinstance(settings.get(name), str):

@@ -124,7 +124,8 @@ def _learn_all(run: Run, every: Every, stop: Stop, report: TrainReport | None) -
                 raise FileError(f"{run.files[0]}: no usable row; {run.bad.summary()}")
         run.check_skipped()
     except Stopped:
-        run.save_checkpoint()
+        if run.progress.learned or not run.job.is_pipe:
+            run.save_checkpoint()
         raise
     except Exception as error:
         if run.job.is_pipe and run.progress.learned and (path := run.checkpoint.path):
@@ -141,7 +142,8 @@ def _one_pass(run: Run, epoch: int, every: Every, stop: Stop, report: TrainRepor
     """Learn from the cursor to the end of the files, with checkpoints."""
     size = run.buffer or min(every.rows or ROWS_AT_ONCE, ROWS_AT_ONCE)
     rows_then, time_then = run.progress.learned, time.monotonic()
-    for portion in stop.between(portions(run.batches(epoch), size, whole=run.buffer > 0)):
+    cut = portions(run.batches(epoch), size, whole=run.buffer > 0, from_pipe=run.job.is_pipe)
+    for portion in stop.between(cut):
         run.learn(portion)
         stop.check()
         since = run.progress.learned - rows_then

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from ordspan.files.columns import first_few
 from ordspan.files.grades import as_option
+from ordspan.learners.catalog import ESTIMATORS, SVM
 from ordspan.wording import option
 
 if TYPE_CHECKING:
@@ -43,7 +44,9 @@ def rare_grades(run: Run) -> list[str]:
     """A note on grades that were found in very few labels, perhaps by mistake."""
     found = run.labels.lower + run.labels.upper - run.labels.exact
     # a grade of an ordered type may have no rows at all
-    rare = (found > 0) & (found <= max(run.job.passes, run.labels.rows // RARE))
+    once = round(run.labels.rows * run.job.passes / max(1, run.progress.learned))
+    once = 1 if run.kind == ESTIMATORS[SVM] else max(1, once)  # times that each row is counted
+    rare = (found > 0) & (found <= max(once, run.labels.rows // RARE))
     given = run.job.classes is not None or run.base is not None
     if given or run.progress.learned < FEW or not rare.any() or (~rare).sum() < 2:
         return []

@@ -55,22 +55,30 @@ def drawn(rows: NDArray[np.int64], piece: int, seed: int) -> NDArray[np.float64]
     return (x ^ (x >> np.uint64(31))) / 2.0**64
 
 
-def portions(batches: Iterable[Batch], size: int, *, whole: bool) -> Iterator[list[Batch]]:
+def portions(
+    batches: Iterable[Batch], size: int, *, whole: bool, from_pipe: bool = False
+) -> Iterator[list[Batch]]:
     """Cut batches so that no portion has more than ``size`` rows.
 
-    ``whole`` fills each portion to exactly ``size`` rows, except the last.
+    ``whole`` fills each portion to exactly ``size`` rows, except the last. Rows ``from_pipe`` that
+    came before an error or an interruption are not dropped: they cannot be read again.
     """
     waiting: list[Batch] = []
     n_waiting = 0
-    for batch in batches:
-        begin, n_rows = 0, len(batch)
-        while begin < n_rows:
-            end = min(n_rows, begin + size - n_waiting)
-            waiting.append(batch.part(begin, end))
-            n_waiting += end - begin
-            begin = end
-            if not whole or n_waiting == size:
-                yield waiting
-                waiting, n_waiting = [], 0
+    try:
+        for batch in batches:
+            begin, n_rows = 0, len(batch)
+            while begin < n_rows:
+                end = min(n_rows, begin + size - n_waiting)
+                waiting.append(batch.part(begin, end))
+                n_waiting += end - begin
+                begin = end
+                if not whole or n_waiting == size:
+                    yield waiting
+                    waiting, n_waiting = [], 0
+    except (Exception, KeyboardInterrupt):
+        if waiting and from_pipe:
+            yield waiting
+        raise
     if waiting:
         yield waiting

@@ -74,10 +74,9 @@ class Run:
         reader = self.reader
         assert reader.grades is not None
         self.files, self.bad = reader.files, reader.bad
-        self.classes, self.scale = (
-            reader.grades.classes,
-            reader.scale or Scale(reader.recipe.n_scaled),
-        )
+        self.classes = reader.grades.classes
+        known = reader.scale if self.base is None else self.base.scale
+        self.scale = known or Scale(reader.recipe.n_scaled)
         self.unseen, self.runs = Unseen(), Runs(self.classes.size)
         self.progress, self.labels = TrainProgress(), LabelCounts(self.classes.size)
         self._choose_order(dask)
@@ -343,6 +342,11 @@ class Run:
             )
         return {"rows": tally.rows} | tally.compared(self.classes.tolist())
 
+    def _n_ranges(self) -> int:
+        """How many of the learned rows have a range; Dask counts its labels in one pass only."""
+        ranges = self.labels.rows - int(self.labels.exact.sum())
+        return round(ranges * self.progress.learned / max(1, self.labels.rows))
+
     def summary(self, learned: int, resumed: bool, seconds: float) -> dict[str, Any]:
         """A summary in plain values."""
         recipe = self.reader.recipe
@@ -350,7 +354,7 @@ class Run:
             "model": str(self.out),
             "estimator": self.kind,
             "rows": self.progress.learned,
-            "ranges": self.labels.rows - int(self.labels.exact.sum()),
+            "ranges": self._n_ranges(),
             "passes": self.job.passes,
             "features": recipe.n_features,
             "words": list(recipe.texts),

@@ -181,7 +181,8 @@ def _useless(preview: Preview, name: str, kind: str) -> str:
         return ""
     n_different = values.n_unique()
     every = "every" if n_different == n_rows else "nearly every"
-    like_id = f"{every} value is different, like an id" if n_different >= MOST * n_rows else ""
+    enough = n_rows if preview.reader else MOST * n_rows  # few rows of a pipe are known
+    like_id = f"{every} value is different, like an id" if n_different >= enough else ""
     if kind != NUMBER:
         return like_id if kind == TEXT else ""
     if not (values % 1 == 0).all():

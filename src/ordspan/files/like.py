@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from ordspan.files.batch import GROUP, BadRows
+from ordspan.files.batch import GROUP, BadRows, FileError
 from ordspan.files.columns import ColumnChoice
 from ordspan.files.features import Scale
 from ordspan.files.grades import LabelColumns, LabelReader
@@ -52,6 +52,23 @@ def _plain(value: Any) -> Any:
     return value if value is None or isinstance(value, str | int) else list(value)
 
 
+def _columns_in(
+    files: Sequence[str], options: FileOptions, first: Sequence[str], columns: LabelColumns
+) -> LabelColumns:
+    """The label columns if all files have them, none if no file has one."""
+    have = [not set(columns.names()).isdisjoint(first)]
+    have += [not set(columns.names()).isdisjoint(open_file(f, options).names) for f in files[1:]]
+    if all(have) or not columns.names():
+        return columns
+    if any(have):
+        with_, without = files[have.index(True)], files[have.index(False)]
+        raise FileError(
+            f"{with_} has labels, {without} has none; read them apart, or give label= to require "
+            "labels in all"
+        )
+    return LabelColumns()
+
+
 def reader_like(
     like: RowReader,
     scale: Scale,
@@ -72,8 +89,8 @@ def reader_like(
         if not first.sparse:
             first.find([*recipe.columns, *columns.names()])
         check_columns(first.path, first.names, recipe.columns)
-        if not labelled and not set(columns.names()) & set(first.names):
-            columns = LabelColumns()
+        if not labelled:
+            columns = _columns_in(files, options, first.names, columns)
     reader = RowReader(
         files,
         options,

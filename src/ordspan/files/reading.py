@@ -103,7 +103,7 @@ def _labels_among(recipe: Recipe, grades: LabelReader | None) -> list[str]:
         f"column {name!r} holds the grades themselves"
         + either(by("if it is another label, leave it out with", columns_option("drop", name)))
         for name, words in recipe.words
-        if {*words} - {""} == known
+        if known and {*words} - {""} == known
     ]
 
 

@@ -207,6 +207,8 @@ def stream(
     if like is not None:
         from ordspan.files.like import check_agrees, reader_like
 
+        if not isinstance(like, Stream):
+            raise TypeError(f"like must be a stream, not {type(like).__name__}")
         check_agrees(like._reader, like._choice, columns, choice, classes)
         reader = reader_like(
             *(like._reader, like._scale, files, options),

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from ordspan.core.labels import is_open_value, shown
+from ordspan.core.labels import is_open_value, shown, users_level
 
 
 def label_ends(y: Any) -> tuple[Any, Any]:
@@ -106,7 +106,7 @@ def check_new_grade(grade: Any, known: list[Any]) -> None:
             f"the order of the grades was not given, so they are sorted: {known[0]!r} and "
             f"{grade!r} are the first two; give it from lowest to highest with classes=[...]",
             UserWarning,
-            stacklevel=5,
+            stacklevel=users_level(),
         )
 
 
