@@ -298,7 +298,9 @@ def run(scale: float) -> list[Row]:
         with scratch() as folder:
             rows += part(folder)
     n_bytes = int(BIG_BYTES * scale)
-    rows += [memory("csv", "CSV", n_bytes), memory("parquet", "Parquet", n_bytes)]
+    rows.append(memory("csv", "CSV", n_bytes))
+    if scale:
+        rows.append(memory("parquet", "Parquet", n_bytes))
     rows.append(
         Row.at_most("ordspan --help, wall clock", help_seconds(5 if scale else 1), 0.4, " s")
     )
