@@ -4,6 +4,7 @@ import datetime
 
 import numpy as np
 import pytest
+from sklearn.exceptions import DataConversionWarning
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
@@ -24,6 +25,12 @@ GRADES = np.array(["low", "mid", "high"])
 def test_the_warning_about_sorted_grades_names_the_users_line(learn):
     with pytest.warns(UserWarning, match="the order of the grades was not given") as caught:
         learn([[1.0], [2.0], [3.0]], GRADES)
+    assert [warning.filename for warning in caught] == [__file__]
+
+
+def test_a_warning_about_the_shape_of_y_names_the_users_line_too():
+    with pytest.warns(DataConversionWarning) as caught:
+        make_pipeline(StandardScaler(), OrdinalPA()).fit([[1.0], [2.0]], [[1], [2]])
     assert [warning.filename for warning in caught] == [__file__]
 
 

@@ -13,7 +13,7 @@ import numpy as np
 from dask.delayed import Delayed
 from numpy.typing import NDArray
 
-from ordspan.core.labels import distinct, shown
+from ordspan.core.labels import distinct, shown, users_level
 from ordspan.distributed.cluster import Cluster
 from ordspan.distributed.file_blocks import Spec, block_names, delayed_blocks, preview_on_workers
 from ordspan.estimators.targets import Labels, ends, find_classes, read_labels, refuse_missing
@@ -189,7 +189,7 @@ def _from_files(cluster: Cluster, X: Any, given: Any, columns: FileColumns) -> B
         if why == PARTLY:
             found.preview.check([name])
         if why != AS_REQUESTED:
-            warnings.warn(f"left out {name!r}: {why}", UserWarning, stacklevel=4)
+            warnings.warn(f"left out {name!r}: {why}", UserWarning, stacklevel=users_level())
     assert reader.grades is not None
     assert reader.scale is not None
     recipe, classes = reader.recipe, reader.grades.classes
@@ -199,7 +199,7 @@ def _from_files(cluster: Cluster, X: Any, given: Any, columns: FileColumns) -> B
             "expects columns with that done, not those of the files; for a model that does it "
             "itself, use ordspan.train_files(..., dask=client)",
             UserWarning,
-            stacklevel=4,
+            stacklevel=users_level(),
         )
     rows, answers = delayed_blocks(
         cluster,

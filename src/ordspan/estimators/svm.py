@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 
+from ordspan.core.labels import users_level
 from ordspan.core.losses import distance
 from ordspan.estimators.base import ThresholdModel, unchanged_on_error
 from ordspan.learners import Learner, LinearLearner
@@ -156,7 +157,7 @@ class OrdinalSVM(ThresholdModel):
                 f"{found.gap:.2e}, above tol={self.tol:g}; the objective could improve by at "
                 "most that share; raise max_iter, lower C or standardise the features",
                 ConvergenceWarning,
-                stacklevel=2,
+                stacklevel=users_level(),
             )
         self._warn_of_one_grade(X, lower, upper, weight)
         return self
@@ -175,7 +176,7 @@ class OrdinalSVM(ThresholdModel):
             f"row: with loss={self.loss!r} and C={self.C:g} that is the optimum for these "
             f"features; try {squared}a larger C, standardised features or other features",
             UserWarning,
-            stacklevel=3,
+            stacklevel=users_level(),
         )
 
     def _check_fit_parameters(self) -> None:

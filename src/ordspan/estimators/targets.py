@@ -19,6 +19,7 @@ from ordspan.core.labels import (
     list_every_grade,
     read_column,
     shown,
+    users_level,
 )
 from ordspan.estimators.text_labels import can_be_read, refuse_written_ranges
 
@@ -50,7 +51,7 @@ def read_labels(y: Any) -> Labels:
         warnings.warn(
             "A column-vector y was passed when a 1d array was expected; y.ravel() was used",
             DataConversionWarning,
-            stacklevel=2,
+            stacklevel=users_level(),
         )
         values = values.ravel()
     if values.ndim != 1:

@@ -17,6 +17,7 @@ from ordspan.core.labels import (
     encode_interval,
     is_open,
     shown,
+    users_level,
 )
 from ordspan.estimators.targets import Labels, ends, read_labels, refuse_missing
 
@@ -133,7 +134,7 @@ def _whole_numbers_as_ranks(metric: Metric, grades: NDArray[Any]) -> Ranks:
             f"they are counted as {ranks[gap + 1] - ranks[gap]} ranks apart, which is wrong if "
             f"there is no such grade. To be sure, {how_to(metric)}",
             UserWarning,
-            stacklevel=4,
+            stacklevel=users_level(),
         )
     return ranks
 
