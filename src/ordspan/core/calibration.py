@@ -1,7 +1,8 @@
 """Compiled: probabilities of the ranks from the latent score alone.
 
 P(y <= k) = sigmoid(cuts[k] - slope * score), learned by the likelihood of the label's range. See
-the page on the mathematics.
+the page on the mathematics. Arrays are copied and scaled in loops: Numba takes seconds to compile
+the message of an assignment to a slice whose shape does not fit.
 """
 
 from math import exp, expm1, inf, log, log1p, sqrt
@@ -255,15 +256,17 @@ def newton_step(parts, rows, share, tension):
         plain[i] = (plain[i] - coupling[i] * plain[i + 1]) / pivots[i]
         bordered[i] = (bordered[i] - coupling[i] * bordered[i + 1]) / pivots[i]
     steeper = slope_step(parts, damping, share, tension, plain, bordered)
-    plain -= steeper * bordered
-    scale = sqrt(parts.head[SLOPE_CURVATURE] / max(rows, 1.0))
-    longest = max(abs(steeper) * scale, np.abs(plain).max())
+    longest = abs(steeper) * sqrt(parts.head[SLOPE_CURVATURE] / max(rows, 1.0))
+    for i in range(1, n_cuts + 1):
+        plain[i] -= steeper * bordered[i]
+        longest = max(longest, abs(plain[i]))
     part = MAX_MOVE / max(MAX_MOVE, longest)
     for i in range(1, n_cuts):
         room, closing = cuts[i + 1] - cuts[i], plain[i] - plain[i + 1]
         if part * closing > CLOSING * room:
             part = CLOSING * room / closing
-    cuts[1:-1] += part * plain[1:-1]
+    for i in range(1, n_cuts + 1):
+        cuts[i] += part * plain[i]
     parts.head[SLOPE] = min(MAX_SLOPE, parts.head[SLOPE] + part * steeper)
     return part * longest
 
@@ -285,17 +288,19 @@ def slope_step(parts, damping, share, tension, plain, bordered):
 @compiled
 def follow_cuts(parts):
     """Base ranges on the bands between the cuts, in log-odds."""
-    parts.bands[:] = parts.cuts
+    for i in range(parts.cuts.size):
+        parts.bands[i] = parts.cuts[i]
     parts.head[UNIT] = parts.head[SLOPE]
 
 
 @compiled
 def forget(parts, kept):
     """Keep a fraction of the curvature and drop the gradient, which the last step used up."""
-    parts.gradient[:] = 0.0
-    parts.curvature[:] *= kept
-    parts.coupling[:] *= kept
-    parts.border[:] *= kept
+    for i in range(parts.cuts.size):
+        parts.gradient[i] = 0.0
+        parts.curvature[i] *= kept
+        parts.coupling[i] *= kept
+        parts.border[i] *= kept
     parts.head[SLOPE_CURVATURE] *= kept
     parts.head[SLOPE_GRADIENT] = parts.head[PENDING] = 0.0
 
@@ -321,18 +326,19 @@ def fit_cuts(state, scores, lower, upper, sample_weight):
     rows, tension = sample_weight.sum(), 0.0
     for i in range(scores.size):
         tension += RIDGE * sample_weight[i] / rows * bounded(scores[i]) ** 2
-    before, spare = np.empty_like(parts.cuts), spare_weight(rows, parts.cuts.size - 1)
+    spare = spare_weight(rows, parts.cuts.size - 1)
     value = log_likelihood(parts, tension, spare, scores, lower, upper, sample_weight)
     for _ in range(MAX_STEPS):
         forget(parts, 0.0)
         for i in range(scores.size):
             accumulate(parts, scores[i], lower[i], upper[i], sample_weight[i])
-        before[:], slope = parts.cuts, parts.head[SLOPE]
+        before, slope = parts.cuts.copy(), parts.head[SLOPE]
         longest = newton_step(parts, rows, 1.0, tension)
         after = log_likelihood(parts, tension, spare, scores, lower, upper, sample_weight)
         while after < value and longest > CLOSE:
             longest *= 0.5
-            parts.cuts[1:-1] = 0.5 * (parts.cuts[1:-1] + before[1:-1])
+            for i in range(1, before.size - 1):
+                parts.cuts[i] = 0.5 * (parts.cuts[i] + before[i])
             parts.head[SLOPE] = 0.5 * (parts.head[SLOPE] + slope)
             after = log_likelihood(parts, tension, spare, scores, lower, upper, sample_weight)
         value = after
