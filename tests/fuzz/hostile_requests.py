@@ -39,13 +39,14 @@ class Server:
 
     def __init__(self, folder: Path) -> None:
         self.errors = folder / "errors.txt"
-        self.process = subprocess.Popen(
-            [sys.executable, __file__, str(folder / "state")],
-            env=os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)},
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=self.errors.open("wb"),
-        )
+        with self.errors.open("wb") as errors:
+            self.process = subprocess.Popen(
+                [sys.executable, __file__, str(folder / "state")],
+                env=os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)},
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=errors,
+            )
         address = self.process.stdout.readline().decode()
         self.port = int(address.rpartition(":")[2])
         self.events: set[int] = set()  # that were confirmed since the last check
