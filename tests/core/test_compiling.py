@@ -19,11 +19,12 @@ from ordspan.core.compiling import digest_of
 
 PROGRAM = """
 import numpy as np
-from ordspan.core import memory, walks
-state = memory.new_memory(memory.PRANK, 1.0, 1, 3, False)
-walks.PRANK.learn_one(state, np.array([1.0]), None, 1, 1)
-hits = sum(walks.PRANK.learn_one.stats.cache_hits.values())
-print(memory.model_view(state).edges[1:-1].tolist(), hits)
+from ordspan.core.calibration import UNIT, new_state
+from ordspan.core.ranges import find_ranges
+state, low, high = new_state(2, np.array([0.9]), False), np.zeros(1, int), np.zeros(1, int)
+state[UNIT] = 1.0
+find_ranges(state, 2.0, np.array([1.0]), np.array([2]), low, high)
+print(low[0], high[0], sum(find_ranges.stats.cache_hits.values()))
 """
 
 
@@ -47,33 +48,33 @@ def run_in(folder, program, **environment):
     return done.stdout.strip(), done.stderr.strip()
 
 
-def learn_in_a_fresh_process(folder):
-    """Thresholds after one trial, and whether the compiled walk came from the cache."""
+def range_in_a_fresh_process(folder):
+    """A range, and whether the compiled function came from the cache."""
     return run_in(folder, PROGRAM)[0]
 
 
-def test_a_compiled_walk_is_cached_until_a_helper_in_another_file_is_edited(tmp_path):
+def test_a_compiled_function_is_cached_until_a_helper_in_another_file_is_edited(tmp_path):
     copy_package(tmp_path)
-    assert learn_in_a_fresh_process(tmp_path) == "[1.0, 1.0] 0"
-    assert learn_in_a_fresh_process(tmp_path) == "[1.0, 1.0] 1"
-    helper = tmp_path / "ordspan" / "core" / "exact.py"
+    assert range_in_a_fresh_process(tmp_path) == "1 2 0"
+    assert range_in_a_fresh_process(tmp_path) == "1 2 1"
+    helper = tmp_path / "ordspan" / "core" / "calibration.py"
     source = helper.read_text("utf-8")
-    assert source.count("new = sign * min(old") == 1
-    helper.write_text(source.replace("new = sign * min(old", "new = 7.0 * sign * min(old"), "utf-8")
-    assert learn_in_a_fresh_process(tmp_path) == "[7.0, 7.0] 0"
+    assert source.count("return max(-MAX_SCORE") == 1
+    helper.write_text(source.replace("return max(-MAX_SCORE", "return 7 * max(-MAX_SCORE"), "utf-8")
+    assert range_in_a_fresh_process(tmp_path) == "2 2 0"
 
 
 def test_a_cache_whose_classes_were_renamed_since_is_begun_anew(tmp_path):
     """As another version of the package has left it, in the folder where this one is installed."""
     copy_package(tmp_path)
-    learn_in_a_fresh_process(tmp_path)
+    range_in_a_fresh_process(tmp_path)
     indices = list((tmp_path / "cache").rglob("*.nbi"))
     for path in indices:
         version = pickle.loads(path.read_bytes())
         path.write_bytes(pickle.dumps(version) + b"cordspan.core.memory\nGone\n.")
     assert indices
-    assert learn_in_a_fresh_process(tmp_path) == "[1.0, 1.0] 0"
-    assert learn_in_a_fresh_process(tmp_path) == "[1.0, 1.0] 1"
+    assert range_in_a_fresh_process(tmp_path) == "1 2 0"
+    assert range_in_a_fresh_process(tmp_path) == "1 2 1"
 
 
 def test_the_digest_notices_content_and_names(tmp_path):
@@ -89,7 +90,6 @@ def test_the_digest_notices_content_and_names(tmp_path):
 
 USES_TWO_FUNCTIONS = """
 import numpy as np
-from ordspan import OrdinalPA
 from ordspan.core.ranking import rank_near
 from ordspan.core.rows import row_fits
 BETWEEN
@@ -104,10 +104,12 @@ def test_without_a_folder_for_the_cache_it_compiles_in_memory_and_warns_once(tmp
     (tmp_path / "ordspan" / "core" / "__pycache__").touch()
     places = ("HOME", "XDG_CACHE_HOME", "NUMBA_CACHE_DIR", "LOCALAPPDATA")
     nowhere = dict.fromkeys(places, str(no_folder))
-    printed, warned = run_in(tmp_path, USES_TWO_FUNCTIONS.replace("BETWEEN", ""), **nowhere)
+    between = "import sys; from ordspan import OrdinalPA; print('imported', file=sys.stderr)"
+    program = USES_TWO_FUNCTIONS.replace("BETWEEN", between)
+    printed, warned = run_in(tmp_path, program, **nowhere)
     assert printed == "2 True"
+    assert warned.startswith("imported")
     assert warned.count("NUMBA_CACHE_DIR") == 1
-    assert run_in(tmp_path, "from ordspan import OrdinalPA", **nowhere) == ("", "")
 
 
 def test_a_cache_folder_that_stops_taking_files_is_done_without(tmp_path):
