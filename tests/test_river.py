@@ -76,6 +76,13 @@ def test_rivers_own_checks(name, check):
     check(fresh(name))
 
 
+@each_model
+def test_the_memory_that_river_shows_is_that_of_the_model(name):
+    """Compiled code, which all models share, is not a part of it."""
+    model = preprocessing.StandardScaler() | taught(name)
+    assert model._raw_memory_usage < 30_000
+
+
 # -- probabilities -------------------------------------------------------------------------------
 
 

@@ -5,7 +5,7 @@ code of its own rule only.
 """
 
 from math import inf, nan
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -136,28 +136,29 @@ def score_one(memory, values, columns):
     return score_row(model, score, values, columns) if sq_norm < MAX_SQ_NORM else nan
 
 
-class Walks(NamedTuple):
-    """Everything that a learner calls, compiled for its rule on the first call."""
+class Walks:
+    """Everything that a learner calls, compiled for its rule on the first call.
 
-    name: str  # the constant of this module that copies and pickles refer to
+    Each rule has a subclass, without instances: copies and pickles of a learner refer to it by
+    name, and tools that add up what a model refers to leave classes out.
+    """
+
     walk: Any
     learn_one: Any
     predict_one: Any
-
-    def __reduce__(self) -> str:
-        return self.name
 
 
 def walks_by(name, learn_row, rank_of, scratch_for):
     """The walks of a rule, given its trial, its prediction and their scratch space."""
     rule = {"learn_row": learn_row, "rank_of": rank_of, "scratch_for": scratch_for}
-    return Walks(
-        name,
-        specialised(walk, name, rule),
+    functions = {
+        "walk": specialised(walk, name, rule),
         # releasing the GIL would take longer than a single trial
-        specialised(learn_one, name, rule, nogil=False),
-        specialised(predict_one, name, rule, nogil=False),
-    )
+        "learn_one": specialised(learn_one, name, rule, nogil=False),
+        "predict_one": specialised(predict_one, name, rule, nogil=False),
+    }
+    static = {key: staticmethod(function) for key, function in functions.items()}
+    return type(name, (Walks,), {"__module__": __name__, **static})
 
 
 def threshold_walks(name, step):
@@ -174,7 +175,7 @@ VECTORS = walks_by(
 )
 
 
-def walks_for(rule: int) -> Walks:
+def walks_for(rule: int) -> type[Walks]:
     """The walks compiled for the rule that a memory names."""
     if has_vectors.py_func(rule):
         return VECTORS

@@ -17,7 +17,7 @@ from ordspan.learners.locking import lock_of
 class State:
     """The state of an online ranker on ranks 1..K; the parameters are those of `Learner`."""
 
-    walks: Walks  # compiled for the rule
+    walks: type[Walks]  # compiled for the rule
     rules: Collection[int] = ()  # allowed in a memory from a file
     fixed = "average and balanced"  # settings that cannot change during learning
 
