@@ -144,8 +144,9 @@ def comparators(rng, stream):
         best = solve(*stream, C=10.0 ** rng.uniform(-3, 1), loss=loss, max_iter=20)
         found.append(np.concatenate([best.weights, best.thresholds]))
     found.append(found[-1] * (1 + 0.1 * rng.standard_normal(d + m)))
-    measured = [BoundProblem(*stream).measure((v[:d], v[d:])) for v in found]
-    return [*measured, *BoundProblem(*stream).comparators("ideal", None)]
+    problem = BoundProblem(*stream)
+    measured = [problem.measure((v[:d], v[d:])) for v in found]
+    return [*measured, *problem.comparators("ideal", None)]
 
 
 def run(stream, variant, C=1.0):
@@ -155,7 +156,8 @@ def run(stream, variant, C=1.0):
 
 def verdicts(rng, stream, C, comparators=comparators):
     """Every statement about a stream, for several comparators."""
-    constants = BoundProblem(*stream).stream
+    problem = BoundProblem(*stream)
+    constants = problem.stream
     hard, capped, soft = (run(stream, variant, C) for variant in ("PA", "PA-I", "PA-II"))
     for v in comparators(rng, stream):
         for theorem in (theorems.pa_general, theorems.pa_ideal, theorems.pa_repaired):
@@ -166,7 +168,7 @@ def verdicts(rng, stream, C, comparators=comparators):
             yield theorems.with_observed(theorem(constants, v, C), soft)
         for theorem in (theorems.pa_i_general, theorems.pa_i_ideal, theorems.pa_i_repaired):
             bound = theorem(constants, v)
-            yield theorems.with_observed(bound, BoundProblem(*stream).run("PA-I", bound.C))
+            yield theorems.with_observed(bound, problem.run("PA-I", bound.C))
 
 
 def usable(verdict):
