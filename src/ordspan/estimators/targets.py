@@ -140,8 +140,8 @@ def encode_labels(
             return "to read labels like this, use y = ordspan.parse_intervals(y, classes=[...])"
         if fitted:
             return (
-                "a fitted model cannot learn another grade: leave the row out, or start a new "
-                "model with every grade in classes=[...]"
+                "the grades of a fitted model are fixed: correct the label, leave the row out, or "
+                "start a new model with every grade in classes=[...]"
             )
         return list_every_grade(label)
 
