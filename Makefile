@@ -3,6 +3,8 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
+# bytecode is kept even where the environment forbids it: the tests start Python hundreds of times
+unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: help setup test fuzz lint format demo annotate-demo docs bench peers clean
 .DEFAULT_GOAL := help
