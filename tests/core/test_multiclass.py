@@ -6,8 +6,9 @@ from math import inf, sqrt
 import numpy as np
 import pytest
 import quadprog
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from steps import BRIEF, THOROUGH, VARIANTS, levels
 
 import naive
 from ordspan.core import multiclass
@@ -23,19 +24,10 @@ from ordspan.core.memory import (
 from ordspan.core.rows import BAD_ROW
 from ordspan.core.walks import VECTORS
 
-VARIANTS = ("PA", "PA-I", "PA-II")
 RULES = dict(zip(VARIANTS, (CLASSES_HARD, CLASSES_CAPPED, CLASSES_SOFT), strict=True))
-THOROUGH = settings(max_examples=700, deadline=None, derandomize=True, database=None)
-BRIEF = settings(max_examples=150, deadline=None, derandomize=True, database=None)
 each_variant = pytest.mark.parametrize("variant", VARIANTS)
 both_steps = pytest.mark.parametrize(
     "step", [multiclass.class_step, multiclass.class_step.py_func], ids=["compiled", "plain"]
-)
-
-# a coarse grid makes ties between classes, and between classes and margins
-LEVELS = st.one_of(
-    st.integers(-8, 8).map(lambda n: n / 4),
-    st.floats(-20, 20, width=32, allow_subnormal=False),
 )
 
 
@@ -43,13 +35,13 @@ LEVELS = st.one_of(
 def trials(draw, max_classes=12, decades=6):
     """Scores, squared norm, label and C; half of the labels are exact, a tenth of the rows zero."""
     n_classes = draw(st.integers(2, max_classes))
-    scores = draw(st.lists(LEVELS, min_size=n_classes, max_size=n_classes))
+    scores = draw(levels(n_classes))
     zero_row = draw(st.integers(0, 9)) == 0
     sq_norm = 0.0 if zero_row else 10.0 ** draw(st.floats(-decades, decades))
     lower = draw(st.integers(1, n_classes))
     upper = lower if draw(st.booleans()) else draw(st.integers(lower, n_classes))
     C = 10.0 ** draw(st.floats(-6, 6))
-    return np.array(scores), sq_norm, lower, upper, C
+    return scores, sq_norm, lower, upper, C
 
 
 def pulls_of(step, scores, sq_norm, lower, upper, variant, C):
