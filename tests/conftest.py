@@ -4,6 +4,8 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
+from forks import Forks
+
 # attacks and what they fork from: imported by tests, they have none of their own
 collect_ignore_glob = ["fuzz/*", "*_preload.py"]
 
@@ -19,3 +21,10 @@ def data_dir():
     if not folder.is_dir():
         pytest.skip("needs the real data sets: set ORDSPAN_DATA to their folder")
     return folder
+
+
+@pytest.fixture(scope="session")
+def bare():
+    """Starts processes that have imported what ordspan always needs, without ordspan or extras."""
+    with Forks("import bare; bare.warm_up()") as forks:
+        yield forks

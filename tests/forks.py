@@ -1,0 +1,150 @@
+"""Processes forked from one that has imported what takes long: whole processes, started quickly.
+
+Run as a script, this file is the process they are forked from.
+"""
+
+import json
+import os
+import select
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+from contextlib import suppress
+
+COMMAND = "from ordspan.__main__ import main; main()"
+
+
+class Fork:
+    """A running process; like Popen, but no child of this one."""
+
+    def __init__(self, report, *written):
+        self._report, self._written = os.fdopen(report), written
+        self.returncode = self.seconds = None  # seconds of processor time
+        self.pid = int(self._report.readline())
+
+    def wait(self, timeout=60):
+        """The exit code, None if it still runs after ``timeout`` seconds."""
+        if self.returncode is None and select.select([self._report], [], [], timeout)[0]:
+            code, seconds = self._report.readline().split()
+            self.returncode, self.seconds = int(code), float(seconds)
+            self.stdout, self.stderr = map(read_all, self._written)
+            self._report.close()
+        return self.returncode
+
+    def send_signal(self, number):
+        with suppress(ProcessLookupError):  # it has just ended
+            os.kill(self.pid, number)
+
+    def communicate(self, timeout=60):
+        """What it wrote to files that were not given; a process that does not end is killed."""
+        if self.wait(timeout) is None:
+            self.send_signal(signal.SIGKILL)
+            self.wait()
+            raise AssertionError(f"not at its end after {timeout} seconds: {self.stderr}")
+        return self.stdout, self.stderr
+
+
+def read_all(file):
+    with file:
+        file.seek(0)
+        return file.read()
+
+
+class Forks:
+    """Starts processes that have run the code of ``preload`` already."""
+
+    def __init__(self, preload, search=()):
+        self._ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        command = [sys.executable, __file__, str(theirs.fileno()), preload]
+        env = os.environ | {"PYTHONPATH": os.pathsep.join([*map(str, search), *sys.path])}
+        self._server = subprocess.Popen(
+            command, pass_fds=[theirs.fileno()], stdin=subprocess.DEVNULL, env=env
+        )
+        theirs.close()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *error):
+        self._ours.close()
+        self._server.wait()
+
+    def start(self, *words, code=COMMAND, cwd=None, env=None, stdin=None, stdout=None, stderr=None):
+        """Begin to run code, by default the command, with words as its arguments."""
+        asked = {
+            "words": [str(word) for word in words],
+            "code": code,
+            "cwd": str(cwd or os.getcwd()),
+            "env": dict(os.environ if env is None else env),
+        }
+        written = [tempfile.TemporaryFile("w+", encoding="utf-8") for _ in range(2)]  # noqa: SIM115
+        report, theirs = os.pipe()
+        with open(os.devnull) as nothing:
+            given = [
+                nothing if stdin is None else stdin,
+                stdout or written[0],
+                stderr or written[1],
+            ]
+            fds = [file if isinstance(file, int) else file.fileno() for file in given]
+            socket.send_fds(self._ours, [json.dumps(asked).encode()], [theirs, *fds])
+        os.close(theirs)
+        return Fork(report, *written)
+
+    def run(self, *words, timeout=60, **more):
+        """Run to the end; the exit code and what was written."""
+        process = self.start(*words, **more)
+        stdout, stderr = process.communicate(timeout)
+        return subprocess.CompletedProcess(words, process.returncode, stdout, stderr)
+
+
+def serve(connection):
+    """Fork a process for each request; returns in these, with the request."""
+    while True:
+        message, fds, _, _ = socket.recv_fds(connection, 1 << 20, 4)
+        with suppress(ChildProcessError):
+            while os.waitpid(-1, 0 if not message else os.WNOHANG)[0]:
+                pass
+        if not message:
+            os._exit(0)
+        if os.fork() == 0:
+            connection.close()
+            report, *standard = fds
+            child = os.fork()
+            if child == 0:
+                os.close(report)
+                return json.loads(message), standard
+            wait_for(child, report)
+        for fd in fds:
+            os.close(fd)
+
+
+def wait_for(child, report):
+    """Write the number of a process, and at its end its exit code and its seconds."""
+    os.write(report, f"{child}\n".encode())
+    _, status, usage = os.wait4(child, 0)
+    seconds = usage.ru_utime + usage.ru_stime
+    os.write(report, f"{os.waitstatus_to_exitcode(status)} {seconds}\n".encode())
+    os._exit(0)
+
+
+def become(asked, standard):
+    """Take over what a new process is given by whoever starts it."""
+    for number, fd in enumerate(standard):
+        os.dup2(fd, number)
+        os.close(fd)
+    os.chdir(asked["cwd"])
+    os.environ.clear()
+    os.environ.update(asked["env"])
+    sys.argv[:] = ["-c", *asked["words"]]
+    for number, (name, mode) in enumerate((("stdin", "r"), ("stdout", "w"), ("stderr", "w"))):
+        setattr(sys, name, open(number, mode, encoding="utf-8", closefd=False))  # noqa: SIM115
+
+
+if __name__ == "__main__":
+    del sys.path[0]
+    exec(sys.argv[2], {})
+    request, files = serve(socket.socket(fileno=int(sys.argv[1])))
+    become(request, files)
+    exec(request["code"], {"__name__": "__main__"})
