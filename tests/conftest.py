@@ -6,8 +6,11 @@ from hypothesis import settings
 
 from forks import Forks
 
-# attacks and what they fork from: imported by tests, they have none of their own
-collect_ignore_glob = ["fuzz/*", "*_preload.py"]
+# threads of BLAS spin while they wait: a quarter of a second of every process that is started
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+
+# attacks: imported by tests, they have none of their own
+collect_ignore_glob = ["fuzz/*"]
 
 settings.register_profile("patient", deadline=None)  # machines are busy, and say nothing by it
 settings.load_profile("patient")
@@ -27,4 +30,11 @@ def data_dir():
 def bare():
     """Starts processes that have imported what ordspan always needs, without ordspan or extras."""
     with Forks("import bare; bare.warm_up()") as forks:
+        yield forks
+
+
+@pytest.fixture(scope="session")
+def warm():
+    """Starts processes that have imported and compiled the commands."""
+    with Forks("import warm_trainer; warm_trainer.warm_up()") as forks:
         yield forks

@@ -3,6 +3,7 @@
 Run as a script, this file is the process they are forked from.
 """
 
+import gc
 import json
 import os
 import select
@@ -101,32 +102,43 @@ class Forks:
 
 def serve(connection):
     """Fork a process for each request; returns in these, with the request."""
+    woken, wake = os.pipe()
+    os.set_blocking(wake, False)
+    signal.set_wakeup_fd(wake)  # one byte for each signal
+    signal.signal(signal.SIGCHLD, lambda number, frame: None)
+    reports = {}
     while True:
+        if woken in select.select([connection, woken], [], [])[0]:
+            os.read(woken, 1024)
+            report_ended(reports)
+            continue
         message, fds, _, _ = socket.recv_fds(connection, 1 << 20, 4)
-        with suppress(ChildProcessError):
-            while os.waitpid(-1, 0 if not message else os.WNOHANG)[0]:
-                pass
         if not message:
             os._exit(0)
-        if os.fork() == 0:
+        report, *standard = fds
+        child = os.fork()
+        if child == 0:
+            signal.set_wakeup_fd(-1)
+            signal.signal(signal.SIGCHLD, signal.SIG_DFL)
             connection.close()
-            report, *standard = fds
-            child = os.fork()
-            if child == 0:
-                os.close(report)
-                return json.loads(message), standard
-            wait_for(child, report)
-        for fd in fds:
+            os.close(report)
+            return json.loads(message), standard
+        os.write(report, f"{child}\n".encode())
+        reports[child] = report
+        for fd in standard:
             os.close(fd)
 
 
-def wait_for(child, report):
-    """Write the number of a process, and at its end its exit code and its seconds."""
-    os.write(report, f"{child}\n".encode())
-    _, status, usage = os.wait4(child, 0)
-    seconds = usage.ru_utime + usage.ru_stime
-    os.write(report, f"{os.waitstatus_to_exitcode(status)} {seconds}\n".encode())
-    os._exit(0)
+def report_ended(reports):
+    """Write the exit code and the seconds of processes that have ended."""
+    while reports:
+        child, status, usage = os.wait4(-1, os.WNOHANG)
+        if not child:
+            return
+        seconds = usage.ru_utime + usage.ru_stime
+        report = reports.pop(child)
+        os.write(report, f"{os.waitstatus_to_exitcode(status)} {seconds}\n".encode())
+        os.close(report)
 
 
 def become(asked, standard):
@@ -145,6 +157,9 @@ def become(asked, standard):
 if __name__ == "__main__":
     del sys.path[0]
     exec(sys.argv[2], {})
+    gc.freeze()  # what is collected in a fork is copied first
     request, files = serve(socket.socket(fileno=int(sys.argv[1])))
     become(request, files)
     exec(request["code"], {"__name__": "__main__"})
+    sys.stdout.flush()
+    os._exit(0)  # to take apart all that was imported would take longer than the work

@@ -1,7 +1,6 @@
 """Training from files: the same as in memory, and never a lost row."""
 
 import json
-import multiprocessing
 import os
 import random
 import shutil
@@ -9,7 +8,6 @@ import signal
 import subprocess
 import sys
 import time
-from contextlib import suppress
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -41,7 +39,7 @@ def job(path, **choices):
 
 @pytest.fixture
 def small_blocks(monkeypatch):
-    monkeypatch.setattr(text, "BLOCK_BYTES", 20_000)
+    monkeypatch.setattr(text, "BLOCK_BYTES", 10_000)
     monkeypatch.setattr(arrow_file, "MAX_ROWS", 300)
 
 
@@ -83,23 +81,26 @@ def frame(columns):
 
 @pytest.mark.parametrize("ending", FORMATS)
 @pytest.mark.parametrize("buffer", [0, 700])
-@pytest.mark.parametrize("stop_at", [1, 900, 4000, 4001, 7999])
-def test_a_stopped_run_goes_on_to_the_same_bytes(tmp_path, ending, buffer, stop_at, small_blocks):
-    path = write_rows(tmp_path, ending, X, GRADES)
+def test_a_stopped_run_goes_on_to_the_same_bytes(tmp_path, ending, buffer, small_blocks):
+    """Stopped in each part: at the begin, within a pass, between the passes, at the end."""
+    path = write_rows(tmp_path, ending, X[:2000], GRADES[:2000])
     work = job(path, passes=2, shuffle_buffer=buffer, seed=3)
     train(work, tmp_path / "whole", every=Every(rows=250))
     stop = Stop()
 
-    def report(learned, mae, share):
-        stop.requested = learned >= stop_at
+    for stop_at in (1, 900, 2000, 2001, 3999):
 
-    with pytest.raises(Stopped):
-        train(work, tmp_path / "m", every=Every(rows=250), stop=stop, report=report)
-    assert not (tmp_path / "m").exists()
-    summary = train(work, tmp_path / "m", every=Every(rows=250), resume=True)
-    assert summary["resumed"]
-    assert (tmp_path / "m").read_bytes() == (tmp_path / "whole").read_bytes()
-    assert not (tmp_path / "m.checkpoint").exists()
+        def report(learned, mae, share, stop_at=stop_at):
+            stop.requested = learned >= stop_at
+
+        with pytest.raises(Stopped):
+            train(work, tmp_path / "m", every=Every(rows=250), stop=stop, report=report)
+        assert not (tmp_path / "m").exists()
+        summary = train(work, tmp_path / "m", every=Every(rows=250), resume=True)
+        assert summary["resumed"]
+        assert (tmp_path / "m").read_bytes() == (tmp_path / "whole").read_bytes()
+        assert not (tmp_path / "m.checkpoint").exists()
+        (tmp_path / "m").unlink()
 
 
 def test_skipped_rows_are_counted_once_however_often_a_run_is_stopped(tmp_path, small_blocks):
@@ -137,54 +138,44 @@ def test_skipped_rows_are_counted_once_however_often_a_run_is_stopped(tmp_path, 
     assert (tmp_path / "m").read_bytes() == (tmp_path / "whole").read_bytes()
 
 
+TRAIN = """
+import sys
+from pathlib import Path
+from warm_trainer import run_job
+
+path, out, buffer = sys.argv[1:]
+run_job(Path(path), Path(out), eval(buffer))
+"""
+
+
 @POSIX
 @pytest.mark.parametrize("ending", FORMATS)
 @pytest.mark.parametrize("buffer", [0, 700, None])
-def test_kills_lose_nothing(tmp_path, monkeypatch, ending, buffer):
+def test_kills_lose_nothing(warm, tmp_path, ending, buffer):
     """In each format: rows in order, shuffled, and sorted."""
-    order = np.argsort(GRADES, kind="stable") if buffer is None else np.arange(len(X))
+    order = np.argsort(GRADES[:2000], kind="stable") if buffer is None else np.arange(2000)
     path = write_rows(tmp_path, ending, X[order], GRADES[order])
     out = tmp_path / "m"
-    monkeypatch.setenv("PYTHONPATH", os.pathsep.join(sys.path))  # of the server, to preload from
-    context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload(["warm_trainer_preload"])
-
-    def begin(out):
-        process = context.Process(target=run_job, args=(path, out, buffer))
-        process.start()
-        return process
-
-    def finish(out):
-        """A whole run, and its seconds; a fork that caught a library's lock is begun anew."""
-        for _ in range(5):
-            begun, process = time.perf_counter(), begin(out)
-            process.join(60)
-            if process.exitcode == 0:
-                return time.perf_counter() - begun
-            process.kill()
-            process.join()
-        raise AssertionError(f"no run came to its end, the last with code {process.exitcode}")
-
-    finish(tmp_path / "first")  # the server is up from here on
-    took = finish(tmp_path / "whole")
+    warm.run(code="pass")  # it is up from here on
+    begun = time.perf_counter()
+    answer = warm.run(path, tmp_path / "whole", buffer, code=TRAIN)
+    took = time.perf_counter() - begun
+    assert answer.returncode == 0, answer.stderr
     whole = (tmp_path / "whole").read_bytes()
     chance = random.Random(f"{ending} {buffer}")
-    kills = finished = 0
-    while kills < KILLS or not finished:
-        process = begin(out)
-        process.join(chance.uniform(0, 1.2 * took))
-        if process.exitcode is None:
-            with suppress(ProcessLookupError):  # it came to its end just now
-                os.kill(process.pid, signal.SIGKILL)
-                kills += 1
-        process.join()
-        if process.exitcode == 0:
+    kills = 0
+    while kills < KILLS:
+        process = warm.start(path, out, buffer, code=TRAIN)
+        if process.wait(chance.uniform(0, 1.2 * took)) is None:
+            process.send_signal(signal.SIGKILL)
+        if process.wait() == 0:
             assert out.read_bytes() == whole
             out.unlink()
-            finished += 1
-        elif (tmp_path / "m.checkpoint").exists():
-            ordspan.load(tmp_path / "m.checkpoint")
-        assert process.exitcode in (0, -signal.SIGKILL)
+        else:
+            assert process.returncode == -signal.SIGKILL, process.stderr
+            kills += 1
+            if (tmp_path / "m.checkpoint").exists():
+                ordspan.load(tmp_path / "m.checkpoint")
     summary = run_job(path, out, buffer)
     assert out.read_bytes() == whole
     assert summary["shuffled"] == (buffer != 0)
