@@ -12,7 +12,7 @@ import socket
 import subprocess
 import sys
 import tempfile
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 
 COMMAND = "from ordspan.__main__ import main; main()"
 
@@ -92,6 +92,15 @@ class Forks:
             socket.send_fds(self._ours, [json.dumps(asked).encode()], [theirs, *fds])
         os.close(theirs)
         return Fork(report, *written)
+
+    @contextmanager
+    def fed(self, *words, **more):
+        """Begin to run code; the process, and a file that is its standard input."""
+        read, write = os.pipe()
+        with os.fdopen(write, "wb") as stdin:
+            process = self.start(*words, stdin=read, **more)
+            os.close(read)
+            yield process, stdin
 
     def run(self, *words, timeout=60, **more):
         """Run to the end; the exit code and what was written."""

@@ -183,27 +183,12 @@ def test_kills_lose_nothing(warm, tmp_path, ending, buffer):
     assert (note in summary["notes"]) == (buffer is None)
 
 
-def start(folder, *words, **how):
-    command = [sys.executable, "-m", "ordspan", "train", *map(str, words)]
-    return subprocess.Popen(
-        command, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, **how
-    )
-
-
 def wait_for(path, process):
-    for _ in range(1200):
+    for _ in range(6000):
         if path.exists():
             return
-        assert process.poll() is None, process.stderr.read()
-        time.sleep(0.05)
+        assert process.wait(0.01) is None, process.stderr
     raise AssertionError(f"{path} did not appear")
-
-
-def used_by_children():
-    import resource
-
-    usage = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return usage.ru_utime + usage.ru_stime
 
 
 def used_by(process):
@@ -213,29 +198,30 @@ def used_by(process):
 
 @pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="needs Linux's /proc")
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
-def test_a_signal_writes_a_checkpoint_and_exits_within_a_second(tmp_path, number):
+def test_a_signal_writes_a_checkpoint_and_exits_within_a_second(warm, tmp_path, number):
     """Within a second of processor time, so that a busy machine changes nothing."""
     write_rows(tmp_path, "csv", X, GRADES)
     words = ["rows.csv", "--label", "grade", "--model", "m", "--passes", "1000"]
-    before = used_by_children()
-    process = start(tmp_path, *words, "--checkpoint-every", "1000")
+    process = warm.start("train", *words, "--checkpoint-every", "1000", cwd=tmp_path)
     wait_for(tmp_path / "m.checkpoint", process)
     asked = used_by(process)
     process.send_signal(number)
-    _, told = process.communicate(timeout=60)
+    _, told = process.communicate()
     assert process.returncode == 130
-    assert used_by_children() - before - asked < 1.0
-    assert b"--resume" in told
+    assert process.seconds - asked < 1.0
+    assert "--resume" in told
     assert {p.name for p in tmp_path.iterdir()} == {"rows.csv", "m.checkpoint"}
 
 
 @POSIX
-def test_standard_input_is_learned_and_interrupted_while_waiting(tmp_path):
+def test_standard_input_is_learned_and_interrupted_while_waiting(warm, tmp_path):
     write_rows(tmp_path, "csv", X, GRADES)
-    words = ["-", "--label", "grade", "--grades", "1..4", "--no-standardise", "--model", "m"]
+    words = ["train", "-", "--label", "grade", "--grades", "1..4", "--no-standardise"]
+    words += ["--model", "m"]
     rows = (tmp_path / "rows.csv").read_bytes()
-    process = start(tmp_path, *words, "--json", stdin=subprocess.PIPE)
-    told, errors = process.communicate(rows, timeout=120)
+    with warm.fed(*words, "--json", cwd=tmp_path) as (process, stdin):
+        stdin.write(rows)
+    told, errors = process.communicate()
     assert process.returncode == 0, errors
     assert json.loads(told)["rows"] == 4000
     from_file = job(tmp_path / "rows.csv", classes=[1, 2, 3, 4], standardise=False)
@@ -244,13 +230,13 @@ def test_standard_input_is_learned_and_interrupted_while_waiting(tmp_path):
     np.testing.assert_array_equal(ours.coef_, theirs.coef_)
 
     words += ["--overwrite", "--checkpoint-every", "1000"]
-    process = start(tmp_path, *words, stdin=subprocess.PIPE)
-    process.stdin.write(rows)
-    process.stdin.flush()
-    wait_for(tmp_path / "m.checkpoint", process)
-    time.sleep(0.3)  # all rows are learned, and it waits for more
-    process.send_signal(signal.SIGTERM)
-    process.communicate(timeout=60)
+    with warm.fed(*words, cwd=tmp_path) as (process, stdin):
+        stdin.write(rows)
+        stdin.flush()
+        wait_for(tmp_path / "m.checkpoint", process)
+        time.sleep(0.3)  # all rows are learned, and it waits for more
+        process.send_signal(signal.SIGTERM)
+        process.communicate()
     assert process.returncode == 130
     assert ordspan.load(tmp_path / "m.checkpoint").training["rows"] == 4000
 
@@ -266,16 +252,15 @@ def test_standard_input_is_standardised_by_the_rows_up_to_each_one(tmp_path, mon
     np.testing.assert_array_equal(trained.coef_, expected.coef_)
 
 
-def test_standard_input_cannot_be_resumed(tmp_path):
+def test_standard_input_cannot_be_resumed(warm, tmp_path):
     with pytest.raises(ValueError, match="can be read only once: passes"):
         TrainJob(["-"], label="g", classes=[1, 2], passes=2)
-    process = start(
-        tmp_path, "-", "--label", "g", "--grades", "1,2", "--model", "m", "--resume",
-        stdin=subprocess.PIPE,
-    )  # fmt: skip
-    _, told = process.communicate(b"a,g\n1,1\n", timeout=60)
+    words = ["train", "-", "--label", "g", "--grades", "1,2", "--model", "m", "--resume"]
+    with warm.fed(*words, cwd=tmp_path) as (process, stdin):
+        stdin.write(b"a,g\n1,1\n")
+    _, told = process.communicate()
     assert process.returncode == 1
-    assert b"standard input cannot be resumed" in told
+    assert "standard input cannot be resumed" in told
 
 
 def test_a_checkpoint_of_other_settings_or_files_is_refused(tmp_path):
@@ -417,23 +402,13 @@ def small_disk(tmp_path):
     subprocess.run(["umount", str(folder)], check=True)
 
 
-def test_a_full_disk_is_told_and_leaves_the_old_model_as_it_was(tmp_path, small_disk):
+def test_a_full_disk_is_told_and_leaves_the_old_model_as_it_was(warm, tmp_path, small_disk):
     path = write_rows(tmp_path, "csv", X, GRADES)
     train(job(path), small_disk / "m")
     before = (small_disk / "m").read_bytes()
-    process = start(
-        tmp_path,
-        path,
-        "--label",
-        "grade",
-        "--text",
-        "x0",
-        "--model",
-        small_disk / "m",
-        "--overwrite",
-    )
-    _, told = process.communicate(timeout=120)
-    assert process.returncode == 1
-    assert b"No space left on device" in told
+    words = ["--label", "grade", "--text", "x0", "--model", small_disk / "m", "--overwrite"]
+    answer = warm.run("train", path, *words)
+    assert answer.returncode == 1
+    assert "No space left on device" in answer.stderr
     assert {p.name for p in small_disk.iterdir()} == {"m"}
     assert (small_disk / "m").read_bytes() == before
