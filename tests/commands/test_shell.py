@@ -226,9 +226,7 @@ def test_a_named_pipe_is_predicted_and_evaluated(rows, model, pipe, command):
 
 @posix
 @pytest.mark.skipif(not os.path.exists("/dev/fd"), reason="needs descriptors with names")
-def test_process_substitution_is_read_and_what_a_pipe_cannot_do_is_said(
-    warm, rows, model, tmp_path
-):
+def test_process_substitution_is_read_and_what_a_pipe_cannot_do_is_said(rows, model, tmp_path):
     command = f"{sys.executable} -m ordspan predict <(cat {rows}) --model {model} --out {{}}"
     out = tmp_path / "out.csv"
     subprocess.run(["bash", "-c", command.format(out)], check=True, capture_output=True)
