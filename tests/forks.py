@@ -25,7 +25,7 @@ class Fork:
         self.returncode = self.seconds = None  # seconds of processor time
         self.pid = int(self._report.readline())
 
-    def wait(self, timeout=60):
+    def wait(self, timeout=300):
         """The exit code, None if it still runs after ``timeout`` seconds."""
         if self.returncode is None and select.select([self._report], [], [], timeout)[0]:
             code, seconds = self._report.readline().split()
@@ -38,7 +38,7 @@ class Fork:
         with suppress(ProcessLookupError):  # it has just ended
             os.kill(self.pid, number)
 
-    def communicate(self, timeout=60):
+    def communicate(self, timeout=300):
         """What it wrote to files that were not given; a process that does not end is killed."""
         if self.wait(timeout) is None:
             self.send_signal(signal.SIGKILL)
@@ -102,7 +102,7 @@ class Forks:
             os.close(read)
             yield process, stdin
 
-    def run(self, *words, timeout=60, **more):
+    def run(self, *words, timeout=300, **more):
         """Run to the end; the exit code and what was written."""
         process = self.start(*words, **more)
         stdout, stderr = process.communicate(timeout)
