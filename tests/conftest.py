@@ -4,8 +4,13 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
-# attacks and what they fork from: imported by tests, they have none of their own
-collect_ignore_glob = ["fuzz/*", "*_preload.py"]
+from forks import Forks
+
+# threads of BLAS spin while they wait: a quarter of a second of every process that is started
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+
+# attacks: imported by tests, they have none of their own
+collect_ignore_glob = ["fuzz/*"]
 
 settings.register_profile("patient", deadline=None)  # machines are busy, and say nothing by it
 settings.load_profile("patient")
@@ -19,3 +24,17 @@ def data_dir():
     if not folder.is_dir():
         pytest.skip("needs the real data sets: set ORDSPAN_DATA to their folder")
     return folder
+
+
+@pytest.fixture(scope="session")
+def bare():
+    """Starts processes that have imported what ordspan always needs, without ordspan or extras."""
+    with Forks("import bare; bare.warm_up()") as forks:
+        yield forks
+
+
+@pytest.fixture(scope="session")
+def warm():
+    """Starts processes that have imported and compiled the commands."""
+    with Forks("import warm_trainer; warm_trainer.warm_up()") as forks:
+        yield forks

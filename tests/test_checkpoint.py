@@ -1,9 +1,7 @@
 """Checkpoints: nothing goes on from other files or settings, and nobody shares a model's path."""
 
-import multiprocessing
 import os
 import signal
-import time
 
 import pytest
 from files_to_train import make_rows, write_rows
@@ -95,26 +93,31 @@ def test_a_folder_with_one_more_file_is_refused(tmp_path):
         train(job, tmp_path / "m", resume=True)
 
 
-def hold(path, ready):
-    with sole_writer(path):
-        ready.set()
-        time.sleep(60)
+HOLD = """
+import sys, time
+from pathlib import Path
+from ordspan.checkpoint import sole_writer
+
+with sole_writer(Path(sys.argv[1])):
+    print("ready", flush=True)
+    time.sleep(60)
+"""
 
 
 @pytest.mark.skipif(os.name != "posix", reason="kills a process")
-def test_a_second_training_waits_for_nobody_and_a_killed_one_lets_go(tmp_path):
+def test_a_second_training_waits_for_nobody_and_a_killed_one_lets_go(warm, tmp_path):
     path = write_rows(tmp_path, "csv", X, GRADES)
     job, out = TrainJob([str(path)], label="grade"), tmp_path / "m"
-    context = multiprocessing.get_context("spawn")
-    ready = context.Event()
-    process = context.Process(target=hold, args=(out, ready))
-    process.start()
-    assert ready.wait(60)
+    read, write = os.pipe()
+    process = warm.start(out, code=HOLD, stdout=write)
+    os.close(write)
+    with open(read) as ready:
+        assert ready.readline() == "ready\n"
     with pytest.raises(FileError, match="is being trained by another process; wait for it"):
         train(job, out)
     assert not out.exists()
-    os.kill(process.pid, signal.SIGKILL)
-    process.join()
+    process.send_signal(signal.SIGKILL)
+    assert process.wait() == -signal.SIGKILL
     assert (tmp_path / ".m.lock").exists()  # left behind, and taken over
     train(job, out)
     assert ordspan.load(out).training["rows"] == 2000

@@ -1,15 +1,8 @@
 """What a newcomer meets first: the names, and no compiling before there is work."""
 
-import subprocess
-import sys
-
 import pytest
 
 import ordspan
-
-
-def run_python(code):
-    return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
 
 
 def test_public_names_are_sorted_and_all_there():
@@ -21,7 +14,7 @@ def test_public_names_are_sorted_and_all_there():
         _ = ordspan.nonsense
 
 
-def test_importing_the_estimators_compiles_nothing():
+def test_importing_the_estimators_compiles_nothing(bare):
     code = (
         "import sys, ordspan.estimators\n"
         "core = [m for n, m in sys.modules.items() if n.startswith('ordspan.core.')]\n"
@@ -29,4 +22,4 @@ def test_importing_the_estimators_compiles_nothing():
         "assert 'exact_step' in functions\n"
         "print([n for n, f in functions.items() if f.signatures])"
     )
-    assert run_python(code).stdout.strip() == "[]"
+    assert bare.run(code=code).stdout.strip() == "[]"

@@ -5,7 +5,6 @@ import gzip
 import numpy as np
 import pyarrow as pa
 from pyarrow import csv, parquet
-from sklearn.datasets import dump_svmlight_file
 
 FORMATS = ("csv", "csv.gz", "parquet", "txt", "jsonl")
 
@@ -26,7 +25,8 @@ def write_rows(folder, ending, X, grades):
     if ending == "parquet":
         parquet.write_table(table, path, row_group_size=1500)
     elif ending == "txt":
-        dump_svmlight_file(X, grades, str(path), zero_based=False)
+        cells = [" ".join(f"{j}:{x}" for j, x in enumerate(row, 1)) for row in X.tolist()]
+        path.write_text("".join(f"{y} {row}\n" for y, row in zip(grades, cells, strict=True)))
     elif ending == "jsonl":
         path.write_text("".join(f"{row}\n".replace("'", '"') for row in table.to_pylist()))
     else:

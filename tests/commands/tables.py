@@ -1,21 +1,24 @@
 """Small tables in files, a model of them, and the command line in this process."""
 
 import csv
+from functools import cache
 
 import numpy as np
 import pyarrow as pa
 from pyarrow import csv as arrow_csv
 from pyarrow import parquet
-from typer.testing import CliRunner
+from typer import testing
 
 from ordspan.cli import app
 
+# Typer makes all commands anew for each call, which takes longer than most of them do
+testing._get_command = cache(testing._get_command)
 GRADES = ["low", "mid", "high", "top"]
 FEATURES = ["size", "age"]
 
 
 def ask(*words, **more):
-    return CliRunner().invoke(app, [str(word) for word in words], **more)
+    return testing.CliRunner().invoke(app, [str(word) for word in words], **more)
 
 
 def ratings(n=300, seed=0):

@@ -4,8 +4,6 @@ import io
 import json
 import os
 import signal
-import subprocess
-import sys
 import time
 
 import numpy as np
@@ -369,48 +367,42 @@ def test_no_room_on_the_disk_is_told_and_leaves_nothing(model, new, tmp_path, en
     assert [(p.name, p.read_bytes()) for p in tmp_path.iterdir()] == [(out.name, b"before")]
 
 
-def start(*words, stdout=subprocess.PIPE):
-    command = [sys.executable, "-m", "ordspan", "predict", *map(str, words)]
-    pipe = subprocess.PIPE
-    buffered = {k: v for k, v in os.environ.items() if k != "PYTHONUNBUFFERED"}
-    return subprocess.Popen(command, stdin=pipe, stdout=stdout, stderr=pipe, env=buffered)
-
-
 @pytest.mark.skipif(os.name != "posix", reason="sends signals")
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_an_interrupt_leaves_no_file(model, tmp_path, number):
-    process = start("-", "--model", model, "--out", tmp_path / "out.csv")
-    process.stdin.write(b"size,age\n1,2\n")
-    process.stdin.flush()
-    deadline = time.monotonic() + 60
-    while not list(tmp_path.iterdir()) and time.monotonic() < deadline:
-        time.sleep(0.05)
-    process.send_signal(number)
-    _, message = process.communicate(timeout=30)
+def test_an_interrupt_leaves_no_file(warm, model, tmp_path, number):
+    words = ("predict", "-", "--model", model, "--out", tmp_path / "out.csv")
+    with warm.fed(*words) as (process, stdin):
+        stdin.write(b"size,age\n1,2\n")
+        stdin.flush()
+        deadline = time.monotonic() + 60
+        while not list(tmp_path.iterdir()) and time.monotonic() < deadline:
+            time.sleep(0.01)
+        process.send_signal(number)
+        _, message = process.communicate()
     assert process.returncode == 130
-    assert b"stopped. No file was written." in message
+    assert "stopped. No file was written." in message
     assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.skipif(os.name != "posix", reason="pipes end differently elsewhere")
 @pytest.mark.parametrize("times", [1, 2000])
-def test_a_reader_that_has_seen_enough_ends_it_quietly(model, tmp_path, times):
+def test_a_reader_that_has_seen_enough_ends_it_quietly(warm, model, tmp_path, times):
     path = write_table(pa.concat_tables([NEW.slice(0, 20)] * times), tmp_path / "rows.parquet")
-    process = start(path, "--model", model)
-    if times > 1:
-        assert process.stdout.readline().strip() == ",".join(ADDED).encode()
-    process.stdout.close()
-    process.stdin.close()
-    assert process.stderr.read() == b""
-    process.stderr.close()
-    assert process.wait(timeout=30) == 0
+    read, write = os.pipe()
+    with os.fdopen(read, "rb") as reader:
+        process = warm.start("predict", path, "--model", model, stdout=write)
+        os.close(write)
+        if times > 1:
+            assert reader.readline().strip() == ",".join(ADDED).encode()
+    _, message = process.communicate()
+    assert message == ""
+    assert process.returncode == 0
 
 
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="needs a device without room")
-def test_no_room_behind_standard_output_is_told_in_one_line(model, new):
+def test_no_room_behind_standard_output_is_told_in_one_line(warm, model, new):
     with open("/dev/full", "wb") as full:
-        process = start(new, "--model", model, stdout=full)
-    _, message = process.communicate(timeout=30)
-    assert process.returncode == 1
-    told = b"error: standard output: No space left on device; free some space, or write elsewhere"
-    assert message.strip() == told
+        answer = warm.run("predict", new, "--model", model, stdout=full)
+    assert answer.returncode == 1
+    told = "error: standard output: No space left on device; free some space, or write elsewhere"
+    assert answer.stderr.strip() == told

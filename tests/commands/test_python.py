@@ -1,8 +1,5 @@
 """The functions for files in Python are the commands, under other names."""
 
-import subprocess
-import sys
-
 import pytest
 from files_to_train import make_rows, write_rows
 from tables import ask
@@ -78,9 +75,9 @@ for name in ("train_files", "predict_files", "evaluate_files", "data.stream"):
 """
 
 
-def test_a_missing_extra_is_named():
-    code = [sys.executable, "-c", WITHOUT_POLARS]
-    done = subprocess.run(code, capture_output=True, text=True, check=True)
+def test_a_missing_extra_is_named(bare):
+    done = bare.run(code=WITHOUT_POLARS)
+    assert done.returncode == 0, done.stderr
     assert done.stdout.splitlines() == ["this needs polars: pip install 'ordspan[cli]'"] * 4
 
 

@@ -87,9 +87,9 @@ def test_a_folder_that_cannot_be_written_is_refused_before_the_rows_are_read(tmp
 
 
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="needs a device without room")
-def test_a_model_is_written_though_its_summary_finds_no_room(rows, tmp_path):
+def test_a_model_is_written_though_its_summary_finds_no_room(warm, rows, tmp_path):
     with open("/dev/full", "w") as full:
-        answer = run("train", rows, *TRAIN, "--model", tmp_path / "m", stdout=full)
+        answer = warm.run("train", rows, *TRAIN, "--model", tmp_path / "m", stdout=full)
     room = "standard output: No space left on device; free some space, or write elsewhere"
     assert answer.stderr == f"error: {room}. The model was written to {tmp_path / 'm'}\n"
     assert answer.returncode == 1
@@ -98,9 +98,9 @@ def test_a_model_is_written_though_its_summary_finds_no_room(rows, tmp_path):
 
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="needs a device without room")
 @pytest.mark.parametrize("word", ["--help", "--version"])
-def test_help_that_finds_no_room_ends_in_one_line(word):
+def test_help_that_finds_no_room_ends_in_one_line(warm, word):
     with open("/dev/full", "w") as full:
-        answer = run(word, stdout=full)
+        answer = warm.run(word, stdout=full)
     assert answer.returncode == 1
     assert re.fullmatch(r"error: .*No space left on device.*\n", answer.stderr)
 
@@ -154,7 +154,7 @@ def test_ctrl_c_while_modules_are_imported_leaves_no_traceback(rows, tmp_path, m
 
 
 @posix
-def test_ctrl_c_before_a_command_begins_leaves_no_traceback():
+def test_ctrl_c_before_a_command_begins_leaves_no_traceback(warm):
     code = """
 import signal
 import ordspan.__main__ as command
@@ -162,7 +162,7 @@ import ordspan.__main__ as command
 command.run_app = lambda: signal.raise_signal(signal.SIGINT)
 command.main()
 """
-    answer = run(code=code)
+    answer = warm.run(code=code)
     assert answer.stderr == "\nstopped.\n"
     assert answer.returncode == 130
 
@@ -191,8 +191,8 @@ main()
 """
 
 
-def test_threads_of_libraries_that_still_run_do_not_abort_the_end():
-    answer = run("--version", code=LATE_THREAD, stdout=subprocess.PIPE)
+def test_threads_of_libraries_that_still_run_do_not_abort_the_end(warm):
+    answer = warm.run("--version", code=LATE_THREAD)
     assert (answer.returncode, answer.stderr) == (0, "")
     assert answer.stdout.startswith("ordspan ")
 
@@ -315,14 +315,10 @@ def test_the_page_of_an_evaluation_shows_names_as_text(evil, tmp_path):
 
 
 @posix
-def test_predictions_on_a_terminal_are_shown_as_text(evil):
+def test_predictions_on_a_terminal_are_shown_as_text(warm, evil):
     data, model, _ = evil
     ours, theirs = os.openpty()
-    process = subprocess.Popen(
-        [sys.executable, "-m", "ordspan", "predict", data, "--model", model],
-        stdout=theirs,
-        stderr=subprocess.DEVNULL,
-    )
+    process = warm.start("predict", data, "--model", model, stdout=theirs)
     os.close(theirs)
     seen = b""
     try:
@@ -331,6 +327,6 @@ def test_predictions_on_a_terminal_are_shown_as_text(evil):
     except OSError:  # the other end is closed
         pass
     os.close(ours)
-    assert process.wait(timeout=60) == 0
+    assert process.wait() == 0
     assert SHOWN.encode() in seen
     assert b"\x1b" not in seen

@@ -1,7 +1,6 @@
 """Training from files: the same as in memory, and never a lost row."""
 
 import json
-import multiprocessing
 import os
 import random
 import shutil
@@ -9,7 +8,6 @@ import signal
 import subprocess
 import sys
 import time
-from contextlib import suppress
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -41,7 +39,7 @@ def job(path, **choices):
 
 @pytest.fixture
 def small_blocks(monkeypatch):
-    monkeypatch.setattr(text, "BLOCK_BYTES", 20_000)
+    monkeypatch.setattr(text, "BLOCK_BYTES", 10_000)
     monkeypatch.setattr(arrow_file, "MAX_ROWS", 300)
 
 
@@ -83,23 +81,26 @@ def frame(columns):
 
 @pytest.mark.parametrize("ending", FORMATS)
 @pytest.mark.parametrize("buffer", [0, 700])
-@pytest.mark.parametrize("stop_at", [1, 900, 4000, 4001, 7999])
-def test_a_stopped_run_goes_on_to_the_same_bytes(tmp_path, ending, buffer, stop_at, small_blocks):
-    path = write_rows(tmp_path, ending, X, GRADES)
+def test_a_stopped_run_goes_on_to_the_same_bytes(tmp_path, ending, buffer, small_blocks):
+    """Stopped in each part: at the begin, within a pass, between the passes, at the end."""
+    path = write_rows(tmp_path, ending, X[:2000], GRADES[:2000])
     work = job(path, passes=2, shuffle_buffer=buffer, seed=3)
     train(work, tmp_path / "whole", every=Every(rows=250))
     stop = Stop()
 
-    def report(learned, mae, share):
-        stop.requested = learned >= stop_at
+    for stop_at in (1, 900, 2000, 2001, 3999):
 
-    with pytest.raises(Stopped):
-        train(work, tmp_path / "m", every=Every(rows=250), stop=stop, report=report)
-    assert not (tmp_path / "m").exists()
-    summary = train(work, tmp_path / "m", every=Every(rows=250), resume=True)
-    assert summary["resumed"]
-    assert (tmp_path / "m").read_bytes() == (tmp_path / "whole").read_bytes()
-    assert not (tmp_path / "m.checkpoint").exists()
+        def report(learned, mae, share, stop_at=stop_at):
+            stop.requested = learned >= stop_at
+
+        with pytest.raises(Stopped):
+            train(work, tmp_path / "m", every=Every(rows=250), stop=stop, report=report)
+        assert not (tmp_path / "m").exists()
+        summary = train(work, tmp_path / "m", every=Every(rows=250), resume=True)
+        assert summary["resumed"]
+        assert (tmp_path / "m").read_bytes() == (tmp_path / "whole").read_bytes()
+        assert not (tmp_path / "m.checkpoint").exists()
+        (tmp_path / "m").unlink()
 
 
 def test_skipped_rows_are_counted_once_however_often_a_run_is_stopped(tmp_path, small_blocks):
@@ -137,54 +138,44 @@ def test_skipped_rows_are_counted_once_however_often_a_run_is_stopped(tmp_path, 
     assert (tmp_path / "m").read_bytes() == (tmp_path / "whole").read_bytes()
 
 
+TRAIN = """
+import sys
+from pathlib import Path
+from warm_trainer import run_job
+
+path, out, buffer = sys.argv[1:]
+run_job(Path(path), Path(out), eval(buffer))
+"""
+
+
 @POSIX
 @pytest.mark.parametrize("ending", FORMATS)
 @pytest.mark.parametrize("buffer", [0, 700, None])
-def test_kills_lose_nothing(tmp_path, monkeypatch, ending, buffer):
+def test_kills_lose_nothing(warm, tmp_path, ending, buffer):
     """In each format: rows in order, shuffled, and sorted."""
-    order = np.argsort(GRADES, kind="stable") if buffer is None else np.arange(len(X))
+    order = np.argsort(GRADES[:2000], kind="stable") if buffer is None else np.arange(2000)
     path = write_rows(tmp_path, ending, X[order], GRADES[order])
     out = tmp_path / "m"
-    monkeypatch.setenv("PYTHONPATH", os.pathsep.join(sys.path))  # of the server, to preload from
-    context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload(["warm_trainer_preload"])
-
-    def begin(out):
-        process = context.Process(target=run_job, args=(path, out, buffer))
-        process.start()
-        return process
-
-    def finish(out):
-        """A whole run, and its seconds; a fork that caught a library's lock is begun anew."""
-        for _ in range(5):
-            begun, process = time.perf_counter(), begin(out)
-            process.join(60)
-            if process.exitcode == 0:
-                return time.perf_counter() - begun
-            process.kill()
-            process.join()
-        raise AssertionError(f"no run came to its end, the last with code {process.exitcode}")
-
-    finish(tmp_path / "first")  # the server is up from here on
-    took = finish(tmp_path / "whole")
+    warm.run(code="pass")  # it is up from here on
+    begun = time.perf_counter()
+    answer = warm.run(path, tmp_path / "whole", buffer, code=TRAIN)
+    took = time.perf_counter() - begun
+    assert answer.returncode == 0, answer.stderr
     whole = (tmp_path / "whole").read_bytes()
     chance = random.Random(f"{ending} {buffer}")
-    kills = finished = 0
-    while kills < KILLS or not finished:
-        process = begin(out)
-        process.join(chance.uniform(0, 1.2 * took))
-        if process.exitcode is None:
-            with suppress(ProcessLookupError):  # it came to its end just now
-                os.kill(process.pid, signal.SIGKILL)
-                kills += 1
-        process.join()
-        if process.exitcode == 0:
+    kills = 0
+    while kills < KILLS:
+        process = warm.start(path, out, buffer, code=TRAIN)
+        if process.wait(chance.uniform(0, 0.8 * took)) is None:  # most are killed before their end
+            process.send_signal(signal.SIGKILL)
+        if process.wait() == 0:
             assert out.read_bytes() == whole
             out.unlink()
-            finished += 1
-        elif (tmp_path / "m.checkpoint").exists():
-            ordspan.load(tmp_path / "m.checkpoint")
-        assert process.exitcode in (0, -signal.SIGKILL)
+        else:
+            assert process.returncode == -signal.SIGKILL, process.stderr
+            kills += 1
+            if (tmp_path / "m.checkpoint").exists():
+                ordspan.load(tmp_path / "m.checkpoint")
     summary = run_job(path, out, buffer)
     assert out.read_bytes() == whole
     assert summary["shuffled"] == (buffer != 0)
@@ -192,27 +183,12 @@ def test_kills_lose_nothing(tmp_path, monkeypatch, ending, buffer):
     assert (note in summary["notes"]) == (buffer is None)
 
 
-def start(folder, *words, **how):
-    command = [sys.executable, "-m", "ordspan", "train", *map(str, words)]
-    return subprocess.Popen(
-        command, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, **how
-    )
-
-
 def wait_for(path, process):
-    for _ in range(1200):
+    for _ in range(6000):
         if path.exists():
             return
-        assert process.poll() is None, process.stderr.read()
-        time.sleep(0.05)
+        assert process.wait(0.01) is None, process.stderr
     raise AssertionError(f"{path} did not appear")
-
-
-def used_by_children():
-    import resource
-
-    usage = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return usage.ru_utime + usage.ru_stime
 
 
 def used_by(process):
@@ -222,29 +198,30 @@ def used_by(process):
 
 @pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="needs Linux's /proc")
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
-def test_a_signal_writes_a_checkpoint_and_exits_within_a_second(tmp_path, number):
+def test_a_signal_writes_a_checkpoint_and_exits_within_a_second(warm, tmp_path, number):
     """Within a second of processor time, so that a busy machine changes nothing."""
     write_rows(tmp_path, "csv", X, GRADES)
     words = ["rows.csv", "--label", "grade", "--model", "m", "--passes", "1000"]
-    before = used_by_children()
-    process = start(tmp_path, *words, "--checkpoint-every", "1000")
+    process = warm.start("train", *words, "--checkpoint-every", "1000", cwd=tmp_path)
     wait_for(tmp_path / "m.checkpoint", process)
     asked = used_by(process)
     process.send_signal(number)
-    _, told = process.communicate(timeout=60)
+    _, told = process.communicate()
     assert process.returncode == 130
-    assert used_by_children() - before - asked < 1.0
-    assert b"--resume" in told
+    assert process.seconds - asked < 1.0
+    assert "--resume" in told
     assert {p.name for p in tmp_path.iterdir()} == {"rows.csv", "m.checkpoint"}
 
 
 @POSIX
-def test_standard_input_is_learned_and_interrupted_while_waiting(tmp_path):
+def test_standard_input_is_learned_and_interrupted_while_waiting(warm, tmp_path):
     write_rows(tmp_path, "csv", X, GRADES)
-    words = ["-", "--label", "grade", "--grades", "1..4", "--no-standardise", "--model", "m"]
+    words = ["train", "-", "--label", "grade", "--grades", "1..4", "--no-standardise"]
+    words += ["--model", "m"]
     rows = (tmp_path / "rows.csv").read_bytes()
-    process = start(tmp_path, *words, "--json", stdin=subprocess.PIPE)
-    told, errors = process.communicate(rows, timeout=120)
+    with warm.fed(*words, "--json", cwd=tmp_path) as (process, stdin):
+        stdin.write(rows)
+    told, errors = process.communicate()
     assert process.returncode == 0, errors
     assert json.loads(told)["rows"] == 4000
     from_file = job(tmp_path / "rows.csv", classes=[1, 2, 3, 4], standardise=False)
@@ -253,13 +230,13 @@ def test_standard_input_is_learned_and_interrupted_while_waiting(tmp_path):
     np.testing.assert_array_equal(ours.coef_, theirs.coef_)
 
     words += ["--overwrite", "--checkpoint-every", "1000"]
-    process = start(tmp_path, *words, stdin=subprocess.PIPE)
-    process.stdin.write(rows)
-    process.stdin.flush()
-    wait_for(tmp_path / "m.checkpoint", process)
-    time.sleep(0.3)  # all rows are learned, and it waits for more
-    process.send_signal(signal.SIGTERM)
-    process.communicate(timeout=60)
+    with warm.fed(*words, cwd=tmp_path) as (process, stdin):
+        stdin.write(rows)
+        stdin.flush()
+        wait_for(tmp_path / "m.checkpoint", process)
+        time.sleep(0.3)  # all rows are learned, and it waits for more
+        process.send_signal(signal.SIGTERM)
+        process.communicate()
     assert process.returncode == 130
     assert ordspan.load(tmp_path / "m.checkpoint").training["rows"] == 4000
 
@@ -275,16 +252,15 @@ def test_standard_input_is_standardised_by_the_rows_up_to_each_one(tmp_path, mon
     np.testing.assert_array_equal(trained.coef_, expected.coef_)
 
 
-def test_standard_input_cannot_be_resumed(tmp_path):
+def test_standard_input_cannot_be_resumed(warm, tmp_path):
     with pytest.raises(ValueError, match="can be read only once: passes"):
         TrainJob(["-"], label="g", classes=[1, 2], passes=2)
-    process = start(
-        tmp_path, "-", "--label", "g", "--grades", "1,2", "--model", "m", "--resume",
-        stdin=subprocess.PIPE,
-    )  # fmt: skip
-    _, told = process.communicate(b"a,g\n1,1\n", timeout=60)
+    words = ["train", "-", "--label", "g", "--grades", "1,2", "--model", "m", "--resume"]
+    with warm.fed(*words, cwd=tmp_path) as (process, stdin):
+        stdin.write(b"a,g\n1,1\n")
+    _, told = process.communicate()
     assert process.returncode == 1
-    assert b"standard input cannot be resumed" in told
+    assert "standard input cannot be resumed" in told
 
 
 def test_a_checkpoint_of_other_settings_or_files_is_refused(tmp_path):
@@ -426,23 +402,13 @@ def small_disk(tmp_path):
     subprocess.run(["umount", str(folder)], check=True)
 
 
-def test_a_full_disk_is_told_and_leaves_the_old_model_as_it_was(tmp_path, small_disk):
+def test_a_full_disk_is_told_and_leaves_the_old_model_as_it_was(warm, tmp_path, small_disk):
     path = write_rows(tmp_path, "csv", X, GRADES)
     train(job(path), small_disk / "m")
     before = (small_disk / "m").read_bytes()
-    process = start(
-        tmp_path,
-        path,
-        "--label",
-        "grade",
-        "--text",
-        "x0",
-        "--model",
-        small_disk / "m",
-        "--overwrite",
-    )
-    _, told = process.communicate(timeout=120)
-    assert process.returncode == 1
-    assert b"No space left on device" in told
+    words = ["--label", "grade", "--text", "x0", "--model", small_disk / "m", "--overwrite"]
+    answer = warm.run("train", path, *words)
+    assert answer.returncode == 1
+    assert "No space left on device" in answer.stderr
     assert {p.name for p in small_disk.iterdir()} == {"m"}
     assert (small_disk / "m").read_bytes() == before

@@ -177,7 +177,8 @@ def test_only_columns_that_are_needed_must_be_in_every_file(tmp_path):
 
 
 @pytest.mark.parametrize("buffer", [0, 700])
-def test_rows_that_are_held_out_are_not_learned(tmp_path, buffer, small_parts):
+def test_rows_that_are_held_out_are_not_learned(tmp_path, monkeypatch, buffer):
+    monkeypatch.setattr(tables, "PART_BYTES", 8_000)
     path = write_rows(tmp_path, "csv", X, GRADES)
     work = job(path, hold_out=0.25, passes=2, seed=5, shuffle_buffer=buffer)
     summary = train(work, tmp_path / "m", every=Every(rows=250))

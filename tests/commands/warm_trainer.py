@@ -7,6 +7,9 @@ import numpy as np
 import pytest
 from files_to_train import make_rows, write_rows
 
+import ordspan.cli
+import ordspan.commands.evaluate
+import ordspan.commands.predict
 import ordspan.files.arrow_file
 import ordspan.files.csv_file
 import ordspan.files.json_file  # noqa: F401
@@ -16,6 +19,7 @@ from ordspan.commands.train import Every, TrainJob, train
 from ordspan.files import svmlight, tables
 from ordspan.files.features import Recipe, Scale, unusable_rows
 from ordspan.files.svmlight import SvmlightFile
+from ordspan.learners import Calibration
 from ordspan.learners.catalog import make_learner
 
 
@@ -33,7 +37,7 @@ def run_job(path, out, buffer):
 
 
 def warm_up():
-    """Compile, without the use of Polars."""
+    """Compile what commands use; Polars is imported, but cannot be used before a fork."""
     X, grades = make_rows(50)
     parameters = {"variant": "PA-I", "C": 0.1, "average": True, "balanced": True}
     with tempfile.TemporaryDirectory() as folder:
@@ -46,5 +50,9 @@ def warm_up():
         scaled = scale.learn(matrix)
         scale.apply(matrix)
         for rows in (None, order):
-            learner = make_learner("OrdinalPA", parameters, 3, 4)
-            learner.learn_many(scaled, grades, grades, order=rows, predict=True)
+            learner, calibration = make_learner("OrdinalPA", parameters, 3, 4), Calibration(4)
+            choices = {"order": rows, "predict": True, "calibration": calibration}
+            ranks = learner.learn_many(scaled, grades, grades, **choices)
+        scores = learner.latent(scaled)
+        calibration.probabilities(scores)
+        calibration.ranges(scores, ranks, 0.9)

@@ -73,6 +73,7 @@ def cache(tmp_path, monkeypatch):
 def server(monkeypatch):
     pytest.importorskip("pooch", reason="needs pooch: pip install 'ordspan[experiments]'")
     monkeypatch.setattr("pooch.core.time.sleep", lambda seconds: None)
+    gc.freeze()  # what is there already need not be looked at
     with Server() as running:
         thread = threading.Thread(target=running.serve_forever, args=(0.02,))
         thread.start()
@@ -83,6 +84,7 @@ def server(monkeypatch):
         running.shutdown()
         thread.join()
         gc.collect()  # their sockets are closed here, not in a later test
+        gc.unfreeze()
 
 
 def files_in(folder):

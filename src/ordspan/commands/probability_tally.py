@@ -11,11 +11,11 @@ from typing import Any
 import numpy as np
 
 from ordspan.core.calibration import MAX_SCORE
+from ordspan.core.cumulative import CumulativeOutcomes, cumulative_outcomes
 from ordspan.core.labels import Ranks
 from ordspan.core.memory import Floats
 from ordspan.learners import Calibration
 from ordspan.learners.calibration import with_ends
-from ordspan.metrics.cumulative import CumulativeOutcomes, cumulative_outcomes
 from ordspan.tabular import Scored
 
 N_BINS = 10
