@@ -4,6 +4,8 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
+from devtools import Browser, Page
+
 # attacks and what they fork from: imported by tests, they have none of their own
 collect_ignore_glob = ["fuzz/*", "*_preload.py"]
 
@@ -19,3 +21,16 @@ def data_dir():
     if not folder.is_dir():
         pytest.skip("needs the real data sets: set ORDSPAN_DATA to their folder")
     return folder
+
+
+@pytest.fixture(scope="session")
+def browser(tmp_path_factory):
+    """A browser for all pages; tests that need it skip where there is none."""
+    with Browser(tmp_path_factory.mktemp("chromium") / "profile") as browser:
+        yield browser
+
+
+@pytest.fixture(scope="session")
+def tab(browser):
+    """A tab for pages of one file: what it has compiled for one serves the next."""
+    return Page(browser)

@@ -3,6 +3,7 @@
 import base64
 import json
 import os
+import shutil
 import signal
 import socket
 import time
@@ -10,8 +11,9 @@ from contextlib import suppress
 
 import pytest
 
-from browser import CHROMIUM
-
+CHROMIUM = next(
+    filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None
+)
 FLAGS = (
     "--headless",
     "--no-sandbox",
