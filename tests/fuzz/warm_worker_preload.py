@@ -1,4 +1,4 @@
-"""Imported once by the process that Dask workers are forked from: all is imported and compiled.
+"""Imported once by the process that workers are forked from: all is imported and compiled.
 
 Polars is imported, but not used: it cannot be used again after a fork.
 """
@@ -7,7 +7,8 @@ import dask.array
 import dask.dataframe  # noqa: F401
 import numpy as np
 
-import ordspan.commands.train_dask  # noqa: F401
+import ordspan.commands.train_dask
+import ordspan.experiments.runner  # noqa: F401
 from ordspan import OrdinalPA
 
 spans = np.array([[1, 2], [2, 2], [3, 4], [4, 4]])
