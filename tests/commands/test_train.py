@@ -1,7 +1,6 @@
 """Training from files: the same as in memory, and never a lost row."""
 
 import json
-import multiprocessing
 import os
 import random
 import shutil
@@ -20,6 +19,7 @@ from files_to_train import FORMATS, make_rows, write_rows
 from warm_trainer import run_job
 
 import ordspan
+from fuzz.dask_kills import quick_workers
 from ordspan import OrdinalPA
 from ordspan.commands.stopping import Stop, Stopped, stoppable
 from ordspan.commands.train import Every, TrainJob, train
@@ -137,17 +137,20 @@ def test_skipped_rows_are_counted_once_however_often_a_run_is_stopped(tmp_path, 
     assert (tmp_path / "m").read_bytes() == (tmp_path / "whole").read_bytes()
 
 
+@pytest.fixture
+def context():
+    with quick_workers() as context:
+        yield context
+
+
 @POSIX
 @pytest.mark.parametrize("ending", FORMATS)
 @pytest.mark.parametrize("buffer", [0, 700, None])
-def test_kills_lose_nothing(tmp_path, monkeypatch, ending, buffer):
+def test_kills_lose_nothing(tmp_path, context, ending, buffer):
     """In each format: rows in order, shuffled, and sorted."""
     order = np.argsort(GRADES, kind="stable") if buffer is None else np.arange(len(X))
     path = write_rows(tmp_path, ending, X[order], GRADES[order])
     out = tmp_path / "m"
-    monkeypatch.setenv("PYTHONPATH", os.pathsep.join(sys.path))  # of the server, to preload from
-    context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload(["warm_trainer_preload"])
 
     def begin(out):
         process = context.Process(target=run_job, args=(path, out, buffer))

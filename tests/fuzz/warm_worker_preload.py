@@ -3,6 +3,8 @@
 Polars is imported, but not used: it cannot be used again after a fork.
 """
 
+from contextlib import suppress
+
 import dask.array
 import dask.dataframe  # noqa: F401
 import numpy as np
@@ -13,3 +15,5 @@ from ordspan import OrdinalPA
 
 spans = np.array([[1, 2], [2, 2], [3, 4], [4, 4]])
 OrdinalPA().partial_fit(np.eye(4), spans, classes=[1, 2, 3, 4])
+with suppress(ImportError):  # only where the tests of the commands are on the path
+    import warm_trainer_preload  # noqa: F401
