@@ -63,7 +63,7 @@ def grades(rows: np.ndarray) -> np.ndarray:
     return np.searchsorted(edges, score) + 1
 
 
-def on_workers(client: Client, n: int, blocks: int = N_BLOCKS) -> tuple[da.Array, da.Array]:
+def on_workers(client: Client, n: int, blocks: int) -> tuple[da.Array, da.Array]:
     """The rows and labels of all blocks, generated on the workers and kept there."""
     size = n // blocks
 
@@ -187,7 +187,7 @@ def cluster_of(n_workers: int) -> Iterator[Client]:
 
 def timed(client: Client, n: int, repeats: int) -> tuple[float, tuple[float, float]]:
     """Seconds per round, and processor seconds per round as in `busy`."""
-    data = on_workers(client, n)
+    data = on_workers(client, n, N_BLOCKS)
     train(client, data)  # compile before measuring
     times = [clocked(lambda: train(client, data)) / ROUNDS for _ in range(repeats)]
     return min(times), least([busy(client, data) for _ in range(repeats)])
@@ -203,7 +203,7 @@ def measure(n: int, repeats: int) -> Figures:
             twos.append(timed(client, n, repeats))
     with cluster_of(2) as client:
         for size in (n // 100, n // 10, n):
-            data = on_workers(client, max(size, 2 * N_BLOCKS))
+            data = on_workers(client, max(size, 2 * N_BLOCKS), N_BLOCKS)
             serial, pass_seconds = serial_errors(max(size, 2 * N_BLOCKS), test)
             errors[size] = mixed_errors(client, data, test), serial
         moved = bytes_moved(client, lambda: train(client, data)) / ROUNDS

@@ -1,29 +1,6 @@
-"""A real browser for the tests of pages; they skip where there is none."""
+"""Pages of one file in a real browser: what is found when all is tried."""
 
-import json
 import re
-import shutil
-import subprocess
-from html import unescape
-
-import pytest
-
-CHROMIUM = next(
-    filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None
-)
-FLAGS = (
-    "--headless",
-    "--no-sandbox",
-    "--no-first-run",
-    "--disable-gpu",
-    "--disable-quic",
-    "--disable-sync",
-    "--disable-dev-shm-usage",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--virtual-time-budget=20000",
-    "--dump-dom",
-)
 
 BEFORE = """<script>
 window.problems = [];
@@ -34,36 +11,30 @@ for (const kind of ["error", "warn"]) console[kind] = (...words) => problems.pus
 </script>"""
 
 HELP = """
-const settle = () => new Promise(done => setTimeout(done, 100));
+const frame = () => new Promise(done => requestAnimationFrame(done));
+const settle = () => frame().then(frame).then(() => new Promise(done => setTimeout(done, 20)));
 const count = (selector, root = document) => root.querySelectorAll(selector).length;
 """
 
-AFTER = """
-tryEverything().catch(error => ({ failed: String(error) })).then(found => {
-  found.overflow = document.documentElement.scrollWidth - document.documentElement.clientWidth;
-  found.requests = performance.getEntriesByType("resource").map(entry => entry.name)
-    .filter(name => !name.startsWith("data:"));
-  const place = document.body.appendChild(document.createElement("pre"));
-  place.id = "outcome";
-  place.textContent = JSON.stringify({ ...found, problems });
-});
+TRY = """
+tryEverything().catch(error => ({ failed: String(error) })).then(found => ({ ...found, problems,
+  overflow: document.documentElement.scrollWidth - document.documentElement.clientWidth,
+  requests: performance.getEntriesByType("resource").map(entry => entry.name)
+    .filter(name => !name.startsWith("data:")),
+}))
 """
 
 
-def try_page(page, script, folder, width):
+def try_page(tab, page, script, folder, width):
     """What the function ``tryEverything`` of a script finds on a page in a window so wide."""
-    if CHROMIUM is None:
-        pytest.skip("no chromium, chromium-browser or google-chrome on the path")
     head, _, rest = page.partition("<head>")
     body, _, tail = rest.rpartition("</body>")
     tried = folder / "tried.html"
-    whole = f"<script>{HELP}{script}{AFTER}</script>"
+    whole = f"<script>{HELP}{script}</script>"
     tried.write_text(f"{head}<head>{BEFORE}{body}{whole}</body>{tail}", "utf-8")
-    size = f"--window-size={width},900"
-    command = [CHROMIUM, *FLAGS, size, f"--user-data-dir={folder / 'profile'}", tried.as_uri()]
-    done = subprocess.run(command, capture_output=True, timeout=180, check=True)
-    dom = done.stdout.decode("utf-8")
-    return json.loads(unescape(re.search(r'<pre id="outcome">(.*?)</pre>', dom, re.DOTALL)[1]))
+    tab.resize(width, 900)
+    tab.open(tried.as_uri())
+    return tab.run(TRY)
 
 
 def own_part(page):

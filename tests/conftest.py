@@ -4,12 +4,13 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
+from devtools import Browser, Page
 from forks import Forks
 
 # threads of BLAS spin while they wait: a quarter of a second of every process that is started
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
-# attacks: imported by tests, they have none of their own
+# attacks and what they fork from: imported by tests, they have none of their own
 collect_ignore_glob = ["fuzz/*"]
 
 settings.register_profile("patient", deadline=None)  # machines are busy, and say nothing by it
@@ -38,3 +39,16 @@ def warm():
     """Starts processes that have imported and compiled the commands."""
     with Forks("import warm_trainer; warm_trainer.warm_up()") as forks:
         yield forks
+
+
+@pytest.fixture(scope="session")
+def browser(tmp_path_factory):
+    """A browser for all pages; tests that need it skip where there is none."""
+    with Browser(tmp_path_factory.mktemp("chromium") / "profile") as browser:
+        yield browser
+
+
+@pytest.fixture(scope="session")
+def tab(browser):
+    """A tab for pages of one file: what it has compiled for one serves the next."""
+    return Page(browser)

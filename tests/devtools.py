@@ -3,6 +3,7 @@
 import base64
 import json
 import os
+import shutil
 import signal
 import socket
 import time
@@ -10,8 +11,9 @@ from contextlib import suppress
 
 import pytest
 
-from browser import CHROMIUM
-
+CHROMIUM = next(
+    filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None
+)
 FLAGS = (
     "--headless",
     "--no-sandbox",
@@ -102,17 +104,13 @@ class Browser:
 
 
 class Page:
-    """One tab without cookies or storage of another: where a person clicks, taps and types."""
+    """One tab, without the storage of one that was closed: where a person clicks and types."""
 
     def __init__(self, browser, width=1200, height=900, dark=False, touch=False):
         self.browser = browser
-        self._context = browser.call("Target.createBrowserContext")["browserContextId"]
-        target = browser.call(
-            "Target.createTarget", url="about:blank", browserContextId=self._context
-        )["targetId"]
-        self._session = browser.call("Target.attachToTarget", targetId=target, flatten=True)[
-            "sessionId"
-        ]
+        self._target = browser.call("Target.createTarget", url="about:blank")["targetId"]
+        attached = browser.call("Target.attachToTarget", targetId=self._target, flatten=True)
+        self._session = attached["sessionId"]
         for domain in ("Page", "Runtime", "Log"):
             self.call(f"{domain}.enable")
         scheme = {"name": "prefers-color-scheme", "value": "dark" if dark else "light"}
@@ -125,12 +123,15 @@ class Page:
         self.call("Emulation.setDeviceMetricsOverride", **size)
 
     def close(self):
-        self.browser.call("Target.disposeBrowserContext", browserContextId=self._context)
+        origin = "/".join(self._address.split("/")[:3])
+        self.call("Storage.clearDataForOrigin", origin=origin, storageTypes="all")
+        self.browser.call("Target.closeTarget", targetId=self._target)
 
     def call(self, method, **params):
         return self.browser.call(method, self._session, **params)
 
     def open(self, address):
+        self._address = address
         self.call("Page.navigate", url=address)
         self.wait_for("document.readyState === 'complete'")
 

@@ -1,10 +1,19 @@
 """The benchmarks still run, at toy size; their figures mean nothing here."""
 
 import importlib.util
+import pickle
+import sys
+from contextlib import redirect_stdout
 from functools import partial
+from io import StringIO
+from operator import methodcaller
+from pathlib import Path
+from queue import SimpleQueue
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from tables import ask
 
 import annotating
 import bench_against
@@ -20,9 +29,43 @@ import bench_ranges
 import bench_reproduce
 import bench_serve
 import compare_kernels
-from measuring import table
+from measuring import in_fresh_process, table
 
 pytest.importorskip("resource", reason="memory is measured by a POSIX call")
+
+
+@pytest.fixture(autouse=True)
+def in_this_process(monkeypatch):
+    """What benchmarks do in fresh processes is done here, where all is imported and compiled."""
+
+    def work_here(work, *args):
+        answer = SimpleQueue()
+        pickle.loads(pickle.dumps(work))(*args, answer)
+        return answer.get()
+
+    def run_here(command, *, check, env=None, **_):
+        executable, option, what, *words = command
+        assert (executable, check) == (sys.executable, True)
+        if option == "-c":
+            with redirect_stdout(StringIO()) as told:
+                exec(what, {})
+            return SimpleNamespace(stdout=told.getvalue())
+        assert (option, what) == ("-m", "ordspan")
+        assert env is None or Path(env["PYTHONPATH"], "ordspan").is_dir()
+        answer = ask(*words)
+        assert answer.exit_code == 0, answer.output
+        return answer
+
+    for module in (bench_batch, bench_files, bench_foundation, bench_kernel):
+        monkeypatch.setattr(module, "in_fresh_process", work_here)
+    for module in (bench_compile, bench_files):
+        monkeypatch.setattr(module, "subprocess", SimpleNamespace(run=run_here, DEVNULL=None))
+
+
+def test_a_fresh_process_answers_or_its_end_is_told():
+    assert in_fresh_process(methodcaller("put", 7)) == 7
+    with pytest.raises(RuntimeError, match="abs ended with exit code 1"):
+        in_fresh_process(abs)
 
 
 def test_the_foundation_benchmark_runs():
@@ -162,7 +205,8 @@ def test_the_benchmark_of_the_service_runs():
 
 
 def test_the_dask_benchmark_runs(monkeypatch):
-    monkeypatch.setattr(bench_dask, "N_MANY", 20)
+    for name, few in (("N_BLOCKS", 4), ("N_MANY", 6)):
+        monkeypatch.setattr(bench_dask, name, few)
     in_threads = partial(bench_dask.LocalCluster, processes=False)
     monkeypatch.setattr(bench_dask, "LocalCluster", in_threads)
     text = bench_dask.report(scale=0.0)

@@ -70,7 +70,7 @@ def test_extra_curves(tmp_path):
 
 def test_rivals_of_the_paper_run_when_asked_for(tmp_path):
     asked = "PA-I,PRIL,MC-PA,MC-PA-I,MC-PA-II,OAP-BPM"
-    answer = ask("reproduce", *QUICK, "--algorithms", asked, "--out", tmp_path)
+    answer = ask("reproduce", *QUICK, "--fractions", 50, "--algorithms", asked, "--out", tmp_path)
     assert answer.exit_code == 0, answer.output
     with (tmp_path / "summary.csv").open() as file:
         rows = list(csv.DictReader(file))
@@ -132,7 +132,9 @@ def test_three_of_the_four_sets_run_anywhere_and_the_fourth_is_named_last(tmp_pa
     monkeypatch.setenv("ORDSPAN_OFFLINE", "1")
     monkeypatch.setenv("ORDSPAN_CACHE", str(tmp_path / "cache"))
     monkeypatch.delenv("ORDSPAN_DATA", raising=False)
-    answer = ask("reproduce", "--runs", 2, "--trials", 50, "--out", tmp_path / "out")
+    answer = ask(
+        "reproduce", "--runs", 2, "--trials", 50, "--fractions", 50, "--out", tmp_path / "out"
+    )
     assert answer.exit_code == 0, answer.output
     last = answer.output.strip().splitlines()[-1]
     assert last.startswith("Not run: mslr: ")

@@ -1,11 +1,12 @@
 """Training on Dask: the same answers wherever the blocks are, whoever dies meanwhile."""
 
+import importlib
 import os
 import signal
-import subprocess
 import sys
 import time
 from concurrent.futures import CancelledError
+from contextlib import suppress
 
 import dask
 import dask.array as da
@@ -19,7 +20,7 @@ from examples import ESTIMATORS, graded
 from sklearn.base import clone
 from sklearn.datasets import dump_svmlight_file
 
-from fuzz.dask_kills import closed_in_time, fit_and_kill, mortals
+from fuzz.dask_kills import fit_and_kill, mortals, quick_workers, serve_scheduler, serve_worker
 from ordspan import MulticlassPA, OrdinalPA, OrdinalSVM, PRank, load, save
 from ordspan.distributed import Progress, Round, fit, predict, training
 from ordspan.distributed.training import LEARNS_IN_PASSES
@@ -37,13 +38,8 @@ X, Y, SPANS = graded(n=400)
 
 @pytest.fixture(scope="module")
 def client():
-    # the cluster must not give up a worker that a busy machine takes long to start anew
-    with dask.config.set({"distributed.deploy.lost-worker-timeout": "10 minutes"}):
-        cluster = LocalCluster(
-            n_workers=2, threads_per_worker=1, processes=True, dashboard_address=":0"
-        )
-        with closed_in_time(cluster), Client(cluster) as client:
-            yield client
+    with mortals(2) as client, client.as_current():
+        yield client
 
 
 @pytest.fixture
@@ -336,12 +332,11 @@ def test_results_that_die_with_their_worker_are_made_anew(client, tmp_path):
 
 
 @pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="needs a signal that Windows has not")
-def test_workers_killed_at_random_moments_change_nothing():
+def test_workers_killed_at_random_moments_change_nothing(client):
     rng = np.random.default_rng(0)
-    with mortals() as client:
-        for persist in (True, False):
-            for progress in (None, lambda progress: None):
-                fit_and_kill(client, rng, {"persist": persist, "progress": progress})
+    for persist in (True, False):
+        for progress in (None, lambda progress: None):
+            fit_and_kill(client, rng, {"persist": persist, "progress": progress})
 
 
 @pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="needs a signal that Windows has not")
@@ -402,12 +397,12 @@ def test_paused_workers_may_finish_what_they_do(threads):
     def pausing(block):
         worker = get_worker()
         worker.loop.add_callback(setattr, worker, "status", Status.paused)
-        time.sleep(6)
+        time.sleep(3.5)
         worker.loop.add_callback(setattr, worker, "status", Status.running)
         return block
 
     rows = lazy(X, 200).map_blocks(pausing, dtype=float, meta=X[:0])
-    model = fit(threads, OrdinalPA(), rows, lazy(Y, 200), rounds=1, timeout=4)
+    model = fit(threads, OrdinalPA(), rows, lazy(Y, 200), rounds=1, timeout=2)
     calm = fit(threads, OrdinalPA(), lazy(X, 200), lazy(Y, 200), rounds=1)
     np.testing.assert_array_equal(memory(model), memory(calm))
 
@@ -505,27 +500,28 @@ def test_dask_repeats_what_fails_now_and_then(client, tmp_path):
 @pytest.fixture
 def own_scheduler(tmp_path):
     """The address and process of a scheduler with one worker, both processes of their own."""
-    path = tmp_path / "scheduler.json"
-    env = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
-    quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL, "env": env}
-    common = ["--scheduler-file", str(path), "--no-dashboard"]
-    run = [sys.executable, "-m", "distributed.cli.dask_scheduler", "--port", "0", *common]
-    scheduler = subprocess.Popen(run, **quiet)
-    run = [sys.executable, "-m", "distributed.cli.dask_worker", "--no-nanny", "--nthreads", "1"]
-    run += common
-    worker = subprocess.Popen(run, **quiet)
-    yield str(path), scheduler
+    file = str(tmp_path / "scheduler.json")
+    with quick_workers() as context:
+        scheduler, worker = (
+            context.Process(target=serve, args=(file,)) for serve in (serve_scheduler, serve_worker)
+        )
+        scheduler.start(), worker.start()
+    yield file, scheduler.pid
     for process in (worker, scheduler):
-        process.send_signal(getattr(signal, "SIGCONT", signal.SIGTERM))
         process.kill()
-        process.wait()
+        process.join()
 
 
 @pytest.mark.skipif(not hasattr(signal, "SIGSTOP"), reason="needs signals that Windows has not")
 def test_a_lost_scheduler_is_an_error_in_time_and_a_checkpoint_goes_on(
     client, own_scheduler, tmp_path
 ):
-    file, process = own_scheduler
+    file, pid = own_scheduler
+
+    def send(name):
+        with suppress(ProcessLookupError):  # it was killed before
+            os.kill(pid, getattr(signal, name))
+
     slow = lazy(X).map_blocks(slowly, dtype=float, meta=X[:0])
     settings = {"rounds": 4, "checkpoint": tmp_path / "checkpoint", "persist": False}
     with Client(scheduler_file=file, timeout=60, set_as_default=False) as doomed:
@@ -534,14 +530,14 @@ def test_a_lost_scheduler_is_an_error_in_time_and_a_checkpoint_goes_on(
 
             def lose(progress, how=how, round_=round_):
                 if progress.round == round_:
-                    process.send_signal(getattr(signal, how))
+                    send(how)
 
             started = time.monotonic()
             with pytest.raises(ConnectionError, match=r"lost the scheduler at tcp://.*checkpoint="):
-                fit(doomed, OrdinalPA(), slow, lazy(Y), **settings, progress=lose, timeout=4)
-            assert time.monotonic() - started < 4 + BUSY
+                fit(doomed, OrdinalPA(), slow, lazy(Y), **settings, progress=lose, timeout=2)
+            assert time.monotonic() - started < 2 + BUSY
             assert load(settings["checkpoint"]).n_iter_ == round_ - 1
-            process.send_signal(signal.SIGCONT)
+            send("SIGCONT")
         doomed.close(timeout=1)
     seen = []
     model = fit(client, OrdinalPA(), lazy(X), lazy(Y), **settings, progress=seen.append)
@@ -806,8 +802,9 @@ def test_a_client_that_cannot_work_is_named_in_seconds():
     assert time.monotonic() - started < 10 + BUSY
 
 
-def test_without_dask_the_message_says_what_to_install():
-    code = "import sys; sys.modules['dask'] = None\nimport ordspan.distributed"
-    answer = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
-    last = answer.stderr.strip().splitlines()[-1]
-    assert last == "ModuleNotFoundError: training on Dask needs dask: pip install 'ordspan[dask]'"
+def test_without_dask_the_message_says_what_to_install(monkeypatch):
+    monkeypatch.setitem(sys.modules, "dask", None)
+    monkeypatch.delitem(sys.modules, "ordspan.distributed")
+    with pytest.raises(ModuleNotFoundError) as refusal:
+        importlib.import_module("ordspan.distributed")
+    assert str(refusal.value) == "training on Dask needs dask: pip install 'ordspan[dask]'"

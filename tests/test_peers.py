@@ -3,6 +3,7 @@
 import doctest
 import warnings
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -12,6 +13,7 @@ from ordspan import data
 pytest.importorskip("resource", reason="processor time is limited by a POSIX call")
 
 import bench_peers
+from fuzz.dask_kills import quick_workers
 from peers import adapters, figure, measure, methods, page, plan, ranks, runner, table, unseen
 from peers.plan import Cell, Plan
 from peers.table import Result
@@ -208,6 +210,16 @@ def test_the_setting_with_the_least_inner_error_is_chosen():
 # ---- running ---------------------------------------------------------------------------------
 
 
+@pytest.fixture
+def forked(monkeypatch):
+    """Processes of their own, forked from one that has imported almost everything."""
+    with quick_workers() as context:
+        contexts = SimpleNamespace(get_context=lambda method: context)
+        monkeypatch.setattr(runner, "multiprocessing", contexts)
+        yield
+
+
+@pytest.mark.usefixtures("forked")
 def test_an_interrupted_run_goes_on_and_the_report_needs_the_table_only(tmp_path):
     store, told = tmp_path / "peers.csv", []
     first = bench_peers.compare(TOY, store, tell=told.append)
@@ -231,6 +243,7 @@ def test_rows_of_another_plan_are_measured_anew(other):
     assert not bench_peers.fits(replace(same, **other), TOY, {"synthetic": 90})
 
 
+@pytest.mark.usefixtures("forked")
 def test_what_takes_too_long_is_ended_and_told():
     rows = []
     slow = replace(TOY, rows=5000, cap=0.01)

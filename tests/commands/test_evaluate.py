@@ -836,8 +836,8 @@ async function tryEverything() {
 
 
 @pytest.mark.parametrize("width", [500, 1400], ids=["narrow", "wide"])
-def test_the_page_works_in_a_browser(page, tmp_path, width):
-    seen = try_page(page, LOOK, tmp_path, width)
+def test_the_page_works_in_a_browser(tab, page, tmp_path, width):
+    seen = try_page(tab, page, LOOK, tmp_path, width)
     assert "failed" not in seen
     assert seen["problems"] == seen["requests"] == seen["tooWide"] == []
     assert seen["overflow"] == 0
@@ -849,8 +849,8 @@ def test_the_page_works_in_a_browser(page, tmp_path, width):
     assert seen["restored"]
 
 
-def test_odd_names_are_shown_as_they_are(odd_page, tmp_path):
-    seen = try_page(odd_page, LOOK, tmp_path, 900)
+def test_odd_names_are_shown_as_they_are(tab, odd_page, tmp_path):
+    seen = try_page(tab, odd_page, LOOK, tmp_path, 900)
     assert "failed" not in seen
     assert seen["problems"] == []
     assert seen["ticks"] == [ODD[0], "mid </scrip…", ODD[2], "very high &…"]

@@ -287,7 +287,7 @@ async function tryEverything() {
 """
 
 
-def test_the_page_is_dark_where_that_is_preferred_and_white_on_paper(tmp_path):
+def test_the_page_is_dark_where_that_is_preferred_and_white_on_paper(tab, tmp_path):
     """Also where a grade has the name of a colour, which stays its name."""
     colours = ["#fff", "#0072B2", "#1c2127"]
     rows = [f"{i},{colours[i * 3 // 300]}" for i in range(300)]
@@ -297,7 +297,7 @@ def test_the_page_is_dark_where_that_is_preferred_and_white_on_paper(tmp_path):
     evaluate(EvaluateJob(files, tmp_path / "model"), page=tmp_path / "page.html")
     page = (tmp_path / "page.html").read_text("utf-8")
     dark = page.replace("(prefers-color-scheme: dark)", "(min-width: 1px)")
-    seen = try_page(dark, LOOK, tmp_path, 900)
+    seen = try_page(tab, dark, LOOK, tmp_path, 900)
     assert "failed" not in seen
     assert seen["problems"] == []
     assert (seen["page"], seen["papers"], seen["printed"]) == (

@@ -437,14 +437,6 @@ def test_rows_that_are_all_bad_are_written_and_told(tmp_path):
     assert "not a number" in pl.read_csv(out)["reason"][0]
 
 
-def test_files_with_a_grade_each_are_refused_on_dask(tmp_path):
-    for grade, part in FRAME.groupby("grade"):
-        part.to_csv(tmp_path / f"{grade}.csv", index=False)
-    words = ["train", tmp_path, "--label", "grade", "--model", tmp_path / "m", "--dask", "local"]
-    assert "the grades differ between files" in asked(*words, code=1)
-    assert not (tmp_path / "m").exists()
-
-
 @pytest.mark.parametrize("words", [("false", "true"), ("False", "True"), ("no", "yes")])
 def test_grades_that_say_true_and_false_are_words(tmp_path, words):
     grades = np.array(words)[(FRAME.grade > 2).astype(int)]

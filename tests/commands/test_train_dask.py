@@ -5,14 +5,14 @@ import polars as pl
 import pytest
 from files_to_train import FORMATS, make_rows, write_rows
 from sklearn.preprocessing import StandardScaler
-from typer.testing import CliRunner
+from tables import ask
 
 import ordspan
-from ordspan.cli import app
 from ordspan.commands.train import TrainJob, train
 
 distributed = pytest.importorskip("distributed")
 
+from fuzz.dask_kills import quick_workers  # noqa: E402
 from ordspan.commands import train_dask  # noqa: E402
 from ordspan.commands.train_dask import train_on_dask  # noqa: E402
 
@@ -88,6 +88,18 @@ def test_sorted_rows_are_shuffled_in_each_file(tmp_path, address):
     summary = train_on_dask(TrainJob([str(path)], label="grade"), tmp_path / "m", address)
     assert summary["shuffled"]
     assert summary["mae"][0] < 0.5
+
+
+def test_files_with_a_grade_each_are_refused(tmp_path, address):
+    for grade in np.unique(GRADES):
+        folder, rows = tmp_path / f"{grade}", grade == GRADES
+        folder.mkdir()
+        write_rows(folder, "csv", X[rows], GRADES[rows])
+    words = ["train", *tmp_path.glob("*/*"), "--label", "grade", "--model", tmp_path / "m"]
+    answer = ask(*words, "--dask", address)
+    assert answer.exit_code == 1
+    assert "the grades differ between files" in answer.output
+    assert not (tmp_path / "m").exists()
 
 
 def test_an_interrupted_run_goes_on_after_its_last_round(tmp_path, address, monkeypatch):
@@ -168,7 +180,8 @@ def test_what_cannot_be_shared_out_is_told(tmp_path, address, monkeypatch):
 
 
 def test_the_command_trains_on_the_processors_of_this_machine(tmp_path):
-    words = ["train", *parts_in(tmp_path), "--label", "grade", "--model", str(tmp_path / "m")]
-    answer = CliRunner().invoke(app, [*words, "--dask", "local", "--passes", "2", "--json"])
+    words = ["train", *parts_in(tmp_path), "--label", "grade", "--model", tmp_path / "m"]
+    with quick_workers():
+        answer = ask(*words, "--dask", "local", "--passes", "2", "--json")
     assert answer.exit_code == 0, answer.output
     assert ordspan.load(tmp_path / "m").training["blocks"] == 3

@@ -25,8 +25,18 @@ def curves_of(panel):
     return {line.get_label(): line for line in panel.get_lines()}
 
 
-def test_figure1_is_arranged_as_in_the_paper():
-    titles = [panel.get_title() for panel in draw_figure1(fake_results()).axes]
+@pytest.fixture(scope="module")
+def panels1():
+    return draw_figure1(fake_results()).axes
+
+
+@pytest.fixture(scope="module")
+def panels2():
+    return draw_figure2(fake_results()).axes
+
+
+def test_figure1_is_arranged_as_in_the_paper(panels1):
+    titles = [panel.get_title() for panel in panels1]
     assert len(titles) == 12
     assert titles[:3] == [
         "California (exact labels)",
@@ -36,26 +46,24 @@ def test_figure1_is_arranged_as_in_the_paper():
     assert titles[-1] == "MSLR (75% partial labels)"
 
 
-def test_figure2_has_one_panel_for_each_data_set():
-    panels = draw_figure2(fake_results()).axes
-    assert panels[0].get_title() == "California (50% and 75% partial labels)"
-    assert len(panels) == 4
-    assert set(curves_of(panels[0])) == {f"{a}, {f}%" for a in MAIN[:3] for f in (50, 75)}
+def test_figure2_has_one_panel_for_each_data_set(panels2):
+    assert panels2[0].get_title() == "California (50% and 75% partial labels)"
+    assert len(panels2) == 4
+    assert set(curves_of(panels2[0])) == {f"{a}, {f}%" for a in MAIN[:3] for f in (50, 75)}
 
 
 def test_figure1_draws_the_running_mean():
-    results = fake_results(trials=1000)
-    panel = draw_figure1(results).axes[4]  # Abalone, 50 %
+    results = fake_results(trials=1000, datasets=("abalone",))
+    panel = draw_figure1(results).axes[1]  # 50 %
     for name, line in curves_of(panel).items():
         expected = running_mean(results, ("abalone", 50, name))
         trials = np.asarray(line.get_xdata())
         np.testing.assert_allclose(line.get_ydata(), expected[trials - 1])
 
 
-def test_figure2_draws_errors_against_the_intervals():
-    results = fake_results()
-    line = curves_of(draw_figure2(results).axes[3])["PA-II, 75%"]
-    expected = running_mean(results, ("mslr", 75, "PA-II"), interval=True)
+def test_figure2_draws_errors_against_the_intervals(panels2):
+    line = curves_of(panels2[3])["PA-II, 75%"]
+    expected = running_mean(fake_results(), ("mslr", 75, "PA-II"), interval=True)
     np.testing.assert_allclose(line.get_ydata(), expected[np.asarray(line.get_xdata()) - 1])
 
 
@@ -79,14 +87,12 @@ def test_the_first_trials_do_not_stretch_the_axis():
     assert 0.9 < high < 1.1
 
 
-def test_all_panels_of_a_row_share_their_limits():
-    panels = draw_figure1(fake_results()).axes
-    assert len({panel.get_ylim() for panel in panels[:3]}) == 1
+def test_all_panels_of_a_row_share_their_limits(panels1):
+    assert len({panel.get_ylim() for panel in panels1[:3]}) == 1
 
 
-def test_dashes_mean_the_same_in_both_figures():
-    first = curves_of(draw_figure1(fake_results()).axes[1])
-    second = curves_of(draw_figure2(fake_results()).axes[0])
+def test_dashes_mean_the_same_in_both_figures(panels1, panels2):
+    first, second = curves_of(panels1[1]), curves_of(panels2[0])
     for name, line in second.items():
         algorithm, fraction = name.split(", ")
         assert line._dash_pattern == first[algorithm]._dash_pattern
@@ -135,7 +141,8 @@ def test_same_table_gives_the_same_files(tmp_path):
     for name in ("one", "two"):
         folder = tmp_path / name
         folder.mkdir()
-        results = fake_results(datasets=("synthetic",), algorithms=(*MAIN, *EXTRA))
+        curves = (*MAIN, *EXTRA)
+        results = fake_results(datasets=("synthetic",), algorithms=curves, fractions=(50,))
         written.append(figure1(results, folder) + figure2(results, folder))
     names = [path.name for path in written[0]]
     assert names == [f"figure{n}.{kind}" for n in (1, 2) for kind in ("png", "svg", "pdf")]

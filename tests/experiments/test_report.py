@@ -70,10 +70,10 @@ def data(page):
 
 
 @pytest.fixture(scope="module", params=[500, 1400], ids=["narrow", "wide"])
-def outcome(page, tmp_path_factory, request):
+def outcome(tab, page, tmp_path_factory, request):
     """What a browser saw when every control of the report was tried."""
     folder = tmp_path_factory.mktemp("browser")
-    return try_page(page, TRY_EVERYTHING, folder, request.param)
+    return try_page(tab, page, TRY_EVERYTHING, folder, request.param)
 
 
 def test_the_page_stands_alone(page):

@@ -3,13 +3,12 @@
 import json
 import os
 import signal
-import subprocess
-import sys
 import time
 
 import numpy as np
 import pytest
 
+from fuzz.dask_kills import quick_workers
 from ordspan.data import synthetic
 from ordspan.experiments import runner
 from ordspan.experiments.protocol import GRID, Curve, outcome, predictions, streams
@@ -120,38 +119,34 @@ def test_a_full_disk_leaves_no_half_table(tmp_path, monkeypatch):
     assert not (tmp_path / "results.parquet").exists()
 
 
-KILLED = """
-import sys
-from pathlib import Path
-from ordspan.data import synthetic
-from ordspan.experiments import runner
-runner.RUNS_A_CELL = 1
-plan = runner.Plan((synthetic(n=300, n_features=3),), runs=40, trials=400, labels=(0, 75))
-print("started", flush=True)
-runner.run(plan, Path(sys.argv[1]), jobs=2)
-"""
+SOME = Plan((DATA,), runs=40, trials=400, labels=(0, 75))
+
+
+def run_small_cells(folder, started):
+    runner.RUNS_A_CELL = 1
+    started.set()
+    runner.run(SOME, folder, jobs=2)
 
 
 @pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="needs SIGKILL")
 def test_killed_at_any_moment_it_goes_on_to_the_same_bytes(tmp_path, monkeypatch):
     monkeypatch.setattr(runner, "RUNS_A_CELL", 1)
     whole, killed = tmp_path / "whole", tmp_path / "killed"
-    some = Plan((DATA,), runs=40, trials=400, labels=(0, 75))
-    runner.run(some, whole, jobs=2)
+    runner.run(SOME, whole, jobs=2)
     rng = np.random.default_rng(0)
     for _ in range(int(os.environ.get("ORDSPAN_KILLS", "3"))):
-        process = subprocess.Popen(
-            [sys.executable, "-c", KILLED, str(killed)], stdout=subprocess.PIPE
-        )
-        process.stdout.readline()
+        with quick_workers() as context:
+            started = context.Event()
+            process = context.Process(target=run_small_cells, args=(killed, started))
+            process.start()
+        assert started.wait(60)
         time.sleep(rng.uniform(0.0, 0.6))
         process.kill()
-        process.wait()
-        process.stdout.close()
+        process.join()
         for path in killed.rglob("*.parquet"):
             if not path.name.startswith("."):
                 read_table(path)
-    runner.run(some, killed, jobs=2)
+    runner.run(SOME, killed, jobs=2)
     assert content(killed) == content(whole)
 
 

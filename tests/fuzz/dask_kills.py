@@ -4,6 +4,7 @@ On its own: python tests/fuzz/dask_kills.py --fits 200 [--seed 1]
 """
 
 import argparse
+import asyncio
 import atexit
 import faulthandler
 import logging
@@ -15,13 +16,16 @@ from collections import Counter
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from functools import cache
+from multiprocessing.context import BaseContext
 from pathlib import Path
 from threading import Event, Thread
+from unittest.mock import patch
 
 import dask
 import dask.array as da
 import numpy as np
-from distributed import Client, LocalCluster, Status
+from distributed import Client, LocalCluster, Scheduler, Status, Worker
+from distributed.core import Server
 from distributed.utils import get_mp_context
 
 from ordspan import OrdinalPA
@@ -103,16 +107,26 @@ def undisturbed(client, shuffle):
 
 
 @contextmanager
-def mortals() -> Iterator[Client]:
+def quick_workers() -> Iterator[BaseContext]:
+    """Workers, also Dask's, are forked where they can be: from a process that has all compiled."""
+    paths = os.pathsep.join([*sys.path, str(Path(__file__).parent)])
+    method = "forkserver" if os.name == "posix" else "spawn"
+    with (
+        dask.config.set({"distributed.worker.multiprocessing-method": method}),
+        patch.dict(os.environ, PYTHONPATH=paths),
+    ):
+        context = get_mp_context()
+        context.set_forkserver_preload(["warm_worker_preload"])
+        yield context
+
+
+@contextmanager
+def mortals(n_workers: int = WORKERS) -> Iterator[Client]:
     """A client of a cluster whose nannies start a new worker for each that died."""
-    settings = {
-        "distributed.worker.multiprocessing-method": "forkserver",  # workers start quickly
-        "distributed.deploy.lost-worker-timeout": HANGS,  # or slowly, on a busy machine
-    }
-    with dask.config.set(settings):
-        get_mp_context().set_forkserver_preload(["distributed", "ordspan.distributed"])
+    patience = {"distributed.deploy.lost-worker-timeout": HANGS}  # a busy machine takes long
+    with quick_workers(), dask.config.set(patience):
         cluster = LocalCluster(
-            n_workers=WORKERS,
+            n_workers=n_workers,
             threads_per_worker=1,
             processes=True,
             host="127.0.0.1",
@@ -121,6 +135,22 @@ def mortals() -> Iterator[Client]:
         )
         with closed_in_time(cluster), Client(cluster, set_as_default=False) as client:
             yield client
+
+
+async def _serve(kind: type[Server], **settings: object) -> None:
+    async with kind(**settings) as server:
+        await server.finished()
+
+
+def serve_scheduler(file: str) -> None:
+    """Be a scheduler that writes its address into a file."""
+    own = {"host": "127.0.0.1", "port": 0, "dashboard_address": ":0"}
+    asyncio.run(_serve(Scheduler, **own, scheduler_file=file))
+
+
+def serve_worker(file: str) -> None:
+    """Be a worker of the scheduler that a file names, as soon as it does."""
+    asyncio.run(_serve(Worker, scheduler_file=file, nthreads=1))
 
 
 @contextmanager

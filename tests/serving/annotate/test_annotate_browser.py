@@ -7,7 +7,7 @@ import sys
 import pytest
 from at_work import write_items
 
-from devtools import Browser, Page
+from devtools import Page
 from ordspan.serving.engine import LOG
 from ordspan.serving.log import Log
 
@@ -35,35 +35,34 @@ def address(tmp_path):
         process.terminate()
 
 
-def test_keys_in_a_browser_become_answers_on_disk(address, tmp_path):
-    with Browser(tmp_path / "profile") as browser:
-        page = Page(browser)
-        page.open(f"{address}/#token={TOKEN}")
-        page.wait_for("document.querySelector('#hello') !== null")
-        page.press(*"ann", "Enter")
+def test_keys_in_a_browser_become_answers_on_disk(browser, address, tmp_path):
+    page = Page(browser)
+    page.open(f"{address}/#token={TOKEN}")
+    page.wait_for("document.querySelector('#hello') !== null")
+    page.press(*"ann", "Enter")
 
-        def ready():
-            page.wait_for("document.querySelector('#main').ariaBusy === 'false'")
-            page.wait_for("document.querySelector('#item-heading').innerText.startsWith('x')")
-            page.wait_for("document.querySelector('img')?.naturalWidth === 1")
-            return page.text("#item-heading")
+    def ready():
+        page.wait_for("document.querySelector('#main').ariaBusy === 'false'")
+        page.wait_for("document.querySelector('#item-heading').innerText.startsWith('x')")
+        page.wait_for("document.querySelector('img')?.naturalWidth === 1")
+        return page.text("#item-heading")
 
-        first = ready()
-        page.press("2", "Shift+ArrowRight", "Enter")
-        page.wait_for(f"document.querySelector('#item-heading').innerText !== '{first}'")
-        second = ready()
-        page.press("s")
-        page.wait_for(f"document.querySelector('#item-heading').innerText !== '{second}'")
-        ready()
-        page.press("u")
-        page.wait_for(f"document.querySelector('#item-heading').innerText === '{second}'")
-        ready()
-        page.press("1", "Enter")
-        page.wait_for(f"document.querySelector('#item-heading').innerText !== '{second}'")
-        page.open(f"{address}/progress")
-        page.wait_for("document.body.innerText.includes('ann')")
-        assert page.problems() == []
-        page.close()
+    first = ready()
+    page.press("2", "Shift+ArrowRight", "Enter")
+    page.wait_for(f"document.querySelector('#item-heading').innerText !== '{first}'")
+    second = ready()
+    page.press("s")
+    page.wait_for(f"document.querySelector('#item-heading').innerText !== '{second}'")
+    ready()
+    page.press("u")
+    page.wait_for(f"document.querySelector('#item-heading').innerText === '{second}'")
+    ready()
+    page.press("1", "Enter")
+    page.wait_for(f"document.querySelector('#item-heading').innerText !== '{second}'")
+    page.open(f"{address}/progress")
+    page.wait_for("document.body.innerText.includes('ann')")
+    assert page.problems() == []
+    page.close()
     log = Log(tmp_path / "state" / LOG)
     events = list(log.read())
     log.close()

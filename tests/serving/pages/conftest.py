@@ -13,7 +13,7 @@ import pytest
 from filelock import FileLock
 
 import ordspan
-from devtools import Browser, Page
+from devtools import Page
 
 PAGES = Path(ordspan.__file__).parent / "serving" / "annotate" / "pages"
 POLICY = (
@@ -148,12 +148,6 @@ def fake():
     server.shutdown()
     thread.join()
     server.server_close()
-
-
-@pytest.fixture(scope="module")
-def browser(tmp_path_factory):
-    with Browser(tmp_path_factory.mktemp("chromium") / "profile") as browser:
-        yield browser
 
 
 @pytest.fixture
