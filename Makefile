@@ -6,7 +6,7 @@ READY := $(VENV)/.ready
 # bytecode is kept even where the environment forbids it: the tests start Python hundreds of times
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help setup test fuzz lint format demo annotate-demo docs bench peers clean
+.PHONY: help setup test test-slow fuzz lint format demo annotate-demo docs bench peers clean
 .DEFAULT_GOAL := help
 
 help: ## show the verbs
@@ -20,8 +20,12 @@ $(READY): pyproject.toml
 	$(BIN)/pip install --quiet --disable-pip-version-check --editable '.[dev]'
 	@touch $(READY)
 
+PYTEST := $(BIN)/pytest -n auto --dist worksteal
 test: $(READY) ## run the tests, doctests and the README's examples
-	$(BIN)/pytest -n auto --dist worksteal $(TESTS)
+	$(PYTEST) -m 'not slow' $(TESTS)
+
+test-slow: $(READY) ## run the rest: browsers, kills, attacks, searches, compiling
+	$(PYTEST) -m slow $(TESTS)
 
 MINUTES ?= 10
 fuzz: $(READY) ## attack files, models and estimators for MINUTES (10) with new seeds

@@ -17,6 +17,13 @@ settings.register_profile("patient", deadline=None)  # machines are busy, and sa
 settings.load_profile("patient")
 
 
+def pytest_collection_modifyitems(items):
+    """Whatever opens a browser is slow."""
+    for item in items:
+        if "browser" in getattr(item, "fixturenames", ()):
+            item.add_marker(pytest.mark.slow)
+
+
 @pytest.fixture(scope="session")
 def data_dir():
     """Folder with the real data sets; tests that need it skip where it does not exist."""
@@ -27,17 +34,23 @@ def data_dir():
     return folder
 
 
+def forks_of(preload):
+    if not hasattr(os, "fork"):
+        pytest.skip("needs a system that forks processes")
+    return Forks(preload)
+
+
 @pytest.fixture(scope="session")
 def bare():
     """Starts processes that have imported what ordspan always needs, without ordspan or extras."""
-    with Forks("import bare; bare.warm_up()") as forks:
+    with forks_of("import bare; bare.warm_up()") as forks:
         yield forks
 
 
 @pytest.fixture(scope="session")
 def warm():
     """Starts processes that have imported and compiled the commands."""
-    with Forks("import warm_trainer; warm_trainer.warm_up()") as forks:
+    with forks_of("import warm_trainer; warm_trainer.warm_up()") as forks:
         yield forks
 
 

@@ -57,7 +57,7 @@ class Forks:
     """Starts processes that have run the code of ``preload`` already."""
 
     def __init__(self, preload, search=()):
-        self._ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        self._ours, theirs = socket.socketpair()
         command = [sys.executable, __file__, str(theirs.fileno()), preload]
         env = os.environ | {"PYTHONPATH": os.pathsep.join([*map(str, search), *sys.path])}
         self._server = subprocess.Popen(
@@ -89,7 +89,7 @@ class Forks:
                 stderr or written[1],
             ]
             fds = [file if isinstance(file, int) else file.fileno() for file in given]
-            socket.send_fds(self._ours, [json.dumps(asked).encode()], [theirs, *fds])
+            socket.send_fds(self._ours, [json.dumps(asked).encode(), b"\n"], [theirs, *fds])
         os.close(theirs)
         return Fork(report, *written)
 
@@ -124,6 +124,8 @@ def serve(connection):
         message, fds, _, _ = socket.recv_fds(connection, 1 << 20, 4)
         if not message:
             os._exit(0)
+        while not message.endswith(b"\n"):
+            message += connection.recv(1 << 20)
         report, *standard = fds
         child = os.fork()
         if child == 0:

@@ -31,6 +31,8 @@ import bench_serve
 import compare_kernels
 from measuring import in_fresh_process, table
 
+pytestmark = pytest.mark.slow
+
 pytest.importorskip("resource", reason="memory is measured by a POSIX call")
 
 

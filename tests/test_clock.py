@@ -141,6 +141,7 @@ def read_all(terminal):
         yield part
 
 
+@pytest.mark.slow
 def test_only_the_first_run_is_told_that_it_compiles_and_no_time_counts_it(tmp_path):
     (tmp_path / "a.csv").write_text("size,grade\n" + "1,1\n2,2\n3,3\n" * 100)
     words = ["train", "a.csv", "--label", "grade", "--model", "m"]

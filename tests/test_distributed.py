@@ -286,6 +286,7 @@ def slowly(block):
     return block
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="needs a signal that Windows has not")
 @pytest.mark.parametrize("persist", [True, False])
 def test_a_worker_killed_in_the_middle_of_a_round_changes_nothing(client, persist):
@@ -308,6 +309,7 @@ def test_a_worker_killed_in_the_middle_of_a_round_changes_nothing(client, persis
     assert killed[0] not in client.run(os.getpid).values()
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="needs a signal that Windows has not")
 def test_results_that_die_with_their_worker_are_made_anew(client, tmp_path):
     """Results that nobody has fetched yet, as the last block takes so long."""
@@ -331,6 +333,7 @@ def test_results_that_die_with_their_worker_are_made_anew(client, tmp_path):
     np.testing.assert_array_equal(memory(model), memory(calm))
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="needs a signal that Windows has not")
 def test_workers_killed_at_random_moments_change_nothing(client):
     rng = np.random.default_rng(0)
@@ -339,6 +342,7 @@ def test_workers_killed_at_random_moments_change_nothing(client):
             fit_and_kill(client, rng, {"persist": persist, "progress": progress})
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="needs a signal that Windows has not")
 def test_a_block_that_kills_its_workers_is_named(client):
     def deadly(block, block_info=None):
@@ -379,6 +383,7 @@ def test_a_cluster_that_loses_its_last_worker_is_an_error_in_time():
         assert time.monotonic() - started < 10 + BUSY
 
 
+@pytest.mark.slow
 def test_a_cluster_whose_workers_are_paused_is_an_error_in_time(threads):
     def pause(progress):
         for worker in threads.cluster.workers.values():
@@ -393,6 +398,7 @@ def test_a_cluster_whose_workers_are_paused_is_an_error_in_time(threads):
         assert time.monotonic() - started < 10 + BUSY
 
 
+@pytest.mark.slow
 def test_paused_workers_may_finish_what_they_do(threads):
     def pausing(block):
         worker = get_worker()
@@ -407,6 +413,7 @@ def test_paused_workers_may_finish_what_they_do(threads):
     np.testing.assert_array_equal(memory(model), memory(calm))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("persist", [True, False])
 def test_scattered_data_that_dies_with_its_worker_is_named(threads, persist):
     parts = threads.scatter([X[:200], X[200:]])
@@ -512,6 +519,7 @@ def own_scheduler(tmp_path):
         process.join()
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not hasattr(signal, "SIGSTOP"), reason="needs signals that Windows has not")
 def test_a_lost_scheduler_is_an_error_in_time_and_a_checkpoint_goes_on(
     client, own_scheduler, tmp_path

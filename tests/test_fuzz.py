@@ -7,6 +7,8 @@ import pytest
 
 from fuzz.run import FUZZERS, attacks
 
+pytestmark = pytest.mark.slow
+
 SECONDS, SEED = 3.0, 1
 
 

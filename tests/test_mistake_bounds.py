@@ -187,6 +187,7 @@ def strength(rng):
     return float(10.0 ** rng.uniform(-3, 2))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("family", FAMILIES)
 def test_every_bound_holds_but_those_of_pa_i_on_short_rows(family):
     rng = np.random.default_rng(FAMILIES.index(family))
@@ -197,6 +198,7 @@ def test_every_bound_holds_but_those_of_pa_i_on_short_rows(family):
             assert verdict.holds or may_fail(verdict), (verdict, stream)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("variant", ["PA", "PA-I", "PA-II"])
 def test_every_bound_holds_against_a_greedy_adversary(variant):
     rng = np.random.default_rng(50)

@@ -148,6 +148,7 @@ run_job(Path(path), Path(out), eval(buffer))
 """
 
 
+@pytest.mark.slow
 @POSIX
 @pytest.mark.parametrize("ending", FORMATS)
 @pytest.mark.parametrize("buffer", [0, 700, None])

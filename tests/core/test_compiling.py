@@ -12,10 +12,13 @@ import sys
 from pathlib import Path
 
 import numpy as np
+import pytest
 from whole_library import results
 
 import ordspan
 from ordspan.core.compiling import digest_of
+
+pytestmark = pytest.mark.slow
 
 PROGRAM = """
 import numpy as np

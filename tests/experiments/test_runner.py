@@ -128,6 +128,7 @@ def run_small_cells(folder, started):
     runner.run(SOME, folder, jobs=2)
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="needs SIGKILL")
 def test_killed_at_any_moment_it_goes_on_to_the_same_bytes(tmp_path, monkeypatch):
     monkeypatch.setattr(runner, "RUNS_A_CELL", 1)

@@ -33,6 +33,7 @@ def served(*words):
     assert "Traceback" not in said, said
 
 
+@pytest.mark.slow
 def test_it_learns_ends_and_goes_on(tmp_path):
     state = tmp_path / "state"
     with served("--model", model_file("mixed"), "--state", state, "--name", "m") as (client, said):

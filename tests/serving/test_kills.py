@@ -13,6 +13,8 @@ import uvicorn
 from fuzz.run import HERE
 from ordspan.serving.running import Server
 
+pytestmark = pytest.mark.slow
+
 KILLS, SEED = "15", "1"
 
 

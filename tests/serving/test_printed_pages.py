@@ -103,6 +103,7 @@ def test_the_service_answers_as_its_page_says(visits):
     commands(serve)
 
 
+@pytest.mark.slow
 def test_learning_from_every_label_gains_what_the_page_says(visits, monkeypatch):
     scripts, terminal = blocks("serving.md", "python"), blocks("serving.md", "")
 
