@@ -21,10 +21,10 @@ $(READY): pyproject.toml
 	@touch $(READY)
 
 PYTEST := $(BIN)/pytest -n auto --dist worksteal
-test: $(READY) ## run the tests, doctests and the README's examples
+test: $(READY) ## run all tests but the slow ones, doctests and the README's examples
 	$(PYTEST) -m 'not slow' $(TESTS)
 
-test-slow: $(READY) ## run the rest: browsers, kills, attacks, searches, compiling
+test-slow: $(READY) ## run the slow tests: browsers, kills, attacks, searches, compiling
 	$(PYTEST) -m slow $(TESTS)
 
 MINUTES ?= 10

@@ -41,7 +41,7 @@ MISSING = Missing()
 
 
 def hide(names):
-    """Let exactly these packages be not installed; none of them may be imported already."""
+    """Pretend that exactly these packages are missing; none of them may be imported already."""
     assert not {*names} & {*sys.modules}
     if MISSING not in sys.meta_path:
         sys.meta_path.insert(0, MISSING)

@@ -7,7 +7,8 @@ from hypothesis import settings
 from devtools import Browser, Page
 from forks import Forks
 
-# threads of BLAS spin while they wait: a quarter of a second of every process that is started
+# threads of BLAS spin while they wait, which costs every process a quarter of a second; no test
+# depends on their number
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 # attacks and what they fork from: imported by tests, they have none of their own

@@ -107,7 +107,7 @@ class Page:
     """One tab, without the storage of one that was closed: where a person clicks and types."""
 
     def __init__(self, browser, width=1200, height=900, dark=False, touch=False):
-        self.browser = browser
+        self.browser, self._address = browser, "about:blank"
         self._target = browser.call("Target.createTarget", url="about:blank")["targetId"]
         attached = browser.call("Target.attachToTarget", targetId=self._target, flatten=True)
         self._session = attached["sessionId"]
@@ -132,6 +132,7 @@ class Page:
 
     def open(self, address):
         self._address = address
+        self.call("Page.bringToFront")  # a tab in the background draws nothing
         self.call("Page.navigate", url=address)
         self.wait_for("document.readyState === 'complete'")
 

@@ -1,6 +1,7 @@
 """Processes forked from one that has imported what takes long: whole processes, started quickly.
 
-Run as a script, this file is the process they are forked from.
+Run as a script, this file is the process they are forked from. Code that comes to its end leaves at
+once: functions registered with atexit are not called.
 """
 
 import gc
@@ -23,7 +24,10 @@ class Fork:
     def __init__(self, report, *written):
         self._report, self._written = os.fdopen(report), written
         self.returncode = self.seconds = None  # seconds of processor time
-        self.pid = int(self._report.readline())
+        self.stdout = self.stderr = ""  # known at its end
+        pid = self._report.readline()
+        assert pid, "the process to fork from has ended: did its preload fail?"
+        self.pid = int(pid)
 
     def wait(self, timeout=300):
         """The exit code, None if it still runs after ``timeout`` seconds."""
@@ -39,7 +43,7 @@ class Fork:
             os.kill(self.pid, number)
 
     def communicate(self, timeout=300):
-        """What it wrote to files that were not given; a process that does not end is killed."""
+        """What it wrote, where no file was given for it; a process that does not end is killed."""
         if self.wait(timeout) is None:
             self.send_signal(signal.SIGKILL)
             self.wait()
@@ -134,10 +138,15 @@ def serve(connection):
             connection.close()
             os.close(report)
             return json.loads(message), standard
-        os.write(report, f"{child}\n".encode())
+        tell(report, child)
         reports[child] = report
         for fd in standard:
             os.close(fd)
+
+
+def tell(report, *words):
+    with suppress(BrokenPipeError):  # nobody waits for it any more
+        os.write(report, (" ".join(map(str, words)) + "\n").encode())
 
 
 def report_ended(reports):
@@ -146,9 +155,8 @@ def report_ended(reports):
         child, status, usage = os.wait4(-1, os.WNOHANG)
         if not child:
             return
-        seconds = usage.ru_utime + usage.ru_stime
         report = reports.pop(child)
-        os.write(report, f"{os.waitstatus_to_exitcode(status)} {seconds}\n".encode())
+        tell(report, os.waitstatus_to_exitcode(status), usage.ru_utime + usage.ru_stime)
         os.close(report)
 
 
@@ -162,7 +170,10 @@ def become(asked, standard):
     os.environ.update(asked["env"])
     sys.argv[:] = ["-c", *asked["words"]]
     for number, (name, mode) in enumerate((("stdin", "r"), ("stdout", "w"), ("stderr", "w"))):
-        setattr(sys, name, open(number, mode, encoding="utf-8", closefd=False))  # noqa: SIM115
+        how = {"encoding": "utf-8", "closefd": False}
+        if name == "stderr":
+            how |= {"buffering": 1, "errors": "backslashreplace"}  # as Python has it
+        setattr(sys, name, open(number, mode, **how))  # noqa: SIM115
 
 
 if __name__ == "__main__":
@@ -173,4 +184,5 @@ if __name__ == "__main__":
     become(request, files)
     exec(request["code"], {"__name__": "__main__"})
     sys.stdout.flush()
+    sys.stderr.flush()
     os._exit(0)  # to take apart all that was imported would take longer than the work

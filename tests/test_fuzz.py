@@ -3,9 +3,12 @@
 `make fuzz MINUTES=n` draws another seed each time, and goes on for as long as you like.
 """
 
+import subprocess
+import sys
+
 import pytest
 
-from fuzz.run import FUZZERS, attacks
+from fuzz.run import FUZZERS, HERE, attacks
 
 pytestmark = pytest.mark.slow
 
@@ -19,6 +22,13 @@ def test_nothing_hostile_gets_through(name, tmp_path):
     last = tmp_path / "number"
     try:
         attacks(name, SEED, SECONDS, last)
-    except Exception as error:
+    except BaseException as error:  # a panic of Polars is no Exception
         error.add_note(f"python tests/fuzz/run.py {name} --seed {SEED} --only {last.read_text()}")
         raise
+
+
+def test_an_attack_runs_in_a_process_of_its_own_and_is_counted():
+    command = [sys.executable, HERE / "run.py", "texts", "--minutes", "0.002", "--seed", str(SEED)]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert f"texts: seed {SEED}," in done.stdout
+    assert "nothing found" in done.stdout

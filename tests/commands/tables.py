@@ -12,7 +12,8 @@ from typer import testing
 from ordspan.cli import app
 
 # Typer makes all commands anew for each call, which takes longer than most of them do
-testing._get_command = cache(testing._get_command)
+if hasattr(testing, "_get_command"):
+    testing._get_command = cache(testing._get_command)
 GRADES = ["low", "mid", "high", "top"]
 FEATURES = ["size", "age"]
 

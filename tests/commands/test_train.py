@@ -82,19 +82,20 @@ def frame(columns):
 @pytest.mark.parametrize("ending", FORMATS)
 @pytest.mark.parametrize("buffer", [0, 700])
 def test_a_stopped_run_goes_on_to_the_same_bytes(tmp_path, ending, buffer, small_blocks):
-    """Stopped in each part: at the begin, within a pass, between the passes, at the end."""
+    """Stopped in each part: at the start, within a pass, between the passes, at the end."""
     path = write_rows(tmp_path, ending, X[:2000], GRADES[:2000])
     work = job(path, passes=2, shuffle_buffer=buffer, seed=3)
     train(work, tmp_path / "whole", every=Every(rows=250))
-    stop = Stop()
-
     for stop_at in (1, 900, 2000, 2001, 3999):
+        stop, reported = Stop(), []
 
-        def report(learned, mae, share, stop_at=stop_at):
+        def report(learned, mae, share, stop=stop, stop_at=stop_at, reported=reported):
+            reported.append(learned)
             stop.requested = learned >= stop_at
 
         with pytest.raises(Stopped):
             train(work, tmp_path / "m", every=Every(rows=250), stop=stop, report=report)
+        assert reported[-1] >= stop_at
         assert not (tmp_path / "m").exists()
         summary = train(work, tmp_path / "m", every=Every(rows=250), resume=True)
         assert summary["resumed"]

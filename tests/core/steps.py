@@ -44,8 +44,10 @@ def run(step, theta, score, sq_norm, lower, upper, softness, cap):
 # a coarse grid makes ties between thresholds, and between thresholds and margins
 GRID = sorted(np.arange(-12, 13) / 4, key=abs)
 LEVELS = st.one_of(st.sampled_from(GRID), st.floats(-50, 50, width=32, allow_subnormal=False))
-ODD = np.random.default_rng(0).uniform(-1, 1, 131) * np.geomspace(1e-12, 50, 131)
-TABLE = np.concatenate([np.tile(GRID, 5), ODD])
+ODD = np.random.default_rng(0).uniform(-50, 50, 131) * np.append(
+    np.ones(99), np.geomspace(1e-14, 1, 32)
+)
+TABLE = np.concatenate([np.tile(GRID, 5), ODD])  # as many as a byte can count
 
 
 def levels(size):

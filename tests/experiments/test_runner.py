@@ -134,7 +134,7 @@ def test_killed_at_any_moment_it_goes_on_to_the_same_bytes(tmp_path, monkeypatch
     monkeypatch.setattr(runner, "RUNS_A_CELL", 1)
     whole, killed = tmp_path / "whole", tmp_path / "killed"
     runner.run(SOME, whole, jobs=2)
-    rng = np.random.default_rng(0)
+    rng, codes = np.random.default_rng(0), set()
     for _ in range(int(os.environ.get("ORDSPAN_KILLS", "3"))):
         with quick_workers() as context:
             started = context.Event()
@@ -144,9 +144,11 @@ def test_killed_at_any_moment_it_goes_on_to_the_same_bytes(tmp_path, monkeypatch
         time.sleep(rng.uniform(0.0, 0.6))
         process.kill()
         process.join()
+        codes.add(process.exitcode)
         for path in killed.rglob("*.parquet"):
             if not path.name.startswith("."):
                 read_table(path)
+    assert -signal.SIGKILL in codes  # not all had come to their end
     runner.run(SOME, killed, jobs=2)
     assert content(killed) == content(whole)
 

@@ -108,7 +108,7 @@ def undisturbed(client, shuffle):
 
 @contextmanager
 def quick_workers() -> Iterator[BaseContext]:
-    """Workers, also Dask's, are forked where they can be: from a process that has all compiled."""
+    """Workers, Dask's too, are forked where possible, from a process with everything compiled."""
     paths = os.pathsep.join([*sys.path, str(Path(__file__).parent)])
     method = "forkserver" if os.name == "posix" else "spawn"
     with (

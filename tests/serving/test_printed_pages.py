@@ -2,6 +2,7 @@
 
 import io
 import json
+import os
 import re
 import shlex
 import subprocess
@@ -21,7 +22,7 @@ DOCS = Path(__file__).parents[2] / "docs"
 
 def blocks(page, language):
     """The blocks of a page in a language, each with its long lines joined."""
-    text = (DOCS / page).read_text()
+    text = (DOCS / page).read_text("utf-8")
     found = re.findall(r"^```([^\n]*)\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
     return [block.replace("\\\n", " ") for kind, block in found if kind == language]
 
@@ -75,6 +76,7 @@ def visits(monkeypatch, tmp_path):
     assert not waiting
 
 
+@pytest.mark.skipif(os.name != "posix", reason="runs a command in a shell")
 def test_the_service_answers_as_its_page_says(visits):
     scripts, terminal = blocks("serving.md", "python"), blocks("serving.md", "")
     requests, answers = blocks("serving.md", "bash"), blocks("serving.md", "json")
@@ -118,7 +120,7 @@ def test_learning_from_every_label_gains_what_the_page_says(visits, monkeypatch)
     exec(scripts[1], {})
     visits.append(send_all)
     printed = float(commands(terminal[1]).splitlines()[-1])
-    assert f"It prints {printed:.2f}." in (DOCS / "serving.md").read_text()
+    assert f"It prints {printed:.2f}." in (DOCS / "serving.md").read_text("utf-8")
 
 
 def test_answers_are_exported_and_trained_as_the_page_on_annotating_says(visits):
