@@ -1,11 +1,9 @@
 """Every command that the README and the guide print is run as printed."""
 
 import os
-import re
 import shlex
 import sys
 from functools import partial, partialmethod
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -13,26 +11,22 @@ import pytest
 from matplotlib.figure import Figure
 from tables import ask
 
+from printed import blocks
+
 reproduce = sys.modules["ordspan.cli.reproduce"]  # the module, which its function hides
-ROOT = Path(__file__).parent.parent
 PAGES = ("README.md", "docs/files.md", "docs/probabilities.md", "docs/reproduce.md")
 INSTALLED = ("pip", "make")  # by whoever runs these tests
 
 
 def printed(page):
-    """The commands in the blocks of a page that are not Python, one list for each block."""
-    fenced = r"^```([^\n]*)\n(.*?)^```$"
-    found = re.findall(fenced, (ROOT / page).read_text(), re.MULTILINE | re.DOTALL)
-    blocks = [text.splitlines() for language, text in found if not language]
-    return [[line for line in b if line.split()[0] not in INSTALLED] for b in blocks]
+    """The commands in the blocks of a page that have no language, one list for each block."""
+    found = [text.splitlines() for text in blocks(page)]
+    return [[line for line in block if line.split()[0] not in INSTALLED] for block in found]
 
 
 def run_scripts(page):
     """Run the Python blocks of a page that are scripts, not doctests: they write its files."""
-    found = re.findall(
-        r"^```python\n(.*?)^```$", (ROOT / page).read_text(), re.MULTILINE | re.DOTALL
-    )
-    for text in found:
+    for text in blocks(page, "python"):
         if not text.startswith(">>>"):
             exec(text, {})
 
@@ -88,8 +82,7 @@ def test_commands_run_as_printed(tmp_path, monkeypatch, page, number):
 
 @pytest.mark.skipif(os.name != "posix", reason="forks processes")
 def test_the_commands_for_rows_that_keep_coming_run_as_printed(bare, tmp_path):
-    page = (ROOT / "docs" / "streaming.md").read_text()
-    commands = re.findall(r"^```sh\n(.*?)^```$", page, re.MULTILINE | re.DOTALL)
+    commands = blocks("docs/streaming.md", "sh")
     assert len(commands) == 3
     houses = reviews(n=60).rename(columns={"stars": "price"}).drop(columns="id")
     houses.to_csv(tmp_path / "new.csv", index=False)

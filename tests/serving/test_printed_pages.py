@@ -15,16 +15,8 @@ import pytest
 
 from commands.tables import ask
 from ordspan.serving import running
+from printed import ROOT, blocks
 from serving.served import TestClient
-
-DOCS = Path(__file__).parents[2] / "docs"
-
-
-def blocks(page, language):
-    """The blocks of a page in a language, each with its long lines joined."""
-    text = (DOCS / page).read_text("utf-8")
-    found = re.findall(r"^```([^\n]*)\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
-    return [block.replace("\\\n", " ") for kind, block in found if kind == language]
 
 
 def commands(block):
@@ -78,9 +70,9 @@ def visits(monkeypatch, tmp_path):
 
 @pytest.mark.skipif(os.name != "posix", reason="runs a command in a shell")
 def test_the_service_answers_as_its_page_says(visits):
-    scripts, terminal = blocks("serving.md", "python"), blocks("serving.md", "")
-    requests, answers = blocks("serving.md", "bash"), blocks("serving.md", "json")
-    (metrics,) = blocks("serving.md", "text")
+    scripts, terminal = blocks("docs/serving.md", "python"), blocks("docs/serving.md", "")
+    requests, answers = blocks("docs/serving.md", "bash"), blocks("docs/serving.md", "json")
+    (metrics,) = blocks("docs/serving.md", "text")
 
     def ask_and_learn(client):
         for request, answer in zip(requests, answers, strict=True):
@@ -107,7 +99,7 @@ def test_the_service_answers_as_its_page_says(visits):
 
 @pytest.mark.slow
 def test_learning_from_every_label_gains_what_the_page_says(visits, monkeypatch):
-    scripts, terminal = blocks("serving.md", "python"), blocks("serving.md", "")
+    scripts, terminal = blocks("docs/serving.md", "python"), blocks("docs/serving.md", "")
 
     def send_all(client):
         def send(request):
@@ -120,11 +112,11 @@ def test_learning_from_every_label_gains_what_the_page_says(visits, monkeypatch)
     exec(scripts[1], {})
     visits.append(send_all)
     printed = float(commands(terminal[1]).splitlines()[-1])
-    assert f"It prints {printed:.2f}." in (DOCS / "serving.md").read_text("utf-8")
+    assert f"It prints {printed:.2f}." in (ROOT / "docs" / "serving.md").read_text("utf-8")
 
 
 def test_answers_are_exported_and_trained_as_the_page_on_annotating_says(visits):
-    (script,), terminal = blocks("annotating.md", "python"), blocks("annotating.md", "")
+    (script,), terminal = blocks("docs/annotating.md", "python"), blocks("docs/annotating.md", "")
 
     def answer_some(client):
         for number in range(12):
