@@ -1,6 +1,6 @@
 """How fast is the batch optimum compared with LIBLINEAR on replicated rows, and how does it scale?
 
-``make bench`` runs this at full size and writes docs/benchmarks-batch.md; the tests run it at toy
+``make bench`` runs this at full size and writes docs/measured/batch.md; the tests run it at toy
 size. Times are compared only at equal objectives.
 """
 

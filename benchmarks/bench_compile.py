@@ -1,6 +1,6 @@
 """How long does a first fit take to compile, and how much does partial_fit of one row cost?
 
-``make bench`` writes docs/benchmarks-compile.md; the tests run it at toy size. Compile times are
+``make bench`` writes docs/measured/compile.md; the tests run it at toy size. Compile times are
 processor times in a fresh process with an empty cache.
 """
 

@@ -1,7 +1,7 @@
 """What are the costs and benefits of training on Dask, with one and two worker processes?
 
 The data has the shape of MSLR (136 float32 features, 5 grades) and is generated on the workers in
-16 blocks. ``make bench`` runs this at full size and writes docs/benchmarks-dask.md; the tests run
+16 blocks. ``make bench`` runs this at full size and writes docs/measured/dask.md; the tests run
 it at toy size. Times are wall-clock times, because the work is done in other processes.
 """
 
@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import statistics
 import time
 from collections.abc import Callable, Iterator
 from importlib.metadata import version
@@ -24,27 +23,20 @@ from distributed.comm.tcp import TCP
 from measuring import Row, command, table
 from ordspan import OrdinalPA
 from ordspan.distributed import fit
-from ordspan.learners.mixing import mix
 
 N_ROWS, WIDTH, N_CLASSES, N_BLOCKS, ROUNDS = 2_000_000, 136, 5, 16, 3
-N_MANY = 128
 TURNS = 2
 NOISE = 0.5
 CLASSES = list(range(1, N_CLASSES + 1))
 
 
 class Figures(NamedTuple):
-    """Inputs to the cost model."""
+    """What was measured."""
 
     errors: dict[int, tuple[list[float], list[float]]]  # by rows: mixed and serial, by round
     one_worker: float  # seconds per round
     two_workers: float
-    per_block: float  # processor seconds of client and scheduler per additional block
-    mixing: float  # seconds per block
     moved: float  # bytes per round
-    serial: float  # seconds of a pass without Dask
-    busy_one: tuple[float, float]  # processor seconds per round: worker; client and scheduler
-    busy_two: tuple[float, float]  # the same with two workers, for the busier one
 
 
 def make_rows(number: int, n: int) -> np.ndarray:
@@ -122,24 +114,6 @@ def clocked(work: Callable[[], object]) -> float:
     return time.perf_counter() - start
 
 
-def busy(client: Client, data: tuple[da.Array, da.Array]) -> tuple[float, float]:
-    """Processor seconds per round: the busiest worker, and this process (client and scheduler).
-
-    Unlike wall-clock time they hardly depend on the load of the machine.
-    """
-    before, own = client.run(time.process_time), time.process_time()
-    train(client, data)
-    own = time.process_time() - own
-    after = client.run(time.process_time)
-    return max(after[w] - before[w] for w in after) / ROUNDS, own / ROUNDS
-
-
-def least(pairs: list[tuple[float, float]]) -> tuple[float, float]:
-    """The minimum of each: a busy machine can only make times longer."""
-    firsts, seconds = zip(*pairs, strict=True)
-    return min(firsts), min(seconds)
-
-
 def train(client: Client, data: tuple[da.Array, da.Array], rounds: int = ROUNDS) -> OrdinalPA:
     return fit(client, OrdinalPA(classes=CLASSES), *data, rounds=rounds)
 
@@ -148,29 +122,22 @@ def error_of(model: OrdinalPA, test: np.ndarray) -> float:
     return -model.score(np.ascontiguousarray(test[:, :WIDTH]), grades(test))
 
 
-def serial_errors(n: int, test: np.ndarray) -> tuple[list[float], float]:
-    """Test error after each pass of partial_fit over the same blocks, and seconds per pass."""
+def serial_errors(n: int, test: np.ndarray) -> list[float]:
+    """Test error after each pass of partial_fit over the same blocks."""
     parts = [make_rows(number, n // N_BLOCKS) for number in range(N_BLOCKS)]
     pairs = [(np.ascontiguousarray(rows[:, :WIDTH]), grades(rows)) for rows in parts]
     del parts
-    model, errors, times = OrdinalPA(classes=CLASSES), [], []
-    OrdinalPA(classes=CLASSES).partial_fit(*pairs[0])
+    model, errors = OrdinalPA(classes=CLASSES), []
     for _ in range(ROUNDS):
-        times.append(clocked(lambda: [model.partial_fit(X, y) for X, y in pairs]))
+        for X, y in pairs:
+            model.partial_fit(X, y)
         errors.append(error_of(model, test))
-    return errors, statistics.median(times)
+    return errors
 
 
 def mixed_errors(client: Client, data: tuple[da.Array, da.Array], test: np.ndarray) -> list[float]:
     """Test error after each round."""
     return [error_of(train(client, data, rounds), test) for rounds in range(1, ROUNDS + 1)]
-
-
-def mixing_seconds() -> float:
-    """Time to mix one block into the model, without Dask."""
-    learner = OrdinalPA()._make_learner(WIDTH, N_CLASSES)
-    ends = [learner.memory] * 1000
-    return clocked(lambda: mix(learner.memory, ends, [1 / 1000] * 1000)) / 1000
 
 
 @contextlib.contextmanager
@@ -185,43 +152,26 @@ def cluster_of(n_workers: int) -> Iterator[Client]:
         yield client
 
 
-def timed(client: Client, n: int, repeats: int) -> tuple[float, tuple[float, float]]:
-    """Seconds per round, and processor seconds per round as in `busy`."""
-    data = on_workers(client, n, N_BLOCKS)
-    train(client, data)  # compile before measuring
-    times = [clocked(lambda: train(client, data)) / ROUNDS for _ in range(repeats)]
-    return min(times), least([busy(client, data) for _ in range(repeats)])
+def round_seconds(n_workers: int, n: int, repeats: int) -> float:
+    """Least seconds per round: a busy machine can only make times longer."""
+    with cluster_of(n_workers) as client:
+        data = on_workers(client, n, N_BLOCKS)
+        train(client, data)  # compile before measuring
+        return min(clocked(lambda: train(client, data)) / ROUNDS for _ in range(repeats))
 
 
 def measure(n: int, repeats: int) -> Figures:
     test = make_rows(N_BLOCKS, max(200, n // 20))
-    errors, ones, twos = {}, [], []
-    for _ in range(TURNS if repeats > 1 else 1):
-        with cluster_of(1) as client:
-            ones.append(timed(client, n, repeats))
-        with cluster_of(2) as client:
-            twos.append(timed(client, n, repeats))
+    turns = TURNS if repeats > 1 else 1
+    times = [[round_seconds(workers, n, repeats) for workers in (1, 2)] for _ in range(turns)]
+    errors = {}
     with cluster_of(2) as client:
         for size in (n // 100, n // 10, n):
             data = on_workers(client, max(size, 2 * N_BLOCKS), N_BLOCKS)
-            serial, pass_seconds = serial_errors(max(size, 2 * N_BLOCKS), test)
+            serial = serial_errors(max(size, 2 * N_BLOCKS), test)
             errors[size] = mixed_errors(client, data, test), serial
         moved = bytes_moved(client, lambda: train(client, data)) / ROUNDS
-        few, many = (on_workers(client, 2 * blocks, blocks) for blocks in (N_BLOCKS, N_MANY))
-        cost_of_few, cost_of_many = (
-            min(busy(client, blocks)[1] for _ in range(3)) for blocks in (few, many)
-        )
-    return Figures(
-        errors,
-        min(seconds for seconds, _ in ones),
-        min(seconds for seconds, _ in twos),
-        (cost_of_many - cost_of_few) / (N_MANY - N_BLOCKS),
-        mixing_seconds(),
-        moved,
-        pass_seconds,
-        least([busy for _, busy in ones]),
-        least([busy for _, busy in twos]),
-    )
+    return Figures(errors, *map(min, zip(*times, strict=True)), moved)
 
 
 def rows_of(found: Figures, n: int) -> list[Row]:
@@ -255,33 +205,13 @@ def error_table(errors: dict[int, tuple[list[float], list[float]]]) -> list[str]
 
 
 def report(scale: float = 1.0) -> str:
-    """The targets, the errors by round, and the inputs to the cost model, as Markdown."""
+    """The targets, and the errors by round, as Markdown."""
     n = max(N_BLOCKS * 20, int(N_ROWS * scale))
     found = measure(n, repeats=5 if scale > 0 else 1)
     load = f"{os.getloadavg()[0]:.1f}" if hasattr(os, "getloadavg") else "unknown"
     lines = [table(rows_of(found, n), "Training on Dask")]
     lines.append(f"dask {version('dask')}; load average at the end: {load}.")
     lines += ["", *error_table(found.errors)]
-    per_row = 1e9 / n
-    implied = sum(found.busy_one) / sum(found.busy_two)
-    lines += [
-        "",
-        "| input to the cost model | measured |",
-        "|---|---|",
-        f"| a pass of partial_fit without Dask | {found.serial * per_row:.0f} ns per row |",
-        f"| a round on 1 worker, with its count of errors | "
-        f"{found.one_worker * per_row:.0f} ns per row |",
-        f"| a round on 2 workers | {found.two_workers * per_row:.0f} ns per row |",
-        f"| processor time per round, 1 worker: worker; client and scheduler | "
-        f"{found.busy_one[0]:.3f} s; {found.busy_one[1]:.3f} s |",
-        f"| processor time per round, 2 workers: the busier one; client and scheduler | "
-        f"{found.busy_two[0]:.3f} s; {found.busy_two[1]:.3f} s |",
-        f"| speed-up of 2 workers that these times imply if cores are free | {implied:.2f} × |",
-        f"| processor time of client and scheduler per additional block | "
-        f"{found.per_block * 1e3:.1f} ms |",
-        f"| mixing one block | {found.mixing * 1e6:.1f} µs |",
-        f"| written by all processes per round | {found.moved / 1e3:.0f} kB |",
-    ]
     return "\n".join(lines) + "\n"
 
 

@@ -1,4 +1,4 @@
-"""How fast is training from files, compared with bare readers, Vowpal Wabbit and our old parsers?
+"""How fast is training from files, compared with bare readers and with Vowpal Wabbit?
 
 ``make bench`` runs this at full size; the tests run it at toy size. Times are processor times
 summed over all threads, except where they are labelled as wall clock.
@@ -6,7 +6,6 @@ summed over all threads, except where they are labelled as wall clock.
 
 from __future__ import annotations
 
-import contextlib
 import os
 import resource
 import statistics
@@ -14,7 +13,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -22,29 +21,20 @@ import pyarrow as pa
 from pyarrow import compute, csv, parquet
 from sklearn.datasets import load_svmlight_file
 
-from measuring import (
-    Row,
-    command,
-    graded_rows,
-    in_fresh_process,
-    ratio,
-    table,
-)
-from ordspan import OrdinalPA
-from ordspan.commands.train import TrainJob, train
+from measuring import Row, command, graded_rows, in_fresh_process, ratio, table
+from ordspan import OrdinalPA, train_files
 
 N, D, GRADES = 723_412, 136, [1, 2, 3, 4, 5]
 TEXT_ROWS = 60_000
 """Rows of the svmlight file: fewer, because scikit-learn reads it slowly."""
 BIG_BYTES = 5 << 30
-OWN_PARSERS = "aba9bb0"
-"""The last commit with parsers of our own for CSV and Parquet."""
 
 
 def run_job(path: Path, **choices: object) -> None:
     label = None if path.suffix == ".txt" else "grade"
-    job = TrainJob([str(path)], label=label, classes=GRADES, **choices)
-    train(job, path.with_name("model"), overwrite=True)
+    train_files(
+        path, path.with_name("model"), overwrite=True, label=label, classes=GRADES, **choices
+    )
 
 
 def as_table(X: np.ndarray, grades: np.ndarray) -> pa.Table:
@@ -100,18 +90,11 @@ def from_csv(folder: Path, X: np.ndarray, grades: np.ndarray, repeats: int) -> l
 def from_svmlight(folder: Path, X: np.ndarray, grades: np.ndarray, repeats: int) -> list[Row]:
     path = folder / "rows.txt"
     write_svmlight(path, X, grades)
-    choices = {"options": _options(n_features=D)}
     times, took = ratio(
-        lambda: run_job(path, **choices), lambda: load_svmlight_file(str(path)), repeats
+        lambda: run_job(path, n_features=D), lambda: load_svmlight_file(str(path)), repeats
     )
     work = f"svmlight, {len(X):,} rows ({took:.1f} s): time / scikit-learn's reader alone"
     return [Row.at_most(work, times, 1.5)]
-
-
-def _options(**choices: int) -> object:
-    from ordspan.files.opening import FileOptions
-
-    return FileOptions(**choices)
 
 
 def both_clocks(work: Callable[[], object]) -> np.ndarray:
@@ -179,85 +162,40 @@ def write_big_parquet(path: Path, n_bytes: int) -> None:
             file.write_table(rows)
 
 
-WRITERS = {"csv": write_big_csv, "parquet": write_big_parquet}
-
-
-def write_big(path: str, n_bytes: int, answer: object) -> None:
-    WRITERS[path.rpartition(".")[2]](Path(path), n_bytes)
-    answer.put(Path(path).stat().st_size / 2**30)  # type: ignore[attr-defined]
-
-
 def big_memory(path: str, answer: object) -> None:
     """Peak megabytes of the command that trains from a file."""
-    command_costs(Path(__file__).parents[1], Path(path))
+    command_costs(Path(path))
     peak = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 1024
     answer.put(peak)  # type: ignore[attr-defined]
 
 
-def memory(ending: str, name: str, n_bytes: int) -> Row:
-    with scratch() as folder:
-        path = str(folder / f"big.{ending}")
-        gigabytes = in_fresh_process(write_big, path, n_bytes)
-        peak = in_fresh_process(big_memory, path)
+def memory(folder: Path, name: str, write: Callable[[Path, int], None], n_bytes: int) -> list[Row]:
+    path = folder / f"big.{name.lower()}"
+    write(path, n_bytes)
+    peak = in_fresh_process(big_memory, str(path))
+    gigabytes = path.stat().st_size / 2**30
     work = f"peak memory of ordspan train on a {name} file of {gigabytes:.1f} GB"
-    return Row.at_most(work, peak, 600, " MB")
+    return [Row.at_most(work, peak, 600, " MB")]
 
 
-def command_costs(source: Path, path: Path) -> np.ndarray:
-    """Wall-clock and processor time of ``ordspan train`` in a separate process."""
+def command_costs(path: Path) -> float:
+    """Processor time of ``ordspan train`` in a separate process."""
     model = path.with_name("model")
-    model.unlink(missing_ok=True)  # the earlier commit has no --overwrite and no --grades
-    words = ["train", str(path), "--order", "1..5", "--model", str(model)]
-    words += ["--n-features", str(D)] if path.suffix == ".txt" else ["--label", "grade"]
-    environment = os.environ | {"PYTHONPATH": str(source / "src")}
-    before, start = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter()
-    subprocess.run(
-        [sys.executable, "-m", "ordspan", *words],
-        env=environment,
-        check=True,
-        stdout=subprocess.DEVNULL,
-    )
+    words = ["train", str(path), "--label", "grade", "--grades", "1..5", "--model", str(model)]
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    ordspan(*words, "--overwrite")
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
-    used = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
-    return np.array([time.perf_counter() - start, used])
+    return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
 
 
-def against_own_parsers(
-    folder: Path, X: np.ndarray, grades: np.ndarray, n_text: int, turns: int
-) -> list[Row]:
-    """Alternate between the command now and at the last commit with our own parsers."""
-    here, then = Path(__file__).parents[1], folder / "then"
-    clone = ["git", "clone", "--quiet", str(here), str(then)]
-    if subprocess.run(clone, capture_output=True).returncode:
-        return []
-    if subprocess.run(["git", "-C", str(then), "checkout", "--quiet", OWN_PARSERS]).returncode:
-        return []
-    rows = as_table(X, grades)
-    csv.write_csv(rows, folder / "rows.csv")
-    parquet.write_table(rows, folder / "rows.parquet")
-    write_svmlight(folder / "rows.txt", X[:n_text], grades[:n_text])
-    found = []
-    for ending, name, target in (
-        ("csv", "CSV", 1.15),
-        ("parquet", "Parquet", 1.15),
-        ("txt", "svmlight", 1.15),
-    ):
-        path = folder / f"rows.{ending}"
-        for source in (then, here):
-            command_costs(source, path)  # compile, and bring the file into the page cache
-        costs = np.array([[command_costs(s, path) for s in (then, here)] for _ in range(turns)])
-        wall, busy = np.median(costs[:, 1] / costs[:, 0], axis=0)
-        seconds = np.median(costs[:, 1, 1])
-        work = f"ordspan train on {name}, {n_text if ending == 'txt' else len(X):,} rows "
-        work += f"({seconds:.1f} s): time / our own parsers at commit {OWN_PARSERS} (wall clock: "
-        found.append(Row.at_most(work + f"{wall:.2f} ×)", busy, target))
-    return found
+def ordspan(*words: str) -> None:
+    command = [sys.executable, "-m", "ordspan", *words]
+    subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
 
 
 def small_file(folder: Path, repeats: int = 5) -> Row:
     csv.write_csv(as_table(*graded_rows(500, 8, 5)), folder / "small.csv")
-    here = Path(__file__).parents[1]
-    times = [command_costs(here, folder / "small.csv")[1] for _ in range(repeats + 1)][1:]
+    times = [command_costs(folder / "small.csv") for _ in range(repeats + 1)][1:]
     work = "ordspan train on a CSV file of 500 rows, processor time of the whole command"
     return Row.at_most(work, statistics.median(times), 1.5, " s")
 
@@ -267,17 +205,9 @@ def help_seconds(repeats: int) -> float:
     times = []
     for _ in range(repeats):
         start = time.perf_counter()
-        subprocess.run(
-            [sys.executable, "-m", "ordspan", "--help"], check=True, stdout=subprocess.DEVNULL
-        )
+        ordspan("--help")
         times.append(time.perf_counter() - start)
     return statistics.median(times)
-
-
-@contextlib.contextmanager
-def scratch() -> Iterator[Path]:
-    with tempfile.TemporaryDirectory() as folder:
-        yield Path(folder)
 
 
 def run(scale: float) -> list[Row]:
@@ -285,25 +215,22 @@ def run(scale: float) -> list[Row]:
     repeats = 3 if scale else 1
     X, grades = graded_rows(n, D, 5, dtype=np.float32)
     text_rows = X[:n_text].copy(), grades[:n_text].copy()
+    n_bytes = int(BIG_BYTES * scale)
     rows: list[Row] = []
     parts: list[Callable[[Path], list[Row]]] = [
         lambda folder: from_parquet(folder, X, grades, repeats),
         lambda folder: from_csv(folder, X, grades, 1 if scale else repeats),
         lambda folder: from_svmlight(folder, *text_rows, repeats),
         lambda folder: against_vowpal(folder, X, grades, 2 * repeats),
-        lambda folder: against_own_parsers(folder, X, grades, n_text, repeats) if scale else [],
         lambda folder: [small_file(folder, 5 if scale else 1)],
+        lambda folder: memory(folder, "CSV", write_big_csv, n_bytes),
+        lambda folder: memory(folder, "Parquet", write_big_parquet, n_bytes),
     ]
     for part in parts:
-        with scratch() as folder:
-            rows += part(folder)
-    n_bytes = int(BIG_BYTES * scale)
-    rows.append(memory("csv", "CSV", n_bytes))
-    if scale:
-        rows.append(memory("parquet", "Parquet", n_bytes))
-    rows.append(
-        Row.at_most("ordspan --help, wall clock", help_seconds(5 if scale else 1), 0.4, " s")
-    )
+        with tempfile.TemporaryDirectory() as folder:
+            rows += part(Path(folder))
+    seconds = help_seconds(5 if scale else 1)
+    rows.append(Row.at_most("ordspan --help, wall clock", seconds, 0.4, " s"))
     return rows
 
 
@@ -312,13 +239,9 @@ Every run is given its grades (`classes`) and, for svmlight, the number of featu
 first makes an extra pass over the labels of a CSV file, or over the whole svmlight file. Vowpal
 Wabbit runs at its defaults (squared loss) on its own text format, with numbers as short as in the
 CSV file. Like ordspan it reads in one thread and learns in another, so both clocks are shown; they
-are medians of six turns, with our runs in a different order each time. The comparison with our own
-parsers at an earlier commit alternates between the two commands, each in a separate process and
-including its startup. Text is read by Polars, Parquet by pyarrow. The parsers of our own that they
-replaced were 1.8 times as fast as Vowpal Wabbit on CSV and 8 to 15 times on Parquet, and took
-490 MB for the Parquet file: libraries maintained by others are worth the difference. pyarrow alone
-takes 340 MB for the 137 open columns of that file, whose row groups have a million rows and
-dictionaries of 1 MB.
+are medians of six turns, with our runs in a different order each time. Text is read by Polars,
+Parquet by pyarrow, which alone takes 340 MB for the 137 open columns of that file, whose row groups
+have a million rows and dictionaries of 1 MB.
 """
 
 

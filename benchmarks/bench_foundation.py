@@ -1,6 +1,6 @@
 """How fast are the exact updates, compared with a bare loop and with other libraries?
 
-``make bench`` runs this at full size and writes docs/benchmarks-foundation.md; the tests run it at
+``make bench`` runs this at full size and writes docs/measured/foundation.md; the tests run it at
 toy size. Every ratio is measured within one run.
 """
 

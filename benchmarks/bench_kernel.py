@@ -1,6 +1,6 @@
 """How fast is a trial with B support vectors, compared with a bare loop and with NumPy?
 
-``make bench`` writes docs/benchmarks-kernel.md; the tests run it at toy size. Every ratio is
+``make bench`` writes docs/measured/kernel.md; the tests run it at toy size. Every ratio is
 measured within one run. A bare loop is a compiled loop that computes B rbf values and their
 weighted sum and nothing else. There are two: the plain one, with the exp of the C library; and the
 fastest one we know, with the support vectors side by side and a vectorised exp.
@@ -107,16 +107,15 @@ def budgeted_trials(n_support: int, n_trials: int) -> list[Row]:
     """New rows on a full budget: nearly every trial adds a support vector and removes another."""
     X, ranks = graded_rows(n_trials, WIDTH, N_CLASSES, seed=2)
     rows = []
-    for strategy, average in (("simple", False), ("nearest", False), ("nearest", True)):
-        options = {"average": average, "budget": n_support, "budget_strategy": strategy}
-        learner, support, _ = learner_with(n_support, **options)
+    for average in (False, True):
+        learner, support, _ = learner_with(n_support, average=average, budget=n_support)
         coefs = learner.dual_coef
         times, took = ratio(
             lambda learner=learner: learner.learn_many(X, ranks),
             lambda support=support, coefs=coefs: bare_plain(support, coefs, X),
         )
         mean = ", averaged" if average else ""
-        work = f"a trial on a full budget of {n_support}, {strategy}{mean} "
+        work = f"a trial on a full budget of {n_support}, nearest{mean} "
         work += f"({took / len(X) * 1e9:.0f} ns): time / plain bare loop"
         rows.append(Row.at_most(work, times, 1.5))
     return rows

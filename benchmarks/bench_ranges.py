@@ -1,6 +1,6 @@
 """Do predicted ranges reach their coverage, are probabilities sharp, and what do they cost?
 
-``make bench`` runs this at full size and writes docs/benchmarks-ranges.md; the tests run it at toy
+``make bench`` runs this at full size and writes docs/measured/ranges.md; the tests run it at toy
 size. Models learn exact labels or ranges and are tested on the exact grades of other rows.
 """
 
@@ -13,11 +13,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.linalg import qr
-from sklearn.frozen import FrozenEstimator
 
 from measuring import Row, command, graded_rows, ratio, table
 from ordspan import CalibratedOrdinal, OrdinalPA, OrdinalSVM, coarsen
-from ordspan.data import Dataset, load_dataset
+from ordspan.data import Dataset
 from ordspan.experiments.reproduce import PAPER, load_datasets
 from ordspan.learners import Calibration, LinearLearner
 from ordspan.metrics import interval_coverage, interval_width, ranked_probability_score
@@ -27,7 +26,6 @@ SHARES = (0.0, 0.75, 1.0)  # of labels that are ranges
 CLOSE = 0.02  # allowed deviation of the coverage
 LOGISTIC = {"california": 1.03, "abalone": 1.03, "parkinson": 1.03, "mslr": 1.06}
 ORDERED = 1.01
-SIZES = {"era": 5.25, "lev": 2.10, "swd": 2.16}
 TRAINED, MANY = 0.7, 100  # share of training rows; number of features where peers take minutes
 
 
@@ -160,22 +158,6 @@ def probabilities(data: Dataset, n_splits: int) -> list[Row]:
     return rows
 
 
-def sizes(name: str, n_splits: int) -> Row:
-    """Mean width of ranges at 90 %: 60 % of the rows train, 20 % calibrate, 20 % test."""
-    data = load_dataset(name)
-    classes, found, held = np.arange(1, data.n_classes + 1), [], []
-    for seed in range(n_splits):
-        turn = np.random.default_rng(seed).permutation(len(data.ranks))
-        train, middle, test = np.split(turn, [len(turn) * 6 // 10, len(turn) * 8 // 10])
-        ranker = OrdinalSVM(classes=classes).fit(data.X[train], data.ranks[train])
-        model = CalibratedOrdinal(FrozenEstimator(ranker)).fit(data.X[middle], data.ranks[middle])
-        ranges = model.predict_interval(data.X[test], 0.9)
-        found.append(interval_width(ranges, classes=classes))
-        held.append(interval_coverage(data.ranks[test], ranges, classes=classes))
-    work = f"{name}: mean width at 90 % (measured {np.mean(held):.3f}), {n_splits} splits"
-    return Row.at_most(work, float(np.mean(found)), SIZES[name], " grades")
-
-
 def costs(scale: float) -> list[Row]:
     """Time of a calibrated pass and of ranges, relative to a plain pass and plain predictions."""
     rows = []
@@ -208,7 +190,7 @@ def costs(scale: float) -> list[Row]:
 def run(scale: float) -> list[Row]:
     """All rows."""
     n_splits = max(1, round(5 * scale))
-    found, missing = load_datasets(list(PAPER), None, lambda name: None)
+    found, missing = load_datasets(list(PAPER), None)
     for name, reason in missing.items():
         print(f"skipped {name}: {reason}")
     sets = [cut(data, scale) for data in found]
@@ -216,7 +198,6 @@ def run(scale: float) -> list[Row]:
     for data in sets:
         few = max(1, n_splits // 2) if data.X.shape[1] >= MANY else n_splits
         rows += coverages(data, few) + probabilities(data, few)
-    rows += [sizes(name, max(2, round(50 * scale))) for name in SIZES]
     return rows + costs(scale)
 
 

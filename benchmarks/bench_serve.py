@@ -1,6 +1,6 @@
 """How many requests does the service answer, compared with an endpoint that only parses them?
 
-``make bench`` runs this at full size and writes docs/benchmarks-serve.md; the tests run it at toy
+``make bench`` runs this at full size and writes docs/measured/serve.md; the tests run it at toy
 size. The bare endpoint is FastAPI on the same server: it takes the same bodies and answers with the
 number of rows in them. Requests alternate between the two.
 """

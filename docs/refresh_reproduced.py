@@ -1,4 +1,4 @@
-"""Puts the outcome of `ordspan reproduce` into docs/reproduced, so that a build needs no data.
+"""Puts the outcome of `ordspan reproduce` into docs/measured, so that a build needs no data.
 
 ordspan reproduce --data-dir DATA --out RESULTS
 python docs/refresh_reproduced.py RESULTS
@@ -17,7 +17,7 @@ from PIL import Image
 
 import ordspan
 
-PAGES = Path(__file__).parent / "reproduced"
+PAGES = Path(__file__).parent / "measured"
 WIDTH = 1600
 COLOURS = 64
 
@@ -64,10 +64,9 @@ def shrink(source: Path, target: Path) -> None:
 
 def main(results: Path) -> None:
     """Take over the claims, the errors and the figures of a results folder."""
-    PAGES.mkdir(exist_ok=True)
     shutil.copyfile(results / "claims.md", PAGES / "claims.md")
-    (PAGES / "errors.md").write_text(mean_errors(results / "summary.csv"))
-    (PAGES / "when.md").write_text(circumstances(results))
+    (PAGES / "reproduced-errors.md").write_text(mean_errors(results / "summary.csv"))
+    (PAGES / "reproduced-when.md").write_text(circumstances(results))
     for name in ("figure1.png", "figure2.png"):
         shrink(results / name, PAGES / name)
 

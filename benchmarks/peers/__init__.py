@@ -1,1 +1,1 @@
-"""The comparison with other libraries: what to run, running it, the one table, page and figure."""
+"""The comparison with other libraries: the methods, the data sets, and how a method is measured."""

@@ -16,11 +16,7 @@ SEED = 0
 
 
 def middle_ranks(y: np.ndarray) -> np.ndarray:
-    """Middle rank of each interval; a half goes up or down at random, so that no rank gains.
-
-    >>> middle_ranks(np.array([[2, 2], [1, 3]]))
-    array([2, 2])
-    """
+    """Middle rank of each interval; a half goes up or down at random, so that no rank gains."""
     twice = y.sum(axis=1)
     return (twice + (twice % 2) * np.random.default_rng(SEED).integers(2, size=len(y))) // 2
 
@@ -73,11 +69,7 @@ class Rounded(BaseEstimator):
 
 
 def to_ranks(values: np.ndarray, ends: tuple[int, int]) -> np.ndarray:
-    """The nearest rank of each number, not beyond the ends.
-
-    >>> to_ranks(np.array([-3.0, 1.4, 2.6, 9.0]), (1, 5))
-    array([1, 1, 3, 5])
-    """
+    """The nearest rank of each number, not beyond the ends."""
     return np.clip(np.rint(values), *ends).astype(np.int64)
 
 
@@ -102,18 +94,16 @@ class OrderedRegression(BaseEstimator):
 class RiverOneVsRest(BaseEstimator):
     """River's passive-aggressive classifiers, one for each class, fed row by row."""
 
-    def __init__(self, C: float = 1.0, passes: int = 1) -> None:
+    def __init__(self, C: float = 1.0) -> None:
         self.C = C
-        self.passes = passes
 
     def fit(self, X: np.ndarray, codes: np.ndarray) -> Self:
         """Learn the rows in their order."""
         from river import linear_model, multiclass
 
         self.model_ = multiclass.OneVsRestClassifier(linear_model.PAClassifier(C=self.C, mode=1))
-        for _ in range(self.passes):
-            for row, code in zip(X.tolist(), codes.tolist(), strict=True):
-                self.model_.learn_one(dict(enumerate(row)), code)
+        for row, code in zip(X.tolist(), codes.tolist(), strict=True):
+            self.model_.learn_one(dict(enumerate(row)), code)
         return self
 
     def predict(self, X: np.ndarray) -> np.ndarray:
@@ -173,11 +163,7 @@ class CensoredTrees(BaseEstimator):
 
 
 def log_bounds(y: np.ndarray, n_classes: int) -> tuple[np.ndarray, np.ndarray]:
-    """Half a rank around each interval, open where it reaches the lowest or highest rank.
-
-    >>> log_bounds(np.array([[1, 2], [2, 2], [2, 3]]), n_classes=3)
-    (array([-inf,  1.5,  1.5]), array([2.5, 2.5, inf]))
-    """
+    """Half a rank around each interval, open where it reaches the lowest or highest rank."""
     lower = np.where(y[:, 0] == 1, -np.inf, y[:, 0] - 0.5)
     upper = np.where(y[:, 1] == n_classes, np.inf, y[:, 1] + 0.5)
     return lower, upper

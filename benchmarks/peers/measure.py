@@ -1,4 +1,4 @@
-"""One cell of the plan measured: tuned on the training rows of each fold, then fitted and timed."""
+"""One method on one kind of labels: tuned on the training rows of each fold, fitted and timed."""
 
 from __future__ import annotations
 
@@ -7,15 +7,15 @@ import statistics
 import time
 import warnings
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from datetime import date
 from typing import Any, NamedTuple
 
 import numpy as np
 from sklearn.base import clone
-from sklearn.model_selection import KFold
+from sklearn.model_selection import KFold, RepeatedStratifiedKFold
 
-from ordspan import CalibratedOrdinal
+from ordspan import CalibratedOrdinal, coarsen
 from ordspan.data import Dataset
 from ordspan.metrics import (
     macro_mean_absolute_error,
@@ -25,10 +25,30 @@ from ordspan.metrics import (
 )
 from peers.adapters import SEED
 from peers.methods import BY_NAME, Config, Method
-from peers.plan import Cell, Fold, Plan, folds
-from peers.table import Result
 
+EXACT, INTERVALS, MIDDLES, EXACT_PART = "exact", "intervals", "middles", "exact part"
+"""How a method is given its labels."""
+INNER = 2  # folds of the cross-validation that chooses a method's setting
 WARM_UP_ROWS = 60
+
+
+class Cell(NamedTuple):
+    """One row of the table: a method on the labels of a data set."""
+
+    dataset: str
+    labels: int
+    """Per cent of the training labels that are intervals."""
+    given: str
+    method: str
+
+
+class Fold(NamedTuple):
+    """Rows to train on with their intervals, and rows to test on with their exact ranks."""
+
+    X: np.ndarray
+    y: np.ndarray
+    X_test: np.ndarray
+    ranks_test: np.ndarray
 
 
 class Outcome(NamedTuple):
@@ -43,9 +63,27 @@ class Outcome(NamedTuple):
     predict_seconds: float
 
 
+def folds(dataset: Dataset, cell: Cell, splits: int, repeats: int) -> Iterator[Fold]:
+    """The folds, the same for every method; training rows come in random order."""
+    splitter = RepeatedStratifiedKFold(n_splits=splits, n_repeats=repeats, random_state=SEED)
+    for number, (train, test) in enumerate(splitter.split(dataset.X, dataset.ranks)):
+        rng = np.random.default_rng([SEED, number, cell.labels])
+        train = rng.permutation(train)
+        every = np.arange(1, dataset.n_classes + 1)
+        y = coarsen(dataset.ranks[train], cell.labels / 100, classes=every, random_state=rng)
+        if cell.given == EXACT_PART:
+            exact = y[:, 0] == y[:, 1]
+            train, y = train[exact], y[exact]
+        yield Fold(dataset.X[train], y, dataset.X[test], dataset.ranks[test])
+
+
 def measure(
-    cell: Cell, dataset: Dataset, plan: Plan, begin_fold: Callable[[], object] = lambda: None
-) -> Result:
+    cell: Cell,
+    dataset: Dataset,
+    splits: int,
+    repeats: int,
+    begin_fold: Callable[[], object] = lambda: None,
+) -> dict[str, Any]:
     """The row of a cell; ``begin_fold`` is called before each fold, for a watch."""
     method = BY_NAME[cell.method]
     outcomes = []
@@ -53,15 +91,32 @@ def measure(
         # peers warn of unfinished descents and each other's future; their results tell enough
         warnings.simplefilter("ignore")
         warm_up(method, dataset)
-        for fold in folds(dataset, plan, cell.labels, cell.given):
+        for fold in folds(dataset, cell, splits, repeats):
             begin_fold()
-            outcomes.append(one_fold(method, dataset, fold, plan, has_rps(cell)))
-    return summary(cell, method, plan, len(dataset.ranks), outcomes)
+            # probabilities are scored on exact labels, where no peer has to be given middles
+            with_rps = cell.labels == 0 and method.proba
+            outcomes.append(one_fold(method, dataset, fold, with_rps))
+    columns = {name: [getattr(outcome, name) for outcome in outcomes] for name in Outcome._fields}
+    settings = [" ".join(f"{k}={v}" for k, v in config.items()) for config in columns["config"]]
+    found = described(cell, dataset, len(outcomes), "ok")
+    for name in Outcome._fields[1:]:
+        found[name] = statistics.fmean(columns[name])
+        if not name.endswith("seconds"):
+            found[f"{name}_sd"] = float(np.std(columns[name]))
+    return found | {"setting": Counter(settings).most_common(1)[0][0]}
 
 
-def has_rps(cell: Cell) -> bool:
-    """Whether probabilities are scored: on exact labels, where no peer has to be given middles."""
-    return cell.labels == 0 and BY_NAME[cell.method].proba
+def described(cell: Cell, dataset: Dataset, n_folds: int, status: str) -> dict[str, Any]:
+    """What was run, when, and what came of it."""
+    method = BY_NAME[cell.method]
+    return {
+        **cell._asdict(),
+        "rows": len(dataset.ranks),
+        "folds": n_folds,
+        "status": status,
+        "package": f"{method.package} {method.version}",
+        "date": str(date.today()),
+    }
 
 
 def warm_up(method: Method, dataset: Dataset) -> None:
@@ -79,10 +134,8 @@ def fresh(method: Method, dataset: Dataset, config: Config) -> Any:
     return method.make(dataset.X.shape[1], dataset.n_classes, **config)
 
 
-def one_fold(
-    method: Method, dataset: Dataset, fold: Fold, plan: Plan, with_rps: bool = False
-) -> Outcome:
-    config = chosen(method, dataset, fold, plan)
+def one_fold(method: Method, dataset: Dataset, fold: Fold, with_rps: bool) -> Outcome:
+    config = chosen(method, dataset, fold)
     model = fresh(method, dataset, config)
     fit_seconds = seconds(lambda: model.fit(fold.X, fold.y))
     predict_seconds = seconds(lambda: model.predict(fold.X_test))
@@ -110,21 +163,17 @@ def probabilities(method: Method, model: Any, dataset: Dataset, fold: Fold) -> n
 
 
 def seconds(work: Callable[[], object]) -> float:
-    """Processor time of one call in this thread: every method is held to one.
-
-    Under a limit of processor time Linux counts that of the whole process in ticks of
-    milliseconds only.
-    """
+    """Processor time of one call in this thread: every method is held to one."""
     start = time.thread_time()
     work()
     return time.thread_time() - start
 
 
-def chosen(method: Method, dataset: Dataset, fold: Fold, plan: Plan) -> Config:
+def chosen(method: Method, dataset: Dataset, fold: Fold) -> Config:
     """The setting with the least distance to held-out labels, exact or intervals."""
     if len(method.grid) == 1:
         return method.grid[0]
-    inner = list(KFold(plan.inner).split(fold.X))  # the rows are in random order already
+    inner = list(KFold(INNER).split(fold.X))  # the rows are in random order already
     grades = range(1, dataset.n_classes + 1)
 
     def error(config: Config) -> float:
@@ -136,43 +185,3 @@ def chosen(method: Method, dataset: Dataset, fold: Fold, plan: Plan) -> Config:
         return total
 
     return min(method.grid, key=error)
-
-
-def summary(cell: Cell, method: Method, plan: Plan, rows: int, outcomes: list[Outcome]) -> Result:
-    columns = {name: [getattr(outcome, name) for outcome in outcomes] for name in Outcome._fields}
-    means = {name: statistics.fmean(columns[name]) for name in Outcome._fields[1:]}
-    spreads = {f"{name}_sd": float(np.std(columns[name])) for name in Outcome._fields[1:5]}
-    favourite, _ = Counter(map(told, columns["config"])).most_common(1)[0]
-    return Result(
-        *cell,
-        rows,
-        len(outcomes),
-        "ok",
-        **means,
-        **spreads,
-        setting=favourite,
-        package=f"{method.package} {method.version}",
-        date=str(date.today()),
-    )
-
-
-def told(config: Config) -> str:
-    """A setting in words.
-
-    >>> told({"balanced": True, "C": 0.1})
-    'balanced=True C=0.1'
-    """
-    return " ".join(f"{name}={value}" for name, value in config.items())
-
-
-def unfinished(cell: Cell, plan: Plan, rows: int, reason: str) -> Result:
-    """The row of a cell that came to nothing."""
-    method = BY_NAME[cell.method]
-    return Result(
-        *cell,
-        rows,
-        plan.folds(cell.labels),
-        reason,
-        package=f"{method.package} {method.version}",
-        date=str(date.today()),
-    )

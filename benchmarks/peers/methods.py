@@ -39,8 +39,6 @@ class Method:
         Settings to choose from; one means nothing is tuned.
     reads_intervals : bool
         Whether it learns from intervals as they are; else it is given their middles.
-    note : str
-        What else a reader should know.
     proba : bool
         Whether it gives a probability for every grade.
     baseline : bool
@@ -52,7 +50,6 @@ class Method:
     make: Callable[..., Any]
     grid: tuple[Config, ...] = ({},)
     reads_intervals: bool = False
-    note: str = ""
     proba: bool = True
     baseline: bool = False
 
@@ -62,10 +59,9 @@ class Method:
         return self.package == "ordspan"
 
     @property
-    def missing(self) -> str:
-        """Why it cannot run here; empty when it can."""
-        module = {"scikit-learn": "sklearn"}.get(self.package, self.package)
-        return "" if find_spec(module) else f"{self.package} is not installed"
+    def missing(self) -> bool:
+        """Whether its package is not installed."""
+        return find_spec({"scikit-learn": "sklearn"}.get(self.package, self.package)) is None
 
     @property
     def version(self) -> str:
@@ -74,12 +70,13 @@ class Method:
 
 
 def over(name: str, *values: Any) -> tuple[Config, ...]:
-    """A grid of one parameter.
-
-    >>> over("C", 1, 10)
-    ({'C': 1}, {'C': 10})
-    """
+    """A grid of one parameter."""
     return tuple({name: value} for value in values)
+
+
+def crossed(first: str, firsts: tuple, second: str, seconds: tuple) -> tuple[Config, ...]:
+    """A grid of two parameters."""
+    return tuple({first: a, second: b} for a in firsts for b in seconds)
 
 
 def scaled(*steps: Any) -> Any:
@@ -165,108 +162,45 @@ def ogboost(n_features: int, n_classes: int, max_depth: int, learning_rate: floa
 LINEAR_C = over("C", 0.01, 0.1, 1.0, 10.0)
 KERNEL_C = over("C", 0.1, 0.5, 2.0, 10.0)
 ALPHA = over("alpha", 0.1, 1.0, 10.0, 100.0)
+BALANCED = crossed("balanced", (False, True), "C", (0.01, 0.1))
+AVERAGE = crossed("average", (False, True), "C", (0.01, 0.1))
+CENSORED = crossed("max_depth", (2, 4), "scale", (0.5, 1.0))
+BOOSTED = crossed("max_depth", (2, 4), "learning_rate", (0.1, 0.3))
+logistic_at = classified("skordinal.classifiers.LogisticAT")
+svor = classified("skordinal.classifiers.SVOR", rbf=True)
+redsvm = classified("skordinal.classifiers.REDSVM", rbf=True)
+ordered = classified("peers.adapters.OrderedRegression", median=True)
+one_vs_rest = classified("peers.adapters.RiverOneVsRest")
+logistic = classified("sklearn.linear_model.LogisticRegression", median=True)
+shares = classified("sklearn.dummy.DummyClassifier", median=True, strategy="prior")
 
 METHODS = (
-    Method(
-        "OrdinalPA (defaults)", "ordspan", ordinal_pa, reads_intervals=True, note="nothing tuned"
-    ),
-    Method(
-        "OrdinalPA (tuned)",
-        "ordspan",
-        ordinal_pa,
-        tuple({"balanced": balanced, "C": C} for balanced in (False, True) for C in (0.01, 0.1)),
-        reads_intervals=True,
-    ),
-    Method("OrdinalSVM", "ordspan", ordinal_svm, LINEAR_C, True),
-    Method("KernelOrdinalPA", "ordspan", kernel_pa, KERNEL_C, True, "RBF kernel"),
-    Method(
-        "Nystroem + OrdinalSVM",
-        "ordspan",
-        nystroem_svm,
-        KERNEL_C,
-        True,
-        "RBF kernel by 200 features of scikit-learn's Nystroem",
-    ),
+    Method("OrdinalPA (defaults)", "ordspan", ordinal_pa, reads_intervals=True),
+    Method("OrdinalPA (tuned)", "ordspan", ordinal_pa, BALANCED, reads_intervals=True),
+    Method("OrdinalSVM", "ordspan", ordinal_svm, LINEAR_C, reads_intervals=True),
+    Method("KernelOrdinalPA", "ordspan", kernel_pa, KERNEL_C, reads_intervals=True),
+    Method("Nystroem + OrdinalSVM", "ordspan", nystroem_svm, KERNEL_C, reads_intervals=True),
     Method("mord LogisticAT", "mord", classified("mord.LogisticAT"), ALPHA),
     Method("mord LogisticIT", "mord", classified("mord.LogisticIT"), ALPHA),
-    Method("mord OrdinalRidge", "mord", mord_ridge, ALPHA, False, "middles not rounded", False),
+    Method("mord OrdinalRidge", "mord", mord_ridge, ALPHA, proba=False),
+    Method("skordinal LogisticAT", "skordinal", logistic_at, ALPHA),
+    Method("skordinal SVOR", "skordinal", svor, KERNEL_C, proba=False),
+    Method("skordinal REDSVM", "skordinal", redsvm, KERNEL_C, proba=False),
+    Method("statsmodels OrderedModel", "statsmodels", ordered),
+    Method("SGDClassifier pa1", "scikit-learn", sgd_pa1, AVERAGE, proba=False),
     Method(
-        "skordinal LogisticAT", "skordinal", classified("skordinal.classifiers.LogisticAT"), ALPHA
-    ),
-    Method(
-        "skordinal SVOR",
-        "skordinal",
-        classified("skordinal.classifiers.SVOR", rbf=True),
-        KERNEL_C,
-        note="RBF kernel, implicit constraints",
-        proba=False,
-    ),
-    Method(
-        "skordinal REDSVM",
-        "skordinal",
-        classified("skordinal.classifiers.REDSVM", rbf=True),
-        KERNEL_C,
-        note="RBF kernel",
-        proba=False,
-    ),
-    Method(
-        "statsmodels OrderedModel",
-        "statsmodels",
-        classified("peers.adapters.OrderedRegression", median=True),
-        note="logit, BFGS up to 200 steps, no penalty to tune; predicts the median",
-    ),
-    Method(
-        "SGDClassifier pa1",
-        "scikit-learn",
-        sgd_pa1,
-        tuple({"average": average, "C": C} for average in (False, True) for C in (0.01, 0.1)),
-        note="one against the rest",
-        proba=False,
-    ),
-    Method(
-        "river PA one-vs-rest",
-        "river",
-        classified("peers.adapters.RiverOneVsRest"),
-        over("C", 0.001, 0.01, 0.1, 1.0),
-        note="PA-I, one pass as over a stream",
-        proba=False,
+        "river PA one-vs-rest", "river", one_vs_rest, over("C", 0.001, 0.01, 0.1, 1.0), proba=False
     ),
     Method(
         "LightGBM rounded",
         "lightgbm",
         lightgbm_rounded,
         over("num_leaves", 4, 8, 16, 31),
-        note="100 trees, squared error, middles not rounded",
         proba=False,
     ),
-    Method(
-        "XGBoost AFT",
-        "xgboost",
-        xgboost_aft,
-        tuple({"max_depth": depth, "scale": scale} for depth in (2, 4) for scale in (0.5, 1.0)),
-        True,
-        "survival:aft, normal, 100 trees; rank k is the time exp(k), bounds open at both ends",
-    ),
-    Method(
-        "ogboost",
-        "ogboost",
-        ogboost,
-        tuple({"max_depth": d, "learning_rate": rate} for d in (2, 4) for rate in (0.1, 0.3)),
-        note="GradientBoostingOrdinal, logit, 100 trees; predicts the median",
-    ),
-    Method(
-        "LogisticRegression",
-        "scikit-learn",
-        classified("sklearn.linear_model.LogisticRegression", median=True),
-        LINEAR_C,
-        note="knows no order of grades; predicts the median of its probabilities",
-    ),
-    Method(
-        "constant",
-        "scikit-learn",
-        classified("sklearn.dummy.DummyClassifier", median=True, strategy="prior"),
-        note="shares of the grades in the training rows; for its probabilities only",
-        baseline=True,
-    ),
+    Method("XGBoost AFT", "xgboost", xgboost_aft, CENSORED, reads_intervals=True),
+    Method("ogboost", "ogboost", ogboost, BOOSTED),
+    Method("LogisticRegression", "scikit-learn", logistic, LINEAR_C),
+    Method("constant", "scikit-learn", shares, baseline=True),
 )
 BY_NAME = {method.name: method for method in METHODS}
