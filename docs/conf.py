@@ -24,7 +24,7 @@ extensions = [
     "mathml",
 ]
 templates_path = ["_templates"]
-exclude_patterns = ["_build", "reproduced/errors.md", "reproduced/when.md"]
+exclude_patterns = ["_build", "measured/reproduced-*.md"]
 
 myst_enable_extensions = ["dollarmath"]
 myst_heading_anchors = 3

@@ -1,20 +1,19 @@
 import os
+import shutil
+import signal
 from pathlib import Path
 
 import pytest
 from hypothesis import settings
 
-from devtools import Browser, Page
-from forks import Forks
-
 # threads of BLAS spin while they wait, which costs every process a quarter of a second; no test
 # depends on their number
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
-# attacks and what they fork from: imported by tests, they have none of their own
+# attacks: imported by tests, they have none of their own
 collect_ignore_glob = ["fuzz/*"]
 
-settings.register_profile("patient", deadline=None)  # machines are busy, and say nothing by it
+settings.register_profile("patient", deadline=None)  # CI is slow; deadlines would be flaky
 settings.load_profile("patient")
 
 
@@ -23,6 +22,14 @@ def pytest_collection_modifyitems(items):
     for item in items:
         if "browser" in getattr(item, "fixturenames", ()):
             item.add_marker(pytest.mark.slow)
+
+
+@pytest.fixture(autouse=True, scope="session")
+def ctrl_c_is_heard():
+    """Processes that tests start listen to Ctrl-C, also if the tests run as a background job."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
 
 
 @pytest.fixture(scope="session")
@@ -35,34 +42,20 @@ def data_dir():
     return folder
 
 
-def forks_of(preload):
-    if not hasattr(os, "fork"):
-        pytest.skip("needs a system that forks processes")
-    return Forks(preload)
+@pytest.fixture(scope="module")
+def browser():
+    """A browser for the pages of a module; tests that need it skip where there is none.
 
-
-@pytest.fixture(scope="session")
-def bare():
-    """Starts processes that have imported what ordspan always needs, without ordspan or extras."""
-    with forks_of("import bare; bare.warm_up()") as forks:
-        yield forks
-
-
-@pytest.fixture(scope="session")
-def warm():
-    """Starts processes that have imported and compiled the commands."""
-    with forks_of("import warm_trainer; warm_trainer.warm_up()") as forks:
-        yield forks
-
-
-@pytest.fixture(scope="session")
-def browser(tmp_path_factory):
-    """A browser for all pages; tests that need it skip where there is none."""
-    with Browser(tmp_path_factory.mktemp("chromium") / "profile") as browser:
+    Playwright keeps an event loop in this thread, so it ends before other modules need their own.
+    """
+    driver = pytest.importorskip("playwright.sync_api")
+    names = ("chromium", "chromium-browser", "google-chrome")
+    program = next(filter(None, map(shutil.which, names)), None)
+    if program is None:
+        pytest.skip(f"none of {', '.join(names)} is on the path")
+    flags = ["--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage"]
+    with (
+        driver.sync_playwright() as playwright,
+        playwright.chromium.launch(executable_path=program, args=flags) as browser,
+    ):
         yield browser
-
-
-@pytest.fixture(scope="session")
-def tab(browser):
-    """A tab for pages of one file: what it has compiled for one serves the next."""
-    return Page(browser)

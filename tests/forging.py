@@ -1,17 +1,17 @@
 """Model files of every kind, and others made of them that have a right digest."""
 
+import atexit
 import hashlib
 import json
 from contextlib import suppress
+from functools import cache
+from pathlib import Path
+from shutil import rmtree
+from tempfile import mkdtemp
 
-import numpy as np
 from safetensors.numpy import load as load_tensors
 from safetensors.numpy import save as save_tensors
-from sklearn.compose import ColumnTransformer
-from sklearn.impute import SimpleImputer
-from sklearn.kernel_approximation import Nystroem
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import MinMaxScaler, OneHotEncoder, RobustScaler, StandardScaler
+from sklearn.frozen import FrozenEstimator
 
 from estimators.examples import ESTIMATORS, graded
 from ordspan import CalibratedOrdinal, KernelOrdinalPA, OrdinalPA, OrdinalSVM
@@ -28,37 +28,14 @@ TABLE = "age,job,note,grade\n" + "".join(
 SPARSE = "".join(f"{1 + i % 3} 1:{i % 5} {2 + i % 4}:{i % 7}.5\n" for i in range(60))
 PRINTED = OrdinalPA(solver="sca", balanced=False, shuffle=False)
 NO_VECTORS = KernelOrdinalPA(kernel="linear", classes=[1, 2, 3, 4])
+FROZEN = FrozenEstimator(OrdinalPA(random_state=0).fit(X, Y))
 
-NUMBERS = make_pipeline(
-    MinMaxScaler(clip=True), Nystroem(n_components=5, random_state=0), OrdinalPA(random_state=0)
-)
-COLUMNS = make_pipeline(
-    ColumnTransformer(
-        [
-            ("filled", make_pipeline(SimpleImputer(add_indicator=True), StandardScaler()), [0, 1]),
-            ("coded", OneHotEncoder(handle_unknown="ignore", drop="first"), [2]),
-        ],
-        remainder="passthrough",
-    ),
-    OrdinalPA(random_state=0),
-)
-WITH_GAPS = X.copy()
-WITH_GAPS[::7, 0] = np.nan
-WITH_GAPS[:, 2] = np.round(X[:, 2])
-CALIBRATED = CalibratedOrdinal(make_pipeline(RobustScaler(), OrdinalPA(random_state=0)))
-
-PIPELINES = {
-    "pipeline of numbers": (NUMBERS, X, SPANS),
-    "pipeline of columns": (COLUMNS, WITH_GAPS, Y),
-    "calibrated pipeline": (CALIBRATED, X, SPANS),
-}
 FITTED = {str(one): (one, X, SPANS) for one in ESTIMATORS} | {
     "printed search": (PRINTED, *graded(60, n_classes=9)[:2]),
     "svm": (OrdinalSVM(random_state=0), X, Y),
     "calibrated": (CalibratedOrdinal(OrdinalPA(random_state=0), random_state=0), X, SPANS),
-    "precomputed": (KernelOrdinalPA(kernel="precomputed", random_state=0), X @ X.T, Y),
+    "frozen": (CalibratedOrdinal(FROZEN, labels="contain"), X, Y),
     "no support vectors": (NO_VECTORS, X, [[1, 4]] * len(X)),
-    **PIPELINES,
 }
 SPARSE_TABLE, OF_TABLE, OF_ROUNDS = "table, sparse", "checkpoint of a table", "checkpoint of rounds"
 TABLES = {f"table, {learner}": {"learner": learner} for learner in DEFAULTS} | {
@@ -68,13 +45,22 @@ TABLES = {f"table, {learner}": {"learner": learner} for learner in DEFAULTS} | {
 KINDS = (*FITTED, *TABLES, OF_TABLE, OF_ROUNDS)
 
 
-def job_of(kind, folder):
+@cache
+def workshop():
+    """A folder with two small files to train from, as long as the process lives."""
+    folder = Path(mkdtemp())
+    atexit.register(rmtree, folder)
+    (folder / "rows.csv").write_text(TABLE)
+    (folder / "rows.txt").write_text(SPARSE)
+    return folder
+
+
+def job_of(kind):
     """What a model of a table is trained by; a checkpoint that of words that are hashed."""
-    path = folder / ("rows.txt" if kind == SPARSE_TABLE else "rows.csv")
-    if not path.exists():
-        path.write_text(SPARSE if kind == SPARSE_TABLE else TABLE)
-    label = {} if kind == SPARSE_TABLE else {"label": "grade"}
-    return TrainJob([str(path)], **label, **TABLES.get(kind, TABLES["table, hashed"]))
+    if kind == SPARSE_TABLE:
+        return TrainJob([str(workshop() / "rows.txt")])
+    more = TABLES.get(kind, TABLES["table, hashed"])
+    return TrainJob([str(workshop() / "rows.csv")], label="grade", **more)
 
 
 def rounds_of(path):
@@ -82,27 +68,23 @@ def rounds_of(path):
     return Checkpoint(path, {"rounds": 3}, [], "start anew")
 
 
-def original(kind, folder):
+@cache
+def original(kind):
     """The content of a model file of a kind."""
-    out = folder / "m"
+    out, stop = workshop() / "m", Stop()
     if kind in FITTED:
         estimator, rows, labels = FITTED[kind]
         return to_bytes(estimator.fit(rows, labels))
-    if kind in TABLES:
-        train(job_of(kind, folder), out, overwrite=True)
-        return out.read_bytes()
     if kind == OF_ROUNDS:
         rounds_of(out).write(OrdinalPA(random_state=0).fit(X, Y), Rounds(1, [(1, 40, 9, 0.5)]))
         return out.read_bytes()
-    stop = Stop()
-    with suppress(Stopped):
-        train(
-            *(job_of(kind, folder), out),
-            overwrite=True,
-            stop=stop,
-            report=lambda *_: setattr(stop, "requested", True),
-        )
-    return out.with_name("m.checkpoint").read_bytes()
+    if kind == OF_TABLE:
+        with suppress(Stopped):
+            report = lambda *_: setattr(stop, "requested", True)  # noqa: E731
+            train(job_of(kind), out, overwrite=True, stop=stop, report=report)
+        return out.with_name("m.checkpoint").read_bytes()
+    train(job_of(kind), out, overwrite=True)
+    return out.read_bytes()
 
 
 def parts_of(content):

@@ -1,15 +1,14 @@
 """Files appear whole or not at all, and nothing is left of those who were killed."""
 
 import os
-import signal
 import subprocess
 import sys
 
 import pytest
 
-from ordspan.atomic import PREFIX, check_can_write, opened_atomically, write_atomically
+from ordspan.atomic import check_can_write, opened_atomically, write_atomically
 
-posix = pytest.mark.skipif(os.name != "posix", reason="locks, links and signals of POSIX")
+posix = pytest.mark.skipif(os.name != "posix", reason="locks, links, modes and kills of POSIX")
 WRITER = """
 import sys
 from pathlib import Path
@@ -35,26 +34,19 @@ def names(folder):
 
 
 @posix
-def test_what_a_killed_process_leaves_is_removed_and_what_a_living_one_writes_is_not(tmp_path):
-    dead, living = writer(tmp_path / "dead"), writer(tmp_path / "living")
-    with dead, living:
-        dead.send_signal(signal.SIGKILL)
-        dead.wait()
-        assert len(names(tmp_path)) == 2
-        write_atomically(tmp_path / "other", b"")
-        assert len(names(tmp_path)) == 2  # the file, and that of the living process
-        living.communicate("\n", timeout=30)
-    assert names(tmp_path) == ["living", "other"]
-    assert (tmp_path / "living").read_bytes() == b"half"
-
-
-@posix
-def test_files_of_another_machine_and_of_others_are_kept(tmp_path):
+def test_what_a_killed_process_leaves_is_removed_and_what_others_write_is_not(tmp_path):
     strangers = [".ordspan-another-machine-abc", ".ordspanrc", "ordspan-x"]
     for name in strangers:
         (tmp_path / name).touch()
-    write_atomically(tmp_path / "file", b"")
-    assert names(tmp_path) == sorted([*strangers, "file"])
+    with writer(tmp_path / "dead") as dead, writer(tmp_path / "living") as living:
+        dead.kill()
+        dead.wait()
+        assert len(names(tmp_path)) == len(strangers) + 2
+        write_atomically(tmp_path / "other", b"")
+        assert len(names(tmp_path)) == len(strangers) + 2  # the file, and the living one's
+        living.communicate("\n", timeout=30)
+    assert names(tmp_path) == sorted([*strangers, "living", "other"])
+    assert (tmp_path / "living").read_bytes() == b"half"
 
 
 @posix
@@ -71,39 +63,43 @@ def test_a_link_stays_a_link_and_its_target_is_replaced(tmp_path, there):
     assert names(target.parent) == ["v1"]
 
 
-def test_a_name_that_just_fits_can_be_written(tmp_path):
-    path = tmp_path / ("x" * 255)
+@posix
+def test_a_name_that_just_fits_is_written_with_the_usual_permissions(tmp_path):
+    path, usual = tmp_path / ("x" * 255), tmp_path / "usual"
     check_can_write(path)
     write_atomically(path, b"whole")
-    assert names(tmp_path) == [path.name]
+    usual.touch()
+    assert path.stat().st_mode == usual.stat().st_mode
+    assert names(tmp_path) == ["usual", path.name]
 
 
-def test_a_name_that_cannot_be_written_is_refused_beforehand(tmp_path):
+def test_what_cannot_be_written_is_refused_beforehand_in_words_of_the_user(tmp_path):
+    missing, file = tmp_path / "missing", tmp_path / "file"
+    file.touch()
     with pytest.raises(OSError, match=r"cannot be written \(File name too long\); choose another"):
         check_can_write(tmp_path / ("x" * 256))
-    (tmp_path / "file").touch()
     with pytest.raises(NotADirectoryError, match="cannot be written"):
-        check_can_write(tmp_path / "file" / "model")
-    assert names(tmp_path) == ["file"]
-
-
-def test_errors_name_the_folder_not_the_temporary_file(tmp_path):
-    missing = tmp_path / "missing"
+        check_can_write(file / "model")
     with pytest.raises(FileNotFoundError, match=f"no folder {missing} to write model to; create"):
         write_atomically(missing / "model", b"")
-    (tmp_path / "file").touch()
     with pytest.raises(NotADirectoryError) as caught:
-        write_atomically(tmp_path / "file" / "model", b"")
-    assert caught.value.filename == str(tmp_path / "file")
+        write_atomically(file / "model", b"")
+    assert caught.value.filename == str(file)  # and not the temporary file
     assert names(tmp_path) == ["file"]
 
 
-@pytest.mark.parametrize("error", [ValueError, KeyboardInterrupt])
-def test_an_error_leaves_the_old_file_and_nothing_else(tmp_path, error):
+@pytest.mark.parametrize("error", [ValueError, KeyboardInterrupt, OSError])
+def test_an_error_leaves_the_old_file_and_nothing_else(tmp_path, monkeypatch, error):
+    def fail(*_):
+        raise error
+
     path = tmp_path / "file"
     path.write_bytes(b"old")
+    if error is OSError:  # a full disk
+        monkeypatch.setattr(os, "fsync", fail)
     with pytest.raises(error), opened_atomically(path) as file:  # noqa: PT012
         file.write(b"new")
-        assert any(name.startswith(PREFIX) for name in names(tmp_path))
-        raise error
+        assert len(names(tmp_path)) == 2
+        if error is not OSError:
+            fail()
     assert [(p.name, p.read_bytes()) for p in tmp_path.iterdir()] == [("file", b"old")]

@@ -1,7 +1,6 @@
 """Checkpoints: nothing goes on from other files or settings, and nobody shares a model's path."""
 
 import os
-import signal
 
 import pytest
 from files_to_train import make_rows, write_rows
@@ -13,48 +12,60 @@ from ordspan.commands.train import Every, TrainJob, train
 from ordspan.files import opening
 from ordspan.files.batch import FileError
 from ordspan.files.opening import identity
+from processes import start
 
 X, GRADES = make_rows(2000)
+posix = pytest.mark.skipif(os.name != "posix", reason="links and kills of POSIX")
 
 
-def stopped(job, out):
-    """Train until a checkpoint is there."""
-    stop = Stop()
-
-    def report(learned, mae, share):
-        stop.requested = True
-
-    with pytest.raises(Stopped):
-        train(job, out, every=Every(rows=500), stop=stop, report=report)
+@pytest.fixture
+def folder(tmp_path):
+    """A folder with one file to train from."""
+    (tmp_path / "rows").mkdir()
+    write_rows(tmp_path / "rows", "csv", X, GRADES)
+    return tmp_path / "rows"
 
 
-def flip(path, place):
-    """Another digit, the same size, the same time of modification."""
-    told = path.stat()
-    content = bytearray(path.read_bytes())
-    digits = [i for i in range(place, len(content)) if chr(content[i]).isdigit()]
-    content[digits[0]] ^= 1
-    path.write_bytes(content)
-    os.utime(path, ns=(told.st_atime_ns, told.st_mtime_ns))
+def flip(share):
+    """Another digit somewhere in the file; its size and time of modification stay."""
+
+    def change(path):
+        told, content = path.stat(), bytearray(path.read_bytes())
+        start = int(share * (len(content) - 40)) + 30
+        content[next(i for i in range(start, len(content)) if chr(content[i]).isdigit())] ^= 1
+        path.write_bytes(content)
+        os.utime(path, ns=(told.st_atime_ns, told.st_mtime_ns))
+
+    return change
 
 
-@pytest.mark.parametrize("part", [0.0, 0.3, 0.7, 0.999])
-def test_a_file_changed_in_place_is_noticed(tmp_path, monkeypatch, part):
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        *(
+            (flip(share), r"has changed .*\(different content\)")
+            for share in (0.0, 0.3, 0.7, 0.999)
+        ),
+        (lambda path: os.utime(path, ns=(1, 1)), r"changed .*\(different modification time\)"),
+        (lambda path: path.write_text(path.read_text() * 2), r"has changed .*\(different size\)"),
+        (lambda path: path.rename(path.with_name("a.csv")), r"has changed .*\(different name\)"),
+        (
+            lambda path: path.with_name("z.csv").write_bytes(path.read_bytes()),
+            "was made from 1 files, now there are 2",
+        ),
+    ],
+)
+def test_changed_files_are_noticed(folder, tmp_path, monkeypatch, change, message):
     monkeypatch.setattr(opening, "SAMPLE_BYTES", 4000)  # the samples cover this small file
-    path = write_rows(tmp_path, "csv", X, GRADES)
-    job = TrainJob([str(path)], label="grade")
-    stopped(job, tmp_path / "m")
-    flip(path, int(part * (path.stat().st_size - 40)) + 30)
-    with pytest.raises(ValueError, match=r"rows\.csv has changed since .*\(different content\)"):
-        train(job, tmp_path / "m", resume=True)
-
-
-def test_a_touched_file_is_noticed(tmp_path):
-    path = write_rows(tmp_path, "csv", X, GRADES)
-    job = TrainJob([str(path)], label="grade")
-    stopped(job, tmp_path / "m")
-    os.utime(path, ns=(1, 1))
-    with pytest.raises(ValueError, match=r"has changed since .*\(different modification time\)"):
+    job, stop = TrainJob([str(folder)], label="grade"), Stop()
+    report = lambda *_: setattr(stop, "requested", True)  # noqa: E731
+    with pytest.raises(Stopped):
+        train(job, tmp_path / "m", every=Every(rows=500), stop=stop, report=report)
+    other = TrainJob([str(folder / "rows.csv")], label="grade")
+    with pytest.raises(ValueError, match="was made with files ="):
+        train(other, tmp_path / "m", resume=True)
+    change(folder / "rows.csv")
+    with pytest.raises(ValueError, match=message):
         train(job, tmp_path / "m", resume=True)
 
 
@@ -71,76 +82,38 @@ def test_samples_reach_the_ends_and_are_spread_between(tmp_path):
         assert identity(str(path)).digest != before.digest
 
 
-def test_other_files_are_refused(tmp_path):
-    path = write_rows(tmp_path, "csv", X, GRADES)
-    other = tmp_path / "other.csv"
-    other.write_bytes(path.read_bytes())
-    job = TrainJob([str(tmp_path / "rows.csv"), str(other)], label="grade")
-    stopped(job, tmp_path / "m")
-    fewer = TrainJob([str(path)], label="grade")
-    with pytest.raises(ValueError, match="was made with files ="):
-        train(fewer, tmp_path / "m", resume=True)
-
-
-def test_a_folder_with_one_more_file_is_refused(tmp_path):
-    folder = tmp_path / "folder"
-    folder.mkdir()
-    first = write_rows(folder, "csv", X, GRADES)
-    job = TrainJob([str(folder)], label="grade")
-    stopped(job, tmp_path / "m")
-    (folder / "zz.csv").write_bytes(first.read_bytes())
-    with pytest.raises(ValueError, match="was made from 1 files, now there are 2"):
-        train(job, tmp_path / "m", resume=True)
-
-
 HOLD = """
-import sys, time
+import sys
 from pathlib import Path
 from ordspan.checkpoint import sole_writer
 
 with sole_writer(Path(sys.argv[1])):
     print("ready", flush=True)
-    time.sleep(60)
+    sys.stdin.read()
 """
 
 
-@pytest.mark.skipif(os.name != "posix", reason="kills a process")
-def test_a_second_training_waits_for_nobody_and_a_killed_one_lets_go(warm, tmp_path):
-    path = write_rows(tmp_path, "csv", X, GRADES)
-    job, out = TrainJob([str(path)], label="grade"), tmp_path / "m"
-    read, write = os.pipe()
-    process = warm.start(out, code=HOLD, stdout=write)
-    os.close(write)
-    with open(read) as ready:
-        assert ready.readline() == "ready\n"
-    with pytest.raises(FileError, match="is being trained by another process; wait for it"):
-        train(job, out)
-    assert not out.exists()
-    process.send_signal(signal.SIGKILL)
-    assert process.wait() == -signal.SIGKILL
+@posix
+def test_a_second_training_waits_for_nobody_and_a_killed_one_lets_go(folder, tmp_path):
+    job, out = TrainJob([str(folder)], label="grade"), tmp_path / "m"
+    with start(out, code=HOLD) as process:
+        assert process.stdout.readline() == "ready\n"
+        with pytest.raises(FileError, match="is being trained by another process; wait for it"):
+            train(job, out)
+        assert not out.exists()
+        process.kill()
     assert (tmp_path / ".m.lock").exists()  # left behind, and taken over
     train(job, out)
     assert ordspan.load(out).training["rows"] == 2000
     assert not (tmp_path / ".m.lock").exists()
 
 
-def test_the_lock_is_gone_whatever_happens(tmp_path):
-    def fail():
-        with sole_writer(tmp_path / "m"):
-            assert (tmp_path / ".m.lock").exists()
-            raise RuntimeError
-
-    with pytest.raises(RuntimeError):
-        fail()
-    assert not (tmp_path / ".m.lock").exists()
-
-
-@pytest.mark.skipif(os.name != "posix", reason="links of POSIX")
-def test_two_links_to_one_model_have_one_writer(tmp_path):
+@posix
+def test_two_links_to_one_model_have_one_writer_and_an_error_lets_go(tmp_path):
     links = [tmp_path / "a", tmp_path / "b"]
     for link in links:
         link.symlink_to(tmp_path / "model")
     busy = pytest.raises(FileError, match="trained by another process")
-    with sole_writer(links[0]), busy, sole_writer(links[1]):
+    with busy, sole_writer(links[0]), sole_writer(links[1]):
         pass
     assert sorted(tmp_path.iterdir()) == links

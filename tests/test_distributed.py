@@ -3,10 +3,11 @@
 import importlib
 import os
 import signal
+import subprocess
 import sys
 import time
 from concurrent.futures import CancelledError
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 
 import dask
 import dask.array as da
@@ -15,21 +16,14 @@ import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse as sp
-from distributed import Client, LocalCluster, Status, get_worker
+from distributed import Client, LocalCluster, Status
 from examples import ESTIMATORS, graded
 from sklearn.base import clone
 from sklearn.datasets import dump_svmlight_file
 
-from fuzz.dask_kills import (
-    KILLED,
-    fit_and_kill,
-    mortals,
-    quick_workers,
-    serve_scheduler,
-    serve_worker,
-)
+from fuzz.dask_kills import KILLED, fit_and_kill, mortals
 from ordspan import MulticlassPA, OrdinalPA, OrdinalSVM, PRank, load, save
-from ordspan.distributed import Progress, Round, fit, predict, training
+from ordspan.distributed import Round, fit, predict, training
 from ordspan.distributed.training import LEARNS_IN_PASSES
 
 pytestmark = pytest.mark.filterwarnings(
@@ -37,6 +31,7 @@ pytestmark = pytest.mark.filterwarnings(
     "ignore::pytest.PytestUnraisableExceptionWarning",
     "ignore::ResourceWarning",
 )
+needs_signals = pytest.mark.skipif(os.name != "posix", reason="needs signals of POSIX")
 CLASSES = [1, 2, 3, 4]
 BUSY = 50  # seconds that a busy machine may take on top: what is tested is that nothing hangs
 MIXED = [estimator for estimator in ESTIMATORS if isinstance(estimator, LEARNS_IN_PASSES)]
@@ -45,7 +40,7 @@ X, Y, SPANS = graded(n=400)
 
 @pytest.fixture(scope="module")
 def client():
-    with mortals(2) as client, client.as_current():
+    with mortals() as client, client.as_current():
         yield client
 
 
@@ -127,23 +122,18 @@ def test_rounds_mix_by_rows_as_defined(client, estimator):
     assert model.n_iter_ == 3
 
 
-def test_the_result_does_not_depend_on_the_workers_or_on_who_comes_first(client):
+def test_the_result_does_not_depend_on_the_workers_or_on_who_comes_first(client, threads):
     def late(block, block_info=None):
         time.sleep(0.05 * (3 - block_info[0]["chunk-location"][0]))  # the last block comes first
         return block
 
     plain = fit(client, OrdinalPA(), lazy(X), lazy(SPANS), rounds=2)
     slow = lazy(X).map_blocks(late, dtype=float, meta=X[:0])
-    arrived = []
-    turned = fit(
-        client, OrdinalPA(), slow, lazy(SPANS), rounds=2, persist=False, progress=arrived.append
-    )
-    with Client(processes=False, n_workers=1, threads_per_worker=3, dashboard_address=":0") as one:
-        threads = fit(one, OrdinalPA(), lazy(X), lazy(SPANS), rounds=2)
-    np.testing.assert_array_equal(memory(turned), memory(plain))
-    np.testing.assert_array_equal(memory(threads), memory(plain))
-    assert plain.rounds_ == turned.rounds_ == threads.rounds_
-    assert len(arrived) == 8
+    turned = fit(client, OrdinalPA(), slow, lazy(SPANS), rounds=2, persist=False)
+    elsewhere = fit(threads, OrdinalPA(), lazy(X), lazy(SPANS), rounds=2)
+    for model in (turned, elsewhere):
+        np.testing.assert_array_equal(memory(model), memory(plain))
+        assert model.rounds_ == plain.rounds_
 
 
 def test_every_container_gives_the_same_model(client, tmp_path):
@@ -151,36 +141,22 @@ def test_every_container_gives_the_same_model(client, tmp_path):
     frame = pd.DataFrame(X, columns=names).assign(low=SPANS[:, 0], high=SPANS[:, 1], grade=Y)
     for start in range(0, 400, 100):
         frame[start : start + 100].to_parquet(tmp_path / f"part-{start}.parquet")
-    frames = dd.from_pandas(frame, npartitions=4)
-    read = dd.read_parquet(tmp_path)
+    frames, read = dd.from_pandas(frame, npartitions=4), dd.read_parquet(tmp_path)
     sparse = lazy(X).map_blocks(sp.csr_array, meta=sp.csr_array((0, 4)))
-    several = {
-        "array": fit(client, OrdinalPA(), lazy(X), lazy(SPANS), rounds=2),
-        "sparse": fit(client, OrdinalPA(), sparse, lazy(SPANS), rounds=2),
-        "frame": fit(client, OrdinalPA(), frames[names], frames[["low", "high"]], rounds=2),
-        "read": fit(client, OrdinalPA(), read[names], read[["low", "high"]], rounds=2),
-        "files": fit(
-            client, OrdinalPA(), tmp_path, rounds=2, lower="low", upper="high", drop=["grade"]
-        ),
-        "anew": fit(
-            client,
-            OrdinalPA(),
-            sorted(tmp_path.iterdir()),
-            rounds=2,
-            lower="low",
-            upper="high",
-            features=names,
-            persist=False,
-            classes=CLASSES,
-        ),
-    }
-    for kind, model in several.items():
-        sums = (
-            {"rtol": 1e-12} if kind == "sparse" else {"rtol": 0}
-        )  # sparse ones add in another order
-        np.testing.assert_allclose(memory(model), memory(several["array"]), err_msg=kind, **sums)
-        has_names = kind not in ("array", "sparse")
-        assert getattr(model, "feature_names_in_", np.array([])).tolist() == names * has_names
+    columns = {"lower": "low", "upper": "high", "features": names}
+    expected = memory(fit(client, OrdinalPA(), lazy(X), lazy(SPANS), rounds=2))
+    for rows, labels, settings in (
+        (sparse, lazy(SPANS), {}),
+        (frames[names], frames[["low", "high"]], {}),
+        (read[names], read[["low", "high"]], {}),
+        (tmp_path, None, columns),
+        (sorted(tmp_path.iterdir()), None, columns | {"persist": False, "classes": CLASSES}),
+    ):
+        model = fit(client, OrdinalPA(), rows, labels, rounds=2, **settings)
+        sums = 1e-12 if rows is sparse else 0  # sparse ones add in another order
+        np.testing.assert_allclose(memory(model), expected, rtol=sums)
+        named = getattr(model, "feature_names_in_", np.array([])).tolist()
+        assert named == ([] if rows is sparse else names)
     exact = fit(client, OrdinalPA(), frames[names], frames["grade"], rounds=1)
     by_label = fit(client, OrdinalPA(), tmp_path, rounds=1, label="grade", features=names)
     np.testing.assert_array_equal(memory(exact), memory(by_label))
@@ -200,20 +176,13 @@ def test_svmlight_files_agree_on_their_columns(client, tmp_path, zero_based):
 
 
 @pytest.mark.parametrize(("persist", "times"), [(True, 1), (False, 3)])
-@pytest.mark.parametrize("kind", ["array", "frame"])
-def test_blocks_are_made_once_or_once_a_round(client, tmp_path, kind, persist, times):
+def test_blocks_are_made_once_or_once_a_round(client, tmp_path, persist, times):
     def made(block):
         (tmp_path / f"{time.time_ns()}-{os.getpid()}").touch()
         return block
 
-    # rows and labels are made from the same blocks
-    if kind == "array":
-        both = lazy(np.column_stack([X, Y])).map_blocks(made, dtype=float, meta=X[:0])
-        rows, labels = both[:, :4], both[:, 4]
-    else:
-        frame = pd.DataFrame(X, columns=list("wxyz")).assign(grade=Y)
-        both = dd.from_pandas(frame, npartitions=4).map_partitions(made, meta=frame[:0])
-        rows, labels = both[list("wxyz")], both["grade"]
+    both = lazy(np.column_stack([X, Y])).map_blocks(made, dtype=float, meta=X[:0])
+    rows, labels = both[:, :4], both[:, 4]  # made from the same blocks
     fit(client, OrdinalPA(), rows, labels, rounds=3, classes=CLASSES, persist=persist)
     assert len(list(tmp_path.iterdir())) == 4 * times
 
@@ -226,9 +195,6 @@ def test_a_mixture_is_an_ordinary_estimator(client, tmp_path):
     again.partial_fit(X, SPANS), model.partial_fit(X, SPANS)
     np.testing.assert_array_equal(memory(again), memory(model))
     assert model.score(X, Y) > -0.2
-    assert (np.diff(model.thresholds_) >= 0).all()
-    refitted, fresh = clone(model).fit(X, SPANS), OrdinalPA(random_state=0).fit(X, SPANS)
-    np.testing.assert_array_equal(memory(refitted), memory(fresh))
 
 
 def test_weights_by_updates_leave_out_blocks_where_nothing_moved(client):
@@ -260,19 +226,15 @@ def test_classes_are_found_in_all_blocks_together(client):
     ordered = np.argsort(Y, kind="stable")  # no block shows every class
     model = fit(client, OrdinalPA(), lazy(X[ordered]), lazy(Y[ordered]), rounds=1)
     assert model.classes_.tolist() == CLASSES
-    words = np.array(["d", "c", "b", "a"])[Y - 1]
-    with pytest.warns(UserWarning, match="order of the grades was not given"):
-        assert fit(client, PRank(), lazy(X), lazy(words), rounds=1).classes_.tolist() == list(
-            "abcd"
-        )
     order = ["d", "c", "b", "a"]
-    given = fit(client, OrdinalPA(classes=order), lazy(X), lazy(words), rounds=1)
-    assert given.classes_.tolist() == order
+    words = np.array(order)[Y - 1]
+    with pytest.warns(UserWarning, match="order of the grades was not given"):
+        model = fit(client, PRank(), lazy(X), lazy(words), rounds=1)
+    assert model.classes_.tolist() == sorted(order)
     named = pd.Series(pd.Categorical(words, categories=order, ordered=True))
     frame = dd.from_pandas(pd.DataFrame(X, columns=list("wxyz")), npartitions=4)
     told = fit(client, OrdinalPA(), frame, dd.from_pandas(named, npartitions=4), rounds=1)
     assert told.classes_.tolist() == order
-    np.testing.assert_array_equal(memory(told), memory(given))
 
 
 def test_open_ends_reach_to_the_ends_of_the_scale(client):
@@ -294,7 +256,7 @@ def slowly(block):
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="needs a signal that Windows has not")
+@needs_signals
 @pytest.mark.parametrize("persist", [True, False])
 def test_a_worker_killed_in_the_middle_of_a_round_changes_nothing(client, persist):
     calm = fit(client, OrdinalPA(), lazy(X), lazy(SPANS), rounds=3, classes=CLASSES)
@@ -317,7 +279,7 @@ def test_a_worker_killed_in_the_middle_of_a_round_changes_nothing(client, persis
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="needs a signal that Windows has not")
+@needs_signals
 def test_results_that_die_with_their_worker_are_made_anew(client, tmp_path):
     """Results that nobody has fetched yet, as the last block takes so long."""
 
@@ -341,17 +303,17 @@ def test_results_that_die_with_their_worker_are_made_anew(client, tmp_path):
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="needs a signal that Windows has not")
+@needs_signals
 def test_workers_killed_at_random_moments_change_nothing(client):
+    """As often as the environment says in ORDSPAN_KILLS."""
     rng, killed = np.random.default_rng(0), len(KILLED)
-    for persist in (True, False):
-        for progress in (None, lambda progress: None):
-            fit_and_kill(client, rng, {"persist": persist, "progress": progress})
+    for number in range(int(os.environ.get("ORDSPAN_KILLS", "1"))):
+        fit_and_kill(client, rng, {"persist": number % 2 == 0})
     assert len(KILLED) > killed
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="needs a signal that Windows has not")
+@needs_signals
 def test_a_block_that_kills_its_workers_is_named(client):
     def deadly(block, block_info=None):
         if block_info[0]["chunk-location"][0] == 2:
@@ -398,7 +360,7 @@ def test_a_cluster_whose_workers_are_paused_is_an_error_in_time(threads):
             threads.loop.add_callback(setattr, worker, "status", Status.paused)
 
     settings = {"rounds": 99, "timeout": 1, "classes": CLASSES}
-    reason = "2 of 2 workers paused and none working for 1 s; give the workers more memory, split"
+    reason = "2 of 2 workers paused and none working for 1 s; give the workers more memory, or"
     for progress in (pause, None):  # in the middle, and from the start
         started = time.monotonic()
         with pytest.raises(RuntimeError, match=reason):
@@ -407,23 +369,7 @@ def test_a_cluster_whose_workers_are_paused_is_an_error_in_time(threads):
 
 
 @pytest.mark.slow
-def test_paused_workers_may_finish_what_they_do(threads):
-    def pausing(block):
-        worker = get_worker()
-        worker.loop.add_callback(setattr, worker, "status", Status.paused)
-        time.sleep(3.5)
-        worker.loop.add_callback(setattr, worker, "status", Status.running)
-        return block
-
-    rows = lazy(X, 200).map_blocks(pausing, dtype=float, meta=X[:0])
-    model = fit(threads, OrdinalPA(), rows, lazy(Y, 200), rounds=1, timeout=2)
-    calm = fit(threads, OrdinalPA(), lazy(X, 200), lazy(Y, 200), rounds=1)
-    np.testing.assert_array_equal(memory(model), memory(calm))
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("persist", [True, False])
-def test_scattered_data_that_dies_with_its_worker_is_named(threads, persist):
+def test_scattered_data_that_dies_with_its_worker_is_named(threads):
     parts = threads.scatter([X[:200], X[200:]])
     rows = da.concatenate([da.from_delayed(dask.delayed(p), (200, 4), float) for p in parts])
 
@@ -431,17 +377,15 @@ def test_scattered_data_that_dies_with_its_worker_is_named(threads, persist):
         for worker in [*threads.cluster.workers.values()]:
             threads.loop.add_callback(worker.close)
 
-    settings = {"rounds": 99, "timeout": BUSY, "persist": persist, "progress": close}
-    with pytest.raises(
-        RuntimeError, match=r"^block \d: its data was lost with a worker.*scattered"
-    ):
+    settings = {"rounds": 99, "timeout": BUSY, "progress": close}
+    reason = r"^block \d: its data was lost with a worker.*scattered"
+    with pytest.raises(RuntimeError, match=reason):
         fit(threads, OrdinalPA(), rows, lazy(Y, 200), classes=CLASSES, **settings)
 
 
-@pytest.mark.parametrize("done", [1, 4], ids=["within a round", "between rounds"])
-def test_an_interrupted_connection_is_an_error_that_says_so(threads, done):
+def test_an_interrupted_connection_is_an_error_that_says_so(threads):
     def interrupt(progress):
-        if progress.done == done and progress.round == 2:
+        if progress.done == 1 and progress.round == 2:
             threads.loop.add_callback(threads.scheduler_comm.comm.abort)
             deadline = time.monotonic() + BUSY
             while threads.futures or threads.status != "running":  # until it has connected again
@@ -493,7 +437,7 @@ def test_what_a_block_raises_is_not_taken_for_a_fault_of_the_cluster(threads, er
         fit(threads, OrdinalPA(), rows, lazy(Y), rounds=1, classes=CLASSES)
 
 
-def test_dask_repeats_what_fails_now_and_then(client, tmp_path):
+def test_dask_repeats_what_fails_now_and_then(threads, tmp_path):
     def flaky(block, flag):
         try:
             os.close(os.open(flag, os.O_CREAT | os.O_EXCL))
@@ -501,34 +445,35 @@ def test_dask_repeats_what_fails_now_and_then(client, tmp_path):
             return block
         raise OSError("try again")
 
-    def rows(name):
-        flag = str(tmp_path / name)
-        return lazy(X).map_blocks(flaky, flag=flag, dtype=float, meta=X[:0])
-
-    with pytest.raises(ValueError, match="try again"):
-        fit(client, OrdinalPA(), rows("once"), lazy(Y), rounds=1)
-    model = fit(client, OrdinalPA(), rows("twice"), lazy(Y), rounds=1, retries=1)
-    plain = fit(client, OrdinalPA(), lazy(X), lazy(Y), rounds=1)
-    np.testing.assert_array_equal(memory(model), memory(plain))
+    for retries in (0, 1):
+        flag = str(tmp_path / str(retries))
+        rows = lazy(X).map_blocks(flaky, flag=flag, dtype=float, meta=X[:0])
+        with pytest.raises(ValueError, match="try again") if not retries else nullcontext():
+            fit(threads, OrdinalPA(), rows, lazy(Y), rounds=1, retries=retries)
 
 
 @pytest.fixture
 def own_scheduler(tmp_path):
     """The address and process of a scheduler with one worker, both processes of their own."""
     file = str(tmp_path / "scheduler.json")
-    with quick_workers() as context:
-        scheduler, worker = (
-            context.Process(target=serve, args=(file,)) for serve in (serve_scheduler, serve_worker)
-        )
-        scheduler.start(), worker.start()
+    env = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
+    quiet = {"env": env, "stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+    dask_command = [sys.executable, "-m", "dask"]
+    own = ["--host", "127.0.0.1", "--scheduler-file", file]
+    scheduler = subprocess.Popen(
+        [*dask_command, "scheduler", *own, "--port", "0", "--no-dashboard"], **quiet
+    )
+    worker = subprocess.Popen(
+        [*dask_command, "worker", *own, "--no-nanny", "--no-dashboard", "--nthreads", "1"], **quiet
+    )
     yield file, scheduler.pid
     for process in (worker, scheduler):
         process.kill()
-        process.join()
+        process.wait()
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(not hasattr(signal, "SIGSTOP"), reason="needs signals that Windows has not")
+@needs_signals
 def test_a_lost_scheduler_is_an_error_in_time_and_a_checkpoint_goes_on(
     client, own_scheduler, tmp_path
 ):
@@ -563,43 +508,36 @@ def test_a_lost_scheduler_is_an_error_in_time_and_a_checkpoint_goes_on(
     assert model.rounds_ == whole.rounds_
 
 
-def test_a_checkpoint_of_something_else_is_refused(client, tmp_path):
-    path = tmp_path / "checkpoint"
-
-    def go(estimator=None, X=X, y=Y, rounds=2, size=100, **settings):
-        model = OrdinalPA() if estimator is None else estimator
-        rows, labels = lazy(X, size), lazy(y, size)
-        return fit(client, model, rows, labels, rounds=rounds, checkpoint=path, **settings)
-
-    first = go()
-    np.testing.assert_array_equal(memory(load(path)), memory(first))
-    again = go(progress=pytest.fail)  # nothing is left to do
-    np.testing.assert_array_equal(memory(again), memory(first))
-    assert again.rounds_ == first.rounds_
-    for others, message in [
-        (
-            {"estimator": OrdinalPA(C=0.5)},
-            r"made with estimator.C = 0.1, now it is 0.5; give another",
-        ),
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"estimator": OrdinalPA(C=0.5)}, r"made with estimator.C = 0.1, now it is 0.5; give ano"),
         ({"estimator": PRank()}, "made with estimator = 'OrdinalPA', now it is 'PRank'"),
         ({"size": 200}, r"blocks = \[100, 100, 100, 100\], now it is \[200, 200\]"),
         ({"X": X[:, :3]}, "n_features = 4, now it is 3"),
         ({"y": Y + 1}, "classes = .*, now it is "),
         ({"weights": "updates"}, "weights = 'rows', now it is 'updates'"),
-        ({"shuffle": True}, "shuffle = False, now it is True"),
         ({"rounds": 1}, "already has 2 rounds, more than rounds=1"),
-    ]:
-        with pytest.raises(ValueError, match=message):
-            go(**others)
-    assert go(rounds=3).n_iter_ == 3
-    path.write_bytes(path.read_bytes()[:-1])
-    with pytest.raises(ValueError, match="damaged"):
-        go()
-    save(first, path)
-    with pytest.raises(ValueError, match="is a model file, but not a checkpoint"):
-        go()
-    with pytest.raises(FileNotFoundError, match="there is no folder"):
-        fit(client, PRank(), lazy(X), lazy(Y), rounds=1, checkpoint=tmp_path / "no" / "file")
+        ({"cut": -1}, "damaged"),
+        ({"path": "model"}, "is a model file, but not a checkpoint"),
+        ({"path": "no/file"}, "there is no folder"),
+    ],
+)
+def test_a_checkpoint_of_something_else_is_refused(threads, tmp_path, change, message):
+    def go(path="checkpoint", estimator=None, X=X, y=Y, rounds=2, size=100, **settings):
+        model = OrdinalPA() if estimator is None else estimator
+        blocks = lazy(X, size), lazy(y, size)
+        return fit(threads, model, *blocks, rounds=rounds, checkpoint=tmp_path / path, **settings)
+
+    first = go()
+    again = go(progress=pytest.fail)  # nothing is left to do
+    np.testing.assert_array_equal(memory(again), memory(first))
+    assert again.rounds_ == first.rounds_
+    save(first, tmp_path / "model")
+    kept = tmp_path / "checkpoint"
+    kept.write_bytes(kept.read_bytes()[: change.pop("cut", None)])
+    with pytest.raises((ValueError, FileNotFoundError), match=message):
+        go(**change)
 
 
 def test_a_checkpoint_keeps_the_seed_of_the_shuffling(client, tmp_path):
@@ -630,32 +568,19 @@ def test_progress_tells_rounds_blocks_and_the_running_error(client):
     assert all(p.rounds == 2 and p.blocks == 4 for p in seen)
     assert [p.mae for p in seen if p.done == 4] == [r.mae for r in model.rounds_]
     error = moved = 0
-    for start in range(0, 400, 100):
+    for rows, spans in zip(np.split(X, 4), np.split(SPANS, 4), strict=True):
         learner = OrdinalPA()._make_learner(4, 4)
-        part = slice(start, start + 100)
-        ranks = learner.learn_many(X[part], *SPANS[part].T, predict=True)
-        error += np.maximum(0, np.maximum(SPANS[part, 0] - ranks, ranks - SPANS[part, 1])).sum()
+        ranks = learner.learn_many(rows, *spans.T, predict=True)
+        error += np.maximum(0, np.maximum(spans[:, 0] - ranks, ranks - spans[:, 1])).sum()
         moved += learner.n_updates
     assert model.rounds_[0] == Round(1, 400, moved, error / 400)
-    assert isinstance(seen[0], Progress)
 
 
-def test_the_dashboard_shows_named_tasks(client, monkeypatch):
-    names = []
+def test_a_large_model_is_sent_apart_and_the_same(client, monkeypatch):
     small = fit(client, OrdinalPA(), lazy(X), lazy(Y), rounds=2)
     monkeypatch.setattr(training, "MAX_INLINE_BYTES", 0)  # as if the model were large
-
-    def look(progress):
-        names.extend(client.run_on_scheduler(lambda dask_scheduler: list(dask_scheduler.tasks)))
-
-    large = fit(client, OrdinalPA(), lazy(X), lazy(Y), rounds=2, progress=look)
-    np.testing.assert_array_equal(large.learner_.memory, small.learner_.memory)
-    for wanted in (
-        "ordspan-round-1-block-0-",
-        "ordspan-round-2-block-3-",
-        "ordspan-round-2-start-",
-    ):
-        assert any(str(name).startswith(wanted) for name in names), wanted
+    large = fit(client, OrdinalPA(), lazy(X), lazy(Y), rounds=2)
+    np.testing.assert_array_equal(memory(large), memory(small))
 
 
 @pytest.mark.parametrize("labels", [Y, np.full(len(Y), 9)], ids=["fitted", "refused"])
@@ -675,26 +600,24 @@ def test_nothing_is_left_on_the_cluster(client, labels):
 # prediction
 
 
-def test_prediction_is_lazy_and_agrees_with_the_model(client):
-    order = ["a", "b", "c", "d"]
-    words = np.array(order)[Y - 1]
-    for labels, model in [(Y, OrdinalPA()), (words, OrdinalPA(classes=order)), (Y, OrdinalSVM())]:
-        model.fit(X, labels)
-        rows = da.from_array(X, chunks=(150, 3))
+@pytest.mark.parametrize("model", [OrdinalPA(classes=[*"dcba"]), OrdinalSVM()], ids=repr)
+def test_prediction_is_lazy_and_agrees_with_the_model(client, model):
+    labels = np.array([*"dcba"])[Y - 1] if model.classes else Y
+    model.fit(X, labels)
+    sparse = lazy(X).map_blocks(sp.csr_array, meta=sp.csr_array((0, 4)))
+    for rows in (da.from_array(X, chunks=(150, 3)), sparse):
         found = predict(model, rows)
         assert isinstance(found, da.Array)
         assert found.dtype == model.classes_.dtype
         np.testing.assert_array_equal(found.compute(), model.predict(X))
-        sparse = lazy(X).map_blocks(sp.csr_array, meta=sp.csr_array((0, 4)))
-        np.testing.assert_array_equal(predict(model, sparse).compute(), model.predict(X))
-        frame = pd.DataFrame(X, columns=list("wxyz"), index=np.arange(1000, 1400))
-        model.fit(frame, labels)
-        series = predict(model, dd.from_pandas(frame, npartitions=3))
-        assert isinstance(series, dd.Series)
-        computed = series.compute()
-        np.testing.assert_array_equal(computed, model.predict(frame))
-        assert computed.index.equals(frame.index)
-        assert computed.dtype == series.dtype
+    frame = pd.DataFrame(X, columns=list("wxyz"), index=np.arange(1000, 1400))
+    model.fit(frame, labels)
+    series = predict(model, dd.from_pandas(frame, npartitions=3))
+    assert isinstance(series, dd.Series)
+    computed = series.compute()
+    np.testing.assert_array_equal(computed, model.predict(frame))
+    assert computed.index.equals(frame.index)
+    assert computed.dtype == series.dtype
 
 
 def test_prediction_waits_for_the_question_and_takes_empty_blocks():
@@ -715,15 +638,11 @@ def test_prediction_waits_for_the_question_and_takes_empty_blocks():
 
 
 def test_empty_blocks_are_skipped(client):
-    holes = da.from_array(X, chunks=((0, 200, 0, 200, 0), 4))
-    labels = da.from_array(SPANS, chunks=((0, 200, 0, 200, 0), 2))
-    with_holes = fit(client, OrdinalPA(), holes, labels, rounds=2)
+    chunks = (0, 200, 0, 200, 0)
+    holes = da.from_array(X, chunks=(chunks, 4)), da.from_array(SPANS, chunks=(chunks, 2))
+    with_holes = fit(client, OrdinalPA(), *holes, rounds=2)
     without = fit(client, OrdinalPA(), lazy(X, 200), lazy(SPANS, 200), rounds=2)
     np.testing.assert_array_equal(memory(with_holes), memory(without))
-    frame = dd.from_pandas(pd.DataFrame(X, columns=list("wxyz")).assign(y=Y), npartitions=4)
-    some = frame[frame.w.index.to_series() >= 200]  # two partitions lose all rows
-    model = fit(client, OrdinalPA(), some[list("wxyz")], some["y"], rounds=1)
-    assert model.rounds_[0].rows == 200
     nothing = da.from_array(X[:0], chunks=(1, 4)), da.from_array(Y[:0], chunks=1)
     with pytest.raises(ValueError, match="every block is empty"):
         fit(client, OrdinalPA(classes=CLASSES), *nothing, rounds=1)
@@ -760,8 +679,6 @@ def test_columns_that_the_estimator_will_not_prepare_again_are_named(client, tmp
 
 
 def test_rows_and_labels_must_go_together(client):
-    with pytest.raises(ValueError, match="X has 400 rows, but y has 399 labels"):
-        fit(client, OrdinalPA(), lazy(X), lazy(Y[1:]), rounds=1)
     frame = pd.DataFrame(X, columns=list("wxyz"))
     with pytest.raises(ValueError, match="X has 4 blocks and y has 3; split both the same way"):
         fit(client, PRank(), dd.from_pandas(frame, npartitions=4), lazy(Y, 150), rounds=1)
@@ -770,37 +687,45 @@ def test_rows_and_labels_must_go_together(client):
         fit(client, PRank(), unknown, lazy(Y), rounds=1)
 
 
-def test_what_cannot_be_mixed_is_refused(client, tmp_path):
-    with pytest.raises(TypeError, match="a OrdinalSVM cannot be trained in blocks"):
-        fit(client, OrdinalSVM(), lazy(X), lazy(Y), rounds=1)
-    for wrong, message in [
-        ({"rounds": 0}, "rounds must be a whole number >= 1"),
-        ({"weights": "size"}, "unknown weights 'size'; choose one of rows, updates"),
-        ({"timeout": 0}, "timeout must be"),
-        ({"retries": -1}, "retries must be"),
-        ({"label": "grade"}, "are for files"),
-    ]:
-        with pytest.raises(ValueError, match=message):
-            fit(client, OrdinalPA(), lazy(X), lazy(Y), **{"rounds": 1} | wrong)
-    for rows, labels, message in [
-        (X, Y, "X is a local ndarray; give a Dask collection"),
-        (lazy(X), Y, "y is a ndarray; with a Dask X"),
-    ]:
-        with pytest.raises(TypeError, match=message):
-            fit(client, OrdinalPA(), rows, labels, rounds=1)
-    with pytest.raises(ValueError, match="no files that end in"):
-        fit(client, OrdinalPA(), tmp_path, rounds=1, label="y")
-    (tmp_path / "rows.csv").write_text("a,b\n")
-    with pytest.raises(ValueError, match=r"no column 'y'; the columns are a, b"):
-        fit(client, OrdinalPA(), tmp_path, rounds=1, label="y")
-    with pytest.raises(ValueError, match="nowhere: no such file or folder"):
-        fit(client, OrdinalPA(), tmp_path / "nowhere", rounds=1, label="y")
-    (tmp_path / "rows.dat").write_text("a,y\n")
-    with pytest.raises(ValueError, match=r"rows\.dat: .*train_files\(\.\.\., format="):
-        fit(client, OrdinalPA(), tmp_path / "rows.dat", rounds=1, label="y")
-    model = OrdinalPA(random_state=np.random.RandomState(0))
-    with pytest.raises(ValueError, match="shuffle=True needs random_state"):
-        fit(client, model, lazy(X), lazy(Y), rounds=1, shuffle=True)
+@pytest.mark.parametrize(
+    ("changes", "error", "message"),
+    [
+        ({"estimator": OrdinalSVM()}, TypeError, "a OrdinalSVM cannot be trained in blocks"),
+        ({"rounds": 0}, ValueError, "rounds must be a whole number >= 1"),
+        ({"weights": "size"}, ValueError, "unknown weights 'size'; choose one of rows, updates"),
+        ({"timeout": 0}, ValueError, "timeout must be"),
+        ({"retries": -1}, ValueError, "retries must be"),
+        ({"label": "grade"}, ValueError, "are for files"),
+        ({"X": X}, TypeError, "X is a local ndarray; give a Dask collection"),
+        ({"y": Y}, TypeError, "y is a ndarray; with a Dask X"),
+        ({"y": lazy(Y[1:])}, ValueError, "X has 400 rows, but y has 399 labels"),
+        (
+            {"estimator": OrdinalPA(random_state=np.random.RandomState(0)), "shuffle": True},
+            ValueError,
+            "shuffle=True needs random_state",
+        ),
+    ],
+)
+def test_what_cannot_be_mixed_is_refused(client, changes, error, message):
+    asked = {"estimator": OrdinalPA(), "X": lazy(X), "y": lazy(Y), "rounds": 1} | changes
+    with pytest.raises(error, match=message):
+        fit(client, **asked)
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("", "no files that end in"),
+        ("rows.csv", r"no column 'y'; the columns are a, b"),
+        ("nowhere", "nowhere: no such file or folder"),
+        ("rows.dat", r"rows\.dat: .*train_files\(\.\.\., format="),
+    ],
+)
+def test_files_that_cannot_be_read_are_refused(client, tmp_path, name, message):
+    if "." in name:
+        (tmp_path / name).write_text("a,b\n")
+    with pytest.raises(ValueError, match=message):
+        fit(client, OrdinalPA(), tmp_path / name, rounds=1, label="y")
 
 
 def test_a_client_that_cannot_work_is_named_in_seconds():

@@ -7,12 +7,12 @@ import numpy as np
 import pandas as pd
 import pytest
 from matplotlib import pyplot
+from sklearn.calibration import calibration_curve
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from estimators.examples import graded
 from ordspan import CalibratedOrdinal, OrdinalPA, plot
-from ordspan.commands.probability_tally import ProbabilityTally
 from ordspan.plot import ConfusionDistanceDisplay, ReliabilityDisplay, ScoreDisplay
 
 mpl.use("agg")
@@ -84,19 +84,31 @@ def test_grades_may_be_words_numbers_with_gaps_or_ordered_categories():
 
 
 @LABELS
-def test_reliability_is_that_of_the_evaluation(labels):
+def test_points_are_the_shares_that_came_true_in_their_bins(labels):
     display = ReliabilityDisplay.from_estimator(fitted(), X, labels)
-    calibrated = fitted()[-1]
-    tally = ProbabilityTally(calibrated.calibration_)
-    lower, upper = ends_of(labels)
-    scores = calibrated.latent(fitted()[0].transform(X))
-    tally.add_rows(scores, fitted().predict(X), lower, upper)
-    for name in ("count", "predicted", "observed", "at_least", "at_most"):
-        ours = display.counts if name == "count" else getattr(display, name)
-        theirs = [found[name] for found in tally.summary()["reliability"]]
-        np.testing.assert_allclose(ours, theirs)
     np.testing.assert_array_equal(display.line_.get_xdata(), display.predicted)
+    at_most = np.cumsum(fitted().predict_proba(X), axis=1)[:, :-1].clip(max=1.0)
+    assert display.counts.sum() == at_most.size
+    for end, name in zip(ends_of(labels), ("at_most", "at_least"), strict=True):
+        happened = end[:, np.newaxis] <= [1, 2, 3]
+        share, predicted = calibration_curve(happened.ravel(), at_most.ravel(), n_bins=10)
+        np.testing.assert_allclose(getattr(display, name), share)
+        np.testing.assert_allclose(display.predicted, predicted)
+    assert (display.at_least <= display.observed).all()
+    assert (display.observed <= display.at_most).all()
     assert len(display.ax_.containers) == int(labels.ndim == 2)  # bars of what is certain
+
+
+@pytest.mark.parametrize(("thresholds", "least"), [(np.zeros(3), 3), (np.linspace(-9, 9, 29), 6)])
+def test_names_of_thresholds_keep_their_distance_and_order(thresholds, least):
+    n_classes = thresholds.size + 1
+    ranks = np.arange(1, n_classes + 1)
+    score = np.linspace(-10, 10, n_classes)
+    display = ScoreDisplay.from_predictions(ranks, score, thresholds, classes=ranks)
+    heights = np.array([text.xy[1] for text in display.ax_.texts])
+    assert heights.size >= least
+    low, high = display.ax_.get_ylim()
+    assert (np.diff(heights) >= 0.045 * (high - low) - 1e-9).all()
 
 
 def test_a_display_draws_on_given_axes():
@@ -119,21 +131,3 @@ def test_what_does_not_fit_together_is_refused():
         ReliabilityDisplay.from_estimator(fitted(), X, Y, n_bins=0)
     with pytest.raises(ValueError, match="the order of grades like 'a' is not known"):
         ConfusionDistanceDisplay.from_predictions(["a"], ["b"])
-
-
-def test_matplotlib_is_loaded_when_something_is_drawn_and_named_when_it_is_missing(bare):
-    code = (
-        "import sys, ordspan\n"
-        "assert not {'matplotlib', 'rich', 'pyarrow', 'polars'} & {*sys.modules}\n"
-        "import ordspan.plot\n"
-        "assert 'matplotlib' not in sys.modules\n"
-        "sys.modules['matplotlib'] = None\n"
-        "try:\n"
-        "    ordspan.plot.ConfusionDistanceDisplay.from_predictions([1, 2], [1, 2])\n"
-        "except ImportError as error:\n"
-        "    print(error)"
-    )
-    run = bare.run(code=code)
-    assert run.stdout.strip() == (
-        "ConfusionDistanceDisplay needs matplotlib: pip install 'ordspan[plot]'"
-    ), run.stderr

@@ -7,10 +7,9 @@ import sys
 from contextlib import suppress
 from types import FrameType
 
-INTERRUPTED = 130
-FRAGILE = ("importlib", "_frozen_importlib", "_frozen_importlib_external", "llvmlite", "numba")
-"""Modules in which an exception would be swallowed or fatal."""
+from ordspan.commands.stopping import is_fragile
 
+INTERRUPTED = 130
 status = 1  # exit status unless the command ends normally
 
 
@@ -55,11 +54,9 @@ def run_app() -> None:
 
 def interrupt(number: int, frame: FrameType | None) -> None:
     """Handle Ctrl-C: raise, but exit at once where an exception would be swallowed or fatal."""
-    while frame is not None:
-        if frame.f_globals.get("__name__", "").partition(".")[0] in FRAGILE:
-            os.write(2, b"\nstopped.\n")
-            os._exit(INTERRUPTED)
-        frame = frame.f_back
+    if is_fragile(frame):
+        os.write(2, b"\nstopped.\n")
+        os._exit(INTERRUPTED)
     raise KeyboardInterrupt
 
 

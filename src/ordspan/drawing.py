@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.optimize import isotonic_regression
 
 BLUE, ORANGE, GREY = "#0072B2", "#D55E00", "#7f7f7f"
 RANGES = "(ranges)"  # name of the rows that are labelled by a range
@@ -38,12 +39,5 @@ def spread(values: NDArray[np.float64], gap: float) -> NDArray[np.float64]:
     >>> spread(np.array([0.0, 1.0, 1.0]), 0.5)
     array([0.  , 0.75, 1.25])
     """
-    blocks: list[list[float]] = []  # groups of values that end up exactly one gap apart
     steps = gap * np.arange(values.size)
-    for value in (values - steps).tolist():
-        blocks.append([value])
-        while len(blocks) > 1 and np.mean(blocks[-2]) > np.mean(blocks[-1]):
-            last = blocks.pop()
-            blocks[-1] += last
-    level = [np.mean(block) for block in blocks for _ in block]
-    return np.array(level) + steps
+    return isotonic_regression(values - steps).x + steps

@@ -75,34 +75,14 @@ class Table(msgspec.Struct):
         msgspec.convert(self.training, Training)
 
 
-class Node(msgspec.Struct, omit_defaults=True):
-    """A transformer: its class, its parameters, what it has learned, and what is inside it."""
-
-    kind: str
-    parameters: dict[str, Any]
-    fitted: dict[str, Any] = {}
-    n_features: Annotated[int, msgspec.Meta(ge=1)] | None = None
-    feature_names: list[str] | None = None
-    output: Literal["default", "pandas", "polars"] | None = None
-    inside: list[tuple[str, Node | Literal["drop", "passthrough"]]] = []
-
-
-class Steps(msgspec.Struct):
-    """The Pipeline around an estimator."""
-
-    before: Node  # a Pipeline of all steps but the last
-    last: str  # the name of the last
-
-
 class Calibrated(msgspec.Struct):
     """The `CalibratedOrdinal` around an estimator."""
 
     parameters: dict[str, Any]  # except the estimator
     estimator: Literal["default", "given", "frozen"]
-    pipeline: Steps | None = None  # inside it
 
 
-class Header(msgspec.Struct):
+class Header(msgspec.Struct, forbid_unknown_fields=True):
     """The JSON header of a model file."""
 
     format: int
@@ -116,7 +96,6 @@ class Header(msgspec.Struct):
     table: Table | None = None
     checkpoint: Note | None = None
     calibrated: Calibrated | None = None
-    pipeline: Steps | None = None  # around everything
 
 
 def plain(name: str, value: Any) -> Any:
@@ -133,11 +112,6 @@ def plain(name: str, value: Any) -> Any:
         array: NDArray[Any] = np.asarray(value)
         if array.dtype.kind in "biufU" and array.ndim < 2:
             return {"dtype": array.dtype.str, "values": array.tolist()}
-    if callable(value):
-        raise TypeError(
-            f"cannot save {name}={value!r}: a model file contains no code; use a named "
-            f"{name}, or 'precomputed' with its values"
-        )
     raise TypeError(
         f"cannot save {name}={value!r}; use plain numbers, strings or lists (for random_state, an "
         "int)"

@@ -10,7 +10,6 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-from collections.abc import Callable
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -26,21 +25,20 @@ from ordspan.atomic import write_atomically
 from ordspan.core.labels import check_classes
 from ordspan.files.features import Scale
 from ordspan.files.grades import LabelColumns
-from ordspan.header import Header, Table, array_of, from_plain, plain
-from ordspan.learners import Calibration, Learner
+from ordspan.header import Calibrated, Header, Table, array_of, from_plain, plain
+from ordspan.learners import Calibration
 from ordspan.learners.catalog import make_learner, stored_parameters
-from ordspan.pipelines.around import CALIBRATED, unwrap, wrap
-from ordspan.pipelines.describing import Tensors
+from ordspan.learners.state import with_memory
 from ordspan.tabular import TabularModel
 
-FORMAT_VERSION = 3
+FORMAT_VERSION = 4
 DIGEST_SIZE = hashlib.sha256().digest_size
-TENSOR_NAMES = {"digest", "memory", "calibration", "scale"}
-"""Tensors other than those of pipeline steps, whose names contain a dot."""
 MALFORMED = (ValueError, TypeError, LookupError, ArithmeticError, RecursionError)
 """Errors raised for a malformed header."""
 ROOM, ROOM_PER_BYTE = 1 << 24, 16
 """Memory limit for what a header describes: a constant, and a multiple of the file size."""
+
+Tensors = dict[str, NDArray[Any]]
 
 
 class ModelFileError(ValueError):
@@ -61,22 +59,20 @@ class ModelFileError(ValueError):
 
 
 def save(model: Any, path: str | os.PathLike[str]) -> None:
-    """Write a fitted estimator or pipeline to a file, atomically.
+    """Write a fitted estimator to a file, atomically.
 
     Parameters
     ----------
     model : estimator
-        A fitted ordspan estimator, or a Pipeline that ends in one. Its other steps may be
-        StandardScaler, MinMaxScaler, MaxAbsScaler, RobustScaler, OneHotEncoder, SimpleImputer,
-        Nystroem with a named kernel, and ColumnTransformer or Pipeline of these.
+        A fitted ordspan estimator, or a model that ``ordspan train`` wrote.
     path : path-like
         Where to write. The file appears under this name only when it is complete on disk.
 
     Raises
     ------
     TypeError
-        The model cannot be saved: a step of another class, or a function as a parameter. The
-        message names the step.
+        The model cannot be saved: it is of another class, or has a function as a parameter. For a
+        Pipeline, the message shows how to write it with skops.
 
     Examples
     --------
@@ -107,7 +103,8 @@ def load(path: str | os.PathLike[str]) -> Any:
     Raises
     ------
     ModelFileError
-        The file is damaged, not a model, or of a newer format; a subclass of ``ValueError``.
+        The file is damaged, not a model, or was written by another version of ordspan; a subclass
+        of ``ValueError``.
 
     Examples
     --------
@@ -128,7 +125,14 @@ def to_bytes(model: Any, **notes: Any) -> bytes:
         header, calibration = _table_header(model), model.calibration
         tensors |= {"memory": model.learner.memory, "scale": model.scale.state}
     else:
-        around, ranker, calibration = unwrap(model, tensors)
+        from ordspan.estimators.calibrated import CalibratedOrdinal
+
+        ranker, calibration, around = model, None, dict[str, Any]()
+        if type(model) is CalibratedOrdinal:
+            ranker, around = _without_calibration(model)
+            calibration = model.calibration_
+        if _estimators().get(type(ranker).__name__) is not type(ranker):
+            raise TypeError(_why_not_saved(model))
         header = estimator_header(ranker) | around
         tensors["memory"] = ranker.learner_.memory
     if calibration is not None:
@@ -138,6 +142,25 @@ def to_bytes(model: Any, **notes: Any) -> bytes:
     start = _digest_start(content)
     content[start : start + DIGEST_SIZE] = hashlib.sha256(content).digest()
     return bytes(content)
+
+
+def _without_calibration(model: Any) -> tuple[Any, dict[str, Any]]:
+    """The ranker inside a `CalibratedOrdinal`, and the header of what is around it."""
+    from sklearn.frozen import FrozenEstimator
+    from sklearn.utils.validation import check_is_fitted
+
+    from ordspan.estimators.calibrated import check_promises
+
+    check_is_fitted(model)
+    check_promises(model)
+    given = model.get_params(deep=False)
+    frozen = isinstance(model.estimator_, FrozenEstimator)
+    estimator = "frozen" if frozen else "given"
+    if given.pop("estimator") is None:
+        estimator = "default"
+    parameters = {name: plain(name, value) for name, value in given.items()}
+    ranker = model.estimator_.estimator if frozen else model.estimator_
+    return ranker, {"calibrated": {"parameters": parameters, "estimator": estimator}}
 
 
 def _table_header(model: TabularModel) -> dict[str, Any]:
@@ -170,9 +193,10 @@ def _table_model(header: Header, table: Table, tensors: Tensors, room: int) -> T
     if (header.n_features, header.n_iter) != (table.recipe.n_features, parameters["max_iter"]):
         raise ValueError("features or passes differ between its header and its table")
     classes = check_classes(array_of(header.classes, room))
-    learner = _learner(
+    _check_width(header.n_features, room)
+    learner = with_memory(
         lambda *shape: make_learner(header.estimator, parameters, *shape),
-        *(header.n_features, classes.size, tensors["memory"], room),
+        *(tensors["memory"], header.n_features, classes.size),
     )
     return TabularModel(
         learner,
@@ -189,6 +213,12 @@ def _table_model(header: Header, table: Table, tensors: Tensors, room: int) -> T
     )
 
 
+def _check_width(n_features: int, room: int) -> None:
+    """Refuse more features than a file has room for; a kernel's state does not show them."""
+    if n_features * np.float64().itemsize > room:
+        raise ValueError(f"{n_features:,} features are too many for this file")
+
+
 def _calibration(tensors: Tensors, n_classes: int) -> Calibration | None:
     """The calibration in a file, if any."""
     if "calibration" not in tensors:
@@ -196,69 +226,47 @@ def _calibration(tensors: Tensors, n_classes: int) -> Calibration | None:
     return Calibration.from_state(tensors["calibration"], n_classes)
 
 
-def _learner(
-    make: Callable[[int, int], Learner],
-    n_features: int,
-    n_classes: int,
-    memory: NDArray[Any],
-    room: int,
-) -> Learner:
-    """A learner with state from a file, checked before memory is allocated."""
-    if n_features * np.float64().itemsize > room:  # a kernel model may have no support vectors
-        raise ValueError(f"{n_features:,} features are too many for this file")
-    if fault := make(1, 2).fault_in(memory, n_features, n_classes):
-        raise ValueError(f"its state {fault}")
-    learner = make(n_features, n_classes)
-    # adopted as is: parameters may have changed since the model last learned
-    learner.adopt_memory(memory)
-    return learner
-
-
 def _estimators() -> dict[str, Any]:
-    """Supported estimators by name; imports scikit-learn."""
+    """Estimators by name that a file can hold, alone or calibrated; imports scikit-learn."""
     from ordspan import estimators
 
-    names = (name for name in estimators.__all__ if name != CALIBRATED)
-    return {name: getattr(estimators, name) for name in names}
+    return {name: getattr(estimators, name) for name in estimators.__all__}
 
 
-def _unknown_estimator(model: Any, known: list[str]) -> str:
-    """Why a model of a class that files do not know cannot be saved."""
+def _why_not_saved(model: Any) -> str:
+    """Why a model of a class that files do not know cannot be saved, and what to do instead."""
+    from sklearn.pipeline import Pipeline
+
+    from ordspan.estimators.steps import layers_of
+
     name, module = type(model).__name__, type(model).__module__
     if "river" in module.split("."):  # has an OrdinalPA, a PRank and a Pipeline too
         return f"cannot save {module.rpartition('.')[0]}.{name}, a River model; pickle it instead"
     if hasattr(model, "best_estimator_"):
         return f"cannot save a {name}; use its best_estimator_ instead"
-    return (
-        f"cannot save a {name}; save takes {', '.join(known)}, alone or as the last step of a "
-        "Pipeline"
-    )
+    layers = layers_of(model)
+    if any(isinstance(layer, Pipeline) for layer in layers):
+        kinds = [type(layer) for layer in layers if type(layer).__module__.startswith("ordspan.")]
+        trusted = [f"{kind.__module__}.{kind.__name__}" for kind in kinds]
+        return (
+            "cannot save a Pipeline, because its other steps are not ordspan's; write it with "
+            f"skops.io.dump(model, path) and read it with skops.io.load(path, trusted={trusted}), "
+            "with what skops.io.get_untrusted_types(file=path) names besides, if you trust it"
+        )
+    return f"cannot save a {name}; save takes {', '.join(sorted(_estimators()))}, also calibrated"
 
 
 def estimator_header(model: Any) -> dict[str, Any]:
     """The header of an estimator."""
-    name, known = type(model).__name__, _estimators()
-    if known.get(name) is not type(model):
-        raise TypeError(_unknown_estimator(model, sorted([*known, CALIBRATED])))
     from sklearn.utils.validation import check_is_fitted
 
     check_is_fitted(model)
-    as_set = model._make_learner(model.n_features_in_, model.classes_.size)
-    if not model.learner_.same_space(as_set):
-        raise ValueError(
-            f"{as_set.fixed} of the model have changed since it was fitted; restore them, or "
-            "call fit before save"
-        )
+    model.check_settings_unchanged()
     names = getattr(model, "feature_names_in_", None)
-    later = model._later_parameters
     return {
         "format": FORMAT_VERSION,
-        "estimator": name,
-        "parameters": {
-            k: plain(k, v)
-            for k, v in model.get_params(deep=False).items()
-            if k not in later or v != later[k]
-        },
+        "estimator": type(model).__name__,
+        "parameters": {k: plain(k, v) for k, v in model.get_params(deep=False).items()},
         "classes": plain("classes_", model.classes_),
         "n_features": int(model.n_features_in_),
         "feature_names": None if names is None else names.tolist(),
@@ -279,15 +287,15 @@ def model_of(content: bytes, header: Header, name: str) -> Any:
         tensors = load_tensors(content)
         needed = {"digest", "memory"} | ({"scale"} if header.table else set())
         needed |= {"calibration"} if header.calibrated else set()
-        found = tensors.keys() - ({"calibration"} if header.table else set())
-        if (found if header.table else found & TENSOR_NAMES) != needed:
+        if tensors.keys() - ({"calibration"} if header.table else set()) != needed:
             raise ValueError(f"unexpected tensors: {', '.join(tensors)}")
         if header.table is not None:
             return _table_model(header, header.table, tensors, room)
-        parts = {name: tensors.pop(name) for name in [*tensors] if name not in TENSOR_NAMES}
         ranker = _estimator(header, tensors["memory"], room)
+        if header.calibrated is None:
+            return ranker
         calibration = _calibration(tensors, ranker.classes_.size)
-        return wrap(header, ranker, calibration, parts, room)
+        return _calibrated(header.calibrated, ranker, calibration, room)
     except (*MALFORMED, SafetensorError) as error:
         raise _not_a_model_error(name, error) from None
 
@@ -312,8 +320,24 @@ def _estimator(header: Header, memory: NDArray[Any], room: int) -> Any:
         raise ValueError(f"{len(names)} names for {header.n_features} features")
     fitted = {name: header.fitted[name] for name in model._fitted_numbers}
     vars(model).update(fitted)  # needed by some learners
-    learner = _learner(model._make_learner, header.n_features, classes.size, memory, room)
+    _check_width(header.n_features, room)
+    learner = with_memory(model._make_learner, memory, header.n_features, classes.size)
     return model.from_learner(learner, classes, n_iter=header.n_iter, feature_names=names)
+
+
+def _calibrated(around: Calibrated, ranker: Any, calibration: Any, room: int) -> Any:
+    """The `CalibratedOrdinal` around a fitted ranker."""
+    from sklearn.base import clone
+    from sklearn.frozen import FrozenEstimator
+
+    from ordspan.estimators.calibrated import CalibratedOrdinal
+
+    fitted = FrozenEstimator(ranker) if around.estimator == "frozen" else ranker
+    given = {"default": None, "given": clone(ranker), "frozen": fitted}[around.estimator]
+    parameters = {name: from_plain(value, room) for name, value in around.parameters.items()}
+    if isinstance(parameters.get("coverages"), list):
+        parameters["coverages"] = tuple(parameters["coverages"])  # JSON has lists only
+    return CalibratedOrdinal(given, **parameters).from_parts(fitted, calibration)
 
 
 def checked_header(content: bytes, name: str) -> Header:
@@ -338,15 +362,10 @@ def checked_header(content: bytes, name: str) -> Header:
         header = msgspec.convert(parsed, Header) if version == FORMAT_VERSION else None
     except MALFORMED as error:
         raise _not_a_model_error(name, error) from None
-    if version > FORMAT_VERSION:
-        raise ModelFileError(
-            f"{name} has model format {version}, this ordspan reads up to "
-            f"{FORMAT_VERSION}; upgrade ordspan"
-        )
     if header is None:
         raise ModelFileError(
-            f"{name} has model format {version} of an earlier ordspan, this one reads "
-            f"{FORMAT_VERSION}; retrain the model, or use the version of ordspan that wrote it"
+            f"{name} has model format {version}, but this ordspan reads only {FORMAT_VERSION}: it "
+            "was written by another version of ordspan; train the model again"
         )
     return header
 

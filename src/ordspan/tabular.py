@@ -18,7 +18,6 @@ from ordspan.files.opening import FileOptions
 from ordspan.learners import Calibration, Learner
 from ordspan.learners.catalog import ESTIMATORS, PA, SVM
 from ordspan.learners.checks import RowValueError
-from ordspan.learners.locking import lock_of
 from ordspan.learners.rows import as_rows
 from ordspan.learners.scoring import rank_among
 
@@ -218,8 +217,8 @@ class TabularModel:
         """The calibration; raises if the model has none."""
         if self.calibration is None:
             raise ValueError(
-                "the model has no probabilities or ranges, because it was trained on Dask or by an "
-                "earlier ordspan; retrain it on one machine"
+                "the model has no probabilities or ranges, because it was trained on Dask; retrain "
+                "it on one machine"
             )
         return self.calibration
 
@@ -247,7 +246,7 @@ class TabularModel:
             )
         X = self._features(table)
         ends = self._ends(table, y)
-        with lock_of(self.learner):
+        with self.learner._lock:
             self.learner.learn_many(X, *ends, calibration=self.calibration)
             self.training["rows"] += X.shape[0]
         return self

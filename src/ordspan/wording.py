@@ -1,109 +1,62 @@
-"""Messages that suggest a remedy, as Python arguments or shell options, and show text safely."""
+"""Words of messages: remedies in Python and in a shell, missing extras, text shown safely."""
 
 from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
-from typing import Any
 
 CONTROLS = re.compile(
     "[\x00-\x09\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]"
 )
 """Control characters, text direction marks and lone surrogates, but not line breaks."""
-EXTRAS = {
-    "polars": "cli",
-    "pyarrow": "cli",
-    "filelock": "cli",
-    "plotly": "cli",
-    "fastexcel": "xlsx",
-    "onnx": "onnx",
-    "dask": "dask",
-    "distributed": "dask",
-    "fastapi": "serve",
-    "uvicorn": "serve",
-    "prometheus_client": "serve",
+PACKAGES = {
+    "cli": ("polars", "pyarrow", "filelock", "plotly"),
+    "xlsx": ("fastexcel",),
+    "onnx": ("onnx",),
+    "river": ("river",),
+    "dask": ("dask", "distributed"),
+    "serve": ("fastapi", "uvicorn", "prometheus_client"),
 }
+EXTRAS = {package: extra for extra, packages in PACKAGES.items() for package in packages}
 """The extra that installs an optional package; all others are in experiments."""
-_options: Collection[str] | None = None  # of the running command; None in Python
 
 
-@contextmanager
-def in_a_shell(options: Collection[str]) -> Iterator[None]:
-    """Within the block, messages suggest only the options of a command.
+def hint(python: str, shell: str) -> str:
+    """A setting as an argument in Python and as an option of a command.
 
-    >>> with in_a_shell(["--drop"]):
-    ...     option("--drop age", "drop=['age']"), option("--text age", "text=['age']")
-    ('--drop age', '')
+    >>> hint("drop=['age']", "--drop age")
+    "drop=['age'] (--drop age)"
     """
-    global _options
-    before, _options = _options, options
-    try:
-        yield
-    finally:
-        _options = before
+    return f"{python} ({shell})"
 
 
-@dataclass(frozen=True)
-class KeepWording:
-    """A function whose messages on a worker are worded as in this process."""
+def columns_hint(name: str, *columns: str) -> str:
+    """A setting whose value is a list of columns.
 
-    function: Callable[..., Any]
-    options: Collection[str]
-
-    def __call__(self, *arguments: Any) -> Any:
-        """Call the function."""
-        with in_a_shell(self.options):
-            return self.function(*arguments)
-
-
-def keep_wording(function: Callable[..., Any]) -> Callable[..., Any]:
-    """A function to send to workers, with messages worded for the user of this process."""
-    return function if _options is None else KeepWording(function, _options)
-
-
-def option(shell: str, python: str) -> str:
-    """An option with its value, or the Python argument; empty if the command lacks the option.
-
-    >>> option("--drop age", "drop=['age']")
-    "drop=['age']"
+    >>> print(columns_hint("drop", "my age", "a,b"))
+    drop=['my age', 'a,b'] (--drop 'my age,"a,b"')
     """
-    if _options is None:
-        return python
-    return shell if shell.split()[0] in _options else ""
+    return hint(f"{name}={list(columns)!r}", f"--{name} {shell_list(columns)}")
 
 
-def columns_option(name: str, *columns: str, python: str = "") -> str:
-    """An option whose value is a list of columns.
+def shell_list(names: Iterable[str]) -> str:
+    """Names as one word of a shell, separated by commas.
 
-    >>> columns_option("drop", "my age"), columns_option("hash", "town", python="hashed")
-    ("drop=['my age']", "hashed=['town']")
+    >>> print(shell_list(["my age", "a,b"]))
+    'my age,"a,b"'
     """
-    given = shlex.quote(",".join(f'"{c}"' if "," in c else c for c in columns))
-    return option(f"--{name} {given}", f"{python or name}={list(columns)!r}")
+    return shlex.quote(",".join(f'"{name}"' if "," in name else name for name in names))
 
 
-def either(*ways: str, start: str = "; ") -> str:
-    """The remedies that are not empty, as the end of a message.
+def join_hints(*hints: str) -> str:
+    """Remedies as the end of a message.
 
-    >>> either("correct it", "", "drop the column")
+    >>> join_hints("correct it", "drop the column")
     '; correct it, or drop the column'
     """
-    there = [way for way in ways if way.strip()]
-    if len(there) > 1:
-        there = [", ".join(there[:-1]), there[-1]]
-    return start + ", or ".join(there) if there else ""
-
-
-def by(verb: str, how: str) -> str:
-    """A remedy that uses an option; empty if the command lacks the option.
-
-    >>> by("leave it out with", "--drop age"), by("leave it out with", "")
-    ('leave it out with --drop age', '')
-    """
-    return f"{verb} {how}" if how else ""
+    return "; " + ", or ".join(hints)
 
 
 def install_hint(module: str | None) -> str:

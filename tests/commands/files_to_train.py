@@ -1,12 +1,28 @@
 """The same rows in every format, for tests that train from files."""
 
 import gzip
+from importlib import import_module
 
 import numpy as np
 import pyarrow as pa
 from pyarrow import csv, parquet
 
 FORMATS = ("csv", "csv.gz", "parquet", "txt", "jsonl")
+SMALL = {
+    "ordspan.files.text.BLOCK_BYTES": 10_000,
+    "ordspan.files.arrow_file.MAX_ROWS": 300,
+    "ordspan.files.svmlight.PART_BYTES": 8_000,
+    "ordspan.files.tables.PART_BYTES": 8_000,
+    "ordspan.commands.train_run.BUFFER_BYTES": 64 * 700,
+}
+"""Sizes by which small files have many blocks, parts and windows."""
+
+
+def read_in_small_parts(setattr=setattr):
+    """Read files as if they were large."""
+    for name, value in SMALL.items():
+        module, _, constant = name.rpartition(".")
+        setattr(import_module(module), constant, value)
 
 
 def make_rows(n_rows, seed=0):

@@ -1,7 +1,12 @@
 """Small tables in files, a model of them, and the command line in this process."""
 
 import csv
+import json
+import os
+import signal
+from contextlib import contextmanager
 from functools import cache
+from unittest.mock import patch
 
 import numpy as np
 import pyarrow as pa
@@ -20,6 +25,38 @@ FEATURES = ["size", "age"]
 
 def ask(*words, **more):
     return testing.CliRunner().invoke(app, [str(word) for word in words], **more)
+
+
+def said(*words, code=0, **more):
+    """What a command prints; it ends with this exit code, and never with a traceback."""
+    answer = ask(*words, **more)
+    assert isinstance(answer.exception, SystemExit | None), answer.exception
+    assert answer.exit_code == code, answer.output
+    return answer.output
+
+
+def summary(*words, **more):
+    """What a command prints with --json."""
+    answer = ask(*words, "--json", **more)
+    assert answer.exit_code == 0, answer.output
+    return json.loads(answer.stdout)
+
+
+def stopped(*words, checkpoints=1):
+    """What a command prints that is told to stop when it has written so many checkpoints."""
+    replace, written = os.replace, []
+
+    def replace_and_stop(*paths, **more):
+        replace(*paths, **more)
+        written.append(paths)
+        if len(written) == checkpoints:
+            signal.raise_signal(signal.SIGTERM)
+
+    before = signal.getsignal(signal.SIGTERM)
+    with patch("os.replace", replace_and_stop):
+        printed = said(*words, code=130)
+    assert signal.getsignal(signal.SIGTERM) is before
+    return printed
 
 
 def ratings(n=300, seed=0):
@@ -59,3 +96,16 @@ def trained(folder, *words, name="model"):
     answer = ask("train", data, *order, "--drop", "id", *words, "--model", model)
     assert answer.exit_code == 0, answer.output
     return model
+
+
+@contextmanager
+def limited_room(n_bytes):
+    """No file can become larger than this, as on a disk that is full."""
+    import resource
+
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (n_bytes, limits[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)

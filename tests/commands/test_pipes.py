@@ -1,172 +1,194 @@
 """Training from a pipe, whose rows come only once: what was learned can always be continued."""
 
-import io
-import json
+import os
+import signal
+import subprocess
 import sys
-from types import SimpleNamespace
+import threading
+import time
+from unittest.mock import Mock
 
 import numpy as np
+import pandas as pd
 import pytest
 from files_to_train import make_rows
-from tables import ask
+from tables import ask, said, stopped, summary
 
-import ordspan
-from ordspan.commands.stopping import Stop, Stopped
-from ordspan.commands.train import Every, TrainJob, train
-from ordspan.commands.train_run import Run
-from ordspan.files.batch import FileError, RowError
+import processes
+from ordspan import load
 
 X, GRADES = make_rows(600)
 HEAD = "x0,x1,x2,grade\n"
 ROWS = [f"{a},{b},{c},{grade}\n" for (a, b, c), grade in zip(X.tolist(), GRADES, strict=True)]
-WORDS = ("--format", "csv", "--label", "grade", "--grades", "1..4")
+POSIX = pytest.mark.skipif(os.name != "posix", reason="pipes and signals of POSIX")
 
 
-def piped(monkeypatch, rows, **choices):
-    """A job whose rows come from standard input."""
-    pipe = io.BufferedReader(io.BytesIO((HEAD + "".join(rows)).encode()))
-    monkeypatch.setattr(sys, "stdin", SimpleNamespace(buffer=pipe))
-    labels = {} if "start" in choices else {"label": "grade", "classes": [1, 2, 3, 4]}
-    return TrainJob(["-"], **labels | choices)
+def words(model, *more, start=None):
+    labels = ["--from", start] if start else ["--label", "grade", "--grades", "1..4"]
+    return ["train", "-", "--format", "csv", *labels, "--model", model, *more]
 
 
-def interrupt(job, out):
-    """Train until the first rows are learned; leaves a checkpoint."""
-    stop = Stop()
-    with pytest.raises(Stopped):
-        train(job, out, stop=stop, report=lambda *_: setattr(stop, "requested", True))
+def piped(rows, *asked, head=HEAD, **more):
+    return said(*asked, input=head + "".join(rows), **more)
 
 
-def test_every_message_names_the_way_to_continue(tmp_path, monkeypatch):
-    out, left = tmp_path / "m", tmp_path / "m.checkpoint"
-    interrupt(piped(monkeypatch, ROWS[:300]), out)
-    monkeypatch.undo()
-    rows = HEAD + "".join(ROWS[300:])
-    path = tmp_path / "rows.csv"
-    path.write_text(rows)
-    for words, way in (
-        ((), f"--from {left} continues it, --overwrite starts over"),
-        (("--resume",), f"leave out --resume, and continue it with --from {left}"),
-    ):
-        answer = ask("train", "-", *WORDS, "--model", out, *words, input=rows)
-        assert answer.exit_code == 1
-        assert way in answer.output
-        answer = ask("train", path, *WORDS, "--model", out, *words)
-        assert f"--from {left} and another output path" in answer.output
-    told = "".join(ask("info", left).output.split())  # is wrapped
-    assert f"continuewithordspantrain--from{left}" in told
-    answer = ask(
-        "train", "-", "--format", "csv", "--from", left, "--model", out, "--json", input=rows
-    )
-    assert answer.exit_code == 0, answer.output
-    assert ordspan.load(out).training["rows"] == 600
-    assert not left.exists()
+@pytest.fixture
+def model(tmp_path):
+    return tmp_path / "m"
 
 
-def test_the_checkpoint_of_a_run_stays_until_its_own_continuation_replaces_it(
-    tmp_path, monkeypatch
-):
-    out, left = tmp_path / "m", tmp_path / "m.checkpoint"
-    interrupt(piped(monkeypatch, ROWS[:300]), out)
-    held = []
-
-    def report(*progress):
-        held.append(ordspan.load(left).training["rows"])
-
-    job = piped(monkeypatch, ROWS[300:], start=str(left))
-    train(job, out, every=Every(rows=100, seconds=0), report=report, overwrite=True)
-    assert held == [400, 500, 600]
-    interrupt(piped(monkeypatch, ROWS[:300]), tmp_path / "n")
-    job = piped(monkeypatch, ROWS[300:], start=str(tmp_path / "n.checkpoint"))
-    left, held[:] = tmp_path / "n.checkpoint", []
-    train(job, tmp_path / "n", every=Every(seconds=0), report=report)
-    assert held == [300]  # what a kill leaves before the first checkpoint
+@pytest.fixture
+def path(tmp_path):
+    (tmp_path / "rows.csv").write_text(HEAD + "".join(ROWS))
+    return tmp_path / "rows.csv"
 
 
-def test_the_checkpoint_of_a_run_on_files_is_not_replaced_by_its_continuation(tmp_path):
-    path = tmp_path / "rows.csv"
-    path.write_text(HEAD + "".join(ROWS))
-    interrupt(TrainJob([str(path)], label="grade"), tmp_path / "m")
-    before = (tmp_path / "m.checkpoint").read_bytes()
-    job = TrainJob([str(path)], start=str(tmp_path / "m.checkpoint"))
-    for overwrite in (False, True):
-        with pytest.raises(FileError, match=r"would be replaced .* choose another output path"):
-            train(job, tmp_path / "m", overwrite=overwrite)
-    assert (tmp_path / "m.checkpoint").read_bytes() == before
+@pytest.fixture
+def left(model):
+    """The checkpoint of a training that an error has ended after 300 rows."""
+    piped([*ROWS[:300], "oops\n"], *words(model), code=1)
+    return model.with_name("m.checkpoint")
+
+
+def test_a_checkpoint_that_cannot_be_written_does_not_hide_the_error(model, monkeypatch):
+    full = Mock(side_effect=OSError(28, "No space left on device"))
+    monkeypatch.setattr("ordspan.checkpoint.write_atomically", full)
+    printed = piped([*ROWS[:300], "1,2,3,explode\n"], *words(model), code=1)
+    assert full.called
+    assert "explode" in printed
+    assert "holds the model after" not in printed
 
 
 @pytest.mark.parametrize("bad", ["1,2,3,explode\n", "1,2,x,1\n", "1,2\n"])
-def test_a_bad_row_loses_none_of_the_rows_before_it(tmp_path, monkeypatch, bad):
-    job = piped(monkeypatch, [*ROWS[:300], bad, *ROWS[300:]])
-    with pytest.raises(RowError, match="line 302") as caught:
-        train(job, tmp_path / "m")
-    assert "m.checkpoint holds the model after 300 rows of this pipe" in caught.value.__notes__[0]
-    assert not (tmp_path / "m").exists()
-    train(piped(monkeypatch, ROWS[:300]), tmp_path / "clean")
-    saved, clean = (ordspan.load(tmp_path / name) for name in ("m.checkpoint", "clean"))
-    assert saved.estimator.coef_.tolist() == clean.estimator.coef_.tolist()
-    rows = HEAD + "".join(ROWS[:300]) + bad
-    answer = ask("train", "-", *WORDS, "--model", tmp_path / "n", input=rows)
-    assert answer.exit_code == 1
-    left = tmp_path / "n.checkpoint"
-    way = f"{left} holds the model after 300 rows of this pipe; continue it with --from {left}"
-    assert answer.output.strip().endswith(way)
+@pytest.mark.parametrize("buffer", [0, 100, 1000])
+def test_a_bad_row_loses_none_of_the_rows_before_it(model, bad, buffer):
+    more = ["--shuffle-buffer", buffer, "--no-standardise"]
+    printed = piped([*ROWS[:300], bad, *ROWS[300:]], *words(model, *more), code=1)
+    left = f"{model}.checkpoint"
+    assert "line 302" in printed
+    assert f"{left} holds the model after 300 rows of this pipe; continue it with" in printed
+    assert f"(--from {left})" in printed
+    assert not model.exists()
+    piped(ROWS[:300], *words(model.with_name("clean"), *more))
+    saved, clean = (load(path).estimator for path in (left, model.with_name("clean")))
+    assert saved.coef_.tolist() == clean.coef_.tolist()
 
 
-def test_a_checkpoint_that_cannot_be_written_does_not_hide_the_error(tmp_path, monkeypatch):
-    def fail(self):
-        raise FileError("m.checkpoint: No space left on device")
-
-    monkeypatch.setattr(Run, "save_checkpoint", fail)
-    with pytest.raises(RowError, match="explode") as caught:
-        train(piped(monkeypatch, [*ROWS[:300], "1,2,3,explode\n"]), tmp_path / "m")
-    assert not getattr(caught.value, "__notes__", [])
+def test_too_many_bad_rows_lose_no_good_row(model):
+    rows = [*ROWS[:100], *["1,2,3,9\n"] * 100]
+    assert "50.0%" in piped(rows, *words(model, "--on-bad-row", "skip"), code=1)
+    assert load(model.with_name("m.checkpoint")).training["rows"] == 100
 
 
-def test_too_many_bad_rows_lose_no_good_row(tmp_path, monkeypatch):
-    job = piped(monkeypatch, [*ROWS[:100], *["1,2,3,9\n"] * 100], on_bad_row="skip")
-    with pytest.raises(FileError, match=r"50\.0%"):
-        train(job, tmp_path / "m")
-    assert ordspan.load(tmp_path / "m.checkpoint").training["rows"] == 100
+def test_every_message_names_the_way_to_continue(model, left, path):
+    over = f"(--from {left}) continues it, overwrite=True (--overwrite) starts over"
+    assert over in piped(ROWS, *words(model), code=1)
+    resumed = piped(ROWS, *words(model, "--resume"), code=1)
+    assert f"(--resume), and continue it with start='{left}' (--from {left})" in resumed
+    from_file = said("train", path, *words(model)[2:], code=1)
+    assert f"(--from {left}) and another output path" in from_file
+    told = "".join(said("info", left).split())  # is wrapped
+    assert f"continuewithordspantrain--from{left}" in told
+    piped(["oops\n"], *words(model, start=left), code=1)
+    assert load(left).training["rows"] == 300
+    piped(ROWS[300:], *words(model, start=left))
+    assert load(model).training["rows"] == 600
+    assert not left.exists()
 
 
-def test_a_bad_row_of_a_file_leaves_nothing_behind(tmp_path):
-    path = tmp_path / "rows.csv"
-    path.write_text(HEAD + "".join(ROWS) + "1,2,3,explode\n")
-    answer = ask("train", path, *WORDS, "--model", tmp_path / "m", "--json")
-    assert answer.exit_code == 1
-    assert [found.name for found in tmp_path.iterdir()] == ["rows.csv"]
-    path.write_text(HEAD + "".join(ROWS))
-    told = ask("train", path, *WORDS, "--model", tmp_path / "m", "--json").stdout
-    assert json.loads(told)["rows"] == 600
+def test_a_pipe_that_continues_goes_on_learning_the_scale(model, left):
+    piped(ROWS, *words(model.with_name("whole")))
+    piped(ROWS[300:], *words(model, start=left))
+    whole, parts = (summary("info", path)["weights"] for path in (model.with_name("whole"), model))
+    for one, other in zip(whole, parts, strict=True):
+        numbers = ([row[k] for k in ("mean", "spread", "weight")] for row in (one, other))
+        np.testing.assert_allclose(*numbers, rtol=1e-6)
 
 
-def test_a_pipe_that_continues_goes_on_learning_the_scale(tmp_path, monkeypatch):
-    train(piped(monkeypatch, ROWS), tmp_path / "whole")
-    bad = "oops,1,1,1\n"
-    with pytest.raises(RowError):
-        train(piped(monkeypatch, [*ROWS[:3], bad]), tmp_path / "m")
-    left = tmp_path / "m.checkpoint"
-    train(piped(monkeypatch, ROWS[3:], start=str(left)), tmp_path / "m")
-    whole, parts = (ordspan.load(tmp_path / name) for name in ("whole", "m"))
-    np.testing.assert_allclose(parts.scale.state, whole.scale.state, rtol=1e-9)
-    np.testing.assert_allclose(parts.learner.weights, whole.learner.weights, rtol=1e-6)
+def test_the_checkpoint_of_a_run_on_files_is_not_replaced_by_its_continuation(model, path):
+    left = model.with_name("m.checkpoint")
+    stopped("train", path, "--label", "grade", "--model", model, "--checkpoint-every", 100)
+    before = left.read_bytes()
+    for more in ([], ["--overwrite"]):
+        printed = said("train", path, "--from", left, "--model", model, *more, code=1)
+        assert "would be replaced" in printed
+        assert "choose another output path" in printed
+    assert left.read_bytes() == before
 
 
-@pytest.mark.parametrize("buffer", [100, 1000])
-def test_rows_that_wait_to_be_shuffled_are_learned_before_an_error(tmp_path, monkeypatch, buffer):
-    with pytest.raises(RowError):
-        train(
-            piped(monkeypatch, [*ROWS[:250], "oops,1,1,1\n"], shuffle_buffer=buffer), tmp_path / "m"
-        )
-    assert ordspan.load(tmp_path / "m.checkpoint").training["rows"] == 250
+def test_what_a_pipe_cannot_do_is_said(model):
+    for more, told in (
+        (["--passes", 2], "can be read only once: passes must be 1"),
+        (["--resume"], "standard input cannot be resumed"),
+    ):
+        assert told in piped(ROWS, *words(model, *more), code=1)
 
 
-def test_a_pipe_is_not_judged_by_its_first_rows_alone(tmp_path, monkeypatch):
+def test_rows_in_long_runs_of_one_grade_get_a_warning(model):
+    for order, warned in ((np.argsort(GRADES, kind="stable"), True), (np.argsort(X[:, 2]), False)):
+        printed = piped([ROWS[i] for i in order], *words(model, "--overwrite"))
+        assert ("the labels come in long runs of one grade" in printed) is warned
+
+
+def test_a_pipe_is_not_judged_by_its_first_rows_alone(model):
     """A town that is repeated a few times in 500 rows is no id."""
-    towns = [f"town {i}" for i in range(590)] + [f"town {i}" for i in range(10)]
-    rows = [row.replace(",", f",{town},", 1) for row, town in zip(ROWS, towns, strict=True)]
-    monkeypatch.setattr(sys.modules[__name__], "HEAD", "x0,town,x1,x2,grade\n")
-    rows[497:500] = rows[:3]
-    summary = train(piped(monkeypatch, rows), tmp_path / "m")
-    assert "town" not in summary["left_out"]
+    rows = pd.DataFrame(X).assign(town=[f"town {i % 497}" for i in range(600)], grade=GRADES)
+    piped([rows.to_csv(index=False)], *words(model), head="")
+    assert [*summary("info", model)["columns"]["hashed"]] == ["town"]
+
+
+def test_a_kernel_learns_words_from_a_pipe(model):
+    rows = pd.DataFrame(X).assign(town=np.where(X[:, 0] > 0, "Ulm", "Graz"), grade=GRADES)
+    content = rows.to_csv(index=False)
+    found = summary(*words(model, "--learner", "kernel"), input=content)
+    assert found["mae"][0] < 0.7 * found["constant"]["mae"]
+
+
+@POSIX
+def test_a_stop_while_waiting_for_rows_keeps_those_learned(model):
+    with processes.start(*words(model, "--checkpoint-every", 600)) as process:
+        process.stdin.write(HEAD + "".join(ROWS))
+        process.stdin.flush()
+        while not model.with_name("m.checkpoint").exists():
+            assert process.poll() is None, process.stderr.read()
+            time.sleep(0.01)
+        time.sleep(0.2)  # it waits for more
+        process.send_signal(signal.SIGTERM)
+        process.wait(60)
+    assert process.returncode == 130
+    assert load(model.with_name("m.checkpoint")).training["rows"] == 600
+
+
+@POSIX
+@pytest.mark.parametrize("command", ["train", "predict", "evaluate"])
+def test_a_named_pipe_is_read_as_a_file_is(tmp_path, model, path, command):
+    pipe = tmp_path / "pipe"
+    piped(ROWS, *words(model))
+    os.mkfifo(pipe)
+    threading.Thread(target=lambda: pipe.write_text(path.read_text()), daemon=True).start()
+    if command == "train":
+        said("train", pipe, *words(tmp_path / "again")[2:])
+        assert (tmp_path / "again").read_bytes() == model.read_bytes()
+    else:
+        of_pipe, of_file = (ask(command, name, "--model", model) for name in (pipe, path))
+        assert of_pipe.stdout.splitlines()[-10:] == of_file.stdout.splitlines()[-10:]
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/fd"), reason="needs descriptors with names")
+def test_process_substitution_is_read_and_what_it_cannot_do_is_said(tmp_path, model, path):
+    out = tmp_path / "out.csv"
+    piped(ROWS, *words(model))
+    command = f"{sys.executable} -m ordspan predict <(cat {path}) --model {model} --out {out}"
+    subprocess.run(["bash", "-c", command], check=True, capture_output=True)
+    assert len(out.read_text().splitlines()) == 601
+    read, write = os.pipe()
+    try:
+        for more, told in (
+            (["--passes", "2"], "pipes can be read only once: passes must be 1"),
+            ([path], f"/dev/fd/{read} is a pipe, which cannot be mixed with files; give it alone"),
+        ):
+            asked = ["train", f"/dev/fd/{read}", *more, "--label", "grade", "--grades", "1..4"]
+            assert told in said(*asked, "--model", tmp_path / "n", code=1)
+    finally:
+        os.close(read)
+        os.close(write)

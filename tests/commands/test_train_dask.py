@@ -1,21 +1,16 @@
 """`ordspan train --dask`: the same model as from one machine, where the two can be compared."""
 
+from unittest.mock import Mock
+
 import numpy as np
-import polars as pl
+import pandas as pd
 import pytest
 from files_to_train import FORMATS, make_rows, write_rows
-from sklearn.preprocessing import StandardScaler
-from tables import ask
+from tables import said, stopped, summary
 
 import ordspan
-from ordspan.commands.train import TrainJob, train
 
 distributed = pytest.importorskip("distributed")
-
-from fuzz.dask_kills import quick_workers  # noqa: E402
-from ordspan.commands import train_dask  # noqa: E402
-from ordspan.commands.train_dask import train_on_dask  # noqa: E402
-
 pytestmark = pytest.mark.filterwarnings(
     "ignore::pytest.PytestUnraisableExceptionWarning", "ignore::ResourceWarning"
 )
@@ -36,152 +31,117 @@ def parts_in(folder, ending="csv", n_parts=3):
     for number, rows in enumerate(np.array_split(np.arange(len(X)), n_parts)):
         part = folder / f"part-{number}"
         part.mkdir()
-        paths.append(str(write_rows(part, ending, X[rows], GRADES[rows])))
+        paths.append(write_rows(part, ending, X[rows], GRADES[rows]))
     return paths
 
 
-def label_of(ending):
-    return {} if ending == "txt" else {"label": "grade"}
+def words(paths, model, *more):
+    label = [] if paths and paths[0].suffix == ".txt" else ["--label", "grade"]
+    return ["train", *paths, *label, "--model", model, *more]
 
 
 @pytest.mark.parametrize("ending", FORMATS)
 def test_one_file_and_one_pass_is_plain_training(tmp_path, ending, address):
-    job = TrainJob(parts_in(tmp_path, ending, 1), standardise=False, **label_of(ending))
-    train(job, tmp_path / "plain")
-    summary = train_on_dask(job, tmp_path / "dask", address)
+    paths = parts_in(tmp_path, ending, 1)
+    said(*words(paths, tmp_path / "plain", "--no-standardise"))
+    found = summary(*words(paths, tmp_path / "dask", "--no-standardise", "--dask", address))
     plain, mixed = (ordspan.load(tmp_path / name).estimator for name in ("plain", "dask"))
     np.testing.assert_array_equal(mixed.coef_, plain.coef_)
     np.testing.assert_array_equal(mixed.thresholds_, plain.thresholds_)
-    assert summary["rows"] == 3000
-    assert summary["classes"] == [1, 2, 3, 4]
-
-
-def test_all_rows_decide_the_scale_and_the_order_of_files_the_mixture(tmp_path, address):
-    job = TrainJob(parts_in(tmp_path), label="grade", passes=2)
-    first = train_on_dask(job, tmp_path / "m", address)
-    model = ordspan.load(tmp_path / "m")
-    known = StandardScaler().fit(X)
-    centre, factor = model.centre_and_factor()
-    np.testing.assert_allclose(centre, known.mean_, rtol=1e-12)
-    np.testing.assert_allclose(1 / factor, known.scale_, rtol=1e-12)
-    again = train_on_dask(job, tmp_path / "again", address)
-    assert (tmp_path / "m").read_bytes() == (tmp_path / "again").read_bytes()
-    assert len(first["mae"]) == 2
-    assert first["mae"] == again["mae"]
-    assert first["mae"][1] < 0.5
+    assert (found["rows"], found["classes"]) == (3000, [1, 2, 3, 4])
 
 
 @pytest.mark.parametrize("ending", ["csv", "txt"])
-def test_looks_at_the_files_one_by_one_find_the_scale_of_all_rows(tmp_path, ending, address):
+def test_all_rows_decide_the_scale_and_a_second_run_gives_the_same_bytes(tmp_path, ending, address):
     paths = parts_in(tmp_path, ending, 7)
-    job = TrainJob(paths, **label_of(ending))
-    train(job, tmp_path / "plain")
-    train_on_dask(job, tmp_path / "dask", address)
-    plain, mixed = (ordspan.load(tmp_path / name).scale.state for name in ("plain", "dask"))
-    np.testing.assert_allclose(mixed[:3], plain[:3], rtol=1e-12)
-    assert (mixed[0] > 0).all()
+    said(*words(paths, tmp_path / "plain"))
+    for name in ("m", "again"):
+        found = summary(*words(paths, tmp_path / name, "--passes", 2, "--dask", address))
+    assert (tmp_path / "m").read_bytes() == (tmp_path / "again").read_bytes()
+    assert len(found["mae"]) == 2
+    assert found["mae"][1] < 0.5
+    scales = [
+        {row["feature"]: (row["mean"], row["spread"]) for row in summary("info", path)["weights"]}
+        for path in (tmp_path / "plain", tmp_path / "m")
+    ]
+    for feature, expected in scales[0].items():
+        np.testing.assert_allclose(scales[1][feature], expected, rtol=1e-12)
 
 
-def test_sorted_rows_are_shuffled_in_each_file(tmp_path, address):
+def test_sorted_rows_are_shuffled_and_files_with_a_grade_each_refused(tmp_path, address):
     order = np.argsort(GRADES, kind="stable")
     path = write_rows(tmp_path, "csv", X[order], GRADES[order])
-    summary = train_on_dask(TrainJob([str(path)], label="grade"), tmp_path / "m", address)
-    assert summary["shuffled"]
-    assert summary["mae"][0] < 0.5
-
-
-def test_files_with_a_grade_each_are_refused(tmp_path, address):
+    found = summary(*words([path], tmp_path / "m", "--dask", address))
+    assert found["shuffled"]
+    assert found["mae"][0] < 0.5
     for grade in np.unique(GRADES):
-        folder, rows = tmp_path / f"{grade}", grade == GRADES
-        folder.mkdir()
-        write_rows(folder, "csv", X[rows], GRADES[rows])
-    words = ["train", *tmp_path.glob("*/*"), "--label", "grade", "--model", tmp_path / "m"]
-    answer = ask(*words, "--dask", address)
-    assert answer.exit_code == 1
-    assert "the grades differ between files" in answer.output
+        (tmp_path / f"{grade}").mkdir()
+        write_rows(tmp_path / f"{grade}", "csv", X[grade == GRADES], GRADES[grade == GRADES])
+    asked = words([*tmp_path.glob("*/*.csv")], tmp_path / "n", "--dask", address)
+    assert "the grades differ between files" in said(*asked, code=1)
+    assert not (tmp_path / "n").exists()
+
+
+def test_an_interrupted_run_goes_on_after_its_last_round(tmp_path, address):
+    paths, more = parts_in(tmp_path), ["--passes", 3, "--shuffle-buffer", 1, "--dask", address]
+    said(*words(paths, tmp_path / "whole", *more))
+    stopped(*words(paths, tmp_path / "m", *more), checkpoints=2)
     assert not (tmp_path / "m").exists()
-
-
-def test_an_interrupted_run_goes_on_after_its_last_round(tmp_path, address, monkeypatch):
-    job = TrainJob(parts_in(tmp_path), label="grade", passes=3, shuffle_buffer=1, seed=4)
-    train_on_dask(job, tmp_path / "whole", address)
-    seen = []
-
-    def stop_in_the_second_round(learned, mae, share):
-        seen.append(share)
-        if share > 0.5:
-            raise KeyboardInterrupt
-
-    with pytest.raises(KeyboardInterrupt):
-        train_on_dask(job, tmp_path / "m", address, report=stop_in_the_second_round)
-    assert (tmp_path / "m.checkpoint").exists()
-    assert not (tmp_path / "m").exists()
-    seen.clear()
-    summary = train_on_dask(
-        job, tmp_path / "m", address, resume=True, report=lambda learned, mae, share: None
-    )
-    assert summary["resumed"]
+    assert summary(*words(paths, tmp_path / "m", *more, "--resume"))["resumed"]
     assert (tmp_path / "m").read_bytes() == (tmp_path / "whole").read_bytes()
     assert not (tmp_path / "m.checkpoint").exists()
 
 
 def test_bad_rows_are_named_with_their_block_or_skipped(tmp_path, address):
     paths = parts_in(tmp_path)
-    with open(paths[1], "a") as file:
+    with paths[1].open("a") as file:
         file.write("x,1,1,1\n")
-    job = TrainJob(paths, label="grade", classes=[1, 2, 3, 4])
-    with pytest.raises(ValueError, match=r"^block 1 \([^()]*\), line 1002: column 'x0' holds"):
-        train_on_dask(job, tmp_path / "m", address)
-    skipping = TrainJob(paths, label="grade", classes=[1, 2, 3, 4], on_bad_row="skip")
-    summary = train_on_dask(skipping, tmp_path / "m", address)
-    assert (summary["rows"], summary["skipped"]) == (3000, 1)
+    asked = words(paths, tmp_path / "m", "--grades", "1..4", "--dask", address)
+    assert f"block 1 ({paths[1]}), line 1002: column 'x0' holds" in said(*asked, code=1)
+    found = summary(*asked, "--on-bad-row", "skip")
+    assert (found["rows"], found["skipped"]) == (3000, 1)
 
 
 def test_python_takes_an_address_or_a_client_and_gives_the_model_of_the_command(tmp_path, address):
-    words, paths = np.where(X[:, 0] > 0, "high", "low"), []
-    for number, rows in enumerate(np.array_split(np.arange(len(X)), 2)):
-        values = pl.Series(X[rows, 1]).set(pl.Series(rows % 9 == 0), None)
-        table = pl.DataFrame({"id": rows, "size": 1000 * values, "word": words[rows]})
-        paths.append(tmp_path / f"{number}.parquet")
-        table.with_columns(grade=pl.Series(GRADES[rows])).write_parquet(paths[-1])
-    job = TrainJob([str(path) for path in paths], label="grade", passes=2)
-    train_on_dask(job, tmp_path / "command", address)
+    table = pd.DataFrame(X, columns=["a", "size", "c"]).assign(grade=GRADES)
+    table["word"] = np.where(X[:, 0] > 0, "high", "low")
+    table.loc[::9, "size"] = None
+    paths = [tmp_path / "0.parquet", tmp_path / "1.parquet"]
+    for path, rows in zip(paths, (table[:1500], table[1500:]), strict=True):
+        rows.to_parquet(path)
+    said(*words(paths, tmp_path / "command", "--passes", 2, "--dask", address))
     settings = {"label": "grade", "passes": 2}
     model = ordspan.train_files(paths, tmp_path / "a", dask=address, **settings)
     with distributed.Client(address, set_as_default=False) as client:
         ordspan.train_files(paths, tmp_path / "c", dask=client, **settings)
         assert client.status == "running"
-    assert (tmp_path / "a").read_bytes() == (tmp_path / "command").read_bytes()
-    assert (tmp_path / "c").read_bytes() == (tmp_path / "command").read_bytes()
-    assert model.predict(table).shape == (1500,)  # the columns of the files, with words and gaps
+    for name in "ac":
+        assert (tmp_path / name).read_bytes() == (tmp_path / "command").read_bytes()
+    assert model.predict(table).shape == (3000,)  # the columns of the files, with words and gaps
     with pytest.raises(TypeError, match="dask is True; give an address"):
         ordspan.train_files(paths, tmp_path / "d", dask=True, **settings)
 
 
 def test_what_cannot_be_shared_out_is_told(tmp_path, address, monkeypatch):
-    with pytest.raises(ValueError, match="standard input cannot be split"):
-        train_on_dask(TrainJob(["-"], label="g", classes=[1, 2]), tmp_path / "m", address)
-    monkeypatch.setattr(train_dask, "TIMEOUT", 2.0)
-    paths = parts_in(tmp_path)
-    with pytest.raises(ValueError, match="no Dask scheduler answers at"):
-        train_on_dask(TrainJob(paths, label="grade"), tmp_path / "m", "127.0.0.1:9")
-    for choices in ({"learner": "svm"}, {"hold_out": 0.1}, {"start": str(tmp_path / "n")}):
-        with pytest.raises(ValueError, match="Dask supports only the learner pa"):
-            train_on_dask(TrainJob(paths, label="grade", **choices), tmp_path / "m", address)
-
-    def refuse(**settings):
-        raise RuntimeError("Nanny failed to start.")
-
-    monkeypatch.setattr(train_dask, "LocalCluster", refuse)
+    paths, model = parts_in(tmp_path), tmp_path / "m"
+    for more in (["--learner", "svm"], ["--hold-out", 0.1], ["--from", tmp_path / "n"]):
+        label = [] if "--from" in more else ["--label", "grade"]
+        asked = ["train", *paths, *label, "--model", model, *more, "--dask", address]
+        assert "Dask supports only the learner pa" in said(*asked, code=1)
+    asked = ["train", "-", "--label", "g", "--grades", "1,2", "--model", model, "--dask", address]
+    assert "standard input cannot be split" in said(*asked, code=1)
+    resumed = said(*words(paths, model, "--resume", "--dask", address), code=1)
+    assert "so there is nothing to resume" in resumed
+    monkeypatch.setattr("ordspan.commands.train_dask.TIMEOUT", 2.0)
+    nobody = said(*words(paths, model, "--dask", "127.0.0.1:9"), code=1)
+    assert "no Dask scheduler answers at" in nobody
+    failed = Mock(side_effect=RuntimeError("Nanny failed to start."))
+    monkeypatch.setattr("ordspan.commands.train_dask.LocalCluster", failed)
     with pytest.raises(RuntimeError, match=r'failed to start.* below: if __name__ == "__main__":'):
-        train_on_dask(TrainJob(paths, label="grade"), tmp_path / "m", "local")
-    with pytest.raises(ValueError, match="so there is nothing to resume"):
-        train_on_dask(TrainJob(paths, label="grade"), tmp_path / "m", address, resume=True)
+        ordspan.train_files(paths, model, label="grade", dask="local")
 
 
+@pytest.mark.slow
 def test_the_command_trains_on_the_processors_of_this_machine(tmp_path):
-    words = ["train", *parts_in(tmp_path), "--label", "grade", "--model", tmp_path / "m"]
-    with quick_workers():
-        answer = ask(*words, "--dask", "local", "--passes", "2", "--json")
-    assert answer.exit_code == 0, answer.output
+    said(*words(parts_in(tmp_path), tmp_path / "m", "--dask", "local", "--passes", 2))
     assert ordspan.load(tmp_path / "m").training["blocks"] == 3

@@ -22,11 +22,3 @@ def test_prank_is_its_slow_twin(step, trial, size):
     assert moved == (twin_pull != 0 or bool(np.any(twin_new != theta)))
     assert pull == pytest.approx(twin_pull, rel=1e-15)
     np.testing.assert_array_equal(edges[1:-1], twin_new)
-
-
-def test_prank_moves_what_lies_between_the_rank_and_the_label():
-    # Crammer & Singer's picture: predicted 1, label 4: thresholds 1..3 come down by one
-    edges = pad(np.array([1.0, 2.0, 3.0, 4.0]))
-    pull, _, _ = baselines.prank_step(edges, NO_CORRECTION, 0.0, 0.0, 4, 4, 1.0)
-    assert pull == 3.0
-    assert edges[1:-1].tolist() == [0.0, 1.0, 2.0, 4.0]

@@ -50,10 +50,6 @@ def total_loss(rows, labels, trials):
     return sum(max(d, 0) for fall in falls for d in fall.values())
 
 
-def moved(theta, new):
-    return {i + 1 for i in range(theta.size) if new[i] != theta[i]}
-
-
 # -- formulas ------------------------------------------------------------------------------------
 
 
@@ -161,77 +157,6 @@ def test_losses_are_those_of_the_slow_twin():
     for t in range(50):
         want = naive.losses(theta[t], scores[t], lower[t], upper[t])
         np.testing.assert_allclose(got[t], want, atol=1e-15)
-
-
-# -- where a printed step fails, though the bound it serves is true ------------------------------
-
-
-def test_step_a_threshold_outside_the_support_set_can_have_a_loss():
-    """Printed: l_i = 0 for all i outside S (proofs of PA and PA-II, eq. (lb) of PA-I)."""
-    rows, labels = [0, 2], [(1, 2), (3, 3)]
-    w, theta, pull, new = exact_run(rows, labels, n_classes=3)[1]
-    assert (w, list(theta)) == (0, [0, 1])
-    assert signed(theta, w * 2, 3, 3) == {1: 1, 2: 2}  # threshold 1 has a loss of 1 ...
-    assert pull == Fraction(2, 5)
-    assert moved(theta, new) == {2}  # ... but the row's own pull of 8/5 has cleared it
-
-
-def test_step_a_threshold_inside_the_support_set_can_have_a_negative_shortfall():
-    """Printed: theta_i = 1 + w.x - l_i on S_r, from which eq. (delta-t) follows; both fail."""
-    rows, labels = [1, 2], [(1, 2), (2, 2)]
-    w, theta, pull, new = exact_run(rows, labels, n_classes=3)[1]
-    fall = signed(theta, w * 2, 2, 2)
-    assert fall == {1: 2, 2: -HALF}  # threshold 2 has no loss ...
-    assert moved(theta, new) == {1, 2}  # ... and is moved all the same, being in the way
-    assert theta[1] != 1 + w * 2 - max(fall[2], 0)
-
-    left, right = theta[0] - new[0], new[1] - theta[1]
-    assert (pull, left, right) == (Fraction(5, 18), Fraction(8, 9), Fraction(11, 18))
-    step = pull**2 * 4 + left**2 + right**2
-    progress = step  # Delta_t for the comparator at which the step lands; it has no loss
-    printed = -step + 2 * left * max(fall[1], 0) + 2 * right * max(fall[2], 0)
-    repaired = -step + 2 * left * fall[1] + 2 * right * fall[2]
-    assert (progress, printed) == (Fraction(53, 36), Fraction(75, 36))
-    assert progress < printed  # eq. (delta-t) claims the opposite
-    assert progress == repaired
-
-
-def test_step_a_pull_to_the_left_turns_the_appendix_s_inequality_round():
-    """Printed, eq. (lb): sum over S of (l -+ a s) >= sum of l - a s |S|; it needs |a|."""
-    (w, theta, pull, _new) = exact_run([1], [(1, 1)], n_classes=2, cap=1)[0]
-    loss = signed(theta, w, 1, 1)[1]
-    assert (loss, pull) == (1, -HALF)
-    assert loss + pull == HALF
-    assert loss + pull < loss - pull  # 1/2 against the printed 3/2
-    assert loss + pull >= loss - abs(pull)
-
-
-def test_step_a_convex_function_of_a_sum_is_not_below_the_sum():
-    """Printed: the dual grows by C T gamma(1/T sum over t and i), by convexity.
-
-    Convexity gives that for the mean over all thresholds of all trials, not for the sum over the
-    thresholds of each.
-    """
-
-    def gamma(z, C):
-        return min(z, C) * (z - min(z, C) / 2) / C
-
-    C = Fraction(1)
-    (_, theta, pull, new) = exact_run([0], [(3, 3)], n_classes=3, cap=C)[0]
-    multipliers = theta - new
-    assert (pull, list(multipliers)) == (2, [1, 1])
-    dual = multipliers.sum() - (multipliers**2).sum() / 2
-    assert dual == 1
-    assert C * gamma(Fraction(2), C) == Fraction(3, 2)  # printed lower bound of the dual
-    assert dual >= 2 * C * gamma(Fraction(1), C)  # what convexity does give
-
-
-def test_step_the_root_is_smaller_than_printed_so_the_corollary_follows_from_the_line_before():
-    """Root of L^2 - 4 K1 D U L - D |v|^2: with U = 0 it is sqrt(D) |v|, printed as D |v|."""
-    K1, D, U, norm = 2.0, 9.0, 0.3, 1.7
-    root = max(np.roots([1.0, -4 * K1 * D * U, -D * norm**2]))
-    assert root == pytest.approx(2 * K1 * D * U + sqrt(4 * K1**2 * D**2 * U**2 + D * norm**2))
-    assert root < 2 * K1 * D * U + D * sqrt(4 * K1**2 * U**2 + norm**2)
 
 
 # -- where a printed bound fails -----------------------------------------------------------------

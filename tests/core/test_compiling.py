@@ -16,7 +16,6 @@ import pytest
 from whole_library import results
 
 import ordspan
-from ordspan.core.compiling import digest_of
 
 pytestmark = pytest.mark.slow
 
@@ -78,17 +77,6 @@ def test_a_cache_whose_classes_were_renamed_since_is_begun_anew(tmp_path):
     assert indices
     assert range_in_a_fresh_process(tmp_path) == "1 2 0"
     assert range_in_a_fresh_process(tmp_path) == "1 2 1"
-
-
-def test_the_digest_notices_content_and_names(tmp_path):
-    assert digest_of(tmp_path) == ""
-    (tmp_path / "one.py").write_text("1")
-    digests = {digest_of(tmp_path)}
-    (tmp_path / "one.py").write_text("2")
-    digests.add(digest_of(tmp_path))
-    (tmp_path / "one.py").rename(tmp_path / "two.py")
-    digests.add(digest_of(tmp_path))
-    assert len(digests) == 3
 
 
 USES_TWO_FUNCTIONS = """

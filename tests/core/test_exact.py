@@ -7,10 +7,8 @@ import numpy as np
 import pytest
 import quadprog
 from hypothesis import given
-from hypothesis import strategies as st
 from steps import (
     BRIEF,
-    LEVELS,
     THOROUGH,
     VARIANTS,
     both,
@@ -23,8 +21,6 @@ from steps import (
 
 import naive
 from ordspan.core import exact, sca
-from ordspan.core.memory import model_view, new_memory
-from ordspan.core.walks import EXACT
 
 
 def exact_truth(theta, score, sq_norm, lower, upper, variant, C):
@@ -110,26 +106,6 @@ def test_the_step_is_the_optimum_of_the_quadratic_program(variant, trial):
     assert error * sq_norm <= 1e-9 * size
 
 
-@pytest.mark.parametrize("variant", VARIANTS)
-@BRIEF
-@given(trial=trials(max_classes=8), row=st.lists(LEVELS, min_size=1, max_size=5))
-def test_the_weights_move_along_the_row_by_the_pull(variant, trial, row):
-    theta, _, _, lower, upper, C = trial
-    softness, cap = softness_and_cap(variant, C)
-    x, w = np.array(row), np.linspace(-1, 1, len(row))
-    memory = new_memory(VARIANTS.index(variant), C, x.size, theta.size + 1, False)
-    model = model_view(memory)
-    model.edges[1:-1], model.weights[:] = theta, w
-
-    EXACT.learn_one(memory, x, None, lower, upper)
-
-    pull, new = naive.exact_step(theta, w @ x, x @ x, lower, upper, softness, cap)
-    size = data_size(theta, np.abs(w) @ np.abs(x))
-    np.testing.assert_allclose(model.edges[1:-1], new, rtol=0, atol=1e-11 * size)
-    np.testing.assert_allclose(model.weights @ x, w @ x + pull * (x @ x), atol=1e-9 * size)
-    np.testing.assert_allclose(model.weights, w + pull * x, rtol=1e-9, atol=1e-9 * size)
-
-
 # the search adds and takes away s times the way to each corner; where it ends with every threshold
 # at its cap, nothing divides that rounding by s again
 def test_a_score_that_lands_where_all_are_capped_is_exact_on_long_rows():
@@ -168,55 +144,6 @@ def test_the_exact_step_is_its_slow_twin(step, variant, trial):
         assert pull == pytest.approx(twin_pull, rel=1e-8, abs=1e-10 * size)
 
 
-@both(exact.sum_shortfalls)
-@BRIEF
-@given(trial=trials(max_classes=12))
-def test_a_sweep_counts_and_adds_the_shortfalls_of_one_side(step, trial):
-    theta, landing, _, lower, upper, cap = trial
-    edges = pad(theta)
-    for near, sign, side in ((lower - 1, 1, edges[1:lower]), (upper, -1, edges[upper:-1])):
-        short = 1 + sign * (side - landing)
-        total, below_cap, cleared = step(edges, float(landing), near, float(sign), cap)
-        assert abs(below_cap - near) == np.count_nonzero(short >= cap)
-        assert abs(cleared - near) == np.count_nonzero(short > 0)
-        assert total == pytest.approx(short[(short > 0) & (short < cap)].sum())
-
-
-@both(exact.central_guess)
-@BRIEF
-@given(trial=trials(max_classes=12))
-def test_the_central_guess_lies_between_the_score_and_the_middle_of_the_label(step, trial):
-    theta, score, sq_norm, lower, upper, C = trial
-    left, right = pad(theta)[[lower - 1, upper]] + [1, -1]
-    middle = np.clip(score, left, right) if left <= right else (left + right) / 2
-    guess = step(pad(theta), float(score), sq_norm, lower, upper, 1.0, C, 9)
-    rounding = 1e-14 * data_size(theta, score)
-    assert min(score, middle) - rounding <= guess <= max(score, middle) + rounding
-
-
-@both(exact.follow)
-def test_a_search_along_the_corners_ends_on_the_right_piece(step):
-    # theta = (0, 3), label 2, f = 0, s = 1, PA: a = 1/2; nothing on the right is met on the way
-    ends = (1, 0, 2, 2)
-    edges = pad(np.array([0.0, 3.0]))
-    assert step(edges, 0.0, 1.0, 1.0, inf, 1.0, 1, ends, 1.0, 1) == (0.5, 1, (1, 0, 2, 2))
-    # s = 8 would carry the score to 8/9, but theta_2 = 1.5 is violated from 1/2 on and holds back
-    edges = pad(np.array([0.0, 1.5]))
-    way, n_linear, ends = step(edges, 0.0, 8.0, 1.0, inf, 1.0, 1, ends, 8.0, 1)
-    pull, _ = naive.exact_step(np.array([0.0, 1.5]), 0.0, 8.0, 2, 2)
-    assert (n_linear, ends) == (2, (1, 0, 2, 3))
-    assert way == pytest.approx(8 * pull, rel=1e-14)
-
-
-@both(exact.move_side)
-def test_a_side_moves_by_the_written_map_and_corrects_the_average(step):
-    theta = np.array([0.0, 1.0, 2.0, 5.0])
-    edges, correction = pad(theta), np.zeros(6)
-    step(edges, correction, 3.0, 2, 4, 1.0, 0.25, edges[1], 1.5, 0.0)
-    assert edges[1:-1].tolist() == [0.0, 0.25, 0.5, 5.0]
-    np.testing.assert_array_equal(correction[1:-1], 3.0 * (edges[1:-1] - theta))
-
-
 @BRIEF
 @given(trial=trials())
 def test_a_hard_step_leaves_nothing_to_correct(trial):
@@ -244,60 +171,12 @@ def test_two_comparisons_decide_whether_anything_moves(step, variant, trial):
 
 @pytest.mark.parametrize("variant", VARIANTS)
 @BRIEF
-@given(trial=trials())
-def test_a_wide_open_interval_changes_nothing(variant, trial):
-    theta, score, sq_norm, _, _, C = trial
-    for step in (exact.exact_step, sca.sca_step):
-        softness, cap = softness_and_cap(variant, C)
-        pull, new, moved = run(step, theta, score, sq_norm, 1, theta.size + 1, softness, cap)
-        assert not moved
-        assert pull == 0.0
-        assert new.tobytes() == theta.tobytes()
-
-
-@pytest.mark.parametrize("variant", VARIANTS)
-@BRIEF
 @given(trial=trials(max_classes=12))
 def test_thresholds_stay_sorted_and_free_ones_stay_put(variant, trial):
     theta, _, _, lower, upper, C = trial
     _, new, _ = run(exact.exact_step, *trial[:5], *softness_and_cap(variant, C))
     assert np.all(new[:-1] <= new[1:])
     np.testing.assert_array_equal(new[lower - 1 : upper - 1], theta[lower - 1 : upper - 1])
-
-
-@BRIEF
-@given(trial=trials())
-def test_a_capped_threshold_never_moves_by_more_than_c(trial):
-    theta, score, _, _, _, C = trial
-    for step in (exact.exact_step, sca.sca_step):
-        _, new, _ = run(step, *trial[:5], 1.0, C)
-        assert np.abs(new - theta).max() <= C + 1e-15 * data_size(theta, score)
-
-
-@BRIEF
-@given(trial=trials(decades=6))
-def test_a_huge_c_is_no_cap_and_no_softness(trial):
-    size = data_size(*trial[:2])
-    hard_pull, hard, _ = run(exact.exact_step, *trial[:5], 1.0, inf)
-    capped_pull, capped, _ = run(exact.exact_step, *trial[:5], *softness_and_cap("PA-I", 1e12))
-    assert capped_pull == pytest.approx(hard_pull, rel=1e-9, abs=1e-12 * size)
-    np.testing.assert_allclose(capped, hard, rtol=0, atol=1e-12 * size)
-    soft_pull, soft, _ = run(exact.exact_step, *trial[:5], *softness_and_cap("PA-II", 1e12))
-    assert soft_pull == pytest.approx(hard_pull, rel=1e-9, abs=1e-9 * size)
-    np.testing.assert_allclose(soft, hard, rtol=0, atol=1e-9 * size)
-
-
-@BRIEF
-@given(trial=trials(decades=4))
-def test_a_zero_row_moves_thresholds_only(trial):
-    theta, score, _, lower, upper, C = trial
-    pull, new, _ = run(exact.exact_step, theta, score, 0.0, lower, upper, 1.0, C)
-    assert pull == 0.0
-    left, right = naive.multipliers(theta, score, lower, upper, 1.0, C)
-    expected = theta.copy()
-    expected[: lower - 1] -= left
-    expected[upper - 1 :] += right
-    np.testing.assert_allclose(new, expected, rtol=0, atol=1e-14 * data_size(theta, score))
 
 
 @pytest.mark.parametrize("variant", VARIANTS)

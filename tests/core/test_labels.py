@@ -45,12 +45,6 @@ def test_whole_numbers_of_any_type_are_ranks(dtype):
     assert high.tolist() == [1, 3]
 
 
-def test_exact_labels_are_checked_once():
-    ranks = np.array([1, 2])
-    low, high = labels.check_ranks(ranks, ranks, 2)
-    assert low is high
-
-
 def test_no_rows_are_no_error():
     low, high = labels.check_ranks(np.empty(0, int), np.empty(0, int), 3)
     assert low.size == high.size == 0
@@ -155,13 +149,6 @@ def test_a_label_s_rank_is_its_place_among_the_classes(given, classes, ranks):
     assert labels.encode(given, classes).tolist() == ranks
 
 
-def test_encoding_inverts_indexing():
-    rng = np.random.default_rng(0)
-    classes = rng.permutation(50)
-    ranks = rng.integers(1, 51, 200)
-    np.testing.assert_array_equal(labels.encode(classes[ranks - 1], classes), ranks)
-
-
 @pytest.mark.parametrize(
     ("given", "classes", "message"),
     [
@@ -234,11 +221,6 @@ def test_the_order_of_the_classes_decides_which_end_is_lower():
     assert labels.intervals(["mid"], ["high"], classes=GRADES).shape == (1, 2)
     with pytest.raises(ValueError, match="row 0: lower end 'high' is above upper end 'mid'"):
         labels.intervals(["high"], ["mid"], classes=GRADES)
-
-
-def test_values_in_a_message_are_few():
-    assert labels.shown(np.arange(3)) == "[0, 1, 2]"
-    assert labels.shown(np.arange(9)).endswith("7, ... 9 in all]")
 
 
 def test_dates_have_an_order_of_their_own():

@@ -4,7 +4,6 @@ from math import inf
 
 import numpy as np
 import pytest
-from scipy.linalg import solve
 from scipy.optimize import minimize
 from sklearn.linear_model import LogisticRegression
 
@@ -89,42 +88,6 @@ def test_what_a_label_adds_is_gradient_and_curvature_of_its_log_likelihood(form,
         else:  # the tie of two cuts that are not neighbours is bounded by the diagonal
             assert np.linalg.eigvalsh(curvature + hessian).min() > -1e-5
         assert not parts.curvature[[0, -1]].any()
-
-
-@as_both
-@pytest.mark.parametrize("n_classes", [2, 3, 9])
-def test_a_step_solves_the_damped_newton_equation(form, n_classes):
-    scores, lower, upper = graded(60, n_classes)
-    cuts = np.linspace(-2.0, 2.0, n_classes - 1) if n_classes > 2 else np.array([0.3])
-    state = state_of(cuts, 0.6)
-    parts = core.parts_view.py_func(state)
-    for row in zip(scores, lower, upper, strict=True):
-        core.accumulate.py_func(parts, *row, 1.0)
-    tension = 0.3
-    matrix, force = naive.newton_equation(parts, 60.0, 1.0, tension)
-    move = solve(matrix, force)
-    assert np.abs(move).max() < core.MAX_MOVE / 2  # so that nothing is cut off
-    longest = form(core.newton_step)(parts, 60.0, 1.0, tension)
-    np.testing.assert_allclose(parts.cuts[1:-1], cuts + move[:-1], rtol=0, atol=1e-10)
-    assert parts.head[core.SLOPE] == pytest.approx(0.6 + move[-1], rel=1e-10)
-    assert longest >= np.abs(move[:-1]).max() * (1 - 1e-9)
-
-
-@as_both
-def test_a_step_goes_along_its_direction_until_cuts_would_meet(form):
-    state = state_of([-1.0, 0.0, 0.3, 1.0])
-    parts = core.parts_view.py_func(state)
-    for score in np.linspace(-2.0, 2.0, 20):
-        core.accumulate.py_func(parts, score, 1, 2, 1.0)
-        core.accumulate.py_func(parts, score, 4, 5, 1.0)
-    before = parts.cuts.copy()
-    move = solve(*naive.newton_equation(parts, 20.0, 1.0, 0.1))
-    form(core.newton_step)(parts, 20.0, 1.0, 0.1)
-    taken = np.append(parts.cuts[1:-1] - before[1:-1], parts.head[core.SLOPE])
-    part = taken[0] / move[0]
-    assert 0.0 < part < 1.0
-    np.testing.assert_allclose(taken, part * move, rtol=1e-9, atol=1e-12)
-    np.testing.assert_allclose(np.diff(parts.cuts[2:4]), 0.3 * (1 - core.CLOSING))
 
 
 def objective(state, tension, scores, lower, upper, weight):

@@ -10,13 +10,6 @@ def test_the_distance_to_an_interval_is_zero_inside():
     assert losses.distance([1, 2, 3, 4, 6], lower, upper).tolist() == [1, 0, 0, 0, 2]
 
 
-def test_the_hinge_loss_is_the_paper_s_formula():
-    theta, score, lower, upper = np.array([-1.0, 0.0, 0.5, 2.0, 3.0]), 0.25, 3, 4
-    expected = [max(0, 1 - score + t) for t in theta[:2]] + [0.0]
-    expected += [max(0, 1 + score - t) for t in theta[3:]]
-    assert losses.hinge_losses([score], theta, [lower], [upper])[0].tolist() == expected
-
-
 def test_the_hinge_loss_bounds_the_distance():
     rng = np.random.default_rng(0)
     for _ in range(200):

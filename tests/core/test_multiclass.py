@@ -183,18 +183,6 @@ def test_the_step_is_its_slow_twin(step, variant, trial):
     np.testing.assert_allclose(pulls, twin, rtol=0, atol=atol)
 
 
-@BRIEF
-@given(trial=trials())
-def test_a_hard_step_leaves_nothing_to_correct(trial):
-    scores, sq_norm, lower, upper, C = trial
-    pulls = pulls_of(multiclass.class_step, scores, sq_norm, lower, upper, "PA", C)
-    new = scores + pulls * sq_norm
-    outside = np.delete(new, np.arange(lower - 1, upper))
-    if sq_norm > 0 and outside.size:
-        loss = 1 - (new[lower - 1 : upper].max() - outside.max())
-        assert loss <= 1e-12 * (1 + np.abs(scores).max())
-
-
 def test_the_smallest_example_by_hand():
     # losses 1, 1, 1 - 5: two rivals share, the third is far behind
     scores = np.array([0.0, 0.0, 0.0, -5.0])
@@ -216,16 +204,6 @@ def test_equal_rivals_move_equally_to_the_bit(variant):
     assert -pulls[1:].sum() == pytest.approx(pulls[0], rel=1e-14)
 
 
-def test_a_large_c_is_the_hard_step_and_a_small_one_hardly_moves():
-    scores = np.array([0.1, 0.9, -0.3, 0.5])
-    hard = pulls_of(multiclass.class_step, scores, 2.0, 3, 3, "PA", 1.0)
-    for variant in ("PA-I", "PA-II"):
-        near = pulls_of(multiclass.class_step, scores, 2.0, 3, 3, variant, 1e6)
-        np.testing.assert_allclose(near, hard, atol=1e-5)
-        tiny = pulls_of(multiclass.class_step, scores, 2.0, 3, 3, variant, 1e-300)
-        assert 0 < np.abs(tiny).max() < 1e-290
-
-
 def test_a_row_too_short_to_act_on_counts_as_zero():
     for variant in VARIANTS:
         memory = new_memory(RULES[variant], 1.0, 2, 3, False)
@@ -245,43 +223,3 @@ def test_a_step_beyond_all_numbers_is_refused():
 
 
 # -- parts ---------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    "sift", [multiclass.sift_down, multiclass.sift_down.py_func], ids=["compiled", "plain"]
-)
-def test_a_heap_gives_its_entries_in_order(sift):
-    rng = np.random.default_rng(0)
-    for size in range(1, 40):
-        heap = rng.integers(0, 20, size).astype(float)
-        expected = sorted(heap)
-        for i in range(size // 2 - 1, -1, -1):
-            sift(heap, i, size)
-        taken = []
-        for left in range(size - 1, -1, -1):
-            taken.append(heap[0])
-            heap[0] = heap[left]
-            sift(heap, 0, left)
-        assert taken == expected
-
-
-@pytest.mark.parametrize(
-    "grow", [multiclass.grow_support, multiclass.grow_support.py_func], ids=["compiled", "plain"]
-)
-def test_the_support_is_all_rivals_that_get_a_multiplier(grow):
-    gaps = np.array([0.5, 0.0, 0.0, 2.0])  # of loss 1, s = 1: two with 1/3 each, 0.5 is too far
-    n_support, gap_sum, last, total = grow(gaps, 1.0, 1.0, 0.0, inf)
-    assert (n_support, gap_sum, last) == (2, 0.0, 0.0)
-    assert total == pytest.approx(2 / 3)
-
-
-@pytest.mark.parametrize(
-    "step",
-    [multiclass.perceptron_step, multiclass.perceptron_step.py_func],
-    ids=["compiled", "plain"],
-)
-def test_the_perceptron_moves_two_classes_unless_the_best_is_ahead(step):
-    pulls = np.full(3, np.nan)
-    assert step(np.array([0.0, 1.0, 2.0]), 2, 3, 0.5, pulls) == (True, True)
-    assert pulls.tolist() == [0.0, 0.5, -0.5]
-    assert step(np.array([0.0, 3.0, 2.0]), 2, 3, 0.5, pulls) == (False, True)

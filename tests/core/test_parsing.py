@@ -71,19 +71,6 @@ def test_numbers_halfway_between_two_doubles_are_right_or_left_alone():
                 assert value == float(text)
 
 
-@given(st.floats(width=32, allow_nan=False, allow_infinity=False))
-def test_short_numbers_are_read_as_python_does(number):
-    text = str(np.float32(number))
-    value, end, plain = read(text)
-    if plain and end == len(text):
-        assert value == float(text)
-
-
-def test_the_compiled_reader_meets_its_plain_twin():
-    for text in ("12.5", "-3e2", "x", "0.1"):
-        assert read(text) == read(text, parsing.read_number.py_func)
-
-
 def svmlight(content, first=1):
     data = np.frombuffer(content, dtype=np.uint8)
     n, entries = content.count(b"\n"), content.count(b":")

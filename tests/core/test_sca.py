@@ -5,7 +5,7 @@ from math import inf
 import numpy as np
 import pytest
 from hypothesis import given
-from steps import BRIEF, THOROUGH, VARIANTS, both, data_size, pad, run, softness_and_cap, trials
+from steps import BRIEF, THOROUGH, VARIANTS, both, data_size, run, softness_and_cap, trials
 
 import naive
 from ordspan.core import exact, sca
@@ -41,41 +41,6 @@ def swing(trial):
     """How far two runs of the printed SCA-I may drift apart: nothing unless its loop diverges."""
     theta, _, sq_norm, _, _, C = trial
     return 0.0 if sq_norm * theta.size <= 1 else C
-
-
-@both(sca.sca_support)
-@BRIEF
-@given(trial=trials(max_classes=12, decades=2))
-def test_the_printed_support_sets_are_those_of_algorithm_2(step, trial):
-    theta, score, sq_norm, lower, upper, _ = trial
-    left, right, twin_pull = naive.sca_support(theta, score, sq_norm, lower, upper)
-    start, stop, pull = step(pad(theta), float(score), sq_norm, lower, upper, 1.0)
-    assert set(range(start, lower)) == left
-    assert set(range(upper, stop)) == right
-    assert pull == pytest.approx(twin_pull, rel=1e-9, abs=1e-10 * data_size(theta, score))
-
-
-@both(sca.sca_capped_pull)
-@BRIEF
-@given(trial=trials(max_classes=6, decades=2))
-def test_algorithm_3_finds_the_optimum_where_its_map_contracts(step, trial):
-    theta, score, _, lower, upper, C = trial
-    sq_norm = 0.4 / theta.size  # slope below 1: the only rows on which the loop settles
-    pull = step(pad(theta), float(score), sq_norm, lower, upper, C)
-    twin, _ = naive.sca_capped(theta, score, sq_norm, lower, upper, C)
-    assert pull == pytest.approx(twin, rel=1e-9, abs=1e-9 * data_size(theta, score))
-
-
-@both(sca.clipped_loss)
-@BRIEF
-@given(trial=trials(max_classes=8))
-def test_the_clipped_losses_are_the_hinge_losses(step, trial):
-    theta, score, _, lower, upper, _ = trial
-    expected = naive.losses(theta, score, lower, upper)
-    for i in [*range(1, lower), *range(upper, theta.size + 1)]:
-        got = step(pad(theta), float(score), i, lower)
-        assert got == pytest.approx(expected[i - 1], rel=1e-12, abs=1e-13 * data_size(theta, score))
-    np.testing.assert_allclose(naive.losses(theta, score, lower, upper), expected)
 
 
 def test_the_printed_sca_is_feasible_but_not_the_smallest_move():

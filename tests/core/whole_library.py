@@ -21,7 +21,6 @@ MODELS = {
     "SVM": ("OrdinalSVM", {"max_iter": 20}),
     "rbf": ("KernelOrdinalPA", {"budget": 10}),
     "poly": ("KernelOrdinalPA", {"kernel": "poly", "coef0": 1.0}),
-    "function": ("KernelOrdinalPA", {"kernel": lambda A, B: A @ B.T + 1.0, "budget": 10}),
 }
 
 

@@ -4,7 +4,6 @@ import gc
 import gzip
 import hashlib
 import pickle
-import socket
 import sys
 import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -121,10 +120,6 @@ def test_a_file_of_the_data_folder_may_be_gzipped(tmp_path, ending):
     content = gzip.compress(CONTENT, mtime=0) if ending else CONTENT
     path = put(tmp_path, content, PATH + ending)
     assert look_up(PATH, tmp_path) == Found(path, f"file {PATH}{ending} of the data folder")
-
-
-def test_a_folder_without_the_file_has_none(tmp_path):
-    assert look_up(PATH, tmp_path) is None
     assert look_up(PATH) is None
 
 
@@ -155,21 +150,8 @@ def test_a_damaged_copy_in_the_cache_is_replaced(server, cache):
     assert fetch(PATH).path.read_bytes() == CONTENT
 
 
-@pytest.mark.parametrize("total", [len(CONTENT), None])
-def test_progress_never_goes_back_and_stays_within_the_whole(server, total):
-    server.will_answer((200, CONTENT, total))
-    seen = []
-    fetch(PATH, lambda done, whole: seen.append((done, whole)))
-    assert {whole for _, whole in seen} == {total}
-    if total is not None:
-        assert seen[-1] == (total, total)
-        assert seen == sorted(seen)
-        assert len(seen) > 2
-
-
-@pytest.mark.parametrize("fault", [(500, b""), (200, CONTENT[:50], 5000), (200, b"")])
-def test_a_passing_fault_is_tried_again(server, fault):
-    server.will_answer(fault, (200, CONTENT))
+def test_a_passing_fault_is_tried_again(server):
+    server.will_answer((500, b""), (200, CONTENT))
     assert fetch(PATH).path.read_bytes() == CONTENT
     assert server.n_requests == 2
 
@@ -178,7 +160,6 @@ def test_a_passing_fault_is_tried_again(server, fault):
     ("answer", "reason"),
     [
         ((404, b"gone"), "404 Client Error: Not Found"),
-        ((500, b""), "500 Server Error"),
         ((200, CONTENT[:50], 5000), "50 bytes read"),
         ("silence", "127.0.0.1:[0-9]+ cannot be reached"),
         ((200, b"<html>please log in</html>"), sha256(CONTENT)),
@@ -194,15 +175,6 @@ def test_a_broken_answer_is_reported_in_one_line_and_leaves_nothing(
         fetch(PATH)
     assert "\n" not in str(failure.value)
     assert files_in(cache) == []
-
-
-def test_a_closed_port_is_reported(server, monkeypatch):
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        url = f"http://127.0.0.1:{free.getsockname()[1]}/"
-    monkeypatch.setitem(sources.URLS, PATH, url)
-    with pytest.raises(ConnectionError, match="cannot be reached"):
-        fetch(PATH)
 
 
 def test_offline_only_the_cache_is_asked(server, cache, monkeypatch):
@@ -250,17 +222,11 @@ def test_without_mslr_the_message_names_page_files_and_folder(tmp_path, monkeypa
     monkeypatch.setenv("ORDSPAN_OFFLINE", "1")
     with pytest.raises(DataUnavailable) as failure:
         data.load_dataset("mslr", tmp_path)
-    message = str(failure.value)
+    error = pickle.loads(pickle.dumps(failure.value))  # as a worker passes it on
+    message = str(error)
+    assert message == f"mslr: {error.reason}; {error.way_to_get_it}"
     assert message.startswith(f"mslr: no train.txt and no {sources.MSLR_SAMPLE[0]} in {tmp_path}")
     assert "https://www.microsoft.com/en-us/research/project/mslr/" in message
-    assert "put train.txt, vali.txt and test.txt" in message
-    for path in sources.MSLR_SAMPLE:
-        assert path.rpartition("/")[2] in failure.value.way_to_get_it
-    assert "mslr_web10k_sample" in failure.value.way_to_get_it
+    for name in ("train.txt, vali.txt and test.txt", "mslr_web10k_sample", *sources.MSLR_SAMPLE):
+        assert name.rpartition("/")[2] in error.way_to_get_it
     assert "\n" not in message
-
-
-def test_the_error_survives_a_process_border():
-    error = pickle.loads(pickle.dumps(DataUnavailable("toy", "why", "how")))
-    assert str(error) == "toy: why; how"
-    assert (error.name, error.reason, error.way_to_get_it) == ("toy", "why", "how")

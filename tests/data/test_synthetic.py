@@ -1,43 +1,27 @@
 import numpy as np
 import pytest
 
-from ordspan.data import synthetic
-
-
-def test_the_default_stream_has_the_promised_form():
-    stream = synthetic()
-    assert stream.X.shape == (10_000, 10)
-    assert stream.X.dtype == np.float64
-    assert stream.ranks.dtype == np.int64
-    assert stream.n_classes == 5
-    assert len(stream.feature_names) == 10
-    np.testing.assert_allclose(stream.X.mean(axis=0), 0, atol=1e-12)
-    np.testing.assert_allclose(stream.X.std(axis=0), 1)
+from ordspan.data import load_dataset, synthetic
 
 
 @pytest.mark.parametrize("noise", [0.0, 0.5, 2.0])
 @pytest.mark.parametrize("n_classes", [2, 5, 8])
-def test_classes_have_about_equal_shares(n_classes, noise):
-    stream = synthetic(n_classes=n_classes, noise=noise)
+def test_rows_are_standardised_and_grades_have_about_equal_shares(n_classes, noise):
+    stream = load_dataset("synthetic", n_classes=n_classes, noise=noise)
+    assert stream.X.shape == (10_000, len(stream.feature_names)) == (10_000, 10)
+    assert stream.n_classes == n_classes
+    np.testing.assert_allclose(stream.X.mean(axis=0), 0, atol=1e-12)
+    np.testing.assert_allclose(stream.X.std(axis=0), 1)
     shares = np.bincount(stream.ranks, minlength=n_classes + 1)[1:] / stream.ranks.size
     np.testing.assert_allclose(shares, 1 / n_classes, atol=0.03)
-
-
-def test_the_true_direction_has_length_1_and_the_thresholds_rise():
-    truth = synthetic().truth
-    assert np.linalg.norm(truth.weights) == pytest.approx(1)
-    assert (np.diff(truth.thresholds) > 0).all()
-    assert truth.thresholds.size == 4
 
 
 def test_the_stated_error_is_that_of_the_true_ranker():
     stream = synthetic(n=500)
     scores = stream.X @ stream.truth.weights
     ranks = [1 + sum(score >= edge for edge in stream.truth.thresholds) for score in scores]
-    assert stream.truth.mae == np.abs(np.array(ranks) - stream.ranks).mean()
-
-
-def test_without_noise_the_true_ranker_is_right():
+    assert stream.truth.mae == np.abs(np.array(ranks) - stream.ranks).mean() > 0
+    assert np.linalg.norm(stream.truth.weights) == pytest.approx(1)
     assert synthetic(n=1000, noise=0.0).truth.mae == 0
 
 
@@ -47,11 +31,6 @@ def test_no_shift_of_the_thresholds_beats_the_true_ranker():
     for shift in (-0.2, 0.2):
         ranks = 1 + np.searchsorted(stream.truth.thresholds + shift, scores, side="right")
         assert np.abs(ranks - stream.ranks).mean() > stream.truth.mae
-
-
-def test_more_noise_makes_more_mistakes():
-    errors = [synthetic(noise=noise).truth.mae for noise in (0.1, 0.5, 1.0)]
-    assert errors == sorted(errors)
 
 
 def test_a_seed_repeats_and_another_differs():

@@ -17,7 +17,7 @@ ESTIMATORS = [
     MulticlassPA("PA-II", C=1.0, random_state=0),
     KernelOrdinalPA(random_state=0),
     KernelOrdinalPA(kernel="poly", coef0=1.0, budget=20, random_state=0),
-    KernelOrdinalPA(budget=20, budget_strategy="simple", average=False, random_state=0),
+    KernelOrdinalPA(budget=20, average=False, random_state=0),
 ]
 CHECKED = [
     OrdinalPA(random_state=0),

@@ -20,6 +20,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from ordspan import CalibratedOrdinal, KernelOrdinalPA, OrdinalPA, OrdinalSVM, PRank
 from ordspan.estimators import MulticlassPA
+from ordspan.learners import Calibration
 
 STREAMS = [
     OrdinalPA(random_state=0),
@@ -144,28 +145,23 @@ def test_weights_of_zero_leave_rows_out():
 def test_rows_of_weight_zero_keep_their_numbers_for_a_splitter():
     X, y, _ = graded(n=40)
     weight = np.arange(40) % 4 > 0
-    parts = [(np.arange(20), np.arange(20, 40)), (np.arange(20, 40), np.arange(20))]
+    parts = [(np.arange(20, 40), np.arange(20)), (np.arange(20), np.arange(20, 40))]
     steady = OrdinalPA(classes=CLASSES, shuffle=False)
     model = CalibratedOrdinal(steady, cv=parts).fit(X, y, weight.astype(float))
-    scores = [
-        clone(steady).fit(X[a], y[a], sample_weight=weight[a].astype(float)).latent(X[b])
-        for a, b in parts
-    ]
     same = CalibratedOrdinal(steady, cv=KFold(2)).fit(X, y, weight.astype(float))
     np.testing.assert_array_equal(same.calibration_.state, model.calibration_.state)
-    from ordspan.learners import Calibration
-
-    seen = np.concatenate(scores[::-1])
-    predicted = np.concatenate(
-        [
-            clone(steady).fit(X[a], y[a], weight[a].astype(float)).predict(X[b])
-            for a, b in parts[::-1]
-        ]
+    ranker = [clone(steady).fit(X[a], y[a], weight[a].astype(float)) for a, _ in parts]
+    test = np.concatenate([b for _, b in parts])
+    fold = np.repeat([0, 1], 20)[weight[test]]
+    scores, predicted = (
+        np.concatenate([getattr(r, name)(X[b]) for r, (_, b) in zip(ranker, parts, strict=True)])
+        for name in ("latent", "predict")
     )
-    bands = [clone(steady).fit(X[a], y[a], weight[a].astype(float)).thresholds_ for a, _ in parts]
-    fold = np.repeat([1, 0], [len(b) for _, b in parts[::-1]])
-    rows = (seen[weight], predicted[weight], y[weight], y[weight])
-    wanted = Calibration(4).fit(*rows, thresholds=bands, fold=fold[weight])
+    kept, truth = weight[test], y[test][weight[test]]
+    bands = [r.thresholds_ for r in ranker]
+    wanted = Calibration(4).fit(
+        scores[kept], predicted[kept], truth, truth, thresholds=bands, fold=fold
+    )
     wanted.use_thresholds(model.estimator_.thresholds_)
     np.testing.assert_allclose(model.calibration_.state, wanted.state, rtol=1e-9, atol=1e-9)
 

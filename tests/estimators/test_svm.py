@@ -10,7 +10,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.svm import LinearSVC
 
 import naive
-from ordspan import OrdinalPA, OrdinalSVM, load, save
+from ordspan import OrdinalSVM, load, save
 from ordspan.data import synthetic
 from ordspan.learners.batch import solve
 
@@ -168,21 +168,6 @@ def test_verbose_prints_the_gap_down_to_the_one_that_is_kept(capsys):
     assert float(found[2]) == pytest.approx(model.duality_gap_, rel=1e-2)
     OrdinalSVM().fit(X, Y)
     assert capsys.readouterr().out == ""
-
-
-@pytest.mark.parametrize("loss", LOSSES)
-def test_no_online_ranker_is_better_in_hindsight(loss):
-    model = OrdinalSVM(0.1, loss=loss, tol=1e-6, max_iter=10_000).fit(X, NOISY)
-    online = OrdinalPA(C=0.1, random_state=0, classes=[1, 2, 3, 4]).fit(X, NOISY)
-    assert objective(model, NOISY, loss) <= objective(online, NOISY, loss)
-
-
-def test_seeds_change_the_way_not_the_optimum():
-    values = [
-        OrdinalSVM(tol=1e-8, max_iter=100_000, random_state=seed).fit(X, NOISY).primal_value_
-        for seed in range(3)
-    ]
-    assert values == pytest.approx([values[0]] * 3, rel=1e-7)
 
 
 @pytest.mark.parametrize(

@@ -93,15 +93,6 @@ def test_no_labels_are_no_error_if_the_grades_are_given():
     assert parse_intervals([], classes=FIVE).shape == (0, 2)
 
 
-def test_parsing_needs_no_polars(bare):
-    code = (
-        "import sys; sys.modules['polars'] = None; from ordspan import parse_intervals;"
-        "assert parse_intervals(['1-2', 3]).tolist() == [[1, 2], [3, 3]]"
-    )
-    done = bare.run(code=code)
-    assert done.returncode == 0, done.stderr
-
-
 # -- estimators ----------------------------------------------------------------------------------
 
 

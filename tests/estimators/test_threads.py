@@ -1,17 +1,18 @@
 """Several threads at one model: no update is lost, and predictions do not wait."""
 
 import copy
-import gc
+import multiprocessing
+import os
 import pickle
 from concurrent.futures import ThreadPoolExecutor
+from threading import Event
 
 import numpy as np
 import pytest
 from sklearn.base import clone
 
 from ordspan import KernelOrdinalPA, MulticlassPA, OrdinalPA, PRank
-from ordspan.learners import AggregateLearner, KernelLearner, LinearLearner, locking
-from ordspan.learners.locking import lock_of
+from ordspan.learners import AggregateLearner, KernelLearner, LinearLearner
 
 N_THREADS, N_CALLS, N_ROWS, D, K = 4, 30, 100, 5, 4
 MODELS = [OrdinalPA(), PRank(), MulticlassPA(), KernelOrdinalPA(budget=20, gamma=0.2)]
@@ -52,7 +53,7 @@ def test_threads_lose_no_update_of_a_learner(learner, data):
 def test_a_prediction_waits_for_no_learning(model, data):
     X, ranks = data
     model = clone(model).fit(X, ranks)
-    with lock_of(model), lock_of(model.learner_), ThreadPoolExecutor(1) as pool:
+    with model._lock, model.learner_._lock, ThreadPoolExecutor(1) as pool:
         assert pool.submit(model.predict, X).result(timeout=60).shape == (N_ROWS,)
 
 
@@ -60,18 +61,29 @@ def test_a_prediction_waits_for_no_learning(model, data):
 def test_copies_have_locks_of_their_own(model, data):
     X, ranks = data
     model = clone(model).fit(X, ranks)
-    with lock_of(model), lock_of(model.learner_):
+    with model._lock, model.learner_._lock:
         twins = [copy.copy(model), copy.deepcopy(model), pickle.loads(pickle.dumps(model))]
         with ThreadPoolExecutor(1) as pool:
             for twin in [*twins, clone(model)]:
                 pool.submit(twin.partial_fit, X, ranks, range(1, K + 1)).result(timeout=60)
 
 
-def test_a_lock_goes_with_its_model():
-    before = len(locking._locks)
-    models = [OrdinalPA() for _ in range(10)]
-    assert len({id(lock_of(model)) for model in models}) == 10
-    assert len(locking._locks) == before + 10
-    del models
-    gc.collect()
-    assert len(locking._locks) <= before
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+@pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
+def test_a_forked_process_learns_while_a_thread_of_its_parent_does(data):
+    model, held, done = OrdinalPA().fit(*data), Event(), Event()
+
+    def learn_slowly():
+        with model._lock, model.learner_._lock:
+            held.set()
+            done.wait(60)
+
+    with ThreadPoolExecutor(1) as pool:
+        pool.submit(learn_slowly)
+        held.wait(60)
+        child = multiprocessing.get_context("fork").Process(target=model.partial_fit, args=data)
+        child.start()
+        child.join(timeout=30)
+        child.kill()
+        done.set()
+    assert child.exitcode == 0

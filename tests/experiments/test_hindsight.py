@@ -75,12 +75,6 @@ def test_no_other_fixed_ranker_that_was_tried_loses_less(percent):
     assert best.total <= 1.02 * min(losses)
 
 
-def test_the_fixed_ranker_counts_the_thresholds_that_a_score_reaches():
-    ranker = hindsight.Fixed(np.array([1.0]), np.array([-1.0, 0.0, 0.0]), 1.0, np.zeros((0, 3)))
-    predicted = ranker.predictions(np.array([[-2.0], [-1.0], [-0.5], [0.0], [3.0]]))
-    np.testing.assert_array_equal(predicted, [1, 2, 2, 4, 4])
-
-
 def test_the_fixed_ranker_s_errors_are_to_the_exact_label_and_to_the_interval():
     some = stream(75)
     best = hindsight.best_fixed(some, 5)
@@ -137,14 +131,6 @@ def test_pa_i_never_loses_more_than_its_bound(results, labels):
     assert (losses <= bounds).all()
     others = [name for name in (*results.algorithms, "hindsight") if name != "PA-I"]
     assert all(results.bounds(("synthetic", labels, name)) is None for name in others)
-
-
-@pytest.mark.parametrize("C", protocol.GRID)
-def test_the_bound_holds_for_every_c(C):
-    some, curve = stream(50), Curve("PA-I")
-    losses = hindsight.cumulative(hindsight.learner_losses(curve.learner(3, 5, C), curve, some))
-    bounds = hindsight.bound_along(hindsight.best_fixed(some, 5), some, 5, C)
-    assert (losses <= bounds).all()
 
 
 def test_the_ratio_is_of_the_runs_that_have_a_fixed_ranker(results):

@@ -40,7 +40,7 @@ def test_rows_are_those_of_the_columns(tmp_path, monkeypatch, seed):
     X, rows = read(path, list(columns), start=start)
     np.testing.assert_array_equal(X, np.column_stack(list(columns.values()))[rows])
     assert set(rows) >= set(range(start, n_rows))
-    assert X.dtype == np.float32 or (dtypes != "f4").any()
+    assert X.dtype == (np.float32 if (dtypes == "f4").all() else np.float64)
     assert X.flags.writeable
 
 
@@ -79,20 +79,11 @@ def test_other_types_become_numbers(tmp_path, column, numbers):
     np.testing.assert_array_equal(X[:, 0], numbers)
 
 
-@pytest.mark.parametrize("other", ["i1", "i2", "f8"])
-def test_only_columns_of_small_floats_stay_small(tmp_path, other):
-    columns = {"a": np.ones(3, "f4"), "b": np.ones(3, other)}
-    parquet.write_table(pa.table(columns), tmp_path / "a.parquet")
-    assert read(tmp_path / "a.parquet", ["a"])[0].dtype == np.float32
-    assert read(tmp_path / "a.parquet", ["a", "b"])[0].dtype == np.float64
-
-
-def test_columns_of_an_arrow_file_come_in_the_order_that_is_asked_for(tmp_path):
+def test_columns_come_in_the_order_that_is_asked_for(tmp_path):
     path = tmp_path / "a.feather"
     feather.write_feather(ONE.append_column("b", pa.array(np.arange(500) * 2.0)), path)
     X, _ = read(path, ["b", "a"], ["grade"], kind=ArrowFile)
-    np.testing.assert_array_equal(X[:, 0], np.arange(500) * 2.0)
-    np.testing.assert_array_equal(X[:, 1], ONE["a"])
+    np.testing.assert_array_equal(X, np.column_stack([np.arange(500) * 2.0, ONE["a"]]))
 
 
 def test_kinds_of_columns(tmp_path):
@@ -106,20 +97,15 @@ def test_kinds_of_columns(tmp_path):
         read(tmp_path / "a.parquet", ["l"])
 
 
-def test_a_name_that_is_not_utf8_is_an_error(tmp_path):
+def test_names_that_are_not_utf8_or_not_unique_are_an_error(tmp_path):
     path = tmp_path / "a.parquet"
     parquet.write_table(ONE.rename_columns(["size", "grade"]), path, store_schema=False)
     path.write_bytes(path.read_bytes().replace(b"size", b"s\xe7ze"))
     with pytest.raises(FileError, match=r"a\.parquet: not a Parquet file, or damaged or truncated"):
         ParquetFile(str(path))
-
-
-def test_two_columns_of_one_name_are_an_error(tmp_path):
-    parquet.write_table(
-        pa.table([[1.0], [2.0], [3]], names=["a", "a", "grade"]), tmp_path / "a.parquet"
-    )
+    parquet.write_table(pa.table([[1.0], [2.0]], names=["a", "a"]), path)
     with pytest.raises(FileError, match="more than one column is named 'a'; rename one of them"):
-        ParquetFile(str(tmp_path / "a.parquet"))
+        ParquetFile(str(path))
 
 
 def test_rows_that_a_file_promises_but_lacks_are_missed(tmp_path, monkeypatch):

@@ -17,7 +17,6 @@ from sklearn.preprocessing import StandardScaler
 from ordspan.data import stream
 from ordspan.files import arrow_file, text
 from ordspan.files.batch import FileError, RowError
-from ordspan.files.grades import plain_word
 
 N = 500
 rng = np.random.default_rng(1)
@@ -39,25 +38,30 @@ def small_blocks(monkeypatch):
     monkeypatch.setattr(arrow_file, "MAX_ROWS", 37)
 
 
+def packed(frame, compression):
+    sink = pa.BufferOutputStream()
+    with pa.CompressedOutputStream(sink, compression) as file:
+        file.write(frame.to_csv(index=False).encode())
+    return sink.getvalue().to_pybytes()
+
+
+def as_parquet(frame):
+    sink = pa.BufferOutputStream()
+    parquet.write_table(pa.Table.from_pandas(frame), sink, row_group_size=90)
+    return sink.getvalue().to_pybytes()
+
+
 def write(frame, path):
     name = path.name
     if name.endswith(".parquet"):
-        parquet.write_table(pa.Table.from_pandas(frame), path, row_group_size=90)
-        return path
-    if ".jsonl" in name:
-        text = "".join(json.dumps(row) + "\n" for row in frame.to_dict("records"))
+        path.write_bytes(as_parquet(frame))
+    elif ".jsonl" in name:
+        rows = "".join(json.dumps(row) + "\n" for row in frame.to_dict("records")).encode()
+        path.write_bytes(gzip.compress(rows) if name.endswith(".gz") else rows)
+    elif name.endswith((".gz", ".zst")):
+        path.write_bytes(packed(frame, "gzip" if name.endswith(".gz") else "zstd"))
     else:
-        text = frame.to_csv(index=False, sep="\t" if ".tsv" in name else ",")
-    content = text.encode()
-    if name.endswith(".gz"):
-        content = gzip.compress(content)
-    path.write_bytes(content)
-    return path
-
-
-def write_zstd(frame, path):
-    with pa.output_stream(path, compression="zstd") as packed:
-        packed.write(frame.to_csv(index=False).encode())
+        frame.to_csv(path, index=False, sep="\t" if name.endswith(".tsv") else ",")
     return path
 
 
@@ -72,8 +76,7 @@ def gathered(batches):
     "name", ["a.csv", "a.tsv", "a.csv.gz", "a.csv.zst", "a.jsonl", "a.jsonl.gz", "a.parquet"]
 )
 def test_every_format_gives_the_same_rows(tmp_path, name):
-    path = tmp_path / name
-    write_zstd(FRAME, path) if name.endswith(".zst") else write(FRAME, path)
+    path = write(FRAME, tmp_path / name)
     batches = stream(path, label="grade", group="query", keep=["town"], drop=["town"])
     X, y = gathered(batches)
     np.testing.assert_array_equal(X, FRAME[["size", "age"]])
@@ -95,22 +98,20 @@ def test_a_folder_is_the_files_in_it(tmp_path):
     np.testing.assert_array_equal(y, FRAME["grade"])
 
 
-@pytest.mark.parametrize("packed", [False, True])
-def test_svmlight_is_what_scikit_learn_reads(tmp_path, packed):
+def test_svmlight_is_what_scikit_learn_reads(tmp_path):
     X = np.where(rng.random((N, 9)) < 0.4, rng.normal(size=(N, 9)), 0.0)
     grades, queries = rng.integers(0, 5, N), np.sort(rng.integers(0, 30, N))
     path = tmp_path / "a.txt"
     dump_svmlight_file(X, grades, str(path), zero_based=False, query_id=queries, comment="x")
     expected = load_svmlight_file(str(path), query_id=True)
-    if packed:
-        path = tmp_path / "a.txt.gz"
-        path.write_bytes(gzip.compress((tmp_path / "a.txt").read_bytes()))
-    batches = stream(path)
-    read, y = gathered(batches)
-    np.testing.assert_array_equal(read, expected[0].toarray())
-    np.testing.assert_array_equal(y, expected[1])
-    np.testing.assert_array_equal(np.concatenate([b.group for b in batches]), expected[2])
-    assert batches.feature_names[0] == "feature 1"
+    (tmp_path / "b.txt.gz").write_bytes(gzip.compress(path.read_bytes().replace(b" ", b"\t")))
+    for name in ("a.txt", "b.txt.gz"):
+        batches = stream(tmp_path / name)
+        read, y = gathered(batches)
+        np.testing.assert_array_equal(read, expected[0].toarray())
+        np.testing.assert_array_equal(y, expected[1])
+        np.testing.assert_array_equal(np.concatenate([b.group for b in batches]), expected[2])
+        assert batches.feature_names[0] == "feature 1"
 
 
 def test_words_are_hashed_as_scikit_learn_does(tmp_path):
@@ -129,6 +130,7 @@ def test_numbers_of_files_are_standardised_by_all_rows(tmp_path):
     path = write(FRAME, tmp_path / "a.csv")
     batches = stream(path, label="grade", features=["size", "age"], standardise=True)
     values = FRAME[["size", "age"]].to_numpy()
+    next(iter(batches))  # not a pass
     for _ in range(2):
         X, _ = gathered(batches)
         np.testing.assert_allclose(X, StandardScaler().fit_transform(values), atol=1e-10)
@@ -164,84 +166,6 @@ def test_windows_line_ends_blank_lines_and_a_byte_order_mark_do_no_harm(tmp_path
         list(stream(path, label="g", classes=[1, 2]))
 
 
-GOOD = "".join(f"{i},{i % 3}.5,{i % 4 + 1}\n" for i in range(200))
-
-
-@pytest.mark.parametrize(
-    ("line", "message"),
-    [
-        (b"x,1,2", "column 'a' holds 'x', not a number"),
-        (b"1,-inf,2", "column 'b' holds -inf"),
-        (b"1,1e99,2", "column 'b' holds 1e\\+99"),
-        (b"1,1,7", "grade '7' is not among"),
-        (b"1,1,", "the label is empty"),
-        (b"1,1,4-2", "lower end of '4-2' is above"),
-        (b"1,1", "2 fields, but the header has 3"),
-        (b"1,1,2,3", "4 fields, but the header has 3"),
-        (b"1,\xff,2", "byte 3 is not UTF-8"),
-        (b'1,"1,2', "a quote is not closed; close it"),
-        (b"1_000,1,2", "column 'a' holds '1_000', not a number"),
-        (b"1,1\r,2", "cannot be split into fields"),
-    ],
-)
-def test_a_bad_line_is_named_or_skipped(tmp_path, line, message):
-    path = tmp_path / "a.csv"
-    path.write_bytes(b"a,b,g\n" + GOOD.encode() + line + b"\n" + GOOD.encode())
-    wanted = {"label": "g", "classes": [1, 2, 3, 4]}
-    with pytest.raises(RowError, match=rf"a\.csv, line 202: .*{message}"):
-        list(stream(path, **wanted))
-    batches = stream(path, on_bad_row="skip", **wanted)
-    assert sum(len(b.y) for b in batches) == 400
-    assert batches.skipped == 1
-
-
-@pytest.mark.parametrize(
-    ("line", "message"),
-    [
-        (b"x 1:1", "the grade 'x' is not a number"),
-        (b"1 1:z", "'1:z' is not of the form index:value"),
-        (b"1 2:1 1:1", "index 1 in '1:1' does not increase"),
-        (b"1 0:1", "index 0 in '0:1' does not increase; give zero_based=True"),
-        (b"1 qid:1 1:nan", "'feature 1' is empty or NaN"),
-        (b"9 qid:1 1:1", "grade '9' is not among"),
-        (b"1 9:1", "index 9, but there are 3 features"),
-        (b"1 1:1", "no qid after the grade"),
-        (b"1 qid:a 1:1", "'qid:a' is not of the form index:value"),
-        (b"1 qid:1 9999999999:1", "is larger than 2147483646"),
-    ],
-)
-def test_a_bad_svmlight_line_is_named_or_skipped(tmp_path, line, message):
-    path = tmp_path / "a.txt"
-    good = "".join(f"{i % 3} qid:{i} 1:{i} 3:0.5\n" for i in range(100)).encode()
-    path.write_bytes(b"# about\n" + good + line + b"\n" + good)
-    wanted = {"classes": [0, 1, 2], "n_features": 3}
-    with pytest.raises(RowError, match=rf"a\.txt, line 102: .*{message}"):
-        list(stream(path, **wanted))
-    batches = stream(path, on_bad_row="skip", **wanted)
-    assert sum(len(b.y) for b in batches) == 200
-    assert batches.skipped == 1
-
-
-@pytest.mark.parametrize(
-    ("line", "message"),
-    [
-        ('{"a": "x", "g": 1}', "column 'a' holds 'x', not a number"),
-        ('{"a": 1}', "the label is empty"),
-        ('{"a": 1, "g": 1', "not JSON"),
-        ("[1, 2]", "is not an object"),
-    ],
-)
-def test_a_bad_json_line_is_named_or_skipped(tmp_path, line, message):
-    path = tmp_path / "a.jsonl"
-    good = "".join(f'{{"a": {i * i}, "g": [1, {i % 2 + 1}]}}\n' for i in range(100))
-    path.write_text(good + line + "\n" + good)
-    with pytest.raises(RowError, match=rf"a\.jsonl, line 101: .*{message}"):
-        list(stream(path, label="g", classes=[1, 2]))
-    batches = stream(path, label="g", classes=[1, 2], on_bad_row="skip")
-    assert sum(len(b.y) for b in batches) == 200
-    assert batches.skipped == 1
-
-
 def test_categories_of_parquet_are_words(tmp_path):
     frame = pd.DataFrame(
         {
@@ -258,64 +182,32 @@ def test_categories_of_parquet_are_words(tmp_path):
     assert y.tolist() == ["low", "mid"] * 20
 
 
-def test_a_bad_parquet_row_is_named(tmp_path):
-    frame = FRAME.copy()
-    frame.loc[123, "size"] = np.nan
-    path = write(frame, tmp_path / "a.parquet")
-    with pytest.raises(RowError, match=r"a\.parquet, row 124: column 'size' is empty or NaN"):
-        list(stream(path, label="grade", missing="error"))
+GZ, ZST, TABLE = packed(FRAME, "gzip"), packed(FRAME, "zstd"), as_parquet(FRAME)
 
 
-def test_words_among_the_numbers_of_a_parquet_column_are_named_or_skipped(tmp_path):
-    path = tmp_path / "a.parquet"
-    columns = {"a": ["1,5", "x", "", "2,5"], "g": [1, 2, 1, 2]}
-    parquet.write_table(pa.table(columns), path)
-    wanted = {"label": "g", "classes": [1, 2]}
-    with pytest.raises(RowError, match=r"row 2: column 'a' holds 'x', not a number"):
-        list(stream(path, **wanted))
-    batches = stream(path, on_bad_row="skip", **wanted)
-    assert gathered(batches)[0].tolist() == [[1.5, 0], [2, 1], [2.5, 0]]
-    assert batches.skipped == 1
-    assert any("'1,5' is 1.5" in note for note in batches.notes)
-
-
-def damaged(tmp_path):
-    """Files that cannot be read, and the message for each."""
-    whole = gzip.compress(("a,g\n" + "1,2\n3,4\n" * 5000).encode())
-    table = write(FRAME, tmp_path / "whole.parquet").read_bytes()
-    packed = write_zstd(pd.concat([FRAME] * 20), tmp_path / "whole.csv.zst").read_bytes()
-    return {
-        "cut.csv.gz": (whole[: len(whole) // 2], "damaged or truncated"),
-        "not.csv.gz": (b"a,g\n1,2\n", "damaged"),
-        "cut.csv.zst": (packed[: len(packed) // 2], "damaged or truncated"),
-        "cut.parquet": (table[: len(table) // 2], "not a Parquet file, or damaged or truncated"),
-        "middle.parquet": (table[:200] + bytes(300) + table[500:], "damaged"),
-        "empty.csv": (b"", "the file is empty"),
-        "header.csv": (b"a,g\n", "has a header but no rows"),
-        "empty.txt": (b"\n# nothing\n", "the file is empty"),
-        "empty.jsonl": (b"\n", "the file is empty"),
-        "twice.csv": (b"a,a\n1,2\n", "more than one column is named 'a'"),
-        "words.csv": (b"\xff\xc3\xbc,g\n1,2\n", "line 1: byte 1 is not UTF-8"),
-        "date.csv": (b"d,g\n2020-01-01,1\n", "column 'd' holds dates; leave it out with drop="),
-        "unknown.xyz": (b"1", "unknown ending '.xyz'"),
-    }
-
-
-DAMAGED = (
-    *("cut.csv.gz", "not.csv.gz", "cut.csv.zst", "cut.parquet", "middle.parquet"),
-    *("empty.csv", "header.csv", "empty.txt", "empty.jsonl"),
-    *("twice.csv", "words.csv", "date.csv", "unknown.xyz"),
+@pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [
+        ("cut.csv.gz", GZ[: len(GZ) // 2], "damaged or truncated"),
+        ("not.csv.gz", b"a,grade\n1,2\n", "damaged"),
+        ("cut.csv.zst", ZST[: len(ZST) // 2], "damaged or truncated"),
+        ("cut.parquet", TABLE[: len(TABLE) // 2], "not a Parquet file, or damaged or truncated"),
+        ("middle.parquet", TABLE[:200] + bytes(300) + TABLE[500:], "damaged"),
+        ("empty.csv", b"", "the file is empty"),
+        ("header.csv", b"a,grade\n", "has a header but no rows"),
+        ("empty.txt", b"\n# nothing\n", "the file is empty"),
+        ("empty.jsonl", b"\n", "the file is empty"),
+        ("twice.csv", b"a,a\n1,2\n", "more than one column is named 'a'"),
+        ("words.csv", b"\xff\xc3\xbc,grade\n1,2\n", "line 1: byte 1 is not UTF-8"),
+        ("date.csv", b"d,grade\n2020-01-01,1\n", "column 'd' holds dates; leave it out with drop="),
+        ("wide.csv", "a,grade\n1,2\n".encode("utf-16-le"), "contains null bytes.*utf-16-le"),
+        ("unknown.xyz", b"1", "unknown ending '.xyz'.* give format= "),
+    ],
 )
-
-
-@pytest.mark.parametrize("name", DAMAGED)
-def test_a_damaged_or_foreign_file_is_reported(tmp_path, name):
-    content, message = damaged(tmp_path)[name]
+def test_a_damaged_or_foreign_file_is_reported(tmp_path, name, content, message):
     (tmp_path / name).write_bytes(content)
     with pytest.raises(ValueError, match=message):
-        list(
-            stream(tmp_path / name, label="grade" if "parquet" in name else "g", classes=[1, 2, 4])
-        )
+        list(stream(tmp_path / name, label="grade", classes=[1, 2, 3, 4, 5]))
 
 
 @pytest.mark.parametrize(
@@ -366,53 +258,24 @@ def test_words_are_hashed_as_they_stand(tmp_path):
     assert np.unique(batch.X.toarray(), axis=0).shape[0] == 3
 
 
-def test_a_peek_does_not_count_as_a_pass(tmp_path):
-    path = write(FRAME, tmp_path / "a.csv")
-    fresh, peeked = (
-        stream(path, label="grade", features=["size", "age"], standardise=True) for _ in range(2)
-    )
-    next(iter(peeked))
-    np.testing.assert_array_equal(gathered(fresh)[0], gathered(peeked)[0])
-
-
-def test_tabs_may_separate_the_words_of_svmlight_lines(tmp_path):
-    path = tmp_path / "a.txt"
-    path.write_text("1\tqid:1\t1:0.5\t3:2\n2\tqid:1\t2:1\n")
-    (batch,) = stream(path)
-    assert batch.X.toarray().tolist() == [[0.5, 0.0, 2.0], [0.0, 1.0, 0.0]]
-
-
-@pytest.mark.parametrize(
-    "line", ["1qid:3 1:2", "1 qid:3 qid:4 1:2", "1 qid:1e2 1:1", "1 qid:1 1:1e00005:7"]
-)
-def test_an_odd_svmlight_line_is_refused_by_either_way(tmp_path, line):
-    for more in ("", "x 1:1\n"):  # which sends the block the slow way
-        (tmp_path / "a.txt").write_text(f"1 qid:1 1:1\n{line}\n{more}2 qid:1 1:1\n")
-        batches = stream(tmp_path / "a.txt", classes=[1, 2], n_features=7, on_bad_row="skip")
-        assert sum(map(len, batches)) == 2
-
-
 @pytest.mark.parametrize("size", [14, 700])
 def test_the_first_line_decides_whether_there_are_queries(tmp_path, monkeypatch, size):
     monkeypatch.setattr(text, "BLOCK_BYTES", size)
     (tmp_path / "a.txt").write_text("1 1:1 # qid:7\n2 1:2\n1 qid:1 1:1\nx 1:1\n")
     batches = stream(tmp_path / "a.txt", classes=[1, 2], on_bad_row="skip")
-    assert sum(map(len, batches)) == 2
-    assert batches.skipped == 2
-    with pytest.raises(
-        RowError, match="line 3: a qid after the grade, but the lines before have none"
-    ):
+    assert (sum(map(len, batches)), batches.skipped) == (2, 2)
+    with pytest.raises(RowError, match="line 3: a qid after the grade, but the lines before have"):
         list(stream(tmp_path / "a.txt", classes=[1, 2]))
 
 
-@pytest.mark.parametrize("zero", [None, False, True])
-def test_indices_begin_at_0_if_0_occurs_in_any_file(tmp_path, zero):
+@pytest.mark.parametrize(
+    ("index", "zero", "first"),
+    [(0, None, [0, 5, 0, 7]), (0, True, [0, 5, 0, 7]), (1, False, [5, 0, 7])],
+)
+def test_indices_begin_at_0_if_0_occurs_in_any_file(tmp_path, index, zero, first):
     (tmp_path / "a.txt").write_text("1 1:5 3:7\n")
-    (tmp_path / "b.txt").write_text("2 0:1\n" if zero is not False else "2 1:1\n")
-    batches = stream(tmp_path, classes=[1, 2], zero_based=zero)
-    X, _ = gathered(batches)
-    assert X.shape[1] == (3 if zero is False else 4)
-    assert X[0].tolist() == ([5, 0, 7] if zero is False else [0, 5, 0, 7])
+    (tmp_path / "b.txt").write_text(f"2 {index}:1\n")
+    assert gathered(stream(tmp_path, classes=[1, 2], zero_based=zero))[0][0].tolist() == first
 
 
 def test_json_that_is_read_slowly_gives_the_same_words(tmp_path):
@@ -428,33 +291,17 @@ def test_json_that_is_read_slowly_gives_the_same_words(tmp_path):
     words = []
     for more in ("", '{"w": "x", "g": "\\ud800"}\n'):
         (tmp_path / "a.jsonl").write_text("\n".join(rows) + "\n" + more)
-        batches = stream(
-            tmp_path / "a.jsonl",
-            label="g",
-            classes=[1, 2],
-            text=["w"],
-            keep=["w"],
-            on_bad_row="skip",
-        )
+        wanted = {"label": "g", "classes": [1, 2], "text": ["w"], "keep": ["w"]}
+        batches = stream(tmp_path / "a.jsonl", on_bad_row="skip", **wanted)
         words.append([word for batch in batches for word in batch.kept["w"]])
         assert batches.skipped == bool(more)
     assert words[0] == words[1]
     assert words[0][-1] == "ü"
 
 
-def test_whole_numbers_are_grades_to_the_last_digit():
-    assert plain_word("9007199254740993") == "9007199254740993"
-    assert plain_word("1_0") == "1_0"
-
-
-def test_an_escaped_backslash_is_no_half_of_a_pair(tmp_path):
-    rows = '{"w": "C:\\\\ud800", "g": 1}\n{"w": "\\ud83d\\ude00", "g": 2}\n'
-    (tmp_path / "a.jsonl").write_text(rows)
-    (batch,) = stream(tmp_path / "a.jsonl", label="g", classes=[1, 2], keep=["w"])
-    assert batch.kept["w"].to_list() == ["C:\\ud800", "\U0001f600"]
-
-
-def test_a_very_long_number_of_json_is_kept_as_it_is(tmp_path):
-    (tmp_path / "a.jsonl").write_text('{"id": 123456789012345678901234567890, "a": 1}\n')
-    (batch,) = stream(tmp_path / "a.jsonl", features=["a"], keep=["id"])
-    assert batch.kept["id"].to_list() == ["123456789012345678901234567890"]
+def test_odd_values_of_json_are_kept_as_they_are(tmp_path):
+    rows = '{"w": "C:\\\\ud800", "a": 1}\n{"w": "\\ud83d\\ude00", "a": 2}\n'
+    (tmp_path / "a.jsonl").write_text(rows + '{"w": 123456789012345678901234567890, "a": 1}\n')
+    (batch,) = stream(tmp_path / "a.jsonl", features=["a"], keep=["w"])
+    words = ["C:\\ud800", "\U0001f600", "123456789012345678901234567890"]
+    assert batch.kept["w"].to_list() == words

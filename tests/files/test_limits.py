@@ -37,7 +37,7 @@ def test_a_stray_index_is_named_before_it_becomes_features(tmp_path, small_machi
     assert not (tmp_path / "m").exists()
     batches = stream(path, n_features=5, classes=[1, 2], on_bad_row="skip")  # as the message says
     assert [len(batch) for batch in batches] == [1]
-    with pytest.raises(FileError, match="n_features=999999999 would take"):
+    with pytest.raises(FileError, match="999,999,999 features would take"):
         stream(path, n_features=999999999)
 
 
@@ -46,15 +46,18 @@ def test_more_hashed_features_than_fit_are_refused(table, small_machine):
         stream(table, label="g", features=["a"], hashed=["a"], hash_bits=24)
 
 
-@pytest.mark.parametrize("ends", ["1..99999999999", "4097..1", "-99999999999..99999999999"])
-def test_an_order_of_too_many_grades_is_refused_with_their_number(ends):
-    with pytest.raises(ValueError, match=rf"the order {ends} has [0-9,]+ grades, more than the"):
-        read_order(ends)
-
-
-def test_an_order_of_very_long_numbers_is_not_understood():
-    with pytest.raises(ValueError, match=r"cannot read the order"):
-        read_order("1.." + "9" * 5000)
+@pytest.mark.parametrize(
+    ("order", "message"),
+    [
+        ("1..99999999999", "has 99,999,999,999 grades, more than the"),
+        ("4097..1", "has 4,097 grades, more than the"),
+        ("-99999999999..99999999999", "has [0-9,]+ grades, more than the"),
+        ("1.." + "9" * 5000, "cannot read the order"),
+    ],
+)
+def test_an_order_of_too_many_grades_is_refused(order, message):
+    with pytest.raises(ValueError, match=message):
+        read_order(order)
 
 
 @pytest.mark.parametrize("ending", ["csv", "txt"])
@@ -73,10 +76,7 @@ def test_labels_that_are_measurements_are_refused(tmp_path, ending):
 @pytest.mark.parametrize(
     ("more", "message"),
     [
-        (
-            {"shuffle_buffer": 10**14},
-            "shuffle_buffer=10+ of 64 bytes a row would take about 6,400,000.0 GB .*; give fewer",
-        ),
+        ({"shuffle_buffer": 10**14}, "rows of 64 bytes would .* 6,400,000.0 GB .* smaller shuf"),
         (
             {"learner": "kernel", "parameters": {"budget": 10**10}},
             "10000000000 support vectors of 1 features would take about 80.0 GB.* smaller budget",

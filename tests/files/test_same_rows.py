@@ -1,5 +1,7 @@
 """The same file gives the same rows, whichever reader is used."""
 
+import json
+
 import numpy as np
 import pyarrow as pa
 import pytest
@@ -8,10 +10,9 @@ from pyarrow import ipc
 
 import ordspan
 from commands.tables import ask, read_rows
-from ordspan import OrdinalPA, data
+from ordspan import OrdinalPA
 from ordspan.commands.train import TrainJob, train
 from ordspan.data import stream
-from ordspan.data.sets import standardise
 from ordspan.files import arrow_file, text
 
 X, GRADES = make_rows(900)
@@ -64,25 +65,7 @@ def test_every_reader_sees_the_same_rows(tmp_path, monkeypatch, ending):
 
     answer = ask("evaluate", path, "--model", model, "--json")
     assert answer.exit_code == 0, answer.output
-    from json import loads
-
-    found = loads(answer.stdout)
+    found = json.loads(answer.stdout)
     predicted = np.concatenate([expected.predict(b.X) for b in batches])
     assert found["rows"] == 900
     assert found["mae"] == np.abs(predicted - GRADES).mean()
-
-
-def test_a_named_set_has_the_rows_of_its_file(tmp_path):
-    rng = np.random.default_rng(0)
-    values, grades = rng.normal(size=(40, 136)), rng.integers(0, 5, 40)
-    lines = (
-        f"{grade} qid:1 " + " ".join(f"{j}:{value!r}" for j, value in enumerate(row, 1))
-        for grade, row in zip(grades, values.tolist(), strict=True)
-    )
-    (tmp_path / "train.txt").write_text("\n".join(lines))
-    dataset = data.mslr(data_dir=tmp_path)
-    batches = list(stream(tmp_path / "train.txt", classes=range(5)))
-    rows = np.vstack([batch.X.toarray() for batch in batches])
-    np.testing.assert_array_equal(rows, values)
-    np.testing.assert_array_equal(dataset.X, standardise(rows))
-    np.testing.assert_array_equal(dataset.ranks, np.concatenate([b.lower for b in batches]))

@@ -1,32 +1,21 @@
-"""Workers that die at any moment: the same model to the bit as without.
+"""Workers that die at any moment: the same model to the bit as without."""
 
-On its own: python tests/fuzz/dask_kills.py --fits 200 [--seed 1]
-"""
-
-import argparse
-import asyncio
 import atexit
 import faulthandler
 import logging
 import os
 import signal
-import sys
 import time
-from collections import Counter
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from functools import cache
-from multiprocessing.context import BaseContext
 from pathlib import Path
 from threading import Event, Thread
-from unittest.mock import patch
 
 import dask
 import dask.array as da
 import numpy as np
-from distributed import Client, LocalCluster, Scheduler, Status, Worker
-from distributed.core import Server
-from distributed.utils import get_mp_context
+from distributed import Client, LocalCluster, Status
 
 from ordspan import OrdinalPA
 from ordspan.data import synthetic
@@ -34,7 +23,7 @@ from ordspan.distributed import fit
 
 MOST_KILLS = 3  # Dask gives a task up when the fourth worker has died of it
 HANGS = 180  # seconds after which a fit will not end any more, even on a busy machine
-WORKERS, BLOCKS, ROUNDS, SIZE = 4, 8, 3, 50
+WORKERS, BLOCKS, ROUNDS, SIZE = 2, 8, 3, 50
 DATA = synthetic(n=BLOCKS * SIZE)
 KILLED: list[int] = []  # ids of all processes so far
 
@@ -107,60 +96,24 @@ def undisturbed(client, shuffle):
 
 
 @contextmanager
-def quick_workers() -> Iterator[BaseContext]:
-    """Workers, Dask's too, are forked where possible, from a process with everything compiled."""
-    paths = os.pathsep.join([*sys.path, str(Path(__file__).parent)])
-    method = "forkserver" if os.name == "posix" else "spawn"
-    with (
-        dask.config.set({"distributed.worker.multiprocessing-method": method}),
-        patch.dict(os.environ, PYTHONPATH=paths),
-    ):
-        context = get_mp_context()
-        context.set_forkserver_preload(["warm_worker_preload"])
-        yield context
-
-
-@contextmanager
-def mortals(n_workers: int = WORKERS) -> Iterator[Client]:
+def mortals() -> Iterator[Client]:
     """A client of a cluster whose nannies start a new worker for each that died."""
     patience = {"distributed.deploy.lost-worker-timeout": HANGS}  # a busy machine takes long
-    with quick_workers(), dask.config.set(patience):
+    with dask.config.set(patience):
         cluster = LocalCluster(
-            n_workers=n_workers,
+            n_workers=WORKERS,
             threads_per_worker=1,
             processes=True,
             host="127.0.0.1",
             dashboard_address=":0",
             silence_logs=logging.CRITICAL,
         )
-        with closed_in_time(cluster), Client(cluster, set_as_default=False) as client:
-            yield client
-
-
-async def _serve(kind: type[Server], **settings: object) -> None:
-    async with kind(**settings) as server:
-        await server.finished()
-
-
-def serve_scheduler(file: str) -> None:
-    """Be a scheduler that writes its address into a file."""
-    own = {"host": "127.0.0.1", "port": 0, "dashboard_address": ":0"}
-    asyncio.run(_serve(Scheduler, **own, scheduler_file=file))
-
-
-def serve_worker(file: str) -> None:
-    """Be a worker of the scheduler that a file names, as soon as it does."""
-    asyncio.run(_serve(Worker, scheduler_file=file, nthreads=1))
-
-
-@contextmanager
-def closed_in_time(cluster: LocalCluster) -> Iterator[None]:
-    """Close a cluster at the end; one whose nanny is just starting a worker may never be closed."""
-    try:
-        yield
-    finally:
-        with suppress(TimeoutError):
-            cluster.close(timeout=30)
+        try:
+            with Client(cluster, set_as_default=False) as client:
+                yield client
+        finally:  # a cluster whose nanny is just starting a worker may never be closed
+            with suppress(TimeoutError):
+                cluster.close(timeout=30)
 
 
 @cache
@@ -169,26 +122,3 @@ def connected() -> Client:
     stack = ExitStack()
     atexit.register(stack.close)
     return stack.enter_context(mortals())
-
-
-def main() -> None:
-    """Attack so many times, and count how the fits end."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--fits", type=int, default=200)
-    parser.add_argument("--seed", type=int, default=0)
-    args = parser.parse_args()
-    ends: Counter[str] = Counter()
-    for number in range(args.fits):
-        try:
-            attack(np.random.default_rng([args.seed, number]), Path())
-            ends["the same model"] += 1
-        except Exception as error:
-            ends[f"{type(error).__name__}: {error}"] += 1
-    print(f"seed {args.seed}: {args.fits} fits, {len(KILLED)} workers killed")
-    for end, times in ends.most_common():
-        print(f"{times:5} {end}")
-    sys.exit(ends["the same model"] != args.fits)
-
-
-if __name__ == "__main__":
-    main()

@@ -151,20 +151,3 @@ def test_balanced_steps_do_not_depend_on_the_unit_of_the_features():
         for unit in (1.0, 100.0)
     ]
     np.testing.assert_array_equal(*predicted)
-
-
-def test_long_rows_learn_faster_than_by_the_steps_of_the_paper(data_dir):
-    from ordspan.data import load_dataset
-    from ordspan.experiments import protocol
-
-    data = load_dataset("mslr", data_dir)
-    errors = {}
-    for balanced in (False, True):
-        total = 0.0
-        for run in range(3):
-            _, some = next(protocol.streams(data, (0,), 0, protocol.REPORTED, run, 7000))
-            learner = LinearLearner(136, 5, average=True, balanced=balanced)
-            ranks = learner.learn_many(some.X, some.lower, some.upper, predict=True)
-            total += np.abs(ranks - some.ranks).mean()
-        errors[balanced] = total
-    assert errors[True] < 0.95 * errors[False]

@@ -7,8 +7,7 @@ import numpy as np
 import pytest
 
 from ordspan.core import calibration as core
-from ordspan.learners import Calibration, LinearLearner
-from ordspan.learners.kernel import KernelLearner
+from ordspan.learners import Calibration
 
 
 def fit(known, *stream):
@@ -113,36 +112,12 @@ def test_a_stream_goes_on_from_a_fit_and_from_a_reach_without_end():
         check_sound(known)
 
 
-def test_a_fit_leaves_no_gradient_behind():
-    known = fit(Calibration(4), *rows())
-    parts = core.parts_view.py_func(known.state)
-    assert not parts.gradient.any()
-    assert parts.head[core.SLOPE_GRADIENT] == 0.0
-
-
 def test_a_stream_ends_close_to_the_fit_of_all_its_rows():
     stream = rows(8000)
     online, batch = Calibration(4), fit(Calibration(4), *stream)
     online.observe(*stream)
     assert online.slope == pytest.approx(batch.slope, rel=0.1)
     np.testing.assert_allclose(online.cuts, batch.cuts, atol=0.15)
-
-
-@pytest.mark.parametrize("average", [True, False])
-@pytest.mark.parametrize("sparse", [True, False])
-def test_rows_are_seen_by_the_scores_that_they_have_before_they_are_learned(average, sparse):
-    import scipy.sparse as sp
-
-    rng = np.random.default_rng(0)
-    X, y = rng.normal(size=(60, 3)), rng.integers(1, 5, 60)
-    for new, options in ((LinearLearner, {}), (KernelLearner, {"kernel": "linear"})):
-        learner, one_by_one = (new(3, 4, average=average, **options) for _ in range(2))
-        seen = np.empty(60)
-        matrix = sp.csr_array(X) if sparse else X
-        predicted = learner.learn(learner.examples(matrix, y), seen=seen)
-        for t in range(60):
-            assert one_by_one.latent(X[t : t + 1])[0] == pytest.approx(seen[t], rel=1e-9, abs=1e-9)
-            assert one_by_one.learn_one(X[t], int(y[t])) == predicted[t]
 
 
 # -- hard streams --------------------------------------------------------------------------------

@@ -7,8 +7,6 @@ import pytest
 import scipy.sparse as sp
 
 import naive
-from ordspan.core.baselines import walk_members
-from ordspan.core.memory import model_view
 from ordspan.learners import AggregateLearner, MulticlassPALearner, PRankLearner
 from ordspan.learners.checks import RowValueError
 from ordspan.learners.committee import COINS_AT_ONCE
@@ -37,22 +35,6 @@ def coins(seed, n_trials, n_members, tau):
 # -- multiclass PA -------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("variant", ["PA", "PA-I", "PA-II"])
-@pytest.mark.parametrize("make", [np.asarray, sp.csr_array, np.float32])
-def test_multiclass_pa_is_the_plain_numpy_stream(variant, make):
-    X, lower, upper = stream()
-    weight = np.random.default_rng(1).integers(0, 4, len(X)) / 2
-    learner = MulticlassPALearner(D, K, variant, 0.3)
-    predicted = learner.learn_many(make(X), lower, upper, sample_weight=weight, predict=True)
-    twin = naive.learn_stream(
-        X, lower, upper, f"MC-{variant}", 0.3, sample_weight=weight, n_classes=K
-    )
-    np.testing.assert_array_equal(predicted, twin.predicted)
-    np.testing.assert_allclose(learner.weights, twin.weights, rtol=0, atol=1e-9)
-    assert learner.n_updates == twin.n_updates
-    assert learner.n_trials == np.count_nonzero(weight)
-
-
 def test_after_a_hard_step_the_class_is_ahead_by_one():
     learner = MulticlassPALearner(D, K, "PA")
     for x, low, high in zip(*stream(), strict=True):
@@ -61,25 +43,6 @@ def test_after_a_hard_step_the_class_is_ahead_by_one():
         outside = np.delete(scores, np.arange(low - 1, high))
         if x.any() and outside.size:
             assert scores[low - 1 : high].max() - outside.max() >= 1 - 1e-12
-
-
-def test_classes_that_lie_in_no_order_are_learned():
-    rng = np.random.default_rng(0)
-    centres = rng.normal(size=(K, D)) * 6
-    ranks = rng.integers(1, K + 1, 500)
-    X = centres[ranks - 1] + rng.normal(size=(500, D))
-    for variant in ("PA", "PA-I", "PA-II"):
-        learner = MulticlassPALearner(D, K, variant)
-        for _ in range(20):
-            learner.learn_many(X, ranks)
-        assert np.mean(learner.predict_many(X) == ranks) > 0.95, variant
-
-
-def test_bad_multiclass_settings_are_named():
-    with pytest.raises(ValueError, match="unknown variant 'sca'"):
-        MulticlassPALearner(D, K, "sca")
-    with pytest.raises(ValueError, match="C must be a finite number above 0"):
-        MulticlassPALearner(D, K, C=0)
 
 
 # -- the committee of PRanks ---------------------------------------------------------------------
@@ -92,15 +55,6 @@ def test_one_member_that_is_shown_everything_is_plain_prank_to_the_bit():
     np.testing.assert_array_equal(*ranks)
     for row in committee.memory:
         assert row.tobytes() == plain.memory.tobytes()
-
-
-def test_members_that_are_shown_everything_are_all_alike():
-    X, lower, upper = stream()
-    committee, plain = AggregateLearner(D, K, n_members=3, tau=1.0), PRankLearner(D, K)
-    committee.learn_many(X, lower, upper)
-    plain.learn_many(X, lower, upper)
-    np.testing.assert_array_equal(committee.weights, plain.weights)
-    np.testing.assert_array_equal(committee.thresholds, plain.thresholds)
 
 
 @pytest.mark.parametrize(("n_members", "tau"), [(1, 0.5), (4, 0.3), (8, 0.9), (10, 0.05)])
@@ -117,36 +71,6 @@ def test_the_committee_is_its_slow_twin(n_members, tau, make):
     np.testing.assert_allclose(learner.weights, twin.weights, rtol=0, atol=1e-9)
     np.testing.assert_allclose(learner.thresholds, twin.thresholds, rtol=0, atol=1e-9)
     assert learner.n_updates == twin.n_updates
-
-
-@pytest.mark.parametrize("step", [walk_members, walk_members.py_func], ids=["compiled", "plain"])
-def test_the_walk_stops_when_the_coins_are_used_up(step):
-    X, lower, upper = stream(20)
-    memory = AggregateLearner(D, K, n_members=2).memory
-    weight = np.ones(20)
-    weight[5] = 0  # takes no coin
-    nothing = np.empty(0, dtype=np.intp)
-    ranks = np.zeros(20, dtype=np.int64)
-    rows = X.reshape(-1), None, None, lower, upper, weight, nothing, ranks
-    tossed = np.ones((8, 2), dtype=bool)
-    assert step(memory, *rows, tossed, 0) == (9, -1)
-    assert np.count_nonzero(ranks) == 9
-    assert step(memory, *rows, np.ones((50, 2), dtype=bool), 9) == (20, -1)
-    plain = PRankLearner(D, K)
-    expected = plain.learn_many(X, lower, upper, sample_weight=weight, predict=True)
-    np.testing.assert_array_equal(ranks, expected)
-
-
-def test_the_first_row_of_the_memory_is_the_sum_of_the_members():
-    X, lower, upper = stream()
-    learner = AggregateLearner(D, K, seed=3)
-    learner.learn_many(X, lower, upper)
-    members = [model_view(row) for row in learner.memory[1:]]
-    np.testing.assert_array_equal(sum(m.weights for m in members) / 10, learner.weights)
-    np.testing.assert_array_equal(sum(m.edges[1:-1] for m in members) / 10, learner.thresholds)
-    shown = sum(m.counters[0] for m in members) / 10 / len(X)
-    assert 0.25 < shown < 0.35
-    assert len({m.weights.tobytes() for m in members}) == 10
 
 
 def test_the_portions_do_not_matter_across_draws_of_coins():
@@ -180,18 +104,6 @@ def test_thresholds_stay_sorted_to_the_bit_under_unequal_steps():
         part = slice(start, start + 20)
         learner.learn_many(X[part], ranks[part], sample_weight=rng.exponential(size=20))
         assert np.all(np.diff(learner.thresholds) >= 0)
-
-
-def test_the_committee_is_steadier_than_one_prank():
-    rng = np.random.default_rng(4)
-    X = rng.normal(size=(6000, D))
-    score = X @ np.arange(1, D + 1) + rng.normal(size=6000)
-    ranks = np.searchsorted(np.quantile(score, np.arange(1, K) / K), score) + 1
-    errors = []
-    for learner in (AggregateLearner(D, K), PRankLearner(D, K)):
-        predicted = learner.learn_many(X, ranks, predict=True)
-        errors.append(np.abs(predicted - ranks).mean())
-    assert errors[0] < errors[1]
 
 
 @pytest.mark.parametrize(

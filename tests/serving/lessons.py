@@ -61,11 +61,11 @@ def lessons(kind, n_rows, seed=0, **more):
     return made
 
 
-def one_by_one(kind, some):
-    """The bytes of the model that learns these rows one after the other, without any log."""
-    model = copy_model(start(kind))
-    for lesson in some:
-        learn(model, batch_of(model.recipe, [lesson.values]), *np.array([lesson[1:3]]).T)
+def one_by_one(model, rows):
+    """The bytes of a copy that learns (values, lower, upper, ...) in turn, without any log."""
+    model = copy_model(start(model) if isinstance(model, str) else model)
+    for values, *ends in rows:
+        learn(model, batch_of(model.recipe, [values]), *np.array([ends[:2]]).T)
     return to_bytes(model)
 
 

@@ -6,10 +6,7 @@ import warnings
 from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
-from queue import Queue
 from tempfile import mkdtemp
-from threading import Thread
-from unittest import mock
 
 import numpy as np
 from files_to_train import make_rows, write_rows
@@ -18,7 +15,6 @@ from ordspan.commands.models import read_table_model
 from ordspan.commands.train import TrainJob, train
 from ordspan.files.grades import read_order
 from ordspan.modelfile import to_bytes
-from ordspan.serving import running
 from ordspan.serving.app import make_app
 from ordspan.serving.engine import Engine
 from ordspan.serving.starting import empty_model
@@ -84,28 +80,6 @@ def serving(folder, model, **options):
     with TestClient(app, base_url="http://127.0.0.1") as client:
         client.engine = engine
         yield client
-
-
-@contextmanager
-def listening(folder, model, timeout=running.REQUEST_TIMEOUT, **options):
-    """The address of a service that listens to a port, in a thread."""
-    servers, addresses = [], Queue()
-
-    class Kept(running.Server):
-        def __init__(self, *about):
-            super().__init__(*about)
-            servers.append(self)
-
-    app = make_app(opened(folder, model), **options)
-    app.timeout = timeout
-    with mock.patch.multiple(running, Server=Kept, REQUEST_TIMEOUT=timeout):
-        thread = Thread(target=running.run_server, args=(app, "127.0.0.1", 0, addresses.put))
-        thread.start()
-        try:
-            yield addresses.get(timeout=60)
-        finally:
-            servers[0].should_exit = True
-            thread.join()
 
 
 def opened(folder, model):

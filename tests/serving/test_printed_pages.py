@@ -83,14 +83,13 @@ def test_the_service_answers_as_its_page_says(visits):
     exec(scripts[0], {})
     visits.append(ask_and_learn)
     commands(terminal[0])
-    assert "gives the same model" in commands(terminal[2])
 
-    secret, serve = terminal[3].splitlines()
+    secret, serve = terminal[2].splitlines()
     subprocess.run(secret.replace("python", shlex.quote(sys.executable), 1), shell=True, check=True)
-    request = terminal[4].replace("$(cat secret.txt)", Path("secret.txt").read_text().strip())
+    request = terminal[3].replace("$(cat secret.txt)", Path("secret.txt").read_text().strip())
 
     def need_the_secret(client):
-        assert client.get("/docs").status_code == 401
+        assert client.get("/openapi.json").status_code == 401
         assert curl(client, request).status_code == 200
 
     visits.append(need_the_secret)
@@ -116,7 +115,7 @@ def test_learning_from_every_label_gains_what_the_page_says(visits, monkeypatch)
 
 
 def test_answers_are_exported_and_trained_as_the_page_on_annotating_says(visits):
-    (script,), terminal = blocks("docs/annotating.md", "python"), blocks("docs/annotating.md", "")
+    (script, convert), terminal = (blocks("docs/annotating.md", kind) for kind in ("python", ""))
 
     def answer_some(client):
         for number in range(12):
@@ -131,9 +130,27 @@ def test_answers_are_exported_and_trained_as_the_page_on_annotating_says(visits)
     commands(terminal[0])
     commands(terminal[1])
     assert len(pl.read_csv("labels.csv")) == 12
-    rating = {"type": "rating", "value": {"rating": 2}}
-    item = {"image": pl.read_csv("digits.csv")["image"][0]}
-    task = {"data": item, "annotations": [{"completed_by": 7, "result": [rating]}]}
-    Path("answers.json").write_text(json.dumps([task]))
+    write_exports(pl.read_csv("digits.csv")["image"].to_list())
+    exec(convert, {})
+    answers = pl.read_csv("answers.csv")
+    assert len(answers) == 149
+    assert set(answers[:74]["lower"]) == {"poor"}
+    assert set(answers[74:]["lower"]) == {"fair"}
+    assert set(answers[74:]["upper"]) == {"clear"}
     commands(terminal[2])
-    assert len(pl.read_csv("labels.csv")) == 13
+
+
+def write_exports(images):
+    """Answers as Label Studio and Potato export them; the first one was cancelled."""
+    rating = {"type": "rating", "from_name": "legible", "value": {"rating": 2}}
+    tasks = [
+        {
+            "data": {"image": image},
+            "annotations": [{"completed_by": 7, "was_cancelled": i == 0, "result": [rating]}],
+        }
+        for i, image in enumerate(images[:75])
+    ]
+    Path("label-studio.json").write_text(json.dumps(tasks))
+    ends = {"legible": {"range_low": "3", "range_high": "4"}}
+    answers = [{"instance_id": i, "user_id": "ann", "labels": ends} for i in images[75:]]
+    Path("potato.jsonl").write_text("".join(json.dumps(answer) + "\n" for answer in answers))

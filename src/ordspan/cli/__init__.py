@@ -1,16 +1,15 @@
 """The command line; each command has its own module."""
 
-from ordspan.cli import annotate, evaluate, export, info, predict, reproduce, serve, train
+from ordspan.cli import (  # noqa: F401
+    annotate,
+    evaluate,
+    export,
+    info,
+    predict,
+    reproduce,
+    serve,
+    train,
+)
 from ordspan.cli.app import app
 
-__all__ = [
-    "annotate",
-    "app",
-    "evaluate",
-    "export",
-    "info",
-    "predict",
-    "reproduce",
-    "serve",
-    "train",
-]
+__all__ = ["app"]

@@ -8,8 +8,6 @@ from pathlib import Path
 from threading import Thread
 from typing import TYPE_CHECKING
 
-import typer
-
 from ordspan.cli import annotate_options as a
 from ordspan.cli import options as o
 from ordspan.cli.app import app, report_errors
@@ -26,7 +24,6 @@ if TYPE_CHECKING:
     epilog="Example: ordspan annotate items.csv --grades low,mid,high --state items-state --id id"
 )
 def annotate(
-    context: typer.Context,
     state: StateFolder,
     items: a.ItemsFile = None,
     grades: a.Grades = None,
@@ -36,8 +33,6 @@ def annotate(
     text: a.TextColumns = None,
     question: a.QuestionText = "Which grade fits?",
     guess: a.ShowGuess = "half",
-    labels: a.ImportedLabels = None,
-    schema: a.Schema = None,
     export: a.ExportFile = None,
     host: Host = "127.0.0.1",
     port: Port = 8000,
@@ -55,9 +50,7 @@ def annotate(
     the model is least sure of. Every answer is on disk before it is confirmed. Run the same
     command again to continue. Needs the extra serve.
     """
-    if schema is not None and labels is None:
-        raise typer.BadParameter("--schema needs --labels")
-    with report_errors(context):
+    with report_errors():
         from ordspan.files.grades import read_order
         from ordspan.serving.annotate.items import ItemColumns
         from ordspan.serving.annotate.session import Session, open_engine
@@ -71,18 +64,14 @@ def annotate(
         )
         options = o.file_options(format, delimiter, decimal, encoding)
         order = None if grades is None else read_order(grades).tolist()
-        if export is not None and labels is None:
+        if export is not None:
             check_can_export(state)
         settings, table = opened(state, items, order, columns, options)
-        if export is None or labels is not None:  # an export alone works while the page is served
-            session = Session(open_engine(state, table, settings), table, settings, guess)
-            if labels is not None:
-                import_answers(session, labels, schema)
-            if export is None:
-                serve_page(session, question, token, host, port, open_page, json)
-                return
-            session.engine.close()
-        print_export(state, export, settings, table, json)
+        if export is not None:  # works while the page is served
+            print_export(state, export, settings, table, json)
+            return
+        session = Session(open_engine(state, table, settings), table, settings, guess)
+        serve_page(session, question, token, host, port, open_page, json)
 
 
 def serve_page(
@@ -111,21 +100,6 @@ def serve_page(
             Thread(target=webbrowser.open, args=(address,), daemon=True).start()
 
     run_server(application, host, port, started)
-
-
-def import_answers(session: Session, path: Path, schema: str | None) -> None:
-    """Learn the answers of another program."""
-    from ordspan.serving.annotate.importing import read_answers
-
-    settings = session.settings
-    answers = read_answers(path, session.items, settings.columns.id, settings.grades, schema)
-    if not answers:
-        raise ValueError(
-            f"{path}: no answer found; give a JSON export of Label Studio with ratings, or one of "
-            "Potato with a slider or scale, and the question's name with --schema"
-        )
-    new = session.import_answers(answers)
-    say(f"{new:,} of {len(answers):,} answers in {path} are new.", err=True)
 
 
 def print_export(state: Path, out: str, settings: FolderSettings, items: Items, json: bool) -> None:

@@ -41,17 +41,6 @@ ShowGuess = Annotated[
         "answers can be measured (half), for all (show) or for none (hide).",
     ),
 ]
-ImportedLabels = Annotated[
-    Path | None,
-    typer.Option(
-        help="Import answers of another tool: JSON of a Label Studio rating, or of a Potato range "
-        "slider, slider or Likert scale. Answers are imported only once."
-    ),
-]
-Schema = Annotated[
-    str | None,
-    typer.Option(help="With --labels: name of the rating or slider, if there are several."),
-]
 ExportFile = Annotated[
     str | None,
     typer.Option(

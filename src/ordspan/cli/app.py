@@ -12,7 +12,7 @@ import typer
 from typer.core import TyperGroup
 
 from ordspan.cli.printing import say
-from ordspan.wording import as_text, in_a_shell, install_hint
+from ordspan.wording import as_text, install_hint
 
 MISTAKE, INTERRUPTED = 1, 130
 COMPILING = "Compiling for this processor; only the first time."
@@ -73,15 +73,13 @@ def ordspan_command(
 
 
 @contextmanager
-def report_errors(context: typer.Context, hint: str | Callable[[], str] = "") -> Iterator[None]:
+def report_errors(hint: str | Callable[[], str] = "") -> Iterator[None]:
     """Print user errors, missing extras and full disks as messages, not tracebacks.
 
     ``hint`` is printed after Ctrl-C. A closed pipe (``| head``) ends the command quietly.
     """
-    options = [name for parameter in context.command.params for name in parameter.opts]
     try:
-        with in_a_shell(options):
-            yield
+        yield
     except KeyboardInterrupt:
         text = hint if isinstance(hint, str) else hint()
         say(f"\nstopped. {text}".rstrip(), err=True)
@@ -120,32 +118,11 @@ def flush_output() -> None:
         os.close(nowhere)
 
 
-class NoBar:
-    """A progress bar that draws nothing, without a terminal."""
-
-    disable = True
-
-    def __enter__(self) -> NoBar:
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        """Nothing to clear."""
-
-    def add_task(self, *words: object, **more: object) -> int:
-        """Return a task number."""
-        return 0
-
-    def update(self, *words: object, **more: object) -> None:
-        """Draw nothing."""
-
-
 def progress_bar(*, counted: bool = True) -> Any:
-    """A progress bar with the remaining time; without a terminal, `NoBar`.
+    """A progress bar with the remaining time, which draws nothing without a terminal.
 
     Long compilations are announced above it.
     """
-    if not sys.stderr.isatty():
-        return NoBar()
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
     from rich.progress import Progress as Bar
@@ -158,6 +135,8 @@ def progress_bar(*, counted: bool = True) -> Any:
         *([MofNCompleteColumn()] if counted else []),
         TimeRemainingColumn(),
         console=Console(stderr=True),
+        disable=not sys.stderr.isatty(),
     )
-    compiling.announce(lambda: bar.console.print(COMPILING, soft_wrap=True))
+    if not bar.disable:
+        compiling.announce(lambda: bar.console.print(COMPILING, soft_wrap=True))
     return bar

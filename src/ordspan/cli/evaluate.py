@@ -9,7 +9,7 @@ import typer
 
 from ordspan.cli import options as o
 from ordspan.cli.app import app, progress_bar, report_errors
-from ordspan.cli.printing import say, show
+from ordspan.cli.printing import say, show, table
 
 if TYPE_CHECKING:
     from ordspan.commands.evaluate import EvaluateReport
@@ -74,18 +74,17 @@ def evaluate(
     positions, and rows labelled by a range are ignored. The rows of a query
     must be consecutive.
     """
-    with report_errors(context):
+    with report_errors():
         from ordspan.commands.evaluate import EvaluateJob
         from ordspan.commands.evaluate import evaluate as run
-        from ordspan.commands.stopping import stoppable
 
         options = o.file_options(format, delimiter, decimal, encoding)
-        files = context.with_resource(o.opened_pipe(files))
+        files, pipe = context.with_resource(o.opened_pipe(files))
         job = EvaluateJob(
             files, model, label, lower, upper, group, on_bad_row, allow_skipped, options
         )
-        with progress_bar(counted=False) as bar, stoppable():
-            summary = run(job, page=html, report=bar_report(bar))
+        with progress_bar(counted=False) as bar:
+            summary = run(job, page=html, pipe=pipe, report=bar_report(bar))
         o.print_json(summary) if json else print_tables(summary)
 
 
@@ -129,12 +128,14 @@ def print_tables(summary: dict[str, Any]) -> None:
 
 def measures_table(summary: dict[str, Any]) -> Any:
     """One line for each measure."""
-    from rich.table import Table
-
     from ordspan.commands.evaluate import describe_files
+    from ordspan.commands.tally import constant_text
 
     rows, exact = f"{summary['rows']:,} rows", f"{summary['exact_rows']:,} exact labels"
-    best = {name: constant_text(found) for name, found in summary["best_constant"].items()}
+    best = {
+        name: constant_text(found, "{:.4f}".format)
+        for name, found in summary["best_constant"].items()
+    }
     lines = [
         (title, summary[name], best[name], exact if of_exact else rows)
         for name, title, of_exact in MEASURES
@@ -150,54 +151,33 @@ def measures_table(summary: dict[str, Any]) -> Any:
     if (ndcg := summary["ndcg"]) is not None:
         over = f"{ndcg['queries'] - ndcg['queries_without_relevant_rows']:,} queries"
         lines += [(f"NDCG@{cut}", ndcg[f"ndcg@{cut}"], "–", over) for cut in (1, 5, 10)]
-    table = Table(title=f"{summary['model']} on {describe_files(summary['files'])}")
-    table.add_column("measure")
-    table.add_column("model", justify="right")
-    table.add_column("best constant")
-    table.add_column("over")
-    for title, value, constant, over in lines:
-        shown = "–" if value is None else f"{value:.4f}"
-        table.add_row(title, shown, constant, over)
-    return table
+    shown = [
+        (title, "–" if value is None else f"{value:.4f}", constant, over)
+        for title, value, constant, over in lines
+    ]
+    title = f"{summary['model']} on {describe_files(summary['files'])}"
+    heads = ("measure", "model", "best constant", "over")
+    return table(title, heads, shown, "measure", "best constant", "over")
 
 
 def coverage_table(summary: dict[str, Any]) -> Any:
     """The observed coverage of ranges at every level."""
-    from rich.table import Table
-
     from ordspan.commands.evaluate import range_shares
 
     shares = range_shares(summary)
-    table = Table(title="Ranges by coverage")
-    for name in ("coverage", *shares.values(), "mean width"):
-        table.add_column(name, justify="right")
+    rows = []
     for found in summary["probabilities"]["ranges"]:
         held = [f"{100 * found[name]:.1f} %" for name in shares]
-        table.add_row(f"{100 * found['coverage']:g} %", *held, f"{found['mean_width']:.2f}")
-    return table
-
-
-def constant_text(constant: dict[str, Any] | None) -> str:
-    """A short description of the best constant.
-
-    >>> constant_text({"grade": 3, "value": 1.25}), constant_text({"grade": None, "value": 0.0})
-    ('1.2500 (always 3)', '0.0000 (any grade)')
-    """
-    if constant is None:
-        return "–"
-    grade = constant["grade"]
-    return f"{constant['value']:.4f} ({'any grade' if grade is None else f'always {grade}'})"
+        rows.append([f"{100 * found['coverage']:g} %", *held, f"{found['mean_width']:.2f}"])
+    return table("Ranges by coverage", ["coverage", *shares.values(), "mean width"], rows)
 
 
 def confusion_table(summary: dict[str, Any]) -> Any:
     """Confusion matrix: true grades down, predicted grades across."""
-    from rich.table import Table
-
     names = [str(grade) for grade in summary["classes"]]
-    table = Table(title="Rows by true grade (down) and predicted grade (across)")
-    table.add_column("true")
-    for name in names:
-        table.add_column(name, justify="right")
-    for name, counts in zip(names, summary["confusion"], strict=True):
-        table.add_row(name, *(f"{count:,}" for count in counts))
-    return table
+    rows = [
+        [name, *(f"{count:,}" for count in counts)]
+        for name, counts in zip(names, summary["confusion"], strict=True)
+    ]
+    title = "Rows by true grade (down) and predicted grade (across)"
+    return table(title, ["true", *names], rows, "true")

@@ -14,7 +14,6 @@ from ordspan.cli.printing import say
 
 @app.command(epilog="Example: ordspan export ratings.ordspan ratings.onnx")
 def export(
-    context: typer.Context,
     model: Annotated[Path, typer.Argument(help="A model file.")],
     out: Annotated[Path, typer.Argument(metavar="OUT.onnx", help="The graph to write.")],
     dtype: Annotated[
@@ -35,7 +34,7 @@ def export(
     those of ordspan predict for the same values, unless a score is within rounding of a threshold.
     Hashed text and kernels cannot be exported.
     """
-    with report_errors(context):
+    with report_errors():
         from ordspan.commands.export import export as run
 
         summary = run(model, out, dtype=dtype)

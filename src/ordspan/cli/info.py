@@ -9,7 +9,7 @@ import typer
 
 from ordspan.cli import options as o
 from ordspan.cli.app import app, report_errors
-from ordspan.cli.printing import show
+from ordspan.cli.printing import show, table
 
 MAX_CLASSES = 8
 """Weight vectors to show for models with one per grade; --json has all."""
@@ -17,7 +17,6 @@ MAX_CLASSES = 8
 
 @app.command(epilog="Example: ordspan info ratings.ordspan --top 10")
 def info(
-    context: typer.Context,
     model: Annotated[Path, typer.Argument(help="A model file, or a checkpoint of ordspan train.")],
     top: Annotated[
         int, typer.Option(min=0, help="Number of largest weights to show; 0 shows all.")
@@ -25,7 +24,7 @@ def info(
     json: o.AsJson = False,
 ) -> None:
     """Show the parameters, grades, calibration, largest weights and training of a model."""
-    with report_errors(context):
+    with report_errors():
         from ordspan.commands.info import describe_model
 
         found = describe_model(model, top)
@@ -34,7 +33,8 @@ def info(
 
 def print_info(found: dict[str, Any]) -> None:
     """Print tables of the model, its grades and its weights."""
-    tables = [pairs_table([*model_pairs(found), *training_pairs(found)]), grades_table(found)]
+    pairs = [*model_pairs(found), *training_pairs(found)]
+    tables = [table("", ("", ""), pairs, ""), grades_table(found)]
     if found["calibration"]:
         tables += [calibration_note(found["calibration"]), reach_table(found["calibration"])]
     if found["weights"]:
@@ -62,7 +62,6 @@ def model_pairs(found: dict[str, Any]) -> list[tuple[str, str]]:
         ("file", f"{found['model']}, {found['bytes']:,} bytes, format {found['format']}"),
         ("holds", found["kind"] + checkpoint_text(found["checkpoint"], found["model"])),
         ("estimator", found["estimator"]),
-        ("behind", ", ".join(found["steps"] or [])),
         ("parameters", parameters),
         ("features", number(found["features"]) + columns_text(found["columns"])),
         ("grades", number(len(found["classes"]))),
@@ -127,42 +126,18 @@ def training_pairs(found: dict[str, Any]) -> list[tuple[str, str]]:
     return [(name, value) for name, value in pairs if value]
 
 
-def new_table(title: str = "", **more: Any) -> Any:
-    """A table without a frame."""
-    from rich import box
-    from rich.table import Table
-
-    return Table(title=title or None, title_justify="left", box=box.SIMPLE_HEAD, **more)
-
-
-def pairs_table(pairs: list[tuple[str, str]]) -> Any:
-    """A table of names and values."""
-    table = new_table(show_header=False)
-    table.add_column()
-    table.add_column(overflow="fold")
-    for name, value in pairs:
-        table.add_row(name, value)
-    return table
-
-
 def grades_table(found: dict[str, Any]) -> Any:
     """Every grade with its range of scores, and its cut if calibrated."""
-    table = new_table("Grades")
-    table.add_column("rank", justify="right")
-    table.add_column("grade")
-    thresholds = found["thresholds"]
-    if thresholds is not None:
-        table.add_column("score from", justify="right")
-        table.add_column("to below", justify="right")
-        thresholds = [None, *thresholds, None]
-    cuts: list[list[float | None]] = [[]] * len(found["classes"])
+    columns: dict[str, Any] = {
+        "rank": range(1, len(found["classes"]) + 1),
+        "grade": map(str, found["classes"]),
+    }
+    if (thresholds := found["thresholds"]) is not None:
+        columns |= {"score from": [None, *thresholds], "to below": [*thresholds, None]}
     if found["calibration"]:
-        table.add_column("cut (log-odds)", justify="right")
-        cuts = [[cut] for cut in (*found["calibration"]["cuts"], None)]
-    for rank, (grade, cut) in enumerate(zip(found["classes"], cuts, strict=True), start=1):
-        ends = [] if thresholds is None else thresholds[rank - 1 : rank + 1]
-        table.add_row(str(rank), str(grade), *map(number, (*ends, *cut)))
-    return table
+        columns["cut (log-odds)"] = [*found["calibration"]["cuts"], None]
+    rows = (map(number, row) for row in zip(*columns.values(), strict=True))
+    return table("Grades", columns, rows, "grade")
 
 
 def calibration_note(calibration: dict[str, Any]) -> str:
@@ -177,14 +152,12 @@ def calibration_note(calibration: dict[str, Any]) -> str:
 
 def reach_table(calibration: dict[str, Any]) -> Any:
     """The reach of ranges at every coverage."""
-    unit = calibration["reach_unit"]
-    table = new_table("Ranges: all grades within reach of the score")
-    table.add_column("coverage", justify="right")
-    table.add_column(f"reach ({unit})", justify="right")
-    for found in calibration["ranges"]:
-        reach = "all grades" if found["reach"] is None else number(found["reach"])
-        table.add_row(f"{100 * found['coverage']:g} %", reach)
-    return table
+    rows = [
+        (f"{100 * found['coverage']:g} %", number(found["reach"]) or "all grades")
+        for found in calibration["ranges"]
+    ]
+    heads = ("coverage", f"reach ({calibration['reach_unit']})")
+    return table("Ranges: all grades within reach of the score", heads, rows)
 
 
 def weights_table(found: dict[str, Any]) -> Any:
@@ -193,14 +166,11 @@ def weights_table(found: dict[str, Any]) -> Any:
     vectors = isinstance(rows[0]["weight"], list)
     heads = [str(c) for c in found["classes"][:MAX_CLASSES]] if vectors else ["weight"]
     scaled = ["mean", "spread"] if "mean" in rows[0] else []
-    table = new_table("Largest weights")
-    table.add_column("feature", overflow="fold")
-    for head in (*heads, *scaled):
-        table.add_column(head, justify="right")
+    lines = []
     for row in rows:
         weights = row["weight"][:MAX_CLASSES] if vectors else [row["weight"]]
-        table.add_row(row["feature"], *map(number, (*weights, *(row[name] for name in scaled))))
-    return table
+        lines.append([row["feature"], *map(number, (*weights, *(row[name] for name in scaled)))])
+    return table("Largest weights", ["feature", *heads, *scaled], lines, "feature")
 
 
 def weights_note(found: dict[str, Any]) -> str:

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import csv
 import re
-import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, BinaryIO
 
 import typer
 
@@ -130,20 +129,16 @@ AsJson = Annotated[bool, typer.Option("--json", help="Print the result as one JS
 
 
 @contextmanager
-def opened_pipe(files: list[str]) -> Iterator[list[str]]:
-    """The files; a named pipe such as /dev/fd/63 replaces standard input inside the block."""
+def opened_pipe(files: list[str]) -> Iterator[tuple[list[str], BinaryIO | None]]:
+    """The files; a named pipe such as /dev/fd/63 is open and stands for standard input."""
     pipes = [name for name in files if name != STDIN and is_pipe(name)]
     if not pipes:
-        yield files
+        yield files, None
         return
     if len(files) > 1:
         raise ValueError(f"{pipes[0]} is a pipe, which cannot be mixed with files; give it alone")
-    before = sys.stdin
-    try:
-        with open(pipes[0]) as sys.stdin:
-            yield [STDIN]
-    finally:
-        sys.stdin = before
+    with open(pipes[0], "rb") as pipe:
+        yield [STDIN], pipe
 
 
 def is_pipe(name: str) -> bool:

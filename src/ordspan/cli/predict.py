@@ -81,12 +81,12 @@ def predict(
     """
     if json and out == STDOUT:
         raise typer.BadParameter("--json writes to standard output, so give --out a file")
-    with report_errors(context, "No file was written." if out != STDOUT else ""):
+    with report_errors("No file was written." if out != STDOUT else ""):
         from ordspan.commands.predict import PredictJob
         from ordspan.commands.predict import predict as run
         from ordspan.commands.stopping import stoppable
 
-        files = context.with_resource(o.opened_pipe(files))
+        files, pipe = context.with_resource(o.opened_pipe(files))
         job = PredictJob(
             files,
             str(model),
@@ -101,7 +101,7 @@ def predict(
         if out == STDOUT and sys.stdout.isatty():
             bar.disable = True  # the bar would be mixed with the rows
         with bar, stoppable() as stop:
-            summary = run(job, out, stop=stop, report=bar_report(bar))
+            summary = run(job, out, stop=stop, pipe=pipe, report=bar_report(bar))
         o.print_json(summary) if json else print_summary(summary)
 
 

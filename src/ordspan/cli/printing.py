@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from functools import cache
 from typing import Any
@@ -36,6 +36,20 @@ def show(*tables: Any) -> None:
     with _standard_output():
         for table in tables:
             console.print(table, soft_wrap=isinstance(table, str))
+
+
+def table(title: str, heads: Iterable[str], rows: Iterable[Iterable[str]], *left: str) -> Any:
+    """A Rich table for `show`; columns are numbers, to the right, except those named ``left``."""
+    from rich import box
+    from rich.table import Table
+
+    made = Table(title=title or None, title_justify="left", box=box.SIMPLE_HEAD)
+    for head in heads:
+        made.add_column(head, justify="left" if head in left else "right", overflow="fold")
+    made.show_header = any(column.header for column in made.columns)
+    for row in rows:
+        made.add_row(*row)
+    return made
 
 
 @contextmanager

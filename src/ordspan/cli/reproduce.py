@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from ordspan.cli.app import app, progress_bar, report_errors
-from ordspan.cli.printing import say, show
+from ordspan.cli.printing import say, show, table
 
 if TYPE_CHECKING:
-    from rich.progress import Progress
-
     from ordspan.experiments.table import Results
 
 OUT = Path("ordspan-results")
@@ -75,7 +72,6 @@ def percentages(text: str) -> tuple[int, ...]:
 
 @app.command(epilog="Example: ordspan reproduce --datasets abalone --runs 10 --out quick")
 def reproduce(
-    context: typer.Context,
     datasets: DatasetNames = None,
     algorithms: AlgorithmNames = "PA,PA-I,PA-II,PRank,MCP",
     fractions: Fractions = "0,50,75",
@@ -99,7 +95,7 @@ def reproduce(
     After an interruption, run the same command again to continue. The same settings give the same
     bytes in results.parquet, whatever --jobs is.
     """
-    with report_errors(context, "Run the same command again to continue."):
+    with report_errors("Run the same command again to continue."):
         if report_only is not None:
             from ordspan.experiments.reproduce import write_outputs
 
@@ -142,7 +138,7 @@ def run_plan(
     there = next(folder for folder in (out, *out.parents) if folder.is_dir())
     check_can_write(there / out.name)
     with progress_bar() as bar:
-        found, missing = whole.load_datasets(names, data_dir, download_progress(bar))
+        found, missing = whole.load_datasets(names, data_dir)
         if not found:
             reasons = "; ".join(f"{name}: {reason}" for name, reason in missing.items())
             raise LookupError(f"nothing to run. {reasons}")
@@ -163,45 +159,23 @@ def run_plan(
     finish(results, out, clock.seconds())
 
 
-def download_progress(bar: Progress) -> Callable[[str], Callable[[int, int | None], None]]:
-    """A function that returns a download progress callback for a data set."""
-
-    def for_dataset(name: str) -> Callable[[int, int | None], None]:
-        tasks: list[Any] = []
-
-        def show(done: int, total: int | None) -> None:
-            if not tasks:
-                tasks.append(bar.add_task(f"downloading {name}", total=total))
-            bar.update(tasks[0], completed=done, total=total)
-
-        return show
-
-    return for_dataset
-
-
 def finish(results: Results, folder: Path, seconds: float | None) -> None:
     """Print the summary table, the output paths, and how to get missing data sets."""
-    from rich.table import Table
-
     from ordspan.experiments.claims import count_verdicts, make_claims
     from ordspan.experiments.summary import summary_rows
 
-    table = Table(title="Mean absolute error after the last trial (± standard error)")
-    for head in ("data set", "labels", "algorithm", "C", "MAE", "MAE to the labels used"):
-        table.add_column(head, justify="left" if head in ("data set", "algorithm") else "right")
-    before = None
+    rows = []
     for row in summary_rows(results):
-        if before not in (None, (row.dataset, row.labels)):
-            table.add_section()
-        before = (row.dataset, row.labels)
         labels = "exact" if row.labels == 0 else f"{row.labels} % ranges"
         C = "" if row.C is None else f"{row.C:g}"
         mae = f"{row.mae:.3f}" + (f" ± {row.sem:.3f}" if row.runs > 1 else "")
-        table.add_row(row.dataset, labels, row.algorithm, C, mae, f"{row.interval_mae:.3f}")
+        rows.append((row.dataset, labels, row.algorithm, C, mae, f"{row.interval_mae:.3f}"))
+    title = "Mean absolute error after the last trial (± standard error)"
+    heads = ("data set", "labels", "algorithm", "C", "MAE", "MAE to the labels used")
     counts = count_verdicts(make_claims(results))
     text = f"{counts['holds']} hold, {counts['does not hold']} do not, {counts['not run']} not run"
     took = "" if seconds is None else f" in {seconds:.1f} s"
-    show(table)
+    show(table(title, heads, rows, "data set", "algorithm"))
     say(f"Of the paper's claims {text}; see claims.md.")
     say(f"Written to {folder}{took}: {REPORT_FILES}.")
     say(f"Open {folder / 'report.html'} in a browser.")

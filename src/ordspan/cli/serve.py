@@ -10,7 +10,6 @@ import typer
 from ordspan.cli import options as o
 from ordspan.cli.app import app, report_errors
 from ordspan.cli.printing import say
-from ordspan.wording import in_a_shell
 
 if TYPE_CHECKING:
     from ordspan.serving.engine import Engine
@@ -23,8 +22,8 @@ Port = Annotated[int, typer.Option(min=0, max=65535, help="Port; 0 picks a free 
 TokenFile = Annotated[
     Path | None,
     typer.Option(
-        help="File with a secret of at least 16 characters that every request except health checks "
-        "must send, as Authorization: Bearer SECRET."
+        help="File with a secret of at least 16 characters that every request except /health must "
+        "send, as Authorization: Bearer SECRET."
     ),
 ]
 StateFolder = Annotated[
@@ -52,7 +51,6 @@ TextColumns = Annotated[
     list[str] | None,
     typer.Option(help="Which of the columns are text; the others are numbers."),
 ]
-ModelName = Annotated[str, typer.Option(help="Name of the model in the Open Inference Protocol.")]
 SnapshotEvery = Annotated[
     int, typer.Option(min=1, help="Labels between two snapshots of the model.")
 ]
@@ -60,15 +58,10 @@ MostWaiting = Annotated[
     int,
     typer.Option(min=1, help="Largest number of rows waiting to be learned; more are refused."),
 ]
-Replay = Annotated[
-    bool,
-    typer.Option("--replay", help="Rebuild the model from the log alone, compare, and exit."),
-]
 
 
 @app.command(epilog="Example: ordspan serve --model ratings.ordspan --state ratings-state")
 def serve(
-    context: typer.Context,
     state: StateFolder,
     model: InitialModel = None,
     grades: InitialGrades = None,
@@ -77,54 +70,43 @@ def serve(
     host: Host = "127.0.0.1",
     port: Port = 8000,
     token_file: TokenFile = None,
-    name: ModelName = "ordspan",
     snapshot_every: SnapshotEvery = 10_000,
     most_waiting: MostWaiting = 20_000,
-    replay: Replay = False,
     json: o.AsJson = False,
 ) -> None:
     """Predict and learn over HTTP; a label is confirmed when it is on disk.
 
-    POST /predict takes a record or a list of them, POST /learn the same with a label; /docs lists
-    the rest. After a crash, the model is restored from the folder, byte for byte. Needs the extra
-    serve.
+    POST /predict takes a record or a list of them, POST /learn the same with a label;
+    /openapi.json lists the rest. After a crash, the model is restored from the folder, byte for
+    byte. Needs the extra serve.
     """
-    with report_errors(context):
+    with report_errors():
         from ordspan.serving.app import make_app
         from ordspan.serving.engine import Engine
         from ordspan.serving.guard import check_host, read_token
         from ordspan.serving.models import warm_up
-        from ordspan.serving.protocol import check_name
         from ordspan.serving.running import run_server
 
         token = None if token_file is None else read_token(token_file)
         check_host(host, token)
-        check_name(name)
-        check_folder(state, replay)
+        check_folder(state)
         start = starting_model(model, grades, o.split_names(columns), o.split_names(text))
         engine = Engine(state, start, every=snapshot_every)
-        if replay:
-            report_replay(engine, json)
-            return
         warm_up(engine.model)
-        application = make_app(engine, name=name, token=token, most_waiting=most_waiting)
-        with in_a_shell([]):  # clients cannot change the options of this command
-            run_server(
-                application,
-                host,
-                port,
-                lambda address: print_started(address, engine, token is not None, json),
-            )
+        application = make_app(engine, token=token, most_waiting=most_waiting)
+        run_server(
+            application,
+            host,
+            port,
+            lambda address: print_started(address, engine, token is not None, json),
+        )
 
 
-def check_folder(state: Path, replay: bool) -> None:
-    """Refuse a folder of ordspan annotate, and a replay of one that is not there."""
+def check_folder(state: Path) -> None:
+    """Refuse a folder of ordspan annotate."""
     from ordspan.serving.annotate.settings import NAME
-    from ordspan.serving.engine import BASE
 
-    if replay and not (state / BASE).exists():
-        raise ValueError(f"{state} is not a state folder, so there is nothing to replay")
-    if not replay and (state / NAME).exists():
+    if (state / NAME).exists():
         raise ValueError(
             f"{state} is a state folder of ordspan annotate, whose answers belong to items; "
             "choose another with --state"
@@ -159,32 +141,8 @@ def print_started(address: str, engine: Engine, secret: bool, json: bool) -> Non
     if json:
         o.print_json({"address": address, "events": engine.n_events})
         return
-    say(
-        f"Serving at {address} ({engine.n_events:,} labels so far); see {address}/docs for the API."
-    )
+    say(f"Serving at {address} ({engine.n_events:,} labels so far).")
+    say(f"Examples of requests for this model: {address}/openapi.json")
     if secret:
-        say("Every request, also for /docs, must send Authorization: Bearer SECRET.")
+        say("Every request but /health must send Authorization: Bearer SECRET.")
     say("Ctrl+C stops the server after finishing accepted requests.")
-
-
-def report_replay(engine: Engine, json: bool) -> None:
-    """Check that the log alone gives the same model as the snapshot and the rest of the log."""
-    from ordspan.modelfile import to_bytes
-
-    same = to_bytes(engine.replayed()) == to_bytes(engine.model)
-    events, snapshot = engine.n_events, engine.n_saved
-    if json:
-        o.print_json({"events": events, "snapshot": snapshot or None, "same": same})
-    elif not snapshot:
-        say(f"The log of {events:,} events can be replayed; there is no snapshot to compare with.")
-    elif same:
-        say(
-            f"The log of {events:,} events gives the same model, byte for byte, as the snapshot at "
-            f"event {snapshot:,} and the rest of the log."
-        )
-    if not same:
-        raise ValueError(
-            f"the log of {events:,} events gives a different model than the snapshot and the rest "
-            "of the log; if they were written on a machine with another processor, sums differ in "
-            "the last digits. Otherwise remove the snapshot: the log is complete without it"
-        )

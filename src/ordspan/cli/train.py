@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 import typer
 
@@ -17,18 +18,8 @@ if TYPE_CHECKING:
     from ordspan.commands.train_progress import TrainReport
 
 
-OF_MODEL = (
-    *("grades", "features", "text", "hash_columns", "hash_bits", "standardise", "missing"),
-    *("learner", "variant", "c", "average", "balanced", "kernel", "gamma", "degree", "coef0"),
-    *("budget", "loss", "tol", "zero_based", "n_features"),
-)
-"""Options fixed by a finished model, which cannot be combined with --from."""
-PARAMETERS = {
-    **{name: name for name in ("variant", "average", "balanced", "kernel", "gamma", "degree")},
-    **{name: name for name in ("coef0", "budget", "loss", "tol")},
-    "c": "C",
-}
-"""Options that are parameters of the estimator, and their names there."""
+RENAMED = {"grades": "classes", "hash_columns": "hashed", "c": "C"}
+"""Options whose settings have another name."""
 MOST = 10
 """Grades to print."""
 
@@ -92,11 +83,14 @@ def train(
     run the same command with --resume: it ends with the same model, byte for
     byte.
     """
-    with report_errors(context, lambda: resume_hint(model)):
-        refuse_with(context, start is not None, OF_MODEL, "--from, because the model decides it")
-        refuse_with(context, learner == "svm", ("passes",), "--learner svm")
-        job = make_job(context.with_resource(o.opened_pipe(files)), context.params)
-        summary = run_job(job, context.params)
+    with report_errors(lambda: resume_hint(model)):
+        from ordspan.commands.train_job import OF_MODEL
+
+        fixed = {*OF_MODEL, *learner_settings()}
+        refuse_with(context, start is not None, fixed, "--from, because the model decides it")
+        refuse_with(context, learner == "svm", {"passes"}, "--learner svm")
+        files, pipe = context.with_resource(o.opened_pipe(files))
+        summary = run_job(make_job(files, context.params), context.params, pipe)
         try:
             o.print_json(summary) if json else print_summary(summary)
         except PrintError as error:
@@ -108,30 +102,34 @@ def make_job(files: list[str], given: dict[str, Any]) -> TrainJob:
     from ordspan.commands.train import TrainJob
     from ordspan.files.grades import read_order
 
-    grades, features, start = given["grades"], given["features"], given["start"]
-    parameters = {theirs: given[ours] for ours, theirs in PARAMETERS.items()}
-    if given["gamma"] is not None:
-        parameters["gamma"] = read_gamma(given["gamma"])
+    settings = {RENAMED.get(name, name): value for name, value in given.items()}
+    for name in ("drop", "text", "hashed"):
+        settings[name] = o.split_names(settings[name])
+    if features := settings["features"] or None:  # click gives () for none
+        features = o.split_names(features)
+    settings["features"] = features
+    if settings["classes"] is not None:
+        settings["classes"] = read_order(settings["classes"]).tolist()
+    if settings["gamma"] is not None:
+        settings["gamma"] = read_gamma(settings["gamma"])
+    if settings["start"] is not None:
+        settings["start"] = str(settings["start"])
+    parameters = {name: settings.get(name) for name in learner_settings()}
+    settings["parameters"] = {name: v for name, v in parameters.items() if v is not None}
     opening = ("format", "delimiter", "decimal", "encoding", "zero_based", "n_features")
-    same = (
-        *("label", "lower", "upper", "hash_bits", "standardise", "missing", "learner", "passes"),
-        *("shuffle_buffer", "seed", "hold_out", "on_bad_row", "allow_skipped"),
-    )
-    return TrainJob(
-        files,
-        classes=None if grades is None else read_order(grades).tolist(),
-        features=o.split_names(features) if features else None,  # click gives () for none
-        drop=o.split_names(given["drop"]),
-        text=o.split_names(given["text"]),
-        hashed=o.split_names(given["hash_columns"]),
-        parameters={name: value for name, value in parameters.items() if value is not None},
-        options=o.file_options(*(given[name] for name in opening)),
-        start=None if start is None else str(start),
-        **{name: given[name] for name in same},
-    )
+    settings["options"] = o.file_options(*(settings[name] for name in opening))
+    settings["files"] = files
+    return TrainJob(**{field.name: settings[field.name] for field in fields(TrainJob)})
 
 
-def run_job(job: TrainJob, given: dict[str, Any]) -> dict[str, Any]:
+def learner_settings() -> set[str]:
+    """The parameters of all learners."""
+    from ordspan.learners.catalog import DEFAULTS
+
+    return {name for defaults in DEFAULTS.values() for name in defaults}
+
+
+def run_job(job: TrainJob, given: dict[str, Any], pipe: BinaryIO | None) -> dict[str, Any]:
     """Train on this machine or on Dask, with a progress bar."""
     from ordspan.commands.stopping import stoppable
     from ordspan.commands.train import Every
@@ -142,7 +140,7 @@ def run_job(job: TrainJob, given: dict[str, Any]) -> dict[str, Any]:
     with progress_bar(counted=False) as bar, stoppable() as stop:
         how |= {"stop": stop, "report": bar_report(bar)}
         if given["dask"] is None:
-            return run(job, given["model"], every=every, **how)
+            return run(job, given["model"], every=every, pipe=pipe, **how)
         from ordspan.commands.train_dask import train_on_dask
 
         return train_on_dask(job, given["model"], given["dask"], **how)
@@ -160,11 +158,12 @@ def resume_hint(model: Path) -> str:
     return "Run the same command with --resume to continue."
 
 
-def refuse_with(context: typer.Context, so: bool, names: tuple[str, ...], what: str) -> None:
+def refuse_with(context: typer.Context, so: bool, names: set[str], what: str) -> None:
     """Refuse options that would have no effect."""
     for parameter in context.command.params if so else ():
-        source = context.get_parameter_source(parameter.name or "")
-        if parameter.name in names and source is not None and source.name == "COMMANDLINE":
+        name = parameter.name or ""
+        source = context.get_parameter_source(name)
+        if RENAMED.get(name, name) in names and source is not None and source.name == "COMMANDLINE":
             raise ValueError(f"{parameter.opts[0]} cannot be given with {what}")
 
 

@@ -14,8 +14,6 @@ Model = Annotated[Path, typer.Option(help="Where to write the model.")]
 Grades = Annotated[
     str | None,
     typer.Option(
-        "--grades",
-        "--order",
         help="All grades from lowest to highest: low,mid,high or 0..4. By default the numbers in "
         "the label column, or the order of a categorical column in Parquet or Arrow.",
         rich_help_panel=COLUMNS,

@@ -16,7 +16,7 @@ from ordspan.files.reading import RowReader, check_index_base, order_in_files
 from ordspan.files.text import STDIN
 from ordspan.learners.catalog import ESTIMATORS, SVM
 from ordspan.tabular import TabularModel
-from ordspan.wording import columns_option, option
+from ordspan.wording import columns_hint, hint
 
 
 def model_to_continue(path: str) -> TabularModel:
@@ -30,11 +30,11 @@ def model_to_continue(path: str) -> TabularModel:
     return model
 
 
-def reader_for(base: TabularModel, job: TrainJob) -> RowReader:
+def reader_for(base: TabularModel, job: TrainJob, pipe: Any = None) -> RowReader:
     """A reader of files for a finished model; unknown columns are refused."""
     files = expand(job.files)
     options = options_for(base, files, job.options)
-    first = open_file(files[0], options)
+    first = open_file(files[0], options, pipe)
     given = label_columns(job.label, job.lower, job.upper)
     columns = given if given.names() else base.columns
     check_index_base(files, base.recipe, options)
@@ -79,21 +79,17 @@ def _refuse_unknown(
         raise FileError(
             f"{files[0]}: no column {missing[0]!r}, the label of the model; "
             f"{describe_columns(first.names)}. Name the label with "
-            + option("--label COLUMN", "label=")
+            + hint("label=", "--label COLUMN")
         )
     known = {*base.recipe.columns, *columns.names(), *base.columns.names(), *job.drop}
     known |= base.training["left_out"].keys()
     for path in files:
-        new = [name for name in open_names(path, options, first) if name not in known]
+        # a pipe that is already open cannot be opened again
+        table = first if path == first.path else open_file(path, options)
+        new = [name for name in table.names if name not in known]
         if new:
             raise FileError(
                 f"{path}: {job.start} does not know the column{'s' if len(new) > 1 else ''} "
                 f"{', '.join(map(repr, new[:8]))}; leave it out with "
-                f"{columns_option('drop', *new)}, or train a new model"
+                f"{columns_hint('drop', *new)}, or train a new model"
             )
-
-
-def open_names(path: str, options: FileOptions, first: Any) -> Sequence[str]:
-    """The columns of a file; a pipe that is already open cannot be opened again."""
-    names: Sequence[str] = (first if path == first.path else open_file(path, options)).names
-    return names

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import numpy as np
 
@@ -29,15 +29,12 @@ from ordspan.files.opening import (
 )
 from ordspan.files.reading import RowReader, check_index_base
 from ordspan.tabular import Scored, scored
-from ordspan.wording import option
+from ordspan.wording import hint
 
 SAMPLE_SIZE = 20_000  # rows on a page, of all grades together
 LEAST_OF_GRADE = 50
 
-NO_PROBABILITIES = (
-    "The model has no probabilities or ranges, because it was trained on Dask or by an earlier "
-    "ordspan."
-)
+NO_PROBABILITIES = "The model has no probabilities or ranges, because it was trained on Dask."
 
 EvaluateReport = Callable[[Tally, float | None], None]
 """Callback with the counts so far, and the share of the files read, if known."""
@@ -79,7 +76,7 @@ class EvaluateJob:
 class Evaluation:
     """A model, its files, and the running totals of its predictions."""
 
-    def __init__(self, job: EvaluateJob, *, sampled: bool = False) -> None:
+    def __init__(self, job: EvaluateJob, *, sampled: bool = False, pipe: Any = None) -> None:
         self.job = job
         self.model = read_table_model(job.model)
         self.files = expand(job.files)
@@ -95,7 +92,7 @@ class Evaluation:
             KnownGrades(self.model.classes_),
             self.bad,
             self.group,
-            first=self._first_file(options),
+            first=self._first_file(options, pipe),
         )
         n_classes = len(self.model.classes_)
         size = max(LEAST_OF_GRADE, SAMPLE_SIZE // (n_classes + 1)) if sampled else 0
@@ -116,10 +113,10 @@ class Evaluation:
             )
         return LabelColumns(LABEL), GROUP
 
-    def _first_file(self, options: FileOptions) -> Any:
+    def _first_file(self, options: FileOptions, pipe: Any) -> Any:
         """Open the first file and check that it has the label columns."""
         path, recipe = self.files[0], self.model.recipe
-        reader = open_file(path, options)
+        reader = open_file(path, options, pipe)
         if is_svmlight(path, options) and not recipe.n_sparse:
             raise FileError(
                 f"{path}: svmlight rows have no named columns, but the model was trained on "
@@ -133,7 +130,7 @@ class Evaluation:
                 raise FileError(
                     f"{path}: no column {name!r}, the label column used in training; "
                     f"{describe_columns(reader.names)}. "
-                    f"Name the labels here with {option('--label COLUMN', 'label=')}, or the "
+                    f"Name the labels here with {hint('label=', '--label COLUMN')}, or the "
                     "two columns of ranges"
                 )
         check_columns(path, reader.names, [self.group] if self.group else [])
@@ -235,7 +232,11 @@ def describe_files(files: list[str]) -> str:
 
 
 def evaluate(
-    job: EvaluateJob, *, page: str | Path | None = None, report: EvaluateReport | None = None
+    job: EvaluateJob,
+    *,
+    page: str | Path | None = None,
+    pipe: BinaryIO | None = None,
+    report: EvaluateReport | None = None,
 ) -> dict[str, Any]:
     """Measure how well a model grades the rows of files.
 
@@ -245,6 +246,8 @@ def evaluate(
         What to evaluate.
     page : path, optional
         Where to write a web page with plots.
+    pipe : binary file, optional
+        Read instead of standard input.
     report : callable, optional
         Called after each batch of rows.
 
@@ -274,7 +277,7 @@ def evaluate(
         from plotly.offline import get_plotlyjs  # noqa: F401 - fail early
 
         check_path(str(page), (".html", ".htm"), [str(job.model), *expand(job.files)])
-    evaluation = Evaluation(job, sampled=page is not None)
+    evaluation = Evaluation(job, sampled=page is not None, pipe=pipe)
     evaluation.run(report)
     summary = evaluation.summary()
     seconds = clock.seconds()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -22,6 +22,7 @@ from ordspan.commands.probability_plots import (
     shown_range,
     width_plot,
 )
+from ordspan.commands.tally import constant_text
 from ordspan.pages import fill_template, script_json, table_row, terms
 from ordspan.wording import as_text
 
@@ -122,7 +123,7 @@ def cards(summary: dict[str, Any]) -> list[tuple[str, str, str, str]]:
         ),
     }
     found = [
-        (title, shown(summary[name]), _constant(summary["best_constant"][name], shown), meaning)
+        (title, shown(summary[name]), constant_text(summary["best_constant"][name], shown), meaning)
         for name, (title, shown, meaning) in measures.items()
     ]
     if summary["probabilities"]:
@@ -158,14 +159,6 @@ def probability_cards(found: dict[str, Any]) -> list[tuple[str, str, str, str]]:
 
 def _number(value: float | None) -> str:
     return "–" if value is None else f"{value:.3f}"
-
-
-def _constant(constant: dict[str, Any] | None, shown: Callable[[float], str]) -> str:
-    """The best constant as shown on a card."""
-    if constant is None:
-        return "–"
-    grade = constant["grade"]
-    return f"{shown(constant['value'])} ({'any grade' if grade is None else f'always {grade}'})"
 
 
 def _card(name: str, value: str, constant: str, meaning: str) -> str:

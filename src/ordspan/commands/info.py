@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ordspan.checkpoint import Rounds, progress_in
 from ordspan.commands.models import ModelFile, read_model
@@ -49,7 +48,6 @@ def describe_model(path: str | Path, top: int = DEFAULT_TOP) -> dict[str, Any]:
         "bytes": file.size,
         "format": header.format,
         "estimator": header.estimator,
-        "steps": file.steps,
         "parameters": parameters(header),
     }
     found |= describe_estimator(file.estimator, header.fitted)
@@ -118,18 +116,13 @@ def largest_weights(file: ModelFile, top: int) -> list[dict[str, Any]] | None:
     rows = [{"feature": names[j], "weight": weights[..., j].tolist()} for j in order]
     scaling = file.model.centre_and_factor() if isinstance(file.model, TabularModel) else None
     if scaling is not None:
+        centre, factor = scaling
         for j, row in zip(order, rows, strict=True):
-            row |= _scale_of(j, *scaling)
+            row |= {"mean": None, "spread": None}  # of hashed text
+            if j < centre.size:
+                spread = float(1 / factor[j]) if factor[j] > 0 else 0.0
+                row |= {"mean": float(centre[j]), "spread": spread}
     return rows
-
-
-def _scale_of(
-    j: int, centre: NDArray[np.float64], factor: NDArray[np.float64]
-) -> dict[str, float | None]:
-    """Mean and spread of a feature; hashed text has none."""
-    if j >= centre.size:
-        return {"mean": None, "spread": None}
-    return {"mean": float(centre[j]), "spread": float(1 / factor[j]) if factor[j] > 0 else 0.0}
 
 
 def feature_names(file: ModelFile, n_features: int) -> list[str]:

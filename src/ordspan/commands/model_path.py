@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
@@ -12,17 +13,21 @@ from ordspan.checkpoint import ENDING
 from ordspan.files.batch import FileError
 from ordspan.files.text import STDIN
 from ordspan.modelfile import ModelFileError, checked_header
-from ordspan.wording import option
+from ordspan.wording import hint
+
+OVERWRITE, RESUME = hint("overwrite=True", "--overwrite"), hint("resume=True", "--resume")
+START_OVER = f"use the same settings and files, or start over with {OVERWRITE} and without {RESUME}"
+"""What to do if a checkpoint belongs to another training."""
 
 
 def check_model_path(path: Path, inputs: Iterable[str] = ()) -> None:
     """Raise if no model can be written here, or if it would overwrite an input."""
     if not Path(os.path.realpath(path)).parent.is_dir():
         raise FileError(f"{path.parent}: no such folder; create it first, or choose another")
-    for name in (path.name, path.name + ENDING):
-        check_can_write(path.with_name(name))
     if path.is_dir():
         raise FileError(f"{path} is a folder; give the name of a file")
+    for name in (path.name, path.name + ENDING):
+        check_can_write(path.with_name(name))
     if path.exists() and not path.is_file():
         raise FileError(f"{path} is not a regular file; give the name of a file")
     for name in inputs:
@@ -33,22 +38,18 @@ def check_model_path(path: Path, inputs: Iterable[str] = ()) -> None:
 def refuse_to_overwrite(path: Path, *, pipe: bool = False, continued: bool = False) -> None:
     """Raise if there is already a model, or a checkpoint that is not ``continued``."""
     checkpoint = path.with_name(path.name + ENDING)
-    overwrite, start = (
-        option("--overwrite", "overwrite=True"),
-        option(f"--from {path}", f"start={str(path)!r}"),
-    )
     if checkpoint.exists() and not continued:
-        resume = option("--resume", "resume=True")
+        resume = RESUME
         if from_pipe(checkpoint):
             resume = continue_hint(checkpoint, pipe=pipe)
         raise FileError(
             f"{checkpoint} is left from an interrupted training: {resume} continues it, "
-            f"{overwrite} starts over"
+            f"{OVERWRITE} starts over"
         )
     if path.exists():
         raise FileError(
-            f"{path} already exists: {overwrite} replaces it, {start} and another output path "
-            "continues training it"
+            f"{path} already exists: {OVERWRITE} replaces it, {start_hint(path)} and another "
+            "output path continues training it"
         )
 
 
@@ -79,27 +80,23 @@ def from_pipe(checkpoint: Path) -> bool:
 
 def continue_hint(checkpoint: Path, *, pipe: bool) -> str:
     """How to continue a checkpoint that cannot be resumed, with rows of a pipe or of files."""
-    start = option(f"--from {checkpoint}", f"start={str(checkpoint)!r}")
-    return start if pipe else f"{start} and another output path"
+    return start_hint(checkpoint) + ("" if pipe else " and another output path")
 
 
 def no_checkpoint_hint(out: Path, checkpoint: Path | None) -> str:
     """What to do if there is no checkpoint to resume from."""
-    resume = option("--resume", "resume")
-    start = option(f"--from {out}", f"start={str(out)!r}")
     if out.exists():
         return (
             f"there is no checkpoint {checkpoint}: {out} is finished. To continue training it, "
-            f"give {start} and another output path; to retrain it, leave out {resume} "
-            f"and give {option('--overwrite', 'overwrite=True')}"
+            f"give {start_hint(out)} and another output path; to retrain it, leave out {RESUME} "
+            f"and give {OVERWRITE}"
         )
     return (
-        f"there is no checkpoint {checkpoint}, so there is nothing to resume; leave out {resume} "
-        f"to start, or continue a finished model with {option('--from MODEL', 'start=')}"
+        f"there is no checkpoint {checkpoint}, so there is nothing to resume; leave out {RESUME} "
+        f"to start, or continue a finished model with {hint('start=', '--from MODEL')}"
     )
 
 
-def start_over_hint() -> str:
-    """What to do if a checkpoint belongs to another training."""
-    overwrite, resume = option("--overwrite", "overwrite=True"), option("--resume", "resume")
-    return f"use the same settings and files, or start over with {overwrite} and without {resume}"
+def start_hint(path: Path) -> str:
+    """How to continue a model or a checkpoint."""
+    return hint(f"start={str(path)!r}", f"--from {shlex.quote(str(path))}")

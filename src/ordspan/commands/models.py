@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from ordspan.files.batch import FileError
 from ordspan.files.grades import LabelReader
-from ordspan.files.opening import FileOptions, options_like
+from ordspan.files.opening import FileOptions, format_of
+from ordspan.files.text import STDIN
 from ordspan.header import Header
 from ordspan.learners import Calibration
 from ordspan.modelfile import checked_header, model_of
 from ordspan.tabular import TabularModel
 
 RETRAIN = "train a model that includes it"
+FOUND = (*",;\t|", "utf-8", "utf-16", "utf-16-le", "utf-16-be", "cp1252", "latin-1", None)
+"""Delimiters and encodings that can be detected."""
 
 
 class ModelFile(NamedTuple):
@@ -30,36 +34,16 @@ class ModelFile(NamedTuple):
         """The ordinal estimator itself."""
         if isinstance(self.model, TabularModel):
             return self.model.estimator
-        return _layers_of(self.model)[-1]
+        from ordspan.estimators.steps import layers_of  # imports scikit-learn's pipelines
 
-    @property
-    def steps(self) -> list[str] | None:
-        """The pipeline steps before the estimator, if any."""
-        around = self.header.calibrated
-        pipelines = [self.header.pipeline, None if around is None else around.pipeline]
-        if pipelines == [None, None]:
-            return None
-        return [
-            step if isinstance(step, str) else step.kind
-            for pipeline in pipelines
-            if pipeline is not None
-            for _, step in pipeline.before.inside
-        ]
+        return layers_of(self.model)[-1]
 
     @property
     def calibration(self) -> Calibration | None:
         """The calibration for probabilities and ranges, if any."""
         if isinstance(self.model, TabularModel):
             return self.model.calibration
-        if self.header.calibrated is None:
-            return None
-        return next(p.calibration_ for p in _layers_of(self.model) if hasattr(p, "calibration_"))
-
-
-def _layers_of(model: Any) -> list[Any]:
-    from ordspan.estimators.steps import layers_of  # needs scikit-learn's pipelines
-
-    return layers_of(model)
+        return getattr(self.model, "calibration_", None)
 
 
 def read_model(path: str | Path) -> ModelFile:
@@ -94,7 +78,21 @@ def read_table_model(path: str | Path) -> TabularModel:
 
 def options_for(model: TabularModel, files: Sequence[str], given: FileOptions) -> FileOptions:
     """How to open files for a model: as given, by file extension, or as in training."""
-    return options_like(model.options, model.recipe, files, given)
+    then, format = model.options, given.format
+    if format is None:
+        try:
+            [format_of(path, FileOptions()) for path in files if path != STDIN]
+        except FileError:
+            format = then.format  # None if it was not given then either
+    return replace(
+        given,
+        format=format,
+        # detected values are detected again in each file
+        delimiter=given.delimiter or (None if then.delimiter in FOUND else then.delimiter),
+        encoding=given.encoding or (None if then.encoding in FOUND else then.encoding),
+        zero_based=model.recipe.zero_based,
+        n_features=model.recipe.n_sparse,
+    )
 
 
 class KnownGrades(LabelReader):

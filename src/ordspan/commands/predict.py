@@ -6,12 +6,12 @@ import os
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 from ordspan.clock import Clock
 from ordspan.commands.models import options_for, read_table_model
 from ordspan.commands.outputs import STDOUT, opened_output
-from ordspan.commands.stopping import Stop
+from ordspan.commands.stopping import Stop, StoppablePipe
 from ordspan.files.batch import KEEP, REFUSE, BadRows, Batch, FileError
 from ordspan.files.features import Recipe
 from ordspan.files.grades import LabelColumns
@@ -19,7 +19,7 @@ from ordspan.files.opening import FileOptions, closest, describe_columns, expand
 from ordspan.files.reading import RowReader, check_index_base
 from ordspan.files.text import STDIN
 from ordspan.tabular import Scored, TabularModel, scored
-from ordspan.wording import option
+from ordspan.wording import hint
 
 if TYPE_CHECKING:
     import polars as pl
@@ -87,6 +87,7 @@ def predict(
     out: str | Path = STDOUT,
     *,
     stop: Stop | None = None,
+    pipe: BinaryIO | None = None,
     report: PredictReport | None = None,
 ) -> dict[str, Any]:
     """Write a grade, a rank, a score and a margin for every row, in the order of the rows.
@@ -102,6 +103,8 @@ def predict(
         "-", CSV on standard output.
     stop : Stop, optional
         Requests an early end, which raises `Stopped` and leaves no file.
+    pipe : binary file, optional
+        Read instead of standard input.
     report : callable, optional
         Called after each batch of rows.
 
@@ -130,7 +133,8 @@ def predict(
     clock, stop = Clock(), stop or Stop()
     model = read_table_model(job.model)
     check_calibrated(job, model)
-    reader = make_reader(job, model)
+    with stop.at_any_moment():
+        reader = make_reader(job, model, StoppablePipe(stop, pipe) if STDIN in job.files else None)
     rows = 0
     inputs = [job.model, *(name for name in reader.files if name != STDIN)]
     with opened_output(str(out), inputs) as output:
@@ -171,12 +175,12 @@ def proba_names(model: TabularModel) -> list[str]:
     return [f"P({grade})" for grade in model.classes_.tolist()]
 
 
-def make_reader(job: PredictJob, model: TabularModel) -> RowReader:
+def make_reader(job: PredictJob, model: TabularModel, pipe: Any) -> RowReader:
     """A reader of the rows to predict."""
     files = expand(job.files)
     options = options_for(model, files, job.options)
     check_index_base(files, model.recipe, options)
-    first = open_file(files[0], options)
+    first = open_file(files[0], options, pipe)
     first.patient = False  # predict rows of a pipe as they arrive
     check_needed(first, model.recipe, job)
     return RowReader(
@@ -196,7 +200,7 @@ def check_needed(reader: Any, recipe: Recipe, job: PredictJob) -> None:
     needed = () if recipe.n_sparse else recipe.columns
     if not recipe.n_sparse and not reader.sparse:
         reader.find([*needed, *job.keep])
-    keep = option("--keep", "keep=")
+    keep = hint("keep=", "--keep")
     for names, who in ((needed, f"the model {job.model} needs"), (job.keep, f"{keep} asks for")):
         missing = [name for name in names if name not in reader.names]
         if missing:

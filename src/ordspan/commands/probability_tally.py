@@ -10,12 +10,10 @@ from typing import Any
 
 import numpy as np
 
-from ordspan.core.calibration import MAX_SCORE
-from ordspan.core.cumulative import CumulativeOutcomes, cumulative_outcomes
+from ordspan.core.cumulative import ReliabilityBins, cumulative_outcomes, ranked_scores
 from ordspan.core.labels import Ranks
 from ordspan.core.memory import Floats
 from ordspan.learners import Calibration
-from ordspan.learners.calibration import with_ends
 from ordspan.tabular import Scored
 
 N_BINS = 10
@@ -56,8 +54,7 @@ class ProbabilityTally:
         self.expected = np.zeros(n_levels)
         self.contains, self.meets = np.zeros((2, n_levels), dtype=np.int64)
         self.widths = np.zeros((n_levels, n_classes), dtype=np.int64)
-        self.bin_counts = np.zeros(N_BINS, dtype=np.int64)
-        self.bin_sums = np.zeros((len(CumulativeOutcomes._fields), N_BINS))
+        self.bins = ReliabilityBins(N_BINS)
 
     def add(self, answer: Scored) -> None:
         """Add rows."""
@@ -80,23 +77,20 @@ class ProbabilityTally:
 
     def _add_probabilities(self, score: Floats, lower: Ranks, upper: Ranks) -> None:
         known = cumulative_outcomes(self.calibration.probabilities(score), lower, upper)
-        surprise = -label_log_probability(self.calibration, score, lower, upper)
-        self.scores = _sum(self.scores, np.column_stack([known.ranked_scores(), surprise]))
-        place = np.minimum(N_BINS - 1, (N_BINS * known.predicted).astype(np.int64)).ravel()
-        self.bin_counts += np.bincount(place, minlength=N_BINS)
-        place = np.append(np.arange(N_BINS), place)  # the sums so far go first
-        for sums, values in zip(self.bin_sums, known, strict=True):
-            sums[:] = np.bincount(place, np.append(sums, values))
+        ranked = ranked_scores(known.predicted, known.observed)
+        surprise = -self.calibration.log_probabilities(score, lower, upper)
+        self.scores = _sum(self.scores, np.column_stack([ranked, surprise]))
+        self.bins.add(known)
 
     def _add_ranges(self, score: Floats, rank: Ranks, lower: Ranks, upper: Ranks) -> None:
-        of_label = label_log_probability(self.calibration, score, lower, upper)
+        of_label = self.calibration.log_probabilities(score, lower, upper)
         expected = np.zeros((lower.size, self.expected.size))
         for level, coverage in enumerate(self.calibration.coverages.tolist()):
             first, last = self.calibration.ranges(score, rank, coverage)
             low, high = np.maximum(first, lower), np.minimum(last, upper)
             meets, contains = low <= high, (low == lower) & (high == upper)
             part = np.flatnonzero(meets & ~contains)
-            inside = label_log_probability(self.calibration, score[part], low[part], high[part])
+            inside = self.calibration.log_probabilities(score[part], low[part], high[part])
             expected[part, level] = np.exp(np.minimum(0.0, inside - of_label[part]))
             expected[contains, level] = 1.0
             self.meets[level] += meets.sum()
@@ -131,25 +125,9 @@ class ProbabilityTally:
 
     def _reliability(self) -> list[dict[str, Any]]:
         """Means over the probabilities of "at most grade k" in each non-empty bin."""
-        return [
-            {
-                "count": count,
-                **dict(zip(CumulativeOutcomes._fields, (sums / count).tolist(), strict=True)),
-            }
-            for count, sums in zip(self.bin_counts.tolist(), self.bin_sums.T, strict=True)
-            if count
-        ]
-
-
-def label_log_probability(
-    calibration: Calibration, score: Floats, lower: Ranks, upper: Ranks
-) -> Floats:
-    """Log probability of ranks lower..upper; always finite."""
-    cuts = with_ends(calibration.cuts)
-    shift = calibration.slope * np.clip(score, -MAX_SCORE, MAX_SCORE)
-    below, above = cuts[lower - 1], cuts[upper]
-    tails = np.logaddexp(0.0, shift - above) + np.logaddexp(0.0, below - shift)
-    return np.log(-np.expm1(below - above)) - tails
+        columns = {"count": self.bins.counts, **self.bins.means._asdict()}
+        rows = zip(*(column.tolist() for column in columns.values()), strict=True)
+        return [dict(zip(columns, row, strict=True)) for row in rows]
 
 
 def _sum(start: Floats, rows: Floats) -> Floats:
@@ -192,6 +170,6 @@ def best_constant(lower: Ranks, upper: Ranks, counts: Ranks, n_classes: int) -> 
     predicted, observed = np.cumsum(chance)[:-1], np.cumsum(chance * gain)[:-1]
     return {
         "probabilities": chance.tolist(),
-        "rps": float(((predicted - observed) ** 2 + observed * (1.0 - observed)).sum()),
+        "rps": float(ranked_scores(predicted, observed)),
         "log_score": float(0.0 - share @ np.log(of_label)),
     }

@@ -25,7 +25,7 @@ FilePath = str | os.PathLike[str]
 FILE_OPTIONS = {field.name for field in fields(FileOptions)}
 LISTS = ("features", "drop", "text", "hashed", "keep")
 """Settings with the names of columns."""
-IN_SHELL = {"grades": "classes", "order": "classes", "range": "coverage", "hash": "hashed"}
+IN_SHELL = {"grades": "classes", "range": "coverage", "hash": "hashed"}
 """Names of options of the commands that differ from those of the settings."""
 
 

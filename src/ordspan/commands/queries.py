@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from hashlib import blake2b
 from typing import Any
 
 import numpy as np
@@ -14,7 +13,6 @@ from ordspan.tabular import Scored
 
 CUTS = (1, 5, 10)
 N_NDCG_BINS = 20  # of the histogram of queries
-SEEN_AT_ONCE = 1 << 16
 
 _DISCOUNTS = np.concatenate([[0.0], np.cumsum(1 / np.log2(np.arange(2, max(CUTS) + 2)))])
 """Sum of the discounts of the first 0, 1, 2, ... places."""
@@ -47,7 +45,8 @@ def dcg(gain: NDArray[np.float64], count: NDArray[np.int64]) -> NDArray[np.float
 class Query:
     """A query in progress: counts of its grades, and its best distinct scores.
 
-    Ten scores are enough, since the largest cut is 10.
+    Ten scores are enough, since the largest cut is 10. scikit-learn's ``ndcg_score`` agrees, but
+    needs all rows of a query at once.
     """
 
     def __init__(self, name: str, gain: NDArray[np.float64]) -> None:
@@ -78,31 +77,6 @@ class Query:
         return dcg(self._gains / self._counts, self._counts) / ideal
 
 
-class SeenNames:
-    """Names seen so far, in eight bytes each.
-
-    Names are stored as 64-bit digests; among a million names, the chance of a collision is 3 in
-    100 million.
-    """
-
-    def __init__(self) -> None:
-        self._old = np.empty(0, dtype=np.uint64)
-        self._new: set[int] = set()
-
-    def add(self, name: str) -> bool:
-        """Add a name; False if it was already there."""
-        key = int.from_bytes(blake2b(name.encode(), digest_size=8).digest())
-        at = int(np.searchsorted(self._old, np.uint64(key)))
-        if key in self._new or (at < self._old.size and int(self._old[at]) == key):
-            return False
-        self._new.add(key)
-        if len(self._new) >= SEEN_AT_ONCE:
-            new = np.sort(np.array(list(self._new), dtype=np.uint64))
-            self._old = np.insert(self._old, np.searchsorted(self._old, new), new)
-            self._new = set()
-        return True
-
-
 class QueryTally:
     """Mean NDCG over queries with consecutive rows; rows labelled by a range are ignored."""
 
@@ -114,7 +88,7 @@ class QueryTally:
         self._sums = np.zeros(len(CUTS))
         self._gain = gains(n_classes)
         self._open: Query | None = None
-        self._seen = SeenNames()
+        self._seen: set[str] = set()
 
     def add(self, scored: Scored) -> None:
         """Add rows; a query may continue from the rows before."""
@@ -133,11 +107,12 @@ class QueryTally:
         if self._open is not None and self._open.name == name:
             return self._open
         self._close()
-        if not self._seen.add(name):
+        if name in self._seen:
             raise FileError(
                 f"{batch.where(row)}: query {name!r} appears again after other queries; sort the "
                 f"rows by {self.group}, so that the rows of a query are consecutive"
             )
+        self._seen.add(name)
         self._open = Query(name, self._gain)
         return self._open
 

@@ -3,14 +3,25 @@
 from __future__ import annotations
 
 import signal
+import sys
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from types import FrameType
-from typing import TypeVar
-
-from ordspan.files.text import stop_hook
+from typing import Any, TypeVar
 
 T = TypeVar("T")
+
+FRAGILE = ("importlib", "_frozen_importlib", "_frozen_importlib_external", "llvmlite", "numba")
+"""Modules in which an exception would be swallowed or fatal."""
+
+
+def is_fragile(frame: FrameType | None) -> bool:
+    """Whether modules are being imported, or compiled code loaded."""
+    while frame is not None:
+        if frame.f_globals.get("__name__", "").partition(".")[0] in FRAGILE:
+            return True
+        frame = frame.f_back
+    return False
 
 
 class Stopped(KeyboardInterrupt):
@@ -18,11 +29,7 @@ class Stopped(KeyboardInterrupt):
 
 
 class Stop:
-    """Set by a signal; raises only where work can be interrupted.
-
-    That is between two blocks of a file, or while waiting for a pipe. Raising while compiled code
-    is being loaded would crash the process.
-    """
+    """Set by a signal; raises only where work can be interrupted."""
 
     def __init__(self) -> None:
         self.requested = False
@@ -30,7 +37,7 @@ class Stop:
 
     def _request(self, number: int, frame: FrameType | None) -> None:
         self.requested = True
-        if self._anywhere or stop_hook.waiting:
+        if self._anywhere and not is_fragile(frame):
             raise Stopped
 
     def check(self) -> None:
@@ -40,13 +47,13 @@ class Stop:
 
     @contextmanager
     def at_any_moment(self) -> Iterator[None]:
-        """Allow interruption anywhere in the block, which must not compile anything."""
-        self.check()
-        self._anywhere = True
+        """Allow interruption anywhere in the block."""
+        before, self._anywhere = self._anywhere, True
         try:
+            self.check()
             yield
         finally:
-            self._anywhere = False
+            self._anywhere = before
 
     def between(self, items: Iterable[T]) -> Iterator[T]:
         """The items, until a stop is requested."""
@@ -56,17 +63,38 @@ class Stop:
             self.check()
 
 
+class StoppablePipe:
+    """A pipe, by default standard input, that a request to stop interrupts only between reads.
+
+    All rows received before that can be used, which matters because they cannot be read again.
+    """
+
+    def __init__(self, stop: Stop, stream: Any = None) -> None:
+        self._stop = stop
+        self._stream: Any = stream or sys.stdin.buffer
+
+    def peek(self, size: int) -> bytes:
+        """The next bytes, without consuming them."""
+        with self._stop.at_any_moment():
+            return bytes(self._stream.peek(size))
+
+    def read1(self, size: int) -> bytes:
+        """The next bytes; waits until there are some, or the end."""
+        with self._stop.at_any_moment():
+            return bytes(self._stream.read1(size))
+
+
 @contextmanager
 def stoppable() -> Iterator[Stop]:
-    """Turn Ctrl-C and SIGTERM into a request to stop inside the block."""
+    """Turn Ctrl-C and SIGTERM, unless they are ignored, into a request to stop inside the block."""
     stop = Stop()
-    stop_hook.check = stop.check  # type: ignore[method-assign]
     before = {
-        number: signal.signal(number, stop._request) for number in (signal.SIGINT, signal.SIGTERM)
+        number: signal.signal(number, stop._request)
+        for number in (signal.SIGINT, signal.SIGTERM)
+        if signal.getsignal(number) is not signal.SIG_IGN
     }
     try:
         yield stop
     finally:
-        del stop_hook.check
         for number, handler in before.items():
             signal.signal(number, handler)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ordspan.core.losses import distance
+from ordspan.core.losses import distance, quadratic_kappa
 from ordspan.tabular import Scored
 
 RANGE = 0
@@ -128,6 +129,8 @@ def compared(mae: float, constant: float, grade: Any) -> str:
 
     >>> compared(0.52, 1.2, 3)
     'MAE 0.5200, against 1.2000 by always predicting 3: 57 % less.'
+    >>> compared(1.195, 1.2, 3)
+    'The model is hardly better than always predicting 3: MAE 1.1950, against 1.2000.'
     >>> print(compared(1.21, 1.2, "low"))
     The model is no better than always predicting 'low': MAE 1.2100, against 1.2000. By this
     measure it gains nothing from the features.
@@ -147,6 +150,18 @@ def compared(mae: float, constant: float, grade: Any) -> str:
     if less < 1:
         return f"The model is hardly better than {always}: MAE {mae:.4f}, against {constant:.4f}."
     return f"MAE {mae:.4f}, against {constant:.4f} by {always}: {less:.0f} % less."
+
+
+def constant_text(constant: dict[str, Any] | None, shown: Callable[[float], str]) -> str:
+    """The best constant by a measure, and the grade that it is.
+
+    >>> constant_text({"grade": 3, "value": 1.25}, str)
+    '1.25 (always 3)'
+    """
+    if constant is None:
+        return "–"
+    grade = constant["grade"]
+    return f"{shown(constant['value'])} ({'any grade' if grade is None else f'always {grade}'})"
 
 
 class Tally:
@@ -202,7 +217,9 @@ class Tally:
             of_grades = [row["mae"] for row in self.by_grade() if row["rows"]]
             measures["macro_mae"] = float(np.mean(of_grades))
             measures["accuracy"] = int(np.trace(self.confusion)) / self.exact
-            measures["quadratic_kappa"] = kappa(self.confusion)
+            true, predicted = np.nonzero(self.confusion)
+            counts = self.confusion[true, predicted]
+            measures["quadratic_kappa"] = quadratic_kappa(true, predicted, counts)
         return measures
 
     def compared(self, classes: list[Any]) -> dict[str, Any]:
@@ -221,34 +238,16 @@ class Tally:
 
     def by_grade(self) -> list[dict[str, Any]]:
         """For every true grade: rows, mean error, and shares too low, right and too high."""
-        size = len(self.confusion)
-        errors = _distances(size)
+        ranks = np.arange(len(self.confusion))
         found = []
         for rank, counts in enumerate(self.confusion):
             rows = int(counts.sum())
             parts = [counts[:rank].sum(), counts[rank], counts[rank + 1 :].sum()]
             shares = [int(part) / rows if rows else None for part in parts]
-            mae = float(counts @ errors[rank]) / rows if rows else None
+            mae = float(counts @ np.abs(ranks - rank)) / rows if rows else None
             by_side = dict(zip(("too_low", "right", "too_high"), shares, strict=True))
             found.append({"rows": rows, "mae": mae, **by_side})
         return found
-
-
-def _distances(size: int) -> NDArray[np.int64]:
-    """Distances in ranks between all pairs of grades."""
-    return np.abs(np.subtract.outer(np.arange(size), np.arange(size)))
-
-
-def kappa(confusion: NDArray[np.int64]) -> float:
-    """Cohen's kappa with squared distances, as `ordspan.metrics.quadratic_weighted_kappa`.
-
-    >>> kappa(np.array([[2, 0], [0, 3]])), kappa(np.array([[2, 2], [3, 3]]))
-    (1.0, 0.0)
-    """
-    shares = confusion / confusion.sum()
-    costs = _distances(len(confusion)) ** 2
-    by_chance = float((costs * np.outer(shares.sum(axis=1), shares.sum(axis=0))).sum())
-    return 1.0 if by_chance == 0.0 else 1.0 - float((costs * shares).sum()) / by_chance
 
 
 class Sample:

@@ -7,7 +7,7 @@ import warnings
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import numpy as np
 
@@ -21,7 +21,7 @@ from ordspan.commands.model_path import (
     refuse_to_overwrite,
 )
 from ordspan.commands.outputs import report_full_disk
-from ordspan.commands.stopping import Stop, Stopped
+from ordspan.commands.stopping import Stop, StoppablePipe, Stopped
 from ordspan.commands.train_job import TrainJob
 from ordspan.commands.train_progress import TrainReport
 from ordspan.commands.train_rows import ends_of, portions
@@ -56,6 +56,7 @@ def train(
     resume: bool = False,
     overwrite: bool = False,
     stop: Stop | None = None,
+    pipe: BinaryIO | None = None,
     report: TrainReport | None = None,
 ) -> dict[str, Any]:
     """Train from files and write the model; if stopped, write a checkpoint and raise `Stopped`.
@@ -75,6 +76,8 @@ def train(
         Replace an existing model.
     stop : Stop, optional
         Requests an early end.
+    pipe : binary file, optional
+        Read instead of standard input.
     report : callable, optional
         Called after each portion of rows.
 
@@ -93,7 +96,8 @@ def train(
         continued = is_own_checkpoint(path, job.start, pipe=job.is_pipe)
         if not (overwrite or resume):
             refuse_to_overwrite(path, pipe=job.is_pipe, continued=continued)
-        run = Run(job, path)
+        with stop.at_any_moment():
+            run = Run(job, path, pipe=StoppablePipe(stop, pipe) if job.is_pipe else None)
         if resume:
             run.resume()
         elif not continued:  # its rows would be lost
@@ -103,8 +107,14 @@ def train(
             fit_at_once(run, stop, report)
         else:
             _learn_all(run, every, stop, report)
-        if (held_out := run.held_out()) is not None:
-            run.training["held_out"] = held_out
+        if job.hold_out:
+            try:
+                with stop.at_any_moment():
+                    run.training["held_out"] = run.held_out()
+            except Stopped:
+                if job.learner != SVM:
+                    run.save_checkpoint()
+                raise
         with report_full_disk(str(path)):
             write_atomically(path, to_bytes(run.model()))
         run.checkpoint.remove()
@@ -142,10 +152,12 @@ def _one_pass(run: Run, epoch: int, every: Every, stop: Stop, report: TrainRepor
     """Learn from the cursor to the end of the files, with checkpoints."""
     size = run.buffer or min(every.rows or ROWS_AT_ONCE, ROWS_AT_ONCE)
     rows_then, time_then = run.progress.learned, time.monotonic()
-    cut = portions(run.batches(epoch), size, whole=run.buffer > 0, from_pipe=run.job.is_pipe)
-    for portion in stop.between(cut):
+    # a pipe checks itself when all rows received so far are learned
+    check = Stop() if run.job.is_pipe else stop
+    batches = check.between(run.batches(epoch))
+    cut = portions(batches, size, whole=run.buffer > 0, from_pipe=run.job.is_pipe)
+    for portion in check.between(cut):
         run.learn(portion)
-        stop.check()
         since = run.progress.learned - rows_then
         if (every.rows and since >= every.rows) or (
             every.seconds and time.monotonic() - time_then >= every.seconds
@@ -154,11 +166,13 @@ def _one_pass(run: Run, epoch: int, every: Every, stop: Stop, report: TrainRepor
             rows_then, time_then = run.progress.learned, time.monotonic()
         if report is not None:
             report(run.progress.learned, run.progress.running_mae, run.share)
+    stop.check()
 
 
 def fit_at_once(run: Run, stop: Stop, report: TrainReport | None) -> None:
     """Read all rows into memory, if they fit, and find the optimum."""
-    from ordspan.estimators import CalibratedOrdinal, OrdinalSVM
+    from ordspan.estimators import OrdinalSVM
+    from ordspan.estimators.calibrated import CalibratedOrdinal
 
     parts, ends, n_bytes, limit = [], [], 0, memory_limit()
     for batch in stop.between(run.batches(0)):

@@ -14,11 +14,11 @@ from ordspan.files.labels import label_columns
 from ordspan.files.opening import FileOptions, expand, is_svmlight, sizes_of
 from ordspan.files.text import STDIN
 from ordspan.learners.catalog import PA, learner_parameters
-from ordspan.wording import option
+from ordspan.wording import hint
 
 OF_MODEL = (
     *("classes", "features", "text", "hashed", "hash_bits", "standardise", "missing", "learner"),
-    "parameters",
+    *("parameters", "zero_based", "n_features"),
 )
 """Settings fixed by the model when training continues from one."""
 
@@ -90,9 +90,10 @@ class TrainJob:
                 raise ValueError(f"{name} must be from 0 to {most}, got {getattr(self, name)}")
         learner_parameters(self.learner, self.parameters)
         if self.start is not None:
-            plain = TrainJob(self.files)
+            plain, ours = TrainJob(self.files), vars(self) | vars(self.options)
+            theirs = vars(plain) | vars(plain.options)
             for name in OF_MODEL:
-                if (getattr(self, name) or None) != (getattr(plain, name) or None):  # [] is ()
+                if (ours[name] or None) != (theirs[name] or None):  # [] is ()
                     raise ValueError(
                         f"{name} cannot be given with start, because the model decides it"
                     )
@@ -144,8 +145,8 @@ class TrainJob:
                 f"{self.files[0]}: svmlight rows start with their grade; name no label column"
             )
         if not columns.names() and not sparse:
-            ends = option("--lower and --upper", "lower= and upper=")
-            raise ValueError(f"no label: give {option('--label COLUMN', 'label=')}, or {ends}")
+            ends = hint("lower= and upper=", "--lower and --upper")
+            raise ValueError(f"no label: give {hint('label=', '--label COLUMN')}, or {ends}")
         return columns
 
 

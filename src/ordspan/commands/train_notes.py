@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ordspan.files.columns import first_few
-from ordspan.files.grades import as_option
+from ordspan.files.grades import grades_hint
 from ordspan.learners.catalog import ESTIMATORS, SVM
-from ordspan.wording import option
+from ordspan.wording import hint
 
 if TYPE_CHECKING:
     from ordspan.commands.train_run import Run
@@ -32,7 +32,7 @@ def all_notes(run: Run) -> list[str]:
         if at_once < ENOUGH_PIECES:
             fix = "shuffle the file first, or store it uncompressed and in many pieces"
             if run.job.shuffle_buffer:
-                fix = f"leave out {option('--shuffle-buffer', 'shuffle_buffer')}"
+                fix = f"leave out {hint('shuffle_buffer', '--shuffle-buffer')}"
             notes.append(
                 f"the rows are sorted by {run.reader.sorted_by}, and windows of "
                 f"{run.buffer:,} rows are too small to mix them; {fix}"
@@ -51,5 +51,5 @@ def rare_grades(run: Run) -> list[str]:
     if given or run.progress.learned < FEW or not rare.any() or (~rare).sum() < 2:
         return []
     names = first_few([str(grade) for grade in run.classes[rare].tolist()])
-    way = as_option(run.classes[~rare].tolist())
+    way = grades_hint(run.classes[~rare].tolist())
     return [f"very few rows have the grades {names}; if these are mistyped, {way} finds them"]

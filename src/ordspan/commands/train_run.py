@@ -12,10 +12,11 @@ from numpy.typing import NDArray
 from ordspan.checkpoint import ENDING, Checkpoint
 from ordspan.commands.continuing import model_to_continue, reader_for
 from ordspan.commands.model_path import (
+    RESUME,
+    START_OVER,
     continue_hint,
     from_pipe,
     no_checkpoint_hint,
-    start_over_hint,
 )
 from ordspan.commands.outputs import report_full_disk
 from ordspan.commands.tally import LabelCounts, Tally
@@ -35,7 +36,7 @@ from ordspan.learners.catalog import ESTIMATORS, KERNEL, SVM, learner_parameters
 from ordspan.learners.checks import RowValueError
 from ordspan.modelfile import ModelFileError
 from ordspan.tabular import TabularModel, scored
-from ordspan.wording import by, either, option
+from ordspan.wording import hint
 
 ROWS_AT_ONCE = 1 << 13
 """Rows per call of the learner: enough to amortise Python overhead, few enough for prompt stops."""
@@ -55,6 +56,7 @@ class Run:
         dask: bool = False,
         preview: Any = None,
         words: set[str] | None = None,
+        pipe: Any = None,
     ) -> None:
         self.job, self.out = job, out
         self.base = None if job.start is None else model_to_continue(job.start)
@@ -68,9 +70,10 @@ class Run:
                 on_bad_row=job.on_bad_row,
                 preview=preview,
                 words=words,
+                pipe=pipe,
             )
         else:
-            self.reader = reader_for(self.base, job)
+            self.reader = reader_for(self.base, job, pipe)
         reader = self.reader
         assert reader.grades is not None
         self.files, self.bad = reader.files, reader.bad
@@ -92,7 +95,7 @@ class Run:
             out.with_name(out.name + ENDING),
             job.to_dict() | {"dask": dask},
             identities,
-            start_over_hint(),
+            START_OVER,
         )
         self.share: float | None = None
 
@@ -101,9 +104,10 @@ class Run:
         job, reader = self.job, self.reader
         self.buffer, self.notes = job.shuffle_buffer or 0, list(reader.notes)
         row_bytes = reader.recipe.row_bytes
-        given = option(f"--shuffle-buffer {self.buffer}", f"shuffle_buffer={self.buffer}")
         check_memory(
-            f"{given} of {row_bytes} bytes a row", self.buffer * row_bytes, "; give fewer rows"
+            f"a window of {self.buffer:,} rows of {row_bytes} bytes",
+            self.buffer * row_bytes,
+            f"; give a smaller {hint('shuffle_buffer', '--shuffle-buffer')}",
         )
         what = reader.sorted_by
         if what and job.shuffle_buffer == 0:
@@ -130,7 +134,7 @@ class Run:
             check_memory(
                 f"{budget} support vectors of {n_features:,} features",
                 8 * budget * n_features,
-                either(by("give a smaller", option("--budget", "budget")), "use the learner pa"),
+                f"; give a smaller {hint('budget', '--budget')}, or use the learner pa",
             )
         if job.learner == KERNEL and parameters["gamma"] in ("distance", "scale", "auto"):
             parameters["gamma"] = self._gamma(parameters["gamma"], n_features)
@@ -225,7 +229,7 @@ class Run:
             go_on = f", and continue it with {continue_hint(path, pipe=pipe)}"
             raise ValueError(
                 "training from a pipe such as standard input cannot be resumed; leave out "
-                + option("--resume", "resume")
+                + RESUME
                 + (go_on if path.exists() else "")
             )
         found = self.checkpoint.read(TabularModel, TrainProgress)
@@ -237,7 +241,7 @@ class Run:
         if then != now:
             raise ModelFileError(
                 f"{self.checkpoint.path} has a different learner, different columns or different "
-                f"grades; {start_over_hint()}"
+                f"grades; {START_OVER}"
             )
         self.labels = LabelCounts.from_dict(self.progress.labels)
         self.learner, self.parameters = model.learner, model.parameters
@@ -324,10 +328,8 @@ class Run:
             progress.bad_rows = list(self.bad.examples)
         progress.cursor = Cursor(progress.cursor.epoch + 1)
 
-    def held_out(self) -> dict[str, Any] | None:
+    def held_out(self) -> dict[str, Any]:
         """Measures on the held-out rows."""
-        if not self.job.hold_out:
-            return None
         self.reader.turn = range(len(self.reader.pieces))
         policy, self.reader.bad = self.reader.bad, BadRows("skip")
         batches = (batch.only(self.is_held_out(batch)) for batch in self.reader.batches())

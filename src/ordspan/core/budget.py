@@ -1,29 +1,18 @@
 """Compiled: removing support vectors beyond the budget.
 
-Budgeted passive-aggressive learning (Wang & Vucetic 2010).
+Budgeted passive-aggressive learning with the nearest neighbour (BPA-NN, Wang & Vucetic 2010).
 """
-
-from typing import NamedTuple
 
 from ordspan.core.compiling import compiled
 from ordspan.core.kernels import kernel_values
 from ordspan.core.rbf import LANES
 from ordspan.core.vectors import CLOSE, COEF, CORRECTION, INVERSE, NORM, move_vector
 
-SIMPLE, NEAREST = range(2)
-
 CLOSE_ENOUGH = 1e-9
 """Relative difference by which k(s, t) and k(t, s) may differ through rounding."""
 
 MIN_ANGLE = 1e-12
 """Two vectors whose squared sine is below this count as one direction."""
-
-
-class Budget(NamedTuple):
-    """Largest number of support vectors, and how one is removed."""
-
-    size: int
-    strategy: int
 
 
 @compiled
@@ -64,25 +53,18 @@ def note_closeness(dual, n_support, values, scratch):
 
 
 @compiled
-def spare_vector(dual, n_support, values, strategy, trials, scratch):
+def spare_vector(dual, n_support, trials, scratch):
     """The support vector, other than the newest, whose removal seems to cost least.
 
-    ``values`` are the kernel values of the newest. The cost is the squared norm of what remains
-    after projecting the vector (SIMPLE: onto the newest, NEAREST: onto its nearest) times the
-    square of the coefficient that predicts: the average, if ``trials`` is not 0.
+    The cost is the squared norm of what remains after projecting the vector onto its nearest, times
+    the square of the coefficient that predicts: the average, if ``trials`` is not 0.
     """
     gains = scratch[: n_support - 1]
     coefs, corrections, norms, closeness = dual[COEF], dual[CORRECTION], dual[NORM], dual[CLOSE]
     age = 1.0 / trials if trials > 0.0 else 0.0
-    inverse = dual[INVERSE, n_support - 1]
-    if strategy == SIMPLE:
-        for i in range(gains.size):
-            coef = coefs[i] - age * corrections[i]
-            gains[i] = coef * coef * (values[i] * inverse * values[i] - norms[i])
-    else:
-        for i in range(gains.size):
-            coef = coefs[i] - age * corrections[i]
-            gains[i] = coef * coef * (closeness[i] - norms[i])
+    for i in range(gains.size):
+        coef = coefs[i] - age * corrections[i]
+        gains[i] = coef * coef * (closeness[i] - norms[i])
     return position(gains, largest(gains))
 
 
@@ -121,35 +103,24 @@ def shares(norm, near_norm, between, to_newest, to_nearest):
 
 
 @compiled
-def drop_vector(vectors, dual, n_support, values, spare, nearest, to_nearest, strategy, trials):
+def drop_vector(vectors, dual, n_support, values, spare, nearest, to_nearest):
     """Replace a support vector by its projection onto the newest and its nearest; then drop it.
 
-    SIMPLE projects the last iterate onto the newest alone, but its average onto both: otherwise
-    the average would shrink to nothing. ``to_nearest`` is the kernel value of spare and nearest;
-    ``nearest`` is -1 if there is none. Because the newest row is projected onto, its own score
-    stays as the step left it. The newest stays last.
+    ``to_nearest`` is the kernel value of spare and nearest; ``nearest`` is -1 if there is none.
+    Because the newest row is projected onto, its own score stays as the step left it. The newest
+    stays last.
     """
     last = n_support - 1
     norm, to_newest = values[last], values[spare]
     on_newest, on_nearest = to_newest / norm, 0.0
-    mean_on_newest, mean_on_nearest = on_newest, 0.0
     if nearest >= 0:
-        mean_on_newest, mean_on_nearest = shares(
+        on_newest, on_nearest = shares(
             norm, dual[NORM, nearest], values[nearest], to_newest, to_nearest
         )
-        if strategy == NEAREST:
-            on_newest, on_nearest = mean_on_newest, mean_on_nearest
-    coef, correction = dual[COEF, spare], dual[CORRECTION, spare]
-    # the average is coefficient - correction / trials: this adds the projected shares to both
-    dual[COEF, last] += on_newest * coef
-    dual[CORRECTION, last] += (
-        mean_on_newest * correction + trials * (on_newest - mean_on_newest) * coef
-    )
-    if nearest >= 0:
-        dual[COEF, nearest] += on_nearest * coef
-        dual[CORRECTION, nearest] += (
-            mean_on_nearest * correction + trials * (on_nearest - mean_on_nearest) * coef
-        )
+    for part in (COEF, CORRECTION):
+        dual[part, last] += on_newest * dual[part, spare]
+        if nearest >= 0:
+            dual[part, nearest] += on_nearest * dual[part, spare]
     move_vector(vectors, dual, values, last - 1, spare)
     move_vector(vectors, dual, values, last, last - 1)
     return last
@@ -163,19 +134,14 @@ def keep_budget(kernel, budget, vectors, dual, n_support, row, values, scratch, 
     2 on are overwritten. ``trials`` is the number of trials of an averaging learner, else 0.
     """
     spare_values, costs = scratch[2], scratch[3]
-    if budget.strategy == NEAREST:
-        note_closeness(dual, n_support, values, costs)
-    while n_support > budget.size:
-        spare = spare_vector(dual, n_support, values, budget.strategy, trials, costs)
-        nearest, to_nearest = -1, 0.0
-        if budget.strategy == NEAREST or trials > 0.0:
-            for j in range(row.size):
-                row[j] = vectors[spare // LANES, j, spare % LANES]
-            kernel_values(kernel, vectors, n_support, row, spare_values)
-            nearest, known = nearest_vector(dual, n_support, spare, spare_values, costs)
+    note_closeness(dual, n_support, values, costs)
+    while n_support > budget:
+        spare = spare_vector(dual, n_support, trials, costs)
+        for j in range(row.size):
+            row[j] = vectors[spare // LANES, j, spare % LANES]
+        kernel_values(kernel, vectors, n_support, row, spare_values)
+        nearest, known = nearest_vector(dual, n_support, spare, spare_values, costs)
+        if known:
             to_nearest = spare_values[nearest]
-            if budget.strategy == NEAREST and not known:
-                continue
-        turn = (spare, nearest, to_nearest, budget.strategy, trials)
-        n_support = drop_vector(vectors, dual, n_support, values, *turn)
+            n_support = drop_vector(vectors, dual, n_support, values, spare, nearest, to_nearest)
     return n_support

@@ -348,6 +348,15 @@ def fit_cuts(state, scores, lower, upper, sample_weight):
 
 
 @compiled
+def log_probabilities(state, scores, lower, upper, out):
+    """`log_probability` of each row's ranks lower..upper; finite for every score."""
+    parts = parts_view(state)
+    for i in range(scores.size):
+        shift = parts.head[SLOPE] * bounded(scores[i])
+        out[i] = log_probability(parts.cuts, shift, lower[i], upper[i])
+
+
+@compiled
 def probabilities(state, scores, out):
     """Probability of every rank for every score: rows of ``out`` sum to 1."""
     parts = parts_view(state)

@@ -6,7 +6,6 @@ from hashlib import sha256
 from pathlib import Path
 from types import FunctionType
 
-from llvmlite import ir
 from numba import njit, types
 from numba.core import cgutils
 from numba.core.caching import FunctionCache, NullCache
@@ -101,6 +100,8 @@ def compiled(function=None, **options):
     return dispatcher
 
 
+# One walk that branches on its rule takes 1.7 times as long a step, and 5.6 s instead of 3.6 s to
+# compile for the first fit.
 def specialised(template, name, functions, **options):
     """Compile a copy of a plain function in which some global names refer to other functions.
 
@@ -113,6 +114,7 @@ def specialised(template, name, functions, **options):
     return compiled(copy, **options)
 
 
+# Counted, a step takes 2 times as long at 8 features and 5 ranks, 1.4 times at 136 features.
 @intrinsic
 def null_owner(typing_context, array):
     """The same array with its owner set to null."""
@@ -140,30 +142,3 @@ def without_refcount_compiled(array):
     if array is types.none:
         return lambda array: None
     return lambda array: null_owner(array)
-
-
-@intrinsic
-def prefetch_to_second_level(typing_context, array, place):
-    """Prefetch an element, counted through all rows of an array, into the second-level cache."""
-
-    def codegen(context, builder, signature, args):
-        view = context.make_array(array)(context, builder, args[0])
-        small, pointer = ir.IntType(32), ir.IntType(8).as_pointer()
-        place = builder.bitcast(builder.gep(view.data, [args[1]]), pointer)
-        arguments = ir.FunctionType(ir.VoidType(), [pointer, small, small, small])
-        call = cgutils.get_or_insert_function(builder.module, arguments, "llvm.prefetch.p0i8")
-        to_read, second_level, data = (ir.Constant(small, value) for value in (0, 2, 1))
-        builder.call(call, [place, to_read, second_level, data])
-        return context.get_dummy_value()
-
-    return types.void(array, place), codegen
-
-
-def prefetch(array, place):
-    """Prefetch an element of an array that will be needed soon; it need not exist."""
-
-
-@overload(prefetch)
-def prefetch_compiled(array, place):
-    """The compiled form; no-op in plain Python."""
-    return lambda array, place: prefetch_to_second_level(array, place)

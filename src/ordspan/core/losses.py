@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+
+from ordspan.core.labels import Ranks
 
 
 def shortfalls(
@@ -52,3 +55,20 @@ def distance(predicted: ArrayLike, lower: ArrayLike, upper: ArrayLike) -> NDArra
     """
     p, low, high = (np.asarray(v) for v in (predicted, lower, upper))
     return np.maximum(0, np.maximum(low - p, p - high))
+
+
+def quadratic_kappa(true: Ranks, predicted: Ranks, counts: Ranks | None = None) -> float:
+    """Cohen's kappa with squared distances, of pairs of ranks that occur once or ``counts`` times.
+
+    scikit-learn's takes pairs only, not the counts that files are read into, and is NaN if all
+    ranks are equal; here agreement is perfect then.
+
+    >>> quadratic_kappa(np.array([1, 2, 3]), np.array([1, 2, 2]), counts=np.array([5, 5, 5]))
+    0.6666666666666666
+    """
+    mean = partial(np.average, weights=counts)
+    t, p = mean(true), mean(predicted)
+    # E(t - p)^2 over independent draws = var(t) + var(p) + (mean(t) - mean(p))^2
+    by_chance = mean((true - t) ** 2) + mean((predicted - p) ** 2) + (t - p) ** 2
+    observed = mean((true - predicted) ** 2)
+    return 1.0 if by_chance == 0.0 else float(1.0 - observed / by_chance)

@@ -8,52 +8,34 @@ from math import inf, nan
 
 import numpy as np
 
-from ordspan.core.compiling import compiled
+from ordspan.core.compiling import FAST, compiled
 from ordspan.core.exact import MIN_C
 from ordspan.core.memory import CLASSES_CAPPED, CLASSES_SOFT, PERCEPTRON, TRIALS, UPDATES
 from ordspan.core.rows import BAD_ROW, MAX_SQ_NORM, MIN_SQ_NORM, add_scaled, score_and_norm
 
 
-@compiled
-def sift_down(heap, i, size):
-    """Sift entry ``i`` of a min-heap down."""
-    entry = heap[i]
-    child = 2 * i + 1
-    while child < size:
-        if child + 1 < size and heap[child + 1] < heap[child]:
-            child += 1
-        if heap[child] >= entry:
-            break
-        heap[i] = heap[child]
-        i, child = child, 2 * child + 1
-    heap[i] = entry
+@compiled(fastmath=FAST)
+def find_support(scores, top, lower, upper, loss, sq_norm, spread, cap):
+    """The rivals that get a multiplier: their largest gap, number, sum of gaps, and total.
 
-
-@compiled
-def grow_support(gaps, loss, sq_norm, spread, cap):
-    """Grow the support, worst rival first; returns its size, sum of gaps, last gap, and total.
-
-    ``gaps`` (overwritten) are how much less than ``loss`` each rival's loss is. With n of them in
-    the support and G the sum of their gaps, the multipliers add up to the smaller of the cap and
-    (n loss - G) / (s + n (s + spread)); the next rival joins while its multiplier is positive.
+    The gap of a rival is how much less than ``loss`` its loss is. With n rivals in the support and
+    G the sum of their gaps, the multipliers add up to T, the smaller of the cap and
+    (n loss - G) / (s + n (s + spread)), and are positive for gaps below (s T + G) / n. That is
+    Newton's method on a convex function: from all rivals on, the support only shrinks.
     """
-    size = gaps.size
-    for i in range(size // 2 - 1, -1, -1):
-        sift_down(gaps, i, size)
-    n_support, gap_sum, last, total = 0, 0.0, 0.0, 0.0
-    while size > 0:
-        gap = gaps[0]
-        if n_support > 0 and sq_norm * total + gap_sum <= n_support * gap:
-            break
-        n_support += 1
-        gap_sum += gap
-        last = gap
+    reach, n_before = loss, scores.size + 1
+    while True:
+        n_support, gap_sum = 0, 0.0
+        for k in range(1, scores.size + 1):
+            gap = top - scores[k - 1]
+            joins = (gap <= reach) & ((k < lower) | (k > upper))
+            n_support += joins
+            gap_sum += gap if joins else 0.0
         total = (n_support * loss - gap_sum) / (sq_norm + n_support * (sq_norm + spread))
         total = min(cap, total)
-        size -= 1
-        gaps[0] = gaps[size]
-        sift_down(gaps, 0, size)
-    return n_support, gap_sum, last, total
+        if n_support >= n_before:
+            return reach, n_support, gap_sum, total
+        reach, n_before = (sq_norm * total + gap_sum) / n_support, n_support
 
 
 @compiled
@@ -73,19 +55,18 @@ def class_step(scores, best, rival, sq_norm, lower, upper, spread, cap, pulls):
     loss = 1.0 + (top - scores[best - 1])
     if loss <= 0.0 or sq_norm < MIN_SQ_NORM:
         return False, True
-    n_rivals = 0
-    for k in range(1, scores.size + 1):
-        if (k < lower or k > upper) and top - scores[k - 1] < loss:
-            pulls[n_rivals] = top - scores[k - 1]
-            n_rivals += 1
-    n_support, gap_sum, last, total = grow_support(pulls[:n_rivals], loss, sq_norm, spread, cap)
+    if not scores.size * loss < inf:  # the sums below would overflow
+        return False, False
+    reach, n_support, gap_sum, total = find_support(
+        scores, top, lower, upper, loss, sq_norm, spread, cap
+    )
     if not total < inf:
         return False, False
     share, mean_gap = total / n_support, gap_sum / n_support
     for k in range(1, scores.size + 1):
         pulls[k - 1] = 0.0
         gap = top - scores[k - 1]
-        if (k < lower or k > upper) and gap <= last:
+        if (k < lower or k > upper) and gap <= reach:
             pulls[k - 1] = -max(0.0, share + (mean_gap - gap) / sq_norm)
     pulls[best - 1] = total
     return True, True

@@ -29,7 +29,7 @@ from ordspan.core.calibration import (
     newton_step,
     parts_view,
 )
-from ordspan.core.compiling import compiled, without_refcount
+from ordspan.core.compiling import compiled
 
 SLOWNESS, RATES, RATE_EVERY = 0.6, 256, 32
 """The reach of a range moves by t^-SLOWNESS log-odds in row t; after RATES rows this rate is
@@ -157,7 +157,7 @@ def leave_thresholds(parts):
 @compiled
 def observe(state, scores, predicted, lower, upper, sample_weight, order):
     """`observe_row` for rows one after the other; weights and order may be empty."""
-    parts = parts_view(without_refcount(state))
+    parts = parts_view(state)
     for t in range(lower.size):
         i = order[t] if order.size > 0 else t
         weight = sample_weight[i] if sample_weight.size > 0 else 1.0

@@ -112,7 +112,7 @@ def learn_one(memory, values, columns, lower, upper):
     """One trial, called from Python; the rank predicted before, or why it was refused."""
     if not row_fits(values, columns, row_width(memory)):
         return BAD_WIDTH
-    model = view(without_refcount(memory))
+    model = view(memory)
     if not is_label(lower, upper, model.edges.size - 1):
         return BAD_LABEL
     low, high = np.int64(lower), np.int64(upper)

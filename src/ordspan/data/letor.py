@@ -15,7 +15,6 @@ from ordspan.data.sources import (
     CorruptFile,
     DataDir,
     DataUnavailable,
-    DownloadProgress,
     Found,
     data_folder,
     fetch,
@@ -36,9 +35,7 @@ MSLR_WAY = (
 )
 
 
-def mslr(
-    *, parts: str = "train", data_dir: DataDir = None, progress: DownloadProgress | None = None
-) -> Dataset:
+def mslr(*, parts: str = "train", data_dir: DataDir = None) -> Dataset:
     """Microsoft learning to rank: 136 features of query-page pairs, relevance 0..4 as ranks 1..5.
 
     A full fold of MSLR-WEB10K is preferred: train.txt, vali.txt and test.txt in the data folder
@@ -54,8 +51,6 @@ def mslr(
         or all three files, 1,200,192 rows. The sample is always read whole.
     data_dir : path, optional
         Folder to look in first; by default, the one named by ORDSPAN_DATA.
-    progress : callable, optional
-        Called during a download with the bytes done, and their total or None.
 
     Returns
     -------
@@ -67,7 +62,7 @@ def mslr(
     if files:
         source = f"full fold: {', '.join(file.name for file in files)}"
     else:
-        found = [_sample_file(name, data_dir, progress) for name in MSLR_SAMPLE]
+        found = [_sample_file(name, data_dir) for name in MSLR_SAMPLE]
         files = tuple(file.path for file in found)
         source = "sample of 10,000 rows: " + ", ".join(file.source for file in found)
     X, ranks = read_graded(files)
@@ -90,9 +85,9 @@ def _full_fold(parts: tuple[str, ...], data_dir: DataDir) -> tuple[Path, ...]:
     return ()
 
 
-def _sample_file(name: str, data_dir: DataDir, progress: DownloadProgress | None) -> Found:
+def _sample_file(name: str, data_dir: DataDir) -> Found:
     try:
-        return look_up(name, data_dir) or fetch(name, progress)
+        return look_up(name, data_dir) or fetch(name)
     except ConnectionError as fault:
         folder = data_folder(data_dir)
         where = f"no train.txt and no {name} in {folder}" if folder else "no data folder is named"

@@ -7,13 +7,10 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple, NoReturn
 
 DataDir = str | os.PathLike[str] | None
-DownloadProgress = Callable[[int, int | None], object]
-"""Called as ``progress(done_bytes, total_bytes_or_None)`` while a download runs."""
 
 MSLR_SAMPLE = (
     "mslr_web10k_sample/msn1.fold1.train.5k.txt",
@@ -29,10 +26,6 @@ SHA256 = {
     f"{MSLR_SAMPLE[0]}.gz": "1076088a88b72917280ee3a3488fcdf2ae7283f5cfaeaea6e8c5af9f61bd3b3a",
     MSLR_SAMPLE[1]: "13d3c638edd23e482c38f4316c2680c938c2eaedbe096970ab30a48e364463d3",
     f"{MSLR_SAMPLE[1]}.gz": "e44487c3868560ad20cf6dd37a7aa7218f8e50f0c28b22d738bbac59e18019d2",
-    "ordinal_bendavid/era.csv": "df8a5074fa12f09786d984e98557bb72bbd8e9b053764f5319fca087a3df5ebd",
-    "ordinal_bendavid/esl.csv": "9476ac858e1234dc470dc703aea924ca594e7f975d086ffedb66de72ffc02611",
-    "ordinal_bendavid/lev.csv": "3425228f1e7c88c68fb4791fe72add8764daea4b429aa1d622e193f121f5b67f",
-    "ordinal_bendavid/swd.csv": "25eaafb516497539db2bd9b03868fd38dbefd5c35856661c51fe63e4869fcf79",
 }
 TIMEOUT = 10.0
 """Seconds without a response before a download is abandoned."""
@@ -71,16 +64,15 @@ class CorruptFile(ValueError):  # noqa: N818
     Examples
     --------
     >>> import pathlib, tempfile
-    >>> from ordspan.data import CorruptFile, era
+    >>> from ordspan.data import CorruptFile, mslr
     >>> folder = pathlib.Path(tempfile.mkdtemp())
-    >>> (folder / "ordinal_bendavid").mkdir()
-    >>> (folder / "ordinal_bendavid" / "era.csv").write_text("not what it was")
+    >>> (folder / "train.txt").write_text("not what it was")
     15
     >>> try:
-    ...     era(data_dir=folder)
+    ...     mslr(data_dir=folder)
     ... except CorruptFile as error:
     ...     print(str(error).split(": ")[0])
-    /.../ordinal_bendavid/era.csv is damaged or another version
+    /.../train.txt, line 1
     """
 
 
@@ -102,35 +94,31 @@ def data_folder(data_dir: DataDir = None) -> Path | None:
     return folder
 
 
-def matches(path: Path, name: str) -> bool:
-    """Whether a file has the digest known for that name."""
-    return hashlib.sha256(path.read_bytes()).hexdigest() == SHA256[name]
-
-
 def look_up(name: str, data_dir: DataDir = None) -> Found | None:
     """A file of the data folder, plain or gzipped, with a verified digest, if there is one."""
     folder = data_folder(data_dir)
+    if folder is None:
+        return None
     for known in (name, f"{name}.gz"):
-        if folder is None or known not in SHA256 or not (folder / known).is_file():
+        path = folder / known
+        if not path.is_file():
             continue
-        if not matches(folder / known, known):
+        if hashlib.sha256(path.read_bytes()).hexdigest() != SHA256[known]:
             raise CorruptFile(
-                f"{folder / known} is damaged or another version: its SHA-256 is not "
-                f"{SHA256[known]}; delete or replace it"
+                f"{path} is damaged or another version: its SHA-256 is not {SHA256[known]}; "
+                "delete or replace it"
             )
-        return Found(folder / known, f"file {known} of the data folder")
+        return Found(path, f"file {known} of the data folder")
     return None
 
 
-def fetch(name: str, progress: DownloadProgress | None = None) -> Found:
+def fetch(name: str) -> Found:
     """A file from the cache, downloaded if it is not there yet.
 
     Parameters
     ----------
     name : str
         A key of ``URLS``.
-    progress : callable, optional
-        Called during a download with the bytes done, and their total or None.
 
     Raises
     ------
@@ -146,8 +134,7 @@ def fetch(name: str, progress: DownloadProgress | None = None) -> Found:
         ) from None
     pooch.get_logger().setLevel("WARNING")
     offline = os.environ.get("ORDSPAN_OFFLINE", "") not in ("", "0")
-    bar = False if progress is None else _Bar(progress)
-    web = pooch.HTTPDownloader(progressbar=bar, chunk_size=1 << 16, timeout=TIMEOUT)
+    web = pooch.HTTPDownloader(timeout=TIMEOUT)
     try:
         cache = pooch.create(
             path=pooch.os_cache("ordspan"),
@@ -168,20 +155,3 @@ def fetch(name: str, progress: DownloadProgress | None = None) -> Found:
 
 def _refuse_download(url: str, *target: object) -> NoReturn:
     raise OSError("downloads are disabled by ORDSPAN_OFFLINE")
-
-
-class _Bar:
-    """A progress bar for pooch, which sets ``total``; 0 if the size is unknown."""
-
-    def __init__(self, progress: DownloadProgress) -> None:
-        self.progress, self.total, self.done = progress, 0, 0
-
-    def update(self, size: int) -> None:
-        self.done += size  # pooch counts whole chunks, and the last one is smaller
-        self.progress(min(self.done, self.total or self.done), self.total or None)
-
-    def reset(self) -> None:
-        self.done = 0
-
-    def close(self) -> None:
-        """Nothing to close."""

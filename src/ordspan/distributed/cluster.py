@@ -13,7 +13,7 @@ from typing import Any
 from dask.delayed import Delayed, delayed
 from distributed import Client, KilledWorker, as_completed
 
-from ordspan.wording import either, keep_wording, option
+from ordspan.wording import hint, join_hints
 
 FIRST_WORKER_SECONDS = 5.0
 """How long to wait for the first worker."""
@@ -130,7 +130,7 @@ class Cluster:
         if not blocks:
             return []
         keys = [f"{label}-block-{number}-{self.token}" for number in range(len(blocks))]
-        futures = self._tasks(keep_wording(function), blocks, keys)
+        futures = self._tasks(function, blocks, keys)
         if not self.persist:
             futures = self.client.compute(futures, retries=self.retries)
         called = dict(zip(keys, names, strict=False))
@@ -201,11 +201,11 @@ class Cluster:
         paused = sum(worker["status"] == "paused" for worker in workers)
         if not paused or any(_is_working(worker) for worker in workers):
             return ""
-        return f"{paused} of {len(workers)} workers paused and none working {seconds}" + either(
-            "give the workers more memory",
-            "split the data into more blocks",
-            "recompute the blocks in each round with persist=False" if self.persist else "",
-        )
+        remedies = ["give the workers more memory", "split the data into more blocks"]
+        if self.persist:
+            remedies.append("recompute the blocks in each round with persist=False")
+        stuck = f"{paused} of {len(workers)} workers paused and none working {seconds}"
+        return stuck + join_hints(*remedies)
 
     def _workers(self) -> list[dict[str, Any]]:
         """Information on all workers; raises if the scheduler does not answer."""
@@ -247,8 +247,11 @@ class Cluster:
 
 
 def _resume_hint() -> str:
-    way = option("--resume", "checkpoint=PATH, or resume=True of train_files,")
-    return f"; with {way} the next call continues from the last finished round"
+    resume = hint("resume=True", "--resume")
+    return (
+        f"; with checkpoint=PATH, or {resume} for files, the next call continues from the last "
+        "finished round"
+    )
 
 
 def _is_working(worker: dict[str, Any]) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numbers
+import operator
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from copy import deepcopy
@@ -18,26 +19,40 @@ from sklearn.utils.validation import (
     validate_data,
 )
 
+from ordspan.core.labels import check_classes
 from ordspan.core.losses import distance
 from ordspan.estimators.targets import Labels, encode_labels, find_classes, read_labels
 from ordspan.estimators.weights import row_weights
 from ordspan.learners import Learner
 from ordspan.learners.checks import check_weights
-from ordspan.learners.locking import lock_of
 from ordspan.learners.rows import FLOATS, as_rows, is_sparse
+from ordspan.learners.state import Locked, with_memory
 
 
 @contextmanager
-def unchanged_on_error(estimator: BaseEstimator) -> Iterator[None]:
+def unchanged_on_error(estimator: Any) -> Iterator[None]:
     """Restore the attributes of an estimator if the block raises; locks out other threads."""
-    with lock_of(estimator):
+    with estimator._lock:
         before = dict(vars(estimator))
         try:
             yield
         except BaseException:
-            vars(estimator).clear()
+            for name in vars(estimator).keys() - before.keys():
+                del vars(estimator)[name]
             vars(estimator).update(before)
             raise
+
+
+@contextmanager
+def refuse_as_state(estimator: BaseEstimator) -> Iterator[None]:
+    """Name the estimator that cannot take a state, whatever is wrong with it."""
+    try:
+        yield
+    except (AttributeError, LookupError, TypeError, ValueError, ArithmeticError) as error:
+        raise ValueError(
+            f"cannot restore this {type(estimator).__name__} ({error}); it is damaged, or was "
+            "written by another version of ordspan"
+        ) from None
 
 
 class Prepared(NamedTuple):
@@ -50,7 +65,7 @@ class Prepared(NamedTuple):
     weight: NDArray[np.float64] | None
 
 
-class BaseOrdinal(ClassifierMixin, BaseEstimator):
+class BaseOrdinal(Locked, ClassifierMixin, BaseEstimator):
     """Base of all estimators; subclasses define parameters, the learner and ``fit``."""
 
     max_iter: int
@@ -61,10 +76,6 @@ class BaseOrdinal(ClassifierMixin, BaseEstimator):
     classes_: NDArray[Any]
     learner_: Learner
     _fitted_numbers: tuple[str, ...] = ()  # stored in model files besides the learner
-    _later_parameters: Mapping[str, Any] = {
-        "class_weight": None,
-        "verbose": 0,
-    }  # not stored in model files if equal to these
 
     def _make_learner(self, n_features: int, n_classes: int) -> Learner:
         raise NotImplementedError("subclasses must create their learner")
@@ -181,10 +192,38 @@ class BaseOrdinal(ClassifierMixin, BaseEstimator):
 
     def __copy__(self) -> Self:
         copied = type(self).__new__(type(self))
-        copied.__dict__.update(vars(self))
+        copied.__dict__.update(super().__getstate__())
         if self.__sklearn_is_fitted__():
             copied.learner_ = deepcopy(self.learner_)  # partial_fit changes it in place
         return copied
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Attributes for a pickle or skops, with the numbers of the learner in its place."""
+        state: dict[str, Any] = {**super().__getstate__()}
+        state.pop("_learned_with", None)  # compared by identity
+        if self.__sklearn_is_fitted__():
+            self.check_settings_unchanged()
+            state["learner_"] = self.learner_.memory
+        return state
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """Restore attributes; numbers are checked before compiled code can see them."""
+        with refuse_as_state(self):
+            super().__setstate__(state)
+            if self.__sklearn_is_fitted__():
+                self.classes_ = check_classes(self.classes_)
+                memory = np.array(state["learner_"])  # a copy: nobody else can change it
+                shape = operator.index(self.n_features_in_), self.classes_.size
+                self.learner_ = with_memory(self._make_learner, memory, *shape)
+
+    def check_settings_unchanged(self) -> None:
+        """Refuse settings that the learner was not made with and cannot take over."""
+        as_set = self._make_learner(self.n_features_in_, self.classes_.size)
+        if not self.learner_.same_space(as_set):
+            raise ValueError(
+                f"{as_set.fixed} of the model have changed since it was fitted; restore them, or "
+                "call fit before saving it"
+            )
 
     def _names(self) -> Any:
         return getattr(self, "feature_names_in_", None)

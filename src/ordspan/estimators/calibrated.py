@@ -16,7 +16,7 @@ from sklearn.utils.validation import (
     check_is_fitted,
 )
 
-from ordspan.estimators.base import unchanged_on_error
+from ordspan.estimators.base import refuse_as_state, unchanged_on_error
 from ordspan.estimators.folds import CalibrationRows, calibrate_on_folds, make_folds
 from ordspan.estimators.online import OrdinalPA
 from ordspan.estimators.passes import ThresholdEstimator
@@ -24,6 +24,7 @@ from ordspan.estimators.steps import fit_weighted, latent, ranker_of
 from ordspan.estimators.targets import encode_labels, read_labels
 from ordspan.learners.calibration import COVERAGES, Calibration
 from ordspan.learners.scoring import rank_among
+from ordspan.learners.state import Locked
 
 
 def can_stream(model: CalibratedOrdinal) -> bool:
@@ -31,7 +32,7 @@ def can_stream(model: CalibratedOrdinal) -> bool:
     return model.estimator is None or isinstance(model.estimator, ThresholdEstimator)
 
 
-class CalibratedOrdinal(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
+class CalibratedOrdinal(Locked, MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
     """Probabilities and prediction ranges for an ordinal estimator, learned from ranges too.
 
     Predicts the same grades as its estimator, and adds the uncertainty: ``predict_proba`` gives the
@@ -245,13 +246,29 @@ class CalibratedOrdinal(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
 
     def __copy__(self) -> Self:
         copied = type(self).__new__(type(self))
-        copied.__dict__.update(vars(self))
+        copied.__dict__.update(super().__getstate__())
         if self.__sklearn_is_fitted__():  # partial_fit changes both in place
             copied.estimator_, copied.calibration_ = (
                 copy(self.estimator_),
                 deepcopy(self.calibration_),
             )
         return copied
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Attributes for a pickle or skops, with the numbers of the calibration in its place."""
+        state: dict[str, Any] = {**super().__getstate__()}
+        if self.__sklearn_is_fitted__():
+            state["calibration_"] = self.calibration_.state
+        return state
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """Restore attributes; numbers are checked before compiled code can see them."""
+        with refuse_as_state(self):
+            super().__setstate__(state)
+            if self.__sklearn_is_fitted__():
+                numbers = np.array(state["calibration_"])  # a copy: nobody else can change it
+                n_classes = ranker_of(self.estimator_).classes_.size
+                self.from_parts(self.estimator_, Calibration.from_state(numbers, n_classes))
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "calibration_")

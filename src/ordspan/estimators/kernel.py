@@ -12,12 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 from ordspan.estimators.online import DEFAULT_PASSES
 from ordspan.estimators.passes import ThresholdEstimator
 from ordspan.learners import KernelLearner
-from ordspan.learners.kernel_values import (
-    DEFAULT_STRATEGY,
-    PRECOMPUTED,
-    check_constants,
-    check_kernel,
-)
+from ordspan.learners.kernel_values import check_constants, check_kernel
 from ordspan.learners.rows import is_sparse
 
 
@@ -74,13 +69,10 @@ class KernelOrdinalPA(ThresholdEstimator):
     C : float, default=1.0
         Aggressiveness of PA-I and PA-II; ignored by PA. The default is larger than
         that of `OrdinalPA` because under rbf every row has length 1 in the space of the kernel.
-    kernel : {"rbf", "linear", "poly", "sigmoid", "precomputed"} or callable, default="rbf"
+    kernel : {"rbf", "linear", "poly", "sigmoid"}, default="rbf"
         As in scikit-learn: ``exp(-gamma ||x - z||^2)``, ``x.z``, ``(gamma x.z + coef0)^degree``
-        and ``tanh(gamma x.z + coef0)``. "precomputed": X is the square matrix of the kernel values
-        between all rows; for prediction, between new rows and those. A function is called as
-        ``kernel(X, Y)`` with two dense matrices and returns the values of all rows of X with all
-        rows of Y, (n_X, n_Y); it is called row by row in learning. k(x, x) must be above 0, except
-        that a row of zeros may have 0.
+        and ``tanh(gamma x.z + coef0)``. k(x, x) must be above 0, except that a row of zeros may
+        have 0. For any other kernel put scikit-learn's `Nystroem` before `OrdinalPA` in a pipeline.
     gamma : "distance", "scale", "auto" or float, default="distance"
         Constant of rbf, poly and sigmoid. "distance" is 1 / the mean squared distance between two
         rows of X, so that rows at that distance have the rbf value 1/e; on standardised features
@@ -92,16 +84,12 @@ class KernelOrdinalPA(ThresholdEstimator):
     coef0 : float, default=0.0
         Constant of poly and sigmoid.
     budget : int, optional
-        Largest number of support vectors; unlimited by default.
-    budget_strategy : {"nearest", "simple"}, default="nearest"
-        What to do if an update would exceed the budget; both are budgeted passive-aggressive
-        learning (Wang & Vucetic, 2010), and both keep the score of the corrected example.
-        "simple" (BPA-S) replaces one support vector by its projection on the new one; "nearest"
-        (BPA-NN) by its projection on the new one and on its nearest neighbour among the others,
-        which is closer to the ranker without a budget and takes two to three times as long. The
-        vector replaced is the one whose projection loses least, weighted by the coefficient used
-        for prediction. The average is projected along with the last iterate, always on the new
-        one and the nearest; still, ``average=False`` may be better.
+        Largest number of support vectors; unlimited by default. An update that would exceed it
+        replaces one support vector by its projection on the new one and on its nearest neighbour
+        among the others (BPA-NN of Wang & Vucetic, 2010), which keeps the score of the corrected
+        example. The vector replaced is the one whose projection loses least, weighted by the
+        coefficient used for prediction. The average is projected along with the last iterate;
+        still, ``average=False`` may be better.
     average : bool, default=True
         Predict with the average of all iterates instead of the last one.
     max_iter : int, default=10
@@ -124,9 +112,7 @@ class KernelOrdinalPA(ThresholdEstimator):
     Attributes
     ----------
     support_vectors_ : ndarray of shape (n_support, d)
-        The support vectors; shape (0, 0) with a precomputed kernel.
-    support_ : ndarray of shape (n_support,)
-        With a precomputed kernel: the indices of the support vectors.
+        The support vectors.
     dual_coef_ : ndarray of shape (n_support,)
         Their coefficients.
     coef_ : ndarray of shape (d,)
@@ -176,12 +162,11 @@ class KernelOrdinalPA(ThresholdEstimator):
         variant: str = "PA-I",
         C: float = 1.0,
         *,
-        kernel: Any = "rbf",
+        kernel: str = "rbf",
         gamma: Any = "distance",
         degree: float = 3,
         coef0: float = 0.0,
         budget: int | None = None,
-        budget_strategy: str = DEFAULT_STRATEGY,
         average: bool = True,
         max_iter: int = DEFAULT_PASSES,
         shuffle: bool = True,
@@ -197,7 +182,6 @@ class KernelOrdinalPA(ThresholdEstimator):
         self.degree = degree
         self.coef0 = coef0
         self.budget = budget
-        self.budget_strategy = budget_strategy
         self.average = average
         self.max_iter = max_iter
         self.shuffle = shuffle
@@ -220,7 +204,6 @@ class KernelOrdinalPA(ThresholdEstimator):
             degree=self.degree,
             coef0=self.coef0,
             budget=self.budget,
-            budget_strategy=self.budget_strategy,
         )
 
     def _checked(self, X: Any, *, reset: bool) -> Any:
@@ -246,22 +229,11 @@ class KernelOrdinalPA(ThresholdEstimator):
         # standardised
         return 1.0 if self.gamma == "scale" else 1.0 / (2.0 * X.shape[1])
 
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.pairwise = isinstance(self.kernel, str) and self.kernel == PRECOMPUTED
-        return tags
-
     @property
     def support_vectors_(self) -> NDArray[np.float64]:
         """The support vectors, (n_support, d)."""
         check_is_fitted(self)
         return self.learner_.support_vectors
-
-    @property
-    def support_(self) -> NDArray[np.intp]:
-        """With a precomputed kernel: the indices of the support vectors."""
-        check_is_fitted(self)
-        return self.learner_.support_numbers
 
     @property
     def dual_coef_(self) -> NDArray[np.float64]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numbers
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from time import perf_counter
 from typing import Any, Self
 
@@ -46,7 +46,7 @@ class OrdinalSVM(ThresholdModel):
         Largest number of sweeps over the rows.
     warm_start : bool, default=False
         Start from the solution of the last ``fit`` to the same rows, for example along a path
-        of C.
+        of C. Pickles and copies start anew.
     verbose : int, default=0
         Above 0, ``fit`` prints a line whenever it measures the gap: sweeps, rows, the values of
         both problems, the relative duality gap, and seconds.
@@ -88,7 +88,6 @@ class OrdinalSVM(ThresholdModel):
     """
 
     _fitted_numbers = ("primal_value_", "dual_value_", "duality_gap_")
-    _later_parameters: Mapping[str, Any] = {"class_weight": None}
 
     def __init__(
         self,
@@ -115,6 +114,11 @@ class OrdinalSVM(ThresholdModel):
 
     def _make_learner(self, n_features: int, n_classes: int) -> Learner:
         return LinearLearner(n_features, n_classes, "PA")
+
+    def __getstate__(self) -> dict[str, Any]:
+        state = super().__getstate__()
+        state.pop("_optimum", None)
+        return state
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Find the optimum to the relative gap ``tol``.

@@ -207,7 +207,8 @@ def labels_text(labels: int) -> str:
 def _judge(results: Results, sentence: Sentence, cell: Cell, rival: str) -> Claim:
     other = _other(sentence.test, cell, rival)
     names = (sentence.words, *cell, rival, sentence.test)
-    if not _can_be_paired(results, cell, other):
+    both = cell in results and other in results
+    if not both or not results.runs(cell) == results.runs(other) > 1:
         return Claim(*names, None, None, None, NOT_RUN)
     effect, low, high = paired_interval(_GAINS[sentence.test](results, cell, other))
     if sentence.test == COMPARABLE:
@@ -222,11 +223,6 @@ def _other(test: str, cell: Cell, rival: str) -> Cell:
     if test in (OUTPERFORMS, COMPARABLE):
         return cell._replace(algorithm=rival)
     return cell if test == TRIALS else cell._replace(labels=50)
-
-
-def _can_be_paired(results: Results, cell: Cell, other: Cell) -> bool:
-    both = cell in results and other in results
-    return both and results.runs(cell) == results.runs(other) > 1
 
 
 def _less_error(results: Results, cell: Cell, other: Cell) -> Floats:

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ordspan.experiments.claims import PROPOSED
+from ordspan.experiments.summary import cells
 from ordspan.experiments.table import Cell, Floats, Results
 
 if TYPE_CHECKING:
@@ -24,10 +25,6 @@ TITLES = {
     "abalone": "Abalone",
     "parkinson": "Parkinson",
     "mslr": "MSLR",
-    "era": "ERA",
-    "esl": "ESL",
-    "lev": "LEV",
-    "swd": "SWD",
     "synthetic": "Synthetic",
 }
 STABLE_AFTER = 100  # the running averages of the first trials are too noisy to set axis limits
@@ -117,8 +114,7 @@ def axis_limits(
 
 def dataset_cells(results: Results, dataset: str) -> list[Cell]:
     """The cells of one data set in figure 1."""
-    grid = (Cell(dataset, f, a) for f in results.labels for a in results.algorithms)
-    return [cell for cell in grid if cell in results]
+    return [cell for cell in cells(results) if cell.dataset == dataset]
 
 
 def partial_cells(results: Results, dataset: str) -> list[Cell]:
@@ -168,7 +164,8 @@ def draw_figure1(results: Results) -> Figure:
     for row, dataset in zip(axes, results.datasets, strict=True):
         curves = {cell: results.curve(cell) for cell in dataset_cells(results, dataset)}
         truth = results.settings.get("truth_mae", {}).get(dataset)
-        limits = axis_limits([*curves.values(), *_level_curve(truth)])
+        level = [] if truth is None else [(np.array([truth]), np.zeros(1))]
+        limits = axis_limits([*curves.values(), *level])
         for panel, labels in zip(row, results.labels, strict=True):
             if truth is not None:
                 panel.axhline(truth, color=GREY, linewidth=0.9, label="true model")
@@ -185,9 +182,9 @@ def draw_figure2(results: Results) -> Figure:
     datasets = [name for name in results.datasets if partial_cells(results, name)]
     figure, axes = _canvas(len(datasets), 1, (6.4, 3.0))
     for panel, dataset in zip(axes[:, 0], datasets, strict=True):
-        cells = partial_cells(results, dataset)
-        fractions = sorted({cell.labels for cell in cells})
-        curves = {cell: results.curve(cell, interval=True) for cell in cells}
+        shown = partial_cells(results, dataset)
+        curves = {cell: results.curve(cell, interval=True) for cell in shown}
+        fractions = sorted({cell.labels for cell in curves})
         for cell, curve in curves.items():
             name, look = f"{cell.algorithm}, {cell.labels}%", look_of(cell.algorithm)
             _draw_curve(panel, curve, look, label=name, hollow=cell.labels != fractions[0])
@@ -195,11 +192,6 @@ def draw_figure2(results: Results) -> Figure:
         _finish(panel, partial_title(dataset, fractions), limits, curves)
     _finish_figure(figure, axes, "average MAE against the intervals", results)
     return figure
-
-
-def _level_curve(level: float | None) -> list[tuple[Floats, Floats]]:
-    """A level as a curve of one trial, to include it in the limits."""
-    return [] if level is None else [(np.array([level]), np.zeros(1))]
 
 
 def _canvas(

@@ -178,7 +178,8 @@ def _trace(algorithm: str, name: str, curve: tuple[Floats, Floats]) -> dict[str,
 
 def _line(algorithm: str) -> dict[str, Any]:
     look = look_of(algorithm)
-    return {"color": look.color, "width": look.width + 0.2, "dash": _dash(look.dash)}
+    dash = ",".join(f"{length:g}px" for length in look.dash) or "solid"
+    return {"color": look.color, "width": look.width + 0.2, "dash": dash}
 
 
 def _partial_trace(
@@ -246,7 +247,3 @@ def _layout(
 
 def _digits(values: Floats) -> list[float]:
     return np.round(values, 5).tolist()
-
-
-def _dash(dash: tuple[float, ...]) -> str:
-    return ",".join(f"{length:g}px" for length in dash) or "solid"

@@ -59,7 +59,7 @@ def write_report(results: Results, folder: Path, seconds: float | None = None) -
 
 def report_parts(results: Results, seconds: float | None = None) -> dict[str, str]:
     """Values of the template's placeholders, except plotly.js."""
-    claims = make_claims(results)
+    claims, runs = make_claims(results), results.settings.get("hindsight_runs", 1)
     panels = [*comparison_panels(results), *partial_panels(results), *regret_panels(results)]
     return {
         "lead": _lead(results, claims),
@@ -67,7 +67,7 @@ def report_parts(results: Results, seconds: float | None = None) -> dict[str, st
         "figure1": _figure_html(results, [p for p in panels if p["figure"] == 1]),
         "figure2": _figure_html(results, [p for p in panels if p["figure"] == 2]),
         "regret": _figure_html(results, [p for p in panels if p["figure"] == REGRET]),
-        "fixed_runs": _fixed_runs(results),
+        "fixed_runs": "first run" if runs == 1 else f"first {runs} runs",
         "datasets": _option_tags([(name, dataset_title(name)) for name in results.datasets]),
         "fractions": _option_tags([(str(f), labels_text(f)) for f in results.labels]),
         "verdicts": _option_tags([(verdict, verdict) for verdict in VERDICTS]),
@@ -89,11 +89,6 @@ def _lead(results: Results, claims: list[Claim]) -> str:
         f"Of the paper's {len(claims)} atomic claims {tested} could be tested here: "
         f"{counts['holds']} hold, {counts['does not hold']} do not."
     )
-
-
-def _fixed_runs(results: Results) -> str:
-    runs = results.settings.get("hindsight_runs", 1)
-    return "first run" if runs == 1 else f"first {runs} runs"
 
 
 def _toggle(algorithm: str) -> str:

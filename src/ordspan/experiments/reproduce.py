@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 from ordspan import data
@@ -19,9 +19,7 @@ PAPER = ("california", "abalone", "parkinson", "mslr")
 
 
 def load_datasets(
-    names: Sequence[str] | None,
-    data_dir: Path | None,
-    download_progress: Callable[[str], Callable[[int, int | None], object]],
+    names: Sequence[str] | None, data_dir: Path | None
 ) -> tuple[tuple[Dataset, ...], dict[str, str]]:
     """Load the available data sets, and report how to get the others.
 
@@ -31,8 +29,6 @@ def load_datasets(
         Data sets; None means the paper's four.
     data_dir : Path or None
         Folder to look in first.
-    download_progress : callable
-        Returns the progress callback of a download, given the name of the data set.
 
     Returns
     -------
@@ -42,7 +38,7 @@ def load_datasets(
     missing: dict[str, str] = {}
     for name in PAPER if names is None else names:
         try:
-            found.append(data.load_dataset(name, data_dir, download_progress(name)))
+            found.append(data.load_dataset(name, data_dir))
         except DataUnavailable as reason:
             missing[name] = f"{reason.reason}; {reason.way_to_get_it}"
     return tuple(found), missing

@@ -15,7 +15,7 @@ from pyarrow import ipc, parquet, types
 
 from ordspan.files.batch import INFER_ROWS, OTHER, Faults, FileError, brief
 from ordspan.files.tables import Frame, TableFile, kind_of
-from ordspan.files.text import N_SPANS, stop_hook
+from ordspan.files.text import N_SPANS
 from ordspan.files.threads import read_ahead
 
 BATCH_BYTES, LONG_BYTES = 1 << 22, 1 << 24
@@ -124,7 +124,6 @@ class ParquetFile(TableFile):
             for part in [None] if whole else chosen:
                 left = self.n_rows if part is None else most // len(chosen)
                 for row, piece in self._pieces(names, 0, part):
-                    stop_hook.check()
                     n_rows = min(left, -(-piece.num_rows // every))
                     if n_rows < piece.num_rows:  # copied: a slice would keep all rows alive
                         piece = piece.take(pa.array(range(n_rows)))
@@ -178,7 +177,6 @@ class ParquetFile(TableFile):
         row, end = start if part is None else 0, 0
         try:
             for first, piece in read_ahead(self._pieces(columns, start, part), AHEAD):
-                stop_hook.check()
                 row, end = first if part is None else row, first + piece.num_rows
                 X = self._matrix(piece.select(numbers)) if plain else None
                 frame, faults = self._as_frame(piece.select(texts) if plain else piece)

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ordspan.core.labels import Ranks
-from ordspan.wording import by, either, option
+from ordspan.wording import hint
 
 POLICIES = ("raise", "skip", "keep", "refuse")
 KEEP, REFUSE = POLICIES[2:]
@@ -269,8 +269,8 @@ class BadRows:
     def add(self, message: str) -> None:
         """Handle a bad row according to the policy."""
         if self.policy == "raise":
-            skip = option("--on-bad-row skip", "on_bad_row='skip'")
-            raise RowError(message + (skip and f" (skip such rows with {skip})"))
+            skip = hint("on_bad_row='skip'", "--on-bad-row skip")
+            raise RowError(f"{message}; skip such rows with {skip}")
         if self.policy == REFUSE:
             raise RowError(message)
         self.count += 1
@@ -283,11 +283,10 @@ class BadRows:
         if total and self.count > allowed * total:
             share = self.count / total
             enough = f"{min(1.0, ceil(share * 100) / 100):g}"
-            allow = option(f"--allow-skipped {enough}", f"allow_skipped={enough}")
+            allow = hint(f"allow_skipped={enough}", f"--allow-skipped {enough}")
             raise FileError(
                 f"{self.count:,} of {total:,} rows ({share:.1%}) cannot be used; the first: "
-                f"{self.examples[0]}. "
-                + either("Fix the rows", by("accept this with", allow), start="")
+                f"{self.examples[0]}. Fix the rows, or accept this with {allow}"
             )
 
     def summary(self) -> str:

@@ -17,7 +17,7 @@ from ordspan.files.features import DEFAULT_HASH_BITS, Recipe, Scale
 from ordspan.files.limits import FEATURE_BYTES, check_memory
 from ordspan.files.opening import check_columns
 from ordspan.files.preview import FilePreview, Preview, raise_fault
-from ordspan.wording import by, columns_option, either, option
+from ordspan.wording import columns_hint, hint, join_hints
 
 MAX_WORDS = 256
 """Text columns with more distinct values than this are hashed."""
@@ -119,10 +119,10 @@ def make_recipe(
         missing="error" if preview.reader and not choice.standardise else choice.missing,
         dressed=tuple((n, s) for n, s in preview.files[0].decimals.items() if n in numbers),
     )
-    fewer = by("give fewer", option("--hash-bits", "hash_bits")) if hashed else ""
-    drop = by("leave columns out with", option("--drop NAME", "drop="))
+    remedies = [f"give fewer {hint('hash_bits', '--hash-bits')}"] if hashed else []
+    remedies.append(f"leave columns out with {hint('drop=', '--drop NAME')}")
     size = f"{preview.path}: {recipe.n_features:,} features from {len(chosen):,} columns"
-    check_memory(size, FEATURE_BYTES * recipe.n_features, either(fewer, drop))
+    check_memory(size, FEATURE_BYTES * recipe.n_features, join_hints(*remedies))
     return ColumnPlan(recipe, scale_of(X), X, left_out, _notes(preview, recipe, left_out, columns))
 
 
@@ -198,15 +198,15 @@ def _check_usable(preview: Preview, kinds: dict[str, str], left_out: dict[str, s
     for name, kind in kinds.items():
         if kind in (OTHER, DATE):
             what = "dates" if kind == DATE else "neither numbers nor text"
-            drop, text = columns_option("drop", name), columns_option("text", name)
             raise ValueError(
-                f"{preview.path}: column {name!r} holds {what}"
-                + either(by("leave it out with", drop), by("treat it as text with", text))
+                f"{preview.path}: column {name!r} holds {what}; leave it out with "
+                f"{columns_hint('drop', name)}, or treat it as text with "
+                f"{columns_hint('text', name)}"
             )
     if not kinds:
         why = first_few([f"{name}: {reason}" for name, reason in left_out.items()])
-        anyway = by("to use one anyway give", option("--features NAME", "features="))
-        why = f" ({why}){either(anyway)}" if why else ""
+        anyway = hint("features=", "--features NAME")
+        why = f" ({why}); to use one anyway give {anyway}" if why else ""
         raise NoFeatureError(f"{preview.path}: no column is left to learn from{why}")
 
 
@@ -221,11 +221,8 @@ def _check_units(preview: Preview, name: str) -> None:
         if len(real) > 1 or (real and real[0] in "%‰" and None in units):
             kinds = [cells.filter(cells.str.extract(UNITS).eq_missing(u))[0] for u in units]
             raise ValueError(
-                f"{file.path}: column {name!r} mixes units, such as {kinds[0]!r} and {kinds[1]!r}"
-                + either(
-                    "convert it",
-                    by("leave it out with", columns_option("drop", name)),
-                )
+                f"{file.path}: column {name!r} mixes units, such as {kinds[0]!r} and {kinds[1]!r}; "
+                f"convert it, or leave it out with {columns_hint('drop', name)}"
             )
 
 
@@ -269,10 +266,9 @@ def _notes(
     """What the user may not expect."""
     notes = file_notes(preview, recipe)
     if codes := [name for name in recipe.numbers if _has_leading_zeros(preview, name)]:
-        words = columns_option("text", *codes)
         notes.append(
-            f"read as numbers, with leading zeros: {first_few(codes)}"
-            + either(by("if these are codes, give", words))
+            f"read as numbers, with leading zeros: {first_few(codes)}; if these are codes, give "
+            + columns_hint("text", *codes)
         )
     notes += [f"left out {name!r}: {why}" for name, why in left_out.items()]
     if recipe.gaps:

@@ -24,16 +24,20 @@ class CsvFile(TextFile):
     """A CSV file with a header, or standard input."""
 
     def __init__(
-        self, path: str, delimiter: str | None = None, encoding: str | None = None
+        self,
+        path: str,
+        delimiter: str | None = None,
+        encoding: str | None = None,
+        pipe: Any = None,
     ) -> None:
-        self._given, self.encoding = delimiter, encoding
+        self._given, self.encoding, self._pipe = delimiter, encoding, pipe
         self._refused = 0
         super().__init__(path)
         self._places = {name: place for place, name in enumerate(self.names)}
 
     def _open(self) -> list[str]:
         """The names of the columns; the blocks below them are read later."""
-        text = open_text(self.path, self.encoding)
+        text = open_text(self.path, self.encoding, self._pipe)
         if self.encoding is None and text.encoding == WESTERN:
             self.notes.append("read as Windows-1252 (Latin-1), because it is not UTF-8")
         self._choose_delimiter(text.head)

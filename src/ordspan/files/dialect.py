@@ -11,7 +11,7 @@ import polars as pl
 
 from ordspan.files.batch import EMPTY, FileError
 from ordspan.files.lines import record
-from ordspan.wording import by, either, option
+from ordspan.wording import hint
 
 DELIMITERS = ",;\t|"
 INFER_LINES = 200
@@ -243,8 +243,8 @@ def _guessed(path: str, column: pl.Series, together: str, delimiter: str, known:
         return likely
     cell = unclear[0]
     small, large = cell.replace(",", "."), cell.replace(mark, "")
-    ways = [option(f"--decimal {s}", f"decimal={s!r}") for s in (mark, "," if mark == "." else ".")]
+    first, second = (hint(f"decimal={s!r}", f"--decimal {s}") for s in (mark, *{*".,"} - {mark}))
     raise FileError(
         f"{path}: column {column.name!r} holds numbers such as {cell!r}, which may mean {small} or "
-        f"{large}" + either(by("for the first give", ways[0]), by("for the second", ways[1]))
+        f"{large}; for the first give {first}, for the second {second}"
     )

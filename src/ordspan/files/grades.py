@@ -19,12 +19,13 @@ from ordspan.core.labels import N_SHOWN, Ranks, check_classes, shown
 from ordspan.files.batch import Faults, brief, is_number
 from ordspan.files.forms import OPEN, plain_word, readings, tidy
 from ordspan.files.limits import check_grades
-from ordspan.wording import by, either, option
+from ordspan.wording import hint
 
 if TYPE_CHECKING:
     import polars as pl
 
 LARGEST_GRADE = 2.0**63
+ALL_GRADES = hint("classes=[lowest, ..., highest]", "--grades lowest,...,highest")
 MIN_SIMILARITY = 0.6
 """Similarity from which a grade is suggested in place of an unknown one."""
 
@@ -86,8 +87,7 @@ def classes_of(words: Iterable[str]) -> NDArray[Any]:
         _check_excluded(word, ends, classes)
     if classes.size < 2:
         raise ValueError(
-            f"the labels have too few grades, {shown(classes)}"
-            + either(by("list all of them with", any_grades()))
+            f"the labels have too few grades, {shown(classes)}; list all of them with {ALL_GRADES}"
         )
     return check_classes(classes)
 
@@ -103,12 +103,12 @@ def _ask_for_names(names: set[str], words: set[str]) -> str:
             same.sort(key=lambda name: sum(name.istitle() == other.istitle() for other in names))
             return (
                 f"grade {same[0]!r} is not among {shown(np.array(sorted(names - {same[0]})))}; "
-                f"did you mean {same[-1]!r}? If not, list both in {any_grades()}"
+                f"did you mean {same[-1]!r}? If not, list both in {ALL_GRADES}"
             )
     ranges = {w for w in words if any(words.issuperset(e.values()) for e in readings(w))}
     unless = f"; {min(ranges)!r} is a range of these, unless it is listed too" if ranges else ""
     return (
-        f"the grades are names, so their order must be given: {any_grades()} of "
+        f"the grades are names, so their order must be given: {ALL_GRADES} of "
         f"{shown(np.array(sorted(words - ranges)))}{unless}"
     )
 
@@ -118,8 +118,8 @@ def _ask_for_grades(ranges: dict[str, dict[str, str]]) -> str:
     lowest = {w: float(ends.get("low", ends.get("above", "-inf"))) for w, ends in ranges.items()}
     return (
         f"every label is a range, such as {min(ranges)!r}: if these are the names of the grades, "
-        f"give {as_option(sorted(ranges, key=lowest.__getitem__))}; otherwise list every grade, "
-        + any_grades()
+        f"give {grades_hint(sorted(ranges, key=lowest.__getitem__))}; otherwise list every grade, "
+        + ALL_GRADES
     )
 
 
@@ -134,24 +134,17 @@ def _check_excluded(word: str, ends: dict[str, str], classes: NDArray[Any]) -> N
             wanted = {*classes.tolist(), end, end if beyond.any() else end + step}
             raise ValueError(
                 f"the labels alone do not show which grades {word!r} means: list every grade, "
-                f"such as {as_option(sorted(wanted))}"
+                f"such as {grades_hint(sorted(wanted))}"
             )
 
 
-def any_grades() -> str:
-    """The option that gives all grades, for a message."""
-    return option("--grades lowest,...,highest", "classes=[lowest, ..., highest]")
+def grades_hint(grades: Collection[Any]) -> str:
+    """How to give the order of the grades.
 
-
-def as_option(grades: Collection[Any]) -> str:
-    """Grades as the option that gives their order.
-
-    >>> as_option([1, 2, 3])
-    'classes=[1, 2, 3]'
-    >>> from ordspan.wording import in_a_shell
-    >>> with in_a_shell(["--grades"]):
-    ...     as_option([1, 2, 3]), as_option(["<18", "18-24", "25+"])
-    ('--grades 1..3', "--grades '<18,18-24,25+'")
+    >>> grades_hint([1, 2, 3])
+    'classes=[1, 2, 3] (--grades 1..3)'
+    >>> grades_hint(["<18", "18-24", "25+"])
+    "classes=['<18', '18-24', '25+'] (--grades '<18,18-24,25+')"
     """
     values = list(grades)
     line = io.StringIO()
@@ -159,7 +152,7 @@ def as_option(grades: Collection[Any]) -> str:
     text = shlex.quote(line.getvalue()) + (" ..." if len(values) > N_SHOWN else "")
     if len(values) > 2 and all(not isinstance(a, str) and b - a == 1 for a, b in pairwise(values)):
         text = f"{plain_word(values[0])}..{plain_word(values[-1])}"
-    return option(f"--grades {text}", f"classes={shown(np.array(values))}")
+    return hint(f"classes={shown(np.array(values))}", f"--grades {text}")
 
 
 def _numeric_ends(text: str) -> dict[str, str] | None:

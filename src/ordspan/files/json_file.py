@@ -25,7 +25,7 @@ from ordspan.files.batch import (
     is_number,
 )
 from ordspan.files.lines import TextBlock
-from ordspan.files.tables import Frame, TextFile, not_a_number
+from ordspan.files.tables import Frame, TextFile, as_text_hint, not_a_number
 from ordspan.files.text import SAVE_AS_UTF8, STDIN, open_text, text_blocks
 
 HALF = re.compile(
@@ -44,14 +44,14 @@ MAX_INT_DIGITS = 4000
 class JsonFile(TextFile):
     """A file, or standard input, with one JSON object per line; its keys are the columns."""
 
-    def __init__(self, path: str, encoding: str | None = None) -> None:
-        self.encoding = encoding
+    def __init__(self, path: str, encoding: str | None = None, pipe: Any = None) -> None:
+        self.encoding, self._pipe = encoding, pipe
         self._kinds: dict[str, str] = {}
         self._searching = False
         super().__init__(path)
 
     def _open(self) -> list[str]:
-        text = open_text(self.path, self.encoding)
+        text = open_text(self.path, self.encoding, self._pipe)
         self.plain, self.begin = text.plain, text.begin
         rest = (block for block in text_blocks(self.path, text=text) if block.content.strip())
         head = next(rest, None)
@@ -229,7 +229,7 @@ def _number_fault(row: dict[str, Any], numbers: Sequence[str]) -> str:
         value = row.get(name)
         if _is_empty(value) or (not isinstance(value, str) and is_number(value)):
             continue
-        return not_a_number(name, value)
+        return not_a_number(name, value) + as_text_hint(name)
     return ""
 
 

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from ordspan.core.labels import check_classes
 from ordspan.files.batch import BadRows, FileError
 from ordspan.files.dialect import as_numbers, is_boolean
-from ordspan.files.grades import LabelColumns, any_grades, classes_of, encode_column
+from ordspan.files.grades import ALL_GRADES, LabelColumns, classes_of, encode_column
 from ordspan.files.limits import MAX_LABELS, check_grades
 from ordspan.files.opening import FileOptions, check_columns, is_svmlight, open_file
 from ordspan.files.preview import Preview
@@ -69,7 +69,7 @@ def order_of(preview: Preview, columns: LabelColumns) -> list[Any] | None:
         (one, first), (other, second) = list(orders.items())[:2]
         raise FileError(
             f"{first} and {second} have different orders of the grades, {list(one)} and "
-            f"{list(other)}; give the right one with " + any_grades()
+            f"{list(other)}; give the right one with " + ALL_GRADES
         )
     return list(next(iter(orders))) if orders else None
 
@@ -103,7 +103,7 @@ def find_words(
         if path == STDIN:
             raise ValueError(
                 "standard input and other pipes can be read only once: give the grades with "
-                + any_grades()
+                + ALL_GRADES
             )
         if is_svmlight(path, options):
             words |= survey(path).grades

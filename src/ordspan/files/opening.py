@@ -5,19 +5,16 @@ from __future__ import annotations
 import codecs
 import sys
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from difflib import get_close_matches
 from glob import glob
 from hashlib import blake2b
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from ordspan.files.batch import FileError
 from ordspan.files.text import STDIN, UTF8_MARK, plain_name
-from ordspan.wording import by, either, option
-
-if TYPE_CHECKING:
-    from ordspan.files.features import Recipe
+from ordspan.wording import hint
 
 FORMATS = {
     "csv": (".csv", ".tsv"),
@@ -28,8 +25,6 @@ FORMATS = {
     "svmlight": (".txt", ".svm", ".svmlight", ".libsvm", ".letor"),
 }
 SAMPLE_BYTES, N_SAMPLES = 1 << 12, 32
-FOUND = (*",;\t|", "utf-8", "utf-16", "utf-16-le", "utf-16-be", "cp1252", "latin-1", None)
-"""Delimiters and encodings that can be detected."""
 ENDINGS = tuple(end for ends in FORMATS.values() for end in ends)
 
 
@@ -138,43 +133,19 @@ def format_of(path: str, options: FileOptions) -> str:
     """The format that was given, or that follows from the ending of the name."""
     if options.format is not None:
         return options.format
-    if path == STDIN:
-        return _format_of_stdin()
     ending = Path(plain_name(path)).suffix.lower()
     for name, endings in FORMATS.items():
         if ending in endings:
             return name
     raise FileError(
-        f"{path}: unknown ending {ending!r}. Files that end in {', '.join(ENDINGS)} can be read"
-        + either(by("for other names give", option(f"--format {'|'.join(FORMATS)}", "format=")))
+        f"{path}: unknown ending {ending!r}. Files that end in {', '.join(ENDINGS)} can be read; "
+        "for other names give " + hint("format=", f"--format {'|'.join(FORMATS)}")
     )
 
 
-def options_like(
-    then: FileOptions, recipe: Recipe, files: Sequence[str], given: FileOptions
-) -> FileOptions:
-    """How to open files for a recipe: as given, by file extension, or as other files ``then``."""
-    format = given.format
-    if format is None:
-        try:
-            [format_of(path, FileOptions()) for path in files]
-        except FileError:
-            format = then.format  # None if it was not given then either
-    return replace(
-        given,
-        format=format,
-        # detected values are detected again in each file
-        delimiter=given.delimiter or (None if then.delimiter in FOUND else then.delimiter),
-        encoding=given.encoding or (None if then.encoding in FOUND else then.encoding),
-        zero_based=recipe.zero_based,
-        n_features=recipe.n_sparse,
-    )
-
-
-def _format_of_stdin() -> str:
+def _format_of_pipe(pipe: Any) -> str:
     """JSON lines if the first character is a brace; a peek leaves it for the reader."""
-    standard_input: Any = sys.stdin.buffer
-    first = standard_input.peek(1).removeprefix(UTF8_MARK).lstrip()[:2]
+    first = pipe.peek(1).removeprefix(UTF8_MARK).lstrip()[:2]
     if first in (b"[{", b"[\n"):
         raise FileError("standard input is a JSON array; give one object per line instead")
     return "jsonl" if first[:1] == b"{" else "csv"
@@ -185,9 +156,16 @@ def is_svmlight(path: str, options: FileOptions) -> bool:
     return path != STDIN and format_of(path, options) == "svmlight"
 
 
-def open_file(path: str, options: FileOptions) -> Any:
-    """The reader of a file; imports the libraries of its format only."""
-    name = format_of(path, options)
+def open_file(path: str, options: FileOptions, pipe: Any = None) -> Any:
+    """The reader of a file; imports the libraries of its format only.
+
+    A ``pipe``, open in binary mode, is read instead of standard input.
+    """
+    if path == STDIN:
+        pipe = pipe or sys.stdin.buffer
+        name = options.format or _format_of_pipe(pipe)
+    else:
+        name = format_of(path, options)
     if path == STDIN and name not in ("csv", "jsonl"):
         raise FileError(f"standard input takes csv or jsonl, not {name}; give a file")
     if name == "svmlight":
@@ -202,12 +180,12 @@ def open_file(path: str, options: FileOptions) -> Any:
     if name == "jsonl":
         from ordspan.files.json_file import JsonFile
 
-        return JsonFile(path, options.encoding)
+        return JsonFile(path, options.encoding, pipe)
     from ordspan.files.csv_file import CsvFile, ExcelFile
 
     if name == "xlsx":
         return ExcelFile(path)
-    return CsvFile(path, options.delimiter, options.encoding)
+    return CsvFile(path, options.delimiter, options.encoding, pipe)
 
 
 def check_columns(path: str, there: Iterable[str], wanted: Iterable[str]) -> None:
@@ -236,5 +214,5 @@ def describe_columns(there: Sequence[str]) -> str:
     columns = "the columns are " + ", ".join(there[:20]) + (", ..." if len(there) > 20 else "")
     if len(there) > 1 or " " not in there[0].strip():
         return columns
-    spaces = option("--delimiter ' '", "delimiter=' '")
-    return columns + either(by("are fields separated by spaces? Give", spaces))
+    spaces = hint("delimiter=' '", "--delimiter ' '")
+    return f"{columns}; are fields separated by spaces? Give {spaces}"

@@ -103,10 +103,12 @@ class Preview:
         return pl.concat([part.alias(name) for part in parts])
 
 
-def preview_files(files: Sequence[str], options: FileOptions, size: int = PREVIEW_BYTES) -> Preview:
+def preview_files(
+    files: Sequence[str], options: FileOptions, size: int = PREVIEW_BYTES, *, pipe: Any = None
+) -> Preview:
     """Preview tables; only the first rows of standard input."""
     if files[0] == STDIN:
-        reader = open_file(STDIN, options)
+        reader = open_file(STDIN, options, pipe)
         return Preview([_file_preview(reader, lambda: (reader.head(), False))], reader)
     sizes = [Path(path).stat().st_size for path in files]
     previews = []

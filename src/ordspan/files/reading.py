@@ -40,7 +40,7 @@ from ordspan.files.ordering import find_sort_key
 from ordspan.files.preview import Preview, SparsePreview, preview_files, preview_sparse, raise_fault
 from ordspan.files.svmlight import index_base, survey
 from ordspan.files.text import STDIN
-from ordspan.wording import by, columns_option, either, option
+from ordspan.wording import columns_hint, hint
 
 
 def open_rows(
@@ -55,10 +55,12 @@ def open_rows(
     keep: Sequence[str] = (),
     preview: Any = None,
     words: set[str] | None = None,
+    pipe: Any = None,
 ) -> RowReader:
     """The rows of files to learn from, with columns, grades and features found and checked.
 
-    A ``preview`` of the files and the ``words`` of their labels may be available already.
+    A ``preview`` of the files and the ``words`` of their labels may be available already. A
+    ``pipe`` is read instead of standard input.
     """
     files = expand(paths)
     if preview is None:
@@ -67,7 +69,7 @@ def open_rows(
     bad = BadRows(on_bad_row)
     if is_svmlight(files[0], options):
         return _open_sparse(files, options, choice, classes, bad, keep, preview, words)
-    preview = preview or preview_files(files, options)
+    preview = preview or preview_files(files, options, pipe=pipe)
     taken = [*columns.names(), *([group] if group else [])]
     found = make_recipe(preview, taken, choice, options.decimal)
     grades = None
@@ -100,8 +102,8 @@ def _labels_among(recipe: Recipe, grades: LabelReader | None) -> list[str]:
     """A note on each text column whose values are the grades, perhaps another label."""
     known = set() if grades is None else {plain_word(c) for c in grades.classes.tolist()}
     return [
-        f"column {name!r} holds the grades themselves"
-        + either(by("if it is another label, leave it out with", columns_option("drop", name)))
+        f"column {name!r} holds the grades themselves; if it is another label, leave it out with "
+        + columns_hint("drop", name)
         for name, words in recipe.words
         if known and {*words} - {""} == known
     ]
@@ -195,8 +197,8 @@ def count_features(files: Sequence[str], options: FileOptions) -> FileOptions:
     """
     sparse = [path for path in files if is_svmlight(path, options)]
     if options.n_features:
-        given = option(f"--n-features {options.n_features}", f"n_features={options.n_features}")
-        check_memory(given, FEATURE_BYTES * options.n_features, "; give a smaller number")
+        fewer = f"; give a smaller {hint('n_features', '--n-features')}"
+        check_memory(f"{options.n_features:,} features", FEATURE_BYTES * options.n_features, fewer)
     if options.n_features or not sparse:
         return options
     extents = [survey(path) for path in sparse]

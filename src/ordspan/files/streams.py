@@ -15,7 +15,6 @@ from ordspan.files.opening import FileOptions, expand
 from ordspan.wording import report_missing
 
 if TYPE_CHECKING:
-    from ordspan.files.columns import ColumnChoice
     from ordspan.files.reading import RowReader
 
 
@@ -26,8 +25,6 @@ class Stream:
     ----------
     reader : RowReader
         Yields the rows.
-    choice : ColumnChoice
-        The columns that were chosen.
 
     Examples
     --------
@@ -42,8 +39,8 @@ class Stream:
     (2, 2)
     """
 
-    def __init__(self, reader: RowReader, choice: ColumnChoice) -> None:
-        self._reader, self._choice = reader, choice
+    def __init__(self, reader: RowReader) -> None:
+        self._reader = reader
         self._scale = reader.scale or Scale(reader.recipe.n_scaled)
         self._unseen = Unseen()
 
@@ -106,9 +103,11 @@ def stream(
     n_features: int | None = None,
     encoding: str | None = None,
     decimal: str | None = None,
-    like: Stream | None = None,
 ) -> Stream:
     """Read files of any size batch by batch, in bounded memory.
+
+    Columns, scale and grades are found in these files alone. A model that `ordspan.train_files`
+    writes reads other files with those it was trained on.
 
     Parameters
     ----------
@@ -159,11 +158,6 @@ def stream(
         Encoding of text files, such as "utf-8" or "cp1252"; by default, detected.
     decimal : {".", ","}, optional
         Decimal separator in text files; by default, detected for each column.
-    like : Stream, optional
-        Read with the columns, encoding, scale and grades of this stream, as a model that learned
-        from it needs; other columns are ignored. Settings of columns and grades that are given
-        too must agree with it. Unless ``label`` is given, files without the label column have rows
-        without labels.
 
     Returns
     -------
@@ -183,13 +177,6 @@ def stream(
     ...     model = model.partial_fit(batch.X, batch.y)
     >>> batch.X.ravel(), batch.y.tolist()
     (array([1., 5., 9.]), [['low', 'low'], ['mid', 'mid'], ['mid', 'high']])
-
-    Other files for the same model:
-
-    >>> _ = path.with_name("new.csv").write_text("name,size\\nUlm,4\\n")
-    >>> (batch,) = stream(path.with_name("new.csv"), like=batches)
-    >>> batch.X.tolist(), batch.y
-    ([[4.0]], None)
     """
     # these need Polars, which comes with the extra cli
     from ordspan.files.columns import ColumnChoice
@@ -204,20 +191,6 @@ def stream(
         [names] if isinstance(names, str) else names for names in (drop, text, hashed, keep)
     )
     choice = ColumnChoice(features, drop, text, hashed, hash_bits, standardise, missing)
-    if like is not None:
-        from ordspan.files.like import check_agrees, reader_like
-
-        if not isinstance(like, Stream):
-            raise TypeError(f"like must be a stream, not {type(like).__name__}")
-        check_agrees(like._reader, like._choice, columns, choice, classes)
-        reader = reader_like(
-            *(like._reader, like._scale, files, options),
-            labelled=bool(columns.names()),
-            on_bad_row=on_bad_row,
-            group=group,
-            keep=tuple(keep),
-        )
-        return Stream(reader, like._choice)
     reader = open_rows(
         files,
         options,
@@ -228,4 +201,4 @@ def stream(
         group=group,
         keep=tuple(keep),
     )
-    return Stream(reader, choice)
+    return Stream(reader)

@@ -25,7 +25,7 @@ from ordspan.files.text import (
     text_blocks,
 )
 from ordspan.files.threads import parallel_map
-from ordspan.wording import by, either, option
+from ordspan.wording import hint, join_hints
 
 if TYPE_CHECKING:
     import polars as pl
@@ -83,11 +83,11 @@ def index_base(
     n_features = extent.largest + zero_based
     if n_features < 1:
         raise FileError(f"{path}: no line has a feature, index:value")
-    bad = by("treat such lines as bad with", option("--n-features N", "n_features="))
+    bad = f"treat such lines as bad with {hint('n_features=', '--n-features N')}"
     check_memory(
         f"{path}, line {extent.line}: index {extent.largest} means {n_features:,} features, which",
         FEATURE_BYTES * n_features,
-        either("correct it", "number the features from 1", bad),
+        join_hints("correct it", "number the features from 1", bad),
     )
     return zero_based, n_features
 
@@ -139,7 +139,8 @@ class SvmlightFile:
             row += rows.size
             frame = pl.DataFrame({LABEL: _as_words(found.grades)})
             if found.queries is not None:
-                frame = frame.with_columns(pl.Series(GROUP, found.queries))
+                queries = pl.Series(GROUP, found.queries).replace(NO_QUERY, None)
+                frame = frame.with_columns(queries)
             batch = Batch(found.X, frame, found.lines, rows, self.path, share=found.share)
             yield batch, found.faults
 
@@ -258,9 +259,9 @@ class SvmlightFile:
             if not re.fullmatch("[0-9]{1,18}", index) or not is_number(value):
                 return [], None, f"{brief(cell)} is not of the form index:value"
             if int(index) <= before:
-                zero = option("--zero-based", "zero_based=True") if int(index) == 0 else ""
-                hint = zero and f"; give {zero}?"
-                return [], None, f"index {index} in {brief(cell)} does not increase{hint}"
+                zero = f"; give {hint('zero_based=True', '--zero-based')}?"
+                fault = f"index {index} in {brief(cell)} does not increase"
+                return [], None, fault + (zero if int(index) == 0 else "")
             before = int(index)
             pairs.append((before - (not self.zero_based), float(value)))
         if before > LARGEST_INDEX:

@@ -37,7 +37,7 @@ from ordspan.files.text import (
     text_blocks,
 )
 from ordspan.files.threads import THREADS, parallel_map
-from ordspan.wording import by, columns_option, either
+from ordspan.wording import columns_hint
 
 GLIMPSE_BYTES = 1 << 20
 MANY_COLUMNS = 1 << 10
@@ -309,19 +309,23 @@ def _as_floats(column: pl.Series, faults: Faults, decimal: str) -> pl.Series:
             return column if column.dtype == pl.Float32 else column.cast(pl.Float64())
         except pl.exceptions.PolarsError:
             raise ValueError(
-                f"column {name!r} holds {column.dtype}, not numbers"
-                + either(by("leave it out with", columns_option("drop", name)))
+                f"column {name!r} holds {column.dtype}, not numbers; convert it, or train with "
+                + columns_hint("drop", name)
             ) from None
     values = as_numbers(column, decimal)
     for row in (values.is_null() & ~is_empty(column.str.strip_chars())).arg_true():
-        faults.setdefault(row, not_a_number(name, column[row]))
+        faults.setdefault(row, not_a_number(name, column[row]) + as_text_hint(name))
     return values
 
 
 def not_a_number(name: str, value: object) -> str:
     """The fault of a cell with text in a numeric column."""
-    text = by("treat the column as text with", columns_option("text", name))
-    return f"column {name!r} holds {brief(value)}, not a number" + either("correct it", text)
+    return f"column {name!r} holds {brief(value)}, not a number; correct it"
+
+
+def as_text_hint(name: str) -> str:
+    """Another remedy for text in a numeric column, for those who can train the model."""
+    return f", or train with {columns_hint('text', name)}"
 
 
 def text_columns(frame: pl.DataFrame, texts: Sequence[str]) -> pl.DataFrame:

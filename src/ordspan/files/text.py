@@ -5,7 +5,6 @@ from __future__ import annotations
 import codecs
 import gzip
 import os
-import sys
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -14,7 +13,7 @@ from typing import Any, NamedTuple
 
 from ordspan.files.batch import FileError
 from ordspan.files.lines import LONGEST_LINE, QUOTE, TextBlock, end_of_records, well_quoted
-from ordspan.wording import by, either, option
+from ordspan.wording import hint
 
 BLOCK_BYTES = 1 << 23
 N_SPANS = 32
@@ -44,23 +43,11 @@ WIDEST = ("utf-32-le", "utf-32-be")
 WESTERN = "cp1252"
 """Windows-1252, a superset of printable Latin-1: for text without any valid UTF-8 character."""
 SAVE_AS_UTF8 = "save it as UTF-8"
-UTF16 = "encoding='utf-16-le'"
+UTF16 = hint("encoding='utf-16-le'", "--encoding utf-16-le")
 SAMPLE_BYTES = 1 << 12
 FEW_NULLS = 4
 PACKED = (".gz", ".zst")
 LOOK_AHEAD = 1 << 15
-
-
-class StopHook:
-    """A hook to stop reading: between two blocks, and while waiting for a pipe."""
-
-    waiting = False
-
-    def check(self) -> None:
-        """Called before every block; replace it by a function that raises to stop."""
-
-
-stop_hook = StopHook()
 
 
 def plain_name(path: str) -> str:
@@ -93,6 +80,8 @@ class Text:
         Read only this part; for text that is `plain`.
     size : int
         Bytes to read at a time.
+    pipe : binary file, optional
+        What to read if the path is "-".
     """
 
     def __init__(
@@ -101,11 +90,12 @@ class Text:
         encoding: str | None = None,
         part: Part | None = None,
         size: int = 0,
+        pipe: Any = None,
     ) -> None:
         self.path, self._size = path, size or BLOCK_BYTES
         self.size, self._end = 0, None if part is None else part.end
         self._is_pipe = path == STDIN
-        self._open()
+        self._open(pipe)
         if part is not None:
             self._raw.seek(part.begin)
         self._head = self._raw_bytes()
@@ -120,10 +110,10 @@ class Text:
         compressed = self._file is not self._raw
         self.plain = not (compressed or self._is_pipe or self._decoder or self._old_mac)
 
-    def _open(self) -> None:
+    def _open(self, pipe: Any) -> None:
         if self._is_pipe:
-            self._file: Any = sys.stdin.buffer
-            self._raw: Any = sys.stdin.buffer
+            self._file: Any = pipe
+            self._raw: Any = pipe
             return
         if not Path(self.path).is_file():
             raise FileError(f"{self.path}: no such file")
@@ -155,8 +145,7 @@ class Text:
         if not found and sample.count(0) > max(FEW_NULLS, len(sample) // 100):
             raise FileError(
                 f"{self.path}: contains null bytes, so it is not text, or UTF-16 without a "
-                "byte-order mark"
-                + either(SAVE_AS_UTF8, by("give", option("--encoding utf-16-le", UTF16)))
+                f"byte-order mark; {SAVE_AS_UTF8}, or give {UTF16}"
             )
         return found or ("utf-8" if _looks_like_utf8(head, len(head) >= self._size) else WESTERN)
 
@@ -175,7 +164,6 @@ class Text:
 
     def read(self) -> bytes:
         """The next bytes: a block of a file, if possible up to a line end; less of a pipe."""
-        stop_hook.check()
         while True:
             got, self._head = self._head or self._raw_bytes(), b""
             text = self._transcoded(got)
@@ -194,11 +182,7 @@ class Text:
 
     def _raw_bytes(self) -> bytes:
         if self._is_pipe:
-            stop_hook.waiting = True
-            try:
-                return bytes(self._raw.read1(self._size))
-            finally:
-                stop_hook.waiting = False
+            return bytes(self._raw.read1(self._size))
         more, at = 0, self._raw.tell() if self._file is self._raw else 0
         if self._end is not None:
             return bytes(self._file.read(min(self._size, self._end - at)))
@@ -266,10 +250,10 @@ def _damage_reported(path: str) -> Iterator[None]:
         raise FileError(f"{path}: damaged or truncated ({error}); copy it again") from None
 
 
-def open_text(path: str, encoding: str | None = None) -> Text:
+def open_text(path: str, encoding: str | None = None, pipe: Any = None) -> Text:
     """A text whose head can be inspected before its blocks are read."""
     with _damage_reported(path):
-        return Text(path, encoding)
+        return Text(path, encoding, pipe=pipe)
 
 
 def parts_of(path: str, begin: int, line: int, *, delimiter: str = "", size: int) -> list[Part]:

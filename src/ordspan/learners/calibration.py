@@ -221,6 +221,25 @@ class Calibration:
         layout.probabilities(self.state, seen, out)
         return out
 
+    def log_probabilities(self, scores: Floats, lower: Ranks, upper: Ranks) -> Floats:
+        """Logarithm of the probability of ranks lower..upper of every row, never infinite.
+
+        Parameters
+        ----------
+        scores : array of shape (n,)
+            Latent scores.
+        lower, upper : arrays of shape (n,)
+            Ends of the ranges, 1..K.
+
+        Returns
+        -------
+        ndarray of shape (n,)
+            Exact even where the probability itself underflows to 0.
+        """
+        out = np.empty(scores.size)
+        layout.log_probabilities(self.state, scores, lower, upper, out)
+        return out
+
     def ranges(
         self, scores: ArrayLike, predicted: ArrayLike, coverage: float
     ) -> tuple[Ranks, Ranks]:

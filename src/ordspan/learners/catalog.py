@@ -23,7 +23,6 @@ DEFAULTS: dict[str, dict[str, Any]] = {
         "degree": 3.0,
         "coef0": 0.0,
         "budget": DEFAULT_BUDGET,
-        "budget_strategy": "nearest",
     },
     SVM: {"C": 0.1, "loss": "squared_hinge", "tol": 1e-3, "max_iter": 1000},
 }

@@ -14,7 +14,6 @@ from ordspan.core.labels import Ranks
 from ordspan.core.rows import BAD_ROW
 from ordspan.learners.checks import Floats
 from ordspan.learners.growing import WideningLearner
-from ordspan.learners.locking import lock_of
 from ordspan.learners.scoring import rank_among, scores_of
 from ordspan.learners.walking import WalkingLearner
 
@@ -107,7 +106,7 @@ class AggregateLearner(WalkingLearner, WideningLearner):
         return bad
 
     def _learn_one(self, values: Any, columns: Any, lower: int, upper: int) -> int:
-        with lock_of(self):
+        with self._lock:
             before = self._snapshot()
             rank = super()._learn_one(values, columns, lower, upper)
             if rank == BAD_ROW:  # some members may have moved before one overflowed

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ordspan.core import memory as layout
 from ordspan.core.dual_walks import LabelledRows, support_scores, walk_support
@@ -13,20 +12,8 @@ from ordspan.core.kernels import Kernel, kernel_norm
 from ordspan.core.rbf import LANES
 from ordspan.core.rows import BAD_WIDTH, MAX_SQ_NORM, row_fits
 from ordspan.core.vectors import COEF, CORRECTION, INVERSE, N_PARTS, NORM
-from ordspan.learners import python_walks
 from ordspan.learners.checks import DEFAULT_C, VARIANTS, Floats, RowValueError, check_rule
-from ordspan.learners.kernel_values import (
-    DEFAULT_STRATEGY,
-    KERNELS,
-    PRECOMPUTED,
-    FunctionKernel,
-    KernelFunction,
-    PrecomputedKernel,
-    check_budget,
-    check_constants,
-    check_kernel,
-    numbers_of,
-)
+from ordspan.learners.kernel_values import KERNELS, check_budget, check_constants, check_kernel
 from ordspan.learners.rows import NO_ORDER, is_sparse, refusal, row_blocks
 from ordspan.learners.state import State
 from ordspan.learners.support import Support
@@ -42,20 +29,17 @@ class KernelLearner(WalkingLearner):
     Parameters
     ----------
     n_features, n_classes : int
-        Length of a row (with a precomputed kernel the number of rows to learn from), and the number
-        of ranks K.
+        Length of a row, and the number of ranks K.
     variant, C, average :
         As in `LinearLearner`.
-    kernel : {"rbf", "linear", "poly", "sigmoid", "precomputed"} or callable
+    kernel : {"rbf", "linear", "poly", "sigmoid"}
         See `KernelOrdinalPA`.
     gamma : float, optional
         Constant of rbf, poly and sigmoid; by default, 1 / n_features.
     degree, coef0 : float
         Constants of poly, and of poly and sigmoid.
     budget : int, optional
-        Largest number of support vectors.
-    budget_strategy : {"nearest", "simple"}
-        How to stay within it; see `KernelOrdinalPA`.
+        Largest number of support vectors; see `KernelOrdinalPA`.
 
     Examples
     --------
@@ -79,27 +63,20 @@ class KernelLearner(WalkingLearner):
         C: float = DEFAULT_C,
         average: bool = False,
         *,
-        kernel: str | KernelFunction = "rbf",
+        kernel: str = "rbf",
         gamma: float | None = None,
         degree: float = 3,
         coef0: float = 0.0,
         budget: int | None = None,
-        budget_strategy: str = DEFAULT_STRATEGY,
     ) -> None:
         rule = check_rule(variant, C)
         check_kernel(kernel)
         gamma = 1.0 / max(1, n_features) if gamma is None else gamma
         check_constants(gamma, degree, coef0)
         self.kernel = kernel
-        self.budget = check_budget(budget, budget_strategy)
-        kind = KERNELS.get(kernel, -1) if isinstance(kernel, str) else -1
-        self._kernel = Kernel(kind, float(gamma), float(degree), float(coef0))
-        self._python_kernel: FunctionKernel | None = None  # if values are computed in Python
-        if kernel == PRECOMPUTED:
-            self._python_kernel = PrecomputedKernel()
-        elif kind < 0:
-            self._python_kernel = FunctionKernel(kernel)
-        self.support = Support(1 if kernel == PRECOMPUTED else n_features)
+        self.budget = check_budget(budget)
+        self._kernel = Kernel(KERNELS[kernel], float(gamma), float(degree), float(coef0))
+        self.support = Support(n_features)
         super().__init__(n_features, n_classes, rule=rule, C=float(C), average=average, n_weights=0)
 
     # -- state -----------------------------------------------------------------------------------
@@ -126,18 +103,12 @@ class KernelLearner(WalkingLearner):
         fault = layout.memory_fault(head, self._head, self.rules, 0, n_classes)
         if fault is not None:
             return fault
-        width = 1 if self.kernel == PRECOMPUTED else n_features
-        n_support, left = divmod(rest.size, N_PARTS + width)
+        n_support, left = divmod(rest.size, N_PARTS + n_features)
         if left:
-            return f"has {rest.size} numbers for support vectors of {N_PARTS + width} each"
-        known, rows = rest[: N_PARTS * n_support].reshape(N_PARTS, -1), rest[N_PARTS * n_support :]
+            return f"has {rest.size} numbers for support vectors of {N_PARTS + n_features} each"
+        known = rest[: N_PARTS * n_support].reshape(N_PARTS, -1)
         if not np.isfinite(rest).all() or (known[[NORM, INVERSE]] <= 0.0).any():
             return "has support vectors that are not finite, or of length 0"
-        if self.kernel == PRECOMPUTED:
-            numbers = np.unique(rows)
-            inside = (numbers >= 1.0) & (numbers <= n_features) & (numbers == np.floor(numbers))
-            if not inside.all() or numbers.size < n_support:
-                return f"has support vectors that are not {n_support} distinct rows of {n_features}"
         return None
 
     @property
@@ -173,15 +144,8 @@ class KernelLearner(WalkingLearner):
 
     @property
     def support_vectors(self) -> Floats:
-        """The support vectors, (n_support, d); empty with a precomputed kernel."""
-        return np.empty((0, 0)) if self.kernel == PRECOMPUTED else self.support.rows.copy()
-
-    @property
-    def support_numbers(self) -> NDArray[np.intp]:
-        """The row numbers of the support vectors of a precomputed kernel."""
-        if self.kernel != PRECOMPUTED:
-            raise AttributeError("only a precomputed kernel has support vectors by row number")
-        return numbers_of(self.support.rows)
+        """The support vectors, (n_support, d)."""
+        return self.support.rows.copy()
 
     @property
     def dual_coef(self) -> Floats:
@@ -200,14 +164,6 @@ class KernelLearner(WalkingLearner):
 
     # -- learning --------------------------------------------------------------------------------
 
-    def _learn_one(self, values: Any, columns: Any, lower: int, upper: int) -> int:
-        if self.kernel == PRECOMPUTED:
-            raise ValueError("a precomputed kernel needs learn_many with all rows at once")
-        if self._python_kernel is None:  # refuses a row before anything changes
-            return super()._learn_one(values, columns, lower, upper)
-        with self.unchanged_on_error():
-            return super()._learn_one(values, columns, lower, upper)
-
     def _predict_one(self, values: Any, columns: Any) -> int:
         if not row_fits.py_func(values, columns, self.n_features):
             return BAD_WIDTH
@@ -215,35 +171,18 @@ class KernelLearner(WalkingLearner):
         row[0, slice(None) if columns is None else columns] = values
         return int(self.predict_many(row)[0])
 
-    def _checked(self, X: Any) -> Any:
-        matrix = super()._checked(X)
-        if self._python_kernel is not None and not is_sparse(matrix):
-            matrix = np.ascontiguousarray(matrix)  # one block, whose row numbers are the matrix's
-        return matrix
-
     def _walk(self, *rows: Any) -> int:
         examples = LabelledRows(*rows)
         n_rows = examples.lower.size
-        if self.kernel == PRECOMPUTED and n_rows != self.n_features:
-            raise ValueError(
-                "a precomputed kernel needs the square matrix of all rows with all rows, got "
-                f"shape {(n_rows, self.n_features)}"
-            )
-        if self._python_kernel is not None:
-            return python_walks.walk_in_python(self, self._python_kernel, examples)
         support, done, bad = self.support, 0, -1
         while done < n_rows and bad < 0:
-            self.make_room()
+            if support.is_full:
+                support.grow(self.budget)
             scratch = np.empty((4, max(support.dual.shape[1], support.width)))
             state = (self._head, support.vectors, support.dual, scratch, support.size)
             turn = (*state, self._kernel, self.budget, examples, done)
             done, bad, support.size = walk_support(*turn)
         return bad
-
-    def make_room(self) -> None:
-        """Make room for one more support vector if there is none."""
-        if self.support.is_full:
-            self.support.grow(None if self.budget is None else self.budget.size)
 
     def _refusal(self, matrix: Any, row: int, feature_names: Any) -> str:
         x = matrix[[row]].toarray() if is_sparse(matrix) else matrix[[row]].astype(np.float64)
@@ -252,10 +191,7 @@ class KernelLearner(WalkingLearner):
             square = float(np.square(x).sum())
         if not square < MAX_SQ_NORM:
             return usual
-        if self._python_kernel is not None:
-            norm = self._python_kernel.norm(x[0], row)
-        else:
-            norm = kernel_norm(self._kernel, square)
+        norm = kernel_norm(self._kernel, square)
         if norm <= 0.0:
             return (
                 f"row {row}: k(x, x) = {norm:g} must be positive; choose another kernel, or other "
@@ -277,10 +213,7 @@ class KernelLearner(WalkingLearner):
         coef = coef[: vectors.shape[0] * LANES]  # another thread may be learning
         for block, _ in row_blocks(matrix, NO_ORDER):
             rows = (block.data, block.columns, block.starts, out[block.rows])
-            if self._python_kernel is None:
-                bad = support_scores(coef, vectors, self._kernel, *rows)
-            else:
-                bad = python_walks.scores_in_python(self, self._python_kernel, *rows)
+            bad = support_scores(coef, vectors, self._kernel, *rows)
             if bad >= 0:
                 raise RowValueError(refusal(matrix, block.rows.start + bad, feature_names))
         return out

@@ -2,19 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+import os
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
-from typing import Any, Self
+from threading import RLock
+from typing import Any, Self, TypeVar
 
 import numpy as np
 
 from ordspan.core import memory as layout
 from ordspan.core.memory import Floats
 from ordspan.core.walks import Walks, walks_for
-from ordspan.learners.locking import lock_of
 
 
-class State:
+class Locked:
+    """An object that one thread at a time may change; copies and pickles have their own lock."""
+
+    @property
+    def _lock(self) -> Any:
+        """The lock of this process: one that was held during a fork stays held in the child."""
+        return vars(self).setdefault(f"_lock_{os.getpid()}", RLock())
+
+    def __getstate__(self) -> dict[str, Any]:
+        state: Any = super().__getstate__()
+        return {name: value for name, value in state.items() if not name.startswith("_lock_")}
+
+
+class State(Locked):
     """The state of an online ranker on ranks 1..K; the parameters are those of `Learner`."""
 
     walks: type[Walks]  # compiled for the rule
@@ -154,7 +168,7 @@ class State:
         None
             While the block runs.
         """
-        with lock_of(self):
+        with self._lock:
             before = self._snapshot()
             try:
                 yield
@@ -200,3 +214,21 @@ class State:
 def _n_averaged(model: layout.Model) -> int:
     """Number of iterates that predictions average over; 0 if they use the last one."""
     return int(model.counters[layout.TRIALS]) if model.edge_correction.size else 0
+
+
+L = TypeVar("L", bound=State)
+
+
+def with_memory(make: Callable[[int, int], L], memory: Any, n_features: int, n_classes: int) -> L:
+    """A learner that uses an untrusted memory, which is checked before anything is allocated.
+
+    >>> from ordspan.learners import LinearLearner
+    >>> with_memory(LinearLearner, np.zeros(3), n_features=1, n_classes=2)
+    Traceback (most recent call last):
+    ValueError: its state has 3 numbers, but 1 features and 2 grades need 14
+    """
+    if fault := make(1, 2).fault_in(memory, n_features, n_classes):
+        raise ValueError(f"its state {fault}")
+    learner = make(n_features, n_classes)
+    learner.adopt_memory(memory)  # as is: parameters may have changed since it last learned
+    return learner

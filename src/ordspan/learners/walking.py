@@ -10,7 +10,6 @@ from ordspan.core.rows import BAD_LABEL, BAD_ROW, BAD_WIDTH, row_fits
 from ordspan.core.walks import is_label
 from ordspan.learners.base import Learner, whole_ranks_error
 from ordspan.learners.checks import as_row
-from ordspan.learners.locking import lock_of
 from ordspan.learners.rows import NO_ORDER, NO_WEIGHTS
 
 
@@ -33,6 +32,6 @@ class WalkingLearner(Learner):
         low, high = np.array([int(lower)]), np.array([int(upper)])
         rank = np.empty(1, dtype=np.int64)
         rest = (low, high, NO_WEIGHTS, NO_ORDER, rank, NO_WEIGHTS)
-        with lock_of(self):
+        with self._lock:
             bad = self._walk(values, columns, starts, *rest)
         return BAD_ROW if bad >= 0 else int(rank[0])

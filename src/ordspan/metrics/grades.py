@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ordspan.core.losses import distance
+from ordspan.core.losses import distance, quadratic_kappa
 from ordspan.metrics.scale import ERROR, Metric, to_ranks
 
 
@@ -205,7 +205,4 @@ def quadratic_weighted_kappa(true: Any, predicted: Any, *, classes: Any = None) 
     lower, upper, ranks, _ = to_ranks(metric, true, predicted, classes)
     if not np.array_equal(lower, upper):
         raise ValueError("quadratic_weighted_kappa needs exact labels")
-    observed = float(((lower - ranks) ** 2).mean())
-    # E(t - p)^2 over independent draws = var(t) + var(p) + (mean(t) - mean(p))^2
-    by_chance = float(lower.var() + ranks.var() + (lower.mean() - ranks.mean()) ** 2)
-    return 1.0 if by_chance == 0.0 else 1.0 - observed / by_chance
+    return quadratic_kappa(lower, ranks)

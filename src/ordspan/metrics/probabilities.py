@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ordspan.core.labels import encode_interval, shown
+from ordspan.core.cumulative import cumulative_outcomes, ranked_scores, ranks_inside
+from ordspan.core.labels import Ranks, encode_interval, shown
 from ordspan.estimators.targets import read_labels
 from ordspan.metrics.scale import (
     ERROR,
@@ -93,15 +94,8 @@ def ranked_probability_score(true: Any, proba: Any, *, classes: Any = None) -> f
     np.True_
     """
     metric = Metric("ranked_probability_score", "true, proba", FROM_PROBABILITIES)
-    inside, share = _read(metric, true, proba, classes)
-    within = np.where(inside, share, 0.0)
-    impossible = ~within.any(axis=1)
-    within[impossible] = inside[impossible]
-    truth = np.cumsum(within, axis=1)
-    truth = (truth / truth[:, -1:])[:, :-1]
-    at_most = np.cumsum(share, axis=1)[:, :-1]
-    scores = (at_most - truth) ** 2 + truth * (1.0 - truth)  # F² - 2 F G + G without cancellation
-    return float(scores.sum(axis=1).mean())
+    outcomes = cumulative_outcomes(*_read(metric, true, proba, classes))
+    return float(ranked_scores(outcomes.predicted, outcomes.observed).mean())
 
 
 def log_score(true: Any, proba: Any, *, classes: Any = None) -> float:
@@ -135,23 +129,18 @@ def log_score(true: Any, proba: Any, *, classes: Any = None) -> float:
     >>> log_score(["low"], [[0.0, 0.25, 0.75]], classes=["low", "mid", "high"])
     inf
     """
-    inside, share = _read(
-        Metric("log_score", "true, proba", FROM_PROBABILITIES), true, proba, classes
-    )
+    metric = Metric("log_score", "true, proba", FROM_PROBABILITIES)
+    share, lower, upper = _read(metric, true, proba, classes)
+    inside = ranks_inside(lower, upper, share.shape[1])
     hit = np.minimum(np.where(inside, share, 0.0).sum(axis=1), 1.0)
     with np.errstate(divide="ignore"):
         return float(0.0 - np.log(hit).mean())
 
 
-class _Given(NamedTuple):
-    """Which grades lie inside the labels, and the probabilities of all grades, both (n, K)."""
-
-    inside: NDArray[np.bool_]
-    share: NDArray[np.float64]
-
-
-def _read(metric: Metric, true: Any, proba: Any, classes: Any) -> _Given:
-    """Labels and probabilities on the scale of all grades."""
+def _read(
+    metric: Metric, true: Any, proba: Any, classes: Any
+) -> tuple[NDArray[np.float64], Ranks, Ranks]:
+    """Probabilities of all grades, (n, K), and the ends of the labels as ranks."""
     labels = read_labels(true)
     given = _as_numbers(proba)
     check_count(labels, given.shape[0], "rows of probabilities")
@@ -164,9 +153,7 @@ def _read(metric: Metric, true: Any, proba: Any, classes: Any) -> _Given:
             f"probabilities have shape {given.shape}; {remedy}"
         )
     share = check_probabilities(given)
-    lower, upper = encode_interval(labels.lower, labels.upper, grades)
-    rank = np.arange(1, grades.size + 1)
-    return _Given((rank >= lower[:, np.newaxis]) & (rank <= upper[:, np.newaxis]), share)
+    return share, *encode_interval(labels.lower, labels.upper, grades)
 
 
 def _as_numbers(proba: Any) -> NDArray[np.float64]:

@@ -7,7 +7,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from ordspan.core.cumulative import CumulativeOutcomes, cumulative_outcomes
+from ordspan.core.cumulative import ReliabilityBins, cumulative_outcomes
 from ordspan.drawing import BLUE, GREY
 from ordspan.metrics.probabilities import check_probabilities
 from ordspan.plot.display import axes_of, read_truth
@@ -126,8 +126,9 @@ class ReliabilityDisplay:
                 f"{truth.classes.size} grades but {share.shape[1]} columns of probabilities; give "
                 "every grade in classes="
             )
-        known = cumulative_outcomes(share, truth.lower, truth.upper)
-        return cls(*binned(known, n_bins)).plot(ax)
+        bins = ReliabilityBins(n_bins)
+        bins.add(cumulative_outcomes(share, truth.lower, truth.upper))
+        return cls(bins.counts, *bins.means).plot(ax)
 
     def plot(self, ax: Any = None) -> Self:
         """Draw the points, sized by the counts of their bins, and the diagonal.
@@ -157,12 +158,3 @@ class ReliabilityDisplay:
         ax.legend(loc="upper left", frameon=False)
         self.ax_, self.figure_ = ax, ax.figure
         return self
-
-
-def binned(known: CumulativeOutcomes, n_bins: int) -> tuple[NDArray[Any], ...]:
-    """Counts and means of the bins that are not empty."""
-    place = np.minimum(n_bins - 1, (n_bins * known.predicted).astype(np.int64)).ravel()
-    counts = np.bincount(place, minlength=n_bins)
-    there = counts > 0
-    means = (np.bincount(place, part.ravel(), n_bins)[there] / counts[there] for part in known)
-    return counts[there], *means

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from copy import deepcopy
 from typing import Any
 
@@ -95,19 +96,8 @@ class OrdinalClassifier(base.MiniBatchClassifier):
 
     def predict_one(self, x: dict[Any, Any], **kwargs: Any) -> Any:
         """The grade of one example; None before anything was learned."""
-        values, columns, new = self._row(x)
-        learner = self._learner
-        if new or learner is None:
-            check_values(values, list(x))
-        if learner is None:
-            return self._only_grade()
-        if new:
-            known = columns < len(self._columns)
-            values, columns = values[known], columns[known]
-        try:
-            return self._grades.order[learner.predict_sparse(values, columns) - 1]
-        except RowValueError:
-            raise ValueError(feature_refusal(values, list(x))) from None
+        rank = self._ask(x, GrowingLearner.predict_sparse)
+        return self._only_grade() if rank is None else self._grades.order[rank - 1]
 
     def predict_proba_one(self, x: dict[Any, Any], **kwargs: Any) -> dict[Any, float]:
         """The probability of every grade known so far, by grade.
@@ -126,20 +116,11 @@ class OrdinalClassifier(base.MiniBatchClassifier):
         dict
             Probabilities that sum to 1; empty before the first grade.
         """
-        values, columns, new = self._row(x)
-        learner, calibration, order = self._learner, self._calibration, self._grades.order
-        if new or learner is None:
-            check_values(values, list(x))
-        if learner is None or calibration is None:
+        score, order = self._ask(x, GrowingLearner.latent_sparse), self._grades.order
+        if score is None or self._calibration is None:
             return dict.fromkeys(order, 1.0 / max(1, len(order)))
-        if new:
-            known = columns < len(self._columns)
-            values, columns = values[known], columns[known]
-        try:
-            score = learner.latent_sparse(values, columns)
-        except RowValueError:
-            raise ValueError(feature_refusal(values, list(x))) from None
-        return dict(zip(order, calibration.probabilities([score])[0].tolist(), strict=True))
+        chances = self._calibration.probabilities([score])[0].tolist()
+        return dict(zip(order, chances, strict=True))
 
     def learn_many(self, X: Any, y: Any) -> None:
         """Learn the rows of a data frame one by one, as `learn_one` does.
@@ -177,31 +158,47 @@ class OrdinalClassifier(base.MiniBatchClassifier):
         """The grade of every row of a data frame, as a Series; None before anything was learned."""
         import pandas as pd
 
-        rows, learner, order = read_frame(X), self._learner, self._grades.order
-        if learner is None:
-            return pd.Series([self._only_grade()] * rows.shape[0], index=X.index)
-        _, columns, _ = self._row(dict.fromkeys(X.columns, 0.0))
-        try:
-            ranks = learner.predict_many(with_columns(rows, columns, learner.n_features))
-        except RowValueError:
-            raise ValueError(OVERFLOW) from None
+        ranks, order = self._ask_many(X, GrowingLearner.predict_many), self._grades.order
+        if ranks is None:
+            return pd.Series([self._only_grade()] * len(X), index=X.index)
         return pd.Series([order[rank - 1] for rank in ranks.tolist()], index=X.index)
 
     def predict_proba_many(self, X: Any) -> Any:
         """The probability of every grade for every row of a data frame, one column per grade."""
         import pandas as pd
 
-        rows, learner, order = read_frame(X), self._learner, self._grades.order
-        if learner is None or self._calibration is None:
-            even = np.full((rows.shape[0], len(order)), 1.0 / max(1, len(order)))
-            return pd.DataFrame(even, index=X.index, columns=order)
+        scores, order = self._ask_many(X, GrowingLearner.latent), self._grades.order
+        if scores is None or self._calibration is None:
+            chances = np.full((len(X), len(order)), 1.0 / max(1, len(order)))
+        else:
+            chances = self._calibration.probabilities(scores)
+        return pd.DataFrame(chances, index=X.index, columns=order)
+
+    def _ask(self, x: dict[Any, Any], question: Callable[..., Any]) -> Any:
+        """What the learner says of an example; None before there is one."""
+        values, columns, new = self._row(x)
+        if new or self._learner is None:
+            check_values(values, list(x))
+        if self._learner is None:
+            return None
+        if new:
+            known = columns < len(self._columns)
+            values, columns = values[known], columns[known]
+        try:
+            return question(self._learner, values, columns)
+        except RowValueError:
+            raise ValueError(feature_refusal(values, list(x))) from None
+
+    def _ask_many(self, X: Any, question: Callable[..., Any]) -> Any:
+        """What the learner says of the rows of a data frame; None before there is one."""
+        rows, learner = read_frame(X), self._learner
+        if learner is None:
+            return None
         _, columns, _ = self._row(dict.fromkeys(X.columns, 0.0))
         try:
-            scores = learner.latent(with_columns(rows, columns, learner.n_features))
+            return question(learner, with_columns(rows, columns, learner.n_features))
         except RowValueError:
             raise ValueError(OVERFLOW) from None
-        chances = self._calibration.probabilities(scores)
-        return pd.DataFrame(chances, index=X.index, columns=order)
 
     def _only_grade(self) -> Any:
         """The prediction without a learner: the only grade seen so far, if any."""

@@ -1,4 +1,4 @@
-"""The service over HTTP: predict, learn, the model, its metrics and its description."""
+"""The service over HTTP: predict, learn, the model and its metrics."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ from contextlib import asynccontextmanager
 from difflib import get_close_matches
 from typing import Any
 
-import msgspec
 from fastapi import FastAPI, HTTPException, Request, Response
 from fastapi.concurrency import run_in_threadpool
 
@@ -15,10 +14,9 @@ import ordspan
 from ordspan.files.batch import LONGEST_SHOWN, RowError, brief
 from ordspan.files.features import Recipe
 from ordspan.modelfile import to_bytes
-from ordspan.serving import describing, protocol
 from ordspan.serving.engine import Checked, Engine, KeyConflictError, Lesson
 from ordspan.serving.guard import MAX_BODY_BYTES, Guard
-from ordspan.serving.labels import LabelParser, key_of
+from ordspan.serving.labels import LabelParser, key_of, some_range
 from ordspan.serving.log import Event, LogError
 from ordspan.serving.metrics import CONTENT_TYPE, Metrics
 from ordspan.serving.models import COVERAGE, predict_batch
@@ -33,6 +31,7 @@ from ordspan.serving.records import (
     check_names,
     check_strings,
     decoded,
+    example_record,
     refusals,
     values_of,
 )
@@ -46,15 +45,14 @@ STATUSES = {
     BusyError: 503,
     LogError: 503,
     BodyError: 400,
-    msgspec.DecodeError: 400,
 }
-PATHS = ("/predict", "/learn", "/model", "/metrics", "/docs", "/openapi.json")
+HEALTH = "/health"
+PATHS = ("/predict", "/learn", "/model", "/metrics", HEALTH, "/openapi.json")
 
 
 def make_app(
     engine: Engine,
     *,
-    name: str = "ordspan",
     token: str | None = None,
     most_waiting: int = MOST_WAITING,
     most_bytes: int = MAX_BODY_BYTES,
@@ -65,10 +63,8 @@ def make_app(
     ----------
     engine : Engine
         The model and its log; closed on shutdown.
-    name : str
-        Name of the model in the Open Inference Protocol.
     token : str, optional
-        Bearer token required for every request except health checks.
+        Bearer token required for every request except the health check.
     most_waiting : int
         Most rows that may wait to be learned.
     most_bytes : int
@@ -81,8 +77,7 @@ def make_app(
     """
     check_names(engine.model.recipe)
     service = Service(engine, most_waiting=most_waiting)
-    infer = f"/v2/models/{name}/infer"
-    metrics = Metrics(engine, (*PATHS, infer), lambda: service.n_waiting)
+    metrics = Metrics(engine, PATHS, lambda: service.n_waiting)
     service.learned = metrics.learned
 
     @asynccontextmanager
@@ -100,11 +95,8 @@ def make_app(
         lifespan=lifespan,
     )
     add_error_handlers(app, STATUSES)
-    offload = Offload()
-    _add_service_routes(app, service, metrics, offload)
-    protocol.add_protocol_routes(app, engine, name, offload)
-    describing.add_docs_page(app)
-    return Guard(app, token=token, observe=metrics.asked, most_bytes=most_bytes)
+    _add_service_routes(app, service, metrics, Offload())
+    return Guard(app, token=token, public=[HEALTH], observe=metrics.asked, most_bytes=most_bytes)
 
 
 def read_records(body: bytes, most: int = MAX_ROWS) -> tuple[list[dict[str, Any]], bool]:
@@ -137,8 +129,10 @@ def _add_service_routes(app: FastAPI, service: Service, metrics: Metrics, offloa
     engine, labels = service.engine, LabelParser(service.engine.model.classes_)
     grades = engine.model.classes_.tolist()
     most = min(MAX_ROWS, service.most_waiting)
+    example = example_record(engine.model.recipe)
+    labelled = {"label": some_range(engine.model.classes_), "key": "interview 17"}
 
-    @app.post("/predict", openapi_extra=describing.predict_body(engine.model))
+    @app.post("/predict", openapi_extra=_body(example))
     async def predict(request: Request, coverage: float = COVERAGE) -> Response:
         """Predict grade, probabilities and range of a record or a list of records."""
         check_parameters(request, "coverage")
@@ -150,7 +144,7 @@ def _add_service_routes(app: FastAPI, service: Service, metrics: Metrics, offloa
 
         return await offload(work, await request.body())
 
-    @app.post("/learn", openapi_extra=describing.learn_body(engine.model))
+    @app.post("/learn", openapi_extra=_body(example | labelled))
     async def learn(request: Request) -> Response:
         """Learn labelled records; the response is sent once they are on disk."""
         check_parameters(request)
@@ -174,10 +168,21 @@ def _add_service_routes(app: FastAPI, service: Service, metrics: Metrics, offloa
         named = {"Content-Disposition": 'attachment; filename="model.ordspan"'}
         return Response(content, 200, named, "application/octet-stream")
 
+    @app.get(HEALTH)
+    async def health() -> Response:
+        """Whether the service is ready; needs no token."""
+        return as_json({"ready": True})
+
     @app.get("/metrics", response_class=Response)
     async def metrics_text() -> Response:
         """Rows, error, coverage, latency and queue length, for Prometheus."""
         return Response(metrics.text(), media_type=CONTENT_TYPE)
+
+
+def _body(example: Any) -> dict[str, Any]:
+    """The body of a request in OpenAPI, by an example for the model."""
+    content = {"application/json": {"example": example}}
+    return {"requestBody": {"required": True, "content": content}}
 
 
 def lesson_of(recipe: Recipe, labels: LabelParser, number: int, record: dict[str, Any]) -> Lesson:

@@ -155,11 +155,6 @@ class Engine:
             )
         return None if found is None else (found[0], found[1].events)
 
-    def replayed(self) -> TabularModel:
-        """The model rebuilt from the log alone, without a snapshot."""
-        with self._lock:
-            return self._learned(copy_model(self._base), after=0)
-
     def _learned(self, model: TabularModel, after: int) -> TabularModel:
         """Learn the events after a given one, except those that were undone."""
         undone = set(self._log.undone())
@@ -309,11 +304,6 @@ class Engine:
         with suppress(OSError):
             self._snapshot.write(self.model, SnapshotProgress(self._last))
             self._saved = self._last
-
-    @property
-    def n_saved(self) -> int:
-        """Number of the last event in the snapshot; 0 without a usable one."""
-        return self._saved
 
     @property
     def n_events(self) -> int:

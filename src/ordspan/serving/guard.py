@@ -1,8 +1,7 @@
-"""Checks of every request before it is handled: host, token, content type, size and time."""
+"""Checks of every request before it is handled: host, token, content type and size."""
 
 from __future__ import annotations
 
-import asyncio
 import hmac
 import re
 import time
@@ -15,10 +14,7 @@ import msgspec
 LOCAL_HOSTS = ("127.0.0.1", "localhost", "::1")
 LOCAL_NAMES = re.compile(r"(127\.0\.0\.1|localhost|\[::1\])(:[0-9]{1,5})?")
 MAX_BODY_BYTES = 8 << 20
-REQUEST_TIMEOUT = 30.0
-"""Seconds until a request must have arrived."""
 SHORTEST_TOKEN = 16
-HEALTH = re.compile(r"/v2/health/(live|ready)")
 PAGE_POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' blob:; "
     "connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
@@ -55,23 +51,6 @@ def check_host(host: str, token: str | None) -> None:
         )
 
 
-def is_protocol(path: str) -> bool:
-    """Whether a path belongs to the Open Inference Protocol, whose clients send no Content-Type.
-
-    Its requests cannot change anything.
-    """
-    return path == "/v2" or path.startswith("/v2/")
-
-
-def refusal_body(path: str, detail: str) -> bytes:
-    """Body of an error response, with the field that the clients of a path expect.
-
-    >>> refusal_body("/learn", "no label"), refusal_body("/v2/models/x/infer", "no inputs")
-    (b'{"detail":"no label"}', b'{"error":"no inputs"}')
-    """
-    return msgspec.json.encode({"error" if is_protocol(path) else "detail": detail})
-
-
 class Guard:
     """Wrap an application in the checks that all requests share.
 
@@ -80,16 +59,13 @@ class Guard:
     app : ASGI application
         The application.
     token : str, optional
-        Bearer token required for every request except health checks; without one, only this
-        machine may connect.
+        Bearer token required for every request; without one, only this machine may connect.
     public : collection of str
         Paths that hold no data and need no token.
     observe : callable, optional
         Called after every request.
     most_bytes : int
         Largest request body.
-    timeout : float
-        Seconds until a body must have arrived.
     """
 
     def __init__(
@@ -100,10 +76,8 @@ class Guard:
         public: Collection[str] = (),
         observe: Observe | None = None,
         most_bytes: int = MAX_BODY_BYTES,
-        timeout: float = REQUEST_TIMEOUT,
     ) -> None:
-        self.app, self.public, self.observe = app, public, observe
-        self.most_bytes, self.timeout = most_bytes, timeout
+        self.app, self.public, self.observe, self.most_bytes = app, public, observe, most_bytes
         self._expected = None if token is None else f"Bearer {token}".encode()
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
@@ -128,7 +102,7 @@ class Guard:
         if refused is None:
             await self.app(scope, receive, answer)
         else:
-            await _send_error(answer, refused[0], refusal_body(scope["path"], refused[1]))
+            await _send_error(answer, *refused)
         if self.observe is not None:
             self.observe(scope["path"], status, time.perf_counter() - begin)
 
@@ -139,19 +113,14 @@ class Guard:
             host = headers.get(b"host", b"").decode("latin-1")
             if not LOCAL_NAMES.fullmatch(host):
                 return 421, f"this service only accepts requests to {' or '.join(LOCAL_HOSTS)}"
-        elif not HEALTH.fullmatch(scope["path"]) and scope["path"] not in self.public:
+        elif scope["path"] not in self.public:
             given = headers.get(b"authorization", b"")
             if not hmac.compare_digest(given, self._expected):
                 return 401, "send the token of this service as Authorization: Bearer TOKEN"
         if scope["method"] in ("GET", "HEAD"):
             return None
-        if b"inference-header-content-length" in headers:
-            return 415, "binary tensors are not supported; send JSON (binary_data=False)"
         kind = headers.get(b"content-type", b"").partition(b";")[0].strip().lower()
-        untyped = not kind and (
-            is_protocol(scope["path"]) or headers.get(b"content-length") == b"0"
-        )
-        if kind != b"application/json" and not untyped:
+        if kind != b"application/json":
             # pages of other sites can send other types from a browser without a preflight
             return 415, "send JSON, with Content-Type: application/json"
         if b"content-encoding" in headers:
@@ -161,23 +130,19 @@ class Guard:
     async def _body(self, scope: Any, receive: Any) -> tuple[bytes, tuple[int, str] | None]:
         """The whole body, or the reason to reject it."""
         parts, size = [], 0
-        try:
-            async with asyncio.timeout(self.timeout):
-                while True:
-                    message = await receive()
-                    if message["type"] == "http.disconnect":
-                        return b"", (400, "the request ended early")
-                    parts.append(message.get("body", b""))
-                    size += len(parts[-1])
-                    if size > self.most_bytes:
-                        reason = (
-                            f"the body has more than {self.most_bytes:,} bytes; send fewer rows"
-                        )
-                        return b"", (413, reason)
-                    if not message.get("more_body"):
-                        return b"".join(parts), None
-        except TimeoutError:
-            return b"", (408, f"the body did not arrive within {self.timeout:g} s")
+        while True:
+            message = await receive()
+            if message["type"] == "http.disconnect":
+                return b"", (400, "the request ended early")
+            parts.append(message.get("body", b""))
+            size += len(parts[-1])
+            if size > self.most_bytes:
+                return b"", (
+                    413,
+                    f"the body has more than {self.most_bytes:,} bytes; send fewer rows",
+                )
+            if not message.get("more_body"):
+                return b"".join(parts), None
 
 
 def _replayed(body: bytes, receive: Any) -> Any:
@@ -190,8 +155,9 @@ def _replayed(body: bytes, receive: Any) -> Any:
     return again
 
 
-async def _send_error(send: Any, status: int, body: bytes) -> None:
+async def _send_error(send: Any, status: int, detail: str) -> None:
     """Send an error and close the connection, as the rest of the request was not read."""
+    body = msgspec.json.encode({"detail": detail})
     headers = [
         (b"content-type", b"application/json"),
         (b"content-length", str(len(body)).encode()),

@@ -75,7 +75,8 @@ def learn(
     model: TabularModel, batch: Batch, lower: NDArray[np.int64], upper: NDArray[np.int64]
 ) -> None:
     """Learn rows in order; a model that started empty also learns their scale."""
-    online_scale = model.recipe.standardise and _scales_online(model)
+    started_empty = bool(model.training["settings"].get("scaled_on_the_way"))
+    online_scale = model.recipe.standardise and started_empty
     before = model.scale.state.copy() if online_scale else None
     try:
         features = prepare_features(model.recipe, model.scale, batch, learn=online_scale)
@@ -97,7 +98,3 @@ def warm_up(model: TabularModel) -> None:
         trial.calibration.probabilities(said.score)
     if model.kind != ESTIMATORS[SVM]:
         learn(trial, batch, np.array([1]), np.array([1]))
-
-
-def _scales_online(model: TabularModel) -> bool:
-    return bool(model.training["settings"].get("scaled_on_the_way"))

@@ -46,7 +46,7 @@ def decoded(body: bytes, type: Any = Any) -> Any:
     >>> decoded(b'{"age": NaN}')
     Traceback (most recent call last):
     ordspan.serving.records.BodyError: the request cannot be read: JSON is malformed: invalid
-    character (byte 8); see /docs for an example, and use null for missing values
+    character (byte 8); send JSON, with null for missing values
     """
     try:
         return msgspec.json.decode(body, type=type)
@@ -56,10 +56,7 @@ def decoded(body: bytes, type: Any = Any) -> Any:
         reason = "a string in it is not UTF-8"
     except msgspec.DecodeError as error:
         reason = str(error)
-    raise BodyError(
-        f"{REQUEST} cannot be read: {reason}; see /docs for an example, and use null for missing "
-        "values"
-    )
+    raise BodyError(f"{REQUEST} cannot be read: {reason}; send JSON, with null for missing values")
 
 
 @contextmanager
@@ -83,6 +80,18 @@ def check_names(recipe: Recipe) -> None:
             f"the model has a column {clash[0]!r}, a name that requests use for the label or its "
             "key; rename the column and retrain the model"
         )
+
+
+def example_record(recipe: Recipe) -> dict[str, Any]:
+    """A record with a value for every column.
+
+    >>> example_record(Recipe(("age",), words=(("job", ("", "cook")),), hashed=("note",)))
+    {'age': 1.5, 'job': 'cook', 'note': 'some text'}
+    """
+    if recipe.n_sparse:
+        return {"0" if recipe.zero_based else "1": 1.5}
+    words = {name: next(filter(None, known), "") for name, known in recipe.words}
+    return dict.fromkeys(recipe.numbers, 1.5) | words | dict.fromkeys(recipe.hashed, "some text")
 
 
 def values_of(recipe: Recipe, record: Mapping[str, Any], number: int) -> list[Any]:
@@ -159,7 +168,7 @@ def batch_of(recipe: Recipe, rows: Sequence[Sequence[Any]], name: str = REQUEST)
     >>> batch_of(Recipe(("age",)), [[41], ["seven"]])
     Traceback (most recent call last):
     ordspan.files.batch.RowError: the request, record 2: column 'age' holds 'seven', not a number;
-    correct it, or treat the column as text with text=['age']
+    correct it
     """
     places, faults = np.arange(1, len(rows) + 1), Faults()
     X, table = _sparse_matrix(recipe, rows, faults), pl.DataFrame()
@@ -233,7 +242,8 @@ def _numbers(recipe: Recipe, rows: Sequence[Sequence[Any]], faults: Faults) -> N
             )
             wrong = Faults()
             X[strings, place] = matrix_of(texts, [name], wrong, recipe.decimals)[:, 0]
-            for row, fault in wrong.items():
+            for row in wrong:
+                fault = not_a_number(name, texts[name][row])
                 if recipe.decimals.get(name) == ",":
                     fault = (
                         f"column {name!r} holds {brief(texts[name][row])}, not a number with a "

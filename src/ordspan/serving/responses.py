@@ -11,38 +11,33 @@ from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
 
 from ordspan.files.batch import brief
-from ordspan.serving.guard import refusal_body
 from ordspan.serving.records import REQUEST
 
 UNAVAILABLE = 503
 
 
-def as_json(content: Any) -> Response:
+def as_json(content: Any, status: int = 200, headers: Mapping[str, str] | None = None) -> Response:
     """A response in JSON."""
-    return Response(msgspec.json.encode(content), media_type="application/json")
+    return Response(msgspec.json.encode(content), status, headers, "application/json")
 
 
 def add_error_handlers(app: FastAPI, statuses: Mapping[type[Exception], int]) -> None:
     """Respond to each type of error with its status and message."""
 
-    def refused(request: Request, status: int, detail: str, headers: Any = None) -> Response:
-        body = refusal_body(request.scope["path"], detail)
-        return Response(body, status, headers, "application/json")
-
     def report(request: Request, error: Exception) -> Response:
         status = next(code for kind, code in statuses.items() if isinstance(error, kind))
         headers = {"Retry-After": "1"} if status == UNAVAILABLE else None
-        return refused(request, status, str(error), headers)
+        return as_json({"detail": str(error)}, status, headers)
 
     for kind in statuses:
         app.add_exception_handler(kind, report)
 
     @app.exception_handler(HTTPException)
     def report_http_error(request: Request, error: HTTPException) -> Response:
-        return refused(request, error.status_code, error.detail, error.headers)
+        return as_json({"detail": error.detail}, error.status_code, error.headers)
 
     @app.exception_handler(RequestValidationError)
     def report_invalid(request: Request, error: RequestValidationError) -> Response:
         first = error.errors()[0]
         name, value = first["loc"][-1], brief(first.get("input"))
-        return refused(request, 422, f"{REQUEST}: {name} is {value}; {first['msg']}")
+        return as_json({"detail": f"{REQUEST}: {name} is {value}; {first['msg']}"}, 422)

@@ -39,7 +39,7 @@ def test_a_guess_is_earned_by_answers_and_by_beating_every_constant_grade(skill)
             upper = int(rng.integers(lower, K + 1))
             right = rng.random() < skill
             predicted = lower if right else int(rng.integers(1, K + 1))
-            why = str(rng.choice(["random", "widest", "import"]))
+            why = str(rng.choice(["random", "widest"]))
             event = events.learn(step % 100, lower, upper, predicted, asked_by=why)
         history.add(event)
         seen.append(history.earned(ENOUGH))
@@ -55,22 +55,10 @@ def test_only_the_first_answer_to_an_item_tests_the_model():
     events.undo(second)
     third = events.learn(7, 1)
     events.learn(8, 1, asked_by="widest")
-    events.learn(9, 1, asked_by="import")
     history = History(10, K, events.all[:2])
     assert [said.tests for said in history.replies.values()] == [True, False]
     history = History(10, K, events.all)
     assert [said.event.id for said in history.replies.values() if said.tests] == [third.id]
-
-
-def test_a_history_taken_in_twice_is_the_same():
-    events = Events()
-    events.undo(events.learn(1, 2))
-    events.skip(3)
-    history = History(5, K, events.all)
-    for event in events.all:
-        history.add(event)
-    assert history.seen["ann"] == {3}
-    assert history.answered.sum() == 0
 
 
 def model_of(n_features=2, seed=0):
@@ -118,14 +106,6 @@ def test_everyone_meets_the_items_in_the_same_random_order_and_each_once():
     assert [q.item for q in ann] != [q.item for q in other]
 
 
-def test_items_that_are_not_wanted_now_are_not_asked():
-    asker, history = Asker(3, seed=0), History(3, K)
-    first = asker.ask(history, None, "ann").item
-    second = asker.ask(history, None, "ann", without=[first]).item
-    assert first != second
-    assert asker.ask(history, None, "ann", without=[0, 1, 2]) is None
-
-
 def test_coins_are_fair_and_decided_by_seed_annotator_and_number_of_answers():
     coins = np.array([Asker(1, seed=5)._draws("ann", n) for n in range(4000)])
     again = np.array([Asker(1, seed=5)._draws("ann", n) for n in range(4000)])
@@ -158,7 +138,7 @@ def test_half_of_the_items_are_the_widest_that_nobody_has_answered():
             )
         else:  # the widest rule takes none of the half that tests the model
             assert asker.reserved[i]
-        history.add(events.learn(question.item, 1, predicted=1, asked_by="import"))
+        history.add(events.learn(question.item, 1, predicted=1, asked_by="widest"))
     assert 40 <= reasons.count("widest") <= 80
 
 
@@ -172,25 +152,6 @@ def test_when_all_are_answered_the_widest_is_one_that_this_annotator_has_not_see
     assert {q.asked_by for q in questions} == {"random", "widest"}
 
 
-def test_one_vectorised_call_predicts_all_items_until_the_model_changes(monkeypatch):
-    n_items, calls = 100_000, []
-    model, other = model_of(), model_of(seed=1)
-    for one in (model, other):
-        latent = one.learner.latent
-        monkeypatch.setattr(
-            one.learner, "latent", lambda X, f=latent: calls.append(X.shape[0]) or f(X)
-        )
-    X = np.random.default_rng(0).normal(size=(n_items, 2))
-    asker = Asker(n_items, seed=0, features=X)
-    events, history = earned(n_items)
-    for _ in range(30):
-        question = asker.ask(history, model, "ann")
-        history.add(events.skip(question.item))
-    assert calls == [n_items]
-    asker.ask(history, other, "ann")
-    assert calls == [n_items, n_items]
-
-
 @pytest.mark.parametrize(("guess", "shares"), [("show", {1}), ("hide", {0}), ("half", {0, 1})])
 def test_guesses_are_shown_to_all_to_none_or_to_a_half(guess, shares):
     n_items, model = 60, model_of()
@@ -201,7 +162,7 @@ def test_guesses_are_shown_to_all_to_none_or_to_a_half(guess, shares):
         question = asker.ask(history, model, "ann")
         assert question.guess is not None
         shown.add(question.show)
-        history.add(events.learn(question.item, 1, asked_by="import"))
+        history.add(events.learn(question.item, 1, asked_by="widest"))
     assert shown == shares
 
 

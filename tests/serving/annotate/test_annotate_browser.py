@@ -1,5 +1,6 @@
 """The pages before the real server: a person's keys become events of the log."""
 
+import base64
 import json
 import subprocess
 import sys
@@ -7,14 +8,13 @@ import sys
 import pytest
 from at_work import write_items
 
-from devtools import Page
 from ordspan.serving.engine import LOG
 from ordspan.serving.log import Log
 
+expect = pytest.importorskip("playwright.sync_api").expect
 TOKEN = "a-secret-of-some-length"
-PICTURE = bytes.fromhex(
-    "89504e470d0a1a0a0000000d49484452000000010000000108060000001f15c4890000000d4944415478da6364f8cf"
-    "500f00038601805a347d6b0000000049454e44ae426082"
+PICTURE = base64.b64decode(
+    "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
 )
 
 
@@ -22,9 +22,8 @@ PICTURE = bytes.fromhex(
 def address(tmp_path):
     """Where a process asks for grades of items with a picture, behind a token."""
     path, _ = write_items(tmp_path, n=30)
-    rows = path.read_text().splitlines()
-    named = [f"{row},{'picture' if number == 0 else 'a.png'}" for number, row in enumerate(rows)]
-    path.write_text("\n".join(named) + "\n")
+    header, *rows = path.read_text().splitlines()
+    path.write_text("\n".join([f"{header},picture", *(f"{row},a.png" for row in rows)]))
     (tmp_path / "a.png").write_bytes(PICTURE)
     (tmp_path / "token").write_text(TOKEN)
     words = [sys.executable, "-m", "ordspan", "annotate", path, "--grades", "low,mid,high"]
@@ -36,37 +35,36 @@ def address(tmp_path):
 
 
 def test_keys_in_a_browser_become_answers_on_disk(browser, address, tmp_path):
-    page = Page(browser)
-    page.open(f"{address}/#token={TOKEN}")
-    page.wait_for("document.querySelector('#hello') !== null")
-    page.press(*"ann", "Enter")
+    problems = []
+    page = browser.new_page()
+    page.on("console", lambda message: problems.append(message.text))
+    page.on("pageerror", lambda error: problems.append(str(error)))
+    page.goto(f"{address}/#token={TOKEN}")
+    page.fill("#name", "ann")
+    heading, items = page.locator("#item-heading"), [""]
 
-    def ready():
-        page.wait_for("document.querySelector('#main').ariaBusy === 'false'")
-        page.wait_for("document.querySelector('#item-heading').innerText.startsWith('x')")
-        page.wait_for("document.querySelector('img')?.naturalWidth === 1")
-        return page.text("#item-heading")
+    def press(*keys):
+        for key in keys:
+            page.keyboard.press(key)
+        expect(heading).not_to_have_text(items[-1])
+        expect(page.locator("#main")).to_have_attribute("aria-busy", "false")
+        expect(page.locator("#cells img")).to_have_js_property("naturalWidth", 1)
+        items.append(heading.inner_text())
 
-    first = ready()
-    page.press("2", "Shift+ArrowRight", "Enter")
-    page.wait_for(f"document.querySelector('#item-heading').innerText !== '{first}'")
-    second = ready()
-    page.press("s")
-    page.wait_for(f"document.querySelector('#item-heading').innerText !== '{second}'")
-    ready()
-    page.press("u")
-    page.wait_for(f"document.querySelector('#item-heading').innerText === '{second}'")
-    ready()
-    page.press("1", "Enter")
-    page.wait_for(f"document.querySelector('#item-heading').innerText !== '{second}'")
-    page.open(f"{address}/progress")
-    page.wait_for("document.body.innerText.includes('ann')")
-    assert page.problems() == []
+    press("Enter")
+    press("2", "Shift+ArrowRight", "Enter")
+    press("s")
+    press("u")
+    press("1", "Enter")
+    page.goto(f"{address}/progress")
+    page.get_by_role("rowheader", name="ann").wait_for()
     page.close()
+    assert problems == []
+    assert items[2] == items[4]
     log = Log(tmp_path / "state" / LOG)
     events = list(log.read())
     log.close()
     assert [event.kind for event in events] == ["learn", "skip", "undo", "learn"]
-    assert [(e.lower, e.upper) for e in events if e.kind == "learn"] == [(2, 3), (1, 1)]
-    asked = [json.loads(event.extra) for event in events if event.kind == "learn"]
-    assert [f"x{one['item']}" for one in asked] == [first, second]
+    learned = [event for event in events if event.kind == "learn"]
+    assert [(e.lower, e.upper) for e in learned] == [(2, 3), (1, 1)]
+    assert [f"x{json.loads(event.extra)['item']}" for event in learned] == items[1:3]

@@ -18,14 +18,6 @@ from ordspan.serving import running
 
 ROOT = Path(__file__).parents[3]
 FLATS = ROOT / "examples" / "data" / "flats.csv"
-TASKS = [
-    {
-        "data": {"id": "x3"},
-        "annotations": [
-            {"completed_by": 7, "result": [{"type": "rating", "value": {"rating": 2}}]}
-        ],
-    }
-]
 
 
 @pytest.fixture
@@ -155,26 +147,10 @@ def test_the_items_are_not_overwritten(tmp_path):
     assert (tmp_path / "items.csv").read_text() == before
 
 
-def test_answers_of_another_program_are_taken_in_once(tmp_path):
-    state = answered_folder(tmp_path)
-    (tmp_path / "tasks.json").write_text(json.dumps(TASKS))
-    words = ["annotate", "--state", state, "--labels", tmp_path / "tasks.json"]
-    for told in ("1 of 1 answers", "0 of 1 answers"):
-        answer = ask(*words, "--export", tmp_path / "labels.csv")
-        assert answer.exit_code == 0, answer.output
-        assert told in answer.output
-    table = pl.read_csv(tmp_path / "labels.csv")
-    assert table.height == 31
-    assert table.row(30)[:6] == ("x3", 2, 2, "7", None, "import")
-    assert ask("annotate", "--state", state, "--schema", "a").exit_code == 2
-
-
 def test_the_items_of_the_demonstration_can_be_learned_from(tmp_path, started):
     words = ["--grades", "poor,fair,good,great", "--id", "flat", "--state", tmp_path / "state"]
     answer = ask("annotate", FLATS, *words)
     assert answer.exit_code == 0, answer.output
-    demo = (ROOT / "Makefile").read_text().partition("annotate-demo: ")[2].partition("\n\n")[0]
-    assert "examples/data/flats.csv --grades poor,fair,good,great --id flat" in demo
     assert "There is no column to learn from" not in answer.output
 
 
@@ -192,12 +168,3 @@ def test_a_process_serves_the_page_until_it_is_interrupted(tmp_path):
         process.wait(timeout=60)
     answer = ask("annotate", "--state", tmp_path / "state", "--export", "-")
     assert len(answer.output.splitlines()) == 2
-
-
-def test_a_file_without_answers_is_refused(tmp_path):
-    path, _ = write_items(tmp_path, n=10)
-    (tmp_path / "none.json").write_text('[{"id": 1, "data": {"id": "x"}, "annotations": []}]')
-    words = ("--grades", "1..5", "--state", tmp_path / "s", "--id", "id")
-    answer = ask("annotate", path, *words, "--labels", tmp_path / "none.json")
-    assert answer.exit_code == 1
-    assert "none.json: no answer found" in answer.output

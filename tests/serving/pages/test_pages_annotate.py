@@ -3,42 +3,29 @@
 from itertools import pairwise
 
 import pytest
+from acting import PHONE, drag, expect, grade_point, middle, press, ready, shows, swipe
 
 HOSTILE = '<img src=x onerror="window.hacked = true"><b>bold</b>'
 TURNED = "\u202eright to left\u202c"
 
 
-def ready(page, row=1):
-    page.wait_for(f"document.querySelector('#item-heading').innerText === 'row {row}'")
-    page.wait_for("document.querySelector('#main').ariaBusy === 'false'")
-
-
-def grade_point(page, rank, share=0.5):
-    """The middle of a grade on the scale."""
-    return page.run(
-        f"""(() => {{ const cells = document.querySelectorAll(".ticks i");
-        const box = cells[{rank} - 1].getBoundingClientRect();
-        return [box.x + box.width * {share}, box.y + box.height / 2]; }})()"""
-    )
-
-
-def labels(fake):
-    return [(given["lower"], given["upper"]) for given in fake.given]
+def changes(fake):
+    return [path for path, _ in fake.calls if path != "/api/next"]
 
 
 def test_a_name_is_asked_first_and_kept(fake, open_page):
     page = open_page(name=None)
-    assert page.visible("#hello")
+    expect(page.locator("#hello")).to_be_visible()
     assert fake.calls == []
-    page.press(*"suhl?1", "Enter")  # letters of a name, though keys of the page
+    press(page, *"suhl?1", "Enter")  # letters of a name, though keys of the page
     ready(page)
     assert fake.calls == [("/api/next", {"annotator": "suhl?1", "skip_items": []})]
     page.reload()
     ready(page)
-    assert page.text("#annotator") == "suhl?1"
+    shows(page, "#annotator", "suhl?1")
     page.click("#rename")
-    page.press("Control+a", *"bob", "Enter")
-    page.wait_for("document.querySelector('#annotator').innerText === 'bob'")
+    press(page, "Control+a", *"bob", "Enter")
+    shows(page, "#annotator", "bob")
     ready(page)
     assert fake.calls[-1][1]["annotator"] == "bob"
 
@@ -46,208 +33,159 @@ def test_a_name_is_asked_first_and_kept(fake, open_page):
 def test_nothing_is_chosen_before_the_first_touch(fake, open_page):
     page = open_page()
     ready(page)
-    assert page.text("#chosen") == "nothing selected"
-    assert page.text("#give") == "Choose a grade first"
-    values = "[...document.querySelectorAll('[role=slider]')].map(e => e.ariaValueText)"
-    assert page.run(values) == ["not selected"] * 2
-    page.press("Enter")
-    page.click("#give")
-    assert "Choose a grade first" in page.text("#note")
-    assert [path for path, _ in fake.calls] == ["/api/next"]
+    shows(page, "#chosen", "nothing selected")
+    shows(page, "#give", "Choose a grade first")
+    for handle in page.get_by_role("slider").all():
+        expect(handle).to_have_attribute("aria-valuetext", "not selected")
+    press(page, "Enter")
+    page.mouse.click(*middle(page, "#give"))
+    expect(page.locator("#note")).to_contain_text("Choose a grade first")
+    assert changes(fake) == []
 
 
-def test_keys_alone_give_an_exact_grade_and_a_range(fake, open_page):
+CHOOSING = {
+    "abc": [
+        (["ArrowRight"], "b"),
+        (["ArrowRight", "ArrowRight"], "c"),
+        (["2", "Shift+ArrowRight"], "b to c"),
+        (["2", "Shift+ArrowRight", "Shift+ArrowLeft", "Shift+ArrowLeft"], "a to b"),
+        (["1", "Shift+ArrowRight", "ArrowRight", "ArrowRight"], "b to c"),  # as wide at the end
+    ],
+    "abcd": [(["ArrowLeft"], "b"), (["ArrowRight"], "c")],  # the middle
+    "012": [(["1"], "1"), (["1", "7"], "1")],  # the grade of that name
+}
+
+
+@pytest.mark.parametrize("grades", CHOOSING)
+def test_keys_alone_choose_a_grade_or_a_range(fake, open_page, grades):
+    fake.grades = list(grades)
     page = open_page()
-    ready(page)
-    page.press("ArrowRight", "ArrowRight")  # the middle, then one up
-    assert page.text("#chosen") == "high"
-    assert page.text("#give") == "Submit: high"
-    page.press("Enter")
-    ready(page, 2)
-    page.press("ArrowLeft", "Shift+ArrowLeft")
-    assert page.text("#chosen") == "low to mid"
-    page.press("Enter")
-    ready(page, 3)
-    assert labels(fake) == [(3, 3), (1, 2)]
+    for row, (keys, chosen) in enumerate(CHOOSING[grades], 1):
+        ready(page, row)
+        press(page, *keys)
+        shows(page, "#chosen", chosen)
+        shows(page, "#give", f"Submit: {chosen}")
+        press(page, "Enter")
+    expect(page.locator("#count-words")).to_contain_text(f"{len(CHOOSING[grades])} of 5")
+    ends = [chosen.split(" to ") for _, chosen in CHOOSING[grades]]
+    assert fake.labels() == [(grades.index(e[0]) + 1, grades.index(e[-1]) + 1) for e in ends]
     assert {given["via"] for given in fake.given} == {"slider"}
     assert all(0 < given["seconds"] < 60 for given in fake.given)
-    assert len({given["key"] for given in fake.given}) == 2
-
-
-def test_shift_moves_one_end_as_in_selected_text(open_page):
-    page = open_page()
-    ready(page)
-    page.press("2", "Shift+ArrowRight")
-    assert page.text("#chosen") == "mid to high"
-    page.press("Shift+ArrowLeft", "Shift+ArrowLeft")
-    assert page.text("#chosen") == "low to mid"
-    page.press("ArrowRight")
-    assert page.text("#chosen") == "mid to high"
-    page.press("ArrowRight")  # the whole answer stays as wide at the end of the scale
-    assert page.text("#chosen") == "mid to high"
-
-
-@pytest.mark.parametrize(("n_grades", "key", "middle"), [(4, "ArrowLeft", 2), (4, "ArrowRight", 3)])
-def test_arrows_start_in_the_middle(fake, open_page, n_grades, key, middle):
-    fake.grades = [f"g{rank}" for rank in range(1, n_grades + 1)]
-    page = open_page()
-    ready(page)
-    page.press(key)
-    assert page.text("#chosen") == f"g{middle}"
+    assert len(set(fake.keys_sent())) == len(fake.given)
 
 
 def test_handles_follow_the_slider_pattern(fake, open_page):
     fake.grades = [f"g{rank}" for rank in range(1, 31)]
     page = open_page()
     ready(page)
+    low, high = (page.get_by_role("slider", name=f"{end} grade") for end in ("lowest", "highest"))
 
-    def handle(name):
-        field = ["Min", "Max", "Now", "Text"]
-        return page.run(f"{field}.map(f => document.querySelector('.{name}')['ariaValue' + f])")
+    def says(handle, **values):
+        for name, value in values.items():
+            expect(handle).to_have_attribute(f"aria-value{name}", value)
 
-    page.run("document.querySelector('.grip.low').focus()")
-    page.press("ArrowUp", "Tab", "End")
-    assert handle("low") == ["1", "30", "16", "g16"]
-    assert handle("high") == ["16", "30", "30", "g30"]
-    page.press("PageDown", "ArrowDown")
-    assert handle("high")[3] == "g26"
-    page.press("Home")
-    assert handle("high")[3] == "g16"
-    page.press("ArrowLeft")  # not below the other handle
-    assert page.text("#chosen") == "g16"
-    page.press("PageUp", "Enter")
+    low.focus()
+    press(page, "ArrowUp", "Tab", "End")
+    says(low, min="1", max="30", now="16", text="g16")
+    says(high, min="16", max="30", now="30", text="g30")
+    press(page, "PageDown", "ArrowDown")
+    says(high, text="g26")
+    press(page, "Home")
+    says(high, text="g16")
+    press(page, "ArrowLeft")  # not below the other handle
+    shows(page, "#chosen", "g16")
+    press(page, "PageUp", "Enter")
     ready(page, 2)
-    assert labels(fake) == [(16, 19)]
-    names = "[...document.querySelectorAll('[role=slider]')].map(e => e.ariaLabel)"
-    assert page.run(names) == ["lowest grade", "highest grade"]
-
-
-def test_digits_choose_the_grade_of_that_name(fake, open_page):
-    fake.grades = ["0", "1", "2"]
-    page = open_page()
-    ready(page)
-    page.press("1")
-    assert page.text("#chosen") == "1"
-    page.press("7")
-    assert page.text("#chosen") == "1"
+    assert fake.labels() == [(16, 19)]
 
 
 def test_a_click_is_exact_and_a_drag_is_a_range(fake, open_page):
     fake.grades = list("abcde")
     page = open_page()
     ready(page)
-    page.drag(grade_point(page, 2), grade_point(page, 2))
-    assert page.text("#chosen") == "b"
-    page.drag(grade_point(page, 4), grade_point(page, 3))
-    assert page.text("#chosen") == "c to d"
-    page.drag(page.middle(".grip.high"), grade_point(page, 5))
-    assert page.text("#chosen") == "c to e"
-    page.drag(page.middle(".grip.low"), grade_point(page, 5))
-    assert page.text("#chosen") == "e"
+    page.mouse.click(*grade_point(page, 2))
+    shows(page, "#chosen", "b")
+    drag(page, grade_point(page, 4), grade_point(page, 3))
+    shows(page, "#chosen", "c to d")
+    drag(page, middle(page, ".grip.high"), grade_point(page, 5))
+    shows(page, "#chosen", "c to e")
+    drag(page, middle(page, ".grip.low"), grade_point(page, 5))
+    shows(page, "#chosen", "e")
     page.click(".names span:nth-child(1)")
     page.click("#give")
     ready(page, 2)
-    assert labels(fake) == [(1, 1)]
+    assert fake.labels() == [(1, 1)]
 
 
 def test_one_hundred_grades_can_be_reached_by_thumb(fake, open_page):
     fake.grades = [str(rank) for rank in range(1, 101)]
-    page = open_page(width=360, height=740, touch=True)
+    page = open_page(**PHONE)
     ready(page)
     page.tap("[data-end=high][data-by='1']")
-    page.wait_for("document.querySelector('#chosen').innerText === '51'")
+    shows(page, "#chosen", "51")
     page.tap("[data-end=low][data-by='-1']")
-    page.wait_for("document.querySelector('#chosen').innerText === '50 to 51'")
-    page.swipe(grade_point(page, 20), grade_point(page, 60))
-    assert page.text("#chosen") == "20 to 60"
-    boxes = page.run(
-        """[...document.querySelectorAll(".names span:not(.out)")].map(label => {
-        const box = label.getBoundingClientRect(); return [box.left, box.right]; })"""
-    )
+    shows(page, "#chosen", "50 to 51")
+    swipe(page, grade_point(page, 20), grade_point(page, 60))
+    shows(page, "#chosen", "20 to 60")
+    boxes = [name.bounding_box() for name in page.locator(".names span:not(.out)").all()]
     assert len(boxes) > 3
-    assert all(right <= left for (_, right), (left, _) in pairwise(boxes))
+    assert all(one["x"] + one["width"] <= other["x"] for one, other in pairwise(boxes))
 
 
 def test_a_finger_draws_a_range_and_a_scroll_takes_it_back(fake, open_page):
     fake.items = [[{"name": "text", "kind": "text", "value": "long\n" * 80}]]
-    page = open_page(width=360, height=740, touch=True)
+    page = open_page(**PHONE)
     ready(page)
-    page.swipe(grade_point(page, 1), grade_point(page, 2))
-    assert page.text("#chosen") == "low to mid"
+    swipe(page, grade_point(page, 1), grade_point(page, 2))
+    shows(page, "#chosen", "low to mid")
     x, y = grade_point(page, 3)
-    page.swipe([x, y], [x, y - 300])
-    page.wait_for("scrollY > 50")
-    assert page.text("#chosen") == "low to mid"
+    swipe(page, (x, y), (x, y - 300))
+    expect(page.locator("html")).not_to_have_js_property("scrollTop", 0)
+    shows(page, "#chosen", "low to mid")
 
 
-def test_enter_on_a_button_only_clicks_it(fake, open_page):
+def test_what_is_pressed_twice_acts_once(fake, open_page):
     page = open_page()
     ready(page)
-    page.press("2")
-    page.run("document.querySelector('#skip').focus()")
-    page.press("Enter")
-    ready(page, 2)
-    page.press("1")
-    page.run("document.querySelector('#give').focus()")
-    page.press("Enter")
-    ready(page, 3)
-    assert [path for path, _ in fake.calls if path != "/api/next"] == ["/api/skip", "/api/answer"]
-
-
-def test_a_held_key_acts_once(fake, open_page):
-    page = open_page()
-    ready(page)
-    page.press("2")
-    page.hold("Enter", 12)
-    ready(page, 2)
-    page.hold("s", 12)
-    ready(page, 3)
-    assert len(fake.given) == 2
-
-
-def test_a_double_click_answers_once(fake, open_page):
-    page = open_page()
-    ready(page)
-    page.press("2")
-    page.run(
-        "for (const id of ['give', 'give', 'skip', 'undo']) document.getElementById(id).click()"
-    )
-    ready(page, 2)
-    assert labels(fake) == [(2, 2)]
-    assert [path for path, _ in fake.calls if path != "/api/next"] == ["/api/answer"]
+    press(page, "2")
+    for row, key in enumerate(("Enter", "s"), 2):
+        for _ in range(12):  # held down so long that it repeats
+            page.keyboard.down(key)
+        page.keyboard.up(key)
+        ready(page, row)
+    assert changes(fake) == ["/api/answer", "/api/skip"]
+    press(page, "2")
+    page.evaluate("for (const id of ['give', 'give', 'skip', 'undo']) window[id].click()")
+    ready(page, 4)
+    press(page, "2")
+    page.focus("#skip")  # Enter on a button only clicks it
+    press(page, "Enter")
+    ready(page, 5)
+    assert changes(fake)[2:] == ["/api/answer", "/api/skip"]
 
 
 def test_take_back_shows_the_item_with_its_answer(fake, open_page):
     page = open_page(faulty=True)
     ready(page)
-    page.press("u")
-    page.wait_for("document.querySelector('#trouble').innerText")
-    assert page.text("#trouble") == "ann has no answer that can be undone."
-    page.press("2", "Shift+ArrowRight", "Enter")
+    press(page, "u")
+    shows(page, "#trouble", "ann has no answer that can be undone.")
+    press(page, "2", "Shift+ArrowRight", "Enter")
     ready(page, 2)
-    assert not page.text("#trouble")
-    page.press("s")
+    shows(page, "#trouble", "")
+    press(page, "s")
     ready(page, 3)
-    page.press("u")
+    shows(page, "#count-words", "1 of 5 answered, 1 skipped")
+    assert set(fake.given[1]) == {"key", "annotator", "item", "seconds", "asked_by"}
+    press(page, "u")
     ready(page, 2)
-    assert page.text("#chosen") == "nothing selected"
+    shows(page, "#chosen", "nothing selected")
     page.click("#undo")
     ready(page, 1)
-    assert page.text("#chosen") == "mid to high"
-    assert "Undid the " in page.text("#note")
-    page.press("Enter")
+    shows(page, "#chosen", "mid to high")
+    expect(page.locator("#note")).to_contain_text("Undid the ")
+    press(page, "Enter")
     ready(page, 2)
-    assert labels(fake) == [(2, 3)]
-
-
-def test_skip_says_who_and_how_long(fake, open_page):
-    page = open_page()
-    ready(page)
-    page.press("s")
-    ready(page, 2)
-    (skip,) = fake.given
-    assert set(skip) == {"key", "annotator", "item", "seconds", "asked_by"}
-    assert page.text("#count-words") == "0 of 5 answered, 1 skipped"
+    assert fake.labels() == [(2, 3)]
 
 
 def test_higher_and_lower_than_the_guess_are_ranges(fake, open_page):
@@ -255,57 +193,51 @@ def test_higher_and_lower_than_the_guess_are_ranges(fake, open_page):
     fake.guess = {"lower": 2, "upper": 3, "grade": 3}
     page = open_page()
     ready(page)
-    assert "b to c" in page.text("#guess-words")
-    page.press("h")
+    expect(page.locator("#guess-words")).to_contain_text("b to c")
+    press(page, "h")
     ready(page, 2)
+    fake.guess = {"lower": 2, "upper": 5, "grade": 3}
     page.click("#lower")
     ready(page, 3)
-    assert labels(fake) == [(4, 5), (1, 1)]
+    expect(page.locator("#higher")).to_be_hidden()  # there is nothing above it
+    press(page, "h")
+    expect(page.locator("#note")).to_contain_text("No guess is shown")
+    assert fake.labels() == [(4, 5), (1, 1)]
     assert [given["via"] for given in fake.given] == ["higher", "lower"]
     assert {given["shown"] for given in fake.given} == {True}
-    assert fake.given[0]["guess"] == fake.guess
-
-
-def test_there_is_nothing_above_a_guess_at_the_top(fake, open_page):
-    fake.show_guess, fake.guess = True, {"lower": 2, "upper": 3, "grade": 3}
-    page = open_page()
-    ready(page)
-    assert not page.visible("#higher")
-    page.press("h")
-    assert "No guess is shown" in page.text("#note")
-    assert fake.given == []
+    assert fake.given[0]["guess"] == {"lower": 2, "upper": 3, "grade": 3}
 
 
 def test_a_hidden_guess_counts_as_shown_once_it_was_seen(fake, open_page):
     fake.guess = {"lower": 1, "upper": 1, "grade": 1}
     page = open_page()
     ready(page)
-    assert not page.visible(".marker")
-    assert "low" not in page.text("#guess-words")
-    page.press("h", "2", "Enter")
+    marker = page.locator(".marker")
+    expect(marker).to_be_hidden()
+    expect(page.locator("#guess-words")).not_to_contain_text("low")
+    press(page, "h", "2", "Enter")
     ready(page, 2)
     page.click("#reveal")
-    assert page.visible(".marker")
-    page.press("g")
-    assert not page.visible(".marker")
-    page.press("2", "Enter")
+    expect(marker).to_be_visible()
+    press(page, "g")
+    expect(marker).to_be_hidden()
+    press(page, "2", "Enter")
     ready(page, 3)
     assert [given["shown"] for given in fake.given] == [False, True]
-    assert labels(fake) == [(2, 2), (2, 2)]
+    assert fake.labels() == [(2, 2), (2, 2)]
 
 
 def test_the_end_is_friendly_and_can_be_taken_back(fake, open_page):
     fake.items = fake.items[:1]
     page = open_page()
     ready(page)
-    page.press("1", "Enter")
-    page.wait_for("document.querySelector('#done').checkVisibility()")
-    assert "--export labels.csv" in page.text("#done")
-    assert "You answered 1 of 1 items." in page.text("#done")
-    assert page.run("document.activeElement.id") == "done-heading"
-    page.press("u")
+    press(page, "1", "Enter")
+    expect(page.locator("#done")).to_contain_text("--export labels.csv")
+    expect(page.locator("#done")).to_contain_text("You answered 1 of 1 items.")
+    expect(page.locator("#done-heading")).to_be_focused()
+    press(page, "u")
     ready(page)
-    assert page.text("#chosen") == "low"
+    shows(page, "#chosen", "low")
 
 
 def test_texts_are_shown_as_texts(fake, open_page):
@@ -315,12 +247,11 @@ def test_texts_are_shown_as_texts(fake, open_page):
     fake.guess, fake.show_guess = {"lower": 1, "upper": 2, "grade": 1}, True
     page = open_page(name=HOSTILE)
     ready(page)
-    page.press("1", "Shift+ArrowRight")
-    assert page.text("#chosen") == f"{HOSTILE} to {TURNED}"
-    shown = "[...document.querySelectorAll('#cells dd')].map(e => e.innerText)"
-    assert page.run(shown) == [HOSTILE, HOSTILE, "empty"]
-    assert page.run("document.querySelectorAll('main img, main b').length") == 0
-    assert page.run("window.hacked") is None
+    press(page, "1", "Shift+ArrowRight")
+    shows(page, "#chosen", f"{HOSTILE} to {TURNED}")
+    assert page.locator("#cells dd").all_inner_texts() == [HOSTILE, HOSTILE, "empty"]
+    assert page.locator("main img, main b").count() == 0
+    assert page.evaluate("window.hacked") is None
 
 
 def test_pictures_are_named_after_their_column(fake, open_page):
@@ -328,21 +259,96 @@ def test_pictures_are_named_after_their_column(fake, open_page):
     fake.token = "secret"
     page = open_page("/#token=secret")
     ready(page)
-    page.wait_for("document.querySelector('#cells img')?.naturalWidth === 1")
-    assert page.run("document.querySelector('#cells img').alt") == "front"
-    assert page.run("location.hash") == ""
+    expect(page.get_by_alt_text("front")).to_have_js_property("naturalWidth", 1)
+    assert page.evaluate("location.hash") == ""
 
 
 def test_the_keys_are_shown_and_letters_can_be_switched_off(fake, open_page):
     page = open_page()
     ready(page)
-    page.press("?")
-    assert page.visible("#keys")
-    page.press("s", "Enter")  # no keys of the page while it is open
+    press(page, "?")
+    expect(page.locator("#keys")).to_be_visible()
+    press(page, "s", "Enter")  # no keys of the page while it is open
     page.click("#letters")
-    page.press("Escape", "s", "2")
-    assert not page.visible("#keys")
-    assert page.text("#chosen") == "nothing selected"
-    page.press("ArrowRight", "Enter")
+    press(page, "Escape", "s", "2")
+    expect(page.locator("#keys")).to_be_hidden()
+    shows(page, "#chosen", "nothing selected")
+    press(page, "ArrowRight", "Enter")
     ready(page, 2)
-    assert labels(fake) == [(2, 2)]
+    assert fake.labels() == [(2, 2)]
+
+
+@pytest.mark.parametrize("fault", ["drop", "late drop", 503, 500])
+def test_an_answer_is_tried_again_under_its_key(fake, open_page, fault):
+    page = open_page(faulty=True)
+    ready(page)
+    fake.faults = [fault]
+    press(page, "2", "Enter", "Enter", "s")  # what is pressed meanwhile is not another answer
+    expect(page.locator("#trouble")).to_contain_text("Trying again")
+    expect(page.locator("#trouble")).to_contain_text("Nothing is lost")
+    ready(page, 2)
+    shows(page, "#trouble", "")
+    assert fake.labels() == [(2, 2)]
+    assert len(fake.keys_sent()) == 2
+    assert len(set(fake.keys_sent())) == 1
+
+
+def test_a_skip_and_a_take_back_are_tried_again_too(fake, open_page):
+    page = open_page(faulty=True)
+    ready(page)
+    fake.faults = ["drop", None, "drop"]
+    press(page, "s")
+    ready(page, 2)
+    press(page, "u")
+    ready(page, 1)
+    first, second, third, fourth = fake.keys_sent()
+    assert first == second != third == fourth
+
+
+def test_a_reload_asks_first_and_sends_what_was_not_yet_taken(fake, open_page):
+    page, asked = open_page(faulty=True), []
+    page.on("dialog", lambda dialog: asked.append(dialog.type) or dialog.accept())
+    ready(page)
+    fake.faults = ["late drop", *["drop"] * 50]
+    press(page, "3", "Enter")
+    expect(page.locator("#trouble")).to_contain_text("Trying again")
+    page.reload()
+    assert asked == ["beforeunload"]
+    fake.faults = []
+    ready(page, 2)
+    assert fake.labels() == [(3, 3)]
+    assert len(set(fake.keys_sent())) == 1
+
+
+def test_a_refused_answer_is_shown_and_can_be_mended(fake, open_page):
+    page = open_page(faulty=True)
+    ready(page)
+    fake.faults = [422]
+    press(page, "2", "Enter")
+    shows(page, "#trouble", "The queue is full.")
+    shows(page, "#chosen", "mid")
+    press(page, "1", "Enter")
+    ready(page, 2)
+    assert fake.labels() == [(1, 1)]
+    assert len(set(fake.keys_sent())) == 2
+
+
+def test_a_missing_token_is_asked_for(fake, open_page):
+    fake.token = "sus"
+    page = open_page(faulty=True)
+    for token in ("wrong", "sus"):
+        expect(page.locator("#token-value")).to_be_focused()
+        expect(page.locator("#token-value")).to_have_value("")
+        press(page, *token, "Enter")
+    ready(page)
+    assert fake.given == []
+
+
+def test_keys_exist_without_a_secure_context(fake, open_page):
+    page = open_page(host="annotate.test")
+    assert not page.evaluate("isSecureContext")
+    for row in (1, 2):
+        ready(page, row)
+        press(page, "s")
+    ready(page, 3)
+    assert len(set(fake.keys_sent())) == 2

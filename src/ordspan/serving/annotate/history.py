@@ -12,7 +12,7 @@ import numpy as np
 from ordspan.core.losses import distance
 from ordspan.serving.log import LEARN, UNDO, Event
 
-RANDOM, WIDEST, IMPORT = "random", "widest", "import"
+RANDOM, WIDEST = "random", "widest"
 
 
 class Guess(NamedTuple):
@@ -108,13 +108,9 @@ class History:
         return self._undone[number]
 
     def last(self, annotator: str) -> Reply | None:
-        """The last answer or skip of an annotator that can be undone; imported ones cannot."""
-        found = (
-            reply
-            for reply in reversed(self.replies.values())
-            if reply.extra.annotator == annotator and reply.extra.asked_by != IMPORT
-        )
-        return next(found, None)
+        """The last answer or skip of an annotator that is not undone."""
+        replies = reversed(self.replies.values())
+        return next((reply for reply in replies if reply.extra.annotator == annotator), None)
 
     def has_seen(self, annotator: str, item: int) -> bool:
         """Whether an annotator has answered or skipped an item."""

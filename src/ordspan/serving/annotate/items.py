@@ -20,7 +20,7 @@ from ordspan.files.grades import LabelColumns
 from ordspan.files.opening import FileOptions, check_columns, is_svmlight, open_file, sizes_of
 from ordspan.files.reading import RowReader, open_rows
 from ordspan.files.text import STDIN
-from ordspan.wording import by, columns_option, either
+from ordspan.wording import shell_list
 
 NUMBER, TEXT, IMAGE = "number", "text", "image"
 IMAGE_ENDINGS = (".png", ".jpg", ".jpeg", ".gif", ".webp")
@@ -262,7 +262,7 @@ def _image_paths(whole: Batch, column: pl.Series) -> list[str]:
         else:
             paths.append(path)
             continue
-        remedy = by("hide the column with", columns_option("hide", column.name))
         reason = f"{whole.where(row)}: the image {brief(cell)} in column {column.name!r} {fault}"
-        raise FileError(reason + either("move it there", remedy))
+        hide = f"--hide {shell_list([column.name])}"
+        raise FileError(f"{reason}; move it there, or hide the column with {hide}")
     return paths

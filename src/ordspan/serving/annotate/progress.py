@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from ordspan.serving.annotate.history import IMPORT, History, Reply
+from ordspan.serving.annotate.history import History, Reply
 from ordspan.serving.log import LEARN
 from ordspan.serving.models import COVERAGE
 
@@ -48,11 +48,10 @@ def mean(values: Sequence[float]) -> float | None:
     return float(np.mean(values)) if len(values) else None
 
 
-def _speed(replies: Iterable[Reply]) -> tuple[float, float | None]:
-    """Minutes of work and answers per minute, without imported answers."""
-    here = [one for one in replies if one.extra.asked_by != IMPORT]
-    minutes = sum(one.extra.seconds or 0.0 for one in here) / 60
-    n_answers = sum(one.event.kind == LEARN for one in here)
+def _speed(replies: Sequence[Reply]) -> tuple[float, float | None]:
+    """Minutes of work and answers per minute."""
+    minutes = sum(one.extra.seconds or 0.0 for one in replies) / 60
+    n_answers = sum(one.event.kind == LEARN for one in replies)
     return minutes, n_answers / minutes if minutes else None
 
 

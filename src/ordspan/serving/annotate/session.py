@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
-from hashlib import sha256
+from collections.abc import Collection
 from pathlib import Path
 from threading import Lock
 from typing import Any
@@ -13,8 +12,7 @@ import numpy as np
 
 from ordspan.files.batch import FileError
 from ordspan.serving.annotate.asking import HALF, Asker, Question
-from ordspan.serving.annotate.history import IMPORT, Extra, History, Reply
-from ordspan.serving.annotate.importing import Imported
+from ordspan.serving.annotate.history import Extra, History, Reply
 from ordspan.serving.annotate.items import Items
 from ordspan.serving.annotate.progress import progress
 from ordspan.serving.annotate.settings import FolderSettings
@@ -135,33 +133,6 @@ class Session:
             if self._progress[0] != n_events:
                 self._progress = n_events, progress(self.history)
             return self._progress[1]
-
-    def import_answers(self, answers: Iterable[Imported]) -> int:
-        """Learn imported answers, all or none; returns the number of new ones."""
-        with self._lock:
-            ends = {
-                (reply.extra.annotator, reply.extra.item): reply.ends
-                for reply in self.history.replies.values()
-                if reply.event.kind == LEARN
-            }
-            lessons = []
-            for one in answers:
-                who, given = (one.annotator, one.item), (one.lower, one.upper)
-                if who not in ends:
-                    ends[who] = given
-                    extra = Extra(one.item, one.annotator, one.seconds, IMPORT)
-                    key = f"import {sha256(repr(who).encode()).hexdigest()}"
-                    values = self.items.values(one.item)
-                    lessons.append(Lesson(values, *given, key, _to_builtins(extra)))
-                elif ends[who] != given:
-                    raise FileError(
-                        f"{one.place}: {one.annotator} has two different answers to "
-                        f"{self.items.name(one.item)}; keep one of them"
-                    )
-            events = self.engine.learn(lessons) if lessons else []
-            for event in events:
-                self.history.add(event)
-            return len(events)
 
     def _known(self, key: str, kind: str, extra: Extra) -> Event | None:
         """The event of a known key, checked to be for the same item and annotator."""

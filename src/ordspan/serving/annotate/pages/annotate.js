@@ -253,6 +253,12 @@ function gradeOf(digit) {
 const actions = { u: undo, s: skip, h: () => giveBeyond("higher"), l: () => giveBeyond("lower"),
   g: toggleGuess, Enter: giveChosen };
 
+/** Opens the list of keys, focused so that it is read from its top and not from its first field. */
+function showKeys() {
+  find("keys").showModal();
+  find("keys-heading").focus();
+}
+
 function onKey(event) {
   const { key, target, shiftKey } = event;
   if (event.defaultPrevented || event.ctrlKey || event.metaKey || event.altKey) return;
@@ -260,7 +266,7 @@ function onKey(event) {
   if (key === "Enter" && target.closest("button, a")) return;
   const name = key.length === 1 ? key.toLowerCase() : key;
   if (name.length === 1 && !find("letters").checked) return;
-  if (name === "?") return find("keys").showModal();
+  if (name === "?") return showKeys();
   if (busy || (!item && (name !== "u" || find("done").hidden))) return;
   const by = { ArrowLeft: -1, ArrowRight: 1 }[name];
   if (by) shiftKey ? scale.extend(by) : scale.move(by);
@@ -279,7 +285,7 @@ find("hello-form").addEventListener("submit", event => {
   begin();
 });
 find("rename").addEventListener("click", () => busy || askName());
-find("help").addEventListener("click", () => find("keys").showModal());
+find("help").addEventListener("click", showKeys);
 find("give").addEventListener("click", giveChosen);
 find("skip").addEventListener("click", skip);
 find("undo").addEventListener("click", undo);

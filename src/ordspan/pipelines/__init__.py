@@ -1,1 +1,0 @@
-"""scikit-learn's transformers in model files: parameters and numbers, never code."""

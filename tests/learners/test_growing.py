@@ -1,0 +1,117 @@
+"""More features or one rank more, later: what was learned stays as it was."""
+
+import itertools
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+from ordspan.learners import (
+    AggregateLearner,
+    KernelLearner,
+    LinearLearner,
+    MulticlassPALearner,
+    PerceptronLearner,
+    PRankLearner,
+)
+
+K = 5
+NARROW, WIDE = 4, 9
+WITH_RANKS = {
+    f"{variant}{' balanced' * balanced}{' averaged' * average}": (
+        lambda d, variant=variant, balanced=balanced, average=average: LinearLearner(
+            d, K, variant, 0.3, average, balanced=balanced
+        )
+    )
+    for variant, balanced, average in itertools.product(
+        ("PA", "PA-I", "PA-II"), (False, True), (False, True)
+    )
+} | {"PRank": lambda d: PRankLearner(d, K)}
+WIDENED = WITH_RANKS | {
+    "PA-I sca": lambda d: LinearLearner(d, K, "PA-I", 0.3, solver="sca"),
+    "PA-I sca averaged": lambda d: LinearLearner(d, K, "PA-I", 0.3, True, solver="sca"),
+    "perceptron": lambda d: PerceptronLearner(d, K),
+    "MC-PA": lambda d: MulticlassPALearner(d, K, "PA"),
+    "MC-PA-I": lambda d: MulticlassPALearner(d, K, "PA-I", 0.3),
+    "MC-PA-II": lambda d: MulticlassPALearner(d, K, "PA-II", 0.3),
+    "OAP-BPM": lambda d: AggregateLearner(d, K, n_members=4, seed=1),
+}
+each_widened = pytest.mark.parametrize("make", WIDENED.values(), ids=WIDENED)
+each_with_ranks = pytest.mark.parametrize("make", WITH_RANKS.values(), ids=WITH_RANKS)
+
+
+@pytest.fixture(scope="module")
+def data():
+    """Rows whose last columns are zero in the first half, and ranks that follow the first one."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(300, WIDE))
+    X[rng.random(X.shape) < 0.3] = 0
+    X[:150, NARROW:] = 0
+    ranks = np.clip(np.round(2 * X[:, 0] + 3 + 0.5 * rng.normal(size=300)), 1, K).astype(int)
+    return X, ranks, np.where(rng.random(300) < 0.6, ranks, rng.integers(ranks, K + 1))
+
+
+@each_widened
+@pytest.mark.parametrize("form", [sp.csr_array, np.asarray])
+def test_widened_is_as_if_the_features_had_been_there(make, data, form):
+    """To the bit if the rows are sparse; the order of a dense sum depends on its length."""
+    X, lower, upper = data
+    first, second = slice(0, 150), slice(150, 300)
+    narrow, full = make(NARROW), make(WIDE)
+    narrow.learn_many(form(X[first, :NARROW]), lower[first], upper[first])
+    full.learn_many(form(X[first]), lower[first], upper[first])
+    before, grown = narrow.memory.tobytes(), narrow.widened(WIDE)
+    for _ in range(2):
+        if form is sp.csr_array:
+            assert grown.memory.tobytes() == full.memory.tobytes()
+        np.testing.assert_allclose(grown.memory, full.memory, rtol=1e-9, atol=1e-9)
+        rest = form(X[second]), lower[second], upper[second]
+        ranks = [learner.learn_many(*rest, predict=True) for learner in (grown, full)]
+        np.testing.assert_array_equal(*ranks)
+    assert (grown.n_features, grown.weights.shape) == (WIDE, full.weights.shape)
+    assert (narrow.n_features, narrow.memory.tobytes()) == (NARROW, before)
+    assert not np.shares_memory(narrow.widened(NARROW).memory, narrow.memory)
+    with pytest.raises(ValueError, match="4 features cannot be widened to 3"):
+        narrow.widened(3)
+
+
+@each_with_ranks
+@pytest.mark.parametrize("rank", range(1, K + 2))
+def test_the_other_ranks_keep_their_weights_thresholds_and_predictions(make, data, rank):
+    X, ranks, _ = data
+    learner = make(WIDE)
+    learner.learn_many(X, ranks)
+    before, old = learner.memory.tobytes(), learner.predict_many(X)
+    grown = learner.with_rank(rank)
+    assert grown.n_classes == K + 1
+    np.testing.assert_array_equal(grown.weights, learner.weights)
+    new = min(rank, K) - 1  # where among the thresholds
+    np.testing.assert_array_equal(np.delete(grown.thresholds, new), learner.thresholds)
+    if 1 < rank <= K:
+        np.testing.assert_array_equal(grown.predict_many(X), old + (old >= rank))
+    else:  # beyond the outermost it starts a margin away
+        outer, side = (0, -1.0) if rank == 1 else (-1, 1.0)
+        assert grown.thresholds[outer] == pytest.approx(learner.thresholds[outer] + side, rel=1e-12)
+    assert learner.memory.tobytes() == before
+    with_new = ranks + (ranks >= rank)
+    chosen = X[:, 0] < -1.5 if rank == 1 else X[:, 0] > 1.5
+    if rank in (1, K + 1):
+        with_new[chosen] = rank
+    for _ in range(5):
+        grown.learn_many(X, with_new)
+        assert (np.diff(grown.model.edges) >= 0).all()
+        assert (np.diff(grown.thresholds) >= 0).all()
+    if rank in (1, K + 1):
+        assert (grown.predict_many(X[chosen]) == rank).mean() > 0.5
+
+
+def test_a_rank_outside_is_refused():
+    for rank in (0, K + 2):
+        with pytest.raises(ValueError, match=rf"rank {rank} is not in 1\.\.6"):
+            PRankLearner(NARROW, K).with_rank(rank)
+
+
+def test_only_sorted_thresholds_of_one_learner_get_more_ranks():
+    for kind in (PerceptronLearner, MulticlassPALearner, AggregateLearner, KernelLearner):
+        assert not hasattr(kind, "with_rank")
+    assert not hasattr(KernelLearner, "widened")
