@@ -6,7 +6,6 @@ from math import inf
 import numpy as np
 
 from ordspan.core import calibration as core
-from ordspan.core.ranges import SLOWNESS
 
 
 def log_sigmoid(x):
@@ -61,28 +60,28 @@ def dense_curvature(parts):
     return np.block([[cuts, border[:, None]], [border, parts.head[core.SLOPE_CURVATURE]]])
 
 
-def newton_equation(parts, rows, share, tension):
+def newton_equation(parts, rows, step_fraction, slope_ridge):
     """Matrix and right-hand side of a damped Newton step with the pulls and the spare rows."""
     cuts, slope = parts.cuts[1:-1], parts.head[core.SLOPE]
     n_cuts = cuts.size
     matrix = dense_curvature(parts)
-    matrix += np.diag(np.diag(matrix)) * core.CAUTION / max(rows, 1.0)
-    matrix += np.diag(np.append(np.full(n_cuts, core.RIDGE), tension))
+    matrix += np.diag(np.diag(matrix)) * core.DAMPING_ROWS / max(rows, 1.0)
+    matrix += np.diag(np.append(np.full(n_cuts, core.RIDGE), slope_ridge))
     force = np.append(parts.gradient[1:-1], parts.head[core.SLOPE_GRADIENT])
-    force -= share * np.append(core.RIDGE * cuts, tension * slope)
-    spare = min(core.SPARE, core.THIN * rows / (n_cuts + 1))
+    force -= step_fraction * np.append(core.RIDGE * cuts, slope_ridge * slope)
+    spare = min(core.PRIOR_ROWS, core.PRIOR_SHARE * rows / (n_cuts + 1))
     for i, gap in enumerate(np.diff(cuts)):
         crowding = 1 / np.expm1(gap)
         apart = np.zeros(n_cuts + 1)
         apart[i : i + 2] = -1, 1
-        force += share * spare * crowding * apart
+        force += step_fraction * spare * crowding * apart
         matrix += spare * crowding * (1 + crowding) * np.outer(apart, apart)
     return matrix, force
 
 
-def newton_step(parts, rows, share, tension):
+def newton_step(parts, rows, step_fraction, slope_ridge):
     """`newton_equation` solved and followed: not too far, nor until cuts meet."""
-    matrix, force = newton_equation(parts, rows, share, tension)
+    matrix, force = newton_equation(parts, rows, step_fraction, slope_ridge)
     slope = parts.head[core.SLOPE]
     move = np.zeros(force.size)
     if matrix[-1, -1] > 0:
@@ -136,17 +135,17 @@ def observe(state, scores, predicted, lower, upper, weight):
         head[core.ROWS] += 1
         head[core.WEIGHT] += w
         w = head[core.ROWS] * w / head[core.WEIGHT]
-        rate = w / head[core.ROWS] ** SLOWNESS
+        rate = w / head[core.ROWS] ** core.SLOWNESS
         used = np.maximum.accumulate(parts.reach)
         miss = [miss_of(parts, score, q, rank, low, high) for q in used]
         parts.reach[:] = np.maximum(0, parts.reach + rate * (miss - (1 - parts.coverage)))
-        head[core.RATE] = head[core.ROWS] ** -SLOWNESS
+        head[core.RATE] = head[core.ROWS] ** -core.SLOWNESS
         accumulate(parts, score, low, high, w)
         head[core.PENDING] += w
         if head[core.PENDING] >= core.BLOCK:
             pending, rows = head[core.PENDING], head[core.ROWS] / (1 + core.FORGETTING)
-            tension = core.RIDGE * head[core.SLOPE_CURVATURE] / rows
-            newton_step(parts, rows, min(1.0, pending / rows), tension)
+            slope_ridge = core.RIDGE * head[core.SLOPE_CURVATURE] / rows
+            newton_step(parts, rows, min(1.0, pending / rows), slope_ridge)
             parts.bands[:], head[core.UNIT] = parts.cuts, head[core.SLOPE]
             kept = max(0.0, 1 - core.FORGETTING * pending / head[core.ROWS])
             for part in (parts.curvature, parts.coupling, parts.border):

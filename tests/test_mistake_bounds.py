@@ -12,12 +12,13 @@ import pytest
 import quadprog
 from scipy.sparse import csr_array
 
+from ordspan import bounds as theorems
 from ordspan.bounds import BoundProblem, mistake_bounds, online_losses
-from ordspan.core import bounds as theorems
-from ordspan.core.losses import distance, hinge_losses, shortfalls
+from ordspan.core.measures import distance, hinge_losses, shortfalls
 from ordspan.data import synthetic
 from ordspan.learners import LinearLearner
 from ordspan.learners.batch import solve
+from ordspan.learners.rows import make_rows
 
 N_STREAMS = 250  # of each family
 
@@ -140,7 +141,8 @@ def comparators(rng, stream):
     d, m = stream.X.shape[1], stream.n_classes - 1
     found = [np.zeros(d + m), rng.standard_normal(d + m) * 10.0 ** rng.uniform(-2, 1)]
     for loss in ("hinge", "squared_hinge"):
-        best = solve(*stream, C=10.0 ** rng.uniform(-3, 1), loss=loss, max_iter=20)
+        rows = make_rows(*stream[:3])
+        best = solve(rows, m + 1, C=10.0 ** rng.uniform(-3, 1), loss=loss, max_iter=20)
         found.append(np.concatenate([best.weights, best.thresholds]))
     found.append(found[-1] * (1 + 0.1 * rng.standard_normal(d + m)))
     problem = BoundProblem(*stream)
@@ -312,7 +314,8 @@ def test_bounds_find_their_own_comparator(data, variant, C, names):
 @pytest.mark.parametrize(("variant", "loss"), [("PA-I", "hinge"), ("PA-II", "squared_hinge")])
 def test_for_a_given_strength_the_batch_optimum_is_the_tightest_comparator(data, variant, loss):
     """The bound is the primal objective, up to factors that do not depend on the comparator."""
-    best = solve(data.X, data.ranks, data.ranks, 4, C=0.03, loss=loss, tol=1e-6)
+    rows = make_rows(data.X, data.ranks, data.ranks)
+    best = solve(rows, 4, C=0.03, loss=loss, tol=1e-6)
     chosen = mistake_bounds(data.X, data.ranks, variant=variant, C=0.03)[0]
     given = mistake_bounds(
         data.X, data.ranks, variant=variant, C=0.03, comparator=(best.weights, best.thresholds)

@@ -1,48 +1,287 @@
-"""Mistake bounds: how much online learners can lose on a stream, and how much they do lose."""
+"""Mistake bounds: how much online learners can lose on a stream, and how much they do lose.
+
+The theorems are those of section 5 of the paper, as printed and as they can be proved. Each is a
+function of a stream and a comparator (any fixed weights and thresholds) that returns a `Bound`;
+`with_observed` adds what the online run lost. Every statement is about the exact update started
+from zero.
+
+Letters of the paper: ``K`` classes, ``c`` the narrowest interval's width, ``R2`` the largest
+squared norm of a row, ``l`` the hinge losses of the run before each update, ``l*`` those of the
+comparator v = (u, b). The paper's K - c - 1, the largest number of thresholds that one label
+constrains, is ``StreamSummary.n_required`` here.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from functools import partial
-from math import inf, nan
+from math import inf, nan, sqrt
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy.optimize import nnls
 
-from ordspan.core import bounds as theorems
-from ordspan.core.bounds import Bound, Comparator
-from ordspan.core.labels import Ranks, check_ranks, encode_interval
-from ordspan.core.losses import hinge_losses, shortfalls
-from ordspan.estimators.targets import find_classes, read_labels
+from ordspan.core.measures import hinge_losses, shortfalls
+from ordspan.core.rows import sq_norms
+from ordspan.core.state import Floats, Ranks
+from ordspan.labels.ranks import encode, find_classes, read_labels
 from ordspan.learners import Learner, LinearLearner
-from ordspan.learners.checks import DEFAULT_C, check_rule
-from ordspan.learners.rows import as_rows, is_sparse
+from ordspan.learners.linear import DEFAULT_C, check_rule
+from ordspan.learners.rows import as_matrix, check_ranks, is_sparse, make_rows
 
 __all__ = ["Bound", "mistake_bounds", "online_losses"]
 
-Floats = NDArray[np.float64]
 Ranker = tuple[Floats, Floats]  # weights and thresholds, u and b of the paper
 
+ROUNDING = 1e-8
+"""Relative excess up to which a bound counts as kept."""
+NO_LOSS = 1e-9
+"""A comparator whose losses are all this small counts as ideal."""
 HINGE, SQUARED, IDEAL = "hinge", "squared_hinge", "ideal"
 """What makes a comparator good for a statement: little loss, little squared loss, or no loss."""
-
-PATH_LENGTH = 16
-PATH_FACTOR = 4.0
+PATH_LENGTH, PATH_FACTOR = 16, 4.0
 """The comparators are the batch optima for PATH_LENGTH values of C, PATH_FACTOR apart."""
 PATH_TOL, PATH_SWEEPS = 1e-3, 300
 """A bound holds for any comparator; a better optimum only makes it tighter."""
 LONGEST_IDEAL = 1e5
 """Ideal comparators with a larger norm are not searched for."""
-NO_COMPARATOR = Comparator(norm=nan, loss=nan, sq_loss=nan, worst=inf)
 
 
-class Statement(NamedTuple):
-    """A theorem, and what makes a comparator good for it."""
+class StreamSummary(NamedTuple):
+    """What the theorems need to know about the examples."""
 
-    theorem: Callable[[theorems.StreamSummary, Comparator], Bound]
-    asks_for: str
+    n_trials: int  # T
+    n_classes: int  # K
+    narrowest: int  # c
+    largest_sq_norm: float  # R^2
+
+    @property
+    def n_required(self) -> int:
+        """The largest number of thresholds that one label constrains, K - c - 1."""
+        return self.n_classes - self.narrowest - 1
+
+
+class Comparator(NamedTuple):
+    """What the theorems need to know about a fixed ranker."""
+
+    norm: float  # of weights and thresholds together
+    loss: float  # sum of its hinge losses
+    sq_loss: float  # sum of their squares
+    worst: float  # the largest of them
+
+
+class Bound(NamedTuple):
+    """One statement about one stream.
+
+    Parameters
+    ----------
+    name : str
+        Which theorem or corollary.
+    bound : float
+        The most that the run can lose, according to the statement.
+    observed : float
+        Sum of the losses of the online run, each to the given power.
+    holds : bool or None
+        Whether the run kept the bound; None where the statement does not apply, or before
+        `with_observed`.
+    K : int
+        Number of grades.
+    c : int
+        Width of the narrowest interval.
+    R2 : float
+        Largest squared norm of a row.
+    D : float
+        The statement's own constant.
+    C : float or None
+        The aggressiveness that the statement assumes; PA has none.
+    comparator_norm : float
+        Norm of the comparator, weights and thresholds together.
+    comparator_loss : float
+        Sum of the comparator's losses, each to the given power.
+    power : int
+        1 where hinge losses are summed, 2 where their squares are.
+
+    Examples
+    --------
+    >>> from ordspan.bounds import mistake_bounds
+    >>> bound = mistake_bounds([[1.0]], [1], classes=[1, 2], comparator=([-0.5], [0.5]))[0]
+    >>> bound.name, bound.observed, round(bound.bound, 3), bound.holds
+    ('PA general', 1.0, 2.0, True)
+    """
+
+    name: str
+    bound: float
+    observed: float
+    holds: bool | None
+    K: int
+    c: int
+    R2: float
+    D: float
+    C: float | None
+    comparator_norm: float
+    comparator_loss: float
+    power: int
+
+    @property
+    def tightness(self) -> float:
+        """Observed over bound: 1 is as tight as a bound can be, more than 1 breaks it."""
+        if self.bound == 0.0:
+            return 0.0 if self.observed == 0.0 else inf
+        return self.observed / self.bound
+
+
+# -- measuring -----------------------------------------------------------------------------------
+
+
+def summarise_stream(
+    sq_norms: ArrayLike, lower: ArrayLike, upper: ArrayLike, n_classes: int
+) -> StreamSummary:
+    """T, K, c and R^2 of a stream, from the squared norms of its rows and its labels.
+
+    >>> summarise_stream([1.0, 4.0], lower=[1, 2], upper=[2, 2], n_classes=3)
+    StreamSummary(n_trials=2, n_classes=3, narrowest=0, largest_sq_norm=4.0)
+    """
+    norms = np.asarray(sq_norms, dtype=float)
+    if norms.size == 0:
+        raise ValueError("a bound needs at least one example")
+    narrowest = int((np.asarray(upper) - np.asarray(lower)).min())
+    return StreamSummary(norms.size, n_classes, narrowest, float(norms.max()))
+
+
+def measure(weights: ArrayLike, thresholds: ArrayLike, losses: Floats) -> Comparator:
+    """Norm and losses of a fixed ranker, ``losses`` being its hinge losses on the stream."""
+    sq_norm = float(np.square(weights).sum() + np.square(thresholds).sum())
+    worst = float(losses.max(initial=0.0))
+    return Comparator(sqrt(sq_norm), float(losses.sum()), float(np.square(losses).sum()), worst)
+
+
+def with_observed(bound: Bound, losses: Floats) -> Bound:
+    """The bound with the loss of the online run; ``losses`` are those before each update.
+
+    A bound that does not apply keeps ``holds=None``.
+    """
+    observed = float((losses**bound.power).sum())
+    holds = None if np.isnan(bound.bound) else observed <= bound.bound * (1.0 + ROUNDING)
+    return bound._replace(observed=observed, holds=holds)
+
+
+# -- theorems ------------------------------------------------------------------------------------
+
+
+def pa_general(stream: StreamSummary, comparator: Comparator) -> Bound:
+    """Theorem: sum of l^2 <= D^2 (|v| + 4 (K-c-1) sqrt(sum of l*^2))^2."""
+    D = _linear_factor(stream)
+    root = comparator.norm + 4.0 * stream.n_required * sqrt(comparator.sq_loss)
+    return _of_squares("PA general", stream, comparator, D, (D * root) ** 2)
+
+
+def pa_ideal(stream: StreamSummary, comparator: Comparator) -> Bound:
+    """Corollary: sum of l^2 <= D |v*|^2 for a comparator without loss."""
+    D = _linear_factor(stream)
+    value = _if_ideal(comparator, D * comparator.norm**2)
+    return _of_squares("PA ideal", stream, comparator, D, value)
+
+
+def pa_repaired(stream: StreamSummary, comparator: Comparator) -> Bound:
+    """Sum of l^2 <= D (U + sqrt(U^2 + |v|^2))^2 with U^2 the sum of l*^2.
+
+    Never above `pa_general`; without loss it is `pa_ideal`.
+    """
+    D = _linear_factor(stream)
+    root = sqrt(comparator.sq_loss) + sqrt(comparator.sq_loss + comparator.norm**2)
+    return _of_squares("PA repaired", stream, comparator, D, D * root**2)
+
+
+def pa_i_general(stream: StreamSummary, comparator: Comparator) -> Bound:
+    """Theorem: sum of l <= sum of l* + sqrt(D T) |v|, for the run with C = |v| / sqrt(D T).
+
+    Can fail where R^2 < (K-c-2) / (K-c-1)^2; see `pa_i_repaired`.
+    """
+    return _tuned("PA-I general", stream, comparator, _printed_capped_factor(stream))
+
+
+def pa_i_ideal(stream: StreamSummary, comparator: Comparator) -> Bound:
+    """Corollary: sum of l <= sqrt(D T) |v*|, for a comparator without loss; fails as the theorem.
+
+    The run is the one with C = |v*| / sqrt(D T).
+    """
+    bound = _tuned("PA-I ideal", stream, comparator, _printed_capped_factor(stream))
+    return bound._replace(bound=_if_ideal(comparator, bound.bound - comparator.loss))
+
+
+def pa_i_at(stream: StreamSummary, comparator: Comparator, C: float) -> Bound:
+    """Appendix: sum of l <= |v|^2 / (2C) + sum of l* + C T D / 2, before C is chosen.
+
+    Can fail where R^2 < (K-c-2) / (K-c-1)^2; see `pa_i_repaired_at`.
+    """
+    return _at_given("PA-I any C", stream, comparator, _printed_capped_factor(stream), C)
+
+
+def pa_i_repaired(stream: StreamSummary, comparator: Comparator) -> Bound:
+    """`pa_i_general` with D = (K-c-1) (1 + R^2 (K-c-1)), in the bound and in C."""
+    D = stream.n_required * _linear_factor(stream)
+    return _tuned("PA-I repaired", stream, comparator, D)
+
+
+def pa_i_repaired_at(stream: StreamSummary, comparator: Comparator, C: float) -> Bound:
+    """`pa_i_at` with D = (K-c-1) (1 + R^2 (K-c-1))."""
+    D = stream.n_required * _linear_factor(stream)
+    return _at_given("PA-I repaired any C", stream, comparator, D, C)
+
+
+def pa_ii_general(stream: StreamSummary, comparator: Comparator, C: float) -> Bound:
+    """Theorem: sum of l^2 <= D (|v|^2 + 2C sum of l*^2), D = 1 + 1/(2C) + R^2 (K-c-1)."""
+    D = _linear_factor(stream) + 0.5 / C
+    value = D * (comparator.norm**2 + 2.0 * C * comparator.sq_loss)
+    return _of_squares("PA-II general", stream, comparator, D, value, C)
+
+
+def pa_ii_ideal(stream: StreamSummary, comparator: Comparator, C: float) -> Bound:
+    """Corollary: sum of l^2 <= D |v*|^2 for a comparator without loss."""
+    D = _linear_factor(stream) + 0.5 / C
+    value = _if_ideal(comparator, D * comparator.norm**2)
+    return _of_squares("PA-II ideal", stream, comparator, D, value, C)
+
+
+def _linear_factor(stream: StreamSummary) -> float:
+    return 1.0 + stream.largest_sq_norm * stream.n_required
+
+
+def _printed_capped_factor(stream: StreamSummary) -> float:
+    return 1.0 + 2.0 * stream.largest_sq_norm * stream.n_required**2
+
+
+def _if_ideal(comparator: Comparator, value: float) -> float:
+    return value if comparator.worst <= NO_LOSS else nan
+
+
+def _tuned(name: str, stream: StreamSummary, comparator: Comparator, D: float) -> Bound:
+    spread = sqrt(D * stream.n_trials)
+    C = comparator.norm / spread if spread > 0.0 else 1.0  # nothing required: any C will do
+    return _of_losses(name, stream, comparator, D, comparator.loss + spread * comparator.norm, C)
+
+
+def _at_given(
+    name: str, stream: StreamSummary, comparator: Comparator, D: float, C: float
+) -> Bound:
+    value = comparator.norm**2 / (2.0 * C) + comparator.loss + 0.5 * C * stream.n_trials * D
+    return _of_losses(name, stream, comparator, D, value, C)
+
+
+def _of_losses(
+    name: str, stream: StreamSummary, v: Comparator, D: float, value: float, C: float | None = None
+) -> Bound:
+    return Bound(name, value, nan, None, *stream[1:], D, C, v.norm, v.loss, power=1)
+
+
+def _of_squares(
+    name: str, stream: StreamSummary, v: Comparator, D: float, value: float, C: float | None = None
+) -> Bound:
+    return Bound(name, value, nan, None, *stream[1:], D, C, v.norm, v.sq_loss, power=2)
+
+
+# -- runs ----------------------------------------------------------------------------------------
 
 
 def mistake_bounds(
@@ -93,14 +332,14 @@ def mistake_bounds(
     PA repaired 1.0 1.0 True
     """
     statements = _statements(variant, C)
-    field = BoundProblem(*_read_stream(X, y, classes))
-    given = None if comparator is None else [field.measure(field.check(comparator))]
+    problem = BoundProblem(*_read_stream(X, y, classes))
+    given = None if comparator is None else [problem.measure(problem.check(comparator))]
     result = []
     for theorem, asks_for in statements:
-        comparators = field.comparators(asks_for, C) if given is None else given
-        bounds = [theorem(field.stream, candidate) for candidate in comparators]
+        comparators = problem.comparators(asks_for, C) if given is None else given
+        bounds = [theorem(problem.stream, candidate) for candidate in comparators]
         tightest = min(bounds, key=lambda b: inf if np.isnan(b.bound) else b.bound)
-        result.append(theorems.with_observed(tightest, field.run(variant, tightest.C)))
+        result.append(with_observed(tightest, problem.run(variant, tightest.C)))
     return result
 
 
@@ -130,7 +369,7 @@ def online_losses(learner: Learner, X: Any, lower: ArrayLike, upper: ArrayLike) 
     array([[1., 1.],
            [0., 0.]])
     """
-    matrix = as_rows(X)
+    matrix = as_matrix(X)
     low, high = check_ranks(lower, upper, learner.n_classes)
     weights, edges = learner.model[:2]
     scores = np.empty(low.size)
@@ -143,48 +382,36 @@ def online_losses(learner: Learner, X: Any, lower: ArrayLike, upper: ArrayLike) 
     return hinge_losses(scores, thresholds, low, high)
 
 
+Statement = tuple[Callable[[StreamSummary, Comparator], Bound], str]
+"""A theorem, and what makes a comparator good for it."""
+
+
 def _statements(variant: str, C: float | None) -> list[Statement]:
     """What section 5 says about a variant, as printed and as repaired."""
     check_rule(variant, DEFAULT_C if C is None else C)
     if variant == "PA":
         if C is not None:
             raise ValueError(f"PA has no C, got {C!r}; leave it out or choose PA-I or PA-II")
-        return [
-            Statement(theorems.pa_general, SQUARED),
-            Statement(theorems.pa_ideal, IDEAL),
-            Statement(theorems.pa_repaired, SQUARED),
-        ]
+        return [(pa_general, SQUARED), (pa_ideal, IDEAL), (pa_repaired, SQUARED)]
     if variant == "PA-II":
-        given = DEFAULT_C if C is None else float(C)
-        return [
-            Statement(partial(theorems.pa_ii_general, C=given), SQUARED),
-            Statement(partial(theorems.pa_ii_ideal, C=given), IDEAL),
-        ]
+        C = DEFAULT_C if C is None else float(C)
+        return [(partial(pa_ii_general, C=C), SQUARED), (partial(pa_ii_ideal, C=C), IDEAL)]
     if C is None:
-        return [
-            Statement(theorems.pa_i_general, HINGE),
-            Statement(theorems.pa_i_ideal, IDEAL),
-            Statement(theorems.pa_i_repaired, HINGE),
-        ]
-    return [
-        Statement(partial(theorems.pa_i_at, C=float(C)), HINGE),
-        Statement(partial(theorems.pa_i_repaired_at, C=float(C)), HINGE),
-    ]
+        return [(pa_i_general, HINGE), (pa_i_ideal, IDEAL), (pa_i_repaired, HINGE)]
+    return [(partial(pa_i_at, C=float(C)), HINGE), (partial(pa_i_repaired_at, C=float(C)), HINGE)]
 
 
 class BoundProblem:
     """A stream of examples, the runs of online learners on it, and fixed rankers to compare."""
 
     def __init__(self, matrix: Any, lower: Ranks, upper: Ranks, n_classes: int) -> None:
-        self.matrix, self.lower, self.upper, self.n_classes = matrix, lower, upper, n_classes
-        self.stream = theorems.summarise_stream(_sq_norms(matrix), lower, upper, n_classes)
+        self.matrix, self.labels, self.n_classes = matrix, (lower, upper), n_classes
+        self.rows, norms = make_rows(matrix, lower, upper), np.empty(lower.size)
+        sq_norms(self.rows, norms)
+        self.stream = summarise_stream(norms, lower, upper, n_classes)
+        self.zero = np.zeros(matrix.shape[1]), np.zeros(n_classes - 1)  # where learners start
         self._runs: dict[float | None, Floats] = {}
-        self._found: dict[str, list[Comparator]] = {}
-
-    @property
-    def zero(self) -> Ranker:
-        """The ranker that every learner starts from."""
-        return np.zeros(self.matrix.shape[1]), np.zeros(self.n_classes - 1)
+        self._comparators: dict[str, list[Comparator]] = {}
 
     def run(self, variant: str, C: float | None) -> Floats:
         """Losses of the exact update from zero, run once for each C."""
@@ -196,20 +423,14 @@ class BoundProblem:
         if C is not None and np.isnan(C):  # PA-I without a comparator to take C from
             return np.full((self.stream.n_trials, self.n_classes - 1), nan)
         if C == 0.0:  # never moves
-            return hinge_losses(self.scores(self.zero), self.zero[1], *self.labels)
-        given = DEFAULT_C if C is None else C
+            return self._losses(self.zero)
         shape = self.matrix.shape[1], self.n_classes
-        learner = LinearLearner(*shape, variant, given, balanced=False)
+        learner = LinearLearner(*shape, variant, DEFAULT_C if C is None else C, balanced=False)
         return online_losses(learner, self.matrix, *self.labels)
 
-    @property
-    def labels(self) -> tuple[Ranks, Ranks]:
-        """Lower and upper ranks."""
-        return self.lower, self.upper
-
-    def scores(self, ranker: Ranker) -> Floats:
-        """Scores of all rows under fixed weights."""
-        return np.asarray(self.matrix @ ranker[0], dtype=float)
+    def _losses(self, ranker: Ranker, loss: Callable[..., Floats] = hinge_losses) -> Floats:
+        """Losses of a fixed ranker on every row."""
+        return loss(np.asarray(self.matrix @ ranker[0], dtype=float), ranker[1], *self.labels)
 
     def check(self, ranker: tuple[ArrayLike, ArrayLike]) -> Ranker:
         """A pair of weights and thresholds that fits the data."""
@@ -224,22 +445,21 @@ class BoundProblem:
 
     def measure(self, ranker: Ranker) -> Comparator:
         """Norm and losses of a fixed ranker."""
-        losses = hinge_losses(self.scores(ranker), ranker[1], *self.labels)
-        return theorems.measure(*ranker, losses)
+        return measure(*ranker, self._losses(ranker))
 
     def comparators(self, asks_for: str, C: float | None) -> list[Comparator]:
         """Candidate comparators for a kind of statement, of which it uses the tightest."""
-        if asks_for not in self._found:
+        if asks_for not in self._comparators:
             rankers = self._ideal() if asks_for == IDEAL else self._path(asks_for, C)
-            self._found[asks_for] = [self.measure(ranker) for ranker in rankers]
-        return self._found[asks_for] or [NO_COMPARATOR]
+            self._comparators[asks_for] = [self.measure(ranker) for ranker in rankers]
+        return self._comparators[asks_for] or [Comparator(nan, nan, nan, worst=inf)]
 
     def _path(self, loss: str, C: float | None) -> Iterator[Ranker]:
         """The zero ranker, and batch optima of growing norm and shrinking loss."""
         from ordspan.learners.batch import solve
 
         yield self.zero
-        data = self.matrix, *self.labels, self.n_classes
+        data = self.rows, self.n_classes
         settings: dict[str, Any] = {"loss": loss, "tol": PATH_TOL, "max_iter": PATH_SWEEPS}
         if C is not None:  # for a given C, the minimiser of the bound
             optimum = solve(*data, C, **settings)
@@ -247,18 +467,17 @@ class BoundProblem:
         first = 1.0 / (self.stream.n_trials * (1.0 + self.stream.largest_sq_norm))
         start = None
         for step in range(PATH_LENGTH):
-            optimum = solve(*data, first * PATH_FACTOR**step, start=start, **settings)
-            yield optimum.weights, optimum.thresholds
-            if optimum.gap > PATH_TOL:  # the next ones would be harder still
+            start = solve(*data, first * PATH_FACTOR**step, start=start, **settings)
+            yield start.weights, start.thresholds
+            if start.gap > PATH_TOL:  # the next ones would be harder still
                 return
-            start = optimum
 
     def _ideal(self) -> Iterator[Ranker]:
         """The shortest ranker without loss, if there is one, by cutting planes."""
         ranker: Ranker | None = self.zero
         planes: dict[tuple[int, int, int], Floats] = {}
         while ranker is not None:
-            gaps = shortfalls(self.scores(ranker), ranker[1], *self.labels)
+            gaps = self._losses(ranker, shortfalls)
             cuts = [cut for cut in self._cuts(gaps) if cut not in planes]
             if not cuts:
                 margin = 1.0 - gaps.max()
@@ -271,11 +490,12 @@ class BoundProblem:
     def _cuts(self, gaps: Floats) -> Iterator[tuple[int, int, int]]:
         """Row, threshold and side of the worst shortfall of every threshold on either side."""
         i = np.arange(1, self.n_classes)
-        for side, asked in ((1, i < self.lower[:, None]), (-1, i >= self.upper[:, None])):
+        lower, upper = (ends[:, None] for ends in self.labels)
+        for side, asked in ((1, i < lower), (-1, i >= upper)):
             column = np.where(asked, gaps, -inf)
             rows = column.argmax(axis=0)
             for threshold, row in enumerate(rows.tolist()):
-                if column[row, threshold] > theorems.NO_LOSS:
+                if column[row, threshold] > NO_LOSS:
                     yield row, threshold, side
 
     def _plane(self, row: int, threshold: int, side: int) -> Floats:
@@ -297,10 +517,10 @@ def _shortest(planes: Floats, n_features: int) -> Ranker | None:
 
 
 def _read_stream(X: Any, y: Any, classes: Any) -> tuple[Any, Ranks, Ranks, int]:
-    matrix = as_rows(X)
-    labels = read_labels(y)
-    order = find_classes(labels, classes)
-    lower, upper = encode_interval(labels.lower, labels.upper, order)
+    matrix = as_matrix(X)
+    labels, known_order = read_labels(y)
+    order = find_classes(labels, known_order, classes)
+    lower, upper = encode(labels, order)
     if lower.size != matrix.shape[0]:
         raise ValueError(f"X has {matrix.shape[0]} rows, but there are {lower.size} labels")
     LinearLearner(matrix.shape[1], order.size).latent(matrix)  # refuses what is not finite
@@ -313,8 +533,3 @@ def _rows(matrix: Any) -> Iterator[Floats]:
         return
     for t in range(matrix.shape[0]):
         yield matrix[t : t + 1].toarray().ravel()
-
-
-def _sq_norms(matrix: Any) -> Floats:
-    squares = matrix.multiply(matrix) if is_sparse(matrix) else np.square(matrix, dtype=float)
-    return np.asarray(squares.sum(axis=1), dtype=float).ravel()

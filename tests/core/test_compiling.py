@@ -13,7 +13,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from whole_library import results
 
 import ordspan
 
@@ -21,12 +20,19 @@ pytestmark = pytest.mark.slow
 
 PROGRAM = """
 import numpy as np
-from ordspan.core.calibration import UNIT, new_state
-from ordspan.core.ranges import find_ranges
-state, low, high = new_state(2, np.array([0.9]), False), np.zeros(1, int), np.zeros(1, int)
-state[UNIT] = 1.0
-find_ranges(state, 2.0, np.array([1.0]), np.array([2]), low, high)
-print(low[0], high[0], sum(find_ranges.stats.cache_hits.values()))
+from ordspan.core.state import HARD, model_view, new_state
+from ordspan.core.walks import score_one
+state = new_state(HARD, 1.0, n_features=1, n_classes=2, average=False)
+model_view(state).weights[:] = 2.0
+print(score_one(state, np.ones(1), None), sum(score_one.stats.cache_hits.values()))
+"""
+
+
+SCA_PROGRAM = """
+from ordspan.learners import LinearLearner
+learner = LinearLearner(1, 2, "PA", solver="sca")
+learner.learn_many([[1.0]], [1])
+print(*learner.weights, sum(learner.walks.walk.stats.cache_hits.values()))
 """
 
 
@@ -50,41 +56,51 @@ def run_in(folder, program, **environment):
     return done.stdout.strip(), done.stderr.strip()
 
 
-def range_in_a_fresh_process(folder):
-    """A range, and whether the compiled function came from the cache."""
+def score_in_a_fresh_process(folder):
+    """A score, and whether the compiled function came from the cache."""
     return run_in(folder, PROGRAM)[0]
 
 
-def test_a_compiled_function_is_cached_until_a_helper_in_another_file_is_edited(tmp_path):
+@pytest.mark.parametrize(
+    ("program", "file", "old", "new", "printed"),
+    [
+        (PROGRAM, "core/rows.py", "score += weights", "score += 7 * weights", ("2.0", "14.0")),
+        (SCA_PROGRAM, "experiments/sca.py", "0.0, 1.0 + sign", "0.0, 2.0 + sign", ("-0.5", "-1.0")),
+    ],
+    ids=["a helper in another file", "a step in another folder"],
+)
+def test_compiled_code_is_cached_until_what_it_calls_is_edited(
+    tmp_path, program, file, old, new, printed
+):
     copy_package(tmp_path)
-    assert range_in_a_fresh_process(tmp_path) == "1 2 0"
-    assert range_in_a_fresh_process(tmp_path) == "1 2 1"
-    helper = tmp_path / "ordspan" / "core" / "calibration.py"
-    source = helper.read_text("utf-8")
-    assert source.count("return max(-MAX_SCORE") == 1
-    helper.write_text(source.replace("return max(-MAX_SCORE", "return 7 * max(-MAX_SCORE"), "utf-8")
-    assert range_in_a_fresh_process(tmp_path) == "2 2 0"
+    before, after = printed
+    assert [run_in(tmp_path, program)[0] for _ in range(2)] == [f"{before} 0", f"{before} 1"]
+    edited = tmp_path / "ordspan" / file
+    source = edited.read_text("utf-8")
+    assert source.count(old) == 1
+    edited.write_text(source.replace(old, new), "utf-8")
+    assert run_in(tmp_path, program)[0] == f"{after} 0"
 
 
 def test_a_cache_whose_classes_were_renamed_since_is_begun_anew(tmp_path):
     """As another version of the package has left it, in the folder where this one is installed."""
     copy_package(tmp_path)
-    range_in_a_fresh_process(tmp_path)
+    score_in_a_fresh_process(tmp_path)
     indices = list((tmp_path / "cache").rglob("*.nbi"))
     for path in indices:
         version = pickle.loads(path.read_bytes())
-        path.write_bytes(pickle.dumps(version) + b"cordspan.core.memory\nGone\n.")
+        path.write_bytes(pickle.dumps(version) + b"cordspan.core.state\nGone\n.")
     assert indices
-    assert range_in_a_fresh_process(tmp_path) == "1 2 0"
-    assert range_in_a_fresh_process(tmp_path) == "1 2 1"
+    assert score_in_a_fresh_process(tmp_path) == "2.0 0"
+    assert score_in_a_fresh_process(tmp_path) == "2.0 1"
 
 
 USES_TWO_FUNCTIONS = """
 import numpy as np
-from ordspan.core.ranking import rank_near
+from ordspan.core.exact import limits
 from ordspan.core.rows import row_fits
 BETWEEN
-print(rank_near(np.array([-np.inf, 0.0, np.inf]), 1.0, 1), row_fits(np.ones(2), None, 2))
+print(limits(0, 1.0)[0], row_fits(np.ones(2), None, 2))
 """
 
 
@@ -98,7 +114,7 @@ def test_without_a_folder_for_the_cache_it_compiles_in_memory_and_warns_once(tmp
     between = "import sys; from ordspan import OrdinalPA; print('imported', file=sys.stderr)"
     program = USES_TWO_FUNCTIONS.replace("BETWEEN", between)
     printed, warned = run_in(tmp_path, program, **nowhere)
-    assert printed == "2 True"
+    assert printed == "1.0 True"
     assert warned.startswith("imported")
     assert warned.count("NUMBA_CACHE_DIR") == 1
 
@@ -108,11 +124,13 @@ def test_a_cache_folder_that_stops_taking_files_is_done_without(tmp_path):
     cache = tmp_path / "cache"
     between = f"import shutil; shutil.rmtree({str(cache)!r}); open({str(cache)!r}, 'w').close()"
     printed, warned = run_in(tmp_path, USES_TWO_FUNCTIONS.replace("BETWEEN", between))
-    assert printed == "2 True"
+    assert printed == "1.0 True"
     assert warned.count("NUMBA_CACHE_DIR") == 1
 
 
 def test_without_the_compiler_everything_works_and_says_the_same(tmp_path):
+    from whole_library import results
+
     (tmp_path / "plain").mkdir()
     here = (str(Path(ordspan.__file__).parents[1]), str(Path(__file__).parent))
     program = f"import whole_library; whole_library.show_results({str(tmp_path / 'plain')!r})"

@@ -6,8 +6,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ordspan.core import svm
+from steps import softness_and_cap
 
-inf = np.inf
 BRIEF = settings(max_examples=300, deadline=None, derandomize=True)
 
 
@@ -35,10 +35,6 @@ def multipliers_at(free, signs, landing, softness, cap):
     return np.where(signs == 0.0, 0.0, np.clip(shortfalls, 0.0, cap))
 
 
-def limits(C, squared):
-    return (1 + 0.5 / C, inf) if squared else (1.0, C)
-
-
 @pytest.mark.parametrize("root", [svm.landing_score, svm.landing_score.py_func])
 @pytest.mark.parametrize("squared", [False, True])
 def test_the_root_solves_the_scalar_equation_from_any_guess(root, squared):
@@ -46,7 +42,7 @@ def test_the_root_solves_the_scalar_equation_from_any_guess(root, squared):
     @given(block=blocks(), guess=st.floats(-50, 50))
     def check(block, guess):
         free, base, sq_norm, lower, upper, C = block
-        softness, cap = limits(C, squared)
+        softness, cap = softness_and_cap("PA-II" if squared else "PA-I", C)
         signs = signs_of(free.size, lower, upper)
         landing = root(free, signs, base, guess, sq_norm, softness, cap)
         multipliers = multipliers_at(free, signs, landing, softness, cap)

@@ -5,22 +5,24 @@ from math import inf, sqrt
 
 import numpy as np
 import pytest
-import quadprog
 from hypothesis import given
+
+import naive
+from ordspan.core import exact
+from ordspan.core.state import CAPPED, HARD, SOFT, model_view, new_state
 from steps import (
     BRIEF,
     THOROUGH,
     VARIANTS,
     both,
+    by_quadprog,
     data_size,
-    pad,
     run,
     softness_and_cap,
     trials,
 )
 
-import naive
-from ordspan.core import exact, sca
+RULES = dict(zip(VARIANTS, (HARD, CAPPED, SOFT), strict=True))
 
 
 def exact_truth(theta, score, sq_norm, lower, upper, variant, C):
@@ -55,33 +57,6 @@ def assert_optimal(trial, variant, pull, new):
             assert margin + slack >= 0
             assert multiplier * (margin + slack) == 0
     assert pull == total
-
-
-def by_quadprog(theta, score, sq_norm, lower, upper, softness, cap):
-    """New thresholds by the Goldfarb-Idnani solver, from the dual of all three variants.
-
-    The dual is  min 1/2 s (v.m)^2 + softness/2 |m|^2 - d.m  over multipliers 0 <= m <= cap with
-    signs v and signed shortfalls d. Its Hessian is as ill-conditioned as s is large, so sqrt(s) v.m
-    becomes a variable of its own, tied by one equation, and m is scaled: the Hessian is then the
-    identity, and the thresholds come out to 1e-13 for any s. The pull does not: it is a difference
-    of multipliers that loses log10(s) digits, which is why it is held against the exact truth only.
-    """
-    i = np.arange(1, theta.size + 1)
-    required = (i < lower) | (i >= upper)
-    sign = np.where(i < lower, 1.0, -1.0)[required]
-    scale = sqrt(softness)
-    linear = np.concatenate([[0.0], (1 + sign * (theta[required] - score)) / scale])
-    tie = np.concatenate([[1.0], -sqrt(sq_norm) / scale * sign])
-    at_least_zero = np.eye(linear.size)[:, 1:]
-    constraints = [(tie / np.linalg.norm(tie))[:, None], at_least_zero]
-    bounds = np.zeros(linear.size)
-    if cap < inf:
-        constraints.append(-at_least_zero)
-        bounds = np.concatenate([bounds, np.full(sign.size, -cap * scale)])
-    solved = quadprog.solve_qp(np.eye(linear.size), linear, np.hstack(constraints), bounds, 1)[0]
-    new = theta.copy()
-    new[required] -= sign * solved[1:] / scale
-    return new
 
 
 @pytest.mark.parametrize("variant", VARIANTS)
@@ -153,20 +128,22 @@ def test_a_hard_step_leaves_nothing_to_correct(trial):
     assert left <= 1e-12 * data_size(theta, score) * theta.size
 
 
-@pytest.mark.parametrize("step", [exact.exact_step, sca.sca_step])
 @pytest.mark.parametrize("variant", VARIANTS)
 @BRIEF
 @given(trial=trials())
-def test_two_comparisons_decide_whether_anything_moves(step, variant, trial):
-    theta, score, _, lower, upper, C = trial
-    pull, new, moved = run(step, *trial[:5], *softness_and_cap(variant, C))
-    edges = pad(theta)
+def test_two_comparisons_decide_whether_anything_moves(variant, trial):
+    theta, score, sq_norm, lower, upper, C = trial
+    state = new_state(RULES[variant], C, 1, theta.size + 1, average=False)
+    model = model_view(state)
+    model.edges[1:-1] = theta
+    before, edges = state.tobytes(), model.edges.copy()
+    pull, moved, finite = exact.step(model, 0.0, C, float(score), float(sq_norm), lower, upper)
+    assert finite
     assert moved == (edges[lower - 1] + 1 > score or edges[upper] - 1 < score)
-    loss = naive.losses(theta, score, lower, upper).sum()
     if not moved:
-        assert loss <= 1e-13 * data_size(theta, score)
+        assert naive.losses(theta, score, lower, upper).sum() <= 1e-13 * data_size(theta, score)
         assert pull == 0
-        assert new.tobytes() == theta.tobytes()
+        assert state.tobytes() == before
 
 
 @pytest.mark.parametrize("variant", VARIANTS)

@@ -9,12 +9,9 @@ from sklearn.linear_model import LogisticRegression
 
 import naive_calibration as naive
 from ordspan.core import calibration as core
-from ordspan.learners import Calibration
+from steps import NO_ORDER, NO_WEIGHTS, as_both
 
 COVERAGE = np.array([0.5, 0.9])
-as_both = pytest.mark.parametrize(
-    "form", [lambda f: f, lambda f: f.py_func], ids=["compiled", "plain"]
-)
 
 
 def state_of(cuts, slope=0.0):
@@ -90,7 +87,7 @@ def test_what_a_label_adds_is_gradient_and_curvature_of_its_log_likelihood(form,
         assert not parts.curvature[[0, -1]].any()
 
 
-def objective(state, tension, scores, lower, upper, weight):
+def objective(state, slope_ridge, scores, lower, upper, weight):
     """Minus the likelihood with its pulls, by slope and cuts, for a general optimiser."""
     n_classes = int(state[core.N_CLASSES])
 
@@ -99,9 +96,9 @@ def objective(state, tension, scores, lower, upper, weight):
         at = np.concatenate([[-inf], cuts, [inf]])
         shift = point[0] * scores
         chance = naive.log_chance(at[upper] - shift, at[lower - 1] - shift)
-        pulls = 0.5 * tension * point[0] ** 2 + 0.5 * core.RIDGE * cuts @ cuts
+        pulls = 0.5 * slope_ridge * point[0] ** 2 + 0.5 * core.RIDGE * cuts @ cuts
         narrow = np.log(-np.expm1(-np.diff(cuts))).sum() * min(
-            core.SPARE, core.THIN * weight.sum() / n_classes
+            core.PRIOR_ROWS, core.PRIOR_SHARE * weight.sum() / n_classes
         )
         return float(pulls - narrow - weight @ chance)
 
@@ -117,8 +114,8 @@ def test_the_fit_is_the_optimum_that_a_general_optimiser_finds(unseen):
     state = core.new_state(n_classes, COVERAGE, contain=False)
     core.fit_cuts(state, scores, lower, upper, weight)
     parts = core.parts_view.py_func(state)
-    tension = core.RIDGE * np.average(scores**2, weights=weight)
-    value = objective(state, tension, scores, lower, upper, weight)
+    slope_ridge = core.RIDGE * np.average(scores**2, weights=weight)
+    value = objective(state, slope_ridge, scores, lower, upper, weight)
     start = np.concatenate([[0.1, -1.0], np.zeros(n_classes - 2)])
     best = minimize(value, start, method="BFGS", options={"gtol": 1e-6})
     cuts = parts.cuts[1:-1]
@@ -129,22 +126,26 @@ def test_the_fit_is_the_optimum_that_a_general_optimiser_finds(unseen):
 
 def test_two_ranks_are_logistic_regression():
     scores, lower, _ = graded(4000, 2)
-    known = Calibration(2).fit(scores, lower, lower, lower, thresholds=[0.0])
+    state = core.new_state(2, COVERAGE, contain=False)
+    core.fit_cuts(state, scores, lower, lower, np.ones(4000))
+    parts = core.parts_view.py_func(state)
     plain = LogisticRegression(C=1e9, tol=1e-10).fit(scores[:, None], lower)
-    assert known.slope == pytest.approx(plain.coef_[0, 0], rel=1e-4)
-    assert known.cuts[0] == pytest.approx(-plain.intercept_[0], rel=1e-3)
+    assert parts.head[core.SLOPE] == pytest.approx(plain.coef_[0, 0], rel=1e-4)
+    assert parts.cuts[1] == pytest.approx(-plain.intercept_[0], rel=1e-3)
 
 
 @pytest.mark.parametrize("learn", ["fit", "observe"])
 def test_a_grade_between_that_is_never_seen_does_not_spoil_the_others(learn):
     rng = np.random.default_rng(0)
     rank = np.where(rng.random(4000) < 0.9, 1, 3)
-    known = Calibration(3)
-    more = {"thresholds": [-1.0, 1.0]} if learn == "fit" else {}
-    getattr(known, learn)(np.zeros(4000), rank, rank, rank, **more)
-    chance = known.probabilities([0.0])[0]
-    assert chance[0] == pytest.approx(0.9, abs=0.02)
-    assert 0.0 < chance[1] < 1e-3
+    state, scores, chance = core.new_state(3, COVERAGE, False), np.zeros(4000), np.empty((1, 3))
+    if learn == "fit":
+        core.fit_cuts(state, scores, rank, rank, np.ones(4000))
+    else:
+        core.observe(state, scores, rank, rank, rank, NO_WEIGHTS, NO_ORDER)
+    core.probabilities(state, scores[:1], chance)
+    assert chance[0, 0] == pytest.approx(0.9, abs=0.02)
+    assert 0.0 < chance[0, 1] < 1e-3
 
 
 @as_both
@@ -166,8 +167,8 @@ def test_probabilities_sum_to_one_and_move_up_with_the_score(form, n_classes):
 
 
 def test_a_state_that_cannot_be_is_refused():
-    good = Calibration(4).state
-    assert core.state_fault(good, 4) is None
+    good = core.new_state(4, np.array([0.5, 0.8, 0.9, 0.95, 0.99]), contain=False)
+    assert core.why_unusable(good, 4) is None
     for name, value, fault in [
         ("cuts", [-inf, 1.0, 0.0, 2.0, inf], "not sorted"),
         ("cuts", [0.0, 1.0, 1.5, 2.0, inf], "not sorted"),
@@ -184,5 +185,6 @@ def test_a_state_that_cannot_be_is_refused():
     ]:
         bad = good.copy()
         getattr(core.parts_view.py_func(bad), name)[:] = value
-        assert fault in core.state_fault(bad, 4)
-    assert "float64" in core.state_fault(good.astype(np.float32), 4)
+        assert fault in core.why_unusable(bad, 4)
+    for other in (np.float32, good.dtype.newbyteorder()):
+        assert "float64" in core.why_unusable(good.astype(other), 4)

@@ -7,15 +7,9 @@ import pytest
 
 import naive_calibration as naive
 from ordspan.core import calibration as core
-from ordspan.core import ranges
-from ordspan.learners import Calibration
-from ordspan.learners.calibration import with_ends
+from steps import NO_ORDER, NO_WEIGHTS, as_both
 
 COVERAGES = (0.5, 0.8, 0.9, 0.95, 0.99)
-NO_ORDER = np.empty(0, dtype=np.intp)
-as_both = pytest.mark.parametrize(
-    "form", [lambda f: f, lambda f: f.py_func], ids=["compiled", "plain"]
-)
 
 
 def graded(n_rows, n_classes, seed=0, wide=0.2):
@@ -31,6 +25,19 @@ def graded(n_rows, n_classes, seed=0, wide=0.2):
     return scores, predicted, np.where(open_label, 1, lower), np.where(open_label, n_classes, upper)
 
 
+def with_ends(bands):
+    return np.pad(bands, ((0, 0), (1, 1)), constant_values=(-inf, inf))
+
+
+def ranges_of(state, scores, predicted):
+    """Lowest and highest ranks for every coverage; a larger one has at least the reach."""
+    low, high = np.empty((2, len(COVERAGES), len(scores)), dtype=np.int64)
+    reaches = np.maximum.accumulate(core.parts_view.py_func(state).reach)
+    for j, reach in enumerate(reaches):
+        core.find_ranges(state, reach, np.asarray(scores), np.asarray(predicted), low[j], high[j])
+    return low, high
+
+
 @as_both
 @pytest.mark.parametrize("contain", [False, True])
 @pytest.mark.parametrize("n_classes", [2, 3, 7])
@@ -40,10 +47,10 @@ def test_a_stream_is_its_slow_twin(form, contain, n_classes):
     state, twin = (core.new_state(n_classes, np.array(COVERAGES), contain) for _ in range(2))
     for each in (state, twin):  # a larger coverage may have the smaller reach for a while
         core.parts_view.py_func(each).reach[:] = [1.0, 0.2, 3.0, 0.0, 2.0]
-    form(ranges.observe)(state, *rows, weight, NO_ORDER)
+    form(core.observe)(state, *rows, weight, NO_ORDER)
     naive.observe(twin, *rows, weight)
     np.testing.assert_allclose(state, twin, rtol=1e-9, atol=1e-9)
-    assert core.state_fault(state, n_classes) is None
+    assert core.why_unusable(state, n_classes) is None
 
 
 @as_both
@@ -56,13 +63,13 @@ def test_a_range_holds_all_ranks_within_reach_the_predicted_one_and_those_betwee
     scores, predicted = rng.normal(size=50), rng.integers(1, n_classes + 1, 50)
     low, high = np.empty((2, 50), dtype=np.int64)
     for reach in (0.0, 0.3, 2.0, inf):
-        form(ranges.find_ranges)(state, reach, scores, predicted, low, high)
+        form(core.find_ranges)(state, reach, scores, predicted, low, high)
         pairs = zip(scores, predicted, strict=True)
         found = [naive.find_range(parts.bands, 2.0 * s, reach, p) for s, p in pairs]
         np.testing.assert_array_equal(np.column_stack([low, high]), found)
         for i in range(50):
             held = [
-                form(ranges.outside)(parts.bands, 2.0 * scores[i], predicted[i], k) <= reach
+                form(core.distance_to_band)(parts.bands, 2.0 * scores[i], predicted[i], k) <= reach
                 for k in range(1, n_classes + 1)
             ]
             assert held == [low[i] <= k <= high[i] for k in range(1, n_classes + 1)]
@@ -109,48 +116,47 @@ def truth_in(rng, rank, n_classes, exact):
     return (rank, rank) if upper - lower == n_classes - 1 else (lower, upper)
 
 
-@pytest.mark.parametrize("labels", ["expected", "contain"])
+@pytest.mark.parametrize("contain", [False, True])
 @pytest.mark.parametrize("exact", [True, False])
 @pytest.mark.parametrize("opponent", [against, drifting, constant, at_random, far_away])
 @pytest.mark.parametrize(("kind", "n_classes"), list(zip(SCORES, (5, 30, 3, 2), strict=True)))
 def test_whatever_the_stream_misses_exceed_what_was_asked_by_no_more_than_the_theorem_says(
-    labels, exact, opponent, kind, n_classes
+    contain, exact, opponent, kind, n_classes
 ):
     rng = np.random.default_rng(n_classes)
-    known = Calibration(n_classes, COVERAGES, labels)
-    parts = core.parts_view.py_func(known.state)
+    state = core.new_state(n_classes, np.array(COVERAGES), contain)
+    parts = core.parts_view.py_func(state)
     misses, farthest = np.zeros(len(COVERAGES)), 0.0
     score_of = SCORES[kind]
     for t in range(1, 241):
         score, predicted = float(score_of(rng, t)), int(rng.integers(1, n_classes + 1))
-        spans = [known.ranges([score], [predicted], c) for c in COVERAGES]
-        lows, highs = np.array(spans)[:, :, 0].T
+        lows, highs = (ends[:, 0] for ends in ranges_of(state, [score], [predicted]))
         assert (np.diff(lows) <= 0).all()  # nested
         assert (np.diff(highs) >= 0).all()
         assert (lows <= predicted).all()  # and never empty
         assert (predicted <= highs).all()
         rank = opponent(rng, n_classes, int(lows[2]), int(highs[2]), t)
         lower, upper = truth_in(rng, rank, n_classes, exact)
-        for j, reach in enumerate(known.reach):
+        for j, reach in enumerate(np.maximum.accumulate(parts.reach)):
             misses[j] += naive.miss_of(parts, score, reach, predicted, lower, upper)
         for k in (lower, upper):
-            place = known.slope * score
-            farthest = max(farthest, ranges.outside.py_func(parts.cuts, place, predicted, k))
-        known.observe_one(score, predicted, lower, upper)
-        excess = misses / t - (1 - known.coverages)
-        assert (excess <= (farthest + 1.0) / (t * t**-ranges.SLOWNESS)).all()
-    assert known.n_rows == 240
-    assert core.state_fault(known.state, n_classes) is None
+            place = parts.head[core.SLOPE] * score
+            farthest = max(farthest, core.distance_to_band.py_func(parts.cuts, place, predicted, k))
+        core.observe_one(state, score, predicted, lower, upper)
+        excess = misses / t - (1 - parts.coverage)
+        assert (excess <= (farthest + 1.0) / (t * t**-core.SLOWNESS)).all()
+    assert parts.head[core.ROWS] == 240
+    assert core.why_unusable(state, n_classes) is None
 
 
 def test_the_theorem_is_not_empty():
     """Against labels that are always outside, the reach has to grow, and it does."""
     rng = np.random.default_rng(0)
-    known, t = Calibration(9, (0.9,)), 3000
-    scores, predicted = rng.normal(size=t), np.full(t, 5)
-    known.observe(scores, predicted, *[1 + 8 * (np.arange(t) % 2)] * 2)
-    low, high = known.ranges(scores, predicted, 0.9)
-    assert ((low == 1) & (high == 9)).mean() > 0.7
+    state, t = core.new_state(9, np.array(COVERAGES), False), 3000
+    scores, predicted, rank = rng.normal(size=t), np.full(t, 5), 1 + 8 * (np.arange(t) % 2)
+    core.observe(state, scores, predicted, rank, rank, NO_WEIGHTS, NO_ORDER)
+    low, high = ranges_of(state, scores, predicted)
+    assert ((low[2] == 1) & (high[2] == 9)).mean() > 0.7
 
 
 # -- the theorem of the batch --------------------------------------------------------------------
@@ -170,7 +176,7 @@ def test_the_reach_of_a_batch_is_the_smallest_that_one_more_miss_leaves_allowed(
     core.fit_cuts(state, scores, lower, upper, weight)
     fold = np.arange(n_rows) % 2
     bands = with_ends(np.sort(np.random.default_rng(4).normal(size=(2, n_classes - 1))))
-    form(ranges.fit_reach)(state, bands, fold, scores, predicted, lower, upper, weight)
+    form(core.fit_reach)(state, bands, fold, scores, predicted, lower, upper, weight)
     parts = core.parts_view.py_func(state)
     rows = list(zip(fold, scores, predicted, lower, upper, strict=True))
 
@@ -191,30 +197,15 @@ def test_the_reach_of_a_batch_is_the_smallest_that_one_more_miss_leaves_allowed(
 def test_scores_that_come_in_any_order_are_covered_as_often_as_asked():
     n_rows, n_splits, coverage = 40, 3000, 0.8
     held = 0
-    known = Calibration(5, (coverage,))
-    thresholds = [-1.5, -0.5, 0.3, 1.5]  # right or not
+    bands = with_ends(np.array([[-1.5, -0.5, 0.3, 1.5]]))  # right or not
+    weight, fold = np.ones(n_rows), np.zeros(n_rows, dtype=np.int64)
     for seed in range(n_splits):
         scores, predicted, lower, _ = graded(n_rows + 1, 5, seed=seed, wide=0.0)
-        train = scores[:-1], predicted[:-1], lower[:-1], lower[:-1]
-        known.fit(*train, thresholds=thresholds)
-        low, high = known.ranges(scores[-1:], predicted[-1:], coverage)
-        held += bool(low[0] <= lower[-1] <= high[0])
+        state = core.new_state(5, np.array(COVERAGES), False)
+        core.fit_cuts(state, scores[:-1], lower[:-1], lower[:-1], weight)
+        train = scores[:-1], predicted[:-1], lower[:-1], lower[:-1], weight
+        core.fit_reach(state, bands, fold, *train)
+        core.parts_view.py_func(state).bands[:] = bands[0]
+        low, high = ranges_of(state, scores[-1:], predicted[-1:])
+        held += bool(low[1, 0] <= lower[-1] <= high[1, 0])
     assert held / n_splits >= coverage - 3.0 * np.sqrt(coverage * (1 - coverage) / n_splits)
-
-
-@pytest.mark.parametrize("labels", ["expected", "contain"])
-def test_containing_the_label_is_rarer_than_holding_the_truth_and_meeting_it_more_frequent(labels):
-    rng = np.random.default_rng(0)
-    n_rows, n_classes = 4000, 6
-    scores, predicted, rank, _ = graded(n_rows, n_classes, wide=0.0)
-    lower = np.maximum(1, rank - rng.integers(0, 3, n_rows))
-    upper = np.minimum(n_classes, rank + rng.integers(0, 3, n_rows))
-    known = Calibration(n_classes, labels=labels)
-    known.observe(scores, predicted, lower, upper)
-    for coverage in known.coverages:
-        low, high = known.ranges(scores, predicted, coverage)
-        contains = ((low <= lower) & (upper <= high)).mean()
-        holds = ((low <= rank) & (rank <= high)).mean()
-        meets = ((low <= upper) & (lower <= high)).mean()
-        assert contains <= holds <= meets
-        assert contains < meets or coverage > 0.98

@@ -5,19 +5,16 @@ import pytest
 from sklearn.preprocessing import StandardScaler
 
 from ordspan.core import scaling
+from steps import both
 
 ROWS = np.random.default_rng(0).normal(3.0, 2.0, size=(60, 4))
 ROWS[:, 2] = 7.0  # never varies
 
 
-def both(walk):
-    return pytest.mark.parametrize("walk", [walk, walk.py_func], ids=["compiled", "plain"])
-
-
 @both(scaling.learn_dense)
-def test_each_row_is_scaled_by_the_rows_up_to_it(walk):
+def test_each_row_is_scaled_by_the_rows_up_to_it(step):
     state, out = np.zeros((scaling.N_STATE_ROWS, 4)), ROWS.copy()
-    walk(state, out)
+    step(state, out)
     for i in range(1, len(ROWS)):
         expected = StandardScaler().fit(ROWS[: i + 1]).transform(ROWS[i : i + 1])[0]
         np.testing.assert_allclose(out[i], expected, atol=1e-12)
@@ -43,12 +40,12 @@ def test_after_many_rows_the_spread_is_looked_at_seldom():
 
 @both(scaling.scale_dense)
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
-def test_later_rows_are_scaled_by_what_is_known(walk, dtype):
+def test_later_rows_are_scaled_by_what_is_known(step, dtype):
     state = np.zeros((scaling.N_STATE_ROWS, 4))
     scaling.learn_dense(state, ROWS.copy())
     new = ROWS[::-1].astype(dtype)
     out = np.empty(new.shape)
-    walk(state, new, out)
+    step(state, new, out)
     expected = StandardScaler().fit(ROWS).transform(new.astype(np.float64))
     np.testing.assert_allclose(out, expected, atol=1e-10)
 
@@ -65,11 +62,11 @@ def test_the_cuts_between_batches_leave_no_trace():
 
 
 @both(scaling.scale_sparse)
-def test_sparse_values_are_divided_by_the_root_mean_square_of_those_present(walk):
+def test_sparse_values_are_divided_by_the_root_mean_square_of_those_present(step):
     state = np.zeros((scaling.N_STATE_ROWS, 3))
     values, columns = np.array([3.0, -2.0, 4.0, 0.0]), np.array([0, 2, 0, 1])
-    walk(state, values, columns, True)
+    step(state, values, columns, True)
     np.testing.assert_allclose(values, [1.0, -1.0, 4.0 / np.sqrt((9 + 16) / 2), 0.0])
     again = np.array([5.0, 2.0, 9.0])
-    walk(state, again, np.array([0, 2, 1]), False)
+    step(state, again, np.array([0, 2, 1]), False)
     np.testing.assert_allclose(again, [5.0 / np.sqrt(12.5), 1.0, 0.0])

@@ -4,9 +4,11 @@ import numpy as np
 import pytest
 
 import naive
-from ordspan.core import memory as layout
+from ordspan.core import state as layout
 from ordspan.core import walks
-from ordspan.core.memory import TRIALS, UPDATES, model_view
+from ordspan.core.rows import Rows
+from ordspan.core.state import TRIALS, UPDATES, model_view
+from steps import NO_ORDER, NO_WEIGHTS, as_both, stream
 
 RULES = {
     "PA": layout.HARD,
@@ -23,37 +25,29 @@ RULES = {
 }
 WITH_VECTORS = [name for name, rule in RULES.items() if layout.has_vectors.py_func(rule)]
 WITH_THRESHOLDS = [name for name in RULES if name not in WITH_VECTORS]
-NO_WEIGHTS, NO_ORDER = np.empty(0), np.empty(0, dtype=np.intp)
 
 
-def stream(n_rows, n_features, n_classes, seed=0, scale=1.0):
-    """Rows in eighths (their sums are exact) with a mix of exact, interval and open labels."""
-    rng = np.random.default_rng(seed)
-    X = np.round(rng.normal(size=(n_rows, n_features)) * 8) / 8 * scale
-    lower = rng.integers(1, n_classes + 1, n_rows)
-    upper = np.where(rng.random(n_rows) < 0.5, lower, rng.integers(lower, n_classes + 1))
-    return X, lower, upper
-
-
-def memory_for(name, n_features, n_classes, C=0.5):
+def state_for(name, n_features, n_classes, C=0.5):
     size = C if "PA" in name else 1.0
-    return layout.new_memory(RULES[name], size, n_features, n_classes, False)
+    return layout.new_state(RULES[name], size, n_features, n_classes, False)
 
 
-def walks_of(memory):
-    """The walks compiled for the rule of a memory."""
-    return walks.walks_for(model_view(memory).rule)
+def walks_of(state):
+    """The walks compiled for the rule of a state."""
+    rule = model_view(state).rule
+    if layout.has_vectors.py_func(rule):
+        return walks.VECTORS
+    if rule in layout.UNSORTED:
+        from ordspan.experiments.sca import SCA
+
+        return SCA
+    return walks.PRANK if rule == layout.PRANK else walks.EXACT
 
 
-as_both = pytest.mark.parametrize(
-    "form", [lambda f: f, lambda f: f.py_func], ids=["compiled", "plain"]
-)
-
-
-def walk(memory, X, lower, upper, step=None, sample_weight=NO_WEIGHTS):
+def walk(state, X, lower, upper, step=None, sample_weight=NO_WEIGHTS):
     predicted = np.zeros(len(X), dtype=np.int64)
-    rows = (X.reshape(-1), None, None, lower, upper, sample_weight, NO_ORDER)
-    bad = (step or walks_of(memory).walk)(memory, *rows, predicted, NO_WEIGHTS)
+    rows = Rows(X.reshape(-1), None, None, lower, upper, sample_weight, X.shape[1])
+    bad = (step or walks_of(state).walk)(state, rows, NO_ORDER, predicted, NO_WEIGHTS)
     assert bad == -1
     return predicted
 
@@ -65,8 +59,8 @@ def twin(name, X, lower, upper, n_classes, **options):
     )
 
 
-def assert_same_learner(memory, predicted, expected):
-    model = model_view(memory)
+def assert_same_learner(state, predicted, expected):
+    model = model_view(state)
     np.testing.assert_allclose(model.weights, expected.weights.ravel(), rtol=0, atol=1e-9)
     np.testing.assert_allclose(model.edges[1:-1], expected.thresholds, rtol=0, atol=1e-9)
     np.testing.assert_array_equal(predicted, expected.predicted)
@@ -78,23 +72,30 @@ def assert_same_learner(memory, predicted, expected):
 
 @as_both
 @pytest.mark.parametrize("name", RULES)
-def test_a_walk_is_the_plain_numpy_stream(name, form):
+@pytest.mark.parametrize("weighted", [False, True])
+def test_a_walk_is_the_plain_numpy_stream(name, weighted, form):
+    """Sample weights scale the step of each row."""
     X, lower, upper = stream(300, 3, 5, scale=0.25)  # short rows, on which SCA-I settles
-    memory = memory_for(name, 3, 5)
-    predicted = walk(memory, X, lower, upper, form(walks_of(memory).walk))
-    assert_same_learner(memory, predicted, twin(name, X, lower, upper, 5))
-    assert model_view(memory).counters[TRIALS] == 300
+    weight = np.random.default_rng(3).integers(0, 5, 300) / 2 if weighted else np.ones(300)
+    state, given = state_for(name, 3, 5), weight if weighted else NO_WEIGHTS
+    predicted = walk(state, X, lower, upper, form(walks_of(state).walk), given)
+    assert_same_learner(state, predicted, twin(name, X, lower, upper, 5, sample_weight=weight))
+    assert model_view(state).counters[TRIALS] == np.count_nonzero(weight)
 
 
-@pytest.mark.parametrize("name", ["PA-I", "PA-II", "PRank", *WITH_VECTORS])
-def test_sample_weights_scale_the_step_of_each_row(name):
-    X, lower, upper = stream(200, 3, 5, seed=3)
-    weight = np.random.default_rng(3).integers(0, 5, 200) / 2
-    memory = memory_for(name, 3, 5)
-    predicted = walk(memory, X, lower, upper, sample_weight=weight)
-    expected = twin(name, X, lower, upper, 5, sample_weight=weight)
-    assert_same_learner(memory, predicted, expected)
-    assert model_view(memory).counters[TRIALS] == np.count_nonzero(weight)
+@as_both
+@pytest.mark.parametrize("name", ["PA", "PA-I", "PA-II", "PRank"])
+def test_a_learner_that_averages_predicts_by_the_mean_of_its_iterates(name, form):
+    X, lower, upper = stream(300, 3, 5, seed=5)
+    state = layout.new_state(RULES[name], 0.5 if "PA" in name else 1.0, 3, 5, average=True)
+    predicted = walk(state, X, lower, upper, form(walks_of(state).walk))
+    expected = twin(name, X, lower, upper, 5, average=True)
+    np.testing.assert_array_equal(predicted, expected.predicted)
+    last = form(walks_of(state).predict_one)
+    scores = X @ expected.weights
+    ranks = [naive.rank(expected.thresholds, score) for score in scores]
+    assert [last(state, x, None) for x in X] == ranks
+    assert [walks.score_one(state, x, None) for x in X] == pytest.approx(scores)
 
 
 # -- the order of the thresholds -----------------------------------------------------------------
@@ -118,12 +119,12 @@ def test_thresholds_stay_sorted_to_the_bit(name, n_features, n_classes):
     decades = (-6, -1) if name in ("PA sca", "PA-II sca") else (-6, 6)
     X, lower, upper = hard_stream(n_rows, n_features, n_classes, n_classes, decades)
     weight = np.random.default_rng(0).exponential(size=n_rows)
-    memory = memory_for(name, n_features, n_classes, C=0.37)
-    edges = model_view(memory).edges
+    state = state_for(name, n_features, n_classes, C=0.37)
+    edges = model_view(state).edges
     short = 50  # look often: disorder may heal
     for start in range(0, n_rows, short):
         rows = slice(start, start + short)
         weights = weight[rows] if start % 200 else NO_WEIGHTS
-        walk(memory, X[rows], lower[rows], upper[rows], sample_weight=weights)
+        walk(state, X[rows], lower[rows], upper[rows], sample_weight=weights)
         assert np.all(edges[:-1] <= edges[1:])
     assert np.isfinite(edges[1:-1]).all()

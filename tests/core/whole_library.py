@@ -10,7 +10,8 @@ import scipy.sparse as sp
 import ordspan
 from ordspan import estimators
 from ordspan.commands.train import TrainJob, train
-from ordspan.learners import AggregateLearner, KernelLearner, LinearLearner
+from ordspan.experiments.committee import AggregateLearner
+from ordspan.learners import KernelLearner, LinearLearner
 
 N, D, K = 40, 3, 3
 MODELS = {
@@ -45,7 +46,8 @@ def of_estimators(X, ranks):
 def of_learners(X):
     for learner in (LinearLearner(D, K), KernelLearner(D, K), AggregateLearner(D, K)):
         ranks = [learner.learn_one(X[0], 1), learner.predict_one(X[0])]
-        ranks.append(learner.learn_sparse(np.ones(2), np.array([2, 0]), 2, 3))
+        if learner.walks:
+            ranks.append(learner.learn_sparse(np.ones(2), np.array([2, 0]), 2, 3))
         yield type(learner).__name__, [*ranks, *learner.latent(X)]
 
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from ordspan.core.losses import hinge_losses
+from ordspan.core.measures import hinge_losses
 from ordspan.data import synthetic
 from ordspan.experiments import hindsight, protocol, runner
 from ordspan.experiments.protocol import Curve
@@ -104,7 +104,7 @@ def test_telling_the_losses_leaves_the_learner_as_one_pass_does(curve):
     told, passed = curve.learner(3, 5, 0.1), curve.learner(3, 5, 0.1)
     hindsight.learner_losses(told, curve, some)
     protocol.predictions(passed, curve, some)
-    np.testing.assert_allclose(told.memory, passed.memory, rtol=1e-9, atol=1e-12)
+    np.testing.assert_allclose(told.state, passed.state, rtol=1e-9, atol=1e-12)
 
 
 def test_the_table_holds_the_losses_of_the_first_run(results):

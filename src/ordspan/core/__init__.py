@@ -1,4 +1,4 @@
-"""Numbers in, numbers out: labels, losses and the compiled steps and walks.
+"""Numbers in, numbers out: measures, and the compiled steps and walks.
 
 NumPy and Numba only. The step of the paper is in `exact`; `walks` applies a step to rows.
 """

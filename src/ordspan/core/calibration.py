@@ -1,8 +1,22 @@
-"""Compiled: probabilities of the ranks from the latent score alone.
+"""Compiled: probabilities of the ranks and prediction ranges, from the latent score alone.
 
-P(y <= k) = sigmoid(cuts[k] - slope * score), learned by the likelihood of the label's range. See
-the page on the mathematics. Arrays are copied and scaled in loops: Numba takes seconds to compile
-the message of an assignment to a slice whose shape does not fit.
+Probabilities: with t = slope * score, P(y <= k) = sigmoid(cuts[k] - t), learned by the likelihood
+of the label's range. A label l..u whose cuts are D = cuts[u] - cuts[l - 1] apart has
+
+    -log P = softplus(t - cuts[u]) + softplus(cuts[l - 1] - t) - log(1 - exp(-D)),
+
+a convex function of slope and cuts, without a difference of nearly equal numbers. The score enters
+by two sigmoids, p = sigmoid(t - cuts[u]) and q = sigmoid(cuts[l - 1] - t). With e = 1 / expm1(D):
+
+    derivative of log P by     t: q - p     cuts[u]: p + e     cuts[l - 1]: -(q + e)
+    curvature by               t: p (1 - p) + q (1 - q)        D: e (1 + e)
+
+Ranges: the range at a coverage holds every rank whose band of scores, bands[k - 1]..bands[k], lies
+within `reach` of the score, and the predicted rank. In a stream the bands are those between the
+cuts, in log-odds; in a batch those between the ranker's own thresholds.
+
+Arrays are copied and scaled in loops: Numba takes seconds to compile the message of an assignment
+to a slice whose shape does not fit.
 """
 
 from math import exp, expm1, inf, log, log1p, sqrt
@@ -12,7 +26,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ordspan.core.compiling import compiled, without_refcount
-from ordspan.core.memory import MAX_TRIALS, Floats
+from ordspan.core.state import MAX_TRIALS, Floats, wrong_type
 
 N_HEAD = 10
 N_CLASSES, CONTAIN, ROWS, WEIGHT, PENDING = range(5)
@@ -30,15 +44,15 @@ FORGETTING = 2.0
 little."""
 RIDGE = 0.01
 """Ridge penalty: negligible beside a few rows, but it keeps the optimum finite."""
-CAUTION = 4.0
+DAMPING_ROWS = 4.0
 """Curvatures are inflated as if this many more rows had been seen."""
 MAX_MOVE = 2.0
 """Longest move of a cut in one step, in log-odds."""
 CLOSING = 0.9
 """Largest fraction of the slope, or of the gap between two cuts, that one step may remove."""
-SPARE, THIN = 1.0, 0.1
-"""Prior weight of every rank: as if seen in SPARE rows, or in THIN of its equal share of the rows
-if there are few. A rank never seen keeps a probability, and cuts stay apart."""
+PRIOR_ROWS, PRIOR_SHARE = 1.0, 0.1
+"""Prior weight of every rank: as if seen in PRIOR_ROWS rows, or in PRIOR_SHARE of its equal share
+of the rows if there are few. A rank never seen keeps a probability, and cuts stay apart."""
 NEW_CUT_GAP = 2.0
 """Width of the band, in log-odds, that an outermost rank keeps when one is added beyond it."""
 MAX_STEPS, CLOSE = 200, 1e-9
@@ -47,6 +61,14 @@ MIN_GAP, MAX_PART = 1e-50, 1e250
 """Limits of a state read from a file, far beyond what is learned; outside, products overflow."""
 MAX_SCORE, MAX_SLOPE = 1e100, 1e200
 """Scores are clipped to MAX_SCORE, whose square and product with a slope are still finite."""
+
+SLOWNESS, RATES, RATE_EVERY = 0.6, 256, 32
+"""The reach of a range moves by t^-SLOWNESS log-odds in row t; after RATES rows this rate is
+updated only every RATE_EVERY rows, a power of 2."""
+EVERY_ROW, SELDOM = 8192, 8
+"""The likelihood uses each of the first EVERY_ROW rows, later about one in SELDOM, a power of 2."""
+START_REACH = 40.0
+"""Where an infinite reach restarts when a stream continues."""
 
 
 class Parts(NamedTuple):
@@ -77,7 +99,7 @@ def new_state(n_classes: int, coverage: Floats, contain: bool) -> Floats:
     return state
 
 
-def state_with_rank(state: Floats, rank: int) -> Floats:
+def with_rank(state: Floats, rank: int) -> Floats:
     """A copy with one more rank, number ``rank``; between two others its band is almost empty."""
     old = parts_view.py_func(state)
     grown = new_state(old.cuts.size, old.coverage, bool(state[CONTAIN]))
@@ -88,28 +110,25 @@ def state_with_rank(state: Floats, rank: int) -> Floats:
     for ours, theirs in zip(new[1:7], old[1:7], strict=True):
         ours[:] = np.insert(theirs, at, 0.0)
     new.coupling[at - 1] = 0.0
+    narrow = min(0.5 * (old.cuts[at] - old.cuts[at - 1]), 1.0 / max(1.0, new.head[ROWS]))
+    new.cuts[at] = old.cuts[at - 1] + (NEW_CUT_GAP if rank > n_classes else narrow)
     if rank == 1:
         new.cuts[1] = old.cuts[1] - NEW_CUT_GAP
-    elif rank > n_classes:
-        new.cuts[at] = old.cuts[at - 1] + NEW_CUT_GAP
-    else:
-        band = old.cuts[at] - old.cuts[at - 1]
-        new.cuts[at] = old.cuts[at - 1] + min(0.5 * band, 1.0 / max(1.0, new.head[ROWS]))
     follow_cuts.py_func(new)
     return grown
 
 
-def state_fault(state: NDArray[Any], n_classes: int) -> str | None:
+def why_unusable(state: NDArray[Any], n_classes: int) -> str | None:
     """Why an untrusted array cannot be the state for this many ranks, or None.
 
-    >>> state_fault(np.zeros(3), 2)
+    >>> why_unusable(np.zeros(3), 2)
     'is not for 2 ranks'
     """
     n_levels, odd = divmod(state.size - N_HEAD - N_CUT_PARTS * (n_classes + 1), 2)
     if state.ndim != 1 or n_levels < 1 or odd or state[N_CLASSES] != n_classes:
         return f"is not for {n_classes} ranks"
-    if state.dtype != np.float64 or not state.dtype.isnative:
-        return f"is of {state.dtype.str}, not of this machine's float64"
+    if fault := wrong_type(state):
+        return fault
     parts = parts_view.py_func(state)
     inner = np.concatenate([parts.head, *(part[1:-1] for part in parts[1:7]), parts.coverage])
     if not np.isfinite(inner).all() or np.isnan(parts.reach).any():
@@ -142,18 +161,9 @@ def parts_view(state):
     size = np.int64(state[N_CLASSES]) + 1
     at = N_HEAD + N_CUT_PARTS * size
     n_levels = (state.size - at) // 2
-    cut_parts = state[N_HEAD:at].reshape(N_CUT_PARTS, size)
-    return Parts(
-        state[:N_HEAD],
-        cut_parts[0],
-        cut_parts[1],
-        cut_parts[2],
-        cut_parts[3],
-        cut_parts[4],
-        cut_parts[5],
-        state[at : at + n_levels],
-        state[at + n_levels :],
-    )
+    cuts, gradient, curvature, coupling, border, bands = state[N_HEAD:at].reshape(N_CUT_PARTS, size)
+    head, coverage, reach = state[:N_HEAD], state[at : at + n_levels], state[at + n_levels :]
+    return Parts(head, cuts, gradient, curvature, coupling, border, bands, coverage, reach)
 
 
 @compiled
@@ -185,8 +195,8 @@ def log_probability(cuts, shift, lower, upper):
 
 @compiled
 def crowding_of(gap):
-    """Derivative of log(1 - exp(-gap)), a term of every range's log-likelihood."""
-    return 1.0 / -expm1(-gap) - 1.0
+    """e = 1 / expm1(gap), the derivative of log(1 - exp(-gap)); finite terms for any gap."""
+    return exp(-gap) / -expm1(-gap)
 
 
 @compiled
@@ -196,16 +206,13 @@ def accumulate(parts, score, lower, upper, weight):
     The curvature between the ends of a range that are not neighbours is replaced by a bound on
     the diagonal, so that the matrix stays tridiagonal with a border.
     """
-    head = parts.head
-    score = bounded(score)
-    shift = head[SLOPE] * score
+    head, shift = parts.head, parts.head[SLOPE] * score
     high, low = parts.cuts[upper], parts.cuts[lower - 1]
     over, not_over = two_sigmoids(shift - high)
     under, not_under = two_sigmoids(low - shift)
     crowding = crowding_of(high - low)
-    high_pull, low_pull = over + crowding, under + crowding
-    parts.gradient[upper] += weight * high_pull
-    parts.gradient[lower - 1] -= weight * low_pull
+    parts.gradient[upper] += weight * (over + crowding)
+    parts.gradient[lower - 1] -= weight * (under + crowding)
     head[SLOPE_GRADIENT] -= weight * score * (over - under)
     high_bend, low_bend = weight * over * not_over, weight * under * not_under
     tie = weight * crowding * (1.0 + crowding)
@@ -221,68 +228,60 @@ def accumulate(parts, score, lower, upper, weight):
 
 
 @compiled
-def spare_weight(rows, n_classes):
+def prior_weight(rows, n_classes):
     """Prior weight of a rank after this many rows."""
-    return min(SPARE, THIN * rows / n_classes)
+    return min(PRIOR_ROWS, PRIOR_SHARE * rows / n_classes)
 
 
+# The step solves
+#     | T   b | | moves   |   | forces      |
+#     | b'  c | | steeper | = | slope_force |
+# where T (tridiagonal) is the curvature of the cuts, c that of the slope and b their border, with
+# the ridge and the prior on the gaps. Eliminating the cuts one by one leaves the equation of the
+# slope alone; its solution, put in from the last cut to the first, gives the moves.
 @compiled
-def newton_step(parts, rows, share, tension):
+def newton_step(parts, rows, step_fraction, slope_ridge):
     """One damped Newton step of the cuts and the slope; returns the longest move, in log-odds.
 
-    ``rows`` is the number of rows behind the curvature, ``share`` the fraction of them behind the
-    gradient, and ``tension`` the ridge penalty of the slope.
+    ``rows`` is the number of rows behind the curvature, ``step_fraction`` the fraction of them
+    behind the gradient, and ``slope_ridge`` the ridge penalty of the slope.
     """
-    cuts, n_cuts = parts.cuts, parts.cuts.size - 2
-    damping, spare = 1.0 + CAUTION / max(rows, 1.0), spare_weight(rows, n_cuts + 1)
-    pivots, plain, bordered, coupling = np.zeros((4, n_cuts + 2))
-    push = tie = 0.0  # of the cut below
-    for i in range(1, n_cuts + 1):  # Gaussian elimination down, with two right-hand sides
-        pivots[i] = parts.curvature[i] * damping + RIDGE + tie
-        plain[i] = parts.gradient[i] + share * (push - RIDGE * cuts[i])
-        bordered[i] = parts.border[i]
-        if i > 1:
-            ratio = coupling[i - 1] / pivots[i - 1]
-            pivots[i] -= ratio * coupling[i - 1]
-            plain[i] -= ratio * plain[i - 1]
-            bordered[i] -= ratio * bordered[i - 1]
-        if i < n_cuts:
-            crowding = crowding_of(cuts[i + 1] - cuts[i])
-            push, tie = spare * crowding, spare * crowding * (1.0 + crowding)
-            pivots[i] += tie
-            plain[i] -= share * push
-            coupling[i] = parts.coupling[i] - tie
-    for i in range(n_cuts, 0, -1):  # and up
-        plain[i] = (plain[i] - coupling[i] * plain[i + 1]) / pivots[i]
-        bordered[i] = (bordered[i] - coupling[i] * bordered[i + 1]) / pivots[i]
-    steeper = slope_step(parts, damping, share, tension, plain, bordered)
-    longest = abs(steeper) * sqrt(parts.head[SLOPE_CURVATURE] / max(rows, 1.0))
+    head, cuts, n_cuts = parts.head, parts.cuts, parts.cuts.size - 2
+    damping, prior = 1.0 + DAMPING_ROWS / max(rows, 1.0), prior_weight(rows, n_cuts + 1)
+    pivots, moves, border, coupling = np.zeros((4, n_cuts + 2))  # the forces become the moves
+    slope_force = head[SLOPE_GRADIENT] - step_fraction * slope_ridge * head[SLOPE]
+    stiffness = head[SLOPE_CURVATURE] * damping + slope_ridge
     for i in range(1, n_cuts + 1):
-        plain[i] -= steeper * bordered[i]
-        longest = max(longest, abs(plain[i]))
-    part = MAX_MOVE / max(MAX_MOVE, longest)
-    for i in range(1, n_cuts):
-        room, closing = cuts[i + 1] - cuts[i], plain[i] - plain[i + 1]
-        if part * closing > CLOSING * room:
-            part = CLOSING * room / closing
-    for i in range(1, n_cuts + 1):
-        cuts[i] += part * plain[i]
-    parts.head[SLOPE] = min(MAX_SLOPE, parts.head[SLOPE] + part * steeper)
-    return part * longest
-
-
-@compiled
-def slope_step(parts, damping, share, tension, plain, bordered):
-    """The step of the slope given the solved cuts; a positive slope stays positive."""
-    head = parts.head
-    stiffness = head[SLOPE_CURVATURE] * damping + tension
-    force = head[SLOPE_GRADIENT] - share * tension * head[SLOPE]
-    for i in range(1, plain.size - 1):
-        stiffness -= parts.border[i] * bordered[i]
-        force -= parts.border[i] * plain[i]
+        crowding = crowding_of(cuts[i + 1] - cuts[i])  # 0 beyond the last cut
+        push, tie = step_fraction * prior * crowding, prior * crowding * (1.0 + crowding)
+        pivots[i] += parts.curvature[i] * damping + RIDGE + tie
+        moves[i] += parts.gradient[i] - step_fraction * RIDGE * cuts[i] - push
+        border[i] += parts.border[i]
+        coupling[i] = parts.coupling[i] - tie
+        ratio = coupling[i] / pivots[i]
+        pivots[i + 1] = tie - ratio * coupling[i]
+        moves[i + 1] = push - ratio * moves[i]
+        border[i + 1] = -ratio * border[i]
+        stiffness -= border[i] * border[i] / pivots[i]
+        slope_force -= border[i] * moves[i] / pivots[i]
+    steeper = -CLOSING * head[SLOPE]  # a positive slope stays positive
     if stiffness > 0.0:
-        return max(-CLOSING * head[SLOPE], force / stiffness)
-    return -CLOSING * head[SLOPE] if force < 0.0 else 0.0  # too steep to feel any curvature
+        steeper = max(steeper, slope_force / stiffness)
+    elif slope_force >= 0.0:  # too steep to feel any curvature
+        steeper = 0.0
+    longest = abs(steeper) * sqrt(head[SLOPE_CURVATURE] / max(rows, 1.0))
+    for i in range(n_cuts, 0, -1):
+        moves[i] = (moves[i] - border[i] * steeper - coupling[i] * moves[i + 1]) / pivots[i]
+        longest = max(longest, abs(moves[i]))
+    fraction = MAX_MOVE / max(MAX_MOVE, longest)
+    for i in range(1, n_cuts):
+        room, closing = cuts[i + 1] - cuts[i], moves[i] - moves[i + 1]
+        if fraction * closing > CLOSING * room:
+            fraction = CLOSING * room / closing
+    for i in range(1, n_cuts + 1):
+        cuts[i] += fraction * moves[i]
+    head[SLOPE] = min(MAX_SLOPE, head[SLOPE] + fraction * steeper)
+    return fraction * longest
 
 
 @compiled
@@ -306,15 +305,16 @@ def forget(parts, kept):
 
 
 @compiled
-def log_likelihood(parts, tension, spare, scores, lower, upper, sample_weight):
+def log_likelihood(parts, slope_ridge, scores, lower, upper, sample_weight):
     """Log-likelihood of labels minus the ridge penalties and the penalty on narrow bands."""
-    total = -0.5 * tension * parts.head[SLOPE] * parts.head[SLOPE]
-    cuts, n_classes = parts.cuts, parts.cuts.size - 1
+    cuts, slope, n_classes = parts.cuts, parts.head[SLOPE], parts.cuts.size - 1
+    prior = prior_weight(sample_weight.sum(), n_classes)
+    total = -0.5 * slope_ridge * slope * slope
     for i in range(1, n_classes):
         total -= 0.5 * RIDGE * cuts[i] * cuts[i]
-        total += spare * log(-expm1(cuts[i] - cuts[i + 1]))
+        total += prior * log(-expm1(cuts[i] - cuts[i + 1]))
     for i in range(scores.size):
-        shift = parts.head[SLOPE] * bounded(scores[i])
+        shift = slope * bounded(scores[i])
         total += sample_weight[i] * log_probability(cuts, shift, lower[i], upper[i])
     return total
 
@@ -323,24 +323,24 @@ def log_likelihood(parts, tension, spare, scores, lower, upper, sample_weight):
 def fit_cuts(state, scores, lower, upper, sample_weight):
     """Find the slope and the cuts of maximum likelihood; weights have mean 1."""
     parts = parts_view(state)
-    rows, tension = sample_weight.sum(), 0.0
+    rows, slope_ridge = sample_weight.sum(), 0.0
     for i in range(scores.size):
-        tension += RIDGE * sample_weight[i] / rows * bounded(scores[i]) ** 2
-    spare = spare_weight(rows, parts.cuts.size - 1)
-    value = log_likelihood(parts, tension, spare, scores, lower, upper, sample_weight)
+        slope_ridge += RIDGE * sample_weight[i] / rows * bounded(scores[i]) ** 2
+    problem = parts, slope_ridge, scores, lower, upper, sample_weight
+    value = log_likelihood(*problem)
     for _ in range(MAX_STEPS):
         forget(parts, 0.0)
         for i in range(scores.size):
-            accumulate(parts, scores[i], lower[i], upper[i], sample_weight[i])
+            accumulate(parts, bounded(scores[i]), lower[i], upper[i], sample_weight[i])
         before, slope = parts.cuts.copy(), parts.head[SLOPE]
-        longest = newton_step(parts, rows, 1.0, tension)
-        after = log_likelihood(parts, tension, spare, scores, lower, upper, sample_weight)
+        longest = newton_step(parts, rows, 1.0, slope_ridge)
+        after = log_likelihood(*problem)
         while after < value and longest > CLOSE:
             longest *= 0.5
             for i in range(1, before.size - 1):
                 parts.cuts[i] = 0.5 * (parts.cuts[i] + before[i])
             parts.head[SLOPE] = 0.5 * (parts.head[SLOPE] + slope)
-            after = log_likelihood(parts, tension, spare, scores, lower, upper, sample_weight)
+            after = log_likelihood(*problem)
         value = after
         if longest <= CLOSE:
             break
@@ -370,3 +370,158 @@ def probabilities(state, scores, out):
             under, rest = two_sigmoids(parts.cuts[k + 1] - shift)
             out[i, k] = over * under * filled[k]
             over = rest
+
+
+# -- ranges --------------------------------------------------------------------------------------
+
+
+@compiled
+def distance_to_band(bands, place, predicted, rank):
+    """Smallest reach at which a range holds a rank: how far the score lies outside its band.
+
+    The range holds the predicted rank too, and those between it and the band of the score.
+    """
+    if rank > predicted:
+        return max(0.0, bands[rank - 1] - place)
+    return max(0.0, place - bands[rank]) if rank < predicted else 0.0
+
+
+@compiled
+def find_ranges(state, reach, scores, predicted, low, high):
+    """Fill in the lowest and the highest rank of every row's range at a reach."""
+    parts = parts_view(state)
+    bands, n_classes = parts.bands, parts.bands.size - 1
+    for i in range(scores.size):
+        place, rank = parts.head[UNIT] * bounded(scores[i]), predicted[i]
+        first = last = rank
+        while first > 1 and distance_to_band(bands, place, rank, first - 1) <= reach:
+            first -= 1
+        while last < n_classes and distance_to_band(bands, place, rank, last + 1) <= reach:
+            last += 1
+        low[i], high[i] = first, last
+
+
+@compiled
+def miss_of(parts, bands, reach, score, predicted, lower, upper):
+    """The part of a label that the range at a reach misses, from 0 to 1."""
+    place, first, last = parts.head[UNIT] * score, lower, upper
+    while first <= upper and distance_to_band(bands, place, predicted, first) > reach:
+        first += 1
+    while last > first and distance_to_band(bands, place, predicted, last) > reach:
+        last -= 1
+    if first == lower and last == upper:
+        return 0.0
+    if first > upper or parts.head[CONTAIN] > 0.0:
+        return 1.0
+    shift = parts.head[SLOPE] * score
+    whole = log_probability(parts.cuts, shift, lower, upper)
+    inside = log_probability(parts.cuts, shift, first, last)
+    return -expm1(min(0.0, inside - whole))
+
+
+# Row t changes a reach q to max(0, q + rate_t (miss_t - allowed)), where rates never grow. So
+#     miss_t - allowed <= (q_{t+1} - q_t) / rate_t,
+# and q stays in 0..B + rate_1, B being the largest distance of a label from its band: there is no
+# miss once q >= B. Summed by parts, whatever the stream, after T rows
+#     mean miss - allowed <= (B + rate_1) / (T rate_T).
+@compiled(inline="always")
+def update_reach(parts, rate, score, predicted, lower, upper):
+    """Move the reach of every coverage up by the miss, and down by the allowed miss rate.
+
+    A larger coverage uses at least the reach of a smaller one, so that ranges are nested.
+    """
+    place, used = parts.head[UNIT] * score, 0.0
+    above = distance_to_band(parts.bands, place, predicted, upper)
+    far = max(above, distance_to_band(parts.bands, place, predicted, lower))
+    for j in range(parts.reach.size):
+        used = max(used, parts.reach[j])
+        miss = np.float64(far > used)  # for an exact label; a branch would be mispredicted
+        if lower < upper and far > used:
+            miss = miss_of(parts, parts.bands, used, score, predicted, lower, upper)
+        parts.reach[j] = max(0.0, parts.reach[j] + rate * (miss - (1.0 - parts.coverage[j])))
+
+
+@compiled(inline="always")
+def observe_row(parts, score, predicted, lower, upper, weight):
+    """Learn from the score and the rank that a row had before it was learned."""
+    head, score = parts.head, bounded(score)
+    if weight <= 0.0 or (lower == 1 and upper == parts.cuts.size - 1):
+        return  # no information
+    if head[UNIT] != head[SLOPE]:
+        leave_thresholds(parts)
+    head[ROWS] += 1.0
+    head[WEIGHT] += weight
+    if head[WEIGHT] != head[ROWS]:
+        weight = head[ROWS] * weight / head[WEIGHT]  # relative to the mean weight
+    number = np.int64(head[ROWS])
+    if number < RATES or number & (RATE_EVERY - 1) == 0:
+        head[RATE] = head[ROWS] ** -SLOWNESS
+    update_reach(parts, weight * head[RATE], score, predicted, lower, upper)
+    stride = SELDOM if number > EVERY_ROW else 1
+    scattered = ((number & 0x7FFFFFFF) * 0x9E3779B1) >> 29  # not in step with a periodic stream
+    if scattered & (stride - 1) != 0:
+        return
+    accumulate(parts, score, lower, upper, stride * weight)
+    head[PENDING] += stride * weight
+    if head[PENDING] >= stride * BLOCK:
+        rows = head[ROWS] / (1.0 + FORGETTING)
+        slope_ridge = RIDGE * head[SLOPE_CURVATURE] / rows
+        newton_step(parts, rows, min(1.0, head[PENDING] / rows), slope_ridge)
+        follow_cuts(parts)
+        forget(parts, max(0.0, 1.0 - FORGETTING * head[PENDING] / head[ROWS]))
+
+
+@compiled(nogil=False)
+def observe_one(state, score, predicted, lower, upper):
+    """`observe_row` for a single row, called from Python."""
+    observe_row(parts_view(state), score, predicted, lower, upper, 1.0)
+
+
+@compiled
+def leave_thresholds(parts):
+    """Continue in a stream from a batch calibration."""
+    parts.head[RATE] = max(1.0, parts.head[ROWS]) ** -SLOWNESS
+    for j in range(parts.reach.size):
+        reach = parts.reach[j] * parts.head[SLOPE] / parts.head[UNIT]
+        parts.reach[j] = reach if reach < inf else START_REACH
+    follow_cuts(parts)
+
+
+@compiled
+def observe(state, scores, predicted, lower, upper, sample_weight, order):
+    """`observe_row` for rows one after the other; weights and order may be empty."""
+    parts = parts_view(state)
+    for t in range(lower.size):
+        i = order[t] if order.size > 0 else t
+        weight = sample_weight[i] if sample_weight.size > 0 else 1.0
+        observe_row(parts, scores[i], predicted[i], lower[i], upper[i], weight)
+
+
+@compiled
+def fit_reach(state, bands, fold, scores, predicted, lower, upper, sample_weight):
+    """Smallest reach at which one more row, missed in full, would not make the misses too many.
+
+    ``bands`` has one row for each fold; the unit is that of the scores.
+    """
+    parts = parts_view(state)
+    parts.head[UNIT] = 1.0
+    rows, enough = sample_weight.sum(), 0.0
+    for i in range(scores.size):
+        for rank in (lower[i], upper[i]):
+            far = distance_to_band(bands[fold[i]], bounded(scores[i]), predicted[i], rank)
+            enough = max(enough, far)
+    low = 0.0
+    for j in range(parts.reach.size):
+        allowed = rows - parts.coverage[j] * (rows + 1.0)
+        high = enough if allowed >= 0.0 else inf
+        reach = low  # a larger coverage needs at least as much
+        while reach < high < inf:
+            missed = 0.0
+            for i in range(scores.size):
+                own = bands[fold[i]], reach, bounded(scores[i]), predicted[i], lower[i], upper[i]
+                missed += sample_weight[i] * miss_of(parts, *own)
+            low, high = (low, reach) if missed <= allowed else (reach, high)
+            reach = 0.5 * (low + high)
+            if reach == low:  # no number lies between
+                break
+        parts.reach[j] = low = high

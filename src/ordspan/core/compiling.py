@@ -1,6 +1,7 @@
 """One decorator for every compiled function, and hints to the compiler that Numba lacks."""
 
 import warnings
+from collections.abc import Iterable
 from functools import cache, partial
 from hashlib import sha256
 from pathlib import Path
@@ -15,14 +16,13 @@ FAST = {"reassoc", "contract", "nsz"}
 """Fast-math flags: reordered sums vectorise, while NaN and infinity stay detectable."""
 
 
-def digest_of(folder: Path) -> str:
-    """Digest of all Python files of a folder; empty if there are none, as in a zip archive."""
-    files = sorted(file for file in folder.glob("*.py") if file.name[0] != ".")
+def digest_of(files: Iterable[Path]) -> str:
+    """Digest of source files; empty if there are none, as in a zip archive."""
     parts = [file.name.encode() + sha256(file.read_bytes()).digest() for file in files]
     return sha256(b"".join(parts)).hexdigest() if parts else ""
 
 
-SOURCE_STAMP = digest_of(Path(__file__).parent)
+SOURCE_STAMP = digest_of(sorted(Path(__file__).parent.glob("[!.]*.py")))
 
 
 @cache
@@ -48,13 +48,16 @@ class FolderCache(FunctionCache):
     """Numba's on-disk cache of a function; one that cannot be read or written is ignored.
 
     Numba notices edits to the function's own file only. Its stamp is replaced by a digest of this
-    whole folder, so that edits to helpers in other files are noticed too.
+    whole folder, and of the function's own file if that is elsewhere, so that edits to helpers in
+    other files are noticed too.
     """
 
-    def __init__(self, function):
+    def __init__(self, function, source):
         super().__init__(function)
         if SOURCE_STAMP:
-            self._cache_file._source_stamp = SOURCE_STAMP
+            own = Path(source or function.__code__.co_filename)
+            inside = own.parent == Path(__file__).parent
+            self._cache_file._source_stamp = SOURCE_STAMP + ("" if inside else digest_of([own]))
 
     def load_overload(self, sig, target_context):
         """Compiled code, or None."""
@@ -74,29 +77,25 @@ class FolderCache(FunctionCache):
             warn_of_no_cache(error.strerror)
 
 
-def cache_for(function):
-    """The cache of a function: on disk if a folder is writable."""
-    try:
-        return FolderCache(function)
-    except RuntimeError:  # Numba has tried all folders it knows
-        return MemoryCache()
-
-
-def compiled(function=None, **options):
+def compiled(function=None, *, source=None, **options):
     """Compile a function on its first call, release the GIL in it, and cache it on disk.
 
     ``inline="always"`` compiles a function as a part of its callers, which halves the compile time
     of one that is small or has a single caller. It loses fast-math flags, and does not work for a
-    function that branches on whether an argument is None.
+    function that branches on whether an argument is None. ``source`` is the file that decides
+    whether cached code is still valid, besides those of this folder; by default the function's own.
     """
     if function is None:
-        return partial(compiled, **options)
+        return partial(compiled, source=source, **options)
     defaults = {"nogil": True, "no_cfunc_wrapper": True}
     dispatcher = njit(**{**defaults, **options})(function)
     if dispatcher is function:  # NUMBA_DISABLE_JIT is set
         function.py_func = function
-    else:
-        dispatcher._cache = cache_for(function)
+        return function
+    try:
+        dispatcher._cache = FolderCache(function, source)
+    except RuntimeError:  # Numba has tried all folders it knows
+        dispatcher._cache = MemoryCache()
     return dispatcher
 
 

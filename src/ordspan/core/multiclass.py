@@ -10,13 +10,13 @@ import numpy as np
 
 from ordspan.core.compiling import FAST, compiled
 from ordspan.core.exact import MIN_C
-from ordspan.core.memory import CLASSES_CAPPED, CLASSES_SOFT, PERCEPTRON, TRIALS, UPDATES
 from ordspan.core.rows import BAD_ROW, MAX_SQ_NORM, MIN_SQ_NORM, add_scaled, score_and_norm
+from ordspan.core.state import CLASSES_CAPPED, CLASSES_SOFT, PERCEPTRON, TRIALS, UPDATES
 
 
 @compiled(fastmath=FAST)
 def find_support(scores, top, lower, upper, loss, sq_norm, spread, cap):
-    """The rivals that get a multiplier: their largest gap, number, sum of gaps, and total.
+    """The rivals that get a multiplier: largest and mean gap, mean multiplier, and their total.
 
     The gap of a rival is how much less than ``loss`` its loss is. With n rivals in the support and
     G the sum of their gaps, the multipliers add up to T, the smaller of the cap and
@@ -34,7 +34,7 @@ def find_support(scores, top, lower, upper, loss, sq_norm, spread, cap):
         total = (n_support * loss - gap_sum) / (sq_norm + n_support * (sq_norm + spread))
         total = min(cap, total)
         if n_support >= n_before:
-            return reach, n_support, gap_sum, total
+            return reach, gap_sum / n_support, total / n_support, total
         reach, n_before = (sq_norm * total + gap_sum) / n_support, n_support
 
 
@@ -57,75 +57,61 @@ def class_step(scores, best, rival, sq_norm, lower, upper, spread, cap, pulls):
         return False, True
     if not scores.size * loss < inf:  # the sums below would overflow
         return False, False
-    reach, n_support, gap_sum, total = find_support(
+    reach, mean_gap, share, total = find_support(
         scores, top, lower, upper, loss, sq_norm, spread, cap
     )
-    if not total < inf:
-        return False, False
-    share, mean_gap = total / n_support, gap_sum / n_support
     for k in range(1, scores.size + 1):
-        pulls[k - 1] = 0.0
         gap = top - scores[k - 1]
-        if (k < lower or k > upper) and gap <= reach:
-            pulls[k - 1] = -max(0.0, share + (mean_gap - gap) / sq_norm)
+        joins = (k < lower or k > upper) and gap <= reach
+        pulls[k - 1] = -max(0.0, share + (mean_gap - gap) / sq_norm) if joins else 0.0
     pulls[best - 1] = total
-    return True, True
+    return True, total < inf
 
 
 @compiled(inline="always")
-def perceptron_step(scores, best, rival, size, pulls):
-    """Max-score update (Crammer & Singer 2003): best up, rival down, unless best is ahead."""
-    if scores[rival - 1] < scores[best - 1]:
+def vector_step(model, C, scores, best, rival, sq_norm, lower, upper, pulls):
+    """Fill in the pull on every class vector; whether anything moves, and all is finite.
+
+    The perceptron (max-score update, Crammer & Singer 2003) pulls the best class up and its rival
+    down by C, unless the best one is ahead.
+    """
+    if rival == 0 or (model.rule == PERCEPTRON and scores[rival - 1] < scores[best - 1]):
         return False, True
-    pulls[:] = 0.0
-    pulls[best - 1], pulls[rival - 1] = size, -size
-    return True, True
-
-
-@compiled(inline="always")
-def class_limits(rule, C):
-    """Spread of the slack and cap on the sum of the multipliers: what distinguishes variants."""
-    if rule == CLASSES_SOFT:
-        return 0.5 / max(C, MIN_C), inf
-    return 0.0, C if rule == CLASSES_CAPPED else inf
+    if model.rule == PERCEPTRON:
+        pulls[:] = 0.0
+        pulls[best - 1], pulls[rival - 1] = C, -C
+        return True, True
+    spread = 0.5 / max(C, MIN_C) if model.rule == CLASSES_SOFT else 0.0
+    cap = C if model.rule == CLASSES_CAPPED else inf
+    return class_step(scores, best, rival, sq_norm, lower, upper, spread, cap, pulls)
 
 
 @compiled(inline="always")
 def scratch_for(model):
-    """Scratch space: two numbers per class."""
-    return np.empty(2 * (model.edges.size - 1))
+    """Scratch space: a score and a pull for each class."""
+    return np.empty((2, model.edges.size - 1))
 
 
 @compiled(inline="always")
 def score_classes(model, scores, values, columns, lower, upper):
-    """Fill in the scores; best class of the interval, best one outside (0: none), squared norm.
+    """Fill in the scores; best class of all, of the interval, and outside (0: none), squared norm.
 
     The squared norm is infinite if a score is not finite. Ties go to the lowest class.
     """
     width = model.weights.size // scores.size
-    best, rival = lower, 0
-    best_score, rival_score = -inf, -inf
+    rank, best, rival = 1, lower, 0
     sq_norm, finite = 0.0, True
     for k in range(1, scores.size + 1):
         weights = model.weights[(k - 1) * width : k * width]
         score, sq_norm = score_and_norm(weights, values, columns)
         scores[k - 1] = score
         finite = finite and abs(score) < inf
+        rank = k if score > scores[rank - 1] else rank
         if lower <= k <= upper:
-            if score > best_score:
-                best, best_score = k, score
-        elif score > rival_score:
-            rival, rival_score = k, score
-    return best, rival, sq_norm if finite else inf
-
-
-@compiled(inline="always")
-def vector_step(model, C, scores, best, rival, sq_norm, lower, upper, pulls):
-    """Fill in the pull on every class vector; whether anything moves, and all is finite."""
-    if model.rule == PERCEPTRON:
-        return perceptron_step(scores, best, rival, C, pulls)
-    spread, cap = class_limits(model.rule, C)
-    return class_step(scores, best, rival, sq_norm, lower, upper, spread, cap, pulls)
+            best = k if score > scores[best - 1] else best
+        elif rival == 0 or score > scores[rival - 1]:
+            rival = k
+    return rank, best, rival, sq_norm if finite else inf
 
 
 @compiled(inline="always")
@@ -134,28 +120,21 @@ def learn_class_row(model, scratch, C, values, columns, lower, upper, want_rank)
 
     There is no single score to return, so NaN takes its place.
     """
-    n_classes = scratch.size // 2
-    scores, pulls = scratch[:n_classes], scratch[n_classes:]
-    best, rival, sq_norm = score_classes(model, scores, values, columns, lower, upper)
+    scores, pulls = scratch[0], scratch[1]
+    rank, best, rival, sq_norm = score_classes(model, scores, values, columns, lower, upper)
     if not sq_norm < MAX_SQ_NORM:
         return BAD_ROW, nan
-    rank = best
-    if rival > 0:
-        ahead = scores[rival - 1] - scores[best - 1]
-        rank = rival if ahead > 0.0 or (ahead == 0.0 and rival < best) else best
     if C <= 0.0:
         return rank, nan
-    if rival > 0:
-        moved, finite = vector_step(model, C, scores, best, rival, sq_norm, lower, upper, pulls)
-        if not finite:
-            return BAD_ROW, nan
-        if moved:
-            width = model.weights.size // n_classes
-            for k in range(n_classes):
-                if pulls[k] != 0.0:
-                    vector = model.weights[k * width : (k + 1) * width]
-                    add_scaled(vector, pulls[k], values, columns)
-            model.counters[UPDATES] += 1.0
+    moved, finite = vector_step(model, C, scores, best, rival, sq_norm, lower, upper, pulls)
+    if not finite:
+        return BAD_ROW, nan
+    if moved:
+        width = model.weights.size // pulls.size
+        for k in range(pulls.size):
+            if pulls[k] != 0.0:
+                add_scaled(model.weights[k * width : (k + 1) * width], pulls[k], values, columns)
+    model.counters[UPDATES] += moved
     model.counters[TRIALS] += 1.0
     return rank, nan
 
@@ -163,6 +142,5 @@ def learn_class_row(model, scratch, C, values, columns, lower, upper, want_rank)
 @compiled(inline="always")
 def rank_class_row(model, values, columns):
     """Rank of one row, or BAD_ROW."""
-    n_classes = model.edges.size - 1
-    scratch = scratch_for(model)
+    scratch, n_classes = scratch_for(model), model.edges.size - 1
     return learn_class_row(model, scratch, 0.0, values, columns, 1, n_classes, True)[0]

@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ordspan.core.compiling import FAST, compiled
+from ordspan.core.state import wrong_type
 
 N_STATE_ROWS = 4
 COUNT, MEAN, SPREAD, SCALE = range(N_STATE_ROWS)
@@ -18,16 +19,16 @@ EVERY_ROW, SELDOM = 1024, 64
 root and a division for every value would take longer than learning it."""
 
 
-def scale_fault(state: NDArray[Any], n_features: int) -> str | None:
+def why_unusable(state: NDArray[Any], n_features: int) -> str | None:
     """Why an untrusted array cannot be the state for this many features, or None.
 
-    >>> scale_fault(np.zeros((4, 2)), 3)
+    >>> why_unusable(np.zeros((4, 2)), 3)
     'has shape (4, 2)'
     """
     if state.shape != (N_STATE_ROWS, n_features):
         return f"has shape {state.shape}"
-    if state.dtype != np.float64 or not state.dtype.isnative:
-        return f"is of {state.dtype.str}, not of this machine's float64"
+    if fault := wrong_type(state):
+        return fault
     if not np.isfinite(state).all() or (state[[COUNT, SPREAD, SCALE]] < 0.0).any():
         return "has numbers that are not finite, or below 0"
     return None
@@ -41,46 +42,35 @@ def learn_dense(state, rows):
     the root of the number of rows before them: the most that a spread up to date allows.
     """
     mean, spread, scale = state[MEAN], state[SPREAD], state[SCALE]
-    n_rows, n_features = rows.shape
     n = state[COUNT, 0]
-    for i in range(n_rows):
+    for i in range(rows.shape[0]):
         most = sqrt(n)
         n += 1.0
         share = 1.0 / n
-        if n <= EVERY_ROW or n % SELDOM == 0.0:
-            for j in range(n_features):
-                value = np.float64(rows[i, j])
-                if value != value:  # missing: the mean of the rows before
-                    value = mean[j]
-                step = value - mean[j]
-                mean[j] += step * share
-                spread[j] += step * (value - mean[j])
+        refresh = n <= EVERY_ROW or n % SELDOM == 0.0
+        for j in range(rows.shape[1]):
+            value = np.float64(rows[i, j])
+            value = value if value == value else mean[j]  # missing: the mean of the rows before
+            step = value - mean[j]
+            mean[j] += step * share
+            spread[j] += step * (value - mean[j])
+            if refresh:
                 scale[j] = sqrt(n / spread[j]) if spread[j] > 0.0 else 0.0
-                rows[i, j] = (value - mean[j]) * scale[j]
-        else:
-            for j in range(n_features):
-                value = np.float64(rows[i, j])
-                if value != value:  # missing: the mean of the rows before
-                    value = mean[j]
-                step = value - mean[j]
-                mean[j] += step * share
-                spread[j] += step * (value - mean[j])
-                scaled = (value - mean[j]) * scale[j]
-                scaled = scaled if scaled < most else most
-                rows[i, j] = scaled if scaled > -most else -most
+            scaled = (value - mean[j]) * scale[j]
+            scaled = scaled if scaled < most else most
+            rows[i, j] = scaled if scaled > -most else -most
     state[COUNT, :] = n
 
 
 @compiled(fastmath=FAST)
 def scale_dense(state, rows, out):
     """Centre and scale rows by the state; a missing number becomes 0."""
-    n_rows, n_features = rows.shape
-    scale = np.zeros(n_features)
-    for j in range(n_features):
+    scale = np.zeros(rows.shape[1])
+    for j in range(scale.size):
         if state[SPREAD, j] > 0.0:
             scale[j] = sqrt(state[COUNT, j] / state[SPREAD, j])
-    for i in range(n_rows):
-        for j in range(n_features):
+    for i in range(rows.shape[0]):
+        for j in range(scale.size):
             value = np.float64(rows[i, j])
             value = value if value == value else state[MEAN, j]  # missing: the mean
             out[i, j] = (value - state[MEAN, j]) * scale[j]
@@ -101,13 +91,12 @@ def scale_sparse(state, values, columns, learn):
 @compiled
 def all_within(rows, largest, gaps):
     """Whether no absolute value exceeds ``largest``; NaN passes only with ``gaps``."""
-    n_rows, n_features = rows.shape
-    for i in range(n_rows):
+    for i in range(rows.shape[0]):
         n_within = n_larger = 0
-        for j in range(n_features):  # no early exit, so the loop vectorises
+        for j in range(rows.shape[1]):  # no early exit, so the loop vectorises
             size = abs(np.float64(rows[i, j]))
             n_within += size <= largest
             n_larger += size > largest
-        if n_larger or (n_within < n_features and not gaps):
+        if n_larger or (n_within < rows.shape[1] and not gaps):
             return False
     return True

@@ -4,18 +4,15 @@ Minimises  1/2 |w|^2 + 1/2 |theta|^2 + sum_t C_t sum_i loss_ti  over all (w, the
 is the hinge (or its square) of required threshold i of row t. The multipliers of one row are one
 block of the dual, and their best values solve the same scalar equation as an online step: take the
 row's own multipliers out, step, put the new ones in. Without them the thresholds need not be
-sorted, so nothing here relies on their order.
+sorted, so nothing here relies on their order. The weight of a row is its C.
 """
 
 from math import inf
-from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ordspan.core.compiling import FAST, compiled
-from ordspan.core.memory import Floats
-from ordspan.core.rows import add_scaled, dot, row_at
+from ordspan.core.rows import add_scaled, row_at, score_and_norm
 
 MAX_NEWTON = 60
 """More than any case needs: bisection alone would have found the root to the last bit."""
@@ -28,16 +25,6 @@ SETTLED = 1e-8
 """A row whose multipliers move by less than this share of its C is quiet."""
 
 
-class Problem(NamedTuple):
-    """What does not change while the ascent runs."""
-
-    lower: NDArray[np.int64]
-    upper: NDArray[np.int64]
-    C: Floats  # of each row: C times its sample weight
-    sq_norms: Floats
-    squared: bool  # squared hinge
-
-
 @compiled(fastmath=FAST)
 def clip(value, most):
     """A value clipped to 0..most; unlike min and max, it lets loops vectorise."""
@@ -48,8 +35,7 @@ def clip(value, most):
 @compiled(fastmath=FAST)
 def excess(free, signs, landing, softness, cap):
     """Sum of signed multipliers at a landing score, times softness; how many still change."""
-    total = 0.0
-    n_linear = 0.0
+    total = n_linear = 0.0
     most = cap * softness
     for i in range(free.size):
         shortfall = 1.0 + signs[i] * (free[i] - landing)
@@ -72,18 +58,11 @@ def landing_score(free, signs, base, guess, sq_norm, softness, cap):
     for _ in range(MAX_NEWTON):
         total, n_linear = excess(free, signs, landing, softness, cap)
         rest = landing - base - weight * total
-        if rest > 0.0:
-            high = landing
-        elif rest < 0.0:
-            low = landing
-        if abs(rest) <= TINY * (1.0 + abs(landing) + abs(base)):
-            return landing
-        step = landing - rest / (1.0 + weight * n_linear)
-        if step == landing:
-            return landing
-        landing = step if low < step < high else 0.5 * (low + high)
-        if landing in (low, high):
-            return landing
+        target = landing - rest / (1.0 + weight * n_linear)
+        if abs(rest) <= TINY * (1.0 + abs(landing) + abs(base)) or target == landing:
+            break
+        low, high = (low, landing) if rest > 0.0 else (landing, high)
+        landing = target if low < target < high else 0.5 * (low + high)
     return landing
 
 
@@ -107,8 +86,7 @@ def take_out(thresholds, multipliers, lower, upper, signs, free):
 @compiled(fastmath=FAST)
 def put_in(thresholds, multipliers, signs, free, landing, softness, cap):
     """Put in the multipliers of the landing score; their pull, and the largest change of one."""
-    pull = 0.0
-    change = 0.0
+    pull = change = 0.0
     share = 1.0 / softness
     for i in range(free.size):
         sign = signs[i]
@@ -122,31 +100,29 @@ def put_in(thresholds, multipliers, signs, free, landing, softness, cap):
 
 
 @compiled
-def sweep(point, multipliers, quiet, data, columns, starts, problem, runs, within, turn):
+def sweep(point, multipliers, quiet, rows, norms, squared, runs, within, turn):
     """One exact block step for each row that does not rest; counts how long each has been quiet.
 
     ``point`` holds the thresholds, then the weights. Rows come in runs of neighbours: those that
     begin at ``runs``, each in the order ``within``. A row that has been quiet q times in a row is
     visited every 2**q-th sweep, and at least every 2**LONGEST_REST-th.
     """
-    lower, upper, row_C, norms, squared = problem
+    data, columns, starts, lower, upper, row_C, _ = rows
     n_thresholds = multipliers.shape[1]
     thresholds, weights = point[:n_thresholds], point[n_thresholds:]
     free, signs = np.empty(n_thresholds), np.empty(n_thresholds)
     for begin in runs:
         for step in within:
             t = begin + step
-            if t >= lower.size or turn & ((1 << min(quiet[t], LONGEST_REST)) - 1):
+            if t >= lower.size or row_C[t] <= 0.0:
+                continue
+            if turn & ((1 << min(quiet[t], LONGEST_REST)) - 1):
                 continue
             C = row_C[t]
-            if C <= 0.0:
-                continue
-            softness, cap = 1.0, C
-            if squared:
-                softness, cap = 1.0 + 0.5 / C, inf
+            softness, cap = (1.0 + 0.5 / C, inf) if squared else (1.0, C)
             own = multipliers[t]
             values, cols = row_at(data, columns, starts, weights.size, t)
-            score = dot(weights, values, cols)
+            score, _ = score_and_norm(weights, values, cols)
             pull = take_out(thresholds, own, lower[t], upper[t], signs, free)
             base = score - pull * norms[t]
             landing = landing_score(free, signs, base, score, norms[t], softness, cap)
@@ -157,8 +133,9 @@ def sweep(point, multipliers, quiet, data, columns, starts, problem, runs, withi
 
 
 @compiled
-def recompute_point(point, multipliers, data, columns, starts, lower):
+def recompute_point(point, multipliers, rows):
     """Recompute the point from the multipliers."""
+    data, columns, starts, lower, _, _, _ = rows
     n_thresholds = multipliers.shape[1]
     point[:] = 0.0
     weights = point[n_thresholds:]
@@ -174,15 +151,13 @@ def recompute_point(point, multipliers, data, columns, starts, lower):
 
 
 @compiled(fastmath=FAST)
-def total_loss(thresholds, weights, data, columns, starts, problem):
+def total_loss(thresholds, weights, rows, squared):
     """Weighted sum of all losses of a ranker: its primal value minus the norms."""
-    lower, upper, row_C, _, squared = problem
+    data, columns, starts, lower, upper, row_C, _ = rows
     total = 0.0
     for t in range(lower.size):
-        if row_C[t] <= 0.0:
-            continue
         values, cols = row_at(data, columns, starts, weights.size, t)
-        score = dot(weights, values, cols)
+        score, _ = score_and_norm(weights, values, cols)
         loss = 0.0
         for i in range(thresholds.size):
             sign = np.float64(i + 1 < lower[t]) - np.float64(i + 1 >= upper[t])
@@ -193,13 +168,11 @@ def total_loss(thresholds, weights, data, columns, starts, problem):
 
 
 @compiled(fastmath=FAST)
-def dual_gain(multipliers, problem):
+def dual_gain(multipliers, row_C, squared):
     """Sum of the multipliers minus their cost under the squared hinge: the dual plus the norms."""
     total = 0.0
     for t in range(multipliers.shape[0]):
-        C = problem.C[t]
+        cost = 0.25 / row_C[t] if squared and row_C[t] > 0.0 else 0.0
         for i in range(multipliers.shape[1]):
-            total += multipliers[t, i]
-            if problem.squared and C > 0.0:
-                total -= multipliers[t, i] * multipliers[t, i] / (4.0 * C)
+            total += multipliers[t, i] * (1.0 - cost * multipliers[t, i])
     return total

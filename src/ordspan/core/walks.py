@@ -4,16 +4,14 @@ The functions here are templates. `walks_by` compiles them for one rule, so that
 code of its own rule only.
 """
 
+import sys
 from math import inf, nan
 from typing import Any
 
 import numpy as np
 
-from ordspan.core import baselines, exact, multiclass, sca
-from ordspan.core import memory as memory_of
+from ordspan.core import exact, multiclass, prank
 from ordspan.core.compiling import compiled, specialised, without_refcount
-from ordspan.core.memory import TRIALS, UPDATES, has_vectors, row_width, view
-from ordspan.core.ranking import rank_score, score_row
 from ordspan.core.rows import (
     BAD_LABEL,
     BAD_ROW,
@@ -24,6 +22,7 @@ from ordspan.core.rows import (
     row_fits,
     score_and_norm,
 )
+from ordspan.core.state import TRIALS, UPDATES, row_width, view
 
 step = exact.step
 """The step of a rule; each specialised copy gets its own."""
@@ -38,6 +37,46 @@ def no_scratch(model):
 scratch_for = no_scratch
 
 
+@compiled
+def rank_near(edges, score, guess):
+    """Predicted rank, 1 + the number of thresholds not above the score, searched from a guess."""
+    rank = guess
+    while rank < edges.size - 1 and edges[rank] <= score:
+        rank += 1
+    while edges[rank - 1] > score:
+        rank -= 1
+    return rank
+
+
+@compiled
+def rank_by_average(edges, correction, trials, score, guess):
+    """Rank of a score among the averaged thresholds, searched from a guess."""
+    rank = guess
+    while rank < edges.size - 1 and edges[rank] - correction[rank] / trials <= score:
+        rank += 1
+    while rank > 1 and edges[rank - 1] - correction[rank - 1] / trials > score:
+        rank -= 1
+    return rank
+
+
+@compiled(inline="always")
+def score_row(model, score, values, columns):
+    """Score that a row is predicted by, given that of the last iterate: the average's, if any."""
+    trials = model.counters[TRIALS]
+    if model.edge_correction.size == 0 or trials == 0.0:
+        return score
+    return score - score_and_norm(model.weight_correction, values, columns)[0] / trials
+
+
+@compiled(inline="always")
+def rank_score(model, score, guess):
+    """Rank of the score that a row is predicted by."""
+    edges, correction, trials = model.edges, model.edge_correction, model.counters[TRIALS]
+    if correction.size == 0 or trials == 0.0:
+        return rank_near(edges, score, guess)
+    return rank_by_average(edges, correction, trials, score, guess)
+
+
 def learn_row(model, scratch, C, values, columns, lower, upper, want_rank):
     """One trial; returns the rank and the score of the row before it is learned.
 
@@ -47,57 +86,63 @@ def learn_row(model, scratch, C, values, columns, lower, upper, want_rank):
     score, sq_norm = score_and_norm(model.weights, values, columns)
     if not (sq_norm < MAX_SQ_NORM and abs(score) < inf):
         return BAD_ROW, score
-    rank, seen = lower, score
+    rank, score_before = lower, score
     if want_rank:
-        seen = score_row(model, score, values, columns)
-        rank = rank_score(model, seen, lower)
+        score_before = score_row(model, score, values, columns)
+        rank = rank_score(model, score_before, lower)
     if C <= 0.0:
-        return rank, seen
+        return rank, score_before
     age = model.counters[TRIALS] if model.edge_correction.size > 0 else 0.0
     pull, moved, finite = step(model, age, C, score, sq_norm, lower, upper)
     if not finite:
-        return BAD_ROW, seen
+        return BAD_ROW, score_before
     if pull != 0.0:
         add_scaled(model.weights, pull, values, columns)
         if age > 0.0:
             add_scaled(model.weight_correction, age * pull, values, columns)
     model.counters[TRIALS] += 1.0
     model.counters[UPDATES] += moved
-    return rank, seen
+    return rank, score_before
+
+
+@compiled(inline="always")
+def score_of(model, values, columns):
+    """Score that a row is predicted by, or NaN if the row is refused."""
+    score, sq_norm = score_and_norm(model.weights, values, columns)
+    return score_row(model, score, values, columns) if sq_norm < MAX_SQ_NORM else nan
 
 
 @compiled(inline="always")
 def rank_of(model, values, columns):
     """Rank of one row, or BAD_ROW."""
-    score, sq_norm = score_and_norm(model.weights, values, columns)
-    if not (sq_norm < MAX_SQ_NORM and abs(score) < inf):
-        return BAD_ROW
-    return rank_score(model, score_row(model, score, values, columns), 1)
+    score = score_of(model, values, columns)
+    return rank_score(model, score, 1) if abs(score) < inf else BAD_ROW
 
 
-def walk(memory, data, columns, starts, lower, upper, sample_weight, order, predicted, seen):
+def walk(state, rows, order, predicted, scores_before):
     """Learn rows one by one; returns the first row that was refused, or -1.
 
-    ``sample_weight``, ``order``, ``predicted`` and ``seen`` (the scores before learning) may be
-    empty: unit weights, rows in the given order, no predictions wanted, no scores wanted.
+    ``order``, ``predicted`` and ``scores_before`` may be empty: rows as they come, no predictions
+    wanted, no scores wanted. Both are those before the row is learned.
     """
-    memory, data = without_refcount(memory), without_refcount(data)
+    data, columns, starts, lower, upper, weight, width = rows
+    state, data = without_refcount(state), without_refcount(data)
     columns = without_refcount(columns)
-    model, width = view(memory), row_width(memory)
+    model = view(state)
     want_rank = predicted.size > 0
     scratch, C = scratch_for(model), model.C
     for t in range(lower.size):
         i = order[t] if order.size > 0 else t
         values, cols = row_at(data, columns, starts, width, i)
-        if sample_weight.size > 0:
-            C = model.C * sample_weight[i]
+        if weight.size > 0:
+            C = model.C * weight[i]
         rank, score = learn_row(model, scratch, C, values, cols, lower[i], upper[i], want_rank)
         if rank == BAD_ROW:
             return i
         if want_rank:
             predicted[i] = rank
-            if seen.size > 0:
-                seen[i] = score
+            if scores_before.size > 0:
+                scores_before[i] = score
     return -1
 
 
@@ -108,32 +153,29 @@ def is_label(lower, upper, n_classes):
     return whole and 1 <= lower <= upper <= n_classes
 
 
-def learn_one(memory, values, columns, lower, upper):
+def learn_one(state, values, columns, lower, upper):
     """One trial, called from Python; the rank predicted before, or why it was refused."""
-    if not row_fits(values, columns, row_width(memory)):
+    if not row_fits(values, columns, row_width(state)):
         return BAD_WIDTH
-    model = view(memory)
+    model = view(state)
     if not is_label(lower, upper, model.edges.size - 1):
         return BAD_LABEL
     low, high = np.int64(lower), np.int64(upper)
     return learn_row(model, scratch_for(model), model.C, values, columns, low, high, True)[0]
 
 
-def predict_one(memory, values, columns):
+def predict_one(state, values, columns):
     """Rank of one row, called from Python, or why it was refused."""
-    if not row_fits(values, columns, row_width(memory)):
+    if not row_fits(values, columns, row_width(state)):
         return BAD_WIDTH
-    return rank_of(view(memory), values, columns)
+    return rank_of(view(state), values, columns)
 
 
 @compiled(nogil=False)
-def score_one(memory, values, columns):
+def score_one(state, values, columns):
     """Score that a row is predicted by, by a rule with thresholds; NaN if the row does not fit."""
-    if not row_fits(values, columns, row_width(memory)):
-        return nan
-    model = view(memory)
-    score, sq_norm = score_and_norm(model.weights, values, columns)
-    return score_row(model, score, values, columns) if sq_norm < MAX_SQ_NORM else nan
+    fits = row_fits(values, columns, row_width(state))
+    return score_of(view(state), values, columns) if fits else nan
 
 
 class Walks:
@@ -148,37 +190,28 @@ class Walks:
     predict_one: Any
 
 
-def walks_by(name, learn_row, rank_of, scratch_for):
-    """The walks of a rule, given its trial, its prediction and their scratch space."""
+def walks_by(name, learn_row, rank_of, scratch_for, module=__name__):
+    """The walks of a rule, given its trial, its prediction, their scratch space, and its home."""
+    source = sys.modules[module].__file__
     rule = {"learn_row": learn_row, "rank_of": rank_of, "scratch_for": scratch_for}
     functions = {
-        "walk": specialised(walk, name, rule),
+        "walk": specialised(walk, name, rule, source=source),
         # releasing the GIL would take longer than a single trial
-        "learn_one": specialised(learn_one, name, rule, nogil=False),
-        "predict_one": specialised(predict_one, name, rule, nogil=False),
+        "learn_one": specialised(learn_one, name, rule, source=source, nogil=False),
+        "predict_one": specialised(predict_one, name, rule, source=source, nogil=False),
     }
     static = {key: staticmethod(function) for key, function in functions.items()}
-    return type(name, (Walks,), {"__module__": __name__, **static})
+    return type(name, (Walks,), {"__module__": module, **static})
 
 
-def threshold_walks(name, step):
+def threshold_walks(name, step, module=__name__):
     """The walks of a rule with one score and sorted thresholds, given its step."""
     trial = specialised(learn_row, name, {"step": step}, inline="always")
-    return walks_by(name, trial, rank_of, no_scratch)
+    return walks_by(name, trial, rank_of, no_scratch, module)
 
 
 EXACT = threshold_walks("EXACT", exact.step)
-SCA = threshold_walks("SCA", sca.step)
-PRANK = threshold_walks("PRANK", baselines.step)
+PRANK = threshold_walks("PRANK", prank.step)
 VECTORS = walks_by(
     "VECTORS", multiclass.learn_class_row, multiclass.rank_class_row, multiclass.scratch_for
 )
-
-
-def walks_for(rule: int) -> type[Walks]:
-    """The walks compiled for the rule that a memory names."""
-    if has_vectors.py_func(rule):
-        return VECTORS
-    if rule == memory_of.PRANK:
-        return PRANK
-    return SCA if rule >= memory_of.SCA_HARD else EXACT

@@ -8,13 +8,13 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ordspan.bounds import online_losses
-from ordspan.core import bounds as theorems
-from ordspan.core.labels import Ranks
-from ordspan.core.losses import distance, hinge_losses
+from ordspan.bounds import measure, online_losses, pa_i_repaired_at, summarise_stream
+from ordspan.core.measures import distance, hinge_losses
+from ordspan.core.state import Ranks
 from ordspan.experiments.protocol import Curve, Outcome, TrialStream, trajectory_trials
 from ordspan.learners import Learner
 from ordspan.learners.batch import Optimum, solve
+from ordspan.learners.rows import make_rows
 
 HINDSIGHT_RUNS = 3
 """Number of first runs per data set and fraction for which the fixed ranker is computed."""
@@ -51,8 +51,9 @@ def best_fixed(stream: TrialStream, n_classes: int) -> Fixed:
 def _path(stream: TrialStream, n_classes: int) -> Iterator[Fixed]:
     start: Optimum | None = None
     labels = stream.lower, stream.upper
+    rows = make_rows(stream.X, *labels)
     for C in PATH:
-        start = solve(stream.X, *labels, n_classes, C, tol=TOL, max_iter=SWEEPS, start=start)
+        start = solve(rows, n_classes, C, tol=TOL, max_iter=SWEEPS, start=start)
         scores = stream.X @ start.weights
         losses = hinge_losses(scores, start.thresholds, *labels)
         yield Fixed(start.weights, start.thresholds, C, losses)
@@ -99,7 +100,7 @@ def bound_along(ranker: Fixed, stream: TrialStream, n_classes: int, C: float) ->
     for stop in trajectory_trials(stream.ranks.size).tolist():
         so_far = slice(0, stop)
         labels = stream.lower[so_far], stream.upper[so_far]
-        seen = theorems.summarise_stream(sq_norms[so_far], *labels, n_classes)
-        rival = theorems.measure(ranker.weights, ranker.thresholds, ranker.losses[so_far])
-        bounds.append(theorems.pa_i_repaired_at(seen, rival, C).bound)
+        seen = summarise_stream(sq_norms[so_far], *labels, n_classes)
+        rival = measure(ranker.weights, ranker.thresholds, ranker.losses[so_far])
+        bounds.append(pa_i_repaired_at(seen, rival, C).bound)
     return np.array(bounds)

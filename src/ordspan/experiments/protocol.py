@@ -9,19 +9,19 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ordspan.core.labels import Ranks
-from ordspan.core.losses import distance
+from ordspan.core.measures import distance
+from ordspan.core.state import Ranks
 from ordspan.data import Dataset
 from ordspan.data.coarsening import coarsen_ranks
+from ordspan.experiments.committee import AggregateLearner
 from ordspan.learners import (
-    AggregateLearner,
     Learner,
     LinearLearner,
     MulticlassPALearner,
     PerceptronLearner,
     PRankLearner,
 )
-from ordspan.learners.checks import VARIANTS
+from ordspan.learners.linear import VARIANTS
 
 ALGORITHMS = (*VARIANTS, "PRank", "MCP")
 MULTICLASS = {f"MC-{variant}": variant for variant in VARIANTS}

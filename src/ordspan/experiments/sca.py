@@ -7,6 +7,7 @@ from math import inf
 
 from ordspan.core.compiling import compiled
 from ordspan.core.exact import limits, satisfied
+from ordspan.core.walks import threshold_walks
 
 MAX_ROUNDS = 100
 """The printed SCA-I loop is stopped after this many rounds if it has not converged."""
@@ -124,3 +125,6 @@ def step(model, age, C, score, sq_norm, lower, upper):
     return sca_step(
         model.edges, model.edge_correction, age, score, sq_norm, lower, upper, softness, cap
     )
+
+
+SCA = threshold_walks("SCA", step, __name__)

@@ -1,16 +1,25 @@
-"""Examples of every kind for the tests of steps, and how to run a step on one."""
+"""Examples and streams of every kind, how to run a step on one, and its optimum by a QP."""
 
-from math import inf
+from math import inf, sqrt
 
 import numpy as np
 import pytest
+import quadprog
 from hypothesis import settings
 from hypothesis import strategies as st
 
+from ordspan.core import exact
+
 VARIANTS = ("PA", "PA-I", "PA-II")
-NO_CORRECTION = np.empty(0)
+NO_CORRECTION = NO_WEIGHTS = np.empty(0)
+NO_ORDER = np.empty(0, dtype=np.intp)
 THOROUGH = settings(max_examples=700, deadline=None, derandomize=True, database=None)
 BRIEF = settings(max_examples=150, deadline=None, derandomize=True, database=None)
+
+
+as_both = pytest.mark.parametrize(
+    "form", [lambda f: f, lambda f: f.py_func], ids=["compiled", "plain"]
+)
 
 
 def both(*functions):
@@ -32,13 +41,50 @@ def softness_and_cap(variant, C):
 def run(step, theta, score, sq_norm, lower, upper, softness, cap):
     """Pull, new thresholds and whether anything moved, by a step with the common arguments."""
     edges = pad(theta)
-    pull, moved, finite = step(
+    passive = exact.satisfied.py_func(edges, score, lower, upper)
+    pull, *moved, finite = step(
         edges, NO_CORRECTION, 0.0, float(score), float(sq_norm), lower, upper, softness, cap
     )
     assert finite
     assert edges[0] == -inf
     assert edges[-1] == inf
-    return pull, edges[1:-1], moved
+    return pull, edges[1:-1], moved[0] if moved else not passive
+
+
+def by_quadprog(theta, score, sq_norm, lower, upper, softness, cap):
+    """New thresholds by the Goldfarb-Idnani solver, from the dual of all three variants.
+
+    The dual is  min 1/2 s (v.m)^2 + softness/2 |m|^2 - d.m  over multipliers 0 <= m <= cap with
+    signs v and signed shortfalls d. Its Hessian is as ill-conditioned as s is large, so sqrt(s) v.m
+    becomes a variable of its own, tied by one equation, and m is scaled: the Hessian is then the
+    identity, and the thresholds come out to 1e-13 for any s. The pull does not: it is a difference
+    of multipliers that loses log10(s) digits, which is why it is held against the exact truth only.
+    """
+    i = np.arange(1, theta.size + 1)
+    required = (i < lower) | (i >= upper)
+    sign = np.where(i < lower, 1.0, -1.0)[required]
+    scale = sqrt(softness)
+    linear = np.concatenate([[0.0], (1 + sign * (theta[required] - score)) / scale])
+    tie = np.concatenate([[1.0], -sqrt(sq_norm) / scale * sign])
+    at_least_zero = np.eye(linear.size)[:, 1:]
+    constraints = [(tie / np.linalg.norm(tie))[:, None], at_least_zero]
+    bounds = np.zeros(linear.size)
+    if cap < inf:
+        constraints.append(-at_least_zero)
+        bounds = np.concatenate([bounds, np.full(sign.size, -cap * scale)])
+    solved = quadprog.solve_qp(np.eye(linear.size), linear, np.hstack(constraints), bounds, 1)[0]
+    new = theta.copy()
+    new[required] -= sign * solved[1:] / scale
+    return new
+
+
+def stream(n_rows, n_features, n_classes, seed=0, scale=1.0):
+    """Rows in eighths (their sums are exact) with a mix of exact, interval and open labels."""
+    rng = np.random.default_rng(seed)
+    X = np.round(rng.normal(size=(n_rows, n_features)) * 8) / 8 * scale
+    lower = rng.integers(1, n_classes + 1, n_rows)
+    upper = np.where(rng.random(n_rows) < 0.5, lower, rng.integers(lower, n_classes + 1))
+    return X, lower, upper
 
 
 # a coarse grid makes ties between thresholds, and between thresholds and margins

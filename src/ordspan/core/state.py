@@ -10,7 +10,7 @@ i = 1..K-1, ``edges[0]`` is minus infinity and ``edges[K]`` plus infinity. Ranks
 
 from collections.abc import Collection
 from math import exp, inf, isclose
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -40,10 +40,11 @@ MAX_LOG = 700.0
 """Upper bound on the logarithms of squared norms that balancing gathers."""
 
 Floats = NDArray[np.float64]
+Ranks = NDArray[np.int64]
 
 
 class Model(NamedTuple):
-    """Views into a learner's memory, by name."""
+    """Views into a learner's state, by name."""
 
     weights: Floats  # (d,); with one vector per class all K of them, one after the other, (K * d,)
     edges: Floats  # (K + 1,)
@@ -55,19 +56,19 @@ class Model(NamedTuple):
     balanced: bool
 
 
-def new_memory(
+def new_state(
     rule: int, C: float, n_features: int, n_classes: int, average: bool, balanced: bool = False
 ) -> Floats:
-    """The memory of an untrained learner."""
-    memory = np.zeros(memory_size(rule, n_features, n_classes, average))
-    memory[SETTINGS] = rule, C, n_classes, average, balanced
-    memory[HEADER - N_COUNTERS + SCALE] = 1.0
-    memory[HEADER], memory[HEADER + n_classes] = -inf, inf
-    return memory
+    """The state of an untrained learner."""
+    state = np.zeros(state_size(rule, n_features, n_classes, average))
+    state[SETTINGS] = rule, C, n_classes, average, balanced
+    state[HEADER - N_COUNTERS + SCALE] = 1.0
+    state[HEADER], state[HEADER + n_classes] = -inf, inf
+    return state
 
 
-def memory_size(rule: int, n_features: int, n_classes: int, average: bool) -> int:
-    """Length of the memory of a learner."""
+def state_size(rule: int, n_features: int, n_classes: int, average: bool) -> int:
+    """Length of the state of a learner."""
     n_vectors = n_classes if has_vectors.py_func(rule) else 1
     return HEADER + (n_classes + 1 + n_features * n_vectors) * (1 + average)
 
@@ -79,76 +80,88 @@ def has_vectors(rule):
 
 
 @compiled
-def n_weights(memory):
+def n_weights(state):
     """Number of weights, of all vectors together."""
-    n_parts = 2 if memory[AVERAGING] > 0.0 else 1
-    return (memory.size - HEADER) // n_parts - np.int64(memory[N_CLASSES]) - 1
+    n_parts = 2 if state[AVERAGING] > 0.0 else 1
+    return (state.size - HEADER) // n_parts - np.int64(state[N_CLASSES]) - 1
 
 
 @compiled
-def row_width(memory):
+def row_width(state):
     """Number of features."""
-    n_vectors = np.int64(memory[N_CLASSES]) if has_vectors(memory[RULE]) else 1
-    return n_weights(memory) // n_vectors
+    n_vectors = np.int64(state[N_CLASSES]) if has_vectors(state[RULE]) else 1
+    return n_weights(state) // n_vectors
+
+
+@compiled(inline="always")
+def age_of(model):
+    """Trials of a learner that averages, else 0."""
+    return model.counters[TRIALS] if model.edge_correction.size > 0 else 0.0
 
 
 @compiled(forceinline=True)
-def view(memory):
-    """The parts of a learner's memory by name; writing to them writes to the memory."""
-    weights_at = HEADER + np.int64(memory[N_CLASSES]) + 1
-    correction_at = weights_at + n_weights(memory)
-    averages = memory[AVERAGING] > 0.0
-    middle = correction_at + weights_at - HEADER if averages else memory.size
+def view(state):
+    """The parts of a learner's state by name; writing to them writes to the state."""
+    weights_at = HEADER + np.int64(state[N_CLASSES]) + 1
+    correction_at = weights_at + n_weights(state)
+    averages = state[AVERAGING] > 0.0
+    middle = correction_at + weights_at - HEADER if averages else state.size
     return Model(
-        memory[weights_at:correction_at],
-        memory[HEADER:weights_at],
-        memory[correction_at:middle],
-        memory[middle:],
-        memory[HEADER - N_COUNTERS : HEADER],
-        np.int64(memory[RULE]),
-        memory[C],
-        memory[BALANCED] > 0.0,
+        state[weights_at:correction_at],
+        state[HEADER:weights_at],
+        state[correction_at:middle],
+        state[middle:],
+        state[HEADER - N_COUNTERS : HEADER],
+        np.int64(state[RULE]),
+        state[C],
+        state[BALANCED] > 0.0,
     )
 
 
-def model_view(memory: Floats) -> Model:
+def model_view(state: Floats) -> Model:
     """`view` in plain Python, which needs no compiler."""
-    model: Model = view.py_func(memory)
+    model: Model = view.py_func(state)
     return model
 
 
-def head_size(memory: Floats) -> int:
-    """Size of a memory without weights, as a learner in dual form keeps it."""
-    return memory_size(0, 0, int(memory[N_CLASSES]), bool(memory[AVERAGING]))
+def head_size(state: Floats) -> int:
+    """Size of a state without weights, as a learner in dual form keeps it."""
+    return state_size(0, 0, int(state[N_CLASSES]), bool(state[AVERAGING]))
 
 
-def memory_fault(
-    memory: Floats, like: Floats, rules: Collection[int], n_features: int, n_classes: int
+def wrong_type(array: NDArray[Any]) -> str | None:
+    """Why compiled code cannot read an array from a file, or None."""
+    if array.dtype == np.float64:  # false if its bytes are in the other order
+        return None
+    return f"is of {array.dtype.str}, not of this machine's float64"
+
+
+def why_unusable(
+    state: Floats, like: Floats, rules: Collection[int], n_features: int, n_classes: int
 ) -> str | None:
-    """Why a memory cannot be that of a learner, or None.
+    """Why a state cannot be that of a learner, or None.
 
-    Compiled code reads and writes where a memory points, so an untrusted one is checked before it
-    is used. ``like`` is the memory of any learner with the same settings, ``rules`` are those that
+    Compiled code reads and writes where a state points, so an untrusted one is checked before it
+    is used. ``like`` is the state of any learner with the same settings, ``rules`` are those that
     the learner can follow.
 
-    >>> memory = new_memory(HARD, 1.0, n_features=2, n_classes=3, average=False)
-    >>> memory_fault(memory, memory, [HARD], n_features=5, n_classes=3)
+    >>> state = new_state(HARD, 1.0, n_features=2, n_classes=3, average=False)
+    >>> why_unusable(state, state, [HARD], n_features=5, n_classes=3)
     'has 16 numbers, but 5 features and 3 grades need 19'
     """
-    average = bool(like[AVERAGING])
-    size = memory_size(int(like[RULE]), n_features, n_classes, average)
-    if memory.shape != (size,):
-        return (
-            f"has {memory.size} numbers, but {n_features} features and {n_classes} grades need "
-            f"{size}"
-        )
-    if not (memory[SHAPE] == [n_classes, average, like[BALANCED]]).all():
+    if fault := wrong_type(state):
+        return fault
+    size = state_size(int(like[RULE]), n_features, n_classes, bool(like[AVERAGING]))
+    if state.shape != (size,):
+        needed = f"{n_features} features and {n_classes} grades need {size}"
+        return f"has {state.size} numbers, but {needed}"
+    if not (state[SHAPE] == [n_classes, like[AVERAGING], like[BALANCED]]).all():
         return "disagrees with the parameters of the model"
-    if memory[RULE] not in rules:
-        return f"follows an unknown rule {memory[RULE]:g}"
-    if not 0.0 < memory[C] < inf:
-        return f"has C = {memory[C]:g}"
-    model = model_view(memory)
+    if state[RULE] not in rules:
+        return f"follows an unknown rule {state[RULE]:g}"
+    if not 0.0 < state[C] < inf:
+        return f"has C = {state[C]:g}"
+    model = model_view(state)
     thresholds, counts = model.edges[1:-1], model.counters[[TRIALS, UPDATES, LOG_COUNT]]
     if not (model.edges[0] == -inf and model.edges[-1] == inf):
         return "lacks the sentinels of its thresholds"
@@ -161,83 +174,74 @@ def memory_fault(
     mean_log = log_sum / max(1.0, log_count)
     if not (abs(mean_log) < MAX_LOG and isclose(scale, exp(mean_log), rel_tol=1e-6)):
         return "has a scale that is not the mean of its logarithms"
-    if not np.isfinite(memory[HEADER + n_classes + 1 :]).all():
+    if not np.isfinite(state[HEADER + n_classes + 1 :]).all():
         return "has weights that are not finite"
     return None
 
 
-def same_settings(memory: Floats, other: Floats, *, rule_too: bool = True) -> bool:
-    """Whether two memories have the same settings; without ``rule_too``, rule and C may differ.
+def same_settings(state: Floats, other: Floats, *, rule_too: bool = True) -> bool:
+    """Whether two states have the same settings; without ``rule_too``, rule and C may differ.
 
-    >>> one, other = (new_memory(CAPPED, C, 2, 3, average=False) for C in (0.1, 1.0))
+    >>> one, other = (new_state(CAPPED, C, 2, 3, average=False) for C in (0.1, 1.0))
     >>> same_settings(one, other), same_settings(one, other, rule_too=False)
     (False, True)
     """
     settings = (..., SETTINGS if rule_too else SHAPE)
-    return bool(np.all(memory[settings] == other[settings]))
+    return bool(np.all(state[settings] == other[settings]))
 
 
-def take_rule(memory: Floats, other: Floats) -> None:
-    """Copy the rule and C of another memory."""
-    memory[..., RULE : C + 1] = other[..., RULE : C + 1]
+def take_rule(state: Floats, other: Floats) -> None:
+    """Copy the rule and C of another state."""
+    state[..., RULE : C + 1] = other[..., RULE : C + 1]
 
 
-def updates_of(memory: Floats) -> float:
-    """Number of updates."""
-    return float(model_view(memory).counters[UPDATES])
-
-
-def add_counters(memory: Floats, before: Floats, after: Floats) -> None:
-    """Add what another learner has counted between two of its memories."""
-    counters = model_view(memory).counters
+def add_counters(state: Floats, before: Floats, after: Floats) -> None:
+    """Add what another learner has counted between two of its states."""
+    counters = model_view(state).counters
     counters[:SCALE] += (model_view(after).counters - model_view(before).counters)[:SCALE]
     if counters[LOG_COUNT] > 0.0:
         counters[SCALE] = exp(counters[LOG_SUM] / counters[LOG_COUNT])
 
 
-class Places(NamedTuple):
-    """Indices into a memory."""
+def places(state: Floats) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """Where a state holds its parameters, and the correction of each: none without averaging.
 
-    parameters: NDArray[np.intp]  # thresholds without their sentinels, and weights
-    corrections: NDArray[np.intp]  # of the parameters, one each; empty without averaging
-
-
-def places(memory: Floats) -> Places:
-    """Indices of the parameters and their corrections in a memory."""
-    model = model_view(memory)
+    The parameters are the thresholds without their sentinels, and the weights.
+    """
+    model = model_view(state)
     size = model.edges.size + model.weights.size
     parameters = HEADER + np.delete(np.arange(size), [0, model.edges.size - 1])
-    return Places(parameters, parameters + size if model.edge_correction.size else parameters[:0])
+    return parameters, parameters + size if model.edge_correction.size else parameters[:0]
 
 
-def widened_memory(memory: Floats, n_features: int) -> Floats:
+def with_features(state: Floats, n_features: int) -> Floats:
     """A copy with more features, as if they had been there from the start and always zero.
 
     Every vector of weights, and the correction, get zeros at their ends.
     """
-    first = memory.reshape(-1, memory.shape[-1])[0]  # a committee has one row a member
+    first = state.reshape(-1, state.shape[-1])[0]  # a committee has one row a member
     model, width = model_view(first), row_width.py_func(first)
     vector_ends = HEADER + model.edges.size + np.arange(width, model.weights.size + 1, width)
-    ends = [*vector_ends, memory.shape[-1]] if model.edge_correction.size else vector_ends
-    return np.insert(memory, np.repeat(ends, n_features - width), 0.0, axis=-1)
+    ends = [*vector_ends, state.shape[-1]] if model.edge_correction.size else vector_ends
+    return np.insert(state, np.repeat(ends, n_features - width), 0.0, axis=-1)
 
 
-def memory_with_rank(memory: Floats, rank: int) -> Floats:
+def with_rank(state: Floats, rank: int) -> Floats:
     """A copy with one more rank, number ``rank``; the ranks from there on move up.
 
     Between two ranks it starts with an empty band of scores on the threshold between them, so no
     prediction changes. Beyond the outermost rank, that rank keeps a band of NEW_BAND. The new
     threshold takes the history of its neighbour, so that averages stay sorted.
     """
-    n_classes = int(memory[N_CLASSES])
+    n_classes = int(state[N_CLASSES])
     at = min(rank, n_classes)
     source = max(at - 1, 1)
     away = NEW_BAND * ((rank > n_classes) - (rank == 1))
-    where, values = [HEADER + at], [memory[HEADER + source] + away]
-    if memory[AVERAGING] > 0.0:
-        correction_at = HEADER + n_classes + 1 + n_weights.py_func(memory)
+    where, values = [HEADER + at], [state[HEADER + source] + away]
+    if state[AVERAGING] > 0.0:
+        correction_at = HEADER + n_classes + 1 + n_weights.py_func(state)
         where.append(correction_at + at)
-        values.append(memory[correction_at + source])
-    grown = np.insert(memory, where, values)
+        values.append(state[correction_at + source])
+    grown = np.insert(state, where, values)
     grown[N_CLASSES] += 1
     return grown

@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 import naive
-from ordspan.core import bounds
-from ordspan.core.losses import hinge_losses
+from ordspan import bounds
+from ordspan.core.measures import hinge_losses
 
 HALF = Fraction(1, 2)
 

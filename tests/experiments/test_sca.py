@@ -5,10 +5,11 @@ from math import inf
 import numpy as np
 import pytest
 from hypothesis import given
-from steps import BRIEF, THOROUGH, VARIANTS, both, data_size, run, softness_and_cap, trials
 
 import naive
-from ordspan.core import exact, sca
+from ordspan.core import exact
+from ordspan.experiments import sca
+from steps import BRIEF, THOROUGH, VARIANTS, both, data_size, run, softness_and_cap, trials
 
 
 def test_the_printed_step_s_pull_is_that_of_its_support_on_long_rows():
