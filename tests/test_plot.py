@@ -129,5 +129,5 @@ def test_what_does_not_fit_together_is_refused():
         ReliabilityDisplay.from_predictions(Y, np.full((200, 2), 0.5))
     with pytest.raises(ValueError, match="n_bins must be"):
         ReliabilityDisplay.from_estimator(fitted(), X, Y, n_bins=0)
-    with pytest.raises(ValueError, match="the order of grades like 'a' is not known"):
+    with pytest.raises(ValueError, match=r"the order of the grades .'a'. is not known"):
         ConfusionDistanceDisplay.from_predictions(["a"], ["b"])

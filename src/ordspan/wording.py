@@ -2,10 +2,18 @@
 
 from __future__ import annotations
 
+import csv
+import io
 import re
 import shlex
+import sys
+import warnings
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from types import FrameType
+from typing import Any
+
+from numpy.typing import NDArray
 
 CONTROLS = re.compile(
     "[\x00-\x09\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]"
@@ -21,6 +29,11 @@ PACKAGES = {
 }
 EXTRAS = {package: extra for extra, packages in PACKAGES.items() for package in packages}
 """The extra that installs an optional package; all others are in experiments."""
+
+
+SHOWN, LONGEST_SHOWN = 60, 200
+"""Characters of a cell shown in a message if it is longer than LONGEST_SHOWN."""
+N_SHOWN = 8
 
 
 def hint(python: str, shell: str) -> str:
@@ -47,7 +60,9 @@ def shell_list(names: Iterable[str]) -> str:
     >>> print(shell_list(["my age", "a,b"]))
     'my age,"a,b"'
     """
-    return shlex.quote(",".join(f'"{name}"' if "," in name else name for name in names))
+    line = io.StringIO()
+    csv.writer(line, lineterminator="").writerow(names)
+    return shlex.quote(line.getvalue())
 
 
 def join_hints(*hints: str) -> str:
@@ -87,3 +102,41 @@ def as_text(text: str) -> str:
     \x1b[31mred\u202e
     """
     return CONTROLS.sub(lambda found: repr(found[0])[1:-1], text)
+
+
+def shown(values: NDArray[Any]) -> str:
+    """A few values for an error message.
+
+    >>> import numpy as np
+    >>> shown(np.arange(20))
+    '[0, 1, 2, 3, 4, 5, 6, 7, ... 20 in all]'
+    """
+    head = ", ".join(repr(v) for v in values[:N_SHOWN].tolist())
+    more = "" if len(values) <= N_SHOWN else f", ... {len(values)} in all"
+    return f"[{head}{more}]"
+
+
+def brief(value: Any) -> str:
+    """A value for a message; only the beginning of a very long one.
+
+    >>> brief("low"), brief("9" * 5000)[-28:]
+    ("'low'", "99999'... (5,000 characters)")
+    """
+    whole = value if isinstance(value, str) else repr(value)
+    if len(whole) <= LONGEST_SHOWN:
+        return repr(value)
+    return f"{whole[:SHOWN]!r}... ({len(whole):,} characters)"
+
+
+def warn(message: str, category: type[Warning] = UserWarning) -> None:
+    """Warn in the name of the user's line, not of one in this or another library."""
+    frame: FrameType | None = sys._getframe(1)
+    level = 2
+    while frame and frame.f_back and _package(frame) in ("ordspan", "sklearn"):
+        frame, level = frame.f_back, level + 1
+    warnings.warn(message, category, stacklevel=level)
+
+
+def _package(frame: FrameType) -> str:
+    name: str = frame.f_globals.get("__name__", "")  # code given to exec may have none
+    return name.partition(".")[0]

@@ -256,10 +256,11 @@ def two_grades(*words):
 
 
 MARKS = {1: "1,0", 2: "1,3", 3: "1,7", 4: "2,0"}
+LISTED = ["--grades", "1.0,1.3,1.7,2.0"]
 NAMES = having(grade=lambda grade: "wxyz"[grade - 1])
 ORDERED = NAMES.with_columns(pl.col("grade").cast(pl.Enum([*"zyxw", "never"])))
 CLASSES = {
-    "German school grades": (german(grade=MARKS.get), [], [1.0, 1.3, 1.7, 2.0]),
+    "German school grades": (german(grade=MARKS.get), LISTED, [1.0, 1.3, 1.7, 2.0]),
     "a falling order": (CLEAN, ["--grades", "4..1"], [4, 3, 2, 1]),
     "an ordered type": ({"a.parquet": ORDERED}, [], [*"zyxw", "never"]),
     "ranges": (having(grade=lambda g: f"{g}-5" if g > 2 else f"{g}"), [], [*range(1, 6)]),
@@ -386,10 +387,11 @@ REFUSED = [
         for files in (table, {"a.jsonl": table})
     ),
     ({"a.parquet": MOMENTS}, [], "(--text day)", ["--text", "day"]),
-    (NAMES, [], "classes=[lowest, ..., highest] (--grades lowest,...,highest)", ORDER),
+    (NAMES, [], "with classes=[lowest, ..., highest] (--grades lowest,...,highest)", ORDER),
     (two_grades("no", "yes"), [], "--grades", ["--grades", "no,yes"]),
     (having(grade="{}-5".format), [], "every label is a range", ["--grades", "1..5"]),
-    (having(grade=["low", "high", "low", "Low"] * (N // 4)), [], "did you mean 'low'", None),
+    (having(grade=["low", "high", "low", "Low"] * (N // 4)), [], "['Low', 'high', 'low']", None),
+    (german(grade=MARKS.get), [], "column 'grade': Unknown label type: continuous", LISTED),
     (TWO_ORDERS, [], "different orders of the grades", ORDER),
     (
         STRAY.format("forty,1000,Ulm,2"),

@@ -220,7 +220,7 @@ def test_a_damaged_or_foreign_file_is_reported(tmp_path, name, content, message)
         ({"label": "grade", "hash_bits": 99}, "hash_bits must be in"),
         ({"label": "grade", "format": "xls"}, "unknown format 'xls'"),
         ({"label": "grade", "on_bad_row": "ask"}, "on_bad_row must be"),
-        ({"label": "town"}, "the grades are names"),
+        ({"label": "town"}, "order of the grades .* is not known"),
         ({"label": "grade", "features": ["grade"]}, "no column is left"),
     ],
 )

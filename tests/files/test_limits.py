@@ -10,7 +10,7 @@ from ordspan.commands.train import TrainJob, train
 from ordspan.data import stream
 from ordspan.files import limits
 from ordspan.files.batch import FileError
-from ordspan.files.grades import read_order
+from ordspan.labels.grades import MAX_GRADES, read_order
 
 GIGABYTE = 1e9
 
@@ -61,16 +61,16 @@ def test_an_order_of_too_many_grades_is_refused(order, message):
 
 
 @pytest.mark.parametrize("ending", ["csv", "txt"])
-def test_labels_that_are_measurements_are_refused(tmp_path, ending):
+def test_labels_of_too_many_grades_are_refused(tmp_path, ending):
     path = tmp_path / f"a.{ending}"
     line = "{0},{0}\n" if ending == "csv" else "{0} 1:{0}\n"
-    rows = "".join(line.format(i + 0.5) for i in range(limits.MAX_GRADES + 1))
+    rows = "".join(line.format(i + 0.5) for i in range(MAX_GRADES + 1))
     path.write_text("a,g\n" * (ending == "csv") + rows)
     with pytest.raises(ValueError, match="the labels have 4,097 grades, more than the 4,096"):
         stream(path, label="g" if ending == "csv" else None)
     if ending == "csv":
         with pytest.raises(ValueError, match="the order has 4,097 grades"):
-            stream(path, label="g", classes=range(limits.MAX_GRADES + 1))
+            stream(path, label="g", classes=range(MAX_GRADES + 1))
 
 
 @pytest.mark.parametrize(

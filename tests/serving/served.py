@@ -13,7 +13,7 @@ from files_to_train import make_rows, write_rows
 
 from ordspan.commands.models import read_table_model
 from ordspan.commands.train import TrainJob, train
-from ordspan.files.grades import read_order
+from ordspan.labels.grades import read_order
 from ordspan.modelfile import to_bytes
 from ordspan.serving.app import make_app
 from ordspan.serving.engine import Engine

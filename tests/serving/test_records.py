@@ -9,12 +9,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from files.test_forms import SPELLED, with_ends
+from labels.test_forms import SPELLED, with_ends
 from ordspan.commands.models import read_table_model
 from ordspan.commands.train import TrainJob, train
 from ordspan.files.batch import RowError
 from ordspan.files.features import Recipe
-from ordspan.files.grades import LabelColumns, LabelReader
+from ordspan.files.label_columns import LabelColumns, read_ranks
+from ordspan.labels.text import LabelReader
 from ordspan.modelfile import to_bytes
 from ordspan.serving.engine import Lesson
 from ordspan.serving.records import batch_of
@@ -27,7 +28,7 @@ GOOD = {"x0": 1.0, "x1": 2, "x2": "-3.5", "label": 2}
 def ends_in_files(**columns):
     """Ranks of labels of grades 1 to 5 as a file gives them."""
     names = LabelColumns(**{name: name for name in columns})
-    lower, upper, faults = LabelReader(np.arange(1, 6)).read(pl.DataFrame(columns), names)
+    lower, upper, faults = read_ranks(LabelReader(np.arange(1, 6)), pl.DataFrame(columns), names)
     assert not faults
     return list(zip(lower.tolist(), upper.tolist(), strict=True))
 
@@ -226,7 +227,7 @@ def test_named_grades_are_learned_as_training_reads_them(tmp_path):
         learned = client.engine.model
         assert learned.classes_.tolist() == GRADES
         expected = read_table_model(tmp_path / "expected")
-        np.testing.assert_array_equal(learned.learner.memory, expected.learner.memory)
+        np.testing.assert_array_equal(learned.learner.state, expected.learner.state)
         np.testing.assert_array_equal(learned.calibration.state, expected.calibration.state)
 
 

@@ -51,7 +51,7 @@ def annotate(
     command again to continue. Needs the extra serve.
     """
     with report_errors():
-        from ordspan.files.grades import read_order
+        from ordspan.labels.grades import read_order
         from ordspan.serving.annotate.items import ItemColumns
         from ordspan.serving.annotate.session import Session, open_engine
         from ordspan.serving.annotate.settings import check_can_export, opened

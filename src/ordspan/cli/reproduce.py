@@ -103,7 +103,7 @@ def reproduce(
             return
         from ordspan.data import NAMES
         from ordspan.experiments.protocol import ALGORITHMS, CITED_ALGORITHMS
-        from ordspan.learners.checks import SOLVERS
+        from ordspan.learners.linear import SOLVERS
 
         chosen = None if datasets is None else listed(datasets, NAMES, "data set")
         plan = {

@@ -118,7 +118,7 @@ def starting_model(
 ) -> Any:
     """The initial model, if given."""
     from ordspan.commands.models import read_table_model
-    from ordspan.files.grades import read_order
+    from ordspan.labels.grades import read_order
     from ordspan.serving.records import check_names
     from ordspan.serving.starting import empty_model
 

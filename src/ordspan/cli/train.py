@@ -100,7 +100,7 @@ def train(
 def make_job(files: list[str], given: dict[str, Any]) -> TrainJob:
     """The job that the options of the command describe."""
     from ordspan.commands.train import TrainJob
-    from ordspan.files.grades import read_order
+    from ordspan.labels.grades import read_order
 
     settings = {RENAMED.get(name, name): value for name, value in given.items()}
     for name in ("drop", "text", "hashed"):
@@ -124,7 +124,7 @@ def make_job(files: list[str], given: dict[str, Any]) -> TrainJob:
 
 def learner_settings() -> set[str]:
     """The parameters of all learners."""
-    from ordspan.learners.catalog import DEFAULTS
+    from ordspan.catalog import DEFAULTS
 
     return {name for defaults in DEFAULTS.values() for name in defaults}
 

@@ -5,16 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from ordspan.commands.models import KnownGrades, options_for, read_table_model
+from ordspan.catalog import ESTIMATORS, SVM
+from ordspan.commands.models import label_reader, options_for, read_table_model
 from ordspan.commands.train_job import TrainJob
 from ordspan.files.batch import GROUP, BadRows, FileError
 from ordspan.files.columns import AS_REQUESTED
-from ordspan.files.grades import LabelColumns
-from ordspan.files.labels import label_columns
+from ordspan.files.label_columns import LabelColumns, label_columns
 from ordspan.files.opening import FileOptions, describe_columns, expand, open_file
 from ordspan.files.reading import RowReader, check_index_base, order_in_files
 from ordspan.files.text import STDIN
-from ordspan.learners.catalog import ESTIMATORS, SVM
 from ordspan.tabular import TabularModel
 from ordspan.wording import columns_hint, hint
 
@@ -44,7 +43,7 @@ def reader_for(base: TabularModel, job: TrainJob, pipe: Any = None) -> RowReader
         options,
         base.recipe,
         columns,
-        KnownGrades(base.classes_),
+        label_reader(base.classes_),
         BadRows(job.on_bad_row),
         GROUP if base.recipe.n_sparse else None,
         first=first if job.is_pipe else None,

@@ -11,14 +11,13 @@ import numpy as np
 
 from ordspan.atomic import write_atomically
 from ordspan.clock import Clock
-from ordspan.commands.models import KnownGrades, options_for, read_table_model
+from ordspan.commands.models import label_reader, options_for, read_table_model
 from ordspan.commands.outputs import check_path, report_full_disk
 from ordspan.commands.probability_tally import ProbabilityTally
 from ordspan.commands.queries import QueryTally, query_names
 from ordspan.commands.tally import Tally, compared
 from ordspan.files.batch import GROUP, LABEL, SKIPPED_SHARE, BadRows, Batch, FileError
-from ordspan.files.grades import LabelColumns
-from ordspan.files.labels import label_columns
+from ordspan.files.label_columns import LabelColumns, label_columns
 from ordspan.files.opening import (
     FileOptions,
     check_columns,
@@ -89,7 +88,7 @@ class Evaluation:
             options,
             self.model.recipe,
             self.columns,
-            KnownGrades(self.model.classes_),
+            label_reader(self.model.classes_),
             self.bad,
             self.group,
             first=self._first_file(options, pipe),

@@ -7,11 +7,13 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from numpy.typing import NDArray
+
 from ordspan.files.batch import FileError
-from ordspan.files.grades import LabelReader
 from ordspan.files.opening import FileOptions, format_of
 from ordspan.files.text import STDIN
 from ordspan.header import Header
+from ordspan.labels.text import LabelReader
 from ordspan.learners import Calibration
 from ordspan.modelfile import checked_header, model_of
 from ordspan.tabular import TabularModel
@@ -95,12 +97,6 @@ def options_for(model: TabularModel, files: Sequence[str], given: FileOptions) -
     )
 
 
-class KnownGrades(LabelReader):
+def label_reader(classes: NDArray[Any], remedy: str = f"correct it, or {RETRAIN}") -> LabelReader:
     """Reads labels for a trained model, whose grades are fixed."""
-
-    owner = "the model's "
-
-    @property
-    def remedy(self) -> str:
-        """What to do about an unknown grade."""
-        return f"correct it, or {RETRAIN}"
+    return LabelReader(classes, owner="the model's ", remedy=remedy)

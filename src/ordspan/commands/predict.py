@@ -14,7 +14,7 @@ from ordspan.commands.outputs import STDOUT, opened_output
 from ordspan.commands.stopping import Stop, StoppablePipe
 from ordspan.files.batch import KEEP, REFUSE, BadRows, Batch, FileError
 from ordspan.files.features import Recipe
-from ordspan.files.grades import LabelColumns
+from ordspan.files.label_columns import LabelColumns
 from ordspan.files.opening import FileOptions, closest, describe_columns, expand, open_file
 from ordspan.files.reading import RowReader, check_index_base
 from ordspan.files.text import STDIN

@@ -10,9 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from ordspan.core.cumulative import ReliabilityBins, cumulative_outcomes, ranked_scores
-from ordspan.core.labels import Ranks
-from ordspan.core.memory import Floats
+from ordspan.core.measures import ReliabilityBins, cumulative_outcomes, ranked_scores
+from ordspan.core.state import Floats, Ranks
 from ordspan.learners import Calibration
 from ordspan.tabular import Scored
 

@@ -13,12 +13,12 @@ from typing import Any
 from ordspan.wording import report_missing
 
 with report_missing():
+    from ordspan.catalog import DEFAULTS, PA, learner_parameters
     from ordspan.commands import evaluate as evaluating
     from ordspan.commands import predict as predicting
     from ordspan.commands import train as training
     from ordspan.commands.models import read_table_model
     from ordspan.files.opening import FileOptions
-    from ordspan.learners.catalog import DEFAULTS, PA, learner_parameters
     from ordspan.tabular import TabularModel
 
 FilePath = str | os.PathLike[str]

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ordspan.files.batch import Batch, FileError
-from ordspan.files.grades import encode_column
+from ordspan.files.label_columns import encode_column
 from ordspan.tabular import Scored
 
 CUTS = (1, 5, 10)

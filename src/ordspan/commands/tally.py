@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ordspan.core.losses import distance, quadratic_kappa
+from ordspan.core.measures import distance, quadratic_kappa
 from ordspan.tabular import Scored
 
 RANGE = 0

@@ -12,6 +12,7 @@ from typing import Any, BinaryIO
 import numpy as np
 
 from ordspan.atomic import write_atomically
+from ordspan.catalog import ESTIMATORS, SVM
 from ordspan.checkpoint import sole_writer
 from ordspan.clock import Clock
 from ordspan.commands.model_path import (
@@ -26,12 +27,11 @@ from ordspan.commands.train_job import TrainJob
 from ordspan.commands.train_progress import TrainReport
 from ordspan.commands.train_rows import ends_of, portions
 from ordspan.commands.train_run import ROWS_AT_ONCE, Run
-from ordspan.core.losses import distance
+from ordspan.core.measures import distance
 from ordspan.files.batch import FileError
 from ordspan.files.features import stack_rows
 from ordspan.files.limits import memory_limit
 from ordspan.files.opening import expand
-from ordspan.learners.catalog import ESTIMATORS, SVM
 from ordspan.modelfile import to_bytes
 
 DEFAULT_SECONDS = 60.0

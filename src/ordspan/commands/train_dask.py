@@ -19,6 +19,7 @@ from distributed import Client, LocalCluster
 from distributed.comm import get_address_host_port
 
 from ordspan.atomic import write_atomically
+from ordspan.catalog import PA
 from ordspan.checkpoint import Rounds, sole_writer
 from ordspan.clock import Clock
 from ordspan.commands.model_path import check_model_path, no_checkpoint_hint, refuse_to_overwrite
@@ -37,7 +38,6 @@ from ordspan.estimators import OrdinalPA
 from ordspan.files.batch import N_EXAMPLES, FileError
 from ordspan.files.opening import expand
 from ordspan.files.text import STDIN
-from ordspan.learners.catalog import PA
 from ordspan.modelfile import to_bytes
 
 LOCAL = "local"

@@ -6,14 +6,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
+from ordspan.catalog import PA, learner_parameters
 from ordspan.files.batch import LABEL, SKIPPED_SHARE
 from ordspan.files.columns import ColumnChoice
 from ordspan.files.features import DEFAULT_HASH_BITS
-from ordspan.files.grades import LabelColumns
-from ordspan.files.labels import label_columns
+from ordspan.files.label_columns import LabelColumns, label_columns
 from ordspan.files.opening import FileOptions, expand, is_svmlight, sizes_of
 from ordspan.files.text import STDIN
-from ordspan.learners.catalog import PA, learner_parameters
 from ordspan.wording import hint
 
 OF_MODEL = (

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from ordspan.catalog import ESTIMATORS, SVM
 from ordspan.files.columns import first_few
-from ordspan.files.grades import grades_hint
-from ordspan.learners.catalog import ESTIMATORS, SVM
+from ordspan.labels.grades import grades_hint
 from ordspan.wording import hint
 
 if TYPE_CHECKING:

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ordspan.catalog import ESTIMATORS, KERNEL, SVM, learner_parameters, make_learner
 from ordspan.checkpoint import ENDING, Checkpoint
 from ordspan.commands.continuing import model_to_continue, reader_for
 from ordspan.commands.model_path import (
@@ -24,7 +25,7 @@ from ordspan.commands.train_job import TrainJob, plain_value
 from ordspan.commands.train_notes import all_notes
 from ordspan.commands.train_progress import TrainProgress
 from ordspan.commands.train_rows import Runs, drawn, ends_of, portions
-from ordspan.core.losses import distance
+from ordspan.core.measures import distance
 from ordspan.files.batch import BadRows, Batch, Cursor, FileError
 from ordspan.files.features import Scale, Unseen, prepare_features, stack_rows
 from ordspan.files.limits import check_memory
@@ -32,8 +33,7 @@ from ordspan.files.opening import identity
 from ordspan.files.reading import open_rows
 from ordspan.files.text import STDIN
 from ordspan.learners import Calibration, Learner
-from ordspan.learners.catalog import ESTIMATORS, KERNEL, SVM, learner_parameters, make_learner
-from ordspan.learners.checks import RowValueError
+from ordspan.learners.rows import RowValueError
 from ordspan.modelfile import ModelFileError
 from ordspan.tabular import TabularModel, scored
 from ordspan.wording import hint

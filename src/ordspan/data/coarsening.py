@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ordspan.core.labels import Ranks, check_classes, encode, infer_classes, read_column
+from ordspan.core.state import Ranks
+from ordspan.labels.ranks import encode, find_classes, read_labels
 
 RECIPES = {
     # [y-1, y], [y, y+1], [y-1, y] again as printed, [y-2, y], [y, y+2], [y-2, y+2]
@@ -56,7 +57,7 @@ def coarsen(
         Share of the rows to coarsen, 0 to 1; exactly ``round(fraction * n)`` rows are drawn.
     classes : array-like, optional
         All grades from lowest to highest; by default those of an ordered Categorical, or else
-        the sorted labels that occur.
+        the sorted numbers that occur.
     recipe : {"paper", "symmetric"}
         The six ranges to draw from uniformly, clipped to the grades: as printed, where
         [y-1, y] appears twice, or with [y-1, y+1] instead of the second one.
@@ -78,11 +79,10 @@ def coarsen(
            [4, 4],
            [5, 5]])
     """
-    labels, known_order = read_column(y)
+    labels, known_order = read_labels(y)
     if labels.ndim != 1:
         raise ValueError(f"y must be 1-d exact labels, but has shape {labels.shape}")
-    given = known_order if classes is None else classes
-    order = check_classes(infer_classes(labels) if given is None else given)
+    order = find_classes(labels, known_order, classes)
     rng = np.random.default_rng(random_state)
-    ends = coarsen_ranks(encode(labels, order), fraction, order.size, rng, recipe)
+    ends = coarsen_ranks(encode(labels, order)[0], fraction, order.size, rng, recipe)
     return np.column_stack([order[ranks - 1] for ranks in ends])

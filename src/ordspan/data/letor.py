@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
-from ordspan.core.labels import Ranks
+from ordspan.core.state import Ranks
 from ordspan.data.sets import Dataset, Floats, check_choice, standardise
 from ordspan.data.sources import (
     MSLR_SAMPLE,

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ordspan.core.labels import Ranks
+from ordspan.core.state import Ranks
 from ordspan.data.box import unpack_table
 
 Floats = NDArray[np.float64]

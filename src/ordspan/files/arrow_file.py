@@ -13,10 +13,11 @@ import pyarrow as pa
 from numpy.typing import NDArray
 from pyarrow import ipc, parquet, types
 
-from ordspan.files.batch import INFER_ROWS, OTHER, Faults, FileError, brief
+from ordspan.files.batch import INFER_ROWS, OTHER, Faults, FileError
 from ordspan.files.tables import Frame, TableFile, kind_of
 from ordspan.files.text import N_SPANS
 from ordspan.files.threads import read_ahead
+from ordspan.wording import brief
 
 BATCH_BYTES, LONG_BYTES = 1 << 22, 1 << 24
 """Size of a batch of numbers, and the limit for all columns together, whose text may be long."""

@@ -12,7 +12,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from ordspan.core.labels import Ranks
+from ordspan.core.state import Ranks
 from ordspan.wording import hint
 
 POLICIES = ("raise", "skip", "keep", "refuse")
@@ -21,8 +21,6 @@ LARGEST = np.float64(1e90)
 """Larger numbers are refused: the squared norm of a row would overflow."""
 
 N_EXAMPLES = 5
-SHOWN, LONGEST_SHOWN = 60, 200
-"""Characters of a cell shown in a message if it is longer than LONGEST_SHOWN."""
 SKIPPED_SHARE = 0.2
 """Largest share of bad rows that is accepted by default."""
 INFER_ROWS = 500
@@ -302,29 +300,3 @@ def first_duplicate(names: Iterable[str]) -> str | None:
     ('a', None)
     """
     return next((name for name, count in Counter(names).items() if count > 1), None)
-
-
-def is_number(text: Any) -> bool:
-    """Whether a cell can be read as a number.
-
-    >>> is_number("1e3"), is_number("3-5"), is_number("1_000")
-    (True, False, False)
-    """
-    try:
-        float(text)
-    except (TypeError, ValueError, OverflowError):
-        return False
-    # Python alone also accepts 1_000 and digits of other scripts
-    return not isinstance(text, str) or (text.isascii() and "_" not in text)
-
-
-def brief(value: Any) -> str:
-    """A value for a message; only the beginning of a very long one.
-
-    >>> brief("low"), brief("9" * 5000)[-28:]
-    ("'low'", "99999'... (5,000 characters)")
-    """
-    whole = value if isinstance(value, str) else repr(value)
-    if len(whole) <= LONGEST_SHOWN:
-        return repr(value)
-    return f"{whole[:SHOWN]!r}... ({len(whole):,} characters)"

@@ -10,11 +10,12 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from ordspan.files.batch import INFER_ROWS, SHOWN, Faults, FileError, first_duplicate
+from ordspan.files.batch import INFER_ROWS, Faults, FileError, first_duplicate
 from ordspan.files.dialect import find_delimiter, sep_line
 from ordspan.files.lines import QUOTE, TextBlock, record, well_quoted
 from ordspan.files.tables import Frame, TableFile, TextFile
 from ordspan.files.text import SAVE_AS_UTF8, UTF8_MARK, WESTERN, open_text, plain_name, text_blocks
+from ordspan.wording import SHOWN
 
 MAX_FALLBACK_BLOCKS = 3
 """After this many blocks with non-numeric cells in numeric columns, all are read as text."""

@@ -124,8 +124,8 @@ def as_numbers(column: pl.Series, decimal: str = ".") -> pl.Series:
     shape = rf"^[-+]?(?:{whole}(?:{re.escape(decimal)}[0-9]*)?|{re.escape(decimal)}[0-9]+)"
     words = strip_units(column)
     right = words.str.contains(shape + EXPONENT)
-    tidy = words.str.replace_all(rf"[{re.escape(group)}{GAPS}]", "")
-    values = tidy.str.replace(decimal, ".", literal=True).cast(pl.Float64(), strict=False)
+    digits = words.str.replace_all(rf"[{re.escape(group)}{GAPS}]", "")
+    values = digits.str.replace(decimal, ".", literal=True).cast(pl.Float64(), strict=False)
     values = pl.select(pl.when(right).then(values)).to_series()
     if decimal == ".":
         values = plain.fill_null(values)

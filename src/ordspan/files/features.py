@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from ordspan.core import scaling
 from ordspan.files.batch import LARGEST, Batch, Faults
-from ordspan.files.grades import encode_column
+from ordspan.files.label_columns import encode_column
 
 if TYPE_CHECKING:
     import polars as pl
@@ -162,7 +162,7 @@ class Scale:
     def __init__(self, n_features: int, state: NDArray[Any] | None = None) -> None:
         if state is None:
             state = np.zeros((scaling.N_STATE_ROWS, n_features))
-        elif fault := scaling.scale_fault(state, n_features):
+        elif fault := scaling.why_unusable(state, n_features):
             raise ValueError(f"the scale of {n_features} numbers {fault}")
         self.state: NDArray[np.float64] = state
 

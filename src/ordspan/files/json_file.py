@@ -12,21 +12,12 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from ordspan.files.batch import (
-    EMPTY,
-    INFER_ROWS,
-    NUMBER,
-    OTHER,
-    SHOWN,
-    TEXT,
-    UNTYPED,
-    Faults,
-    FileError,
-    is_number,
-)
+from ordspan.files.batch import EMPTY, INFER_ROWS, NUMBER, OTHER, TEXT, UNTYPED, Faults, FileError
 from ordspan.files.lines import TextBlock
 from ordspan.files.tables import Frame, TextFile, as_text_hint, not_a_number
 from ordspan.files.text import SAVE_AS_UTF8, STDIN, open_text, text_blocks
+from ordspan.labels.forms import is_number
+from ordspan.wording import SHOWN
 
 HALF = re.compile(
     rb"\\u[dD][89abAB]..(?!\\u[dD][c-fC-F])|(?<!\\u[dD][89abAB]..)\\u[dD][c-fC-F]", re.DOTALL

@@ -8,25 +8,21 @@ from typing import Any
 import polars as pl
 from numpy.typing import NDArray
 
-from ordspan.core.labels import check_classes
 from ordspan.files.batch import BadRows, FileError
 from ordspan.files.dialect import as_numbers, is_boolean
-from ordspan.files.grades import ALL_GRADES, LabelColumns, classes_of, encode_column
-from ordspan.files.limits import MAX_LABELS, check_grades
+from ordspan.files.label_columns import LabelColumns, encode_column
 from ordspan.files.opening import FileOptions, check_columns, is_svmlight, open_file
 from ordspan.files.preview import Preview
 from ordspan.files.svmlight import survey
 from ordspan.files.tables import text_columns
 from ordspan.files.text import STDIN
-
-
-def label_columns(label: str | None, lower: str | None, upper: str | None) -> LabelColumns:
-    """The label columns that were given, checked."""
-    if label is not None and (lower is not None or upper is not None):
-        raise ValueError("give either a label column, or a lower and an upper column")
-    if lower is not None and lower == upper:
-        raise ValueError(f"lower and upper are both column {lower!r}; give it as the label column")
-    return LabelColumns(label, lower, upper)
+from ordspan.labels.grades import (
+    ALL_GRADES,
+    MAX_LABELS,
+    check_classes,
+    check_grades,
+    classes_of,
+)
 
 
 def labels_of(preview: Preview, columns: LabelColumns) -> pl.DataFrame:
@@ -91,7 +87,11 @@ def known_classes(
         return check_classes(classes)
     if words is None:
         words = find_words(files, options, columns, BadRows(on_bad_row))
-    return classes_of(words)
+    try:
+        return classes_of(words)
+    except ValueError as error:
+        names = " and ".join(map(repr, columns.names()))
+        raise ValueError(f"column {names}: {error}") from None
 
 
 def find_words(

@@ -10,10 +10,6 @@ from ordspan.files.batch import FileError
 
 FEATURE_BYTES = 150
 """Memory per feature while a linear model is trained: scales, weights, averages, and copies."""
-MAX_GRADES = 1 << 12
-"""An evaluation counts every pair of grades, so their number is limited."""
-MAX_LABELS = 16 * MAX_GRADES
-"""Ranges of grades are labels too."""
 
 
 def memory_limit() -> float:
@@ -37,14 +33,4 @@ def check_memory(what: str, n_bytes: float, remedy: str) -> None:
         raise FileError(
             f"{what} would take about {n_bytes / 1e9:,.1f} GB of memory, more than the limit of "
             f"{limit / 1e9:,.1f} GB, half of the memory{remedy}"
-        )
-
-
-def check_grades(count: int, who: str, most: int = MAX_GRADES) -> None:
-    """Raise if there are more grades, or more distinct labels, than can be learned."""
-    if count > most:
-        what = "grades" if most == MAX_GRADES else "distinct labels"
-        raise ValueError(
-            f"{who} {count:,} {what}, more than the {most:,} that can be learned; merge "
-            "neighbouring grades, for example prices in steps of 10"
         )

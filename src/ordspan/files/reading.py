@@ -24,8 +24,7 @@ from ordspan.files.batch import (
 )
 from ordspan.files.columns import AS_REQUESTED, ColumnChoice, file_notes, make_recipe
 from ordspan.files.features import Recipe, Scale, unusable_rows
-from ordspan.files.forms import plain_word
-from ordspan.files.grades import LabelColumns, LabelReader
+from ordspan.files.label_columns import LabelColumns, read_ranks
 from ordspan.files.labels import known_classes, label_words, labels_of, order_of, plain_labels
 from ordspan.files.limits import FEATURE_BYTES, check_memory
 from ordspan.files.opening import (
@@ -40,6 +39,8 @@ from ordspan.files.ordering import find_sort_key
 from ordspan.files.preview import Preview, SparsePreview, preview_files, preview_sparse, raise_fault
 from ordspan.files.svmlight import index_base, survey
 from ordspan.files.text import STDIN
+from ordspan.labels.forms import number_as_text
+from ordspan.labels.text import LabelReader
 from ordspan.wording import columns_hint, hint
 
 
@@ -100,7 +101,7 @@ def open_rows(
 
 def _labels_among(recipe: Recipe, grades: LabelReader | None) -> list[str]:
     """A note on each text column whose values are the grades, perhaps another label."""
-    known = set() if grades is None else {plain_word(c) for c in grades.classes.tolist()}
+    known = set() if grades is None else {number_as_text(c) for c in grades.classes.tolist()}
     return [
         f"column {name!r} holds the grades themselves; if it is another label, leave it out with "
         + columns_hint("drop", name)
@@ -119,7 +120,7 @@ def sorted_by(
     """What the rows of a preview are sorted by, or nothing."""
     if grades is None:
         return ""
-    lower, upper, faults = grades.read(labels_of(preview, columns), columns)
+    lower, upper, faults = read_ranks(grades, labels_of(preview, columns), columns)
     good = np.setdiff1d(np.arange(lower.size), list(faults))
     numbers = [(repr(name), X[good, j]) for j, name in enumerate(recipe.numbers)]
     words = preview.text(recipe.texts)
@@ -317,7 +318,7 @@ class RowReader:
             labels = batch.table
             if not reader.sparse:
                 labels = plain_labels(labels, self.columns, reader.decimals)
-            lower, upper, wrong = self.grades.read(labels, self.columns)
+            lower, upper, wrong = read_ranks(self.grades, labels, self.columns)
             faults = wrong | faults
             batch = replace(batch, lower=lower, upper=upper, classes=self.grades.classes)
         return replace(batch, keep=tuple(self.keep), group_column=self.group), faults

@@ -180,7 +180,7 @@ def stream(
     """
     # these need Polars, which comes with the extra cli
     from ordspan.files.columns import ColumnChoice
-    from ordspan.files.labels import label_columns
+    from ordspan.files.label_columns import label_columns
     from ordspan.files.reading import open_rows
 
     files = expand([paths] if isinstance(paths, str | Path) else paths)

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ordspan.core import parsing
-from ordspan.files.batch import GROUP, LABEL, Batch, Faults, FileError, brief, is_number
-from ordspan.files.limits import FEATURE_BYTES, MAX_GRADES, check_memory
+from ordspan.files import svmlight_numbers as parsing
+from ordspan.files.batch import GROUP, LABEL, Batch, Faults, FileError
+from ordspan.files.limits import FEATURE_BYTES, check_memory
 from ordspan.files.lines import TextBlock
 from ordspan.files.text import (
     N_SPANS,
@@ -25,7 +25,9 @@ from ordspan.files.text import (
     text_blocks,
 )
 from ordspan.files.threads import parallel_map
-from ordspan.wording import hint, join_hints
+from ordspan.labels.forms import is_number
+from ordspan.labels.grades import MAX_GRADES
+from ordspan.wording import brief, hint, join_hints
 
 if TYPE_CHECKING:
     import polars as pl

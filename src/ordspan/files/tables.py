@@ -21,7 +21,6 @@ from ordspan.files.batch import (
     Batch,
     Faults,
     FileError,
-    brief,
     first_duplicate,
 )
 from ordspan.files.dialect import as_numbers, find_decimals, is_empty
@@ -37,7 +36,7 @@ from ordspan.files.text import (
     text_blocks,
 )
 from ordspan.files.threads import THREADS, parallel_map
-from ordspan.wording import columns_hint
+from ordspan.wording import brief, columns_hint
 
 GLIMPSE_BYTES = 1 << 20
 MANY_COLUMNS = 1 << 10

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ordspan.core.losses import distance, quadratic_kappa
+from ordspan.core.measures import distance, quadratic_kappa
 from ordspan.metrics.scale import ERROR, Metric, to_ranks
 
 
@@ -45,7 +45,7 @@ def mean_absolute_error(true: Any, predicted: Any, *, classes: Any = None) -> fl
     Without ``classes``, whole numbers are taken as ranks: 1 and 3 are two ranks apart, also in a
     fold without grade 2. Numbers that do not occur may not be grades at all, so there is a warning
     if any are skipped between the lowest and the highest, and an error if more are skipped than
-    occur, as with grades 10, 20 and 50. Fractions and strings are refused, too. Each message shows
+    occur, as with grades 10, 20 and 50. Fractions and words are refused, too. Each message shows
     the code to write. Half grades of which only 1.0 and 2.0 occur look like ranks: always give
     ``classes`` for them.
 
@@ -118,7 +118,7 @@ def accuracy(true: Any, predicted: Any, *, classes: Any = None) -> float:
     predicted : array-like of shape (n,)
         The predicted grades, one for each label.
     classes : array-like, optional
-        All grades from lowest to highest; required for strings, unless they are an ordered
+        All grades from lowest to highest; required for words, unless they are an ordered
         Categorical or a polars Enum.
 
     Returns
@@ -152,7 +152,7 @@ def inside_interval(true: Any, predicted: Any, *, classes: Any = None) -> float:
     predicted : array-like of shape (n,)
         The predicted grades, one for each label.
     classes : array-like, optional
-        All grades from lowest to highest; required for strings, unless they are an ordered
+        All grades from lowest to highest; required for words, unless they are an ordered
         Categorical or a polars Enum.
 
     Returns

@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ordspan.core.cumulative import cumulative_outcomes, ranked_scores, ranks_inside
-from ordspan.core.labels import Ranks, encode_interval, shown
-from ordspan.estimators.targets import read_labels
+from ordspan.core.measures import cumulative_outcomes, ranked_scores, ranks_inside
+from ordspan.core.state import Ranks
+from ordspan.labels.ranks import encode, read_labels
 from ordspan.metrics.scale import (
     ERROR,
     Metric,
@@ -18,6 +18,7 @@ from ordspan.metrics.scale import (
     known_order,
     numbers_that_occur,
 )
+from ordspan.wording import shown
 
 FROM_PROBABILITIES = f"{ERROR}, response_method='predict_proba'"
 CLOSE_TO_ONE = 1e-6  # rounding of float32 probabilities
@@ -141,10 +142,10 @@ def _read(
     metric: Metric, true: Any, proba: Any, classes: Any
 ) -> tuple[NDArray[np.float64], Ranks, Ranks]:
     """Probabilities of all grades, (n, K), and the ends of the labels as ranks."""
-    labels = read_labels(true)
+    labels, own_order = read_labels(true)
     given = _as_numbers(proba)
     check_count(labels, given.shape[0], "rows of probabilities")
-    order = known_order(classes, labels)
+    order = known_order(classes, own_order)
     grades = numbers_that_occur(metric, labels) if order is None else order
     if grades.size != (2 if given.ndim == 1 else given.shape[1]):
         remedy = how_to(metric) if order is None else "give one column for each grade"
@@ -153,7 +154,7 @@ def _read(
             f"probabilities have shape {given.shape}; {remedy}"
         )
     share = check_probabilities(given)
-    return share, *encode_interval(labels.lower, labels.upper, grades)
+    return share, *encode(labels, grades)
 
 
 def _as_numbers(proba: Any) -> NDArray[np.float64]:

@@ -27,7 +27,7 @@ def interval_coverage(
         Which predicted ranges count if labels are ranges: those that contain the whole label, or
         those that share a grade with it. By default, labels must be exact. See the notes.
     classes : array-like, optional
-        All grades from lowest to highest; required for strings, unless they are an ordered
+        All grades from lowest to highest; required for words, unless they are an ordered
         Categorical or a polars Enum.
 
     Returns
@@ -93,7 +93,7 @@ def interval_width(predicted: Any, *, classes: Any = None) -> float:
         The predicted ranges, as ``predict_interval`` of `CalibratedOrdinal` returns them.
     classes : array-like, optional
         All grades from lowest to highest, as in `mean_absolute_error`: by default, whole numbers
-        are ranks, and strings must be an ordered Categorical or a polars Enum.
+        are ranks, and words must be an ordered Categorical or a polars Enum.
 
     Returns
     -------

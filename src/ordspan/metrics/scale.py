@@ -2,24 +2,23 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ordspan.core.labels import (
-    Ranks,
-    check_classes,
-    check_order,
+from ordspan.core.state import Ranks
+from ordspan.labels.grades import check_classes, numbers_of, sorted_grades
+from ordspan.labels.ranks import (
+    Labels,
+    common_order,
     distinct,
     encode,
-    encode_interval,
     is_open,
-    shown,
-    users_level,
+    read_labels,
+    refuse_missing,
 )
-from ordspan.estimators.targets import Labels, ends, read_labels, refuse_missing
+from ordspan.wording import shown, warn
 
 
 class Metric(NamedTuple):
@@ -47,14 +46,12 @@ def to_ranks(
     metric: Metric, true: Any, predicted: Any, classes: Any, *, ranges: bool = False
 ) -> Ranked:
     """Ranks of labels, and of predicted grades or ``ranges``, on the scale of all grades."""
-    labels, guesses = read_labels(true), read_labels(predicted)
+    (labels, labels_order), (guesses, guesses_order) = read_labels(true), read_labels(predicted)
     _check_rows(labels, guesses, ranges)
-    order = known_order(classes, labels, guesses)
+    order = known_order(classes, labels_order, guesses_order)
     grades = numbers_that_occur(metric, labels, guesses) if order is None else order
-    first = encode(guesses.lower, grades, what="prediction")
-    last = encode(guesses.upper, grades, what="prediction") if ranges else first
-    check_order(first, last, guesses.lower, guesses.upper, "end of the prediction")
-    ranked = Ranked(*encode_interval(labels.lower, labels.upper, grades), first, last)
+    first, last = encode(guesses, grades, what="prediction")
+    ranked = Ranked(*encode(labels, grades), first, last)
     if order is not None or not metric.measures_distance:
         return ranked
     rank_of = _whole_numbers_as_ranks(metric, grades)
@@ -62,91 +59,77 @@ def to_ranks(
 
 
 def _check_rows(labels: Labels, guesses: Labels, ranges: bool) -> None:
-    if ranges and guesses.lower is guesses.upper:
+    if ranges and guesses.ndim == 1:
         raise ValueError(
             "predictions must have shape (n, 2), [lower, upper] for each label, as "
             "predict_interval returns them"
         )
-    if not ranges and guesses.lower is not guesses.upper:
+    if not ranges and guesses.ndim == 2:
         raise ValueError("predictions must have shape (n,), one grade for each label")
-    check_count(labels, guesses.lower.size, "predictions")
-    for end in ends(guesses):
-        if is_open(end).any():
-            row = int(np.argmax(is_open(end)))
-            raise ValueError(f"row {row}: prediction {end[row]!r} is not a grade")
+    check_count(labels, len(guesses), "predictions")
+    if (opened := is_open(guesses)).any():
+        row, *_ = place = np.argwhere(opened)[0]
+        raise ValueError(f"row {row}: prediction {guesses[tuple(place)]!r} is not a grade")
 
 
 def check_count(labels: Labels, n_rows: int, what: str) -> None:
     """Refuse missing labels, and more or fewer of them than there are predictions."""
-    if labels.lower.size != n_rows:
-        raise ValueError(f"{labels.lower.size} labels but {n_rows} {what}")
+    if len(labels) != n_rows:
+        raise ValueError(f"{len(labels)} labels but {n_rows} {what}")
     if n_rows == 0:
         raise ValueError("needs at least one label and its prediction")
     refuse_missing(labels)
 
 
-def known_order(classes: Any, *parts: Labels) -> NDArray[Any] | None:
+def known_order(classes: Any, *orders: NDArray[Any] | None) -> NDArray[Any] | None:
     """The given order of the grades, else that of the containers, else None."""
-    if classes is not None:
-        return check_classes(classes)
-    orders = [part.order for part in parts if part.order is not None]
-    if not orders:
-        return None
-    if not np.array_equal(orders[0], orders[-1]):
-        raise ValueError(
-            "labels and predictions have different orders: "
-            f"{shown(orders[0])} and {shown(orders[-1])}"
-        )
-    return check_classes(orders[0])
+    order = common_order(*orders) if classes is None else classes
+    return None if order is None else check_classes(order)
 
 
 def numbers_that_occur(metric: Metric, *parts: Labels) -> NDArray[Any]:
     """The distinct grades, sorted; open ends and anything but numbers need ``classes``."""
-    columns = [end for part in parts for end in ends(part)]
-    for end in columns:
-        if is_open(end).any():
-            row = int(np.argmax(is_open(end)))
+    for labels in parts:
+        if (opened := is_open(labels)).any():
+            row, *_ = place = np.argwhere(opened)[0]
             raise ValueError(
-                f"row {row}: end {end[row]!r} of the range is open; {how_to(metric)}. "
-                "Or close open ends with intervals()"
+                f"row {row}: end {labels[tuple(place)]!r} of the range is open; "
+                f"{how_to(metric)}. Or close open ends with intervals()"
             )
-    for column in columns:
-        values = np.array(column.tolist()) if column.dtype == object else column
-        if values.dtype.kind not in "biuf":
-            word = column.tolist()[0]
-            raise ValueError(f"the order of grades like {word!r} is not known; {how_to(metric)}")
-    return distinct(*columns)
+    remedy = in_classes(metric)
+    grades = [sorted_grades(distinct(labels), remedy) for labels in parts]
+    return sorted_grades(np.unique(np.concatenate(grades)), remedy)
 
 
 def _whole_numbers_as_ranks(metric: Metric, grades: NDArray[Any]) -> Ranks:
     """Rank of each of the sorted numbers that occur, if these may be ranks."""
-    lowest, highest = int(grades[0]), int(grades[-1])
-    skipped = highest - lowest + 1 - grades.size
-    if (grades != np.floor(grades)).any() or skipped > grades.size:
+    numbers = np.array(numbers_of(grades), dtype=np.float64)
+    lowest, highest = numbers[[0, -1]]
+    skipped = int(highest - lowest) + 1 - numbers.size
+    if (numbers != np.floor(numbers)).any() or skipped > numbers.size:
         raise ValueError(
             f"cannot tell how many ranks grades {shown(grades)} are apart; {how_to(metric)}"
         )
-    ranks = grades.astype(np.int64) - lowest + 1
+    ranks = (numbers - lowest).astype(np.int64) + 1
     if skipped:
         gap = int(np.argmax(np.diff(ranks) > 1))
-        warnings.warn(
-            f"grades {int(grades[gap])} and {int(grades[gap + 1])} occur, but none between them; "
+        warn(
+            f"grades {int(numbers[gap])} and {int(numbers[gap + 1])} occur, but none between them; "
             f"they are counted as {ranks[gap + 1] - ranks[gap]} ranks apart, which is wrong if "
-            f"there is no such grade. To be sure, {how_to(metric)}",
-            UserWarning,
-            stacklevel=users_level(),
+            f"there is no such grade. To be sure, {how_to(metric)}"
         )
     return ranks
 
 
 def how_to(metric: Metric) -> str:
     """Code that gives the scale of all grades."""
-    call = (
-        "give every grade from lowest to highest in classes=: "
-        f"{metric.name}({metric.arguments}, classes=[...])"
-    )
+    return f"give every grade from lowest to highest {in_classes(metric)}"
+
+
+def in_classes(metric: Metric) -> str:
+    """Where to give the scale of all grades."""
+    call = f"in classes=: {metric.name}({metric.arguments}, classes=[...])"
     if metric.scorer is None:
         return call
-    return (
-        f"{call}, or for cross-validation make_scorer({metric.name}{metric.scorer}, classes=[...])"
-    )
+    scorer = f"make_scorer({metric.name}{metric.scorer}, classes=[...])"
+    return f"{call}, or for cross-validation {scorer}"

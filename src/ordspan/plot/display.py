@@ -7,8 +7,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ordspan.core.labels import Ranks, encode_interval
-from ordspan.estimators.targets import read_labels
+from ordspan.core.state import Ranks
+from ordspan.labels.ranks import encode, read_labels
 from ordspan.metrics.scale import Metric, check_count, known_order, numbers_that_occur
 
 
@@ -22,12 +22,12 @@ class TrueRanks(NamedTuple):
 
 def read_truth(name: str, arguments: str, true: Any, n_rows: int, classes: Any) -> TrueRanks:
     """Labels as ranks, checked to match the number of predictions."""
-    labels = read_labels(true)
+    labels, own_order = read_labels(true)
     check_count(labels, n_rows, "predictions")
-    order = known_order(classes, labels)
+    order = known_order(classes, own_order)
     if order is None:
         order = numbers_that_occur(Metric(name, arguments, None), labels)
-    return TrueRanks(*encode_interval(labels.lower, labels.upper, order), order)
+    return TrueRanks(*encode(labels, order), order)
 
 
 def axes_of(ax: Any, caller: str, *, figsize: tuple[float, float] | None = None) -> Any:

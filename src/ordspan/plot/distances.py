@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ordspan.drawing import RANGES
-from ordspan.estimators.targets import read_labels
+from ordspan.labels.ranks import read_labels
 from ordspan.metrics.scale import Metric, known_order, numbers_that_occur, to_ranks
 from ordspan.plot.display import axes_of, names_of
 
@@ -158,9 +158,10 @@ class ConfusionDistanceDisplay:
 
 def grades_of(metric: Metric, y_true: Any, y_pred: Any, classes: Any) -> list[str]:
     """The grades whose ranks are 1, 2, ...: those given, or whole numbers from the lowest on."""
-    labels, guesses = read_labels(y_true), read_labels(y_pred)
-    order = known_order(classes, labels, guesses)
+    (labels, true_order), (guesses, own_order) = read_labels(y_true), read_labels(y_pred)
+    order = known_order(classes, true_order, own_order)
     if order is not None:
         return names_of(order)
     numbers = numbers_that_occur(metric, labels, guesses)
-    return [str(grade) for grade in range(int(numbers[0]), int(numbers[-1]) + 1)]
+    lowest, highest = (int(float(grade)) for grade in numbers[[0, -1]])
+    return [str(grade) for grade in range(lowest, highest + 1)]

@@ -7,7 +7,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from ordspan.core.cumulative import ReliabilityBins, cumulative_outcomes
+from ordspan.core.measures import ReliabilityBins, cumulative_outcomes
 from ordspan.drawing import BLUE, GREY
 from ordspan.metrics.probabilities import check_probabilities
 from ordspan.plot.display import axes_of, read_truth

@@ -8,7 +8,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from ordspan.core.labels import Ranks
+from ordspan.core.state import Ranks
 from ordspan.drawing import BLUE, GREY, ORANGE, RANGES, label_heights
 from ordspan.plot.display import axes_of, names_of, read_truth
 

@@ -7,12 +7,12 @@ from copy import deepcopy
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from river import base
 
-from ordspan.core.labels import check_classes
-from ordspan.learners import Calibration
-from ordspan.learners.checks import RowValueError
-from ordspan.learners.growing import GrowingLearner
+from ordspan.labels.grades import check_classes
+from ordspan.learners import Calibration, Learner
+from ordspan.learners.rows import RowValueError
 from ordspan.river.grades import Grades, new_ranks, runs
 from ordspan.river.rows import (
     OVERFLOW,
@@ -40,10 +40,10 @@ class OrdinalClassifier(base.MiniBatchClassifier):
         order = [] if self.classes is None else check_classes(self.classes).tolist()
         self._columns: dict[Any, int] = {}
         self._grades = Grades(order, given=self.classes is not None)
-        self._learner: GrowingLearner | None = None
+        self._learner: Learner | None = None
         self._calibration: Calibration | None = None
 
-    def _make_learner(self, n_features: int, n_classes: int) -> GrowingLearner:
+    def _make_learner(self, n_features: int, n_classes: int) -> Learner:
         raise NotImplementedError("subclasses must create their learner")
 
     @property
@@ -81,8 +81,10 @@ class OrdinalClassifier(base.MiniBatchClassifier):
         """
         values, columns, new = self._row(x)
         grades, low, high = self._grades.read(y)
-        learner = self._grown(self._learner, len(self._columns) + len(new), self._grades, grades)
-        calibration = calibration_for(self._calibration, self._grades, grades)
+        n_features = len(self._columns) + len(new)
+        learner, calibration = self._grown(
+            self._learner, self._calibration, n_features, self._grades, grades
+        )
         if learner is None or calibration is None:
             check_values(values, list(x))
         else:
@@ -96,8 +98,7 @@ class OrdinalClassifier(base.MiniBatchClassifier):
 
     def predict_one(self, x: dict[Any, Any], **kwargs: Any) -> Any:
         """The grade of one example; None before anything was learned."""
-        rank = self._ask(x, GrowingLearner.predict_sparse)
-        return self._only_grade() if rank is None else self._grades.order[rank - 1]
+        return self._grade(self._ask(x, Learner.predict_sparse))
 
     def predict_proba_one(self, x: dict[Any, Any], **kwargs: Any) -> dict[Any, float]:
         """The probability of every grade known so far, by grade.
@@ -116,11 +117,9 @@ class OrdinalClassifier(base.MiniBatchClassifier):
         dict
             Probabilities that sum to 1; empty before the first grade.
         """
-        score, order = self._ask(x, GrowingLearner.latent_sparse), self._grades.order
-        if score is None or self._calibration is None:
-            return dict.fromkeys(order, 1.0 / max(1, len(order)))
-        chances = self._calibration.probabilities([score])[0].tolist()
-        return dict(zip(order, chances, strict=True))
+        score = self._ask(x, Learner.latent_sparse)
+        chances = self._probabilities([score])[0].tolist()
+        return dict(zip(self._grades.order, chances, strict=True))
 
     def learn_many(self, X: Any, y: Any) -> None:
         """Learn the rows of a data frame one by one, as `learn_one` does.
@@ -141,10 +140,9 @@ class OrdinalClassifier(base.MiniBatchClassifier):
         learner, grades = self._learner, self._grades
         calibration = deepcopy(self._calibration)
         if learner is not None:  # a copy, because a later row may be refused
-            learner = learner.widened(learner.n_features)
+            learner = learner.with_features(learner.n_features)
         for part, low, high, grown in runs(labels, grades):
-            learner = self._grown(learner, n_features, grades, grown)
-            calibration = calibration_for(calibration, grades, grown)
+            learner, calibration = self._grown(learner, calibration, n_features, grades, grown)
             grades = grown
             if learner is not None:
                 moved = with_columns(rows[part], columns, learner.n_features)
@@ -158,21 +156,15 @@ class OrdinalClassifier(base.MiniBatchClassifier):
         """The grade of every row of a data frame, as a Series; None before anything was learned."""
         import pandas as pd
 
-        ranks, order = self._ask_many(X, GrowingLearner.predict_many), self._grades.order
-        if ranks is None:
-            return pd.Series([self._only_grade()] * len(X), index=X.index)
-        return pd.Series([order[rank - 1] for rank in ranks.tolist()], index=X.index)
+        ranks = self._ask_many(X, Learner.predict_many)
+        return pd.Series([self._grade(rank) for rank in ranks], index=X.index)
 
     def predict_proba_many(self, X: Any) -> Any:
         """The probability of every grade for every row of a data frame, one column per grade."""
         import pandas as pd
 
-        scores, order = self._ask_many(X, GrowingLearner.latent), self._grades.order
-        if scores is None or self._calibration is None:
-            chances = np.full((len(X), len(order)), 1.0 / max(1, len(order)))
-        else:
-            chances = self._calibration.probabilities(scores)
-        return pd.DataFrame(chances, index=X.index, columns=order)
+        chances = self._probabilities(self._ask_many(X, Learner.latent))
+        return pd.DataFrame(chances, index=X.index, columns=self._grades.order)
 
     def _ask(self, x: dict[Any, Any], question: Callable[..., Any]) -> Any:
         """What the learner says of an example; None before there is one."""
@@ -189,20 +181,30 @@ class OrdinalClassifier(base.MiniBatchClassifier):
         except RowValueError:
             raise ValueError(feature_refusal(values, list(x))) from None
 
-    def _ask_many(self, X: Any, question: Callable[..., Any]) -> Any:
-        """What the learner says of the rows of a data frame; None before there is one."""
+    def _ask_many(self, X: Any, question: Callable[..., Any]) -> list[Any]:
+        """What the learner says of each row of a data frame; None before there is one."""
         rows, learner = read_frame(X), self._learner
         if learner is None:
-            return None
+            return [None] * len(X)
         _, columns, _ = self._row(dict.fromkeys(X.columns, 0.0))
         try:
-            return question(learner, with_columns(rows, columns, learner.n_features))
+            answers = question(learner, with_columns(rows, columns, learner.n_features))
         except RowValueError:
             raise ValueError(OVERFLOW) from None
+        return list(answers.tolist())
 
-    def _only_grade(self) -> Any:
-        """The prediction without a learner: the only grade seen so far, if any."""
+    def _grade(self, rank: int | None) -> Any:
+        """The grade of a rank; without a learner the only grade seen so far, if any."""
+        if rank is not None:
+            return self._grades.order[rank - 1]
         return None if self._grades.given or not self._grades.order else self._grades.order[0]
+
+    def _probabilities(self, scores: list[Any]) -> NDArray[np.float64]:
+        """The probabilities of the grades for each score; equal ones before there is a learner."""
+        if self._calibration is not None:
+            return self._calibration.probabilities(scores)
+        n_grades = len(self._grades.order)
+        return np.full((len(scores), n_grades), 1.0 / max(1, n_grades))
 
     def _row(self, x: dict[Any, Any]) -> Row:
         values, column_of = as_values(x), self._columns
@@ -216,22 +218,28 @@ class OrdinalClassifier(base.MiniBatchClassifier):
             return Row(values, np.array(columns), new)
 
     def _grown(
-        self, learner: GrowingLearner | None, n_features: int, before: Grades, after: Grades
-    ) -> GrowingLearner | None:
-        """The learner with room for all features and grades; None before the second grade."""
-        if len(after.order) < 2:
-            return None
-        if learner is None:
-            return self._make_learner(max(1, n_features), len(after.order))
+        self,
+        learner: Learner | None,
+        calibration: Calibration | None,
+        n_features: int,
+        before: Grades,
+        after: Grades,
+    ) -> tuple[Learner | None, Calibration | None]:
+        """Both with room for all features and grades; None before the second grade."""
+        n_grades = len(after.order)
+        if n_grades < 2:
+            return None, None
+        if learner is None or calibration is None:
+            return self._make_learner(max(1, n_features), n_grades), Calibration(n_grades)
         if n_features > learner.n_features:  # doubled, so that copying is rare
-            learner = learner.widened(max(n_features, 2 * learner.n_features))
+            learner = learner.with_features(max(n_features, 2 * learner.n_features))
         for rank in new_ranks(before, after):
-            learner = learner.with_rank(rank)
-        return learner
+            learner, calibration = learner.with_rank(rank), calibration.with_rank(rank)
+        return learner, calibration
 
     def _keep(
         self,
-        learner: GrowingLearner | None,
+        learner: Learner | None,
         calibration: Calibration | None,
         grades: Grades,
         new: list[Any],
@@ -239,14 +247,3 @@ class OrdinalClassifier(base.MiniBatchClassifier):
         self._learner, self._calibration, self._grades = learner, calibration, grades
         for name in new:
             self._columns[name] = len(self._columns)
-
-
-def calibration_for(known: Calibration | None, before: Grades, after: Grades) -> Calibration | None:
-    """The calibration with room for all grades; None before the second grade."""
-    if len(after.order) < 2:
-        return None
-    if known is None:
-        return Calibration(len(after.order))
-    for rank in new_ranks(before, after):
-        known = known.with_rank(rank)
-    return known

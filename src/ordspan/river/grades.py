@@ -1,16 +1,19 @@
-"""The grades of a stream, which may grow, and labels as ranks."""
+"""The grades of a stream, which may grow, and labels as ranks of them."""
 
 from __future__ import annotations
 
 import numbers
-import warnings
-from bisect import bisect_left
-from collections.abc import Iterator
+from bisect import insort
+from collections.abc import Hashable, Iterator
 from typing import Any
 
 import numpy as np
 
-from ordspan.core.labels import is_open_value, shown, users_level
+from ordspan.labels.grades import sorted_grades
+from ordspan.labels.ranks import is_open_value
+from ordspan.wording import shown
+
+LIST_THEM = "in classes=[...]"
 
 
 def label_ends(y: Any) -> tuple[Any, Any]:
@@ -56,7 +59,7 @@ class Grades:
             lower, upper = label_ends(y)
         grades = self
         for end in (lower, upper):
-            if end is not None and not grades.has(end):
+            if end is not None:
                 grades = grades.with_grade(end)
         low = 1 if lower is None else grades.ranks[lower]
         high = max(1, len(grades.order)) if upper is None else grades.ranks[upper]
@@ -66,48 +69,22 @@ class Grades:
             )
         return grades, low, high
 
-    def has(self, label: Any) -> bool:
-        """Whether a label is one of the grades."""
-        try:
-            return label in self.ranks
-        except TypeError:
-            raise ValueError(f"label {label!r} is not a grade: give a number or a string") from None
-
     def with_grade(self, grade: Any) -> Grades:
-        """These grades and one more; an error if the user listed all grades."""
-        if self.given:
+        """These grades, and one more if it is new; an error if the user listed all grades."""
+        if isinstance(grade, Hashable) and grade in self.ranks:
+            return self
+        if not isinstance(grade, str | numbers.Real | np.bool_):
+            raise ValueError(f"label {grade!r} is not a grade: give a number or a string")
+        mixed = self.order and isinstance(grade, str) != isinstance(self.order[0], str)
+        if self.given or mixed:
             raise ValueError(
                 f"label {grade!r} is not one of the grades {shown(np.asarray(self.order))}; "
-                "list every grade in classes=[...]"
+                f"list every grade {LIST_THEM}"
             )
-        check_new_grade(grade, self.order)
-        grade = grade.item() if isinstance(grade, np.generic) else grade
-        at = bisect_left(self.order, grade)
-        return Grades([*self.order[:at], grade, *self.order[at:]], given=False)
-
-
-def check_new_grade(grade: Any, known: list[Any]) -> None:
-    """Refuse a grade that cannot be sorted among the known ones; warn if strings are sorted."""
-    is_word = isinstance(grade, str)
-    if not is_word and not isinstance(grade, numbers.Real | np.bool_):
-        raise ValueError(f"label {grade!r} is not a grade: give a number or a string")
-    if not is_word and grade != int(grade):
-        raise ValueError(
-            f"label {grade!r} looks like a measurement; bin it into grades, or list the grades in "
-            "classes=[...]"
-        )
-    if known and is_word != isinstance(known[0], str):
-        raise ValueError(
-            f"label {grade!r} cannot be ordered among {shown(np.asarray(known))}; "
-            "list every grade in classes=[...]"
-        )
-    if is_word and len(known) == 1:
-        warnings.warn(
-            f"the order of the grades was not given, so they are sorted: {known[0]!r} and "
-            f"{grade!r} are the first two; give it from lowest to highest with classes=[...]",
-            UserWarning,
-            stacklevel=users_level(),
-        )
+        sorted_grades(np.array([*self.order, grade]), LIST_THEM)  # refuses names and measurements
+        order = list(self.order)
+        insort(order, grade.item() if isinstance(grade, np.generic) else grade, key=float)
+        return Grades(order, given=False)
 
 
 def new_ranks(before: Grades, after: Grades) -> list[int]:

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 from river import metrics
 
-from ordspan.core.labels import check_classes
-from ordspan.core.losses import distance
+from ordspan.core.measures import distance
+from ordspan.labels.grades import check_classes
 from ordspan.river.grades import Grades, label_ends
 
 

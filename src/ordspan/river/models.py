@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from ordspan.learners import LinearLearner, PRankLearner
-from ordspan.learners.checks import DEFAULT_C
-from ordspan.learners.growing import GrowingLearner
+from ordspan.learners import Learner, LinearLearner, PRankLearner
+from ordspan.learners.linear import DEFAULT_C
 from ordspan.river.classifier import OrdinalClassifier
 
 
@@ -36,8 +35,8 @@ class OrdinalPA(OrdinalClassifier):
     balanced : bool, default=True
         Measure the thresholds on the scale of the scores; see `ordspan.OrdinalPA`.
     classes : list, optional
-        All grades from lowest to highest. By default, the grades seen so far, sorted; strings are
-        sorted with a warning.
+        All grades from lowest to highest; required for words. By default, the whole and half
+        numbers seen so far, sorted; strings may spell them.
 
     References
     ----------
@@ -73,7 +72,7 @@ class OrdinalPA(OrdinalClassifier):
         self.classes = classes
         super().__init__()
 
-    def _make_learner(self, n_features: int, n_classes: int) -> GrowingLearner:
+    def _make_learner(self, n_features: int, n_classes: int) -> Learner:
         return LinearLearner(
             n_features,
             n_classes,
@@ -92,7 +91,7 @@ class PRank(OrdinalClassifier):
     Parameters
     ----------
     classes : list, optional
-        All grades from lowest to highest. By default, the grades seen so far, sorted.
+        All grades from lowest to highest, as in `OrdinalPA`.
 
     Examples
     --------
@@ -109,5 +108,5 @@ class PRank(OrdinalClassifier):
         self.classes = classes
         super().__init__()
 
-    def _make_learner(self, n_features: int, n_classes: int) -> GrowingLearner:
+    def _make_learner(self, n_features: int, n_classes: int) -> Learner:
         return PRankLearner(n_features, n_classes)

@@ -10,8 +10,8 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from ordspan.core.labels import is_open_value
 from ordspan.core.rows import MAX_SQ_NORM
+from ordspan.labels.ranks import is_open_value
 
 
 class Row(NamedTuple):

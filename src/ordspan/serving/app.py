@@ -11,7 +11,7 @@ from fastapi import FastAPI, HTTPException, Request, Response
 from fastapi.concurrency import run_in_threadpool
 
 import ordspan
-from ordspan.files.batch import LONGEST_SHOWN, RowError, brief
+from ordspan.files.batch import RowError
 from ordspan.files.features import Recipe
 from ordspan.modelfile import to_bytes
 from ordspan.serving.engine import Checked, Engine, KeyConflictError, Lesson
@@ -38,6 +38,7 @@ from ordspan.serving.records import (
 from ordspan.serving.responses import add_error_handlers, as_json
 from ordspan.serving.service import MOST_WAITING, BusyError, Service
 from ordspan.tabular import TabularModel
+from ordspan.wording import LONGEST_SHOWN, brief
 
 STATUSES = {
     RowError: 422,

@@ -15,9 +15,9 @@ import msgspec
 import numpy as np
 
 from ordspan.atomic import check_can_write, write_atomically
+from ordspan.catalog import ESTIMATORS, SVM
 from ordspan.checkpoint import Checkpoint, sole_writer
 from ordspan.files.batch import Batch, Count, FileError
-from ordspan.learners.catalog import ESTIMATORS, SVM
 from ordspan.modelfile import ModelFileError, from_bytes, to_bytes
 from ordspan.serving.log import LEARN, SKIP, UNDO, Event, Log, Totals
 from ordspan.serving.models import copy_model, learn, predict_batch

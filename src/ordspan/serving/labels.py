@@ -9,10 +9,11 @@ from typing import Any
 import msgspec
 from numpy.typing import NDArray
 
-from ordspan.commands.models import RETRAIN, KnownGrades
-from ordspan.files.batch import RowError, brief
-from ordspan.files.forms import plain_word
+from ordspan.commands.models import RETRAIN, label_reader
+from ordspan.files.batch import RowError
+from ordspan.labels.forms import number_as_text
 from ordspan.serving.records import REQUEST, as_word
+from ordspan.wording import brief
 
 LONGEST_KEY = 200
 N_REMEMBERED = 4096
@@ -29,17 +30,6 @@ def some_range(classes: NDArray[Any]) -> list[Any]:
     return classes[middle - 1 : middle + 1].tolist()
 
 
-class RequestGrades(KnownGrades):
-    """Reads labels of requests; an error also says how to write a range of the model's grades."""
-
-    @property
-    def remedy(self) -> str:
-        """What to do about an unknown grade."""
-        low, high = ends = some_range(self.classes)
-        pair = msgspec.json.encode(ends).decode()
-        return f'correct it, write a range as "{low} to {high}", ">={low}" or {pair}, or {RETRAIN}'
-
-
 class LabelParser:
     """Parse the labels of records in the forms accepted in files: a grade, a range, or two ends.
 
@@ -52,36 +42,34 @@ class LabelParser:
     """
 
     def __init__(self, classes: NDArray[Any]) -> None:
-        self._grades = RequestGrades(classes)
-        self._last = len(classes)
-        # most labels repeat; typed, because True is not 1
-        self._interval = lru_cache(N_REMEMBERED, typed=True)(self._read_interval)
+        low, high = ends = some_range(classes)
+        pair = msgspec.json.encode(ends).decode()
+        self._reader = label_reader(
+            classes,
+            f'correct it, write a range as "{low} to {high}", ">={low}" or {pair}, or {RETRAIN}',
+        )
+        self._interval = lru_cache(N_REMEMBERED)(self._reader.interval)  # most labels repeat
 
     def ends(self, given: Mapping[str, Any], number: int) -> tuple[int, int]:
         """Lowest and highest rank of a label, given as label, or as lower, upper or both."""
         try:
-            if "label" not in given:
-                if not given:
+            match given:
+                case {"label": _, **ends} if ends:
+                    raise ValueError("give either 'label', or 'lower' and 'upper', not both")
+                case {"label": [lower, upper]}:
+                    return self._pair(lower, upper)
+                case {"label": label}:
+                    return self._interval(_label_word(label))
+                case {"lower": _} | {"upper": _}:
+                    return self._pair(given.get("lower"), given.get("upper"))
+                case _:
                     raise ValueError("no label; give 'label', or 'lower', 'upper' or both")
-                return self._pair(given.get("lower"), given.get("upper"))
-            if len(given) > 1:
-                raise ValueError("give either 'label', or 'lower' and 'upper', not both")
-            label = given["label"]
-            if isinstance(label, list) and len(label) == 2:
-                return self._pair(*label)
-            if isinstance(label, dict | list):  # raises, because it cannot be hashed
-                return self._read_interval(label)
-            return self._interval(label)
         except ValueError as error:
             raise RowError(f"{REQUEST}, record {number}: {error}") from None
 
-    def _read_interval(self, label: Any) -> tuple[int, int]:
-        """Ranks of one label."""
-        return self._grades.interval(_label_word(label))
-
     def _pair(self, lower: Any, upper: Any) -> tuple[int, int]:
-        low = self._grades.end(_label_word(lower), 1)
-        high = self._grades.end(_label_word(upper), self._last)
+        low = self._reader.end(_label_word(lower), 1)
+        high = self._reader.end(_label_word(upper), len(self._reader.classes))
         if low > high:
             raise ValueError(f"lower {lower!r} is above upper {upper!r}; swap them?")
         return low, high
@@ -90,7 +78,7 @@ class LabelParser:
 def _label_word(value: Any) -> str:
     if isinstance(value, list | dict):
         raise ValueError(f"the label {brief(value)} is neither a grade nor a range")
-    return plain_word(as_word(value) if isinstance(value, bool) else value)
+    return number_as_text(as_word(value) if isinstance(value, bool) else value)
 
 
 def key_of(key: Any, number: int) -> str | None:

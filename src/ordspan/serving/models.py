@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from ordspan.files.batch import Batch
 from ordspan.files.features import Scale, prepare_features
-from ordspan.learners.scoring import rank_among
+from ordspan.learners.base import rank_among
 from ordspan.serving.records import batch_of
 from ordspan.tabular import ESTIMATORS, SVM, TabularModel
 
@@ -65,7 +65,7 @@ def copy_model(model: TabularModel) -> TabularModel:
         model.fitted,
         copy(model.calibration),
     )
-    copied.learner.adopt_memory(model.learner.memory.copy())
+    copied.learner.adopt_state(model.learner.state.copy())
     if copied.calibration is not None and model.calibration is not None:
         copied.calibration.state = model.calibration.state.copy()
     return copied

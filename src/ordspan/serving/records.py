@@ -14,11 +14,11 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from ordspan.core.labels import shown
-from ordspan.files.batch import LONGEST_SHOWN, REFUSE, BadRows, Batch, Faults, RowError, brief
+from ordspan.files.batch import REFUSE, BadRows, Batch, Faults, RowError
 from ordspan.files.features import Recipe, unusable_rows
 from ordspan.files.tables import matrix_of, not_a_number, text_columns
-from ordspan.learners.checks import RowValueError
+from ordspan.learners.rows import RowValueError
+from ordspan.wording import LONGEST_SHOWN, brief, shown
 
 LABEL_NAMES = ("label", "lower", "upper")
 KEY = "key"

@@ -10,8 +10,8 @@ from fastapi import FastAPI, Request, Response
 from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
 
-from ordspan.files.batch import brief
 from ordspan.serving.records import REQUEST
+from ordspan.wording import brief
 
 UNAVAILABLE = 503
 

@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ordspan.catalog import ESTIMATORS, PA, learner_parameters, make_learner
 from ordspan.files.batch import first_duplicate
 from ordspan.files.features import Recipe, Scale
-from ordspan.files.grades import LabelColumns
+from ordspan.files.label_columns import LabelColumns
 from ordspan.files.opening import FileOptions
 from ordspan.learners import Calibration
-from ordspan.learners.catalog import ESTIMATORS, PA, learner_parameters, make_learner
 from ordspan.tabular import TabularModel
 
 

@@ -9,7 +9,7 @@ from typing import NamedTuple
 import msgspec
 import numpy as np
 
-from ordspan.core.losses import distance
+from ordspan.core.measures import distance
 from ordspan.serving.log import LEARN, UNDO, Event
 
 RANDOM, WIDEST = "random", "widest"

@@ -13,14 +13,14 @@ from typing import Any, NamedTuple
 import numpy as np
 import polars as pl
 
-from ordspan.files.batch import REFUSE, BadRows, Batch, FileError, brief
+from ordspan.files.batch import REFUSE, BadRows, Batch, FileError
 from ordspan.files.columns import ColumnChoice, NoFeatureError
 from ordspan.files.features import Recipe, Scale, as_words, prepare_features
-from ordspan.files.grades import LabelColumns
+from ordspan.files.label_columns import LabelColumns
 from ordspan.files.opening import FileOptions, check_columns, is_svmlight, open_file, sizes_of
 from ordspan.files.reading import RowReader, open_rows
 from ordspan.files.text import STDIN
-from ordspan.wording import shell_list
+from ordspan.wording import brief, shell_list
 
 NUMBER, TEXT, IMAGE = "number", "text", "image"
 IMAGE_ENDINGS = (".png", ".jpg", ".jpeg", ".gif", ".webp")

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import shlex
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -14,10 +12,11 @@ import polars as pl
 from ordspan.commands.outputs import STDOUT, opened_output
 from ordspan.files.batch import FileError
 from ordspan.files.columns import ANNOTATED
-from ordspan.files.forms import plain_word
+from ordspan.labels.forms import number_as_text
 from ordspan.serving.annotate.history import Reply
 from ordspan.serving.annotate.items import Items
 from ordspan.serving.log import LEARN
+from ordspan.wording import shell_list
 
 
 def export_labels(
@@ -75,19 +74,13 @@ def train_command(out: str, grades: list[Any], items: Items, text: Sequence[str]
     It lists all grades, because some may not occur in the answers.
     """
     text = [_exported(name) for name in text if name in items.recipe.columns]
-    words = ["ordspan", "train", out, "--lower", "lower", "--upper", "upper"]
-    words += ["--grades", _comma_separated(map(plain_word, grades))]
-    words += ["--text", _comma_separated(text)] if text else []
     model = "labels.ordspan" if out == STDOUT else str(Path(out).with_suffix(".ordspan"))
-    return shlex.join([*words, "--model", model])
+    words = ["ordspan train", shlex.quote(out), "--lower lower --upper upper"]
+    words += ["--grades", shell_list(map(number_as_text, grades))]
+    words += ["--text", shell_list(text)] if text else []
+    return " ".join([*words, "--model", shlex.quote(model)])
 
 
 def _exported(name: str) -> str:
     """Name of an item column in the exported table."""
     return f"{name} of the item" if name in ANNOTATED else name
-
-
-def _comma_separated(words: Iterable[str]) -> str:
-    line = io.StringIO()
-    csv.writer(line, lineterminator="").writerow(words)
-    return line.getvalue()

@@ -11,10 +11,11 @@ from typing import Any
 import msgspec
 
 from ordspan.atomic import write_atomically
-from ordspan.files.batch import FileError, brief
+from ordspan.files.batch import FileError
 from ordspan.files.opening import FileOptions
 from ordspan.serving.annotate.items import ItemColumns, Items, read_items
 from ordspan.serving.engine import BASE
+from ordspan.wording import brief
 
 NAME = "annotate.json"
 ANOTHER = "give the same or leave it out, or start a new folder with --state"

@@ -9,9 +9,8 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ordspan.files.batch import is_number
-from ordspan.files.forms import FORMS, OPEN, tidy
-from ordspan.files.grades import LabelReader
+from ordspan.labels.forms import FORMS, OPEN, is_number, normalise_label
+from ordspan.labels.text import LabelReader
 
 PAGE = Path(__file__).parents[2] / "docs" / "intervals.md"
 FIVE = LabelReader(np.arange(1, 6))
@@ -53,7 +52,9 @@ numbers = st.one_of(st.integers(-20, 20), st.integers(-200, 200).map(lambda n: n
 letters = st.text(st.characters(categories=["Lu", "Ll"]), min_size=1, max_size=6)
 spoken = {word for form in SPELLED for word in re.findall(r"\w+", form)}
 names = letters.filter(lambda w: not is_number(w) and w not in OPEN and w.lower() not in spoken)
-odd_names = st.text("ab-+ ", min_size=1, max_size=5).filter(lambda word: word == tidy(word))
+odd_names = st.text("ab-+ ", min_size=1, max_size=5).filter(
+    lambda word: word == normalise_label(word)
+)
 orders = st.one_of(
     st.lists(numbers, min_size=3, max_size=8, unique=True).map(sorted),
     st.lists(names, min_size=3, max_size=8, unique=True),
@@ -100,7 +101,7 @@ def test_names_with_signs_are_read_as_written_or_refused(span):
     grades = LabelReader(np.array(span[0]))
     for form, ends, ranks in labels(*span):
         label = form.format(**ends)
-        if tidy(label) in span[0]:
-            ranks = (span[0].index(tidy(label)) + 1,) * 2
+        if normalise_label(label) in span[0]:
+            ranks = (span[0].index(normalise_label(label)) + 1,) * 2
         with suppress_ambiguous():
             assert grades.interval(label) == ranks, label

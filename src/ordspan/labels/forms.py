@@ -1,13 +1,11 @@
-"""How range labels may be written: one table of forms, parsed without knowing the grades."""
+"""How labels may be written: a table of the forms of ranges, and cells as plain text."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Container, Iterator
 from itertools import product
-from typing import Any, NamedTuple
-
-from ordspan.files.batch import is_number
+from typing import Any
 
 FORMS = (
     "{low}-{high}",
@@ -49,10 +47,24 @@ LONGEST_RANGE = 1000
 """Longer labels are not ranges: text with many dashes could be split in too many ways."""
 
 
-def plain_word(value: Any) -> str:
+def is_number(text: Any) -> bool:
+    """Whether a cell can be read as a number.
+
+    >>> is_number("1e3"), is_number("3-5"), is_number("1_000")
+    (True, False, False)
+    """
+    try:
+        float(text)
+    except (TypeError, ValueError, OverflowError):
+        return False
+    # Python alone also accepts 1_000 and digits of other scripts
+    return not isinstance(text, str) or (text.isascii() and "_" not in text)
+
+
+def number_as_text(value: Any) -> str:
     """A cell as text; whole numbers have no decimal point, other numbers have one.
 
-    >>> plain_word(3.0), plain_word(" mid "), plain_word("3.0"), plain_word("1,7")
+    >>> number_as_text(3.0), number_as_text(" mid "), number_as_text("3.0"), number_as_text("1,7")
     ('3', 'mid', '3', '1.7')
     """
     text = "" if value is None else str(value).strip()
@@ -66,30 +78,19 @@ def plain_word(value: Any) -> str:
     return str(int(number)) if number.is_integer() else repr(number) if number == number else ""
 
 
-def tidy(word: str) -> str:
+def normalise_label(word: str) -> str:
     """A plain word with dashes as hyphens and single spaces."""
-    return plain_word(" ".join(word.translate(DASHES).split()))
+    return number_as_text(" ".join(word.translate(DASHES).split()))
 
 
-class _Form(NamedTuple):
-    """A parsed form: its ends, and the patterns around and between them."""
-
-    ends: list[str]
-    around: re.Pattern[str]
-    between: re.Pattern[str] | None
-    in_brackets: bool
-
-
-def _compiled(form: str) -> _Form:
+def _compiled(form: str) -> tuple[list[str], re.Pattern[str], re.Pattern[str] | None, bool]:
+    """The ends of a form, the patterns around and between them, and whether they may be open."""
     before, *between, after = map(_pattern, re.split(r"\{\w+\}", form))
     # B+ is a grade missing from the order rather than "B or more"
     inner = r"(.*\d ?)" if form == "{low}+" else "(.*)"
-    return _Form(
-        re.findall(r"\{(\w+)\}", form),
-        re.compile(before + inner + after, re.IGNORECASE),
-        re.compile(between[0], re.IGNORECASE) if between else None,
-        form[0] in "[(",
-    )
+    around = re.compile(before + inner + after, re.IGNORECASE)
+    cut = re.compile(between[0], re.IGNORECASE) if between else None
+    return re.findall(r"\{(\w+)\}", form), around, cut, form[0] in "[("
 
 
 def _pattern(text: str) -> str:
@@ -101,18 +102,18 @@ _FORMS = [_compiled(form) for form in dict.fromkeys(form.translate(DASHES) for f
 
 
 def readings(text: str, grades: Container[str] = ()) -> Iterator[dict[str, str]]:
-    """Every way to read a tidy label as a range: the text of its ends, without open ones.
+    """Every way to read a normalised label as a range: the text of its ends, without open ones.
 
     >>> list(readings("-1..1")), list(readings("(2,]"))
     ([{'low': '-1', 'high': '1'}], [{'above': '2'}])
     """
-    for form in _FORMS:
-        match = form.around.fullmatch(text) if len(text) <= LONGEST_RANGE else None
-        for words in _cuts(match[1], form.between) if match else ():
-            ends = dict(zip(form.ends, map(tidy, words), strict=True))
-            named = {end: w for end, w in ends.items() if w in grades or w not in OPEN}
-            if form.in_brackets or named == ends:
-                yield named
+    for ends, around, between, may_be_open in _FORMS if len(text) <= LONGEST_RANGE else ():
+        match = around.fullmatch(text)
+        for parts in _cuts(match[1], between) if match else ():
+            words = dict(zip(ends, map(normalise_label, parts), strict=True))
+            closed = {end: w for end, w in words.items() if w in grades or w not in OPEN}
+            if may_be_open or closed == words:
+                yield closed
 
 
 def _cuts(text: str, between: re.Pattern[str] | None) -> list[tuple[str, ...]]:

@@ -1,0 +1,209 @@
+"""The grades and their order: listed by the user, or found in labels that are numbers."""
+
+from __future__ import annotations
+
+import csv
+import re
+from collections.abc import Collection, Iterable
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ordspan.labels.forms import OPEN, is_number, normalise_label, number_as_text, readings
+from ordspan.wording import N_SHOWN, brief, hint, shell_list, shown
+
+MAX_GRADES = 1 << 12
+"""An evaluation counts every pair of grades, so their number is limited."""
+MAX_LABELS = 16 * MAX_GRADES
+"""Ranges of grades are labels too."""
+ALL_GRADES = hint("classes=[lowest, ..., highest]", "--grades lowest,...,highest")
+IN_PYTHON = "with classes=[...] or as an ordered Categorical"
+READS_AS_RANGE = "is a range of others (read by ordspan.parse_intervals), unless it is listed too"
+
+
+def check_classes(classes: Any) -> NDArray[Any]:
+    """The grades from lowest to highest as a 1-d array of two or more distinct values.
+
+    >>> check_classes(["low", "mid", "high"])
+    array(['low', 'mid', 'high'], dtype='<U4')
+    """
+    order = np.asarray(classes)
+    if order.dtype.kind == "O" and all(isinstance(c, str) for c in order.ravel()):
+        order = order.astype(str)
+    if order.ndim != 1:
+        raise ValueError(f"classes must be a 1-d list from lowest to highest, got {order.ndim}-d")
+    if order.dtype.kind == "f" and not np.isfinite(order).all():
+        raise ValueError(f"classes must be finite, got {shown(order)}")
+    unique, counts = np.unique(order, return_counts=True)
+    if unique.size < order.size:
+        raise ValueError(f"classes lists {unique[counts > 1].tolist()[0]!r} more than once")
+    if order.size < 2:
+        found = f"only the grade {order.tolist()[0]!r} (1 class)" if order.size else "no grade"
+        raise ValueError(f"found {found}; list all grades: {ALL_GRADES}")
+    return order
+
+
+def check_grades(count: int, who: str, most: int = MAX_GRADES) -> None:
+    """Raise if there are more grades, or more distinct labels, than can be learned."""
+    if count > most:
+        what = "grades" if most == MAX_GRADES else "distinct labels"
+        raise ValueError(
+            f"{who} {count:,} {what}, more than the {most:,} that can be learned; merge "
+            "neighbouring grades, for example prices in steps of 10"
+        )
+
+
+def sorted_grades(labels: NDArray[Any], remedy: str = IN_PYTHON) -> NDArray[Any]:
+    """Distinct labels from lowest to highest, if they are numbers, or strings that spell them.
+
+    Whole and half numbers are grades. Other text has no order, and other numbers look like
+    measurements: both are errors, and the ``remedy`` says how to list the grades.
+
+    >>> sorted_grades(np.array(["10", "2", "1.5"]))
+    array(['1.5', '2', '10'], dtype='<U3')
+    """
+    numbers = numbers_of(labels)
+    if numbers is None:
+        ranges = ranges_among(set(map(str, labels[:MAX_GRADES].tolist())))
+        unless = f"; {ranges[0]!r} {READS_AS_RANGE}" if ranges else ""
+        raise ValueError(
+            f"the order of the grades {shown(labels)} is not known: give it from lowest to "
+            f"highest {remedy}{unless}"
+        )
+    if (fractions := numbers[np.mod(numbers, 0.5) != 0]).size:
+        raise ValueError(
+            f"Unknown label type: continuous. Labels like {shown(fractions)} look like "
+            f"measurements: bin them, or list the grades from lowest to highest {remedy}"
+        )
+    if np.unique(numbers).size < numbers.size:
+        raise ValueError(
+            f"two of the labels {shown(labels)} are the same number: write it in one way, or list "
+            f"the grades from lowest to highest {remedy}"
+        )
+    return labels[np.argsort(numbers)]
+
+
+def numbers_of(labels: NDArray[Any]) -> NDArray[Any] | None:
+    """Labels as numbers, integers if all of them are whole; None if one is no finite number.
+
+    >>> numbers_of(np.array(["1", "2"])), numbers_of(np.array(["1", "B"]))
+    (array([1, 2]), None)
+    """
+    if labels.dtype.kind in "biuf":
+        return labels
+    if labels.dtype.kind != "U" or not all(map(is_number, labels.tolist())):
+        return None
+    try:
+        return labels.astype(np.int64)
+    except (ValueError, OverflowError):
+        numbers = labels.astype(np.float64)
+        return numbers if np.isfinite(numbers).all() else None
+
+
+def ranges_among(words: set[str]) -> list[str]:
+    """Those of some labels that read as ranges of others, sorted.
+
+    Names of bands are no such ranges: 18 and 24, the ends of "18-24", are not labels themselves.
+
+    >>> ranges_among({"1", "2", "1-2", "18-24"})
+    ['1-2']
+    """
+    return [
+        word
+        for word in sorted(words)
+        if any(ends and words.issuperset(ends.values()) for ends in readings(normalise_label(word)))
+    ]
+
+
+def classes_of(words: Iterable[str]) -> NDArray[Any]:
+    """Every grade that occurs in labels, sorted; named grades need an order from the user.
+
+    Included ends of ranges are grades. An excluded end is no evidence for a grade, so it has to
+    occur elsewhere, as does a grade beyond it.
+    """
+    words = {normalise_label(word) for word in words} - set(OPEN)
+    numbers = set(filter(_may_be_grade, words))
+    check_grades(len(numbers), "the labels have")
+    ranges = {word: ends for word in sorted(words) if (ends := _numeric_ends(word))}
+    if words and ranges.keys() == words:
+        raise ValueError(_ask_for_grades(ranges))
+    # a word among numbers is a fault that the reader reports with its line
+    included = {ends[kind] for ends in ranges.values() for kind in ends if kind in ("low", "high")}
+    names = numbers | included if numbers else words
+    labels = sorted_grades(np.array(sorted(names)), f"with {ALL_GRADES}")
+    grades = check_classes(numbers_of(labels))
+    outermost = {"above": grades[-1], "below": grades[0]}
+    for word, ends in ranges.items():
+        is_beyond = any(float(ends.get(kind, "nan")) == end for kind, end in outermost.items())
+        if is_beyond or not names.issuperset(ends.values()):
+            raise ValueError(
+                f"the labels do not show which grades {word!r} means: list all, {ALL_GRADES}"
+            )
+    return grades
+
+
+def _may_be_grade(text: str) -> bool:
+    """Whether a label is a number of reasonable size; others are faults of their rows.
+
+    >>> _may_be_grade("3"), _may_be_grade("9" * 5000), _may_be_grade("low")
+    (True, False, False)
+    """
+    return is_number(text) and abs(float(text)) < 2.0**63
+
+
+def _numeric_ends(text: str) -> dict[str, str] | None:
+    """The ends of a label that is a range of numbers."""
+    found = () if is_number(text) else readings(text)
+    return next((ends for ends in found if ends and all(map(_may_be_grade, ends.values()))), None)
+
+
+def _ask_for_grades(ranges: dict[str, dict[str, str]]) -> str:
+    """Ask for the grades where all labels are ranges, with an order that may be meant."""
+    lowest = {w: float(ends.get("low", ends.get("above", "-inf"))) for w, ends in ranges.items()}
+    return (
+        f"every label is a range, such as {min(ranges)!r}: if these are the names of the grades, "
+        f"give {grades_hint(sorted(ranges, key=lowest.__getitem__))}; otherwise list every grade, "
+        + ALL_GRADES
+    )
+
+
+def read_order(text: str) -> NDArray[Any]:
+    """Grades from lowest to highest, from a list such as ``low,mid,high`` or a range ``1..5``.
+
+    >>> read_order("0..4")
+    array([0, 1, 2, 3, 4])
+    >>> read_order("low, mid, high")
+    array(['low', 'mid', 'high'], dtype='<U4')
+    """
+    whole = re.fullmatch(r"\s*([-+]?[0-9]{1,18})\.\.([-+]?[0-9]{1,18})\s*", text)
+    if whole:
+        first, last = int(whole[1]), int(whole[2])
+        check_grades(abs(last - first) + 1, f"the order {text.strip()} has")
+        step = 1 if last >= first else -1
+        return check_classes(np.arange(first, last + step, step))
+    words = [word.strip() for word in next(csv.reader([text], skipinitialspace=True), [])]
+    if "" in words or len(words) < 2:
+        raise ValueError(
+            f"cannot read the order {brief(text)}: separate the grades by commas, from lowest to "
+            "highest (quote a name that contains a comma), or write 1..5"
+        )
+    numbers = numbers_of(np.array(words))
+    return check_classes(words if numbers is None else numbers)
+
+
+def grades_hint(grades: Collection[Any]) -> str:
+    """How to give the order of the grades.
+
+    >>> grades_hint([1, 2, 3])
+    'classes=[1, 2, 3] (--grades 1..3)'
+    >>> grades_hint(["<18", "18-24", "25+"])
+    "classes=['<18', '18-24', '25+'] (--grades '<18,18-24,25+')"
+    """
+    values = list(grades)
+    text = shell_list(map(number_as_text, values[:N_SHOWN]))
+    text += " ..." if len(values) > N_SHOWN else ""
+    if len(values) > 2 and all(not isinstance(a, str) and b - a == 1 for a, b in pairwise(values)):
+        text = f"{number_as_text(values[0])}..{number_as_text(values[-1])}"
+    return hint(f"classes={shown(np.array(values))}", f"--grades {text}")

@@ -1,0 +1,342 @@
+"""Labels in any container as ranges of ranks 1..K; an exact label is a range of width zero."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ordspan.core.state import Ranks
+from ordspan.labels.forms import OPEN, is_number, normalise_label, readings
+from ordspan.labels.grades import check_classes, classes_of, sorted_grades
+from ordspan.labels.text import LabelReader
+from ordspan.wording import brief, shown, warn
+
+Labels = NDArray[Any]
+"""Labels in the user's grades: (n,) if they are exact, (n, 2) if they are ranges."""
+
+
+def read_labels(y: Any) -> tuple[Labels, NDArray[Any] | None]:
+    """Labels of any container as an array, and the order of the grades if the container has one.
+
+    An ordered pandas Categorical and a polars Enum have one; neither package is imported for this.
+
+    >>> read_labels([[1, 2], [2, 2]])
+    (array([[1, 2],
+           [2, 2]]), None)
+    """
+    if y is None:
+        raise ValueError("this requires y to be passed, but the target y is None")
+    if hasattr(y, "columns") and hasattr(y, "shape"):
+        return _read_frame(y)
+    labels, order = read_column(y)
+    if labels.ndim == 2 and labels.shape[1] == 1:
+        from sklearn.exceptions import DataConversionWarning
+
+        warn(
+            "A column-vector y was passed when a 1d array was expected; y.ravel() was used",
+            DataConversionWarning,
+        )
+        labels = labels.ravel()
+    if labels.ndim != 1 and labels.shape[1:] != (2,):
+        raise ValueError(
+            f"y must have shape (n,) or, for ranges, (n, 2), but has shape {labels.shape}"
+        )
+    return labels, order
+
+
+def _read_frame(y: Any) -> tuple[Labels, NDArray[Any] | None]:
+    if len(y.columns) not in (1, 2):
+        raise ValueError(
+            f"y has {len(y.columns)} columns; use one column of labels or two, lower and upper"
+        )
+    if len({*y.columns}) < len(y.columns):
+        raise ValueError(f"both columns of y are named {y.columns[0]!r}; rename one of them")
+    columns, orders = zip(*(read_column(y[name]) for name in y.columns), strict=True)
+    return columns[0] if len(columns) == 1 else pairs(*columns), common_order(*orders)
+
+
+def common_order(*orders: NDArray[Any] | None) -> NDArray[Any] | None:
+    """The order of the grades that columns know, which must agree."""
+    known = [order for order in orders if order is not None]
+    if known and not np.array_equal(known[0], known[-1]):
+        raise ValueError(f"two columns differ in order: {shown(known[0])} and {shown(known[-1])}")
+    return known[0] if known else None
+
+
+def read_column(y: Any) -> tuple[Labels, NDArray[Any] | None]:
+    """The values of a list, an array or a column, and their order if it knows one."""
+    dtype: Any = getattr(y, "dtype", None)
+    if hasattr(dtype, "closed"):
+        intervals = getattr(y, "array", y)
+        if intervals.closed != "both":
+            raise ValueError(
+                f"y holds intervals closed on '{intervals.closed}'; ordspan's ends are inclusive, "
+                "so build them with closed='both'"
+            )
+        return pairs(np.asarray(intervals.left), np.asarray(intervals.right)), None
+    if getattr(dtype, "ordered", False):
+        return np.asarray(y), np.asarray(dtype.categories)
+    if type(dtype).__name__ == "Enum":
+        return y.cast(str).to_numpy(), dtype.categories.to_numpy()
+    values = _as_array(y)
+    if values.dtype == object and any(map(_size, values.flat)):
+        values = _as_array(y := values.tolist())  # an array or a Series of pairs
+    if values.dtype.kind == "U" and isinstance(y, list | tuple):
+        as_given = np.asarray(y, dtype=object)  # NumPy turns NaN among strings into 'nan'
+        if any(map(is_open_value, as_given.flat)):
+            return as_given, None
+    return values, None
+
+
+def _as_array(y: Any) -> NDArray[Any]:
+    try:
+        values = np.asarray(y)
+    except ValueError:  # single grades beside pairs
+        sizes = list(map(_size, y))
+        row = next((row for row, size in enumerate(sizes) if size != sizes[0]), 0)
+        raise ValueError(
+            f"row {row}: label {brief(y[row])} is not of the same kind as row 0, {brief(y[0])}; "
+            "give labels that are all single grades, or all pairs [lower, upper], for example "
+            "from ordspan.intervals(lower, upper)"
+        ) from None
+    if values.ndim == 0:
+        raise ValueError(f"labels must be a list or an array, got {type(y).__name__}")
+    return values
+
+
+def _size(label: Any) -> int:
+    """How many values a label holds: 0 for a single grade."""
+    return len(label) if isinstance(label, list | tuple | np.ndarray) else 0
+
+
+def pairs(lower: NDArray[Any], upper: NDArray[Any]) -> Labels:
+    """Two columns of ends as one array; numbers beside strings do not become strings."""
+    kinds = {lower.dtype.kind, upper.dtype.kind}
+    if len(kinds) > 1 and not kinds <= set("biuf"):
+        lower, upper = lower.astype(object), upper.astype(object)
+    return np.column_stack([lower, upper])
+
+
+def find_classes(labels: Labels, order: Any = None, classes: Any = None) -> NDArray[Any]:
+    """The grades from lowest to highest: those given, the container's, or the sorted labels."""
+    if classes is not None or order is not None:
+        return check_classes(order if classes is None else classes)
+    refuse_missing(labels)
+    return check_classes(sorted_grades(distinct(labels)))
+
+
+def distinct(labels: Labels) -> NDArray[Any]:
+    """All grades that occur in labels, sorted, without open ends.
+
+    >>> distinct(np.array([[2.0, np.nan], [2.0, 1.0]]))
+    array([1., 2.])
+    """
+    known = labels[~is_open(labels)]
+    # arrays that were objects only to hold open ends become numbers or strings again
+    return np.unique(np.array(known.tolist()) if known.dtype == object else known)
+
+
+def refuse_missing(labels: Labels) -> None:
+    """Refuse missing exact labels; only ranges can have an open end."""
+    if labels.ndim == 1 and (missing := is_open(labels)).any():
+        row = int(np.argmax(missing))
+        raise ValueError(
+            f"Input y contains NaN, infinity or a missing value: row {row} is {labels[row]!r}; "
+            "only a range can have an open end: drop the row, or make it a range"
+        )
+
+
+def is_open(labels: NDArray[Any]) -> NDArray[np.bool_]:
+    """True where an end is unknown: None, NaN or an infinity."""
+    if labels.dtype.kind == "f":
+        return ~np.isfinite(labels)
+    if labels.dtype.kind == "O":
+        return np.array([is_open_value(v) for v in labels.flat], dtype=bool).reshape(labels.shape)
+    return np.zeros(labels.shape, dtype=bool)
+
+
+def is_open_value(value: Any) -> bool:
+    """Whether one end is unknown: None, NaN or an infinity."""
+    if value is None or type(value).__name__ in ("NAType", "NaTType"):
+        return True
+    return isinstance(value, float | np.floating) and not np.isfinite(value)
+
+
+def encode(
+    labels: Labels, classes: NDArray[Any], *, fitted: bool = False, what: str = "label"
+) -> tuple[Ranks, Ranks]:
+    """Lower and upper ranks 1..K of labels; open ends of ranges become 1 and K.
+
+    ``fitted`` says that the grades can no longer be chosen; ``what`` is the word for a label in
+    errors.
+
+    >>> encode(np.array([["mid", "high"]]), np.array(["low", "mid", "high"]))
+    (array([2]), array([3]))
+    """
+    if labels.ndim == 1:
+        refuse_missing(labels)
+        ranks = _encode_column(labels, classes, 0, fitted, what)
+        return ranks, ranks
+    lower, upper = labels.T
+    low = _encode_column(lower, classes, 1, fitted, what)
+    high = _encode_column(upper, classes, classes.size, fitted, what)
+    if (low > high).any():
+        raise ValueError(_why_crossed(low, high, labels, what))
+    return low, high
+
+
+def _encode_column(
+    labels: NDArray[Any], classes: NDArray[Any], open_rank: int, fitted: bool, what: str
+) -> Ranks:
+    """Ranks of one column of labels."""
+    whole = labels.dtype.kind in "iu" and classes.dtype.kind in "iu"
+    if whole and np.array_equal(classes, np.arange(classes[0], classes[0] + classes.size)):
+        ranks = labels.astype(np.int64) - (int(classes[0]) - 1)
+        if ranks.size == 0 or (ranks.min() >= 1 and ranks.max() <= classes.size):
+            return ranks
+    is_known = ~is_open(labels)
+    values = labels[is_known]
+    if values.dtype.kind == "O" and classes.dtype.kind != "O":
+        values = np.array(values.tolist())
+    at = np.full(values.shape, -1)
+    if (values.dtype.kind in "US") == (classes.dtype.kind in "US"):
+        sorter = np.argsort(classes)
+        at = sorter[np.searchsorted(classes[sorter], values) % classes.size]
+    unknown = (at < 0) | (classes[at] != values)
+    if unknown.any():
+        row, label = np.flatnonzero(is_known)[unknown][0], values[unknown].tolist()[0]
+        raise ValueError(
+            f"row {row}: {what} {label!r} is not one of the grades {shown(classes)}; "
+            + _remedy(label, fitted)
+        )
+    ranks = np.full(labels.shape, open_rank, dtype=np.int64)
+    ranks[is_known] = at + 1
+    return ranks
+
+
+def _remedy(label: Any, fitted: bool) -> str:
+    """What to do about an unknown label."""
+    if isinstance(label, str) and (is_number(label) or any(readings(normalise_label(label)))):
+        return "to read labels like this, use y = ordspan.parse_intervals(y, classes=[...])"
+    if fitted:
+        return (
+            "the grades of a fitted model are fixed: correct the label, leave the row out, or "
+            "start a new model with every grade in classes=[...]"
+        )
+    return "list every grade in classes=[...]"
+
+
+def _why_crossed(low: Ranks, high: Ranks, labels: Labels, what: str) -> str:
+    """Which range has its lower end above its upper end, and what to do."""
+    row = int(np.argmax(low > high))
+    lower, upper = labels[row].tolist()
+    remedy = f"swap the two columns of {what}s?"
+    if (low < high).any():
+        remedy = (
+            f"swap the two in this row? Row {np.argmax(low < high)} has them the other way: "
+            "if these are two people's votes, take the lower and the higher one of each row"
+        )
+    return f"row {row}: lower end {lower!r} is above upper end {upper!r}; {remedy}"
+
+
+def intervals(lower: ArrayLike, upper: ArrayLike, *, classes: Any = None) -> NDArray[Any]:
+    """Build range labels for ``fit`` from two columns, closing open ends.
+
+    Parameters
+    ----------
+    lower, upper : array-like of shape (n,)
+        Ends of the ranges in your own labels, both inclusive. None, NaN and infinities are open
+        ends: "at least 3" is ``lower=3, upper=None``. For text like that, see `parse_intervals`.
+    classes : array-like, optional
+        All grades from lowest to highest. By default, the numbers that occur, sorted.
+
+    Returns
+    -------
+    ndarray of shape (n, 2)
+        The ``y`` to pass to any estimator.
+
+    Examples
+    --------
+    >>> from ordspan import intervals
+    >>> intervals([1, 2, None], [1, 4, 3], classes=[1, 2, 3, 4])
+    array([[1, 1],
+           [2, 4],
+           [1, 3]])
+    >>> intervals(["mid"], [None], classes=["low", "mid", "high"])
+    array([['mid', 'high']], dtype='<U4')
+
+    Two people's votes, from the lower to the higher one of each row:
+
+    >>> grades, anna, ben = ["low", "mid", "high"], ["mid"], ["low"]
+    >>> lower, upper = zip(*(sorted(votes, key=grades.index) for votes in zip(anna, ben)))
+    >>> intervals(lower, upper, classes=grades)
+    array([['low', 'mid']], dtype='<U4')
+    """
+    (low, low_order), (high, high_order) = read_column(lower), read_column(upper)
+    if low.ndim != 1 or low.shape != high.shape:
+        raise ValueError(
+            f"lower and upper must be columns of one length, got shapes {low.shape}, {high.shape}"
+        )
+    labels = pairs(low, high)
+    known_order = common_order(low_order, high_order) if classes is None else None
+    order = find_classes(labels, known_order, classes)
+    return np.column_stack([order[ranks - 1] for ranks in encode(labels, order)])
+
+
+def parse_intervals(labels: ArrayLike, *, classes: Any = None) -> NDArray[Any]:
+    """Build range labels for ``fit`` from one column of labels as people write them.
+
+    Every form that files may use is read: ``4``, ``"3-5"``, ``"at least 3"``, ``"65+"``,
+    ``"<=2"``, ``"between 2 and 4"``; the user guide lists them all.
+
+    Parameters
+    ----------
+    labels : array-like of shape (n,)
+        Grades and ranges of grades, as text or numbers. A label that is the name of a grade is
+        that grade. A missing label (None, NaN or empty text) becomes the range of all grades.
+    classes : array-like, optional
+        All grades from lowest to highest. By default the order of an ordered Categorical, or else
+        the numbers that occur in the labels; grades that are names must be given.
+
+    Returns
+    -------
+    ndarray of shape (n, 2)
+        The ``y`` to pass to any estimator.
+
+    See Also
+    --------
+    intervals : Build range labels from two columns, one for each end.
+
+    Examples
+    --------
+    >>> from ordspan import parse_intervals
+    >>> parse_intervals(["1-2", "at least 3", 5, None], classes=[1, 2, 3, 4, 5])
+    array([[1, 2],
+           [3, 5],
+           [5, 5],
+           [1, 5]])
+    >>> parse_intervals(["18-24", "25-34 or older"], classes=["18-24", "25-34", "35+"])
+    array([['18-24', '18-24'],
+           ['25-34', '35+']], dtype='<U5')
+    """
+    values, order = read_column(labels)
+    if values.ndim != 1:
+        raise ValueError(
+            f"labels must be one column, got shape {values.shape}; for two columns, one for each "
+            "end, use intervals(lower, upper)"
+        )
+    texts = np.where(is_open(values), "", values.astype(str)).tolist()
+    given = order if classes is None else classes
+    grades = classes_of(texts) if given is None else check_classes(given)
+    reader = LabelReader(grades)
+    ranks: dict[str, tuple[int, int]] = {}
+    for text in dict.fromkeys(texts):
+        try:
+            ranks[text] = reader.interval(text)
+        except ValueError as error:
+            if normalise_label(text) not in OPEN:
+                raise ValueError(f"row {texts.index(text)}: label {brief(text)}: {error}") from None
+            ranks[text] = 1, grades.size
+    return grades[np.array([ranks[text] for text in texts], dtype=np.int64).reshape(-1, 2) - 1]

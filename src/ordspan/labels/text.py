@@ -1,0 +1,139 @@
+"""One written label as a range of ranks 1..K: a grade, or a range in the forms of forms.py."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from difflib import SequenceMatcher, get_close_matches
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ordspan.labels.forms import OPEN, is_number, normalise_label, number_as_text, readings
+from ordspan.wording import brief, shown
+
+MIN_SIMILARITY = 0.6
+"""Similarity from which a grade is suggested in place of an unknown one."""
+
+
+class LabelReader:
+    """Reads labels as ranks 1..K of known grades.
+
+    Parameters
+    ----------
+    classes : ndarray of shape (K,)
+        The grades from lowest to highest.
+    owner : str
+        Whose grades they are, for errors: "the model's ".
+    remedy : str, optional
+        What to do about an unknown grade; by default, write a range or add it to the order.
+
+    Examples
+    --------
+    >>> reader = LabelReader(np.array([1, 2, 3, 4, 5]))
+    >>> [reader.interval(word) for word in ("4", "3-5", ">=3", "under 3", "(3,5]", "4 or more")]
+    [(4, 4), (3, 5), (3, 5), (1, 2), (4, 5), (4, 5)]
+    """
+
+    def __init__(self, classes: NDArray[Any], *, owner: str = "", remedy: str = "") -> None:
+        self.classes = classes
+        names = [number_as_text(grade) for grade in classes.tolist()]
+        ranks = dict(zip(names, range(1, len(names) + 1), strict=True))
+        self._ranks = {normalise_label(name): rank for name, rank in ranks.items()} | ranks
+        numbers = [float(name) for name in names if is_number(name)]
+        in_order = len(numbers) == len(names) and numbers == sorted(numbers)
+        self._numbers = numbers if in_order else None
+        low, high = classes[len(names) // 2 - 1 :][:2].tolist()
+        self._among = f"among {owner}{shown(classes)}"
+        self._remedy = remedy or (
+            f"write a range such as 'up to {low}' or 'at least {high}', or add it to the order"
+        )
+
+    def interval(self, word: str) -> tuple[int, int]:
+        """Lowest and highest rank of a label."""
+        rank = self._find(word)
+        if rank is not None:
+            return rank, rank
+        text = normalise_label(word)
+        if text in OPEN:
+            raise ValueError("the label is empty")
+        spans, errors = set(), [(self._plausibility([text]), self._unknown(word))]
+        for ends in readings(text, self._ranks):
+            try:
+                spans.add(self._span(text, ends))
+            except ValueError as error:
+                errors.append((self._plausibility(ends.values()), error))
+        if not spans:
+            raise max(errors, key=lambda pair: pair[0])[1]
+        if len(spans) > 1:
+            grades = (self.classes[np.array(span) - 1].tolist() for span in sorted(spans))
+            ranges = " or ".join(f"[{low},{high}]" for low, high in grades)
+            raise ValueError(f"{brief(text)} may mean {ranges}; write one of these instead")
+        return spans.pop()
+
+    def end(self, word: str, open_end: int) -> int:
+        """The rank of a cell that holds one end; an empty cell is an open end."""
+        is_open = self._find(word) is None and number_as_text(word) in OPEN
+        return open_end if is_open else self._rank(word)
+
+    def _find(self, word: str) -> int | None:
+        return self._ranks.get(number_as_text(word), self._ranks.get(normalise_label(word)))
+
+    def _rank(self, word: str) -> int:
+        rank = self._find(word)
+        if rank is None:
+            raise self._unknown(word)
+        return rank
+
+    def _span(self, text: str, ends: dict[str, str]) -> tuple[int, int]:
+        """Lowest and highest rank between two ends."""
+        ranks = {kind: self._last_inside(kind, word) for kind, word in ends.items()}
+        lower = ranks.get("low", ranks.get("above", 1))
+        upper = ranks.get("high", ranks.get("below", len(self.classes)))
+        if lower > upper and ends.keys() == {"low", "high"}:
+            raise ValueError(f"the lower end of {brief(text)} is above its upper end; swap them?")
+        if lower > upper:
+            raise ValueError(
+                f"no grade {self._among} lies inside {brief(text)}: >=, <=, [ and ] include an "
+                f"end; else {self._remedy}"
+            )
+        return lower, upper
+
+    def _last_inside(self, kind: str, word: str) -> int:
+        """The rank of the last included grade at one end, perhaps beyond the outermost grade."""
+        grade = self._find(word)
+        if kind in ("low", "high") or (grade is None and not self._is_comparable(word)):
+            return self._rank(word)
+        if grade is not None:
+            return grade + 1 if kind == "above" else grade - 1
+        return int(np.searchsorted(self._numbers or [], float(word))) + (kind == "above")
+
+    def _is_comparable(self, word: str) -> bool:
+        """Whether a word is a number on a scale of numbers."""
+        return self._numbers is not None and is_number(word)
+
+    def _unknown(self, word: str) -> ValueError:
+        similarity, grade = self._nearest(word)
+        meant = f"did you mean {grade!r}? If not, " if similarity else ""
+        return ValueError(
+            f"grade {brief(word.strip())} is not {self._among}; {meant}{self._remedy}"
+        )
+
+    def _nearest(self, word: str) -> tuple[float, str]:
+        """Similarity of a word to the most similar named grade, from 0 to 1, and that grade."""
+        names = {} if self._numbers else {_folded(str(c)): str(c) for c in self.classes.tolist()}
+        for name in get_close_matches(_folded(word), names, 1, MIN_SIMILARITY):
+            return SequenceMatcher(None, name, _folded(word)).ratio(), names[name]
+        return 0.0, ""
+
+    def _plausibility(self, words: Iterable[str]) -> float:
+        """How likely the least likely of some words is a grade, from 0 to 1."""
+        return min(
+            1.0 if word in self._ranks or self._is_comparable(word) else self._nearest(word)[0]
+            for word in words
+        )
+
+
+def _folded(word: str) -> str:
+    """A word in lower case without spaces."""
+    return "".join(word.casefold().split())

@@ -1,0 +1,44 @@
+"""Estimators learn the grades that labels mean, and pass on what labels cannot mean."""
+
+import numpy as np
+import pytest
+from sklearn.exceptions import DataConversionWarning
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from ordspan import OrdinalPA, coarsen
+
+X = np.arange(6.0)[:, None]
+
+
+@pytest.mark.parametrize(
+    "learn",
+    [
+        lambda y: OrdinalPA().fit(X, y),
+        lambda y: make_pipeline(StandardScaler(), OrdinalPA()).fit(X, y),
+        lambda y: coarsen(y, 0.5, random_state=0),
+    ],
+)
+def test_words_without_an_order_are_refused(learn):
+    for y in (["low", "mid", "high"] * 2, ["1", "2", "3", "1-2", "2", "1"]):
+        with pytest.raises(ValueError, match=r"the order of the grades .* is not known: give it"):
+            learn(y)
+
+
+@pytest.mark.parametrize(
+    ("y", "grades"),
+    [
+        (["2", "2", "10", "10", "30", "30"], ["2", "10", "30"]),
+        ([0.5, 1, 1.5] * 2, [0.5, 1.0, 1.5]),
+        ([[None, 2], [3, 4], [1, None], [2, 2], [np.nan, 3], [4, np.inf]], [1, 2, 3, 4]),
+    ],
+)
+def test_whole_and_half_numbers_are_grades_in_their_order(y, grades):
+    assert OrdinalPA().fit(X, y).classes_.tolist() == grades
+
+
+def test_a_column_vector_is_flattened_with_a_warning_at_the_users_line():
+    with pytest.warns(DataConversionWarning) as caught:
+        model = make_pipeline(StandardScaler(), OrdinalPA()).fit([[-1.0], [1.0]], [[1], [2]])
+    assert model.classes_.tolist() == [1, 2]
+    assert [warning.filename for warning in caught] == [__file__]
