@@ -25,9 +25,9 @@ from measuring import (
     seconds,
     table,
 )
-from ordspan.core.rbf import LANES, rbf_values
+from ordspan.core.kernels import LANES, rbf_values
 from ordspan.learners import KernelLearner
-from ordspan.learners.support import aligned_zeros
+from ordspan.learners.kernel import aligned_zeros
 
 WIDTH, N_CLASSES, GAMMA = 8, 5, 0.1
 

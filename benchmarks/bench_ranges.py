@@ -167,15 +167,17 @@ def costs(scale: float) -> list[Row]:
         def learner(K: int = n_classes) -> LinearLearner:
             return LinearLearner(136, K, average=True, balanced=True)
 
-        examples = learner().examples(X, ranks)
+        rows_to_learn = learner().rows(X, ranks)
 
-        def calibrated(examples: Any = examples, make: Any = learner, K: int = n_classes) -> None:
-            seen, calibration = np.empty(len(examples.lower)), Calibration(K)
-            predicted = make().learn(examples, seen=seen)
-            calibration.observe(seen, predicted, *examples[1:])
+        def calibrated(
+            learned: Any = rows_to_learn, make: Any = learner, K: int = n_classes
+        ) -> None:
+            scores, calibration = np.empty(learned.lower.size), Calibration(K)
+            predicted = make().learn(learned, scores_before=scores)
+            calibration.observe(scores, predicted, *learned[3:6])
 
-        def plain(examples: Any = examples, make: Any = learner) -> None:
-            make().learn(examples)
+        def plain(learned: Any = rows_to_learn, make: Any = learner) -> None:
+            make().learn(learned)
 
         measured, _ = ratio(calibrated, plain)
         rows.append(Row.at_most(f"calibrated pass / plain pass, K = {n_classes}", measured, target))

@@ -34,7 +34,7 @@ from forging import (
 from ordspan import ModelFileError, OrdinalPA
 from ordspan.checkpoint import Rounds
 from ordspan.commands.train import train
-from ordspan.core import memory as layout
+from ordspan.core import state as layout
 from ordspan.modelfile import FORMAT_VERSION, from_bytes
 
 FIRST_EDGE, COUNTERS = layout.HEADER, layout.HEADER - layout.N_COUNTERS
@@ -56,31 +56,31 @@ def check_refused(header, tensors, what):
 def put(place, value):
     """A forgery that writes a value to the state; places after the edges depend on the grades."""
 
-    def forge(memory, n_classes):
-        memory[place(n_classes) if callable(place) else place] = value
-        return memory
+    def forge(state, n_classes):
+        state[place(n_classes) if callable(place) else place] = value
+        return state
 
     return forge
 
 
-def unsorted(memory, n_classes):
-    memory[FIRST_EDGE + 1 : FIRST_EDGE + n_classes] = np.arange(n_classes - 1)[::-1]
-    return memory
+def unsorted(state, n_classes):
+    state[FIRST_EDGE + 1 : FIRST_EDGE + n_classes] = np.arange(n_classes - 1)[::-1]
+    return state
 
 
 def as_type(dtype):
-    def forge(memory, n_classes):
+    def forge(state, n_classes):
         with np.errstate(invalid="ignore"):
-            return memory.astype(dtype)
+            return state.astype(dtype)
 
     return forge
 
 
 FORGED_STATES = {
-    "cut to nothing": lambda memory, k: memory[:0],
-    "one number less": lambda memory, k: memory[:-1],
-    "grown": lambda memory, k: np.resize(memory, 100_001),
-    "two-dimensional": lambda memory, k: np.resize(memory, (2, 40)),
+    "cut to nothing": lambda state, k: state[:0],
+    "one number less": lambda state, k: state[:-1],
+    "grown": lambda state, k: np.resize(state, 100_001),
+    "two-dimensional": lambda state, k: np.resize(state, (2, 40)),
     "float32": as_type(np.float32),
     "whole numbers": as_type(np.int64),
     "no first sentinel": put(FIRST_EDGE, 0.0),
@@ -108,19 +108,19 @@ FORGED_STATES = {
 }
 
 
-def forged_states(memory, n_classes, solver):
+def forged_states(state, n_classes, solver):
     """Every forgery of a state; the printed search may leave thresholds unsorted."""
     for what, forge in FORGED_STATES.items():
         if not (forge is unsorted and solver == "sca"):
-            yield what, forge(memory.copy(), n_classes)
+            yield what, forge(state.copy(), n_classes)
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_state_that_its_header_does_not_allow_is_refused(kind):
     header, tensors = parts_of(original(kind))
     n_classes, solver = len(header["classes"]["values"]), header["parameters"].get("solver")
-    for what, memory in forged_states(tensors["memory"], n_classes, solver):
-        check_refused(header, tensors | {"memory": memory}, what)
+    for what, state in forged_states(tensors["state"], n_classes, solver):
+        check_refused(header, tensors | {"state": state}, what)
     for name in tensors.keys() & {"scale", "calibration"}:
         nan, negative = tensors[name].copy(), tensors[name].copy()
         nan[1 % len(nan)], negative[2 % len(nan)] = np.nan, -1.0
@@ -141,7 +141,7 @@ def test_a_state_from_a_pickle_or_skops_is_checked_like_that_of_a_file(kind):
         forgeries += [{"estimator_": None}, {"estimator_": clone(OrdinalPA())}]
     else:
         found = forged_states(state["learner_"], n_classes, state.get("solver"))
-        forgeries = [{"learner_": memory} for _, memory in found]
+        forgeries = [{"learner_": state} for _, state in found]
         forgeries += [{"learner_": model.learner_}, {"learner_": None}]
         forgeries += [{"classes_": classes} for classes in (model.classes_[1:], [[1, 2]], None)]
         forgeries += [{"n_features_in_": n} for n in (3.5, None, 0, -1, 2**64)]
@@ -158,7 +158,7 @@ def test_skops_hands_the_numbers_to_the_check():
             data = old.read(name)
             if name.endswith(".npy"):
                 numbers = np.load(io.BytesIO(data))
-                if numbers.shape == model[-1].learner_.memory.shape:
+                if numbers.shape == model[-1].learner_.state.shape:
                     np.save(buffer := io.BytesIO(), unsorted(numbers, 4))
                     data = buffer.getvalue()
             new.writestr(name, data)
@@ -232,7 +232,7 @@ def progress(**changes):
         lambda header, tensors: header["table"]["training"].pop("settings"),
         lambda header, tensors: header["table"]["recipe"].update(gaps=["job"]),
         lambda header, tensors: header["classes"].update(values=[1, 2, 3, 9]),
-        lambda header, tensors: unsorted(tensors["memory"], 4),
+        lambda header, tensors: unsorted(tensors["state"], 4),
     ],
 )
 def test_a_checkpoint_that_does_not_belong_to_its_files_does_not_go_on(forge):
@@ -255,6 +255,6 @@ def test_a_checkpoint_of_rounds_must_say_how_far_it_has_come(tmp_path, found):
 
 def test_an_honest_model_of_the_printed_search_may_have_unsorted_thresholds():
     header, tensors = parts_of(original("printed search"))
-    unsorted(tensors["memory"], 9)
+    unsorted(tensors["state"], 9)
     model = from_bytes(forged(header, tensors), "model")
     assert model.set_params(solver="exact").partial_fit(np.ones((1, 4)), [5]).predict([[1.0] * 4])

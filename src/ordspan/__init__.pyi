@@ -8,7 +8,6 @@ from ordspan import river as river
 from ordspan.commands.python import evaluate_files as evaluate_files
 from ordspan.commands.python import predict_files as predict_files
 from ordspan.commands.python import train_files as train_files
-from ordspan.core.labels import intervals as intervals
 from ordspan.data.coarsening import coarsen as coarsen
 from ordspan.estimators import KernelOrdinalPA as KernelOrdinalPA
 from ordspan.estimators import MulticlassPA as MulticlassPA
@@ -20,7 +19,8 @@ from ordspan.estimators.calibrated import CalibratedOrdinal as CalibratedOrdinal
 from ordspan.estimators.splitting import StratifiedIntervalKFold as StratifiedIntervalKFold
 from ordspan.estimators.steps import latent as latent
 from ordspan.estimators.steps import predict_interval as predict_interval
-from ordspan.estimators.text_labels import parse_intervals as parse_intervals
+from ordspan.labels.ranks import intervals as intervals
+from ordspan.labels.ranks import parse_intervals as parse_intervals
 from ordspan.modelfile import ModelFileError as ModelFileError
 from ordspan.modelfile import load as load
 from ordspan.modelfile import save as save

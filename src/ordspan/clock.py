@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import time
 from collections.abc import Callable
 from threading import Timer
@@ -23,6 +24,7 @@ class CompileTime(Listener):
         self._spent: tuple[float, float | None] = (0.0, None)  # so far, and current start
         self._depth = 0
         self._announce: Callable[[], None] | None = None
+        self._claimed = False
         self._timer: Timer | None = None
 
     def seconds(self) -> float:
@@ -32,7 +34,13 @@ class CompileTime(Listener):
 
     def announce(self, say: Callable[[], None]) -> None:
         """Call a function once, in its own thread, as soon as compiling has taken long."""
-        self._announce = say
+        self._announce, self._claimed = say, True
+
+    def announce_on_terminal(self) -> None:
+        """Say once, if there is a terminal and nobody else says it, why compiling takes long."""
+        if not self._claimed and sys.stderr is not None and sys.stderr.isatty():
+            message = "ordspan: compiling for this machine; later runs start without this delay"
+            self.announce(lambda: print(message, file=sys.stderr))
 
     def on_start(self, event: Event) -> None:
         """Start the clock, and the timer for the announcement."""

@@ -22,13 +22,13 @@ from safetensors.numpy import load as load_tensors
 from safetensors.numpy import save as save_tensors
 
 from ordspan.atomic import write_atomically
-from ordspan.core.labels import check_classes
+from ordspan.catalog import make_learner, stored_parameters
 from ordspan.files.features import Scale
-from ordspan.files.grades import LabelColumns
+from ordspan.files.label_columns import LabelColumns
 from ordspan.header import Calibrated, Header, Table, array_of, from_plain, plain
+from ordspan.labels.grades import check_classes
 from ordspan.learners import Calibration
-from ordspan.learners.catalog import make_learner, stored_parameters
-from ordspan.learners.state import with_memory
+from ordspan.learners.base import with_state
 from ordspan.tabular import TabularModel
 
 FORMAT_VERSION = 4
@@ -123,7 +123,7 @@ def to_bytes(model: Any, **notes: Any) -> bytes:
     tensors: Tensors = {"digest": np.zeros(DIGEST_SIZE, dtype=np.uint8)}
     if isinstance(model, TabularModel):
         header, calibration = _table_header(model), model.calibration
-        tensors |= {"memory": model.learner.memory, "scale": model.scale.state}
+        tensors |= {"state": model.learner.state, "scale": model.scale.state}
     else:
         from ordspan.estimators.calibrated import CalibratedOrdinal
 
@@ -134,7 +134,7 @@ def to_bytes(model: Any, **notes: Any) -> bytes:
         if _estimators().get(type(ranker).__name__) is not type(ranker):
             raise TypeError(_why_not_saved(model))
         header = estimator_header(ranker) | around
-        tensors["memory"] = ranker.learner_.memory
+        tensors["state"] = ranker.learner_.state
     if calibration is not None:
         tensors["calibration"] = calibration.state
     text = json.dumps(header | notes, sort_keys=True, allow_nan=False)
@@ -149,10 +149,10 @@ def _without_calibration(model: Any) -> tuple[Any, dict[str, Any]]:
     from sklearn.frozen import FrozenEstimator
     from sklearn.utils.validation import check_is_fitted
 
-    from ordspan.estimators.calibrated import check_promises
+    from ordspan.estimators.calibrated import check_calibration_unchanged
 
     check_is_fitted(model)
-    check_promises(model)
+    check_calibration_unchanged(model)
     given = model.get_params(deep=False)
     frozen = isinstance(model.estimator_, FrozenEstimator)
     estimator = "frozen" if frozen else "given"
@@ -194,9 +194,9 @@ def _table_model(header: Header, table: Table, tensors: Tensors, room: int) -> T
         raise ValueError("features or passes differ between its header and its table")
     classes = check_classes(array_of(header.classes, room))
     _check_width(header.n_features, room)
-    learner = with_memory(
+    learner = with_state(
         lambda *shape: make_learner(header.estimator, parameters, *shape),
-        *(tensors["memory"], header.n_features, classes.size),
+        *(tensors["state"], header.n_features, classes.size),
     )
     return TabularModel(
         learner,
@@ -285,13 +285,13 @@ def model_of(content: bytes, header: Header, name: str) -> Any:
     room = ROOM + ROOM_PER_BYTE * len(content)
     try:
         tensors = load_tensors(content)
-        needed = {"digest", "memory"} | ({"scale"} if header.table else set())
+        needed = {"digest", "state"} | ({"scale"} if header.table else set())
         needed |= {"calibration"} if header.calibrated else set()
         if tensors.keys() - ({"calibration"} if header.table else set()) != needed:
             raise ValueError(f"unexpected tensors: {', '.join(tensors)}")
         if header.table is not None:
             return _table_model(header, header.table, tensors, room)
-        ranker = _estimator(header, tensors["memory"], room)
+        ranker = _estimator(header, tensors["state"], room)
         if header.calibrated is None:
             return ranker
         calibration = _calibration(tensors, ranker.classes_.size)
@@ -307,7 +307,7 @@ def _not_a_model_error(name: str, error: Exception) -> ModelFileError:
     )
 
 
-def _estimator(header: Header, memory: NDArray[Any], room: int) -> Any:
+def _estimator(header: Header, state: NDArray[Any], room: int) -> Any:
     """Build an estimator from a header and the state of its learner."""
     known = _estimators()
     if header.estimator not in known:
@@ -321,7 +321,7 @@ def _estimator(header: Header, memory: NDArray[Any], room: int) -> Any:
     fitted = {name: header.fitted[name] for name in model._fitted_numbers}
     vars(model).update(fitted)  # needed by some learners
     _check_width(header.n_features, room)
-    learner = with_memory(model._make_learner, memory, header.n_features, classes.size)
+    learner = with_state(model._make_learner, state, header.n_features, classes.size)
     return model.from_learner(learner, classes, n_iter=header.n_iter, feature_names=names)
 
 

@@ -9,17 +9,16 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from ordspan.core.labels import encode_interval
-from ordspan.core.losses import distance
+from ordspan.catalog import ESTIMATORS, PA, SVM
+from ordspan.core.measures import distance
 from ordspan.files.batch import REFUSE, BadRows, Batch, Faults, FileError
 from ordspan.files.features import Recipe, Scale, Unseen, prepare_features, unusable_rows
-from ordspan.files.grades import LabelColumns, LabelReader
+from ordspan.files.label_columns import LabelColumns, read_ranks
 from ordspan.files.opening import FileOptions
+from ordspan.labels.text import LabelReader
 from ordspan.learners import Calibration, Learner
-from ordspan.learners.catalog import ESTIMATORS, PA, SVM
-from ordspan.learners.checks import RowValueError
-from ordspan.learners.rows import as_rows
-from ordspan.learners.scoring import rank_among
+from ordspan.learners.base import rank_among
+from ordspan.learners.rows import RowValueError, as_matrix
 
 if TYPE_CHECKING:
     import polars as pl
@@ -275,16 +274,15 @@ class TabularModel:
     def _ends(self, table: Any, y: Any) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Lower and upper ranks of labels."""
         if y is not None:
-            from ordspan.estimators.targets import read_labels
+            from ordspan.labels.ranks import encode, read_labels
 
-            labels = read_labels(y)
-            return encode_interval(labels.lower, labels.upper, self.classes_)
+            return encode(read_labels(y)[0], self.classes_)
         if self.recipe.n_sparse:
             raise ValueError("a matrix has no label column; give the labels as y")
         from ordspan.files.tables import text_columns
 
         frame = text_columns(_frame(table, self.columns.names()), self.columns.names())
-        lower, upper, faults = LabelReader(self.classes_).read(frame, self.columns)
+        lower, upper, faults = read_ranks(LabelReader(self.classes_), frame, self.columns)
         if faults:
             row = min(faults)
             raise ValueError(f"the table, row {row}: {faults[row]}")
@@ -302,7 +300,7 @@ def as_batch(table: Any, recipe: Recipe) -> tuple[Batch, Faults]:
     if recipe.n_sparse:
         from scipy.sparse import csr_array
 
-        matrix = csr_array(as_rows(table))
+        matrix = csr_array(as_matrix(table))
         if matrix.shape[1] != recipe.n_sparse:
             raise ValueError(
                 f"the matrix has {matrix.shape[1]} columns, but the model expects {recipe.n_sparse}"

@@ -242,7 +242,7 @@ def wait_for(path, process, before=None):
 def test_kills_lose_nothing(tmp_path, ending, order, small_parts):
     rows = BY_GRADE[::2] if order == "sorted" else np.arange(2000)
     path = write_rows(tmp_path, ending, X[rows], GRADES[rows])
-    words = [*ORDERS[order], "--passes", 20, "--checkpoint-every", 300]
+    words = [*ORDERS[order], "--passes", 40, "--checkpoint-every", 300]  # none ends before its kill
     said(*words_for(path, "whole"), *words)
     chance, checkpoint = random.Random(f"{ending} {order}"), tmp_path / "m.checkpoint"
     env = os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
@@ -252,7 +252,7 @@ def test_kills_lose_nothing(tmp_path, ending, order, small_parts):
         process = processes.start(*words_for(path), *words, *resume, code=code, env=env)
         with process:
             wait_for(checkpoint, process, before)
-            time.sleep(chance.uniform(0, 0.1))
+            time.sleep(chance.uniform(0, 0.05))
             process.kill()
         assert process.returncode == -signal.SIGKILL
         load(checkpoint)

@@ -19,14 +19,6 @@ ESTIMATORS = [
     KernelOrdinalPA(kernel="poly", coef0=1.0, budget=20, random_state=0),
     KernelOrdinalPA(budget=20, average=False, random_state=0),
 ]
-CHECKED = [
-    OrdinalPA(random_state=0),
-    PRank(random_state=0),
-    MulticlassPerceptron(random_state=0),
-    MulticlassPA(random_state=0),
-    KernelOrdinalPA(random_state=0),
-]
-"""One of each class, for scikit-learn's checks of the interface."""
 KINDS = [OrdinalPA, PRank, MulticlassPerceptron, MulticlassPA, KernelOrdinalPA]
 
 

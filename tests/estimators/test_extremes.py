@@ -8,19 +8,11 @@ import warnings
 
 import numpy as np
 import pytest
+from examples import KINDS
 
-from ordspan import (
-    KernelOrdinalPA,
-    MulticlassPA,
-    MulticlassPerceptron,
-    OrdinalPA,
-    OrdinalSVM,
-    PRank,
-    load,
-    save,
-)
+from ordspan import KernelOrdinalPA, OrdinalPA, OrdinalSVM, load, save
+from ordspan.experiments.committee import AggregateLearner
 from ordspan.learners import (
-    AggregateLearner,
     KernelLearner,
     LinearLearner,
     MulticlassPALearner,
@@ -71,23 +63,19 @@ def test_whatever_is_learned_is_finite(name):
         learner = LEARNERS[name](C)
         one_learner = PRankLearner(D, K) if name == "committee" else learner  # its members are
         for t, (row, turn) in enumerate(itertools.product(ROWS * scale, range(3))):
-            before = learner.memory.tobytes()
+            before = learner.state.tobytes()
             label = [(t + turn) % K + 1]
             reason = reason_against(learner.learn_many, [row], label, sample_weight=[weight])
             assert reason is None or "row 0" in reason
-            assert reason is None or learner.memory.tobytes() == before
-            heads = np.atleast_2d(learner.memory) if name == "committee" else [learner.memory]
-            faults = [one_learner.fault_in(head, D, K) for head in heads]
+            assert reason is None or learner.state.tobytes() == before
+            heads = np.atleast_2d(learner.state) if name == "committee" else [learner.state]
+            faults = [one_learner.why_unusable(head, D, K) for head in heads]
             fault = next(filter(None, faults), None)
             assert fault is None, f"C={C}, weight={weight}, rows near {scale}: {fault}"
 
 
 ESTIMATORS = [
-    OrdinalPA(random_state=0),
-    PRank(random_state=0),
-    MulticlassPerceptron(random_state=0),
-    MulticlassPA(random_state=0),
-    KernelOrdinalPA(random_state=0),
+    *(kind(random_state=0) for kind in KINDS),
     KernelOrdinalPA(kernel="linear", budget=5, random_state=0),
     OrdinalSVM(max_iter=20),
     OrdinalSVM(loss="hinge", max_iter=20),
@@ -122,7 +110,7 @@ def test_a_weight_too_large_is_named():
 
 
 def test_an_optimum_out_of_reach_is_named():
-    with pytest.raises(ValueError, match=r"C = 1e\+300 times .* is 4e\+300"):
+    with pytest.raises(ValueError, match=r"C = 1e\+300, .* is 4e\+300"):
         OrdinalSVM(C=1e300).fit([[1.0], [2.0]], [1, 2])
 
 

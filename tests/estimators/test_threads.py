@@ -5,14 +5,15 @@ import multiprocessing
 import os
 import pickle
 from concurrent.futures import ThreadPoolExecutor
-from threading import Event
+from threading import Barrier, Event
 
 import numpy as np
 import pytest
 from sklearn.base import clone
 
-from ordspan import KernelOrdinalPA, MulticlassPA, OrdinalPA, PRank
-from ordspan.learners import AggregateLearner, KernelLearner, LinearLearner
+from ordspan import CalibratedOrdinal, KernelOrdinalPA, MulticlassPA, OrdinalPA, PRank
+from ordspan.experiments.committee import AggregateLearner
+from ordspan.learners import KernelLearner, LinearLearner
 
 N_THREADS, N_CALLS, N_ROWS, D, K = 4, 30, 100, 5, 4
 MODELS = [OrdinalPA(), PRank(), MulticlassPA(), KernelOrdinalPA(budget=20, gamma=0.2)]
@@ -35,6 +36,20 @@ def test_threads_lose_no_update_of_an_estimator(model, data):
     model = clone(model)
     in_threads(lambda: model.partial_fit(*data, classes=range(1, K + 1)))
     assert model.learner_.n_trials == N_THREADS * N_CALLS * N_ROWS
+
+
+def test_threads_that_begin_a_calibrated_stream_together_lose_no_row(data):
+    def begin(model, start):
+        start.wait()
+        model.partial_fit(*data, classes=range(1, K + 1))
+
+    for _ in range(5):
+        model, start = CalibratedOrdinal(), Barrier(N_THREADS)
+        with ThreadPoolExecutor(N_THREADS) as pool:
+            for future in [pool.submit(begin, model, start) for _ in range(N_THREADS)]:
+                future.result()
+        n_rows = N_THREADS * N_ROWS
+        assert model.calibration_.n_rows == model.estimator_.learner_.n_trials == n_rows
 
 
 @pytest.mark.parametrize(

@@ -74,7 +74,7 @@ def unchanged_or(model, use) -> bool:
 
 
 def state_of(model):
-    return model.learner_.memory.copy() if hasattr(model, "learner_") else None
+    return model.learner_.state.copy() if hasattr(model, "learner_") else None
 
 
 def finite(model) -> None:

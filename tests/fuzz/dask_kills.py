@@ -53,7 +53,7 @@ def fit_and_kill(client, rng, settings) -> None:
         over.set()
         killer.join()
         faulthandler.cancel_dump_traceback_later()
-    same = np.array_equal(model.learner_.memory, expected)
+    same = np.array_equal(model.learner_.state, expected)
     assert same, f"another model with {settings} and kills after {moments} s"
 
 
@@ -92,7 +92,7 @@ def undisturbed(client, shuffle):
     trained(client)  # imports and compiles
     started = time.monotonic()
     model = trained(client, shuffle=shuffle, persist=False)
-    return model.learner_.memory, time.monotonic() - started
+    return model.learner_.state, time.monotonic() - started
 
 
 @contextmanager

@@ -1,8 +1,5 @@
 """What a calibration promises: nothing learned from nothing, and no trouble with hard streams."""
 
-import copy
-import pickle
-
 import numpy as np
 import pytest
 
@@ -43,7 +40,7 @@ def check_sound(known, scores=(-1e300, -1.0, 0.0, 1.0, 1e300)):
     assert (np.diff(spans[:, 1], axis=0) >= 0).all()
     assert (spans >= 1).all()
     assert (spans <= known.n_classes).all()
-    assert core.state_fault(known.state, known.n_classes) is None
+    assert core.why_unusable(known.state, known.n_classes) is None
 
 
 def test_pieces_of_a_stream_are_the_whole_to_the_bit():
@@ -97,19 +94,16 @@ def test_only_the_ratio_of_weights_counts():
 
 def test_a_stream_goes_on_from_a_fit_and_from_a_reach_without_end():
     stream = rows()
-    for go_on in ("observe", "observe_one"):
-        known = fit(Calibration(4), *taken(stream, slice(0, 20)))
-        assert known.reach[-1] == np.inf  # 20 rows cannot promise 99 %
-        low, high = known.ranges([0.0], [2], 0.99)
-        assert (low[0], high[0]) == (1, 4)
-        if go_on == "observe":
-            known.observe(*taken(stream, slice(20, None)))
-        else:
-            for row in zip(*taken(stream, slice(20, None)), strict=True):
-                known.observe_one(*row)
-        assert np.isfinite(known.reach).all()
-        assert known.n_rows == 400
-        check_sound(known)
+    known = fit(Calibration(4), *taken(stream, slice(0, 20)))
+    assert known.reach[-1] == np.inf  # 20 rows cannot promise 99 %
+    low, high = known.ranges([0.0], [2], 0.99)
+    assert (low[0], high[0]) == (1, 4)
+    known.observe(*taken(stream, slice(20, 200)))
+    for row in zip(*taken(stream, slice(200, None)), strict=True):
+        known.observe_one(*row)
+    assert np.isfinite(known.reach).all()
+    assert known.n_rows == 400
+    check_sound(known)
 
 
 def test_a_stream_ends_close_to_the_fit_of_all_its_rows():
@@ -213,30 +207,7 @@ def test_a_new_rank_leaves_the_chances_of_the_others_almost_as_they_were(rank):
     check_sound(grown)
 
 
-def test_a_state_a_pickle_and_a_deep_copy_go_on_alike():
-    known = Calibration(4, (0.8, 0.6), "contain")
-    known.observe(*rows())
-    twins = [
-        pickle.loads(pickle.dumps(known)),
-        copy.deepcopy(known),
-        Calibration.from_state(known.state.copy(), 4),
-    ]
-    known.observe(*rows(seed=1))
-    for twin in twins:
-        assert twin.labels == "contain"
-        assert twin.coverages.tolist() == [0.6, 0.8]
-        twin.observe(*rows(seed=1))
-        np.testing.assert_array_equal(twin.state, known.state)
-
-
 @pytest.mark.parametrize("coverages", [[], 0.9, [0.0, 0.5], [0.5, 1.0], [0.5, 0.5], [np.nan]])
 def test_coverages_that_cannot_be_are_refused(coverages):
     with pytest.raises(ValueError, match="coverages must be"):
         Calibration(3, coverages)
-
-
-def test_a_coverage_that_was_not_asked_for_is_named():
-    with pytest.raises(ValueError, match=r"coverage 0\.7 was not calibrated; choose one of 0\.5"):
-        Calibration(3).ranges([0.0], [1], 0.7)
-    with pytest.raises(ValueError, match="labels must be 'expected' or 'contain', got 'all'"):
-        Calibration(3, labels="all")

@@ -7,7 +7,6 @@ import pytest
 import scipy.sparse as sp
 
 from ordspan.learners import (
-    AggregateLearner,
     KernelLearner,
     LinearLearner,
     MulticlassPALearner,
@@ -34,7 +33,6 @@ WIDENED = WITH_RANKS | {
     "MC-PA": lambda d: MulticlassPALearner(d, K, "PA"),
     "MC-PA-I": lambda d: MulticlassPALearner(d, K, "PA-I", 0.3),
     "MC-PA-II": lambda d: MulticlassPALearner(d, K, "PA-II", 0.3),
-    "OAP-BPM": lambda d: AggregateLearner(d, K, n_members=4, seed=1),
 }
 each_widened = pytest.mark.parametrize("make", WIDENED.values(), ids=WIDENED)
 each_with_ranks = pytest.mark.parametrize("make", WITH_RANKS.values(), ids=WITH_RANKS)
@@ -60,19 +58,19 @@ def test_widened_is_as_if_the_features_had_been_there(make, data, form):
     narrow, full = make(NARROW), make(WIDE)
     narrow.learn_many(form(X[first, :NARROW]), lower[first], upper[first])
     full.learn_many(form(X[first]), lower[first], upper[first])
-    before, grown = narrow.memory.tobytes(), narrow.widened(WIDE)
+    before, grown = narrow.state.tobytes(), narrow.with_features(WIDE)
     for _ in range(2):
         if form is sp.csr_array:
-            assert grown.memory.tobytes() == full.memory.tobytes()
-        np.testing.assert_allclose(grown.memory, full.memory, rtol=1e-9, atol=1e-9)
+            assert grown.state.tobytes() == full.state.tobytes()
+        np.testing.assert_allclose(grown.state, full.state, rtol=1e-9, atol=1e-9)
         rest = form(X[second]), lower[second], upper[second]
         ranks = [learner.learn_many(*rest, predict=True) for learner in (grown, full)]
         np.testing.assert_array_equal(*ranks)
     assert (grown.n_features, grown.weights.shape) == (WIDE, full.weights.shape)
-    assert (narrow.n_features, narrow.memory.tobytes()) == (NARROW, before)
-    assert not np.shares_memory(narrow.widened(NARROW).memory, narrow.memory)
-    with pytest.raises(ValueError, match="4 features cannot be widened to 3"):
-        narrow.widened(3)
+    assert (narrow.n_features, narrow.state.tobytes()) == (NARROW, before)
+    assert not np.shares_memory(narrow.with_features(NARROW).state, narrow.state)
+    with pytest.raises(ValueError, match="4 features cannot continue with 3"):
+        narrow.with_features(3)
 
 
 @each_with_ranks
@@ -81,7 +79,7 @@ def test_the_other_ranks_keep_their_weights_thresholds_and_predictions(make, dat
     X, ranks, _ = data
     learner = make(WIDE)
     learner.learn_many(X, ranks)
-    before, old = learner.memory.tobytes(), learner.predict_many(X)
+    before, old = learner.state.tobytes(), learner.predict_many(X)
     grown = learner.with_rank(rank)
     assert grown.n_classes == K + 1
     np.testing.assert_array_equal(grown.weights, learner.weights)
@@ -92,7 +90,7 @@ def test_the_other_ranks_keep_their_weights_thresholds_and_predictions(make, dat
     else:  # beyond the outermost it starts a margin away
         outer, side = (0, -1.0) if rank == 1 else (-1, 1.0)
         assert grown.thresholds[outer] == pytest.approx(learner.thresholds[outer] + side, rel=1e-12)
-    assert learner.memory.tobytes() == before
+    assert learner.state.tobytes() == before
     with_new = ranks + (ranks >= rank)
     chosen = X[:, 0] < -1.5 if rank == 1 else X[:, 0] > 1.5
     if rank in (1, K + 1):
@@ -112,6 +110,8 @@ def test_a_rank_outside_is_refused():
 
 
 def test_only_sorted_thresholds_of_one_learner_get_more_ranks():
-    for kind in (PerceptronLearner, MulticlassPALearner, AggregateLearner, KernelLearner):
-        assert not hasattr(kind, "with_rank")
-    assert not hasattr(KernelLearner, "widened")
+    for kind in (PerceptronLearner, MulticlassPALearner, KernelLearner):
+        with pytest.raises(TypeError, match=kind.__name__):
+            kind(NARROW, K).with_rank(1)
+    with pytest.raises(TypeError, match="KernelLearner keeps no weights by column"):
+        KernelLearner(NARROW, K).with_features(WIDE)

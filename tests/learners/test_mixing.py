@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 from examples import graded
 
-from ordspan.core.memory import LOG_COUNT, LOG_SUM, SCALE, model_view
+from ordspan.core.state import LOG_COUNT, LOG_SUM, SCALE, model_view
+from ordspan.distributed.mixing import mix
 from ordspan.learners import LinearLearner, MulticlassPALearner, PerceptronLearner, PRankLearner
-from ordspan.learners.mixing import mix
 
 CUTS = [70, 71, 200]
 X, Y, SPANS = graded(n=300)
@@ -21,7 +21,7 @@ MAKERS = [
 
 
 def parts(make, start):
-    """A learner for each part of the rows, each gone on from the same memory."""
+    """A learner for each part of the rows, each gone on from the same state."""
     pieces = zip(np.split(X, CUTS), np.split(SPANS, CUTS), strict=True)
     learners = [make().restore(start) for _ in range(len(CUTS) + 1)]
     for learner, (rows, spans) in zip(learners, pieces, strict=True):
@@ -36,19 +36,14 @@ def shares():
 def warm(make):
     learner = make()
     learner.learn_many(X[::3], *SPANS[::3].T)
-    return learner.memory.copy()
+    return learner.state.copy()
 
 
 @pytest.mark.parametrize("make", MAKERS)
-def test_one_learner_needs_no_mixing(make):
+def test_one_learner_and_learners_that_learned_nothing_need_no_mixing(make):
     start = warm(make)
-    end = parts(make, start)[0].memory
+    end = parts(make, start)[0].state
     np.testing.assert_array_equal(mix(start, [end], [1.0]), end)
-
-
-@pytest.mark.parametrize("make", MAKERS)
-def test_learners_that_learned_nothing_mix_to_where_they_started(make):
-    start = warm(make)
     mixed = mix(start, [start, start, start], [0.25, 0.5, 0.25])
     np.testing.assert_allclose(mixed, start, rtol=1e-12, atol=1e-9)
 
@@ -57,7 +52,7 @@ def test_learners_that_learned_nothing_mix_to_where_they_started(make):
 def test_last_iterates_are_mixed_by_shares_and_counters_add_up(make):
     start = warm(make)
     learners = parts(make, start)
-    mixed = make().restore(mix(start, [one.memory for one in learners], shares()))
+    mixed = make().restore(mix(start, [one.state for one in learners], shares()))
     for name in ("weights", "edges"):
         each = [s * getattr(o.model, name) for s, o in zip(shares(), learners, strict=True)]
         np.testing.assert_allclose(getattr(mixed.model, name), sum(each), rtol=1e-12)
@@ -83,7 +78,7 @@ def test_the_average_is_over_every_iterate_of_every_learner(weighting):
             total_weights = total_weights + one.model.weights
             total_thresholds = total_thresholds + one.model.edges[1:-1]
     share = shares() if weighting == "rows" else [0.0, 1.0, 0.0, 0.0]
-    mixed = make().restore(mix(start, [one.memory for one in parts(make, start)], share))
+    mixed = make().restore(mix(start, [one.state for one in parts(make, start)], share))
     np.testing.assert_allclose(mixed.weights, total_weights / 400, rtol=1e-10)
     np.testing.assert_allclose(mixed.thresholds, total_thresholds / 400, rtol=1e-10)
 
@@ -95,7 +90,7 @@ def test_what_balancing_gathers_adds_up():
     start = warm(make)
     learners = parts(make, start)
     before = make().restore(start).model.counters
-    mixed = make().restore(mix(start, [one.memory for one in learners], shares()))
+    mixed = make().restore(mix(start, [one.state for one in learners], shares()))
     gained = sum(one.model.counters - before for one in learners)
     summed = before + gained
     np.testing.assert_allclose(mixed.model.counters[:SCALE], summed[:SCALE], rtol=1e-12)
@@ -108,10 +103,10 @@ def test_mixed_thresholds_stay_sorted_to_the_bit():
     rng = np.random.default_rng(0)
 
     def some_learner(base):
-        memory = LinearLearner(1, 8).memory
+        state = LinearLearner(1, 8).state
         steps = rng.choice([0.0, np.spacing(abs(base)), 1e-3], size=7)
-        model_view(memory).edges[1:-1] = np.maximum.accumulate(base + np.cumsum(steps))
-        return memory
+        model_view(state).edges[1:-1] = np.maximum.accumulate(base + np.cumsum(steps))
+        return state
 
     for _ in range(2000):
         start, *ends = (some_learner(b) for b in rng.standard_normal(rng.integers(3, 9)) * 10)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import warnings
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -13,16 +12,15 @@ import numpy as np
 from dask.delayed import Delayed
 from numpy.typing import NDArray
 
-from ordspan.core.labels import distinct, shown, users_level
 from ordspan.distributed.cluster import Cluster
 from ordspan.distributed.file_blocks import Spec, block_names, delayed_blocks, preview_on_workers
-from ordspan.estimators.targets import Labels, ends, find_classes, read_labels, refuse_missing
 from ordspan.files.batch import FileError
 from ordspan.files.columns import AS_REQUESTED, PARTLY, ColumnChoice
-from ordspan.files.grades import LabelColumns
-from ordspan.files.labels import label_columns
+from ordspan.files.label_columns import LabelColumns, label_columns
 from ordspan.files.opening import FileOptions, Identity, expand, format_of, identity, is_svmlight
 from ordspan.files.reading import open_rows
+from ordspan.labels.ranks import distinct, find_classes, read_labels, refuse_missing
+from ordspan.wording import shown, warn
 
 
 class Blocks(NamedTuple):
@@ -189,17 +187,15 @@ def _from_files(cluster: Cluster, X: Any, given: Any, columns: FileColumns) -> B
         if why == PARTLY:
             found.preview.check([name])
         if why != AS_REQUESTED:
-            warnings.warn(f"left out {name!r}: {why}", UserWarning, stacklevel=users_level())
+            warn(f"left out {name!r}: {why}")
     assert reader.grades is not None
     assert reader.scale is not None
     recipe, classes = reader.recipe, reader.grades.classes
     if changed := [*recipe.gaps, *recipe.texts]:
-        warnings.warn(
+        warn(
             f"gaps were filled or words encoded in {shown(np.array(changed))}: the estimator "
             "expects columns with that done, not those of the files; for a model that does it "
-            "itself, use ordspan.train_files(..., dask=client)",
-            UserWarning,
-            stacklevel=users_level(),
+            "itself, use ordspan.train_files(..., dask=client)"
         )
     rows, answers = delayed_blocks(
         cluster,
@@ -236,9 +232,9 @@ class DistinctLabels(NamedTuple):
 
 
 def _distinct_labels(y: Any) -> DistinctLabels:
-    labels = read_labels(y)
+    labels, order = read_labels(y)
     refuse_missing(labels)
-    return DistinctLabels(distinct(*ends(labels)), labels.order)
+    return DistinctLabels(distinct(labels), order)
 
 
 def _union(looks: list[DistinctLabels], names: list[str], given: Any) -> NDArray[Any]:
@@ -254,4 +250,4 @@ def _union(looks: list[DistinctLabels], names: list[str], given: Any) -> NDArray
             )
     parts = [look.found for look in looks if look.found.size]
     found = np.unique(np.concatenate(parts)) if parts else np.empty(0)
-    return find_classes(Labels(found, found, orders[0][1] if orders else None), given)
+    return find_classes(found, orders[0][1] if orders else None, given)

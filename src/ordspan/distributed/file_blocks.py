@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from ordspan.distributed.cluster import Cluster
 from ordspan.files.batch import LABEL, BadRows
 from ordspan.files.features import Recipe, Scale, prepare_features, stack_rows
-from ordspan.files.grades import LabelColumns, LabelReader
+from ordspan.files.label_columns import LabelColumns
 from ordspan.files.labels import find_words
 from ordspan.files.opening import FileOptions, is_svmlight
 from ordspan.files.preview import (
@@ -27,6 +27,7 @@ from ordspan.files.preview import (
 )
 from ordspan.files.reading import RowReader
 from ordspan.files.svmlight import index_base, survey
+from ordspan.labels.text import LabelReader
 
 
 class Spec(NamedTuple):

@@ -11,15 +11,16 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 
 from ordspan.checkpoint import Checkpoint, Rounds
-from ordspan.core.losses import distance
-from ordspan.core.memory import updates_of
+from ordspan.core.measures import distance
+from ordspan.core.state import UPDATES, model_view
 from ordspan.distributed.blocks import Blocks, FileColumns, blocks_of
 from ordspan.distributed.cluster import Cluster
+from ordspan.distributed.mixing import mix
 from ordspan.estimators import MulticlassPA, MulticlassPerceptron, OrdinalPA, PRank
-from ordspan.estimators.targets import read_labels
-from ordspan.estimators.weights import refuse_balanced
+from ordspan.estimators.base import refuse_balanced
+from ordspan.labels.ranks import read_labels
 from ordspan.learners import Learner
-from ordspan.learners.mixing import mix
+from ordspan.learners.rows import NO_ORDER
 from ordspan.modelfile import estimator_header
 
 LEARNS_IN_PASSES = (OrdinalPA, PRank, MulticlassPerceptron, MulticlassPA)
@@ -87,7 +88,7 @@ class Round(NamedTuple):
 class Learned(NamedTuple):
     """Result of a block: the state of its learner and two numbers."""
 
-    memory: NDArray[np.float64]
+    state: NDArray[np.float64]
     rows: int
     error: int  # sum of the distances in ranks
 
@@ -263,9 +264,9 @@ def _prepare(model: Any, blocks: Blocks) -> None:
     model.from_learner(learner, blocks.classes, n_iter=0)
 
 
-def _continued(model: Any, memory: NDArray[np.float64]) -> Learner:
+def _continued(model: Any, state: NDArray[np.float64]) -> Learner:
     """A learner of the same kind that continues from a state."""
-    return model._make_learner(model.n_features_in_, model.classes_.size).restore(memory)
+    return model._make_learner(model.n_features_in_, model.classes_.size).restore(state)
 
 
 def _train(
@@ -281,7 +282,7 @@ def _train(
     state = Rounds(_seed(model) if shuffle else None, [])
     if (found := keeper.read(type(model), Rounds)) is not None:
         then, state = found
-        model.learner_.restore(then.learner_.memory)
+        model.learner_.restore(then.learner_.state)
     past = [Round(*done) for done in state.rounds]
     if len(past) > rounds:
         raise ValueError(
@@ -338,7 +339,7 @@ def _one_round(
     """Train every block from the current model; results are in the order of the blocks."""
     label = f"ordspan-round-{number}"
     start = model
-    if model.learner_.memory.nbytes * len(blocks.rows) > MAX_INLINE_BYTES:
+    if model.learner_.state.nbytes * len(blocks.rows) > MAX_INLINE_BYTES:
         start = cluster.place(model, f"{label}-start-{cluster.token}")
     work = [
         (start, X, y, None if seed is None else (seed, number, block))
@@ -352,34 +353,31 @@ def _learn_block(model: Any, X: Any, y: Any, seed: Any) -> Learned | None:
     if X.shape[0] == 0 and len(y) == 0:
         return None
     X = model._checked(X, reset=False)
-    lower, upper, _ = model._ends(X, read_labels(y), model.classes_, None)
-    weight = model._weighted(None, lower, upper, model.classes_)
-    learner = _continued(model, model.learner_.memory)
-    order = None if seed is None else np.random.default_rng(seed).permutation(lower.size)
-    ranks = learner.learn_many(
-        *(X, lower, upper),
-        sample_weight=weight,
-        order=order,
-        predict=True,
-        feature_names=model._names(),
-    )
+    rows = model._rows(X, read_labels(y)[0], model.classes_)
+    rows = rows._replace(weight=model._weights(rows, model.classes_))
+    n_rows = rows.lower.size
+    learner = _continued(model, model.learner_.state)
+    order = NO_ORDER if seed is None else np.random.default_rng(seed).permutation(n_rows)
+    ranks = learner.learn(rows, order, predict=True, feature_names=model._names())
     assert ranks is not None
-    return Learned(learner.memory, lower.size, int(distance(ranks, lower, upper).sum()))
+    errors = distance(ranks, rows.lower, rows.upper)
+    return Learned(learner.state, n_rows, int(errors.sum()))
 
 
 def _mix_into(model: Any, parts: list[Learned | None], number: int, weights: str) -> Round:
     """Set the model to the average of the blocks."""
-    before = model.learner_.memory
+    before = model.learner_.state
     full = [part for part in parts if part is not None]
     if not full:
         raise ValueError("every block is empty: there is no row to learn from")
-    ends = [part.memory for part in full]
+    ends = [part.state for part in full]
     rows = np.array([part.rows for part in full], dtype=np.float64)
-    moved = np.array([updates_of(end) - updates_of(before) for end in ends])
+    updates = [model_view(state).counters[UPDATES] for state in (before, *ends)]
+    moved = np.array(updates[1:]) - updates[0]
     # if nothing changed, all states are equal and any weights will do
     counted = moved if weights == "updates" and moved.any() else rows
-    memory = mix(before, ends, (counted / counted.sum()).tolist())
-    model.from_learner(_continued(model, memory), model.classes_, n_iter=number)
+    state = mix(before, ends, (counted / counted.sum()).tolist())
+    model.from_learner(_continued(model, state), model.classes_, n_iter=number)
     mae = sum(part.error for part in full) / rows.sum()
     return Round(number, int(rows.sum()), int(moved.sum()), float(mae))
 

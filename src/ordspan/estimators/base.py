@@ -1,32 +1,67 @@
-"""Base classes of the estimators: validation, and conversion between grades and ranks."""
+"""The base of the estimators: the door where X, y and weights are checked, and predictions."""
 
 from __future__ import annotations
 
-import numbers
 import operator
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from copy import deepcopy
-from typing import Any, NamedTuple, Self
+from numbers import Integral, Real
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.utils.validation import (
-    _check_sample_weight,
-    check_consistent_length,
-    check_is_fitted,
-    validate_data,
-)
+from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils.sparsefuncs import mean_variance_axis
+from sklearn.utils.validation import check_consistent_length, check_is_fitted, validate_data
 
-from ordspan.core.labels import check_classes
-from ordspan.core.losses import distance
-from ordspan.estimators.targets import Labels, encode_labels, find_classes, read_labels
-from ordspan.estimators.weights import row_weights
+from ordspan.clock import compiling
+from ordspan.core.measures import distance
+from ordspan.core.rows import Rows
+from ordspan.core.state import Floats, Ranks
+from ordspan.labels.grades import check_classes
+from ordspan.labels.ranks import Labels, encode, find_classes, read_labels
 from ordspan.learners import Learner
-from ordspan.learners.checks import check_weights
-from ordspan.learners.rows import FLOATS, as_rows, is_sparse
-from ordspan.learners.state import Locked, with_memory
+from ordspan.learners.base import Locked, rank_among, with_state
+from ordspan.learners.batch import LOSSES
+from ordspan.learners.linear import SOLVERS, VARIANTS
+from ordspan.learners.rows import (
+    FLOATS,
+    NO_WEIGHTS,
+    as_matrix,
+    check_weights,
+    is_sparse,
+    make_rows,
+)
+from ordspan.wording import shown, warn
+
+CONSTRAINTS: dict[str, Any] = {
+    "variant": [StrOptions({*VARIANTS})],
+    "C": [Interval(Real, 0, None, closed="neither")],
+    "average": ["boolean"],
+    "solver": [StrOptions({*SOLVERS})],
+    "balanced": ["boolean"],
+    "gamma": [StrOptions({"distance", "scale", "auto"}), Interval(Real, 0, None, closed="neither")],
+    "degree": [Interval(Real, 1, None, closed="left")],
+    "coef0": [Interval(Real, None, None, closed="neither")],
+    "budget": [None, Interval(Integral, 1, None, closed="left")],
+    "loss": [StrOptions({*LOSSES})],
+    "tol": [Interval(Real, 0, None, closed="neither")],
+    "max_iter": [Interval(Integral, 1, None, closed="left")],
+    "shuffle": ["boolean"],
+    "warm_start": ["boolean"],
+    "classes": [None, "array-like"],
+    "class_weight": [None, dict, StrOptions({"balanced"})],
+    "random_state": ["random_state"],
+    "verbose": ["verbose"],
+}
+"""What a parameter may be, in every estimator that has it."""
+UNEQUAL, FAR = 1e3, 30.0
+"""Features whose sizes differ by more than the factor UNEQUAL, or that lie further than FAR times
+their spread from 0, are reported: steps follow the large ones."""
+SAMPLE = 1000
+"""Rows, evenly spaced, that the sizes of features are taken from."""
 
 
 @contextmanager
@@ -55,23 +90,12 @@ def refuse_as_state(estimator: BaseEstimator) -> Iterator[None]:
         ) from None
 
 
-class Prepared(NamedTuple):
-    """Validated input: rows, grades from lowest to highest, ranks of the labels, weights."""
-
-    X: Any
-    classes: NDArray[Any]
-    lower: NDArray[np.int64]
-    upper: NDArray[np.int64]
-    weight: NDArray[np.float64] | None
-
-
 class BaseOrdinal(Locked, ClassifierMixin, BaseEstimator):
     """Base of all estimators; subclasses define parameters, the learner and ``fit``."""
 
-    max_iter: int
+    _parameter_constraints = CONSTRAINTS
     classes: Any
     class_weight: Any = None
-    random_state: Any
     verbose: int = 0
     classes_: NDArray[Any]
     learner_: Learner
@@ -80,26 +104,29 @@ class BaseOrdinal(Locked, ClassifierMixin, BaseEstimator):
     def _make_learner(self, n_features: int, n_classes: int) -> Learner:
         raise NotImplementedError("subclasses must create their learner")
 
-    def _check_fit_parameters(self) -> None:
-        if not isinstance(self.max_iter, numbers.Integral) or self.max_iter < 1:
-            raise ValueError(f"max_iter must be a whole number >= 1, got {self.max_iter!r}")
-        if not isinstance(self.verbose, numbers.Integral) or self.verbose < 0:
-            raise ValueError(f"verbose must be a whole number >= 0, got {self.verbose!r}")
-
-    def _flag(self, name: str) -> bool:
-        """A parameter that is True or False."""
-        value = getattr(self, name)
-        if not isinstance(value, bool | np.bool_ | numbers.Integral):
-            raise ValueError(f"{name} must be True or False, got {value!r}")
-        return bool(value)
+    def _fit_rows(self, X: Any, y: Any, sample_weight: Any) -> tuple[Rows, NDArray[Any]]:
+        """What ``fit`` learns: all that it was given as checked rows, and the grades."""
+        self._validate_params()
+        X = self._checked(X, reset=True)
+        labels, order = read_labels(y)
+        classes = find_classes(labels, order, self.classes)
+        rows = self._rows(X, labels, classes, sample_weight)
+        rows = rows._replace(weight=self._weights(rows, classes))
+        if rows.weight.size and not rows.weight.any():
+            raise ValueError("class_weight and sample_weight are zero for every row")
+        if not vars(self).get("_in_fold"):  # the whole has been looked at
+            warn_of_scales(X, self._names())
+        return rows, classes
 
     def _checked(self, X: Any, *, reset: bool) -> Any:
         """X as a float matrix; NaN and infinity are detected during learning."""
         if not reset and self._needs_no_check(X):
             return X
         if is_sparse(X):
-            X = as_rows(X)  # before scikit-learn converts possibly invalid matrices
+            X = as_matrix(X)  # before scikit-learn converts possibly invalid matrices
         refuse_text_columns(X)
+        if reset:
+            compiling.announce_on_terminal()
         return validate_data(
             self, X, reset=reset, accept_sparse="csr", dtype=FLOATS, ensure_all_finite=False
         )
@@ -114,41 +141,29 @@ class BaseOrdinal(Locked, ClassifierMixin, BaseEstimator):
             and not hasattr(self, "feature_names_in_")
         )
 
-    def _ends(
+    def _rows(
         self,
         X: Any,
         labels: Labels,
         classes: NDArray[Any],
-        sample_weight: Any,
+        sample_weight: Any = None,
         *,
         fitted: bool = False,
-    ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64] | None]:
-        lower, upper = encode_labels(labels, classes, fitted=fitted)
-        if sample_weight is None:
-            return lower, upper, None
-        weight = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
-        return lower, upper, weight
+    ) -> Rows:
+        """A checked X with the ranks of labels, and weights, as learners take them."""
+        check_consistent_length(X, labels)
+        weight = NO_WEIGHTS
+        if sample_weight is not None:
+            weight = check_weights(sample_weight, X.shape[0])
+        return make_rows(X, *encode(labels, classes, fitted=fitted), weight)
 
-    def _prepared(self, X: Any, y: Any, sample_weight: Any) -> Prepared:
-        """Validated input of ``fit``."""
-        self._check_fit_parameters()
-        X = self._checked(X, reset=True)
-        labels = read_labels(y)
-        classes = find_classes(labels, self.classes)
-        lower, upper, weight = self._ends(X, labels, classes, sample_weight)
-        weight = self._weighted(weight, lower, upper, classes)
-        if weight is not None and not weight.any():
-            raise ValueError("class_weight and sample_weight are zero for every row")
-        return Prepared(X, classes, lower, upper, weight)
-
-    def _weighted(
-        self, weight: Any, lower: NDArray[np.int64], upper: NDArray[np.int64], classes: NDArray[Any]
-    ) -> Any:
-        """Weights of rows times their ``class_weight``; None if all are 1."""
+    def _weights(self, rows: Rows, classes: NDArray[Any]) -> NDArray[np.float64]:
+        """Weights of rows times their ``class_weight``; empty if all are 1."""
         if self.class_weight is None:
-            return weight
-        by_grade = row_weights(self.class_weight, lower, upper, classes, weight)
-        return by_grade if weight is None else weight * by_grade
+            return rows.weight
+        by_grade = row_weights(self.class_weight, rows.lower, rows.upper, classes, rows.weight)
+        weight = by_grade * rows.weight if rows.weight.size else by_grade
+        return check_weights(weight, weight.size)
 
     def from_learner(
         self,
@@ -184,8 +199,7 @@ class BaseOrdinal(Locked, ClassifierMixin, BaseEstimator):
         if feature_names is not None:
             self.feature_names_in_ = np.asarray(feature_names, dtype=object)
         self.n_iter_ = n_iter
-        for name, value in (fitted or {}).items():
-            setattr(self, name, value)
+        self.__dict__.update(fitted or {})
         self.learner_ = learner
         self.__dict__.pop("_learned_with", None)  # belongs to the previous learner
         return self
@@ -200,10 +214,11 @@ class BaseOrdinal(Locked, ClassifierMixin, BaseEstimator):
     def __getstate__(self) -> dict[str, Any]:
         """Attributes for a pickle or skops, with the numbers of the learner in its place."""
         state: dict[str, Any] = {**super().__getstate__()}
-        state.pop("_learned_with", None)  # compared by identity
+        for name in ("_learned_with", "_optimum"):  # compared by identity; for a warm start here
+            state.pop(name, None)
         if self.__sklearn_is_fitted__():
             self.check_settings_unchanged()
-            state["learner_"] = self.learner_.memory
+            state["learner_"] = self.learner_.state
         return state
 
     def __setstate__(self, state: dict[str, Any]) -> None:
@@ -212,14 +227,14 @@ class BaseOrdinal(Locked, ClassifierMixin, BaseEstimator):
             super().__setstate__(state)
             if self.__sklearn_is_fitted__():
                 self.classes_ = check_classes(self.classes_)
-                memory = np.array(state["learner_"])  # a copy: nobody else can change it
+                numbers = np.array(state["learner_"])  # a copy: nobody else can change it
                 shape = operator.index(self.n_features_in_), self.classes_.size
-                self.learner_ = with_memory(self._make_learner, memory, *shape)
+                self.learner_ = with_state(self._make_learner, numbers, *shape)
 
     def check_settings_unchanged(self) -> None:
         """Refuse settings that the learner was not made with and cannot take over."""
         as_set = self._make_learner(self.n_features_in_, self.classes_.size)
-        if not self.learner_.same_space(as_set):
+        if not self.learner_.is_compatible(as_set):
             raise ValueError(
                 f"{as_set.fixed} of the model have changed since it was fitted; restore them, or "
                 "call fit before saving it"
@@ -244,10 +259,16 @@ class BaseOrdinal(Locked, ClassifierMixin, BaseEstimator):
         check_is_fitted(self)
         return self.learner_.weights
 
+    def _scores(self, X: Any) -> NDArray[np.float64]:
+        """The scores that the learner gives to the rows of X."""
+        check_is_fitted(self)
+        rows = make_rows(self._checked(X, reset=False))
+        return self.learner_.latent(rows, feature_names=self._names())
+
     def _ranks(self, X: Any) -> NDArray[np.int64]:
         check_is_fitted(self)
-        X = self._checked(X, reset=False)
-        return self.learner_.predict_many(X, feature_names=self._names())
+        rows = make_rows(self._checked(X, reset=False))
+        return self.learner_.predict_many(rows, feature_names=self._names())
 
     def predict(self, X: Any) -> NDArray[Any]:
         """Predict the grade of every row.
@@ -285,9 +306,9 @@ class BaseOrdinal(Locked, ClassifierMixin, BaseEstimator):
             Minus the mean distance.
         """
         ranks = self._ranks(X)
-        labels = read_labels(y)
-        check_consistent_length(ranks, labels.lower)
-        lower, upper = encode_labels(labels, self.classes_, fitted=True)
+        labels, _ = read_labels(y)
+        check_consistent_length(ranks, labels)
+        lower, upper = encode(labels, self.classes_, fitted=True)
         if sample_weight is not None:
             sample_weight = check_weights(sample_weight, ranks.size)
             if not sample_weight.any():
@@ -295,8 +316,21 @@ class BaseOrdinal(Locked, ClassifierMixin, BaseEstimator):
         return -float(np.average(distance(ranks, lower, upper), weights=sample_weight))
 
 
+def needs_calibration(name: str) -> Any:
+    """A method that is missing, with a message that says where it is."""
+
+    def refuse(model: BaseOrdinal) -> Any:
+        kind = type(model).__name__
+        raise AttributeError(f"{kind} has no {name}; wrap it: CalibratedOrdinal({kind}(...))")
+
+    return property(refuse)
+
+
 class ThresholdModel(BaseOrdinal):
     """One score and sorted thresholds."""
+
+    predict_proba = needs_calibration("predict_proba")
+    predict_interval = needs_calibration("predict_interval")
 
     @property
     def thresholds_(self) -> NDArray[np.float64]:
@@ -317,9 +351,7 @@ class ThresholdModel(BaseOrdinal):
         ndarray of shape (n,)
             The scores w.x.
         """
-        check_is_fitted(self)
-        X = self._checked(X, reset=False)
-        return self.learner_.latent(X, feature_names=self._names())
+        return self._scores(X)
 
     def decision_function(self, X: Any) -> NDArray[np.float64]:
         """How far each row is inside each grade's band of scores, (n, K).
@@ -345,9 +377,8 @@ class ThresholdModel(BaseOrdinal):
             return np.where(margin == 0.0, tiny, margin)
         edges = np.concatenate([[-np.inf], self.thresholds_, [np.inf]])
         inside = np.minimum(score[:, None] - edges[:-1], edges[1:] - score[:, None])
-        ranks = np.searchsorted(self.thresholds_, score, side="right")
-        rows = np.arange(score.size)
-        inside[rows, ranks] = np.maximum(inside[rows, ranks], tiny)
+        own = np.arange(score.size), rank_among(self.thresholds_, score) - 1
+        inside[own] = np.maximum(inside[own], tiny)
         return inside
 
 
@@ -365,3 +396,124 @@ def refuse_text_columns(X: Any) -> None:
                     f"column {name!r} of X has dtype {dtype}, such as {values[:1].tolist()}, which "
                     "cannot be converted to float; encode it first, for example with OneHotEncoder"
                 ) from None
+
+
+def column_moments(X: Any) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Mean and variance of every column of a dense or sparse matrix."""
+    if is_sparse(X):
+        return mean_variance_axis(X.astype(np.float64), axis=0)
+    return X.mean(axis=0, dtype=np.float64), X.var(axis=0, dtype=np.float64)
+
+
+def warn_of_scales(X: Any, names: Any) -> None:
+    """Warn of features that differ much in size, or lie far from 0: large ones drown the others."""
+    sample = X[:: -(-X.shape[0] // SAMPLE)]
+    with np.errstate(all="ignore"):  # values that are not finite are refused when they are learned
+        means, variances = column_moments(sample)
+        filled = np.ravel((sample != 0).sum(axis=0))  # a rare word is not a small number
+        sizes = np.sqrt((means**2 + variances) * sample.shape[0] / filled)
+        sizes = np.nan_to_num(sizes, posinf=0.0)
+        offsets = np.abs(means) / np.sqrt(variances)
+        varies = variances > np.finfo(np.float64).eps * means**2
+    there = np.flatnonzero(varies & (sizes > 0.0))
+    far = np.flatnonzero(varies & (offsets > FAR))
+    if there.size == 0:
+        return
+    small, large = there[np.argmin(sizes[there])], np.argmax(sizes)
+
+    def name(column: Any) -> str:
+        return f"column {column}" + ("" if names is None else f" ({names[column]!r})")
+
+    if sizes[large] > UNEQUAL * sizes[small]:
+        why = f"{name(large)} is {sizes[large] / sizes[small]:,.0f} times as large as {name(small)}"
+    elif far.size:
+        why = f"{name(far[0])} is {offsets[far[0]]:,.0f} times its spread away from 0"
+    else:
+        return
+    warn(
+        f"{why}, and large features drown the others: scale them first, for example with "
+        "make_pipeline(StandardScaler(), model)"
+    )
+
+
+def row_weights(
+    class_weight: Any,
+    lower: Ranks,
+    upper: Ranks,
+    classes: NDArray[Any],
+    sample_weight: Floats = NO_WEIGHTS,
+) -> Floats:
+    """Weight of every row: the mean weight of the grades in its label.
+
+    Parameters
+    ----------
+    class_weight : dict or "balanced"
+        The weight of each grade, 1 if missing; or weights that give every grade that occurs the
+        same total.
+    lower, upper : arrays of shape (n,)
+        Ends of the labels in ranks 1..K.
+    classes : array of shape (K,)
+        The grades from lowest to highest.
+    sample_weight : array of shape (n,)
+        Weights of the rows for "balanced"; empty if all are 1.
+
+    Examples
+    --------
+    >>> low, high, grades = np.array([1, 2, 1]), np.array([1, 2, 2]), np.array(["bad", "good"])
+    >>> row_weights({"bad": 3.0}, low, high, grades)
+    array([3., 1., 2.])
+    """
+    if class_weight == "balanced":
+        weight = balanced_weights(lower, upper, classes.size, sample_weight)
+    else:
+        weight = given_weights(class_weight, classes)
+    total = np.append(0.0, np.cumsum(weight))
+    mean = (total[upper] - total[lower - 1]) / (upper - lower + 1)
+    return np.where(lower == upper, weight[lower - 1], mean)
+
+
+def refuse_balanced(class_weight: Any, where: str) -> None:
+    """Refuse "balanced" if rows come in parts, as grade frequencies are unknown."""
+    if class_weight == "balanced":
+        raise ValueError(
+            f"class_weight='balanced' needs all rows at once, but {where} sees only some; "
+            "use a dict of weights"
+        )
+
+
+def balanced_weights(
+    lower: Ranks, upper: Ranks, n_classes: int, sample_weight: Floats = NO_WEIGHTS
+) -> Floats:
+    """Number of rows / (number of grades that occur * rows of each grade).
+
+    A range counts as an equal part of a row for each of its grades.
+
+    >>> balanced_weights(np.array([1, 1, 1, 2]), np.array([1, 1, 1, 2]), 2).round(2)
+    array([0.67, 2.  ])
+    """
+    rows = sample_weight if sample_weight.size else np.ones(lower.size)
+    share = rows / (upper - lower + 1)
+    begin = np.bincount(lower - 1, share, n_classes + 1)
+    end = np.bincount(upper, share, n_classes + 1)
+    occurs = np.cumsum(np.bincount(lower - 1, rows > 0, n_classes + 1))
+    occurs -= np.cumsum(np.bincount(upper, rows > 0, n_classes + 1))
+    there = occurs[:-1] > 0
+    count = np.where(there, np.cumsum(begin - end)[:-1], 1.0)
+    return np.where(there, rows.sum() / (there.sum() * count), 1.0)
+
+
+def given_weights(class_weight: Mapping[Any, Any], classes: NDArray[Any]) -> Floats:
+    """Weights of all grades, from a dict of some."""
+    weight = np.ones(classes.size)
+    rank = {grade: number for number, grade in enumerate(classes.tolist())}
+    for grade, value in class_weight.items():
+        if grade not in rank:
+            raise ValueError(
+                f"class_weight names {grade!r}, which is not one of the grades {shown(classes)}"
+            )
+        if not isinstance(value, Real) or not 0.0 <= float(value) < np.inf:
+            raise ValueError(
+                f"class_weight of {grade!r} must be a finite number >= 0, got {value!r}"
+            )
+        weight[rank[grade]] = value
+    return weight

@@ -6,25 +6,25 @@ from copy import copy, deepcopy
 from typing import Any, Self
 
 import numpy as np
+from joblib import Parallel, delayed
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
-from sklearn.utils import get_tags, indexable
+from sklearn.frozen import FrozenEstimator
+from sklearn.model_selection import check_cv
+from sklearn.utils import _safe_indexing, get_tags, indexable
+from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.metaestimators import available_if
-from sklearn.utils.validation import (
-    _check_sample_weight,
-    check_consistent_length,
-    check_is_fitted,
-)
+from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
+from ordspan.core.state import Floats, Ranks
 from ordspan.estimators.base import refuse_as_state, unchanged_on_error
-from ordspan.estimators.folds import CalibrationRows, calibrate_on_folds, make_folds
-from ordspan.estimators.online import OrdinalPA
-from ordspan.estimators.passes import ThresholdEstimator
-from ordspan.estimators.steps import fit_weighted, latent, ranker_of
-from ordspan.estimators.targets import encode_labels, read_labels
-from ordspan.learners.calibration import COVERAGES, Calibration
-from ordspan.learners.scoring import rank_among
-from ordspan.learners.state import Locked
+from ordspan.estimators.online import OrdinalPA, ThresholdEstimator
+from ordspan.estimators.splitting import StratifiedIntervalKFold
+from ordspan.estimators.steps import fit_weighted, last_step, latent, ranker_of
+from ordspan.labels.ranks import encode, read_labels
+from ordspan.learners.base import Locked, rank_among
+from ordspan.learners.calibration import COVERAGES, LABELS, Calibration
+from ordspan.learners.rows import check_weights
 
 
 def can_stream(model: CalibratedOrdinal) -> bool:
@@ -103,6 +103,7 @@ class CalibratedOrdinal(Locked, MetaEstimatorMixin, ClassifierMixin, BaseEstimat
            [1, 2]])
     """
 
+    _parameter_constraints = {"cv": ["cv_object"], "labels": [StrOptions({*LABELS})]}  # noqa: RUF012
     estimator_: Any
     calibration_: Calibration
 
@@ -144,22 +145,15 @@ class CalibratedOrdinal(Locked, MetaEstimatorMixin, ClassifierMixin, BaseEstimat
             The estimator itself, unchanged if an error is raised.
         """
         with unchanged_on_error(self):
+            self._validate_params()
             estimator = self._new_estimator()
             ranker_of(estimator)
             fit_weighted(estimator, X, y, sample_weight)
             classes = ranker_of(estimator).classes_
-            labels = read_labels(y)
-            lower, upper = encode_labels(labels, classes, fitted=True)
-            check_consistent_length(X, lower)  # a frozen estimator has not checked
-            weight = _check_sample_weight(
-                sample_weight, lower, dtype=np.float64, ensure_non_negative=True
-            )
-            rows = np.flatnonzero(weight)
-            (X,) = indexable(X)
-            calibration = Calibration(classes.size, self.coverages, self.labels)
-            folds = make_folds(self, X, lower + upper, rows)
-            scored = CalibrationRows(X, lower, upper, weight, rows, classes)
-            calibrate_on_folds(calibration, self._new_estimator, scored, folds, self.n_jobs)
+            ends = np.column_stack(encode(read_labels(y)[0], classes, fitted=True))
+            check_consistent_length(X, ends)  # a frozen estimator has not checked
+            weight = check_weights(1.0 if sample_weight is None else sample_weight, len(ends))
+            calibration = calibrate_on_folds(self, indexable(X)[0], ends, weight, classes)
             calibration.use_thresholds(ranker_of(estimator).thresholds_)
             return self.from_parts(estimator, calibration)
 
@@ -189,26 +183,23 @@ class CalibratedOrdinal(Locked, MetaEstimatorMixin, ClassifierMixin, BaseEstimat
             estimator = self._new_estimator() if first else self.estimator_
             with unchanged_on_error(estimator):
                 if first:
-                    Calibration(2, self.coverages, self.labels)  # validates the parameters
+                    self._validate_params()
+                    Calibration(2, self.coverages, self.labels)  # validates the coverages
                 else:
-                    self._take_parameters(estimator)
+                    check_calibration_unchanged(self)
+                if not first and self.estimator is not None:
+                    if type(self.estimator) is not type(estimator):
+                        raise ValueError(
+                            f"the estimator cannot change from {estimator!r} to "
+                            f"{self.estimator!r} during learning; clone the model and start over"
+                        )
+                    estimator.set_params(**self.estimator.get_params(deep=False))
                 trials = estimator._learn_once(X, y, classes, sample_weight, scored=True)
             if first:
                 calibration = Calibration(estimator.classes_.size, self.coverages, self.labels)
                 self.from_parts(estimator, calibration)
             self.calibration_.observe(*trials)
             return self
-
-    def _take_parameters(self, estimator: Any) -> None:
-        """Apply parameters changed since the last call, if that is possible."""
-        check_promises(self)
-        if self.estimator is not None:
-            if type(self.estimator) is not type(estimator):
-                raise ValueError(
-                    f"the estimator cannot change from {estimator!r} to {self.estimator!r} "
-                    "during learning; clone the model and start over"
-                )
-            estimator.set_params(**self.estimator.get_params(deep=False))
 
     def from_parts(self, estimator: Any, calibration: Calibration) -> Self:
         """Turn this into the calibrated form of a fitted estimator.
@@ -228,21 +219,10 @@ class CalibratedOrdinal(Locked, MetaEstimatorMixin, ClassifierMixin, BaseEstimat
         self.estimator_ = estimator
         self.calibration_ = calibration
         self.classes_ = ranker_of(estimator).classes_
+        for name in ("n_features_in_", "feature_names_in_"):
+            if hasattr(estimator, name):
+                setattr(self, name, getattr(estimator, name))
         return self
-
-    @property
-    def n_features_in_(self) -> int:
-        """Number of features."""
-        if not self.__sklearn_is_fitted__():
-            raise AttributeError("n_features_in_ is only available after fit")
-        return self.estimator_.n_features_in_
-
-    @property
-    def feature_names_in_(self) -> NDArray[Any]:
-        """Names of the features, if X has string column names."""
-        if not self.__sklearn_is_fitted__():
-            raise AttributeError("feature_names_in_ is only available after fit")
-        return self.estimator_.feature_names_in_
 
     def __copy__(self) -> Self:
         copied = type(self).__new__(type(self))
@@ -378,12 +358,61 @@ class CalibratedOrdinal(Locked, MetaEstimatorMixin, ClassifierMixin, BaseEstimat
         return self.estimator_.score(X, y, sample_weight=sample_weight)
 
 
-def check_promises(model: CalibratedOrdinal) -> None:
+def check_calibration_unchanged(model: CalibratedOrdinal) -> None:
     """Refuse coverages or labels that differ from those of the calibration."""
-    known, asked = model.calibration_, Calibration(2, model.coverages, model.labels)
-    if not known.promises_as(asked):
+    calibrated, current = model.calibration_, Calibration(2, model.coverages, model.labels)
+    if not calibrated.has_same_settings(current):
         raise ValueError(
-            f"the model was calibrated for coverages={known.coverages.tolist()} and "
-            f"labels={known.labels!r}, but they are now {asked.coverages.tolist()} and "
-            f"{asked.labels!r}; restore them, or clone the model and start over"
+            f"the model was calibrated for coverages={calibrated.coverages.tolist()} and "
+            f"labels={calibrated.labels!r}, but they are now {current.coverages.tolist()} and "
+            f"{current.labels!r}; restore them, or clone the model and start over"
         )
+
+
+def calibrate_on_folds(
+    model: CalibratedOrdinal, X: Any, ends: Ranks, weight: Floats, classes: NDArray[Any]
+) -> Calibration:
+    """Fit the estimator on each fold, and calibrate on the scores of the rows left out."""
+    rows = np.flatnonzero(weight)
+    folds = make_folds(model, X, ends, rows)
+    y = classes[ends - 1] if (ends[:, 0] != ends[:, 1]).any() else classes[ends[:, 0] - 1]
+
+    def score_fold(learned: Ranks, rest: Ranks) -> tuple[Floats, ...]:
+        fold_model = model._new_estimator()
+        if not isinstance(fold_model, FrozenEstimator):
+            if not isinstance(last_step(fold_model), FrozenEstimator):
+                last_step(fold_model).set_params(classes=classes)._in_fold = True
+            fit_weighted(fold_model, _safe_indexing(X, learned), y[learned], weight[learned])
+        return latent(fold_model, _safe_indexing(X, rest)), ranker_of(fold_model).thresholds_
+
+    scored = Parallel(model.n_jobs, prefer="threads")(delayed(score_fold)(*fold) for fold in folds)
+    scores, predicted = np.full(len(ends), np.nan), np.ones(len(ends), dtype=np.int64)
+    fold = np.zeros(len(ends), dtype=np.int64)
+    for number, ((_, rest), (some, thresholds)) in enumerate(zip(folds, scored, strict=True)):
+        scores[rest], predicted[rest] = some, rank_among(thresholds, some)
+        fold[rest] = number
+    if left_out := rows[np.isnan(scores[rows])].tolist():
+        raise ValueError(f"cv never tests row {left_out[0]}; every row must be in a test set")
+    used = (part[rows] for part in (scores, predicted, *ends.T, weight))
+    bands = np.array([thresholds for _, thresholds in scored])
+    calibration = Calibration(classes.size, model.coverages, model.labels)
+    return calibration.fit(*used, thresholds=bands, fold=fold[rows])
+
+
+def make_folds(model: Any, X: Any, ends: Any, rows: Ranks) -> list[Any]:
+    """Training and test rows of each fold, of those rows that count."""
+    cv = model.cv
+    if isinstance(cv, int | np.integer):
+        if rows.size < 2:
+            raise ValueError(
+                "fit needs at least 2 rows with positive weight for out-of-fold scores, got "
+                f"n_samples = {rows.size}"
+            )
+        grades = np.arange(1, ends.max() + 2)  # one more than occur, where all are equal
+        settings = {"shuffle": True, "random_state": model.random_state, "classes": grades}
+        cv = StratifiedIntervalKFold(min(int(cv), rows.size), **settings)
+        return [(rows[a], rows[b]) for a, b in cv.split(rows, ends[rows])]
+    numbers = np.arange(len(ends))  # a user's folds may be masks
+    folds = check_cv(cv).split(X, ends.sum(axis=1))
+    folds = ((np.intersect1d(numbers[a], rows), np.intersect1d(numbers[b], rows)) for a, b in folds)
+    return [fold for fold in folds if fold[1].size]

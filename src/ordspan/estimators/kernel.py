@@ -6,45 +6,27 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.utils.sparsefuncs import mean_variance_axis
 from sklearn.utils.validation import check_is_fitted
 
-from ordspan.estimators.online import DEFAULT_PASSES
-from ordspan.estimators.passes import ThresholdEstimator
+from ordspan.estimators.base import column_moments
+from ordspan.estimators.online import DEFAULT_PASSES, ThresholdEstimator
 from ordspan.learners import KernelLearner
-from ordspan.learners.kernel_values import check_constants, check_kernel
-from ordspan.learners.rows import is_sparse
 
 
-def variance(X: Any) -> float:
-    """Variance of all entries; NaN and infinity raise no warning."""
-    with np.errstate(over="ignore", invalid="ignore"):
-        if not is_sparse(X):
-            return float(X.var(dtype=np.float64))
-        size = X.shape[0] * X.shape[1]
-        mean = X.data.sum(dtype=np.float64) / size
-        squares = np.square(X.data - mean, dtype=np.float64).sum()
-        return float((squares + (size - X.data.size) * mean**2) / size)
+def reciprocal_gamma(name: str, X: Any) -> float:
+    """What gamma is one over, by its name.
 
-
-def mean_sq_distance(X: Any) -> float:
-    """Mean squared distance between two rows: twice the sum of the variances of the features.
-
-    >>> mean_sq_distance(np.array([[0.0], [2.0]]))  # 0 or 4, equally often
-    2.0
+    >>> X = np.array([[0.0], [2.0]])  # squared distances of 0 or 4, equally often
+    >>> reciprocal_gamma("distance", X), reciprocal_gamma("scale", X)
+    (2.0, 1.0)
     """
-    if is_sparse(X):
-        return 2.0 * float(mean_variance_axis(X, axis=0)[1].sum(dtype=np.float64))
-    with np.errstate(over="ignore", invalid="ignore"):
-        return 2.0 * float(X.var(axis=0, dtype=np.float64).sum())
-
-
-GAMMAS = {
-    "distance": mean_sq_distance,
-    "scale": lambda X: X.shape[1] * variance(X),
-    "auto": lambda X: X.shape[1],
-}
-"""The reciprocal of gamma, by its name."""
+    n_features = X.shape[1]
+    if name == "auto":
+        return float(n_features)
+    means, variances = column_moments(X)
+    total = float(variances.sum())
+    # the variance of all entries is that within the columns and that between them
+    return 2.0 * total if name == "distance" else total + n_features * float(means.var())
 
 
 class KernelOrdinalPA(ThresholdEstimator):
@@ -98,7 +80,7 @@ class KernelOrdinalPA(ThresholdEstimator):
         Shuffle the rows before each pass of ``fit``; ``partial_fit`` keeps their order.
     classes : array-like, optional
         All grades from lowest to highest. By default taken from an ordered Categorical, or else
-        the sorted labels.
+        the sorted numbers.
     class_weight : dict, "balanced" or None, default=None
         Weights of the grades, multiplied by ``sample_weight``: a dict (missing grades weigh 1), or
         "balanced", which gives every grade that occurs the same total weight. A range has the
@@ -193,14 +175,11 @@ class KernelOrdinalPA(ThresholdEstimator):
     def _make_learner(self, n_features: int, n_classes: int) -> KernelLearner:
         if isinstance(self.gamma, str) and getattr(self, "_gamma_given", self.gamma) != self.gamma:
             raise ValueError("gamma cannot change during learning; call fit to start over")
+        gamma = self.gamma_ if isinstance(self.gamma, str) else self.gamma
         return KernelLearner(
-            n_features,
-            n_classes,
-            self.variant,
-            self.C,
-            self._flag("average"),
+            *(n_features, n_classes, self.variant, self.C, self.average),
             kernel=self.kernel,
-            gamma=self.gamma_ if isinstance(self.gamma, str) else self.gamma,
+            gamma=gamma,
             degree=self.degree,
             coef0=self.coef0,
             budget=self.budget,
@@ -209,20 +188,15 @@ class KernelOrdinalPA(ThresholdEstimator):
     def _checked(self, X: Any, *, reset: bool) -> Any:
         X = super()._checked(X, reset=reset)
         if reset:
-            check_kernel(self.kernel)
             self.gamma_ = self._find_gamma(X)
             self._gamma_given = self.gamma
         return X
 
     def _find_gamma(self, X: Any) -> float:
         if not isinstance(self.gamma, str):
-            check_constants(self.gamma, self.degree, self.coef0)
             return float(self.gamma)
-        if self.gamma not in GAMMAS:
-            raise ValueError(
-                f"gamma must be a number or one of {', '.join(GAMMAS)}, got {self.gamma!r}"
-            )
-        spread = GAMMAS[self.gamma](X)
+        with np.errstate(over="ignore", invalid="ignore"):
+            spread = reciprocal_gamma(self.gamma, X)
         if 1.0 / np.finfo(np.float64).max < spread < np.inf:
             return 1.0 / spread
         # one row, nearly equal rows, or rows that are not finite (reported later): as if

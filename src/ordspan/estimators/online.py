@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Any
+import functools
+import operator
+from time import perf_counter
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from ordspan.estimators.passes import OrdinalEstimator, ThresholdEstimator
+from ordspan.core.measures import distance
+from ordspan.estimators.base import BaseOrdinal, ThresholdModel, refuse_balanced, unchanged_on_error
+from ordspan.labels.ranks import Labels, find_classes, read_labels
 from ordspan.learners import (
     Learner,
     LinearLearner,
@@ -16,9 +22,171 @@ from ordspan.learners import (
     PerceptronLearner,
     PRankLearner,
 )
-from ordspan.learners.checks import DEFAULT_C
+from ordspan.learners.linear import DEFAULT_C
+from ordspan.learners.rows import NO_ORDER
+from ordspan.wording import shown
 
 DEFAULT_PASSES = 10
+
+
+class OrdinalEstimator(BaseOrdinal):
+    """Base of the online estimators."""
+
+    def __init__(
+        self,
+        *,
+        max_iter: int = DEFAULT_PASSES,
+        shuffle: bool = True,
+        classes: Any = None,
+        class_weight: Any = None,
+        random_state: Any = None,
+    ) -> None:
+        self.max_iter = max_iter
+        self.shuffle = shuffle
+        self.classes = classes
+        self.class_weight = class_weight
+        self.random_state = random_state
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Learn from scratch in ``max_iter`` passes over the rows.
+
+        Parameters
+        ----------
+        X : array-like or CSR matrix of shape (n, d)
+            Features; standardise them first.
+        y : array-like of shape (n,) or (n, 2)
+            Exact labels, or inclusive ranges ``[lower, upper]``, in your own grades.
+        sample_weight : array-like of shape (n,), optional
+            Scales C (the step size of the baselines) of each row; 0 leaves a row out.
+
+        Returns
+        -------
+        self
+            The estimator itself, unchanged if an error is raised.
+        """
+        with unchanged_on_error(self):
+            rows, classes = self._fit_rows(X, y, sample_weight)
+            n_rows = rows.lower.size
+            learner = self._make_learner(self.n_features_in_, classes.size)
+            rng = check_random_state(self.random_state)
+            for number in range(1, self.max_iter + 1):
+                order = rng.permutation(n_rows) if self.shuffle else NO_ORDER
+                began = perf_counter()
+                ranks = learner.learn(
+                    rows, order=order, predict=self.verbose > 0, feature_names=self._names()
+                )
+                if ranks is not None:  # predicted before each row was learned
+                    error = distance(ranks, rows.lower, rows.upper).mean()
+                    n_support = getattr(learner, "n_support", None)
+                    print(
+                        f"pass {number}/{self.max_iter}: {n_rows:,} rows, mean absolute error "
+                        f"{error:.4f}"
+                        + ("" if n_support is None else f", {n_support:,} support vectors")
+                        + f", {perf_counter() - began:.2f} s"
+                    )
+            return self.from_learner(learner, classes, n_iter=self.max_iter)
+
+    def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
+        """Learn the rows once, in order, continuing from the current state.
+
+        If several threads share the estimator, one learns at a time, so no update is lost.
+        Predictions never wait, and may use parameters from the middle of a batch. If that matters,
+        predict from a copy (`copy.copy`) that no thread trains.
+
+        Parameters
+        ----------
+        X : array-like or CSR matrix of shape (n, d)
+            Features; standardise them first.
+        y : array-like of shape (n,) or (n, 2)
+            Exact labels, or inclusive ranges ``[lower, upper]``, in your own grades.
+        classes : array-like, optional
+            All grades from lowest to highest; needed in the first call unless the estimator was
+            given ``classes`` or ``y`` is an ordered Categorical.
+        sample_weight : array-like of shape (n,), optional
+            Scales C (the step size of the baselines) of each row; 0 leaves a row out.
+
+        Returns
+        -------
+        self
+            The estimator itself, unchanged if an error is raised.
+        """
+        self._learn_once(X, y, classes, sample_weight)
+        return self
+
+    def _learn_once(
+        self, X: Any, y: Any, classes: Any, sample_weight: Any, *, scored: bool = False
+    ) -> tuple[Any, ...]:
+        """`partial_fit`; returns scores and ranks before learning, ranks of labels, and weights.
+
+        Scores and ranks are there if ``scored``.
+        """
+        with unchanged_on_error(self):
+            first, changed = not self.__sklearn_is_fitted__(), self._parameters_changed()
+            if changed:
+                self._validate_params()
+            X = self._checked(X, reset=first)
+            labels, order = read_labels(y)
+            grades = self._classes_for_partial_fit(labels, order, classes, first)
+            rows = weighted = self._rows(X, labels, grades, sample_weight, fitted=not first)
+            if self.class_weight is not None:
+                refuse_balanced(self.class_weight, "partial_fit")
+                weighted = rows._replace(weight=self._weights(rows, grades))
+            shape = X.shape[1], grades.size
+            learner = self._make_learner(*shape) if first else self.learner_
+            scores = np.empty(X.shape[0] if scored else 0)
+            with learner.unchanged_on_error():
+                if changed and not first:
+                    learner.adopt_settings(self._make_learner(*shape))
+                ranks = learner.learn(weighted, feature_names=self._names(), scores_before=scores)
+            if first:
+                self.from_learner(learner, grades, n_iter=1)
+            self._learned_with = self._parameters()
+            # calibration does not use class_weight
+            return scores, ranks, rows.lower, rows.upper, rows.weight
+
+    def _parameters(self) -> list[Any]:
+        kind: Any = type(self)
+        return [vars(self)[name] for name in parameter_names(kind)]
+
+    def _parameters_changed(self) -> bool:
+        """Whether a parameter may have changed since the last ``partial_fit``."""
+        before = getattr(self, "_learned_with", None)
+        return before is None or not all(map(operator.is_, before, self._parameters()))
+
+    def _classes_for_partial_fit(
+        self, labels: Labels, order: Any, given: Any, first: bool
+    ) -> NDArray[Any]:
+        if first:
+            given = self.classes if given is None else given
+            if given is None and order is None:
+                raise ValueError(
+                    "classes must be given in the first call of partial_fit: the first "
+                    "batch may not contain every grade"
+                )
+            return find_classes(labels, order, given)
+        if given is not None and not np.array_equal(np.asarray(given), self.classes_):
+            raise ValueError(
+                f"classes {shown(np.asarray(given))} differ from those of the first call of "
+                f"partial_fit or fit, {shown(self.classes_)}; the grades of a fitted model are "
+                "fixed: leave classes out, or start a new model"
+            )
+        return self.classes_
+
+    @property
+    def n_updates_(self) -> int:
+        """Number of rows that changed the parameters."""
+        check_is_fitted(self)
+        return self.learner_.n_updates
+
+
+@functools.cache
+def parameter_names(kind: Any) -> tuple[str, ...]:
+    """Parameter names of an estimator class, cached because scikit-learn's lookup is slow."""
+    return tuple(kind._get_param_names())
+
+
+class ThresholdEstimator(ThresholdModel, OrdinalEstimator):
+    """An online estimator with one score and sorted thresholds."""
 
 
 class OrdinalPA(ThresholdEstimator):
@@ -56,7 +224,7 @@ class OrdinalPA(ThresholdEstimator):
         Shuffle the rows before each pass of ``fit``; ``partial_fit`` keeps their order.
     classes : array-like, optional
         All grades from lowest to highest. By default taken from an ordered Categorical, or else
-        the sorted labels.
+        the sorted numbers.
     class_weight : dict, "balanced" or None, default=None
         Weights of the grades, multiplied by ``sample_weight``: a dict (missing grades weigh 1), or
         "balanced", which gives every grade that occurs the same total weight. A range has the
@@ -128,14 +296,9 @@ class OrdinalPA(ThresholdEstimator):
         self.verbose = verbose
 
     def _make_learner(self, n_features: int, n_classes: int) -> Learner:
+        settings = (self.variant, self.C, self.average)
         return LinearLearner(
-            n_features,
-            n_classes,
-            self.variant,
-            self.C,
-            self._flag("average"),
-            solver=self.solver,
-            balanced=self._flag("balanced"),
+            n_features, n_classes, *settings, solver=self.solver, balanced=self.balanced
         )
 
 
@@ -182,21 +345,6 @@ class PRank(ThresholdEstimator):
     array([1, 1, 2, 3, 3])
     """
 
-    def __init__(
-        self,
-        *,
-        max_iter: int = DEFAULT_PASSES,
-        shuffle: bool = True,
-        classes: Any = None,
-        class_weight: Any = None,
-        random_state: Any = None,
-    ) -> None:
-        self.max_iter = max_iter
-        self.shuffle = shuffle
-        self.classes = classes
-        self.class_weight = class_weight
-        self.random_state = random_state
-
     def _make_learner(self, n_features: int, n_classes: int) -> Learner:
         return PRankLearner(n_features, n_classes)
 
@@ -217,9 +365,7 @@ class VectorEstimator(OrdinalEstimator):
         ndarray of shape (n, K) or (n,)
             The highest score is that of the predicted grade.
         """
-        check_is_fitted(self)
-        X = self._checked(X, reset=False)
-        scores = self.learner_.latent(X, feature_names=self._names())
+        scores = self._scores(X)
         return scores[:, 1] - scores[:, 0] if scores.shape[1] == 2 else scores
 
 
@@ -263,21 +409,6 @@ class MulticlassPerceptron(VectorEstimator):
     >>> MulticlassPerceptron(random_state=0).fit(X, [1, 2, 3]).predict(X)
     array([1, 2, 3])
     """
-
-    def __init__(
-        self,
-        *,
-        max_iter: int = DEFAULT_PASSES,
-        shuffle: bool = True,
-        classes: Any = None,
-        class_weight: Any = None,
-        random_state: Any = None,
-    ) -> None:
-        self.max_iter = max_iter
-        self.shuffle = shuffle
-        self.classes = classes
-        self.class_weight = class_weight
-        self.random_state = random_state
 
     def _make_learner(self, n_features: int, n_classes: int) -> Learner:
         return PerceptronLearner(n_features, n_classes)

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from sklearn.model_selection import KFold
 from sklearn.utils import check_random_state, indexable
 
-from ordspan.estimators.targets import encode_labels, find_classes, read_labels
+from ordspan.labels.ranks import encode, find_classes, read_labels
 
 
 class StratifiedIntervalKFold(KFold):
@@ -30,7 +30,7 @@ class StratifiedIntervalKFold(KFold):
         Seed for shuffling.
     classes : array-like, optional
         All grades from lowest to highest. By default taken from an ordered Categorical, or else
-        the sorted labels.
+        the sorted numbers.
 
     Examples
     --------
@@ -89,8 +89,12 @@ class StratifiedIntervalKFold(KFold):
 
     def _folds(self, X: Any, y: Any) -> NDArray[np.intp]:
         """The fold of every row."""
-        labels = read_labels(y)
-        lower, upper = encode_labels(labels, find_classes(labels, self.classes))
+        labels, order = read_labels(y)
+        try:
+            grades = find_classes(labels, order, self.classes)
+        except ValueError as error:
+            raise ValueError(f"StratifiedIntervalKFold: {error}") from None
+        lower, upper = encode(labels, grades)
         indexable(X, lower)
         n_rows = lower.size
         if self.n_splits > n_rows:
@@ -98,11 +102,11 @@ class StratifiedIntervalKFold(KFold):
                 f"n_splits={self.n_splits} is more than the number of rows, {n_rows}; each fold "
                 "needs one"
             )
-        turn, names = np.arange(n_rows), np.arange(self.n_splits)
+        shuffled, names = np.arange(n_rows), np.arange(self.n_splits)
         if self.shuffle:
             rng = check_random_state(self.random_state)
-            turn, names = rng.permutation(turn), rng.permutation(names)
-        turn = turn[np.lexsort((upper[turn], (lower + upper)[turn]))]
+            shuffled, names = rng.permutation(shuffled), rng.permutation(names)
+        shuffled = shuffled[np.lexsort((upper[shuffled], (lower + upper)[shuffled]))]
         fold = np.empty(n_rows, dtype=np.intp)
-        fold[turn] = names[np.arange(n_rows) % self.n_splits]
+        fold[shuffled] = names[np.arange(n_rows) % self.n_splits]
         return fold

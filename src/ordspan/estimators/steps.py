@@ -17,6 +17,15 @@ def last_step(estimator: Any) -> Any:
     return estimator.steps[-1][1] if isinstance(estimator, Pipeline) else estimator
 
 
+def inside(model: Any) -> Any:
+    """What a pipeline, a frozen estimator or a fitted search calls in the end; None for others."""
+    if isinstance(model, FrozenEstimator):
+        return model.estimator
+    return (
+        last_step(model) if isinstance(model, Pipeline) else getattr(model, "best_estimator_", None)
+    )
+
+
 def layers_of(model: Any) -> list[Any]:
     """A model and the estimators nested in it, down to the ranker.
 
@@ -25,19 +34,11 @@ def layers_of(model: Any) -> list[Any]:
     >>> [type(part).__name__ for part in layers_of(make_pipeline(PRank()))]
     ['Pipeline', 'PRank']
     """
-    layers = [model]
-    while True:
-        outer = layers[-1]
-        if isinstance(outer, Pipeline):
-            layers.append(last_step(outer))
-        elif isinstance(outer, FrozenEstimator):
-            layers.append(outer.estimator)
-        elif hasattr(outer, "best_estimator_"):
-            layers.append(outer.best_estimator_)
-        elif hasattr(outer, "estimator_"):
-            layers.append(outer.estimator_)
-        else:
-            return layers
+    layers = []
+    while model is not None:
+        layers.append(model)
+        model = inside(model) or getattr(model, "estimator_", None)
+    return layers
 
 
 def ranker_of(estimator: Any) -> Any:
@@ -62,16 +63,11 @@ def ranker_of(estimator: Any) -> Any:
 
 def transformed(model: Any, X: Any) -> tuple[Any, Any]:
     """The last step of a pipeline, a search or a frozen estimator, and its transformed input."""
-    while True:
-        if isinstance(model, Pipeline):
-            X = model[:-1].transform(X) if len(model) > 1 else X
-            model = last_step(model)
-        elif isinstance(model, FrozenEstimator):
-            model = model.estimator
-        elif hasattr(model, "best_estimator_"):
-            model = model.best_estimator_
-        else:
-            return model, X
+    while (inner := inside(model)) is not None:
+        if isinstance(model, Pipeline) and len(model) > 1:
+            X = model[:-1].transform(X)
+        model = inner
+    return model, X
 
 
 HAVING = {"latent": "OrdinalPA()", "predict_interval": "CalibratedOrdinal(OrdinalPA())"}

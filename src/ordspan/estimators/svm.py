@@ -2,23 +2,19 @@
 
 from __future__ import annotations
 
-import numbers
-import warnings
-from collections.abc import Callable
 from time import perf_counter
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 
-from ordspan.core.labels import users_level
-from ordspan.core.losses import distance
+from ordspan.core.measures import distance
+from ordspan.core.rows import Rows
 from ordspan.estimators.base import ThresholdModel, unchanged_on_error
 from ordspan.learners import Learner, LinearLearner
 from ordspan.learners.batch import Optimum, solve
-from ordspan.learners.checks import check_rule
+from ordspan.wording import warn
 
 
 class OrdinalSVM(ThresholdModel):
@@ -52,7 +48,7 @@ class OrdinalSVM(ThresholdModel):
         both problems, the relative duality gap, and seconds.
     classes : array-like, optional
         All grades from lowest to highest. By default taken from an ordered Categorical, or else
-        the sorted labels.
+        the sorted numbers.
     class_weight : dict, "balanced" or None, default=None
         Weights of the grades, multiplied by ``sample_weight``: a dict (missing grades weigh 1), or
         "balanced", which gives every grade that occurs the same total weight. A range has the
@@ -115,11 +111,6 @@ class OrdinalSVM(ThresholdModel):
     def _make_learner(self, n_features: int, n_classes: int) -> Learner:
         return LinearLearner(n_features, n_classes, "PA")
 
-    def __getstate__(self) -> dict[str, Any]:
-        state = super().__getstate__()
-        state.pop("_optimum", None)
-        return state
-
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Find the optimum to the relative gap ``tol``.
 
@@ -137,83 +128,58 @@ class OrdinalSVM(ThresholdModel):
         self
             The estimator itself, unchanged if an error is raised.
         """
+        began = perf_counter()
+
+        def print_values(n_iter: int, primal: float, dual: float) -> None:
+            gap = (primal - dual) / max(primal, np.finfo(float).tiny)
+            print(
+                f"sweep {n_iter}: {rows.lower.size:,} rows, primal {primal:.6g}, dual {dual:.6g}, "
+                f"gap {gap:.2e}, {perf_counter() - began:.2f} s"
+            )
+
         with unchanged_on_error(self):
-            X, classes, lower, upper, weight = self._prepared(X, y, sample_weight)
+            rows, classes = self._fit_rows(X, y, sample_weight)
+            start: Optimum | None = getattr(self, "_optimum", None) if self.warm_start else None
+            if start and start.multipliers.shape != (rows.lower.size, classes.size - 1):
+                start = None
             found = solve(
-                X,
-                lower,
-                upper,
+                rows,
                 classes.size,
                 self.C,
                 loss=self.loss,
                 tol=self.tol,
                 max_iter=self.max_iter,
-                start=self._start(X.shape[0], classes.size),
-                sample_weight=weight,
+                start=start,
                 seed=int(check_random_state(self.random_state).randint(2**31)),
-                progress=progress_printer(lower.size) if self.verbose else None,
+                progress=print_values if self.verbose else None,
                 feature_names=self._names(),
             )
-            self._keep(found, X.shape[1], classes)
+            learner = self._make_learner(self.n_features_in_, classes.size)
+            learner.model.weights[:] = found.weights
+            learner.model.edges[1:-1] = found.thresholds
+            values = zip(self._fitted_numbers, (found.primal, found.dual, found.gap), strict=True)
+            self.from_learner(learner, classes, n_iter=found.n_iter, fitted=dict(values))
+            self._optimum = found if self.warm_start else None
         if found.gap > self.tol:
-            warnings.warn(
+            warn(
                 f"stopped after max_iter={self.max_iter} sweeps at a relative duality gap of "
                 f"{found.gap:.2e}, above tol={self.tol:g}; the objective could improve by at "
                 "most that share; raise max_iter, lower C or standardise the features",
                 ConvergenceWarning,
-                stacklevel=users_level(),
             )
-        self._warn_of_one_grade(X, lower, upper, weight)
+        self._warn_of_one_grade(rows)
         return self
 
-    def _warn_of_one_grade(self, X: Any, lower: Any, upper: Any, weight: Any) -> None:
+    def _warn_of_one_grade(self, rows: Rows) -> None:
         """Warn if all training rows get the same grade, unless it is correct for all."""
-        ranks = self.learner_.predict_many(X)
-        missed = distance(ranks, lower, upper) > 0
-        if (ranks != ranks[0]).any() or not (
-            missed if weight is None else missed & (weight > 0)
-        ).any():
+        ranks = self.learner_.predict_many(rows)
+        missed = distance(ranks, rows.lower, rows.upper) > 0
+        counted = missed & (rows.weight > 0) if rows.weight.size else missed
+        if (ranks != ranks[0]).any() or not counted.any():
             return
         squared = "" if self.loss == "squared_hinge" else "loss='squared_hinge', "
-        warnings.warn(
+        warn(
             f"the model predicts the same grade, {self.classes_[ranks[0] - 1]}, for every training "
             f"row: with loss={self.loss!r} and C={self.C:g} that is the optimum for these "
-            f"features; try {squared}a larger C, standardised features or other features",
-            UserWarning,
-            stacklevel=users_level(),
+            f"features; try {squared}a larger C, standardised features or other features"
         )
-
-    def _check_fit_parameters(self) -> None:
-        super()._check_fit_parameters()
-        check_rule("PA-I", self.C)
-        if not (isinstance(self.tol, numbers.Real) and 0 < self.tol < np.inf):
-            raise ValueError(f"tol must be a finite number above 0, got {self.tol!r}")
-
-    def _start(self, n_rows: int, n_classes: int) -> Optimum | None:
-        last: Optimum | None = getattr(self, "_optimum", None) if self.warm_start else None
-        if last is None or last.multipliers.shape != (n_rows, n_classes - 1):
-            return None
-        return last
-
-    def _keep(self, found: Optimum, n_features: int, classes: NDArray[Any]) -> None:
-        learner = self._make_learner(n_features, classes.size)
-        learner.model.weights[:] = found.weights
-        learner.model.edges[1:-1] = found.thresholds
-        values = (found.primal, found.dual, found.gap)
-        fitted = dict(zip(self._fitted_numbers, values, strict=True))
-        self.from_learner(learner, classes, n_iter=found.n_iter, fitted=fitted)
-        self._optimum = found if self.warm_start else None
-
-
-def progress_printer(n_rows: int) -> Callable[[int, float, float], None]:
-    """A function that prints one line of progress, with the elapsed seconds."""
-    began = perf_counter()
-
-    def print_values(n_iter: int, primal: float, dual: float) -> None:
-        gap = (primal - dual) / max(primal, np.finfo(float).tiny)
-        print(
-            f"sweep {n_iter}: {n_rows:,} rows, primal {primal:.6g}, dual {dual:.6g}, "
-            f"gap {gap:.2e}, {perf_counter() - began:.2f} s"
-        )
-
-    return print_values

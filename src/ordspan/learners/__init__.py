@@ -2,13 +2,15 @@
 
 from ordspan.learners.base import Learner
 from ordspan.learners.calibration import Calibration
-from ordspan.learners.committee import AggregateLearner
 from ordspan.learners.kernel import KernelLearner
-from ordspan.learners.linear import LinearLearner, PRankLearner
-from ordspan.learners.multiclass import MulticlassPALearner, PerceptronLearner
+from ordspan.learners.linear import (
+    LinearLearner,
+    MulticlassPALearner,
+    PerceptronLearner,
+    PRankLearner,
+)
 
 __all__ = [
-    "AggregateLearner",
     "Calibration",
     "KernelLearner",
     "Learner",

@@ -2,38 +2,57 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple, NoReturn
+import os
+from collections.abc import Callable, Collection, Iterator
+from contextlib import contextmanager
+from copy import copy
+from threading import RLock
+from typing import Any, NoReturn, Self
 
 import numpy as np
 from numba.core.errors import TypingError
 from numpy.typing import ArrayLike, NDArray
 
-from ordspan.core.labels import Ranks, check_ranks
-from ordspan.core.memory import Floats
-from ordspan.core.rows import BAD_LABEL, BAD_WIDTH
+from ordspan.core import state as layout
+from ordspan.core.rows import BAD_LABEL, BAD_ROW, BAD_WIDTH, Rows, row_fits, scores
+from ordspan.core.state import Floats, Ranks
+from ordspan.core.walks import Walks, score_one
 from ordspan.learners.calibration import Calibration
-from ordspan.learners.checks import RowValueError, as_row, check_row_order, check_weights
-from ordspan.learners.rows import NO_ORDER, NO_WEIGHTS, as_rows, refusal, row_blocks
-from ordspan.learners.scoring import rank_among, scores_of
-from ordspan.learners.state import State
+from ordspan.learners.rows import (
+    NO_ORDER,
+    NO_RANKS,
+    NO_WEIGHTS,
+    RowValueError,
+    as_matrix,
+    as_row,
+    check_ranks,
+    check_row_order,
+    check_weights,
+    count_rows,
+    make_rows,
+    refusal,
+)
 
 Columns = NDArray[np.int64]
-NO_RANKS: Ranks = np.empty(0, dtype=np.int64)
 
 
-class Examples(NamedTuple):
-    """Rows and labels that a learner has checked."""
+class Locked:
+    """An object that one thread at a time may change; copies and pickles have their own lock."""
 
-    matrix: Any
-    lower: Ranks
-    upper: Ranks
-    weight: Floats  # empty: all weights are 1
+    @property
+    def _lock(self) -> Any:
+        """The lock of this process: one that was held during a fork stays held in the child."""
+        return vars(self).setdefault(f"_lock_{os.getpid()}", RLock())
+
+    def __getstate__(self) -> dict[str, Any]:
+        state: Any = super().__getstate__()
+        return {name: value for name, value in state.items() if not name.startswith("_lock_")}
 
 
-class Learner(State):
+class Learner(Locked):
     """An online ranker on ranks 1..K; subclasses choose the rule.
 
-    Its whole state is the array ``memory``: copy it as a snapshot, and `restore` it to go back.
+    Its whole state is the array ``state``: copy it as a snapshot, and `restore` it to go back.
 
     Threads may share a learner if they all use `learn_many`, which takes a lock, or all use
     `learn_one`. Mixing the two loses updates: `learn_one` takes no lock, because that would cost as
@@ -59,12 +78,254 @@ class Learner(State):
     >>> import numpy as np
     >>> from ordspan.learners import LinearLearner
     >>> learner = LinearLearner(n_features=1, n_classes=2)
-    >>> before = learner.memory.copy()
+    >>> before = learner.state.copy()
     >>> learner.learn_one(np.array([1.0]), 1)
     2
     >>> learner.restore(before).weights
     array([0.])
     """
+
+    walks: type[Walks] | None = None  # compiled for the rule; None: it learns in batches only
+    rules: Collection[int] = ()  # allowed in a state from a file
+    fixed = "average and balanced"  # settings that cannot change during learning
+
+    def __init__(
+        self,
+        n_features: int,
+        n_classes: int,
+        *,
+        rule: int,
+        C: float = 1.0,
+        average: bool = False,
+        balanced: bool = False,
+        n_weights: int | None = None,
+    ) -> None:
+        for name, value, least in (("n_features", n_features, 1), ("n_classes", n_classes, 2)):
+            if value < least:
+                raise ValueError(f"{name} must be at least {least}, got {value}")
+        self.n_features = n_features
+        self.n_classes = n_classes
+        n_weights = n_features if n_weights is None else n_weights
+        settings = (float(C), n_weights, n_classes, bool(average), bool(balanced))
+        self.adopt_state(layout.new_state(rule, *settings))
+
+    # -- state -----------------------------------------------------------------------------------
+
+    state: Floats
+
+    @property
+    def head(self) -> Floats:
+        """The part of the state that holds settings, counters and thresholds."""
+        return self.state
+
+    @property
+    def model(self) -> layout.Model:
+        """Named views into the state: the last iterate, without averaging."""
+        return layout.model_view(self.head)
+
+    def adopt_state(self, state: Floats) -> None:
+        """Use a state, including its rule, without a copy.
+
+        Parameters
+        ----------
+        state : ndarray
+            The ``state`` of a learner with as many features and ranks.
+        """
+        self.state = state
+
+    def why_unusable(self, state: Any, n_features: int, n_classes: int) -> str | None:
+        """Why a learner with these settings and the given shape cannot use a state.
+
+        Parameters
+        ----------
+        state : ndarray
+            An untrusted state.
+        n_features, n_classes : int
+            The shape of the learner that is to use it.
+
+        Returns
+        -------
+        str or None
+            The reason, to follow the words "its state"; None if the state is valid.
+
+        Examples
+        --------
+        >>> from ordspan.learners import LinearLearner
+        >>> learner = LinearLearner(n_features=1, n_classes=2)
+        >>> learner.state[0] = 99
+        >>> LinearLearner(n_features=1, n_classes=2).why_unusable(learner.state, 1, 2)
+        'follows an unknown rule 99'
+        """
+        return layout.why_unusable(state, self.head, self.rules, n_features, n_classes)
+
+    def restore(self, state: Floats) -> Self:
+        """Copy the state of a learner of the same kind and shape.
+
+        Parameters
+        ----------
+        state : ndarray
+            The ``state`` of this learner, or of one made with the same parameters.
+
+        Returns
+        -------
+        self
+            The learner itself.
+        """
+        usable = self.why_unusable(state, self.n_features, self.n_classes) is None
+        if not (usable and layout.same_settings(state, self.head)):
+            raise ValueError("the state belongs to a learner of another kind or shape")
+        self.adopt_state(state.copy())
+        return self
+
+    def is_compatible(self, other: Learner) -> bool:
+        """Whether one learner can continue with the settings of another.
+
+        Parameters
+        ----------
+        other : Learner
+            The other learner.
+
+        Returns
+        -------
+        bool
+            True if they have the same shape and the same ``fixed`` settings.
+        """
+        shapes = ((type(one), one.n_features, one.n_classes) for one in (self, other))
+        return len({*shapes}) == 1 and layout.same_settings(self.head, other.head, rule_too=False)
+
+    def adopt_settings(self, other: Learner) -> None:
+        """Continue with the settings of another learner: its rule, C and, if any, budget.
+
+        Parameters
+        ----------
+        other : Learner
+            A learner with as many features and ranks and the same ``fixed`` settings.
+        """
+        if not self.is_compatible(other):
+            raise ValueError(f"{self.fixed} cannot change during learning; call fit to start over")
+        layout.take_rule(self.head, other.head)
+
+    @contextmanager
+    def unchanged_on_error(self) -> Iterator[None]:
+        """Restore the learner if the block raises; other threads wait.
+
+        Yields
+        ------
+        None
+            While the block runs.
+        """
+        with self._lock:
+            before = self._snapshot()
+            try:
+                yield
+            except BaseException:
+                self._roll_back(before)
+                raise
+
+    def _snapshot(self) -> Any:
+        return self.state.copy()
+
+    def _roll_back(self, before: Any) -> None:
+        self.adopt_state(before)
+
+    def with_features(self, n_features: int) -> Self:
+        """A learner that continues this one with more features; this one is unchanged.
+
+        It equals a learner that had all the features from the start and only saw zeros in the new
+        ones, which are the last columns: to the bit if the rows are sparse. The order of a dense
+        sum depends on its length and on the processor, so dense results differ by rounding, about
+        1e-15 of the terms. It costs one copy of the state, so a stream that keeps adding features
+        should double their number each time.
+
+        Parameters
+        ----------
+        n_features : int
+            Length of a row from now on.
+
+        Returns
+        -------
+        Learner
+            The wider learner.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from ordspan.learners import LinearLearner
+        >>> learner = LinearLearner(n_features=1, n_classes=2, variant="PA")
+        >>> learner.learn_one(np.array([1.0]), 1)
+        2
+        >>> learner.with_features(3).weights
+        array([-0.5,  0. ,  0. ])
+        """
+        if n_features < self.n_features:
+            raise ValueError(
+                f"a learner of {self.n_features} features cannot continue with {n_features}"
+            )
+        self._compiled()
+        wider = copy(self)
+        wider.n_features = n_features
+        wider.state = layout.with_features(self.state, n_features)
+        return wider
+
+    def with_rank(self, rank: int) -> Self:
+        """A learner that continues this one with one more rank, number ``rank`` of 1..K + 1.
+
+        Higher ranks move up by one. Between two ranks the new one starts with an empty band of
+        scores on the threshold between them, so predictions are only renumbered; beyond the
+        outermost rank its threshold starts one margin away from the last.
+
+        Parameters
+        ----------
+        rank : int
+            The number of the new rank, from 1 for a new lowest one to K + 1 for a new highest one.
+
+        Returns
+        -------
+        Learner
+            The learner of K + 1 ranks.
+
+        Examples
+        --------
+        >>> from ordspan.learners import LinearLearner
+        >>> LinearLearner(n_features=1, n_classes=2).with_rank(3).thresholds
+        array([0., 1.])
+        """
+        if not 1 <= rank <= self.n_classes + 1:
+            raise ValueError(f"rank {rank} is not in 1..{self.n_classes + 1}")
+        self._compiled()
+        grown = copy(self)
+        grown.n_classes = self.n_classes + 1
+        grown.state = layout.with_rank(self.state, rank)
+        return grown
+
+    @property
+    def n_trials(self) -> int:
+        """Examples seen."""
+        return int(self.model.counters[layout.TRIALS])
+
+    @property
+    def n_updates(self) -> int:
+        """Examples that moved the parameters."""
+        return int(self.model.counters[layout.UPDATES])
+
+    @property
+    def weights(self) -> Floats:
+        """The weights used in prediction: the average of all iterates, or the last one."""
+        model = self.model
+        if not (age := layout.age_of.py_func(model)):
+            return model.weights.copy()
+        return model.weights - model.weight_correction / age
+
+    @property
+    def thresholds(self) -> Floats:
+        """The sorted thresholds used in prediction."""
+        model = self.model
+        if not (age := layout.age_of.py_func(model)):
+            return model.edges[1:-1].copy()
+        # an average of sorted thresholds is sorted, up to its own rounding
+        return np.maximum.accumulate(model.edges[1:-1] - model.edge_correction[1:-1] / age)
+
+    # -- one row ---------------------------------------------------------------------------------
 
     def learn_one(self, x: NDArray[Any], lower: int, upper: int | None = None) -> int:
         """Learn one example with rank in lower..upper; returns the rank predicted before learning.
@@ -91,15 +352,21 @@ class Learner(State):
             x = as_row(x)
         if upper is None:
             upper = lower
+        if self.walks is None:
+            with self._lock:  # a refused row changes nothing
+                ranks = self.learn(self.rows(as_row(x)[np.newaxis], [lower], [upper]), predict=True)
+            return int(ranks[0])  # type: ignore[index]
         try:
-            rank = self._learn_one(x, None, lower, upper)
+            rank: int = self.walks.learn_one(self.state, x, None, lower, upper)
         except TypingError:
             row = as_row(x)
             if row is not x:  # another byte order
                 return self.learn_one(row, lower, upper)
-            raise whole_ranks_error(lower, upper) from None
+            raise TypeError(
+                f"ranks must be whole numbers, got lower={lower!r}, upper={upper!r}"
+            ) from None
         if rank <= 0:
-            self._refuse(rank, x, lower, upper)
+            self._refuse(rank, x, None, lower, upper)
         return rank
 
     def predict_one(self, x: NDArray[Any]) -> int:
@@ -115,11 +382,9 @@ class Learner(State):
         int
             Its rank, 1..K.
         """
-        x = as_row(x)
-        rank = self._predict_one(x, None)
-        if rank <= 0:
-            self._refuse(rank, x)
-        return rank
+        if self.walks is None:
+            return int(self.predict_many(as_row(x)[np.newaxis])[0])
+        return self.predict_sparse(as_row(x), None)
 
     def learn_sparse(self, values: Floats, columns: Columns, lower: int, upper: int) -> int:
         """`learn_one` for a sparse row; the cost depends on the number of values only.
@@ -144,12 +409,12 @@ class Learner(State):
         >>> LinearLearner(9, n_classes=3).learn_sparse(np.array([1.0]), np.array([7]), 1, 2)
         3
         """
-        rank = self._learn_one(values, columns, lower, upper)
+        rank: int = self._compiled().learn_one(self.state, values, columns, lower, upper)
         if rank <= 0:
-            self._refuse_sparse(rank, values, columns, lower, upper)
+            self._refuse(rank, values, columns, lower, upper)
         return rank
 
-    def predict_sparse(self, values: Floats, columns: Columns) -> int:
+    def predict_sparse(self, values: Floats, columns: Columns | None) -> int:
         """Rank of a sparse row.
 
         Parameters
@@ -162,39 +427,86 @@ class Learner(State):
         int
             The rank.
         """
-        rank = self._predict_one(values, columns)
+        rank: int = self._compiled().predict_one(self.state, values, columns)
         if rank <= 0:
-            self._refuse_sparse(rank, values, columns)
+            self._refuse(rank, values, columns)
         return rank
 
-    def _learn_one(self, values: Any, columns: Any, lower: int, upper: int) -> int:
-        """Learn a row (dense if columns is None); its rank before learning, or an error code."""
-        rank: int = self.walks.learn_one(self.memory, values, columns, lower, upper)
-        return rank
+    def latent_sparse(self, values: Floats, columns: Columns) -> float:
+        """Score of a sparse row, by a learner with thresholds.
 
-    def _predict_one(self, values: Any, columns: Any) -> int:
-        """Rank of a row (dense if columns is None), or an error code."""
-        rank: int = self.walks.predict_one(self.memory, values, columns)
-        return rank
+        Parameters
+        ----------
+        values, columns : arrays of shape (m,)
+            As in `learn_sparse`.
 
-    def _refuse_sparse(
-        self, code: int, values: Floats, columns: Columns, lower: Any = 1, upper: Any = 1
+        Returns
+        -------
+        float
+            The score that decides its rank.
+        """
+        self._compiled()
+        score: float = score_one(self.state, values, columns)
+        if not abs(score) < np.inf:
+            fits = row_fits.py_func(values, columns, self.n_features)
+            self._refuse(BAD_ROW if fits else BAD_WIDTH, values, columns)
+        return score
+
+    def _compiled(self) -> type[Walks]:
+        if self.walks is None:
+            raise TypeError(f"{type(self).__name__} keeps no weights by column: use learn_many")
+        return self.walks
+
+    def _refuse(
+        self, code: int, values: Floats, columns: Any, lower: Any = 1, upper: Any = 1
     ) -> NoReturn:
+        if code == BAD_LABEL:
+            raise ValueError(f"label [{lower}, {upper}] is not a range within 1..{self.n_classes}")
+        if code == BAD_WIDTH and columns is None:
+            raise ValueError(f"x has {values.size} features, but the learner has {self.n_features}")
         if code == BAD_WIDTH:
             raise ValueError(
                 f"{values.size} values need as many columns in 0..{self.n_features - 1}, "
                 f"got {columns.tolist()}"
             )
-        row = np.zeros(self.n_features)
-        row[columns] = values
-        self._refuse(code, row, lower, upper)
+        starts = None if columns is None else [0, values.size]
+        row = Rows(values, columns, starts, NO_RANKS, NO_RANKS, NO_WEIGHTS, self.n_features)
+        raise RowValueError(refusal(row, 0))
 
-    def _refuse(self, code: int, x: NDArray[Any], lower: Any = 1, upper: Any = 1) -> NoReturn:
-        if code == BAD_LABEL:
-            raise ValueError(f"label [{lower}, {upper}] is not a range within 1..{self.n_classes}")
-        if code == BAD_WIDTH:
-            raise ValueError(f"x has {x.size} features, but the learner has {self.n_features}")
-        raise RowValueError(self._refusal(x.reshape(1, -1), 0, None))
+    # -- many rows -------------------------------------------------------------------------------
+
+    def rows(
+        self,
+        X: Any,
+        lower: ArrayLike | None = None,
+        upper: ArrayLike | None = None,
+        sample_weight: ArrayLike | None = None,
+    ) -> Rows:
+        """Rows and labels as `learn` takes them, checked once for any number of passes.
+
+        Parameters
+        ----------
+        X, lower, upper, sample_weight :
+            As in `learn_many`; without labels, rows to predict, or `Rows` of the same width.
+
+        Returns
+        -------
+        Rows
+            The checked rows; values that are not finite are only found when learning.
+        """
+        rows = X if isinstance(X, Rows) and lower is None else make_rows(as_matrix(X))
+        if rows.width != self.n_features:
+            raise ValueError(f"X has {rows.width} features, but the learner has {self.n_features}")
+        if lower is None:
+            return rows
+        low, high = check_ranks(lower, lower if upper is None else upper, self.n_classes)
+        if low.size != (n_rows := count_rows(rows)):
+            raise ValueError(
+                "Found input variables with inconsistent numbers of samples: X has "
+                f"{n_rows} rows, but there are {low.size} labels"
+            )
+        weight = NO_WEIGHTS if sample_weight is None else check_weights(sample_weight, low.size)
+        return rows._replace(lower=low, upper=high, weight=weight)
 
     def learn_many(
         self,
@@ -232,66 +544,37 @@ class Learner(State):
         ndarray of shape (n,) or None
             The ranks predicted before learning, if ``predict``.
         """
-        examples = self.examples(X, lower, upper, sample_weight)
-        turn = None if order is None else check_row_order(order, examples.lower.size)
-        seen = np.empty(0 if calibration is None else examples.lower.size)
+        rows = self.rows(X, lower, upper, sample_weight)
+        order = NO_ORDER if order is None else check_row_order(order, rows.lower.size)
+        scores_before = np.empty(0 if calibration is None else rows.lower.size)
         with self.unchanged_on_error():
             predicted = self.learn(
-                examples, order=turn, predict=predict, feature_names=feature_names, seen=seen
+                rows, order, predict, scores_before=scores_before, feature_names=feature_names
             )
         if calibration is not None and predicted is not None:
-            calibration.observe(seen, predicted, *examples[1:], turn)
+            calibration.observe(scores_before, predicted, *rows[3:6], order)
         return predicted if predict else None
-
-    def examples(
-        self,
-        X: Any,
-        lower: ArrayLike,
-        upper: ArrayLike | None = None,
-        sample_weight: ArrayLike | None = None,
-    ) -> Examples:
-        """Rows and labels as `learn` takes them, checked once for any number of passes.
-
-        Parameters
-        ----------
-        X, lower, upper, sample_weight :
-            As in `learn_many`.
-
-        Returns
-        -------
-        Examples
-            The checked examples; non-finite values are only found when learning.
-        """
-        matrix = self._checked(X)
-        low, high = check_ranks(lower, lower if upper is None else upper, self.n_classes)
-        if low.size != matrix.shape[0]:
-            raise ValueError(
-                "Found input variables with inconsistent numbers of samples: X has "
-                f"{matrix.shape[0]} rows, but there are {low.size} labels"
-            )
-        weight = NO_WEIGHTS if sample_weight is None else check_weights(sample_weight, low.size)
-        return Examples(matrix, low, high, weight)
 
     def learn(
         self,
-        examples: Examples,
-        *,
-        order: NDArray[np.intp] | None = None,
+        rows: Rows,
+        order: NDArray[np.intp] = NO_ORDER,
         predict: bool = False,
+        *,
         feature_names: Any = None,
-        seen: Floats = NO_WEIGHTS,
+        scores_before: Floats = NO_WEIGHTS,
     ) -> Ranks | None:
-        """Learn checked examples one by one; stops at a refused row.
+        """Learn checked rows one by one; stops at a refused row.
 
         `learn_many` is safer: it checks the rows, and rolls back if one is refused.
 
         Parameters
         ----------
-        examples : Examples
-            What `examples` returned.
+        rows : Rows
+            What `rows` returned.
         order, predict, feature_names :
             As in `learn_many`; the order is not checked.
-        seen : array of shape (n,), optional
+        scores_before : array of shape (n,), optional
             Filled with the scores of the rows before they were learned; implies ``predict``.
 
         Returns
@@ -299,49 +582,20 @@ class Learner(State):
         ndarray of shape (n,) or None
             As `learn_many`.
         """
-        matrix, low, high, weight = examples
-        turn = NO_ORDER if order is None else order
-        predict = predict or seen.size > 0
-        predicted = np.empty(low.size, dtype=np.int64) if predict else NO_RANKS
-        for block, block_order in row_blocks(matrix, turn):
-            picked = turn[block.rows] if turn.size and not block_order.size else block.rows
-            ranks = predicted[picked] if predict else NO_RANKS
-            shown = seen[picked] if seen.size else NO_WEIGHTS
-            bad = self._walk(
-                block.data,
-                block.columns,
-                block.starts,
-                low[picked],
-                high[picked],
-                weight[picked] if weight.size else NO_WEIGHTS,
-                block_order,
-                ranks,
-                shown,
-            )
-            if bad >= 0:
-                rows = np.arange(low.size)[picked]
-                raise RowValueError(self._refusal(matrix, int(rows[bad]), feature_names))
-            if predict:
-                predicted[picked] = ranks
-            if seen.size:
-                seen[picked] = shown
+        predict = predict or scores_before.size > 0
+        predicted = np.empty(rows.lower.size if predict else 0, dtype=np.int64)
+        bad = self._walk(rows, order, predicted, scores_before)
+        if bad >= 0:
+            raise RowValueError(self._refusal(rows, bad, feature_names))
         return predicted if predict else None
 
-    def _refusal(self, matrix: Any, row: int, feature_names: Any) -> str:
-        return refusal(matrix, row, feature_names)
-
-    def _walk(self, *rows: Any) -> int:
-        """Learn the rows of a block; returns the first refused one, or -1."""
-        bad: int = self.walks.walk(self.memory, *rows)
+    def _walk(self, *arguments: Any) -> int:
+        """Learn the rows; returns the first refused one, or -1."""
+        bad: int = self._compiled().walk(self.state, *arguments)
         return bad
 
-    def _checked(self, X: Any) -> Any:
-        matrix = as_rows(X)
-        if matrix.shape[1] != self.n_features:
-            raise ValueError(
-                f"X has {matrix.shape[1]} features, but the learner has {self.n_features}"
-            )
-        return matrix
+    def _refusal(self, rows: Rows, row: int, feature_names: Any) -> str:
+        return refusal(rows, row, feature_names)
 
     def latent(self, X: Any, *, feature_names: Any = None) -> Floats:
         """Score of every row, (n,); one column per class, (n, K), if there are no thresholds.
@@ -358,10 +612,15 @@ class Learner(State):
         ndarray of shape (n,) or (n, K)
             The scores.
         """
-        return self._latent(self._checked(X), feature_names)
+        return self._scores(self.weights, self.rows(X), feature_names)
 
-    def _latent(self, matrix: Any, feature_names: Any) -> Floats:
-        return scores_of(self.weights, matrix, feature_names)
+    def _scores(self, weights: Floats, rows: Rows, feature_names: Any) -> Floats:
+        """Dot product of every row with some weights."""
+        out = np.empty(count_rows(rows))
+        bad = scores(weights, rows, out)
+        if bad >= 0:
+            raise RowValueError(refusal(rows, bad, feature_names))
+        return out
 
     def predict_many(self, X: Any, *, feature_names: Any = None) -> Ranks:
         """Rank of every row.
@@ -376,12 +635,24 @@ class Learner(State):
         ndarray of shape (n,)
             Ranks 1..K.
         """
-        return self._ranks(self._checked(X), feature_names)
-
-    def _ranks(self, matrix: Any, feature_names: Any) -> Ranks:
-        return rank_among(self.thresholds, self._latent(matrix, feature_names))
+        return rank_among(self.thresholds, self.latent(X, feature_names=feature_names))
 
 
-def whole_ranks_error(lower: Any, upper: Any) -> TypeError:
-    """The error for ranks that are not numbers."""
-    return TypeError(f"ranks must be whole numbers, got lower={lower!r}, upper={upper!r}")
+def rank_among(thresholds: Floats, scores: Floats) -> Ranks:
+    """Rank of every score; a score on a threshold has the rank above."""
+    return np.searchsorted(thresholds, scores, side="right").astype(np.int64) + 1
+
+
+def with_state(make: Callable[..., Any], state: Any, n_features: int, n_classes: int) -> Any:
+    """A learner that uses an untrusted state, which is checked before anything is allocated.
+
+    >>> from ordspan.learners import LinearLearner
+    >>> with_state(LinearLearner, np.zeros(3), n_features=1, n_classes=2)
+    Traceback (most recent call last):
+    ValueError: its state has 3 numbers, but 1 features and 2 grades need 14
+    """
+    if fault := make(1, 2).why_unusable(state, n_features, n_classes):
+        raise ValueError(f"its state {fault}")
+    learner = make(n_features, n_classes)
+    learner.adopt_state(state)  # as is: parameters may have changed since it last learned
+    return learner

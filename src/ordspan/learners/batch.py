@@ -6,13 +6,14 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
 
 from ordspan.core import svm
-from ordspan.core.labels import check_ranks
-from ordspan.core.rows import MAX_SQ_NORM, sq_norms
-from ordspan.learners.checks import RowValueError, check_weights
-from ordspan.learners.rows import NO_ORDER, as_rows, is_sparse, refusal, row_blocks
+from ordspan.core.rows import MAX_SQ_NORM, Rows, sq_norms
+from ordspan.core.state import Floats
+from ordspan.learners.rows import (
+    RowValueError,
+    refusal,
+)
 
 LOSSES = {"hinge": False, "squared_hinge": True}
 RUN = 64
@@ -28,8 +29,6 @@ SWEEPS_A_LEVEL = 3
 MAX_REACH = 1e100
 """C times the squared norm of a row must stay below this, or the objective overflows."""
 
-Floats = NDArray[np.float64]
-
 
 class Optimum(NamedTuple):
     """A ranker, and a bound on its distance from the best one."""
@@ -44,18 +43,8 @@ class Optimum(NamedTuple):
     C: float
 
 
-class FlatRows(NamedTuple):
-    """The flat arrays that the compiled functions read."""
-
-    data: NDArray[Any]
-    columns: NDArray[Any] | None
-    starts: NDArray[Any] | None
-
-
 def solve(
-    X: Any,
-    lower: ArrayLike,
-    upper: ArrayLike,
+    rows: Rows,
     n_classes: int,
     C: float = 1.0,
     *,
@@ -63,7 +52,6 @@ def solve(
     tol: float = 1e-3,
     max_iter: int = 1000,
     start: Optimum | None = None,
-    sample_weight: ArrayLike | None = None,
     seed: int = 0,
     progress: Callable[[int, float, float], object] | None = None,
     feature_names: Any = None,
@@ -72,10 +60,8 @@ def solve(
 
     Parameters
     ----------
-    X : array or CSR matrix of shape (n, d)
-        Rows.
-    lower, upper : arrays of shape (n,)
-        Ends of the labels, ranks 1..K.
+    rows : Rows
+        Checked rows with labels; their weights are factors of C.
     n_classes : int
         Number of ranks K.
     C : float
@@ -88,8 +74,6 @@ def solve(
         Largest number of sweeps.
     start : Optimum, optional
         A solution for the same rows and another C (or other weights) to start from.
-    sample_weight : array of shape (n,), optional
-        Factors of C.
     seed : int
         Seed of the order of the rows.
     progress : callable, optional
@@ -97,68 +81,41 @@ def solve(
     feature_names : sequence, optional
         Names to use in an error about a bad value.
     """
-    if loss not in LOSSES:
-        raise ValueError(f"unknown loss {loss!r}; choose one of {', '.join(LOSSES)}")
-    matrix = as_rows(X)
-    low, high = check_ranks(lower, upper, n_classes)
-    weight = np.ones(low.size)
-    if sample_weight is not None:
-        weight = check_weights(sample_weight, low.size)
-    rows = flat_rows(matrix)
-    norms = checked_norms(matrix, rows, feature_names)
-    check_reach(float(C), weight, norms)
-    problem = svm.Problem(low, high, float(C) * weight, norms, LOSSES[loss])
-    ascent = Ascent(problem, rows, matrix.shape[1], n_classes, float(C))
+    weight = rows.weight if rows.weight.size else np.ones(rows.lower.size)
+    largest = float(C) * float(weight.max(initial=0.0))
+    norms = checked_norms(rows, largest, feature_names)
+    rows = rows._replace(weight=float(C) * weight)
+    ascent = Ascent(rows, norms, LOSSES[loss], n_classes, float(C))
     rng = np.random.default_rng(seed)
     ascent.approach(max_iter, rng, start)
     return ascent.climb(tol, max_iter, rng, progress)
 
 
-def flat_rows(matrix: Any) -> FlatRows:
-    """The whole matrix as one block; rows of another stride are copied once."""
-    whole = matrix if is_sparse(matrix) else np.ascontiguousarray(matrix)
-    block, _ = next(iter(row_blocks(whole, NO_ORDER)))
-    return FlatRows(block.data, block.columns, block.starts)
-
-
-def checked_norms(matrix: Any, rows: FlatRows, feature_names: Any) -> Floats:
-    """Squared norm of every row, each finite and not too large to multiply with."""
-    norms = np.empty(matrix.shape[0])
-    sq_norms(*rows, matrix.shape[1], norms)
+def checked_norms(rows: Rows, largest_C: float, feature_names: Any) -> Floats:
+    """Squared norm of every row; refused where values of their size times C would overflow."""
+    norms = np.empty(rows.lower.size)
+    sq_norms(rows, norms)
     bad = np.flatnonzero(~(norms < MAX_SQ_NORM))
     if bad.size:
-        raise RowValueError(refusal(matrix, int(bad[0]), feature_names))
-    return norms
-
-
-def check_reach(C: float, weight: Floats, norms: Floats) -> None:
-    """Refuse a problem whose values, of the size of C times squared norms, would overflow."""
-    largest = C * float(weight.max(initial=0.0))
-    reach = largest * max(1.0, float(norms.max(initial=0.0)))
+        raise RowValueError(refusal(rows, int(bad[0]), feature_names))
+    reach = largest_C * max(1.0, float(norms.max(initial=0.0)))
     if not reach < MAX_REACH:
         raise ValueError(
-            f"C = {C:g} times the largest sample weight and the largest squared norm of a row is "
-            f"{reach:g}; above {MAX_REACH:g} the objective overflows: lower C, or standardise the "
-            "features"
+            f"C = {largest_C:g}, with the largest sample weight, times the largest squared norm of "
+            f"a row is {reach:g}; above {MAX_REACH:g} the objective overflows: lower C, or "
+            "standardise the features"
         )
+    return norms
 
 
 class Ascent:
     """The state of the ascent: multipliers, the point they define, and the best ranker so far."""
 
-    def __init__(
-        self,
-        problem: svm.Problem,
-        rows: FlatRows,
-        n_features: int,
-        n_classes: int,
-        C: float,
-    ) -> None:
-        self.problem = problem
+    def __init__(self, rows: Rows, norms: Floats, squared: bool, n_classes: int, C: float) -> None:
+        self.rows, self.norms, self.squared = rows, norms, squared  # a row's weight is its C
         self.C = C
-        self.rows = rows
-        n_rows, self.n_thresholds = problem.lower.size, n_classes - 1
-        self.point = np.zeros(self.n_thresholds + n_features)
+        n_rows, self.n_thresholds = rows.lower.size, n_classes - 1
+        self.point = np.zeros(self.n_thresholds + rows.width)
         self.multipliers = np.zeros((n_rows, self.n_thresholds))
         self.quiet = np.zeros(n_rows, dtype=np.int64)
         self.n_iter = 0
@@ -175,13 +132,13 @@ class Ascent:
         enough for a cold start, or that of ``start``.
         """
         if start is None:
-            mean = float((self.problem.C * self.problem.sq_norms).mean())
+            mean = float((self.rows.weight * self.norms).mean())
             n_levels = int(np.ceil(np.log2(max(mean * self.n_thresholds / EASY, 1.0))))
         else:
             n_levels = int(np.floor(np.log2(max(self.C / start.C, 1.0))))
             self._take(start.multipliers, self.C / 2.0**n_levels / start.C)
         for level in range(n_levels, 0, -1):
-            easier = self.problem._replace(C=self.problem.C / 2.0**level)
+            easier = self.rows._replace(weight=self.rows.weight / 2.0**level)
             for _ in range(min(SWEEPS_A_LEVEL, max_iter - self.n_iter)):
                 self._sweep(easier, rng)
             self.multipliers *= 2.0
@@ -195,10 +152,10 @@ class Ascent:
                 f"start has multipliers of shape {multipliers.shape}, expected "
                 f"{self.multipliers.shape}"
             )
-        limit = self.problem.C[:, None]
-        most = np.where(limit > 0.0, np.inf, 0.0) if self.problem.squared else limit
+        limit = self.rows.weight[:, None]
+        most = np.where(limit > 0.0, np.inf, 0.0) if self.squared else limit
         self.multipliers = np.minimum(multipliers * factor, most)
-        svm.recompute_point(self.point, self.multipliers, *self.rows, self.problem.lower)
+        svm.recompute_point(self.point, self.multipliers, self.rows)
 
     def climb(
         self,
@@ -217,15 +174,15 @@ class Ascent:
                 if self.gap <= tol or self.n_iter >= max_iter:
                     return self._optimum()
                 next_check = max(self.n_iter + 1, int(self.n_iter * CHECK_GROWTH))
-            self._sweep(self.problem, rng)
+            self._sweep(self.rows, rng)
             self._recent.append(self.point.copy())
 
-    def _sweep(self, problem: svm.Problem, rng: np.random.Generator) -> None:
+    def _sweep(self, rows: Rows, rng: np.random.Generator) -> None:
         """Visit the runs of rows in a random order, and the rows of a run in another."""
         runs = rng.permutation(np.arange(0, self.quiet.size, RUN))
         within = rng.permutation(RUN)
         state = (self.point, self.multipliers, self.quiet)
-        svm.sweep(*state, *self.rows, problem, runs, within, self.n_iter)
+        svm.sweep(*state, rows, self.norms, self.squared, runs, within, self.n_iter)
         self.n_iter += 1
 
     @property
@@ -240,7 +197,9 @@ class Ascent:
         last point, which the multipliers define.
         """
         norms = 0.5 * float(self.point @ self.point)
-        self.dual = max(self.dual, svm.dual_gain(self.multipliers, self.problem) - norms)
+        self.dual = max(
+            self.dual, svm.dual_gain(self.multipliers, self.rows.weight, self.squared) - norms
+        )
         self._consider(np.mean(self._recent or [self.point], axis=0))
         self._recent.clear()
 
@@ -252,7 +211,7 @@ class Ascent:
         """
         thresholds = np.sort(point[: self.n_thresholds])
         weights = point[self.n_thresholds :].copy()
-        loss = svm.total_loss(thresholds, weights, *self.rows, self.problem)
+        loss = svm.total_loss(thresholds, weights, self.rows, self.squared)
         value = 0.5 * float(point @ point) + loss
         if value < self.primal:
             self.primal = value
@@ -260,18 +219,11 @@ class Ascent:
 
     def _optimum(self) -> Optimum:
         if not np.isfinite(self.primal - self.dual):
-            largest = float(self.problem.sq_norms.max())
+            largest = float(self.norms.max())
             raise ValueError(
                 f"the solver overflows with C = {self.C:g} and rows of squared norm {largest:g}; "
                 "standardise the features, or lower C"
             )
-        return Optimum(
-            self.best[self.n_thresholds :],
-            self.best[: self.n_thresholds],
-            self.primal,
-            self.dual,
-            self.gap,
-            self.n_iter,
-            self.multipliers,
-            self.C,
-        )
+        thresholds, weights = np.split(self.best, [self.n_thresholds])
+        values = (self.primal, self.dual, self.gap, self.n_iter)
+        return Optimum(weights, thresholds, *values, self.multipliers, self.C)

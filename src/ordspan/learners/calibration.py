@@ -9,9 +9,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ordspan.core import calibration as layout
-from ordspan.core.labels import Ranks
-from ordspan.core.memory import Floats
-from ordspan.core.ranges import find_ranges, fit_reach, observe, observe_one
+from ordspan.core.calibration import find_ranges, fit_reach, observe, observe_one
+from ordspan.core.state import Floats, Ranks
 from ordspan.learners.rows import NO_ORDER, NO_WEIGHTS
 
 COVERAGES = (0.5, 0.8, 0.9, 0.95, 0.99)
@@ -115,7 +114,7 @@ class Calibration:
         lower: Ranks,
         upper: Ranks,
         sample_weight: Floats = NO_WEIGHTS,
-        order: NDArray[np.intp] | None = None,
+        order: NDArray[np.intp] = NO_ORDER,
     ) -> None:
         """Learn from rows of a stream, given their scores and ranks before learning.
 
@@ -130,8 +129,7 @@ class Calibration:
         order : array of row numbers, optional
             The order of the rows in the stream.
         """
-        turn = NO_ORDER if order is None else order
-        observe(self.state, scores, predicted, lower, upper, sample_weight, turn)
+        observe(self.state, scores, predicted, lower, upper, sample_weight, order)
 
     def observe_one(self, score: float, predicted: int, lower: int, upper: int) -> None:
         """`observe` for a single row.
@@ -177,17 +175,17 @@ class Calibration:
             The calibration itself.
         """
         self.state = layout.new_state(self.n_classes, self.coverages, self.labels == "contain")
-        seen = np.asarray(scores, dtype=np.float64)
+        latent = np.asarray(scores, dtype=np.float64)
         rank, low, high = (np.asarray(v, dtype=np.int64) for v in (predicted, lower, upper))
-        weight = np.ones(seen.size) if sample_weight is None else np.asarray(sample_weight, float)
-        folds = np.zeros(seen.size, dtype=np.int64) if fold is None else np.asarray(fold)
+        weight = np.ones(latent.size) if sample_weight is None else np.asarray(sample_weight, float)
+        folds = np.zeros(latent.size, dtype=np.int64) if fold is None else np.asarray(fold)
         bands = with_ends(np.atleast_2d(thresholds))
         used = (weight > 0.0) & ((low > 1) | (high < self.n_classes))
         if used.any():
             low, high, weight = low[used], high[used], weight[used]
             relative = weight / weight.mean()
-            layout.fit_cuts(self.state, seen[used], low, high, relative)
-            fit_reach(self.state, bands, folds[used], seen[used], rank[used], low, high, relative)
+            layout.fit_cuts(self.state, latent[used], low, high, relative)
+            fit_reach(self.state, bands, folds[used], latent[used], rank[used], low, high, relative)
             self.use_thresholds(bands[0, 1:-1])
             self.state[layout.ROWS], self.state[layout.WEIGHT] = low.size, weight.sum()
         return self
@@ -216,9 +214,9 @@ class Calibration:
         ndarray of shape (n, K)
             The probabilities.
         """
-        seen = np.asarray(scores, dtype=np.float64)
-        out = np.empty((seen.size, self.n_classes))
-        layout.probabilities(self.state, seen, out)
+        latent = np.asarray(scores, dtype=np.float64)
+        out = np.empty((latent.size, self.n_classes))
+        layout.probabilities(self.state, latent, out)
         return out
 
     def log_probabilities(self, scores: Floats, lower: Ranks, upper: Ranks) -> Floats:
@@ -260,9 +258,9 @@ class Calibration:
             Ranks 1..K.
         """
         reach = self.reach[self.level(coverage)]
-        seen, rank = np.asarray(scores, dtype=np.float64), np.asarray(predicted, dtype=np.int64)
-        low, high = np.empty((2, seen.size), dtype=np.int64)
-        find_ranges(self.state, reach, seen, rank, low, high)
+        latent, rank = np.asarray(scores, dtype=np.float64), np.asarray(predicted, dtype=np.int64)
+        low, high = np.empty((2, latent.size), dtype=np.int64)
+        find_ranges(self.state, reach, latent, rank, low, high)
         return low, high
 
     def level(self, coverage: float) -> int:
@@ -284,7 +282,7 @@ class Calibration:
             raise ValueError(f"coverage {coverage!r} was not calibrated; choose one of {known}")
         return int(at[0])
 
-    def promises_as(self, other: Calibration) -> bool:
+    def has_same_settings(self, other: Calibration) -> bool:
         """Whether another calibration has the same coverages and definition of a miss.
 
         Parameters
@@ -300,7 +298,7 @@ class Calibration:
         return self.labels == other.labels and np.array_equal(self.coverages, other.coverages)
 
     def with_rank(self, rank: int) -> Self:
-        """A calibration that continues this one with one more rank; see `GrowingLearner.with_rank`.
+        """A calibration that continues this one with one more rank; see `Learner.with_rank`.
 
         Parameters
         ----------
@@ -313,7 +311,7 @@ class Calibration:
             The calibration of K + 1 ranks; nothing is known about the new one.
         """
         grown = type(self)(self.n_classes + 1, self.coverages.tolist(), self.labels)
-        grown.state = layout.state_with_rank(self.state, rank)
+        grown.state = layout.with_rank(self.state, rank)
         return grown
 
     @classmethod
@@ -339,7 +337,7 @@ class Calibration:
         Traceback (most recent call last):
         ValueError: its calibration is not for 3 ranks
         """
-        if fault := layout.state_fault(state, n_classes):
+        if fault := layout.why_unusable(state, n_classes):
             raise ValueError(f"its calibration {fault}")
         found = cls(n_classes)
         found.state = state
@@ -362,11 +360,8 @@ def check_coverages(coverages: Any) -> Floats:
     >>> check_coverages([0.9, 0.5])
     array([0.5, 0.9])
     """
-    levels = np.asarray(coverages, dtype=np.float64)
-    if levels.ndim != 1 or not levels.size:
-        raise ValueError(f"coverages must be a list of numbers between 0 and 1, got {coverages!r}")
-    levels = np.sort(levels)
-    inside = (levels > 0.0) & (levels < 1.0)
-    if not inside.all() or (np.diff(levels) <= 0.0).any():
+    levels = np.sort(np.asarray(coverages, dtype=np.float64), axis=None)
+    apart = np.diff([0.0, *levels, 1.0]) > 0.0
+    if np.ndim(coverages) != 1 or not levels.size or not apart.all():
         raise ValueError(f"coverages must be distinct numbers between 0 and 1, got {coverages!r}")
     return levels

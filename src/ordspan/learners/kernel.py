@@ -2,25 +2,106 @@
 
 from __future__ import annotations
 
+import math
+import numbers
+from copy import copy
 from typing import Any
 
 import numpy as np
 
-from ordspan.core import memory as layout
-from ordspan.core.dual_walks import LabelledRows, support_scores, walk_support
-from ordspan.core.kernels import Kernel, kernel_norm
-from ordspan.core.rbf import LANES
-from ordspan.core.rows import BAD_WIDTH, MAX_SQ_NORM, row_fits
-from ordspan.core.vectors import COEF, CORRECTION, INVERSE, N_PARTS, NORM
-from ordspan.learners.checks import DEFAULT_C, VARIANTS, Floats, RowValueError, check_rule
-from ordspan.learners.kernel_values import KERNELS, check_budget, check_constants, check_kernel
-from ordspan.learners.rows import NO_ORDER, is_sparse, refusal, row_blocks
-from ordspan.learners.state import State
-from ordspan.learners.support import Support
-from ordspan.learners.walking import WalkingLearner
+from ordspan.core import state as layout
+from ordspan.core.dual_walks import (
+    COEF,
+    CORRECTION,
+    INVERSE,
+    N_PARTS,
+    NORM,
+    support_scores,
+    walk_support,
+)
+from ordspan.core.kernels import LANES, LINEAR, POLY, RBF, SIGMOID, Kernel, kernel_norm
+from ordspan.core.rows import MAX_SQ_NORM, Rows, row_at
+from ordspan.core.state import Floats
+from ordspan.learners.base import Learner
+from ordspan.learners.linear import DEFAULT_C, MAX_C, VARIANTS, check_rule
+from ordspan.learners.rows import RowValueError, count_rows, refusal
+
+KERNELS = {"linear": LINEAR, "rbf": RBF, "poly": POLY, "sigmoid": SIGMOID}
+CACHE_LINE = 8
+"""Numbers in a cache line."""
 
 
-class KernelLearner(WalkingLearner):
+def check_kernel(kernel: str, gamma: float, degree: float, coef0: float) -> Kernel:
+    """The kernel as compiled code takes it; constants that make it meaningless are refused."""
+    if not isinstance(kernel, str) or kernel not in KERNELS:
+        raise ValueError(
+            f"unknown kernel {kernel!r}; choose one of {', '.join(KERNELS)}; for another kernel, "
+            "put scikit-learn's Nystroem(kernel=...) before OrdinalPA in a pipeline"
+        )
+    for name, value, low in (("gamma", gamma, 0), ("degree", degree, 1), ("coef0", coef0, -MAX_C)):
+        fits = isinstance(value, numbers.Real) and low <= value < np.inf
+        if not fits or (name == "gamma" and value == 0):
+            raise ValueError(f"a kernel needs a finite {name} of at least {low:g}, got {value!r}")
+    return Kernel(KERNELS[kernel], float(gamma), float(degree), float(coef0))
+
+
+# Unaligned, a fit takes 1.05 to 1.1 times as long.
+def aligned_zeros(*shape: int) -> Floats:
+    """Zeros aligned to a cache line, so that fewer lines are fetched."""
+    size = math.prod(shape)
+    room = np.zeros(size + CACHE_LINE)
+    first = -room.ctypes.data // room.itemsize % CACHE_LINE
+    return room[first : first + size].reshape(shape)
+
+
+class Support:
+    """Support vectors, and the coefficients and norms of each, with room to grow.
+
+    Parameters
+    ----------
+    rows : array of shape (n, d)
+        The vectors.
+    dual : array of shape (N_PARTS, n)
+        What is known about each, in the parts that core.dual_walks names.
+    """
+
+    def __init__(self, rows: Floats, dual: Floats) -> None:
+        self.size, self.width = rows.shape
+        self.vectors = aligned_zeros(0, self.width, LANES)  # block by block, feature by feature
+        self.dual = aligned_zeros(N_PARTS, 0)
+        self.make_room(-(-self.size // LANES))
+        for i, row in enumerate(rows):
+            self.vectors[i // LANES, :, i % LANES] = row
+        self.dual[:, : self.size] = dual
+
+    @property
+    def rows(self) -> Floats:
+        """The support vectors, one per row."""
+        return self.vectors.transpose(0, 2, 1).reshape(-1, self.width)[: self.size]
+
+    @property
+    def used(self) -> Floats:
+        """The used columns of ``dual``, (N_PARTS, size)."""
+        return self.dual[:, : self.size]
+
+    def make_room(self, n_blocks: int) -> None:
+        """Enlarge the arrays to a number of blocks."""
+        vectors = aligned_zeros(n_blocks, self.width, LANES)
+        dual = aligned_zeros(N_PARTS, n_blocks * LANES)
+        vectors[: self.vectors.shape[0]] = self.vectors
+        dual[:, : self.dual.shape[1]] = self.dual
+        self.vectors, self.dual = vectors, dual
+
+    def grow_if_full(self, budget: int | None) -> None:
+        """Double a full capacity, up to what a budget can need."""
+        if self.size == self.dual.shape[1]:
+            n_blocks = 2 * self.vectors.shape[0] + 1
+            if budget is not None:
+                n_blocks = min(n_blocks, max(budget, self.size) // LANES + 1)  # and the next one
+            self.make_room(n_blocks)
+
+
+class KernelLearner(Learner):
     """Exact PA, PA-I or PA-II in dual form on ranks 1..K: the fast core of `KernelOrdinalPA`.
 
     The score of a row x is the sum over the support vectors s of their coefficients times k(x, s).
@@ -70,72 +151,65 @@ class KernelLearner(WalkingLearner):
         budget: int | None = None,
     ) -> None:
         rule = check_rule(variant, C)
-        check_kernel(kernel)
         gamma = 1.0 / max(1, n_features) if gamma is None else gamma
-        check_constants(gamma, degree, coef0)
-        self.kernel = kernel
-        self.budget = check_budget(budget)
-        self._kernel = Kernel(KERNELS[kernel], float(gamma), float(degree), float(coef0))
-        self.support = Support(n_features)
-        super().__init__(n_features, n_classes, rule=rule, C=float(C), average=average, n_weights=0)
+        self.kernel = check_kernel(kernel, gamma, degree, coef0)
+        whole = isinstance(budget, numbers.Integral) and not isinstance(budget, bool)
+        if budget is not None and not (whole and 0 < budget < 2**63):
+            raise ValueError(f"budget must be a whole number >= 1, or None for any; got {budget!r}")
+        self.budget = budget
+        super().__init__(n_features, n_classes, rule=rule, C=C, average=average, n_weights=0)
 
     # -- state -----------------------------------------------------------------------------------
 
     @property
-    def memory(self) -> Floats:
+    def head(self) -> Floats:
+        """The part of the state that holds settings, counters and thresholds."""
+        return self._head
+
+    @property
+    def state(self) -> Floats:
         """The whole state as one array; a copy, so assign it to change the learner."""
-        return np.concatenate([self._head, self.support.known.ravel(), self.support.rows.ravel()])
+        return np.concatenate([self._head, self.support.used.ravel(), self.support.rows.ravel()])
 
-    @memory.setter
-    def memory(self, memory: Floats) -> None:
-        size, width = layout.head_size(memory), self.support.width
-        rest = memory[size:]
-        n_known = N_PARTS * (rest.size // (N_PARTS + width))
-        self._head = memory[:size].copy()
-        self.support = Support(width)  # a copy of this learner may have the old one
-        self.support.fill(rest[:n_known].reshape(N_PARTS, -1), rest[n_known:].reshape(-1, width))
+    @state.setter
+    def state(self, state: Floats) -> None:
+        size = layout.head_size(state)
+        self._head, rest = state[:size].copy(), state[size:]
+        n_used = N_PARTS * (rest.size // (N_PARTS + self.n_features))
+        self.support = Support(
+            rest[n_used:].reshape(-1, self.n_features), rest[:n_used].reshape(N_PARTS, -1)
+        )
 
-    def _fault_in(self, memory: Floats, n_features: int, n_classes: int) -> str | None:
-        if memory.ndim != 1:
-            return f"has {memory.ndim} dimensions"
-        size = layout.memory_size(layout.HARD, 0, n_classes, bool(self._head[layout.AVERAGING]))
-        head, rest = memory[:size], memory[size:]
-        fault = layout.memory_fault(head, self._head, self.rules, 0, n_classes)
+    def why_unusable(self, state: Any, n_features: int, n_classes: int) -> str | None:  # noqa: D102
+        if state.ndim != 1:
+            return f"has {state.ndim} dimensions"
+        size = layout.state_size(layout.HARD, 0, n_classes, bool(self._head[layout.AVERAGING]))
+        fault = layout.why_unusable(state[:size], self._head, self.rules, 0, n_classes)
         if fault is not None:
             return fault
+        rest = state[size:]
         n_support, left = divmod(rest.size, N_PARTS + n_features)
         if left:
             return f"has {rest.size} numbers for support vectors of {N_PARTS + n_features} each"
-        known = rest[: N_PARTS * n_support].reshape(N_PARTS, -1)
-        if not np.isfinite(rest).all() or (known[[NORM, INVERSE]] <= 0.0).any():
+        used = rest[: N_PARTS * n_support].reshape(N_PARTS, -1)
+        if not np.isfinite(rest).all() or (used[[NORM, INVERSE]] <= 0.0).any():
             return "has support vectors that are not finite, or of length 0"
         return None
 
-    @property
-    def model(self) -> layout.Model:
-        """Named views into thresholds and counters; there are no weights."""
-        return layout.model_view(self._head)
+    def is_compatible(self, other: Learner) -> bool:  # noqa: D102
+        return super().is_compatible(other) and self.kernel == getattr(other, "kernel", None)
 
-    def _fits(self, memory: Floats) -> bool:
-        fits = self.fault_in(memory, self.n_features, self.n_classes) is None
-        return fits and layout.same_settings(memory, self._head)
-
-    def _same_space(self, other: State) -> bool:
-        if not isinstance(other, KernelLearner):
-            return False
-        mine, theirs = ((one.kernel, one._kernel, one.n_features) for one in (self, other))
-        return mine == theirs and layout.same_settings(self._head, other._head, rule_too=False)
-
-    def _take_rule(self, other: Any) -> None:
-        layout.take_rule(self._head, other._head)
-        self.budget = other.budget
+    def adopt_settings(self, other: Learner) -> None:  # noqa: D102
+        super().adopt_settings(other)
+        self.budget = getattr(other, "budget", None)
 
     def _snapshot(self) -> Any:
-        return self._head.copy(), self.budget, self.support.snapshot()
+        support = copy(self.support)
+        support.vectors, support.dual = support.vectors.copy(), support.dual.copy()
+        return self._head.copy(), self.budget, support
 
     def _roll_back(self, before: Any) -> None:
-        self._head, self.budget, support = before
-        self.support.roll_back(support)
+        self._head, self.budget, self.support = before
 
     @property
     def n_support(self) -> int:
@@ -150,70 +224,50 @@ class KernelLearner(WalkingLearner):
     @property
     def dual_coef(self) -> Floats:
         """The coefficients used in prediction, (n_support,): averages, or the last ones."""
-        coef, correction = self.support.known[[COEF, CORRECTION]]
-        if self.model.edge_correction.size == 0 or self.n_trials == 0:
-            return coef
-        return coef - correction / self.n_trials
+        coef, correction = self.support.used[[COEF, CORRECTION]]
+        age = layout.age_of.py_func(self.model)
+        return coef - correction / age if age else coef
 
     @property
     def weights(self) -> Floats:
         """Weights of the features, (d,); for a linear kernel only."""
-        if self.kernel != "linear":
+        if self.kernel.kind != LINEAR:
             raise AttributeError("only a linear kernel has one weight per feature")
         return self.dual_coef @ self.support.rows
 
-    # -- learning --------------------------------------------------------------------------------
+    # -- learning and prediction -------------------------------------------------------------------
 
-    def _predict_one(self, values: Any, columns: Any) -> int:
-        if not row_fits.py_func(values, columns, self.n_features):
-            return BAD_WIDTH
-        row = np.zeros((1, self.n_features))
-        row[0, slice(None) if columns is None else columns] = values
-        return int(self.predict_many(row)[0])
-
-    def _walk(self, *rows: Any) -> int:
-        examples = LabelledRows(*rows)
-        n_rows = examples.lower.size
+    def _walk(self, rows: Rows, *arguments: Any) -> int:
         support, done, bad = self.support, 0, -1
-        while done < n_rows and bad < 0:
-            if support.is_full:
-                support.grow(self.budget)
+        while done < rows.lower.size and bad < 0:
+            support.grow_if_full(self.budget)
             scratch = np.empty((4, max(support.dual.shape[1], support.width)))
             state = (self._head, support.vectors, support.dual, scratch, support.size)
-            turn = (*state, self._kernel, self.budget, examples, done)
-            done, bad, support.size = walk_support(*turn)
+            done, bad, support.size = walk_support(
+                *state, self.kernel, self.budget, rows, *arguments, done
+            )
         return bad
 
-    def _refusal(self, matrix: Any, row: int, feature_names: Any) -> str:
-        x = matrix[[row]].toarray() if is_sparse(matrix) else matrix[[row]].astype(np.float64)
-        usual = refusal(matrix, row, feature_names)
-        with np.errstate(over="ignore"):
-            square = float(np.square(x).sum())
-        if not square < MAX_SQ_NORM:
-            return usual
-        norm = kernel_norm(self._kernel, square)
-        if norm <= 0.0:
-            return (
-                f"row {row}: k(x, x) = {norm:g} must be positive; choose another kernel, or other "
-                "constants (for poly and sigmoid a larger coef0)"
-            )
-        if not norm < MAX_SQ_NORM:
-            return (
-                f"row {row}: k(x, x) = {norm:g} is not a finite number below "
-                f"{MAX_SQ_NORM:g}; scale the features, or choose another kernel or other "
-                "constants"
-            )
-        return usual
-
-    # -- prediction ------------------------------------------------------------------------------
-
-    def _latent(self, matrix: Any, feature_names: Any) -> Floats:
-        out = np.zeros(matrix.shape[0])
+    def latent(self, X: Any, *, feature_names: Any = None) -> Floats:  # noqa: D102
+        rows = self.rows(X)
+        out = np.zeros(count_rows(rows))
         coef, vectors = self.dual_coef, self.support.vectors
         coef = coef[: vectors.shape[0] * LANES]  # another thread may be learning
-        for block, _ in row_blocks(matrix, NO_ORDER):
-            rows = (block.data, block.columns, block.starts, out[block.rows])
-            bad = support_scores(coef, vectors, self._kernel, *rows)
-            if bad >= 0:
-                raise RowValueError(refusal(matrix, block.rows.start + bad, feature_names))
+        bad = support_scores(coef, vectors, self.kernel, rows, out)
+        if bad >= 0:
+            raise RowValueError(refusal(rows, bad, feature_names))
         return out
+
+    def _refusal(self, rows: Rows, row: int, feature_names: Any) -> str:
+        usual = refusal(rows, row, feature_names)
+        values, _ = row_at.py_func(*rows[:3], rows.width, row)
+        with np.errstate(over="ignore"):
+            sq_norm = float(np.square(values, dtype=np.float64).sum())
+        norm = kernel_norm(self.kernel, sq_norm) if sq_norm < MAX_SQ_NORM else 1.0
+        if not 0.0 < norm < MAX_SQ_NORM:
+            return (
+                f"row {row}: k(x, x) = {norm:g} must be positive and below {MAX_SQ_NORM:g}; scale "
+                "the features, or choose another kernel or other constants (for poly and sigmoid a "
+                "larger coef0)"
+            )
+        return usual

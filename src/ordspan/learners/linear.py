@@ -1,13 +1,45 @@
-"""Learners with one weight per feature and sorted thresholds."""
+"""Learners with weights per feature: one score and sorted thresholds, or one vector per class."""
 
 from __future__ import annotations
 
-from ordspan.core import memory
-from ordspan.learners.checks import DEFAULT_C, check_rule
-from ordspan.learners.growing import GrowingLearner
+from importlib import import_module
+from typing import Any
+
+import numpy as np
+
+from ordspan.core import state as layout
+from ordspan.core.state import Floats, Ranks
+from ordspan.core.walks import EXACT, PRANK, VECTORS, Walks
+from ordspan.learners.base import Learner
+
+VARIANTS = {"PA": layout.HARD, "PA-I": layout.CAPPED, "PA-II": layout.SOFT}
+SOLVERS = {"exact": 0, "sca": layout.SCA_HARD - layout.HARD}
+DEFAULT_C = 0.1
+MAX_C = 1e300
 
 
-class LinearLearner(GrowingLearner):
+def check_rule(variant: str, C: float, solver: str = "exact") -> int:
+    """The number of a variant in compiled code.
+
+    >>> check_rule("PA-II", 1.0)
+    2
+    """
+    for name, value, allowed in (("variant", variant, VARIANTS), ("solver", solver, SOLVERS)):
+        if not isinstance(value, str) or value not in allowed:
+            raise ValueError(f"unknown {name} {value!r}; choose one of {', '.join(allowed)}")
+    number = C.item() if isinstance(C, np.number) else C
+    if not isinstance(number, int | float) or not 0 < number <= MAX_C:
+        raise ValueError(f"C must be a finite number above 0, got {C!r}")
+    return VARIANTS[variant] + SOLVERS[solver]
+
+
+def printed_walks() -> type[Walks]:
+    """The search as the paper prints it; kept with the experiments, the only ones that need it."""
+    walks: type[Walks] = import_module("ordspan.experiments.sca").SCA
+    return walks
+
+
+class LinearLearner(Learner):
     """Exact PA, PA-I or PA-II on ranks 1..K: the fast core of `OrdinalPA`.
 
     Its defaults are the paper's algorithm: the last iterate, and unbalanced steps.
@@ -40,7 +72,7 @@ class LinearLearner(GrowingLearner):
     (array([-0.5]), array([0.5]))
     """
 
-    rules = range(memory.PRANK)
+    rules = range(layout.PRANK)
 
     def __init__(
         self,
@@ -59,12 +91,18 @@ class LinearLearner(GrowingLearner):
                 f"solver={solver!r} is the paper's printed search, which cannot be balanced; give "
                 "balanced=False"
             )
-        super().__init__(
-            n_features, n_classes, rule=rule, C=float(C), average=average, balanced=bool(balanced)
-        )
+        super().__init__(n_features, n_classes, rule=rule, C=C, average=average, balanced=balanced)
+
+    def adopt_state(self, state: Floats) -> None:  # noqa: D102
+        super().adopt_state(state)
+        self.walks = printed_walks() if self.model.rule in layout.UNSORTED else EXACT
+
+    def adopt_settings(self, other: Learner) -> None:  # noqa: D102
+        super().adopt_settings(other)
+        self.walks = other.walks
 
 
-class PRankLearner(GrowingLearner):
+class PRankLearner(Learner):
     """PRank (Crammer & Singer 2001) on ranks 1..K.
 
     On a range label only the required thresholds move.
@@ -85,7 +123,102 @@ class PRankLearner(GrowingLearner):
     (array([-2.]), array([1., 1.]))
     """
 
-    rules = (memory.PRANK,)
+    walks = PRANK
+    rules = (layout.PRANK,)
 
     def __init__(self, n_features: int, n_classes: int) -> None:
-        super().__init__(n_features, n_classes, rule=memory.PRANK, C=1.0, average=False)
+        super().__init__(n_features, n_classes, rule=layout.PRANK)
+
+
+class VectorLearner(Learner):
+    """A learner with one weight vector per class and no thresholds; the highest score wins."""
+
+    walks = VECTORS
+
+    @property
+    def weights(self) -> Floats:
+        """One vector per class, (K, d)."""
+        return self.model.weights.reshape(self.n_classes, self.n_features).copy()
+
+    def latent(self, X: Any, *, feature_names: Any = None) -> Floats:  # noqa: D102
+        rows = self.rows(X)
+        return np.column_stack([self._scores(w, rows, feature_names) for w in self.weights])
+
+    def predict_many(self, X: Any, *, feature_names: Any = None) -> Ranks:  # noqa: D102
+        scores = self.latent(X, feature_names=feature_names)
+        return np.argmax(scores, axis=1).astype(np.int64) + 1
+
+    def with_rank(self, rank: int) -> Any:  # noqa: D102
+        raise TypeError(f"{type(self).__name__} has no thresholds, so it cannot add a rank")
+
+
+class PerceptronLearner(VectorLearner):
+    """Multiclass perceptron with the max-score update (Crammer & Singer 2003) on ranks 1..K.
+
+    On a range label the best class inside is preferred to the best class outside.
+
+    Parameters
+    ----------
+    n_features : int
+        Length of a row.
+    n_classes : int
+        Number of ranks.
+
+    Examples
+    --------
+    >>> from ordspan.learners import PerceptronLearner
+    >>> learner = PerceptronLearner(1, 3)
+    >>> learner.learn_many([[1.0]], [2], predict=True)  # equal scores: predicts the lowest class
+    array([1])
+    >>> learner.weights.ravel()  # the true class moves up, the predicted one down
+    array([-1.,  1.,  0.])
+    """
+
+    rules = (layout.PERCEPTRON,)
+
+    def __init__(self, n_features: int, n_classes: int) -> None:
+        super().__init__(n_features, n_classes, rule=layout.PERCEPTRON)
+
+
+class MulticlassPALearner(VectorLearner):
+    """Exact multiclass PA, PA-I or PA-II (Matsushima et al. 2010) on ranks 1..K.
+
+    One weight vector per class, whose order is ignored. Each example moves all K vectors at once by
+    the solution of: minimise half the sum over classes of the squared norm of their change, subject
+    to ``(w_y - w_r).x >= 1 - slack`` for every other class r, where
+
+    - PA has no slack,
+    - PA-I has one slack >= 0 shared by all r, and C slack added to the objective,
+    - PA-II has one slack shared by all r, and C slack^2 added to the objective.
+
+    On a range label, y is the class of the range with the highest score (the lowest if tied), and
+    only the classes outside are r. A row of zeros moves nothing.
+
+    Parameters
+    ----------
+    n_features, n_classes, variant, C :
+        As in `LinearLearner`.
+
+    References
+    ----------
+    S. Matsushima, N. Shimizu, K. Yoshida, T. Ninomiya and H. Nakagawa, "Exact Passive-Aggressive
+    Algorithm for Multiclass Classification Using Support Class", SDM 2010.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from ordspan.learners import MulticlassPALearner
+    >>> learner = MulticlassPALearner(n_features=1, n_classes=3, variant="PA")
+    >>> learner.learn_one(np.array([1.0]), 2)  # all scores are equal: predicts the lowest class
+    1
+    >>> learner.weights.ravel().round(3)  # the class is now ahead of both others by 1
+    array([-0.333,  0.667, -0.333])
+    """
+
+    rules = range(layout.CLASSES_HARD, layout.CLASSES_SOFT + 1)
+
+    def __init__(
+        self, n_features: int, n_classes: int, variant: str = "PA-I", C: float = DEFAULT_C
+    ) -> None:
+        rule = layout.CLASSES_HARD + check_rule(variant, C)
+        super().__init__(n_features, n_classes, rule=rule, C=C)

@@ -1,35 +1,47 @@
-"""Matrices as rows for compiled walks: dense or CSR, any stride, float32 or float64."""
+"""The door to the walks: matrices, ranks and weights become `Rows`, checked once."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from types import SimpleNamespace
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
-from ordspan.core.rows import MAX_SQ_NORM
+from ordspan.core.rows import MAX_SQ_NORM, Rows, row_at
+from ordspan.core.state import Floats, Ranks
 
 FLOATS = (np.dtype(np.float64), np.dtype(np.float32))
-COPY_BYTES = 1 << 20
-"""Dense rows that are not contiguous are copied in blocks of about this size."""
-NO_WEIGHTS: NDArray[np.float64] = np.empty(0)
+MAX_WEIGHT = 1e150
+"""The largest sample weight: a step of this size along the longest row is still finite."""
+NO_WEIGHTS: Floats = np.empty(0)
+NO_RANKS: Ranks = np.empty(0, dtype=np.int64)
 NO_ORDER: NDArray[np.intp] = np.empty(0, dtype=np.intp)
 
 
-class RowBlock(NamedTuple):
-    """Rows ``rows`` of the matrix: flat values, and the CSR arrays or None."""
-
-    rows: slice
-    data: NDArray[Any]
-    columns: NDArray[Any] | None
-    starts: NDArray[Any] | None
+class RowValueError(ValueError):
+    """A row that cannot be learned or predicted, because of its values."""
 
 
 def is_sparse(matrix: Any) -> bool:
     """True for SciPy's sparse matrices and arrays."""
     return hasattr(matrix, "tocsr")
+
+
+def as_matrix(X: Any) -> Any:
+    """A 2-d float matrix, dense or CSR, checked; copies only what is not yet so.
+
+    >>> as_matrix([[1, 2]])
+    array([[1., 2.]])
+    """
+    matrix = as_csr(X) if is_sparse(X) else np.asarray(X)
+    if matrix.dtype.kind == "c":
+        raise ValueError("complex numbers are not supported; give real features")
+    if matrix.dtype not in FLOATS or not matrix.dtype.isnative:
+        matrix = matrix.astype(np.float64)
+    if matrix.ndim != 2:
+        raise ValueError(f"expected a 2-d matrix, one row per example, got {matrix.ndim}-d")
+    return matrix
 
 
 def as_csr(matrix: Any) -> Any:
@@ -67,6 +79,22 @@ def check_arrays(matrix: Any) -> None:
     matrix.check_format(full_check=True)
 
 
+def make_rows(
+    matrix: Any, lower: Ranks = NO_RANKS, upper: Ranks = NO_RANKS, weight: Floats = NO_WEIGHTS
+) -> Rows:
+    """The rows of a checked matrix with checked labels; only rows of another stride are copied."""
+    if is_sparse(matrix):
+        data, columns, starts = map(unlocked, (matrix.data, matrix.indices, matrix.indptr))
+        return Rows(data, columns, starts, lower, upper, weight, matrix.shape[1])
+    flat = unlocked(np.ascontiguousarray(matrix).reshape(-1))
+    return Rows(flat, None, None, lower, upper, weight, matrix.shape[1])
+
+
+def count_rows(rows: Rows) -> int:
+    """Number of rows, with labels or without."""
+    return rows.data.size // rows.width if rows.starts is None else rows.starts.size - 1
+
+
 # Without it the first fit of read-only rows, such as those of a frame, compiles 1.3 s longer.
 def unlocked(values: NDArray[Any]) -> NDArray[Any]:
     """The same memory as an array that is not read-only, which to Numba is another type.
@@ -81,47 +109,84 @@ def unlocked(values: NDArray[Any]) -> NDArray[Any]:
     return np.asarray(SimpleNamespace(__array_interface__=writable, kept_alive=values))
 
 
-def as_rows(matrix: Any) -> Any:
-    """A 2-d float matrix, dense or CSR; copies only if the type is not float.
+def as_row(x: ArrayLike) -> NDArray[Any]:
+    """One example as a 1-d float array."""
+    row = np.asarray(x)
+    if row.ndim != 1:
+        raise ValueError(f"one example is a 1-d row, got shape {row.shape}")
+    return row if row.dtype in FLOATS else row.astype(np.float64)
 
-    >>> as_rows([[1, 2]])
-    array([[1., 2.]])
+
+def check_ranks(lower: ArrayLike, upper: ArrayLike, n_classes: int) -> tuple[Ranks, Ranks]:
+    """Lower and upper ranks as integer arrays of one length, every interval within 1..K.
+
+    >>> check_ranks([1, 2], [1, 3], n_classes=3)
+    (array([1, 2]), array([1, 3]))
     """
-    rows = as_csr(matrix) if is_sparse(matrix) else np.asarray(matrix)
-    if rows.dtype.kind == "c":
-        raise ValueError("complex numbers are not supported; give real features")
-    if rows.dtype not in FLOATS or not rows.dtype.isnative:
-        rows = rows.astype(np.float64)
-    if rows.ndim != 2:
-        raise ValueError(f"expected a 2-d matrix, one row per example, got {rows.ndim}-d")
-    return rows
+    low, high = whole_numbers(lower, "lower"), whole_numbers(upper, "upper")
+    if low.shape != high.shape:
+        raise ValueError(f"lower has {low.size} ranks, but upper has {high.size}")
+    wrong = (low < 1) | (high > n_classes) | (low > high)
+    if wrong.any():
+        row = int(np.argmax(wrong))
+        raise ValueError(
+            f"row {row}: ranks {low[row]} to {high[row]} are not a range within 1..{n_classes}"
+            + ("; swap the two columns?" if low[row] > high[row] else "")
+        )
+    return low, high
 
 
-def row_blocks(matrix: Any, order: NDArray[np.intp]) -> Iterator[tuple[RowBlock, NDArray[np.intp]]]:
-    """The matrix in as few blocks as possible, each with the order of its rows (empty: as is)."""
-    n_rows = matrix.shape[0]
-    everything = slice(0, n_rows)
-    if is_sparse(matrix):
-        arrays = map(unlocked, (matrix.data, matrix.indices, matrix.indptr))
-        yield RowBlock(everything, *arrays), order
-    elif matrix.flags.c_contiguous:
-        yield RowBlock(everything, unlocked(matrix.reshape(-1)), None, None), order
-    else:
-        in_order = order[:0]
-        step = max(1, COPY_BYTES // max(1, matrix.itemsize * matrix.shape[1]))
-        for start in range(0, n_rows, step):
-            rows = slice(start, min(start + step, n_rows))
-            picked = matrix[order[rows]] if order.size else matrix[rows]
-            yield RowBlock(rows, np.ascontiguousarray(picked).reshape(-1), None, None), in_order
+def whole_numbers(ranks: ArrayLike, name: str) -> Ranks:
+    """Ranks as a 1-d int64 array; fractions are refused, not truncated."""
+    values = np.asarray(ranks)
+    if values.ndim != 1:
+        raise ValueError(f"{name} must be 1-d, one rank per row, got shape {values.shape}")
+    if values.dtype.kind in "iu":
+        return values.astype(np.int64, copy=False)
+    if values.dtype.kind != "f":
+        raise ValueError(f"{name} must hold whole numbers, not {values.dtype}")
+    bad = np.flatnonzero(~np.isfinite(values) | (values != np.floor(values)))
+    if bad.size:
+        raise ValueError(f"row {bad[0]}: {name} rank {values[bad[0]]} is not a whole number")
+    return values.astype(np.int64)
 
 
-def refusal(matrix: Any, row: int, names: Any = None) -> str:
+def check_weights(sample_weight: ArrayLike, n_rows: int) -> Floats:
+    """Sample weights as floats, not negative and not above MAX_WEIGHT."""
+    weight = np.asarray(sample_weight)
+    weight = np.full(n_rows, weight) if weight.ndim == 0 else weight
+    if weight.shape != (n_rows,) or weight.dtype.kind == "c":
+        found = f"has shape {weight.shape}" + (
+            " and is complex" if weight.dtype.kind == "c" else ""
+        )
+        raise ValueError(f"sample_weight {found}, expected ({n_rows},) real numbers")
+    weight = weight.astype(np.float64, copy=False)
+    bad = np.flatnonzero(~((weight >= 0) & np.isfinite(weight)))
+    if bad.size:
+        raise ValueError(
+            f"row {bad[0]}: sample_weight {weight[bad[0]]} is not a finite number >= 0"
+        )
+    if weight.size and weight.max() > MAX_WEIGHT:
+        raise ValueError(
+            f"row {weight.argmax()}: sample_weight {weight.max():g} is above {MAX_WEIGHT:g}, so "
+            "steps would overflow; divide all weights by the largest"
+        )
+    return weight
+
+
+def check_row_order(order: ArrayLike, n_rows: int) -> NDArray[np.intp]:
+    """An order that names each row once; compiled code does not check indices."""
+    numbers = np.asarray(order)
+    each_once = np.array_equal(np.sort(numbers, axis=None), np.arange(n_rows))
+    if numbers.ndim != 1 or numbers.dtype.kind not in "iu" or not each_once:
+        raise ValueError(f"order must name each of the {n_rows} rows once, got {numbers!r}")
+    return numbers.astype(np.intp, copy=False)
+
+
+def refusal(rows: Rows, row: int, names: Any = None) -> str:
     """Why a row was refused, naming row, column and value."""
-    if is_sparse(matrix):
-        inside = slice(matrix.indptr[row], matrix.indptr[row + 1])
-        values, columns = matrix.data[inside], matrix.indices[inside]
-    else:
-        values, columns = matrix[row], np.arange(matrix.shape[1])
+    values, columns = row_at.py_func(*rows[:3], rows.width, row)
+    columns = np.arange(rows.width) if columns is None else columns
     bad = np.flatnonzero(~np.isfinite(values))
     if bad.size:
         column = int(columns[bad[0]])

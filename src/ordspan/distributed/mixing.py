@@ -1,10 +1,10 @@
-"""Mixing learners that started from the same memory into one."""
+"""Mixing learners that started from the same state into one."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ordspan.core.memory import TRIALS, Floats, add_counters, model_view, places
+from ordspan.core.state import TRIALS, Floats, add_counters, model_view, places
 
 
 def mix(start: Floats, ends: Sequence[Floats], shares: Sequence[float]) -> Floats:
@@ -19,7 +19,7 @@ def mix(start: Floats, ends: Sequence[Floats], shares: Sequence[float]) -> Float
     Parameters
     ----------
     start : array
-        The memory that every learner started from.
+        The state that every learner started from.
     ends : sequence of arrays
         Their memories afterwards, summed in this order.
     shares : sequence of float
@@ -30,12 +30,12 @@ def mix(start: Floats, ends: Sequence[Floats], shares: Sequence[float]) -> Float
     >>> import numpy as np
     >>> from ordspan.learners import LinearLearner
     >>> left, right = (LinearLearner(1, 2, "PA") for _ in range(2))
-    >>> start = left.memory.copy()
+    >>> start = left.state.copy()
     >>> left.learn_many([[1.0]], [1]), right.learn_many([[4.0]], [1])
     (None, None)
     >>> left.weights, right.weights
     (array([-0.5]), array([-0.23529412]))
-    >>> left.restore(mix(start, [left.memory, right.memory], [0.5, 0.5])).weights
+    >>> left.restore(mix(start, [left.state, right.state], [0.5, 0.5])).weights
     array([-0.36764706])
     """
     if len(ends) == 1:
@@ -54,7 +54,7 @@ def mix(start: Floats, ends: Sequence[Floats], shares: Sequence[float]) -> Float
     return mixed
 
 
-def sum_of_iterates(memory: Floats) -> Floats:
+def sum_of_iterates(state: Floats) -> Floats:
     """Sum of the iterates of an averaging learner: the correction is trials * (last - average)."""
-    parameters, corrections = places(memory)
-    return model_view(memory).counters[TRIALS] * memory[parameters] - memory[corrections]
+    parameters, corrections = places(state)
+    return model_view(state).counters[TRIALS] * state[parameters] - state[corrections]

@@ -1,4 +1,4 @@
-"""Learners by name, with their default parameters."""
+"""Learners by their names on the command line, with their default parameters."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from ordspan.learners import KernelLearner, Learner, LinearLearner
-from ordspan.learners.checks import DEFAULT_C
+from ordspan.learners.linear import DEFAULT_C
 
 PA, KERNEL, SVM = "pa", "kernel", "svm"
 DEFAULT_BUDGET = 500
