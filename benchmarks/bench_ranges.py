@@ -173,8 +173,8 @@ def costs(scale: float) -> list[Row]:
             learned: Any = rows_to_learn, make: Any = learner, K: int = n_classes
         ) -> None:
             scores, calibration = np.empty(learned.lower.size), Calibration(K)
-            predicted = make().learn(learned, scores_before=scores)
-            calibration.observe(scores, predicted, *learned[3:6])
+            make().learn(learned, scores_before=scores)
+            calibration.observe(scores, *learned[3:6])
 
         def plain(learned: Any = rows_to_learn, make: Any = learner) -> None:
             make().learn(learned)

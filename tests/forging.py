@@ -16,10 +16,10 @@ from sklearn.frozen import FrozenEstimator
 from estimators.examples import ESTIMATORS, graded
 from ordspan import CalibratedOrdinal, KernelOrdinalPA, OrdinalPA, OrdinalSVM
 from ordspan.catalog import DEFAULTS
-from ordspan.checkpoint import Checkpoint, Rounds
 from ordspan.commands.stopping import Stop, Stopped
 from ordspan.commands.train import TrainJob, train
-from ordspan.modelfile import DIGEST_SIZE, _digest_start, to_bytes
+from ordspan.models.checkpoint import Checkpoint, Rounds
+from ordspan.models.file import DIGEST_SIZE, _digest_start, to_bytes
 
 X, Y, SPANS = graded(40)
 TABLE = "age,job,note,grade\n" + "".join(

@@ -101,20 +101,24 @@ def newton_step(parts, rows, step_fraction, slope_ridge):
     parts.head[core.SLOPE] += part * move[-1]
 
 
-def find_range(bands, place, reach, predicted):
-    """All ranks within the reach of the score, the predicted one, and those between."""
-    n_classes = bands.size - 1
-    near = [
-        k
-        for k in range(1, n_classes + 1)
-        if k == predicted or max(bands[k - 1] - place, place - bands[k]) <= reach
-    ]
-    home = int(np.clip(np.searchsorted(bands[1:-1], place) + 1, 1, n_classes))
-    return min(*near, home), max(*near, home)
+def median_of(parts, score):
+    """Smallest rank at which the probabilities add up to one half."""
+    at = parts.cuts - parts.head[core.SLOPE] * score
+    return next(k for k in range(1, at.size) if at[k] >= 0)
 
 
-def miss_of(parts, score, reach, predicted, lower, upper):
-    low, high = find_range(parts.bands, parts.head[core.UNIT] * score, reach, predicted)
+def find_range(bands, place, reach, median):
+    """All ranks within the reach of the score, the median, and those between."""
+    ranks = range(1, bands.size)
+    near = [k for k in ranks if max(bands[k - 1] - place, place - bands[k]) <= reach]
+    return min(*near, median), max(*near, median)
+
+
+def miss_of(parts, score, reach, lower, upper):
+    """The missed part of a label; the range need not hold the median, which can only help."""
+    place = parts.head[core.UNIT] * score
+    home = 1 + np.searchsorted(parts.bands[1:-1], place)
+    low, high = find_range(parts.bands, place, reach, home)
     first, last = max(low, lower), min(high, upper)
     if (first, last) == (lower, upper):
         return 0.0
@@ -125,11 +129,15 @@ def miss_of(parts, score, reach, predicted, lower, upper):
     return -np.expm1(min(0.0, log_chance(at[last], at[first - 1]) - whole))
 
 
-def observe(state, scores, predicted, lower, upper, weight):
-    """Row by row: the ranges are steered first, the slope and the cuts a block at a time."""
+def observe(state, scores, lower, upper, weight):
+    """Row by row: the ranges are steered first, the slope and the cuts a block at a time.
+
+    Returns the median of every row before it was observed.
+    """
     parts = core.parts_view.py_func(state)
-    head = parts.head
-    for score, rank, low, high, w in zip(scores, predicted, lower, upper, weight, strict=True):
+    head, medians = parts.head, []
+    for score, low, high, w in zip(scores, lower, upper, weight, strict=True):
+        medians.append(median_of(parts, score))
         if w == 0 or (low == 1 and high == parts.cuts.size - 1):
             continue
         head[core.ROWS] += 1
@@ -137,12 +145,12 @@ def observe(state, scores, predicted, lower, upper, weight):
         w = head[core.ROWS] * w / head[core.WEIGHT]
         rate = w / head[core.ROWS] ** core.SLOWNESS
         used = np.maximum.accumulate(parts.reach)
-        miss = [miss_of(parts, score, q, rank, low, high) for q in used]
+        miss = [miss_of(parts, score, q, low, high) for q in used]
         parts.reach[:] = np.maximum(0, parts.reach + rate * (miss - (1 - parts.coverage)))
         head[core.RATE] = head[core.ROWS] ** -core.SLOWNESS
         accumulate(parts, score, low, high, w)
         head[core.PENDING] += w
-        if head[core.PENDING] >= core.BLOCK:
+        if head[core.PENDING] >= min(core.BLOCK, core.FIRST_BLOCKS * head[core.ROWS]):
             pending, rows = head[core.PENDING], head[core.ROWS] / (1 + core.FORGETTING)
             slope_ridge = core.RIDGE * head[core.SLOPE_CURVATURE] / rows
             newton_step(parts, rows, min(1.0, pending / rows), slope_ridge)
@@ -152,6 +160,7 @@ def observe(state, scores, predicted, lower, upper, weight):
                 part *= kept
             head[core.SLOPE_CURVATURE] *= kept
             parts.gradient[:] = head[core.SLOPE_GRADIENT] = head[core.PENDING] = 0.0
+    return medians
 
 
 def accumulate(parts, score, lower, upper, weight):

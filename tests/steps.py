@@ -13,6 +13,7 @@ from ordspan.core import exact
 VARIANTS = ("PA", "PA-I", "PA-II")
 NO_CORRECTION = NO_WEIGHTS = np.empty(0)
 NO_ORDER = np.empty(0, dtype=np.intp)
+NO_RANKS = np.empty(0, dtype=np.int64)
 THOROUGH = settings(max_examples=700, deadline=None, derandomize=True, database=None)
 BRIEF = settings(max_examples=150, deadline=None, derandomize=True, database=None)
 

@@ -6,10 +6,10 @@ import signal
 import time
 
 import pytest
-from tables import said
 
 import ordspan
 from processes import start
+from tables import said
 
 QUICK = ["reproduce", "--datasets", "synthetic", "--runs", "3", "--trials", "100"]
 COLUMNS = "dataset,labels,algorithm,C,mae,sem,interval_mae,trials,runs,hindsight_ratio"

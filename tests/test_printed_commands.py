@@ -5,9 +5,9 @@ import shlex
 import numpy as np
 import pandas as pd
 import pytest
-from tables import ask, said
 
 from printed import blocks
+from tables import ask, said
 
 PAGES = ("README.md", "docs/files.md", "docs/probabilities.md", "docs/reproduce.md")
 FEW = ["--runs", "2", "--trials", "100", "--fractions", "50"]  # all would take half a minute

@@ -15,7 +15,7 @@ pytest.importorskip("river", reason="needs river: pip install 'ordspan[river]'")
 from river import checks, evaluate, metrics, preprocessing, stream
 
 import ordspan
-from ordspan.learners import LinearLearner
+from ordspan.learners import Calibration, LinearLearner
 from ordspan.river import IntervalMAE, OrdinalPA, PRank
 
 MODELS = {
@@ -124,12 +124,16 @@ def test_features_that_come_later_are_as_if_known_from_the_start_to_the_bit(bala
     model = OrdinalPA("PA-I", 0.3, average, balanced, classes=[1, 2, 3, 4, 5])
     names = list(dict.fromkeys(name for x, _ in examples() for name in x))
     learner = LinearLearner(len(names), 5, "PA-I", 0.3, average, balanced=balanced)
+    calibration = Calibration(5)
     for x, y in examples():
         values, columns = np.array(list(x.values())), np.array([names.index(name) for name in x])
+        ends = y if isinstance(y, tuple) else (y, y)
+        score = learner.latent_sparse(values, columns)
         if learner.n_trials:
-            assert model.predict_one(x) == learner.predict_sparse(values, columns)
+            assert model.predict_one(x) == calibration.predict([score])[0]
         model.learn_one(x, y)
-        learner.learn_sparse(values, columns, *(y if isinstance(y, tuple) else (y, y)))
+        learner.learn_sparse(values, columns, *ends)
+        calibration.observe_one(score, *ends)
     assert list(model.weights) == names
     assert list(model.weights.values()) == learner.weights.tolist()
     assert model.thresholds == learner.thresholds.tolist()
@@ -142,12 +146,14 @@ def test_a_pass_over_dicts_is_the_estimators_partial_fit(variant):
     rng = np.random.default_rng(1)
     X = rng.normal(size=(150, 4))
     y = np.array(classes)[np.digitize(X[:, 0] - X[:, 1], [-0.7, 0.7])]
-    expected = ordspan.OrdinalPA(variant, classes=classes).partial_fit(X, y)
+    ranker = ordspan.OrdinalPA(variant, classes=classes)
+    expected = ordspan.CalibratedOrdinal(ranker).partial_fit(X, y)
     model = OrdinalPA(variant, classes=classes)
     for x, label in stream.iter_array(X, y):
         model.learn_one(x, label)
-    np.testing.assert_allclose(list(model.weights.values()), expected.coef_, rtol=1e-9)
-    np.testing.assert_allclose(model.thresholds, expected.thresholds_, rtol=1e-9)
+    found = expected.estimator_
+    np.testing.assert_allclose(list(model.weights.values()), found.coef_, rtol=1e-9)
+    np.testing.assert_allclose(model.thresholds, found.thresholds_, rtol=1e-9)
     assert [model.predict_one(x) for x, _ in stream.iter_array(X)] == expected.predict(X).tolist()
 
 

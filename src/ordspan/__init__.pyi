@@ -21,8 +21,8 @@ from ordspan.estimators.steps import latent as latent
 from ordspan.estimators.steps import predict_interval as predict_interval
 from ordspan.labels.ranks import intervals as intervals
 from ordspan.labels.ranks import parse_intervals as parse_intervals
-from ordspan.modelfile import ModelFileError as ModelFileError
-from ordspan.modelfile import load as load
-from ordspan.modelfile import save as save
+from ordspan.models.file import ModelFileError as ModelFileError
+from ordspan.models.file import load as load
+from ordspan.models.file import save as save
 
 __version__: str

@@ -9,11 +9,10 @@ from pyarrow import csv, parquet
 
 FORMATS = ("csv", "csv.gz", "parquet", "txt", "jsonl")
 SMALL = {
-    "ordspan.files.text.BLOCK_BYTES": 10_000,
-    "ordspan.files.arrow_file.MAX_ROWS": 300,
-    "ordspan.files.svmlight.PART_BYTES": 8_000,
-    "ordspan.files.tables.PART_BYTES": 8_000,
-    "ordspan.commands.train_run.BUFFER_BYTES": 64 * 700,
+    "ordspan.tables.text.BLOCK_BYTES": 10_000,
+    "ordspan.tables.arrow_file.MAX_ROWS": 300,
+    "ordspan.tables.svmlight.PART_BYTES": 8_000,
+    "ordspan.tables.tables.PART_BYTES": 8_000,
 }
 """Sizes by which small files have many blocks, parts and windows."""
 

@@ -13,7 +13,7 @@ import ordspan
 from commands import tables
 from ordspan import OrdinalPA, evaluate_files, metrics, train_files
 from ordspan.commands import evaluate as module
-from ordspan.files import text
+from ordspan.tables import text
 from standalone import check_stands_alone, try_page
 
 N_ROWS, N_CLASSES = 600, 5
@@ -559,7 +559,7 @@ def test_plots_show_the_rows_or_an_even_sample_of_every_grade(
     inside = (low <= predicted) & (predicted <= high)
     close = 0.01 if size > N_ROWS else 5
     assert np.mean(trace["y"]) == pytest.approx(100 * inside.mean(), abs=close)
-    margin = np.abs(score[:, None] - model.estimator.thresholds_).min(axis=1)
+    margin = np.abs(score[:, None] - model.calibration.medians).min(axis=1)
     if size > N_ROWS:
         expected = np.sort(margin).reshape(10, -1).mean(axis=1)
         np.testing.assert_allclose(trace["x"], expected, rtol=1e-4)

@@ -16,7 +16,7 @@ from ordspan import CalibratedOrdinal, MulticlassPA, OrdinalPA, OrdinalSVM, save
 from ordspan.commands.info import describe_model
 from ordspan.commands.stopping import Stop, Stopped
 from ordspan.commands.train import Every, TrainJob, train
-from ordspan.modelfile import FORMAT_VERSION
+from ordspan.models.file import FORMAT_VERSION
 
 X, Y, SPANS = graded()
 

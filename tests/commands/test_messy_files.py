@@ -15,9 +15,9 @@ import pytest
 from files_to_train import read_in_small_parts
 from sklearn.impute import SimpleImputer
 from sklearn.preprocessing import OneHotEncoder
-from tables import read_rows, said, summary
 
 from ordspan import OrdinalPA, load
+from tables import read_rows, said, summary
 
 with warnings.catch_warnings():
     warnings.simplefilter("ignore")
@@ -302,19 +302,30 @@ def with_bad_grades(share):
     return having(table, grade=["none"] * n_bad + [*map(str, table["grade"][n_bad:])])
 
 
+DAYS = pd.date_range("2020-01-01", periods=N)
+DATES = ("%Y-%m-%d", "%d.%m.%Y", "%m/%d/%Y", "%d %b %Y", "%Y-%m-%d %H:%M")
+MOMENTS = having(day=[DAYS[i % 4].to_pydatetime() for i in range(N)])
+MOSTLY_NAN = having(age=["NaN" if i % 5 < 3 else f"{v}" for i, v in enumerate(CLEAN["age"])])
 SAID = [
     (german().encode("cp1252"), [], "read as Windows-1252"),
     (german(), [], "fields are separated by ';'"),
     (german(), [], "read as numbers: age ("),
-    (SAME["an id"], [], "left out 'id': every value is different"),
-    (orders(0), [], "left out 'order': every value is different, like an id"),
-    (orders(1), [], "left out 'order': nearly every value is different, like an id"),
-    ({"a.csv": CLEAN[:100], "b.csv": EXTRA}, [], "left out 'extra': not every file has it"),
+    (SAME["an id"], [], "left out 'id' (every value is different"),
+    (orders(0), [], "left out 'order' (every value is different, like an id)"),
+    (orders(1), [], "left out 'order' (nearly every value is different, like an id)"),
+    ({"a.csv": CLEAN[:100], "b.csv": EXTRA}, [], "left out 'extra' (not every file has it)"),
+    *(
+        (files, [], "left out 'day' (it holds dates)")
+        for table in (having(day=DAYS.strftime(form)) for form in DATES)
+        for files in (table, {"a.jsonl": table})
+    ),
+    ({"a.parquet": MOMENTS}, [], "left out 'day' (it holds dates)"),
+    (MOSTLY_NAN, [], "missing numbers are filled with the column's mean and marked: age"),
     (ANNA, ORDER, "column 'anna' holds the grades themselves; if it is another label, leave it"),
     (ANNA, ORDER, "out with drop=['anna'] (--drop anna)"),
     (CODES, [], "with leading zeros: zip; if these are codes, give text=['zip'] (--text zip)"),
     (RARE, [], "very few rows have the grades 6, 7, 9; if these are mistyped, classes=[1, 2,"),
-    (RARE, ["--passes", 3], "720 rows, 3 of them ranges, in "),
+    (RARE, ["--passes", 3], "648 rows, 3 of them ranges, in "),
     (RARE, ["--passes", 3], "MAE of pass 3, whose rows were seen before: "),
     (CLEAN, ["--grades", "0..40"], "41 grades: 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, ..., 40."),
     (NOISE, [], "The model is no better than always predicting 3"),
@@ -350,10 +361,6 @@ def test_nothing_is_said_without_cause(tmp_path, files, words, note):
 
 # -- files that are refused ----------------------------------------------------------------------
 
-DAYS = pd.date_range("2020-01-01", periods=N)
-NO_DAY = ["--drop", "day"]
-DATES = ("%Y-%m-%d", "%d.%m.%Y", "%m/%d/%Y", "%d %b %Y", "%Y-%m-%d %H:%M")
-MOMENTS = having(day=[DAYS[i % 4].to_pydatetime() for i in range(N)])
 QUARTERS = CLEAN.with_columns((pl.col("income") / 4).cast(pl.Int64()))  # many below 1000
 THREE_DIGITS = text(delimiter=";", age="{:.3f}".format, income=lambda v: f"{v / 10:.3f}")
 TWO_ORDERS = {
@@ -381,12 +388,7 @@ REFUSED = [
     (text(QUARTERS, "\t", age=int, income=dotted), [], "which may mean", ["--decimal", ","]),
     (text(QUARTERS, ";", age=int, income="{:,}".format), [], "which may mean", ["--decimal", "."]),
     (text(income=lambda v: f"{'$€'[v > 5000]}{v}"), [], "column 'income' mixes units", None),
-    *(
-        (files, [], "column 'day' holds dates; leave it out with drop=['day'] (--drop day)", NO_DAY)
-        for table in (having(day=DAYS.strftime(form)) for form in DATES)
-        for files in (table, {"a.jsonl": table})
-    ),
-    ({"a.parquet": MOMENTS}, [], "(--text day)", ["--text", "day"]),
+    (MOMENTS, ["--features", "age,day"], "column 'day' holds dates; leave it out with", None),
     (NAMES, [], "with classes=[lowest, ..., highest] (--grades lowest,...,highest)", ORDER),
     (two_grades("no", "yes"), [], "--grades", ["--grades", "no,yes"]),
     (having(grade="{}-5".format), [], "every label is a range", ["--grades", "1..5"]),
@@ -483,7 +485,6 @@ def test_a_sorted_file_is_as_good_as_a_shuffled_one(tmp_path, monkeypatch, order
     test.write_csv(tmp_path / "test.csv")
     if parts:
         read_in_small_parts(monkeypatch.setattr)
-        monkeypatch.setattr("ordspan.commands.train_run.BUFFER_BYTES", 2000 * 1700)
     found = []
     for name in ("shuffled.csv", "sorted.csv", "sorted.parquet"):
         table = rest.sort(order) if name.startswith("sorted") else rest
@@ -511,7 +512,7 @@ def survey(n=3000, seed=0):
 
 def test_gaps_and_words_become_the_features_of_scikit_learn(tmp_path):
     table = survey()
-    found = summary(*train(tmp_path, table, "--shuffle-buffer", 0))
+    found = summary(*train(tmp_path, table, "--no-shuffle"))
     assert (found["skipped"], found["rows"]) == (0, 3000)
     numbers = table.select(pl.col("income", "age").cast(pl.Float64(), strict=False)).to_numpy()
     filled = SimpleImputer(add_indicator=True).fit_transform(numbers)

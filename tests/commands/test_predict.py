@@ -70,13 +70,14 @@ def test_scores_ranks_and_margins_are_what_their_definitions_say(model, new, tmp
 
     seen = ratings().select(FEATURES).to_pandas()
     Z = (NEW.select(FEATURES).to_pandas() - seen.mean()) / seen.std(ddof=0)
-    ranker = load(model).estimator
-    score = Z.to_numpy() @ ranker.coef_
-    rank = 1 + (score[:, None] >= ranker.thresholds_).sum(axis=1)
+    ranker = load(model)
+    score = Z.to_numpy() @ ranker.estimator.coef_
+    edges = ranker.calibration.cuts / ranker.calibration.slope  # where the median changes
+    rank = 1 + (score[:, None] > edges).sum(axis=1)
     np.testing.assert_allclose(got["score"], score, rtol=1e-9, atol=1e-9)
     np.testing.assert_array_equal(got["rank"], rank)
     np.testing.assert_array_equal(got["prediction"], np.array(GRADES)[rank - 1])
-    nearest = np.abs(score[:, None] - ranker.thresholds_).min(axis=1)
+    nearest = np.abs(score[:, None] - edges).min(axis=1)
     np.testing.assert_allclose(got["margin"], nearest, rtol=1e-9, atol=1e-9)
     assert set(rank) == {1, 2, 3, 4}
 

@@ -3,10 +3,10 @@
 import pandas as pd
 import pytest
 from files_to_train import make_rows, write_rows
-from tables import said, summary
 
 import ordspan
 from ordspan.data import stream
+from tables import said, summary
 
 X, GRADES = make_rows(300)
 TABLE = pd.DataFrame(X, columns=["x0", "x1", "x2"]).assign(grade=GRADES)

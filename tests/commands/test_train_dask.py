@@ -6,9 +6,9 @@ import numpy as np
 import pandas as pd
 import pytest
 from files_to_train import FORMATS, make_rows, write_rows
-from tables import said, stopped, summary
 
 import ordspan
+from tables import said, stopped, summary
 
 distributed = pytest.importorskip("distributed")
 pytestmark = pytest.mark.filterwarnings(
@@ -83,7 +83,7 @@ def test_sorted_rows_are_shuffled_and_files_with_a_grade_each_refused(tmp_path, 
 
 
 def test_an_interrupted_run_goes_on_after_its_last_round(tmp_path, address):
-    paths, more = parts_in(tmp_path), ["--passes", 3, "--shuffle-buffer", 1, "--dask", address]
+    paths, more = parts_in(tmp_path), ["--passes", 3, "--shuffle", "--dask", address]
     said(*words(paths, tmp_path / "whole", *more))
     stopped(*words(paths, tmp_path / "m", *more), checkpoints=2)
     assert not (tmp_path / "m").exists()

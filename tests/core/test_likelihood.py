@@ -9,7 +9,7 @@ from sklearn.linear_model import LogisticRegression
 
 import naive_calibration as naive
 from ordspan.core import calibration as core
-from steps import NO_ORDER, NO_WEIGHTS, as_both
+from steps import NO_ORDER, NO_RANKS, NO_WEIGHTS, as_both
 
 COVERAGE = np.array([0.5, 0.9])
 
@@ -142,7 +142,7 @@ def test_a_grade_between_that_is_never_seen_does_not_spoil_the_others(learn):
     if learn == "fit":
         core.fit_cuts(state, scores, rank, rank, np.ones(4000))
     else:
-        core.observe(state, scores, rank, rank, rank, NO_WEIGHTS, NO_ORDER)
+        core.observe(state, scores, rank, rank, NO_WEIGHTS, NO_ORDER, NO_RANKS)
     core.probabilities(state, scores[:1], chance)
     assert chance[0, 0] == pytest.approx(0.9, abs=0.02)
     assert 0.0 < chance[0, 1] < 1e-3

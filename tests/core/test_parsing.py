@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ordspan.files import svmlight_numbers as parsing
+from ordspan.tables import svmlight_numbers as parsing
 
 
 def read(text):

@@ -7,34 +7,34 @@ import pytest
 
 import naive_calibration as naive
 from ordspan.core import calibration as core
-from steps import NO_ORDER, NO_WEIGHTS, as_both
+from steps import NO_ORDER, NO_RANKS, NO_WEIGHTS, as_both
 
 COVERAGES = (0.5, 0.8, 0.9, 0.95, 0.99)
 
 
 def graded(n_rows, n_classes, seed=0, wide=0.2):
-    """Scores, predictions and labels; some labels are ranges and some are wide open."""
+    """Scores and labels, of which some are ranges and some wide open."""
     rng = np.random.default_rng(seed)
     scores = rng.normal(size=n_rows)
     edges = np.quantile(scores, np.arange(1, n_classes) / n_classes)
     rank = 1 + np.searchsorted(edges, scores + 0.4 * rng.logistic(size=n_rows))
-    predicted = 1 + np.searchsorted(edges, scores + 0.1 * rng.normal(size=n_rows))
     spread = rng.integers(0, 1 + n_classes // 2, size=(2, n_rows)) * (rng.random(n_rows) < 0.5)
     lower, upper = np.maximum(1, rank - spread[0]), np.minimum(n_classes, rank + spread[1])
     open_label = rng.random(n_rows) < wide
-    return scores, predicted, np.where(open_label, 1, lower), np.where(open_label, n_classes, upper)
+    return scores, np.where(open_label, 1, lower), np.where(open_label, n_classes, upper)
 
 
 def with_ends(bands):
     return np.pad(bands, ((0, 0), (1, 1)), constant_values=(-inf, inf))
 
 
-def ranges_of(state, scores, predicted):
+def ranges_of(state, scores):
     """Lowest and highest ranks for every coverage; a larger one has at least the reach."""
-    low, high = np.empty((2, len(COVERAGES), len(scores)), dtype=np.int64)
-    reaches = np.maximum.accumulate(core.parts_view.py_func(state).reach)
-    for j, reach in enumerate(reaches):
-        core.find_ranges(state, reach, np.asarray(scores), np.asarray(predicted), low[j], high[j])
+    parts = core.parts_view.py_func(state)
+    medians = [naive.median_of(parts, score) for score in scores]
+    low, high = np.tile(medians, (2, len(COVERAGES), 1))
+    for j, reach in enumerate(np.maximum.accumulate(parts.reach)):
+        core.widen_ranges(state, reach, np.asarray(scores), low[j], high[j])
     return low, high
 
 
@@ -47,32 +47,41 @@ def test_a_stream_is_its_slow_twin(form, contain, n_classes):
     state, twin = (core.new_state(n_classes, np.array(COVERAGES), contain) for _ in range(2))
     for each in (state, twin):  # a larger coverage may have the smaller reach for a while
         core.parts_view.py_func(each).reach[:] = [1.0, 0.2, 3.0, 0.0, 2.0]
-    form(core.observe)(state, *rows, weight, NO_ORDER)
-    naive.observe(twin, *rows, weight)
+    medians = np.empty(200, dtype=np.int64)
+    form(core.observe)(state, *rows, weight, NO_ORDER, medians)
+    np.testing.assert_array_equal(medians, naive.observe(twin, *rows, weight))
     np.testing.assert_allclose(state, twin, rtol=1e-9, atol=1e-9)
     assert core.why_unusable(state, n_classes) is None
 
 
 @as_both
 @pytest.mark.parametrize("n_classes", [2, 4, 9])
-def test_a_range_holds_all_ranks_within_reach_the_predicted_one_and_those_between(form, n_classes):
+def test_a_range_holds_all_ranks_within_reach_the_median_and_those_between(form, n_classes):
     rng = np.random.default_rng(n_classes)
     state = core.new_state(n_classes, np.array(COVERAGES), False)
     parts = core.parts_view.py_func(state)
     parts.bands[1:-1], parts.head[core.UNIT] = np.sort(rng.normal(size=n_classes - 1)), 2.0
-    scores, predicted = rng.normal(size=50), rng.integers(1, n_classes + 1, 50)
-    low, high = np.empty((2, 50), dtype=np.int64)
+    scores, medians = rng.normal(size=50), rng.integers(1, n_classes + 1, 50)
     for reach in (0.0, 0.3, 2.0, inf):
-        form(core.find_ranges)(state, reach, scores, predicted, low, high)
-        pairs = zip(scores, predicted, strict=True)
-        found = [naive.find_range(parts.bands, 2.0 * s, reach, p) for s, p in pairs]
+        low, high = np.tile(medians, (2, 1))
+        form(core.widen_ranges)(state, reach, scores, low, high)
+        pairs = zip(scores, medians, strict=True)
+        found = [naive.find_range(parts.bands, 2.0 * s, reach, median) for s, median in pairs]
         np.testing.assert_array_equal(np.column_stack([low, high]), found)
-        for i in range(50):
-            held = [
-                form(core.distance_to_band)(parts.bands, 2.0 * scores[i], predicted[i], k) <= reach
-                for k in range(1, n_classes + 1)
-            ]
-            assert held == [low[i] <= k <= high[i] for k in range(1, n_classes + 1)]
+
+
+@as_both
+def test_the_distance_to_a_label_is_the_reach_that_holds_all_its_ranks(form):
+    bands = np.array([-inf, -1.0, 0.5, 2.0, inf])
+    for place in (-3.0, -1.0, 0.0, 1.9, 5.0):
+        for lower in range(1, 5):
+            for upper in range(lower, 5):
+                far = form(core.distance_to_bands)(bands, place, lower, upper)
+                low, high = naive.find_range(bands, place, far, lower)
+                assert low <= lower <= upper <= high
+                home = 1 + np.searchsorted(bands[1:-1], place)
+                low, high = naive.find_range(bands, place, far - 1e-9, home) if far else (9, 0)
+                assert low > lower or upper > high
 
 
 # -- the theorem of the stream -------------------------------------------------------------------
@@ -129,20 +138,19 @@ def test_whatever_the_stream_misses_exceed_what_was_asked_by_no_more_than_the_th
     misses, farthest = np.zeros(len(COVERAGES)), 0.0
     score_of = SCORES[kind]
     for t in range(1, 241):
-        score, predicted = float(score_of(rng, t)), int(rng.integers(1, n_classes + 1))
-        lows, highs = (ends[:, 0] for ends in ranges_of(state, [score], [predicted]))
+        score = float(score_of(rng, t))
+        lows, highs = (ends[:, 0] for ends in ranges_of(state, [score]))
         assert (np.diff(lows) <= 0).all()  # nested
         assert (np.diff(highs) >= 0).all()
-        assert (lows <= predicted).all()  # and never empty
-        assert (predicted <= highs).all()
+        assert lows[0] <= naive.median_of(parts, score) <= highs[0]  # and never empty
         rank = opponent(rng, n_classes, int(lows[2]), int(highs[2]), t)
         lower, upper = truth_in(rng, rank, n_classes, exact)
         for j, reach in enumerate(np.maximum.accumulate(parts.reach)):
-            misses[j] += naive.miss_of(parts, score, reach, predicted, lower, upper)
-        for k in (lower, upper):
-            place = parts.head[core.SLOPE] * score
-            farthest = max(farthest, core.distance_to_band.py_func(parts.cuts, place, predicted, k))
-        core.observe_one(state, score, predicted, lower, upper)
+            misses[j] += naive.miss_of(parts, score, reach, lower, upper)
+        place = parts.head[core.SLOPE] * score
+        far = core.distance_to_bands.py_func(parts.cuts, place, lower, upper)
+        farthest = max(farthest, far)
+        core.observe_one(state, score, lower, upper)
         excess = misses / t - (1 - parts.coverage)
         assert (excess <= (farthest + 1.0) / (t * t**-core.SLOWNESS)).all()
     assert parts.head[core.ROWS] == 240
@@ -153,9 +161,9 @@ def test_the_theorem_is_not_empty():
     """Against labels that are always outside, the reach has to grow, and it does."""
     rng = np.random.default_rng(0)
     state, t = core.new_state(9, np.array(COVERAGES), False), 3000
-    scores, predicted, rank = rng.normal(size=t), np.full(t, 5), 1 + 8 * (np.arange(t) % 2)
-    core.observe(state, scores, predicted, rank, rank, NO_WEIGHTS, NO_ORDER)
-    low, high = ranges_of(state, scores, predicted)
+    scores, rank = rng.normal(size=t), 1 + 8 * (np.arange(t) % 2)
+    core.observe(state, scores, rank, rank, NO_WEIGHTS, NO_ORDER, NO_RANKS)
+    low, high = ranges_of(state, scores)
     assert ((low[2] == 1) & (high[2] == 9)).mean() > 0.7
 
 
@@ -169,21 +177,21 @@ def test_the_reach_of_a_batch_is_the_smallest_that_one_more_miss_leaves_allowed(
     form, contain, n_classes
 ):
     n_rows = 60
-    scores, predicted, lower, upper = graded(n_rows, n_classes, wide=0.0)
+    scores, lower, upper = graded(n_rows, n_classes, wide=0.0)
     weight = np.random.default_rng(3).exponential(size=n_rows)
     weight /= weight.mean()
     state = core.new_state(n_classes, np.array(COVERAGES), contain)
     core.fit_cuts(state, scores, lower, upper, weight)
     fold = np.arange(n_rows) % 2
     bands = with_ends(np.sort(np.random.default_rng(4).normal(size=(2, n_classes - 1))))
-    form(core.fit_reach)(state, bands, fold, scores, predicted, lower, upper, weight)
+    form(core.fit_reach)(state, bands, fold, scores, lower, upper, weight)
     parts = core.parts_view.py_func(state)
-    rows = list(zip(fold, scores, predicted, lower, upper, strict=True))
+    rows = list(zip(fold, scores, lower, upper, strict=True))
 
     def risk(reach):
         missed = [
-            naive.miss_of(parts._replace(bands=bands[f]), s, reach, p, low, high)
-            for f, s, p, low, high in rows
+            naive.miss_of(parts._replace(bands=bands[f]), s, reach, low, high)
+            for f, s, low, high in rows
         ]
         return (weight @ missed + 1.0) / (n_rows + 1.0)
 
@@ -200,12 +208,11 @@ def test_scores_that_come_in_any_order_are_covered_as_often_as_asked():
     bands = with_ends(np.array([[-1.5, -0.5, 0.3, 1.5]]))  # right or not
     weight, fold = np.ones(n_rows), np.zeros(n_rows, dtype=np.int64)
     for seed in range(n_splits):
-        scores, predicted, lower, _ = graded(n_rows + 1, 5, seed=seed, wide=0.0)
+        scores, lower, _ = graded(n_rows + 1, 5, seed=seed, wide=0.0)
         state = core.new_state(5, np.array(COVERAGES), False)
         core.fit_cuts(state, scores[:-1], lower[:-1], lower[:-1], weight)
-        train = scores[:-1], predicted[:-1], lower[:-1], lower[:-1], weight
-        core.fit_reach(state, bands, fold, *train)
+        core.fit_reach(state, bands, fold, scores[:-1], lower[:-1], lower[:-1], weight)
         core.parts_view.py_func(state).bands[:] = bands[0]
-        low, high = ranges_of(state, scores[-1:], predicted[-1:])
+        low, high = ranges_of(state, scores[-1:])
         held += bool(low[1, 0] <= lower[-1] <= high[1, 0])
     assert held / n_splits >= coverage - 3.0 * np.sqrt(coverage * (1 - coverage) / n_splits)

@@ -15,7 +15,7 @@ from ordspan import (
     OrdinalSVM,
     PRank,
 )
-from ordspan.modelfile import from_bytes, to_bytes
+from ordspan.models.file import from_bytes, to_bytes
 
 X, Y, SPANS = graded(24, d=3)
 KINDS = (OrdinalPA, KernelOrdinalPA, MulticlassPA, MulticlassPerceptron, OrdinalSVM, PRank)

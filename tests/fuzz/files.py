@@ -6,9 +6,9 @@ from pathlib import Path
 
 import numpy as np
 from files_to_train import FORMATS, make_rows, write_rows
-from tables import ask
 
 from ordspan.data import stream
+from tables import ask
 
 HOSTILE = tuple(
     text.encode("utf-8", "surrogateescape")

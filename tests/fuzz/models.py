@@ -25,13 +25,13 @@ from forging import (
     workshop,
 )
 from ordspan import OrdinalPA
-from ordspan.checkpoint import Rounds
 from ordspan.cli.info import model_pairs, training_pairs
 from ordspan.commands.info import describe_model
 from ordspan.commands.predict import PredictJob, predict
 from ordspan.commands.stopping import Stopped
 from ordspan.commands.train import train
-from ordspan.tabular import TabularModel
+from ordspan.models.checkpoint import Rounds
+from ordspan.models.table import TableModel
 
 NUMBERS = (0, -1, 1, 2, 7, 2**31, 5 * 10**8, 2**53 + 1, 2**63, 10**30, 0.5, 1e308, -1e308, 5e-324)
 WORDS = ("", "x", "é\x1b", "\ud800", "PA", "linear", "sca", "rot13", "<U99999999")
@@ -50,7 +50,7 @@ def attack(rng, folder: Path) -> None:
     path.write_bytes(content)
     model = loaded(path, len(content))
     uses = [] if model is None else [described, predicted, learned, saved, restored]
-    if isinstance(model, TabularModel) and rng.random() < 0.1:
+    if isinstance(model, TableModel) and rng.random() < 0.1:
         uses.append(predicted_from_file)
     if kind == OF_TABLE:
         uses.append(lambda *_: train(job_of(kind), path.with_suffix(""), resume=True))
@@ -107,7 +107,7 @@ def saved(model, path, rng) -> None:
 
 def restored(model, path, rng) -> None:
     """As pickle and skops do it, with numbers that may have been changed again."""
-    if not isinstance(model, TabularModel):
+    if not isinstance(model, TableModel):
         state = copy.deepcopy(model.__getstate__())
         arrays = {k: v for k, v in state.items() if k in ("learner_", "calibration_", "classes_")}
         change_tensors(rng, arrays)
@@ -119,10 +119,10 @@ def restored(model, path, rng) -> None:
 
 def rows_for(model, rng):
     """Three rows; wide ones are sparse, and reach to the ends."""
-    if isinstance(model, TabularModel) and not model.recipe.n_sparse:
+    if isinstance(model, TableModel) and not model.recipe.n_sparse:
         table = {name: [1.0, 5.0, None] for name in model.recipe.numbers}
         return pl.DataFrame(table | {name: ["a", "c", "n2"] for name in model.recipe.texts})
-    width = model.recipe.n_sparse if isinstance(model, TabularModel) else model.n_features_in_
+    width = model.recipe.n_sparse if isinstance(model, TableModel) else model.n_features_in_
     if width <= 1000:
         return rng.standard_normal((3, width))
     columns = np.array([0, width - 1, width // 2], dtype=np.int64)

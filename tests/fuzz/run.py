@@ -21,15 +21,18 @@ FUZZERS = sorted(
 )
 
 
-def attacks(name: str, seed: int, seconds: float, first: int = 0) -> int:
-    """Attack for some seconds, not counting the first attack, which compiles; how often."""
+def attacks(name: str, seed: int, seconds: float, first: int = 0, least: int = 1) -> int:
+    """Attack for some seconds, not counting the first attack, which compiles; how often.
+
+    However short the time, there are at least so many attacks.
+    """
     fuzzer, until = import_module(f"fuzz.{name}"), None
     with TemporaryDirectory() as folder:
         for number in count(first):
             print(f"\r{name} --seed {seed} --only {number}", end="", flush=True)
             fuzzer.attack(np.random.default_rng([seed, number]), Path(folder))
             until = until or time.monotonic() + seconds
-            if time.monotonic() >= until:
+            if time.monotonic() >= until and number - first + 1 >= least:
                 return number - first + 1
     raise AssertionError
 
@@ -39,12 +42,16 @@ if __name__ == "__main__":
     parser.add_argument("names", nargs="*", metavar="NAME", help=f"of {', '.join(FUZZERS)}")
     parser.add_argument("--minutes", type=float, default=1.0, help="for all fuzzers together")
     parser.add_argument("--seed", type=int, default=int.from_bytes(os.urandom(4)))
+    parser.add_argument("--attacks", type=int, metavar="N", help="N attacks each, however long")
     parser.add_argument("--only", type=int, metavar="N", help="repeat attack N of the seed")
     args = parser.parse_args()
     sys.path[:0] = [str(HERE.parent), str(HERE.parent / "commands")]
     names = args.names or FUZZERS
     if unknown := set(names) - set(FUZZERS):
         parser.error(f"no fuzzer {min(unknown)}; there are {', '.join(FUZZERS)}")
-    seconds = 0.0 if args.only is not None else 60.0 * args.minutes / len(names)
+    counted = args.only is not None or args.attacks is not None
+    seconds = 0.0 if counted else 60.0 * args.minutes / len(names)
+    least = 1 if args.only is not None else args.attacks or 1
     for name in names:
-        print(f": {attacks(name, args.seed, seconds, args.only or 0):,} attacks, nothing found")
+        n = attacks(name, args.seed, seconds, args.only or 0, least)
+        print(f": {n:,} attacks, nothing found")

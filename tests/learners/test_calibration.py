@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from ordspan.core import calibration as core
-from ordspan.learners import Calibration
+from ordspan.learners import Calibration, LinearLearner
 
 
 def fit(known, *stream):
@@ -13,14 +13,13 @@ def fit(known, *stream):
 
 
 def rows(n_rows=400, n_classes=4, seed=0):
-    """Scores, predictions, and labels of which some are ranges."""
+    """Scores, and labels of which some are ranges."""
     rng = np.random.default_rng(seed)
     scores = rng.normal(size=n_rows)
     edges = np.quantile(scores, np.arange(1, n_classes) / n_classes)
-    predicted = 1 + np.searchsorted(edges, scores)
     rank = 1 + np.searchsorted(edges, scores + 0.4 * rng.logistic(size=n_rows))
     lower = np.maximum(1, rank - (rng.random(n_rows) < 0.3))
-    return scores, predicted, lower, rank
+    return scores, lower, rank
 
 
 def taken(arrays, picked):
@@ -28,14 +27,17 @@ def taken(arrays, picked):
 
 
 def check_sound(known, scores=(-1e300, -1.0, 0.0, 1.0, 1e300)):
-    """Probabilities are some, ranges hold the prediction, and the state can be one."""
+    """Probabilities are some, ranges hold the median, and the state can be one."""
     chance = known.probabilities(scores)
     assert ((chance >= 0.0) & (chance <= 1.0)).all()
     np.testing.assert_allclose(chance.sum(axis=1), 1.0, rtol=0, atol=1e-12)
-    predicted = np.arange(len(scores)) % known.n_classes + 1
-    spans = np.array([known.ranges(scores, predicted, c) for c in known.coverages])
-    assert (spans[:, 0] <= predicted).all()
-    assert (predicted <= spans[:, 1]).all()
+    medians = known.predict(scores)
+    spans = np.array([known.ranges(scores, c) for c in known.coverages])
+    assert (spans[:, 0] <= medians).all()
+    assert (medians <= spans[:, 1]).all()
+    below = np.where(medians > 1, np.cumsum(chance, axis=1)[np.arange(len(scores)), medians - 2], 0)
+    assert (below <= 0.5 + 1e-12).all()
+    assert (below + chance[np.arange(len(scores)), medians - 1] >= 0.5 - 1e-12).all()
     assert (np.diff(spans[:, 0], axis=0) <= 0).all()
     assert (np.diff(spans[:, 1], axis=0) >= 0).all()
     assert (spans >= 1).all()
@@ -69,15 +71,15 @@ def test_wide_open_labels_and_weights_of_zero_change_nothing():
     known.observe(*stream)
     before = known.state.tobytes()
     ones = np.ones(400, dtype=np.int64)
-    known.observe(stream[0], stream[1], ones, 4 * ones)
-    known.observe_one(0.3, 2, 1, 4)
+    known.observe(stream[0], ones, 4 * ones)
+    known.observe_one(0.3, 1, 4)
     known.observe(*stream, np.zeros(400))
     assert known.state.tobytes() == before
     idle = [np.concatenate([array, array]) for array in stream]
     weight = np.repeat([1.0, 0.0], 400)
     fitted = fit(Calibration(4), *stream)
     np.testing.assert_array_equal(fit(Calibration(4), *idle, weight).state, fitted.state)
-    idle[2][400:], idle[3][400:] = 1, 4
+    idle[1][400:], idle[2][400:] = 1, 4
     np.testing.assert_array_equal(fit(Calibration(4), *idle).state, fitted.state)
 
 
@@ -96,7 +98,7 @@ def test_a_stream_goes_on_from_a_fit_and_from_a_reach_without_end():
     stream = rows()
     known = fit(Calibration(4), *taken(stream, slice(0, 20)))
     assert known.reach[-1] == np.inf  # 20 rows cannot promise 99 %
-    low, high = known.ranges([0.0], [2], 0.99)
+    low, high = known.ranges([0.0], 0.99)
     assert (low[0], high[0]) == (1, 4)
     known.observe(*taken(stream, slice(20, 200)))
     for row in zip(*taken(stream, slice(200, None)), strict=True):
@@ -124,21 +126,21 @@ def hard_streams():
     third = np.where(y == 3, 2, y)
     ones = np.ones(n, dtype=np.int64)
     return {
-        "constant scores": (np.full(n, 7.0), y, y, y),
-        "scores of zero": (np.zeros(n), y, y, y),
-        "one grade never seen": (scores, y, third, third),
-        "the ends never seen": (scores, y, np.clip(y, 2, 4), np.clip(y, 2, 4)),
-        "one grade alone": (scores, y, 3 * ones, 3 * ones),
-        "wide open": (scores, y, ones, 5 * ones),
-        "two rows": (scores[:2], y[:2], y[:2], y[:2]),
-        "one row": (scores[:1], y[:1], y[:1], y[:1]),
-        "no rows": (scores[:0], y[:0], y[:0], y[:0]),
-        "huge scores": (scores * 1e300, y, y, y),
-        "huge and small scores": (scores * 10.0 ** rng.integers(-300, 300, n), y, y, y),
-        "scores that explode": (scores * np.where(np.arange(n) < 40, 1e-3, 1e12), y, y, y),
-        "tiny scores": (scores * 1e-300, y, y, y),
-        "separated": (y * 3.0, y, y, y),
-        "upside down": (-y * 3.0, 6 - y, y, y),
+        "constant scores": (np.full(n, 7.0), y, y),
+        "scores of zero": (np.zeros(n), y, y),
+        "one grade never seen": (scores, third, third),
+        "the ends never seen": (scores, np.clip(y, 2, 4), np.clip(y, 2, 4)),
+        "one grade alone": (scores, 3 * ones, 3 * ones),
+        "wide open": (scores, ones, 5 * ones),
+        "two rows": (scores[:2], y[:2], y[:2]),
+        "one row": (scores[:1], y[:1], y[:1]),
+        "no rows": (scores[:0], y[:0], y[:0]),
+        "huge scores": (scores * 1e300, y, y),
+        "huge and small scores": (scores * 10.0 ** rng.integers(-300, 300, n), y, y),
+        "scores that explode": (scores * np.where(np.arange(n) < 40, 1e-3, 1e12), y, y),
+        "tiny scores": (scores * 1e-300, y, y),
+        "separated": (y * 3.0, y, y),
+        "upside down": (-y * 3.0, y, y),
     }
 
 
@@ -168,14 +170,13 @@ def test_coverage_comes_back_after_a_drift_at_mid_stream():
     first, then = rows(6000), rows(6000, seed=1)
     stream = [np.concatenate(pair) for pair in zip(first, then, strict=True)]
     stream[0][6000:] = 3.0 - 2.0 * stream[0][6000:]
-    rank = stream[3]
     known, held = Calibration(4), 0
     known.observe(*taken(stream, slice(0, 6000)))
     for start in range(6000, 12000, 10):
-        part = taken(stream, slice(start, start + 10))
-        low, high = known.ranges(part[0], part[1], 0.9)
-        held += int(((low <= part[3]) & (part[3] <= high)).sum())
-        known.observe(part[0], part[1], rank[start : start + 10], part[3])
+        scores, _, rank = taken(stream, slice(start, start + 10))
+        low, high = known.ranges(scores, 0.9)
+        held += int(((low <= rank) & (rank <= high)).sum())
+        known.observe(scores, rank, rank)
     assert held / 6000 == pytest.approx(0.9, abs=0.03)
 
 
@@ -202,8 +203,8 @@ def test_a_new_rank_leaves_the_chances_of_the_others_almost_as_they_were(rank):
         others = np.delete(grown.probabilities([0.0, 1.0]), rank - 1, axis=1)
         np.testing.assert_allclose(others, known.probabilities([0.0, 1.0]), atol=0.01)
     np.testing.assert_array_equal(grown.reach, known.reach)
-    scores, predicted, lower, upper = rows(2000, seed=1)
-    grown.observe(scores, predicted, lower + (lower >= rank), upper + (upper >= rank))
+    scores, lower, upper = rows(2000, seed=1)
+    grown.observe(scores, lower + (lower >= rank), upper + (upper >= rank))
     check_sound(grown)
 
 
@@ -211,3 +212,42 @@ def test_a_new_rank_leaves_the_chances_of_the_others_almost_as_they_were(rank):
 def test_coverages_that_cannot_be_are_refused(coverages):
     with pytest.raises(ValueError, match="coverages must be"):
         Calibration(3, coverages)
+
+
+# -- the median ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("n_rows", [0, 5, 400])
+@pytest.mark.parametrize("n_classes", [2, 3, 6])
+def test_the_median_is_the_smallest_rank_at_which_the_odds_are_even(n_rows, n_classes):
+    known = Calibration(n_classes)
+    known.observe(*taken(rows(400, n_classes), slice(0, n_rows)))
+    scores = np.linspace(-3.0, 3.0, 101)
+    even = known.cuts - known.slope * scores[:, None] >= 0.0
+    expected = 1 + np.where(even.any(axis=1), even.argmax(axis=1), n_classes - 1)
+    np.testing.assert_array_equal(known.predict(scores), expected)
+    np.testing.assert_array_equal(known.medians, np.sort(known.medians))
+    np.testing.assert_array_equal(np.searchsorted(known.medians, scores) + 1, expected)
+
+
+def test_the_ranges_of_a_batch_hold_the_median_where_thresholds_say_another_rank():
+    stream = rows(2000)
+    known = Calibration(4).fit(*stream, thresholds=[5.0, 6.0, 7.0])  # far too high: all are rank 1
+    low, high = known.ranges(stream[0], 0.5)
+    medians = known.predict(stream[0])
+    assert (medians > 1).any()
+    assert ((low <= medians) & (medians <= high)).all()
+
+
+def test_learning_returns_the_median_of_the_calibration_of_that_moment():
+    rng = np.random.default_rng(0)
+    X, order = rng.normal(size=(300, 3)), rng.permutation(300)
+    rank = 1 + np.searchsorted([-1.0, 0.0, 1.0], X[:, 0] + 0.3 * rng.normal(size=300))
+    learner, known = LinearLearner(3, 4), Calibration(4)
+    found = learner.learn_many(X, rank, order=order, predict=True, calibration=known)
+    twin, steady = LinearLearner(3, 4), Calibration(4)
+    for i in order:
+        assert found[i] == steady.predict(twin.latent(X[[i]]))[0]
+        twin.learn_many(X[[i]], rank[[i]], calibration=steady)
+    np.testing.assert_array_equal(known.state, steady.state)
+    assert learner.learn_many(X, rank, calibration=known) is None

@@ -9,12 +9,12 @@ import numpy as np
 from files_to_train import make_rows, write_rows
 
 from ordspan.commands.train import TrainJob, train
-from ordspan.files.features import Recipe, Scale
-from ordspan.modelfile import from_bytes, to_bytes
+from ordspan.models.file import from_bytes, to_bytes
 from ordspan.serving.engine import Lesson
 from ordspan.serving.models import copy_model, learn, predict_batch
 from ordspan.serving.records import batch_of
 from ordspan.serving.starting import empty_model, untrained
+from ordspan.tables.features import Recipe, Scale
 
 GRADES = np.array([1, 2, 3, 4])
 KINDS = ("empty", "hashed", "fixed", "words", "kernel", "svmlight")

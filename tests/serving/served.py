@@ -14,7 +14,7 @@ from files_to_train import make_rows, write_rows
 from ordspan.commands.models import read_table_model
 from ordspan.commands.train import TrainJob, train
 from ordspan.labels.grades import read_order
-from ordspan.modelfile import to_bytes
+from ordspan.models.file import to_bytes
 from ordspan.serving.app import make_app
 from ordspan.serving.engine import Engine
 from ordspan.serving.starting import empty_model

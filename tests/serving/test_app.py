@@ -12,7 +12,7 @@ from scipy.sparse import csr_array
 
 from commands.tables import ask
 from ordspan.commands.models import read_table_model
-from ordspan.modelfile import from_bytes, to_bytes
+from ordspan.models.file import from_bytes, to_bytes
 from serving.served import ROW, empty, model_file, serving, standing
 
 X, GRADES = make_rows(12, seed=7)
@@ -20,7 +20,7 @@ KINDS = ("numbers", "kernel", "svm", "svmlight", "mixed")
 
 
 def table_of(kind):
-    """Rows that the model has not seen, as `TabularModel` takes them."""
+    """Rows that the model has not seen, as `TableModel` takes them."""
     if kind == "svmlight":
         return csr_array(np.where(X > 0, X, 0.0))
     if kind != "mixed":
@@ -136,12 +136,12 @@ def test_what_is_answered_was_predicted_before_each_row(tmp_path):
     """Within one list too: the second of two equal rows is predicted by what the first taught."""
     with serving(tmp_path, empty()) as client:
         before = client.post("/predict", json={"a": 1, "b": 2}).json()
-        first = client.post("/learn", json={"a": 1, "b": 2, "label": 3, "key": "one"}).json()
+        first = client.post("/learn", json={"a": 1, "b": 2, "label": 5, "key": "one"}).json()
         now = client.post("/predict", json={"a": 1, "b": 2}).json()
-        second = client.post("/learn", json={"a": 1, "b": 2, "label": 3}).json()
+        second = client.post("/learn", json={"a": 1, "b": 2, "label": 5}).json()
         assert (first["predicted"], second["predicted"]) == (before["grade"], now["grade"])
         assert before["grade"] != now["grade"]
-        again = client.post("/learn", json={"a": 1, "b": 2, "label": 3, "key": "one"})
+        again = client.post("/learn", json={"a": 1, "b": 2, "label": 5, "key": "one"})
         assert again.json() == first
         assert client.engine.n_events == 2
         other = client.post("/learn", json={"a": 1, "b": 2, "label": 4, "key": "one"})

@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 from lessons import KINDS, killed, lessons, one_by_one, start
 
-from ordspan.files.batch import FileError
-from ordspan.modelfile import to_bytes
+from ordspan.models.file import to_bytes
 from ordspan.serving import engine as engine_module
 from ordspan.serving.engine import SNAPSHOT, Engine, KeyConflictError
 from ordspan.serving.models import warm_up
+from ordspan.tables.batch import FileError
 
 N = 60
 

@@ -9,7 +9,7 @@ from annotate.at_work import begin, write_items
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ordspan.modelfile import to_bytes
+from ordspan.models.file import to_bytes
 from ordspan.serving.annotate.app import make_app
 from serving.served import TestClient, empty, serving
 

@@ -15,7 +15,7 @@ import httpx
 import pytest
 from lessons import one_by_one
 
-from ordspan.modelfile import from_bytes, to_bytes
+from ordspan.models.file import from_bytes, to_bytes
 from ordspan.serving.engine import Engine
 
 pytestmark = [

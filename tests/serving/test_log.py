@@ -11,11 +11,11 @@ import numpy as np
 import pytest
 from lessons import compile_all, killed, lessons, one_by_one, start
 
-from ordspan.files.batch import FileError
-from ordspan.modelfile import to_bytes
+from ordspan.models.file import to_bytes
 from ordspan.serving.app import make_app
 from ordspan.serving.engine import Engine
 from ordspan.serving.log import Log, LogError
+from ordspan.tables.batch import FileError
 from serving.served import TestClient
 
 POSIX = pytest.mark.skipif(os.name != "posix", reason="needs limits and rights of POSIX")

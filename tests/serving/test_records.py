@@ -12,13 +12,13 @@ from hypothesis import strategies as st
 from labels.test_forms import SPELLED, with_ends
 from ordspan.commands.models import read_table_model
 from ordspan.commands.train import TrainJob, train
-from ordspan.files.batch import RowError
-from ordspan.files.features import Recipe
-from ordspan.files.label_columns import LabelColumns, read_ranks
 from ordspan.labels.text import LabelReader
-from ordspan.modelfile import to_bytes
+from ordspan.models.file import to_bytes
 from ordspan.serving.engine import Lesson
 from ordspan.serving.records import batch_of
+from ordspan.tables.batch import RowError
+from ordspan.tables.features import Recipe
+from ordspan.tables.label_columns import LabelColumns, read_ranks
 from serving.served import GRADES, ROW, empty, mixed_file, model_file, opened, serving, standing
 
 LABELS = [with_ends(form, 2, 4) for form in SPELLED] + ["3", " 3.0 ", "3,0", "[2,]", "(,4)", "(2,]"]

@@ -127,10 +127,10 @@ def run_plan(
     overwrite: bool,
 ) -> None:
     """Load, run and report, with a progress bar."""
-    from ordspan.atomic import check_can_write
     from ordspan.clock import Clock
     from ordspan.experiments import reproduce as whole
     from ordspan.experiments import runner
+    from ordspan.models.atomic import check_can_write
 
     clock = Clock()
     if out.exists() and not out.is_dir():

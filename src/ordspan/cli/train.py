@@ -53,7 +53,7 @@ def train(
     loss: t.Loss = None,
     tol: t.Tol = None,
     passes: t.Passes = 1,
-    shuffle_buffer: t.ShuffleBuffer = None,
+    shuffle: t.Shuffle = None,
     seed: t.Seed = 0,
     hold_out: t.HoldOut = 0.0,
     start: t.Start = None,

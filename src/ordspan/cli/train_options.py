@@ -164,12 +164,12 @@ Passes = Annotated[
         min=1, help="(pa, kernel) Number of passes over the files.", rich_help_panel=LEARNER
     ),
 ]
-ShuffleBuffer = Annotated[
-    int | None,
+Shuffle = Annotated[
+    bool | None,
     typer.Option(
-        min=0,
-        help="Read parts of the files in random order and shuffle windows of this many rows; 0 "
-        "keeps the order. By default rows are shuffled only if they are sorted.",
+        "--shuffle/--no-shuffle",
+        help="Whether to learn the rows in random order; by default, only if they are sorted.",
+        show_default=False,
         rich_help_panel=LEARNER,
     ),
 ]

@@ -8,17 +8,17 @@ from typing import Any
 from ordspan.catalog import ESTIMATORS, SVM
 from ordspan.commands.models import label_reader, options_for, read_table_model
 from ordspan.commands.train_job import TrainJob
-from ordspan.files.batch import GROUP, BadRows, FileError
-from ordspan.files.columns import AS_REQUESTED
-from ordspan.files.label_columns import LabelColumns, label_columns
-from ordspan.files.opening import FileOptions, describe_columns, expand, open_file
-from ordspan.files.reading import RowReader, check_index_base, order_in_files
-from ordspan.files.text import STDIN
-from ordspan.tabular import TabularModel
+from ordspan.models.table import TableModel
+from ordspan.tables.batch import GROUP, BadRows, FileError
+from ordspan.tables.columns import AS_REQUESTED
+from ordspan.tables.label_columns import LabelColumns, label_columns
+from ordspan.tables.opening import FileOptions, describe_columns, expand, open_file
+from ordspan.tables.reading import RowReader, check_index_base, order_in_files
+from ordspan.tables.text import STDIN
 from ordspan.wording import columns_hint, hint
 
 
-def model_to_continue(path: str) -> TabularModel:
+def model_to_continue(path: str) -> TableModel:
     """Read the model to continue from; an OrdinalSVM cannot be continued."""
     model = read_table_model(path)
     if model.kind == ESTIMATORS[SVM]:
@@ -29,7 +29,7 @@ def model_to_continue(path: str) -> TabularModel:
     return model
 
 
-def reader_for(base: TabularModel, job: TrainJob, pipe: Any = None) -> RowReader:
+def reader_for(base: TableModel, job: TrainJob, pipe: Any = None) -> RowReader:
     """A reader of files for a finished model; unknown columns are refused."""
     files = expand(job.files)
     options = options_for(base, files, job.options)
@@ -59,7 +59,7 @@ def reader_for(base: TabularModel, job: TrainJob, pipe: Any = None) -> RowReader
 
 
 def _refuse_unknown(
-    base: TabularModel,
+    base: TableModel,
     job: TrainJob,
     columns: LabelColumns,
     files: Sequence[str],

@@ -9,16 +9,17 @@ from typing import Any, BinaryIO
 
 import numpy as np
 
-from ordspan.atomic import write_atomically
 from ordspan.clock import Clock
 from ordspan.commands.models import label_reader, options_for, read_table_model
 from ordspan.commands.outputs import check_path, report_full_disk
 from ordspan.commands.probability_tally import ProbabilityTally
 from ordspan.commands.queries import QueryTally, query_names
 from ordspan.commands.tally import Tally, compared
-from ordspan.files.batch import GROUP, LABEL, SKIPPED_SHARE, BadRows, Batch, FileError
-from ordspan.files.label_columns import LabelColumns, label_columns
-from ordspan.files.opening import (
+from ordspan.models.atomic import write_atomically
+from ordspan.models.table import Scored, scored
+from ordspan.tables.batch import GROUP, LABEL, SKIPPED_SHARE, BadRows, Batch, FileError
+from ordspan.tables.label_columns import LabelColumns, label_columns
+from ordspan.tables.opening import (
     FileOptions,
     check_columns,
     describe_columns,
@@ -26,8 +27,7 @@ from ordspan.files.opening import (
     is_svmlight,
     open_file,
 )
-from ordspan.files.reading import RowReader, check_index_base
-from ordspan.tabular import Scored, scored
+from ordspan.tables.reading import RowReader, check_index_base
 from ordspan.wording import hint
 
 SAMPLE_SIZE = 20_000  # rows on a page, of all grades together
@@ -194,7 +194,7 @@ class Evaluation:
             "exact_rows": tally.exact,
             "range_rows": tally.rows - tally.exact,
             "classes": classes,
-            "thresholds": self.model.learner.thresholds.tolist(),
+            "thresholds": [t for t in self.model.thresholds.tolist() if np.isfinite(t)],
             **tally.compared(classes),
             "probabilities": self.probabilities and self.probabilities.summary(),
             "ndcg": None if self.queries is None else self.queries.summary(),

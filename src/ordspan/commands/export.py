@@ -11,14 +11,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 import ordspan
-from ordspan.atomic import write_atomically
 from ordspan.commands.models import ModelFile, read_model
 from ordspan.commands.onnx_graph import Graph
 from ordspan.commands.outputs import check_path, report_full_disk
 from ordspan.core import calibration as calibration_parts
 from ordspan.core import scaling as scaling_parts
 from ordspan.learners import Calibration
-from ordspan.tabular import TabularModel
+from ordspan.models.atomic import write_atomically
+from ordspan.models.table import TableModel
 
 ENDING = ".onnx"
 OPSET, IR_VERSION = 13, 7
@@ -30,12 +30,13 @@ ABOUT = (
     "X holds the features in the order of the property ordspan.features; where "
     "ordspan.standardised is true they are raw, and standardised in the graph. rank is 1 + the "
     "number of thresholds that the score reaches (without thresholds: the rank with the highest "
-    "score), prediction is the grade of that rank. Everything is computed in float64. A missing "
-    "number of a table is NaN in X, and becomes the mean; words holds the columns of the property "
-    "ordspan.words, as text, with an empty string for a missing value; values that are not listed "
-    "there are ignored. Unlike ordspan, the graph does not reject NaN that is not filled in. A "
-    "calibrated model also has probabilities, one column per grade, and lower and upper, the ends "
-    "of the prediction ranges, one column per coverage of the property ordspan.coverages."
+    "score; with probabilities: their median), prediction is the grade of that rank. Everything "
+    "is computed in float64. A missing number of a table is NaN in X, and becomes the mean; words "
+    "holds the columns of the property ordspan.words, as text, with an empty string for a missing "
+    "value; values that are not listed there are ignored. Unlike ordspan, the graph does not "
+    "reject NaN that is not filled in. A calibrated model also has probabilities, one column per "
+    "grade, and lower and upper, the ends of the prediction ranges, one column per coverage of "
+    "the property ordspan.coverages."
 )
 
 Floats = NDArray[np.float64]
@@ -136,7 +137,7 @@ def exported(file: ModelFile) -> Exported:
     names = getattr(estimator, "feature_names_in_", None)
     features = None if names is None else names.tolist()
     thresholds = getattr(estimator, "thresholds_", None)
-    if not isinstance(model, TabularModel):
+    if not isinstance(model, TableModel):
         classes = estimator.classes_
         return Exported(weights, thresholds, classes, features, calibration=file.calibration)
     recipe = model.recipe
@@ -228,17 +229,19 @@ def _compute(graph: Graph, numbers: Exported, element: int) -> None:
     for term in terms[1:]:
         score = graph.add("Add", score, term)
     classes = graph.constant("classes", _plain_classes(numbers.classes))
-    if numbers.thresholds is None:
-        index = graph.add("ArgMax", score, axis=1, keepdims=0)
-    else:
-        thresholds = graph.constant("thresholds", numbers.thresholds)
-        index = graph.count(graph.add("GreaterOrEqual", score, thresholds))
     if numbers.calibration is not None:
-        chances = _probabilities(graph, score, numbers.calibration)
+        away = _from_cuts(graph, score, numbers.calibration)
+        index = graph.count(graph.add("Less", away, graph.constant("zero", np.array(0.0))))
+        chances = _probabilities(graph, away, numbers.calibration)
         graph.add("Cast", chances, to=element, result="probabilities")
         lower, upper = _range_ends(graph, score, index, numbers.calibration)
         graph.add("Gather", classes, lower, result="lower")
         graph.add("Gather", classes, upper, result="upper")
+    elif numbers.thresholds is None:
+        index = graph.add("ArgMax", score, axis=1, keepdims=0)
+    else:
+        thresholds = graph.constant("thresholds", numbers.thresholds)
+        index = graph.count(graph.add("GreaterOrEqual", score, thresholds))
     if numbers.thresholds is not None:
         score = graph.add("Squeeze", score, graph.constant("last", np.array([1])))
     graph.add("Add", index, graph.constant("one", np.array(1)), result="rank")
@@ -314,14 +317,18 @@ def _prepared(graph: Graph, numbers: Exported) -> str:
     return graph.add("Mul", value, graph.constant("factor", numbers.factor))
 
 
-def _probabilities(graph: Graph, score: str, calibration: Calibration) -> str:
+def _from_cuts(graph: Graph, score: str, calibration: Calibration) -> str:
+    """How far every cut lies above a score, (n, K - 1), in log-odds."""
+    slope = graph.constant("slope", np.array(calibration.slope))
+    cuts = graph.constant("cuts", calibration.cuts)
+    return graph.add("Sub", cuts, graph.add("Mul", score, slope))
+
+
+def _probabilities(graph: Graph, away: str, calibration: Calibration) -> str:
     """Probability of every grade, (n, K), as a product.
 
     Differences of sigmoids would lose digits, and could be negative.
     """
-    slope = graph.constant("slope", np.array(calibration.slope))
-    cuts = graph.constant("cuts", calibration.cuts)
-    away = graph.add("Sub", cuts, graph.add("Mul", score, slope))
     certain = graph.constant("certain", np.array(1.0))  # beyond the outer cuts
     right, left = (graph.constant(f"{side}_pad", np.array(pad)) for side, pad in PADS.items())
     at_most = graph.add("Pad", graph.add("Sigmoid", away), right, certain)

@@ -7,12 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from ordspan.checkpoint import Rounds, progress_in
 from ordspan.commands.models import ModelFile, read_model
 from ordspan.commands.train_progress import TrainProgress
-from ordspan.files.text import STDIN
-from ordspan.header import Header
-from ordspan.tabular import TabularModel
+from ordspan.models.checkpoint import Rounds, progress_in
+from ordspan.models.header import Header
+from ordspan.models.table import TableModel
+from ordspan.tables.text import STDIN
 
 DEFAULT_TOP = 20
 ALL = 0
@@ -114,7 +114,7 @@ def largest_weights(file: ModelFile, top: int) -> list[dict[str, Any]] | None:
     order = np.argsort(-size, kind="stable")[: None if top == ALL else top]
     names = feature_names(file, weights.shape[-1])
     rows = [{"feature": names[j], "weight": weights[..., j].tolist()} for j in order]
-    scaling = file.model.centre_and_factor() if isinstance(file.model, TabularModel) else None
+    scaling = file.model.centre_and_factor() if isinstance(file.model, TableModel) else None
     if scaling is not None:
         centre, factor = scaling
         for j, row in zip(order, rows, strict=True):
@@ -127,7 +127,7 @@ def largest_weights(file: ModelFile, top: int) -> list[dict[str, Any]] | None:
 
 def feature_names(file: ModelFile, n_features: int) -> list[str]:
     """Names of the features: column and value, or column number from 0."""
-    if isinstance(file.model, TabularModel):
+    if isinstance(file.model, TableModel):
         return file.model.recipe.feature_names()
     names = getattr(file.estimator, "feature_names_in_", None)
     return [f"column {j}" for j in range(n_features)] if names is None else list(map(str, names))
@@ -135,7 +135,7 @@ def feature_names(file: ModelFile, n_features: int) -> list[str]:
 
 def describe_table(model: Any) -> dict[str, Any]:
     """Columns and training of a model that ``ordspan train`` wrote."""
-    if not isinstance(model, TabularModel):
+    if not isinstance(model, TableModel):
         return {"columns": None, "training": None}
     recipe = model.recipe
     columns = {
@@ -156,7 +156,7 @@ def describe_checkpoint(file: ModelFile) -> dict[str, Any]:
     note = file.header.checkpoint
     if note is None:
         return {"checkpoint": None}
-    if not isinstance(file.model, TabularModel):  # on Dask
+    if not isinstance(file.model, TableModel):  # on Dask
         return {"checkpoint": {"rounds": len(progress_in(note, Rounds, file.path).rounds)}}
     progress = progress_in(note, TrainProgress, file.path)
     return {

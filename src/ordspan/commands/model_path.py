@@ -8,11 +8,11 @@ from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
 
-from ordspan.atomic import check_can_write
-from ordspan.checkpoint import ENDING
-from ordspan.files.batch import FileError
-from ordspan.files.text import STDIN
-from ordspan.modelfile import ModelFileError, checked_header
+from ordspan.models.atomic import check_can_write
+from ordspan.models.checkpoint import ENDING
+from ordspan.models.file import ModelFileError, checked_header
+from ordspan.tables.batch import FileError
+from ordspan.tables.text import STDIN
 from ordspan.wording import hint
 
 OVERWRITE, RESUME = hint("overwrite=True", "--overwrite"), hint("resume=True", "--resume")

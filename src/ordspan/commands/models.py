@@ -9,14 +9,14 @@ from typing import Any, NamedTuple
 
 from numpy.typing import NDArray
 
-from ordspan.files.batch import FileError
-from ordspan.files.opening import FileOptions, format_of
-from ordspan.files.text import STDIN
-from ordspan.header import Header
 from ordspan.labels.text import LabelReader
 from ordspan.learners import Calibration
-from ordspan.modelfile import checked_header, model_of
-from ordspan.tabular import TabularModel
+from ordspan.models.file import checked_header, model_of
+from ordspan.models.header import Header
+from ordspan.models.table import TableModel
+from ordspan.tables.batch import FileError
+from ordspan.tables.opening import FileOptions, format_of
+from ordspan.tables.text import STDIN
 
 RETRAIN = "train a model that includes it"
 FOUND = (*",;\t|", "utf-8", "utf-16", "utf-16-le", "utf-16-be", "cp1252", "latin-1", None)
@@ -27,14 +27,14 @@ class ModelFile(NamedTuple):
     """A model and the header of its file."""
 
     path: str
-    model: Any  # a TabularModel, or an estimator that was saved from Python
+    model: Any  # a TableModel, or an estimator that was saved from Python
     header: Header
     size: int  # bytes
 
     @property
     def estimator(self) -> Any:
         """The ordinal estimator itself."""
-        if isinstance(self.model, TabularModel):
+        if isinstance(self.model, TableModel):
             return self.model.estimator
         from ordspan.estimators.steps import layers_of  # imports scikit-learn's pipelines
 
@@ -43,7 +43,7 @@ class ModelFile(NamedTuple):
     @property
     def calibration(self) -> Calibration | None:
         """The calibration for probabilities and ranges, if any."""
-        if isinstance(self.model, TabularModel):
+        if isinstance(self.model, TableModel):
             return self.model.calibration
         return getattr(self.model, "calibration_", None)
 
@@ -66,10 +66,10 @@ def read_model(path: str | Path) -> ModelFile:
     return ModelFile(name, model_of(content, header, name), header, len(content))
 
 
-def read_table_model(path: str | Path) -> TabularModel:
+def read_table_model(path: str | Path) -> TableModel:
     """Read a model that ``ordspan train`` wrote; other models do not know the columns."""
     file = read_model(path)
-    if not isinstance(file.model, TabularModel):
+    if not isinstance(file.model, TableModel):
         raise FileError(
             f"{file.path} holds an estimator ({type(file.model).__name__}) that was saved from "
             "Python, without the columns of a table; give a model that ordspan train wrote, or "
@@ -78,7 +78,7 @@ def read_table_model(path: str | Path) -> TabularModel:
     return file.model
 
 
-def options_for(model: TabularModel, files: Sequence[str], given: FileOptions) -> FileOptions:
+def options_for(model: TableModel, files: Sequence[str], given: FileOptions) -> FileOptions:
     """How to open files for a model: as given, by file extension, or as in training."""
     then, format = model.options, given.format
     if format is None:

@@ -10,8 +10,8 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Protocol
 
-from ordspan.atomic import check_can_write, opened_atomically
-from ordspan.files.batch import FileError
+from ordspan.models.atomic import check_can_write, opened_atomically
+from ordspan.tables.batch import FileError
 from ordspan.wording import as_text
 
 if TYPE_CHECKING:

@@ -12,13 +12,13 @@ from ordspan.clock import Clock
 from ordspan.commands.models import options_for, read_table_model
 from ordspan.commands.outputs import STDOUT, opened_output
 from ordspan.commands.stopping import Stop, StoppablePipe
-from ordspan.files.batch import KEEP, REFUSE, BadRows, Batch, FileError
-from ordspan.files.features import Recipe
-from ordspan.files.label_columns import LabelColumns
-from ordspan.files.opening import FileOptions, closest, describe_columns, expand, open_file
-from ordspan.files.reading import RowReader, check_index_base
-from ordspan.files.text import STDIN
-from ordspan.tabular import Scored, TabularModel, scored
+from ordspan.models.table import Scored, TableModel, scored
+from ordspan.tables.batch import KEEP, REFUSE, BadRows, Batch, FileError
+from ordspan.tables.features import Recipe
+from ordspan.tables.label_columns import LabelColumns
+from ordspan.tables.opening import FileOptions, closest, describe_columns, expand, open_file
+from ordspan.tables.reading import RowReader, check_index_base
+from ordspan.tables.text import STDIN
 from ordspan.wording import hint
 
 if TYPE_CHECKING:
@@ -156,7 +156,7 @@ def predict(
     }
 
 
-def check_calibrated(job: PredictJob, model: TabularModel) -> None:
+def check_calibrated(job: PredictJob, model: TableModel) -> None:
     """Raise if the model has no such range or probabilities, or their names clash."""
     if job.coverage is None and not job.proba:
         return
@@ -170,12 +170,12 @@ def check_calibrated(job: PredictJob, model: TabularModel) -> None:
         )
 
 
-def proba_names(model: TabularModel) -> list[str]:
+def proba_names(model: TableModel) -> list[str]:
     """Names of the probability columns, such as P(high)."""
     return [f"P({grade})" for grade in model.classes_.tolist()]
 
 
-def make_reader(job: PredictJob, model: TabularModel, pipe: Any) -> RowReader:
+def make_reader(job: PredictJob, model: TableModel, pipe: Any) -> RowReader:
     """A reader of the rows to predict."""
     files = expand(job.files)
     options = options_for(model, files, job.options)
@@ -215,7 +215,7 @@ def check_needed(reader: Any, recipe: Recipe, job: PredictJob) -> None:
 
 
 def answer_tables(
-    job: PredictJob, model: TabularModel, reader: RowReader
+    job: PredictJob, model: TableModel, reader: RowReader
 ) -> Iterator[tuple[pl.DataFrame, float | None]]:
     """The tables to write, all with the schema of the first, and the share of the files read."""
     import polars as pl
@@ -228,9 +228,7 @@ def answer_tables(
         yield as_schema(table, schema, answer.batch), reader.share(answer.batch)
 
 
-def answers(
-    job: PredictJob, model: TabularModel, classes: pl.Series, answer: Scored
-) -> pl.DataFrame:
+def answers(job: PredictJob, model: TableModel, classes: pl.Series, answer: Scored) -> pl.DataFrame:
     """The kept columns and the predictions."""
     import polars as pl
 
@@ -246,7 +244,7 @@ def answers(
     basic = (classes[answer.rank - 1], answer.rank, answer.score, answer.margin)
     predicted: dict[str, Any] = dict(zip(ADDED, basic, strict=True))
     if job.coverage is not None:
-        ends = model.needed_calibration().ranges(answer.score, answer.rank, job.coverage)
+        ends = model.needed_calibration().ranges(answer.score, job.coverage)
         predicted |= {name: classes[ranks - 1] for name, ranks in zip(RANGE, ends, strict=True)}
     if job.proba:
         chances = model.needed_calibration().probabilities(answer.score)

@@ -13,7 +13,7 @@ import numpy as np
 from ordspan.core.measures import ReliabilityBins, cumulative_outcomes, ranked_scores
 from ordspan.core.state import Floats, Ranks
 from ordspan.learners import Calibration
-from ordspan.tabular import Scored
+from ordspan.models.table import Scored
 
 N_BINS = 10
 """Bins of predicted probabilities in a reliability diagram."""
@@ -38,7 +38,7 @@ class ProbabilityTally:
     Examples
     --------
     >>> tally = ProbabilityTally(Calibration(2))  # untrained: one half for each grade
-    >>> tally.add_rows(np.zeros(2), np.array([1, 1]), np.array([1, 1]), np.array([1, 2]))
+    >>> tally.add_rows(np.zeros(2), np.array([1, 1]), np.array([1, 2]))
     >>> found = tally.summary()
     >>> found["rps"], round(found["log_score"], 4)
     (0.25, 0.3466)
@@ -60,10 +60,10 @@ class ProbabilityTally:
         lower, upper = answer.batch.lower, answer.batch.upper
         assert lower is not None
         assert upper is not None
-        self.add_rows(answer.score, answer.rank, lower, upper)
+        self.add_rows(answer.score, lower, upper)
 
-    def add_rows(self, score: Floats, rank: Ranks, lower: Ranks, upper: Ranks) -> None:
-        """Add rows by their scores, predicted ranks and labels."""
+    def add_rows(self, score: Floats, lower: Ranks, upper: Ranks) -> None:
+        """Add rows by their scores and labels."""
         n_classes = self.calibration.n_classes
         codes, counts = np.unique((lower - 1) * n_classes + upper - 1, return_counts=True)
         self.labels.update(dict(zip(codes.tolist(), counts.tolist(), strict=True)))
@@ -72,7 +72,7 @@ class ProbabilityTally:
         for start in range(0, lower.size, step):
             part = slice(start, start + step)
             self._add_probabilities(score[part], lower[part], upper[part])
-            self._add_ranges(score[part], rank[part], lower[part], upper[part])
+            self._add_ranges(score[part], lower[part], upper[part])
 
     def _add_probabilities(self, score: Floats, lower: Ranks, upper: Ranks) -> None:
         known = cumulative_outcomes(self.calibration.probabilities(score), lower, upper)
@@ -81,11 +81,11 @@ class ProbabilityTally:
         self.scores = _sum(self.scores, np.column_stack([ranked, surprise]))
         self.bins.add(known)
 
-    def _add_ranges(self, score: Floats, rank: Ranks, lower: Ranks, upper: Ranks) -> None:
+    def _add_ranges(self, score: Floats, lower: Ranks, upper: Ranks) -> None:
         of_label = self.calibration.log_probabilities(score, lower, upper)
         expected = np.zeros((lower.size, self.expected.size))
         for level, coverage in enumerate(self.calibration.coverages.tolist()):
-            first, last = self.calibration.ranges(score, rank, coverage)
+            first, last = self.calibration.ranges(score, coverage)
             low, high = np.maximum(first, lower), np.minimum(last, upper)
             meets, contains = low <= high, (low == lower) & (high == upper)
             part = np.flatnonzero(meets & ~contains)

@@ -18,8 +18,8 @@ with report_missing():
     from ordspan.commands import predict as predicting
     from ordspan.commands import train as training
     from ordspan.commands.models import read_table_model
-    from ordspan.files.opening import FileOptions
-    from ordspan.tabular import TabularModel
+    from ordspan.models.table import TableModel
+    from ordspan.tables.opening import FileOptions
 
 FilePath = str | os.PathLike[str]
 FILE_OPTIONS = {field.name for field in fields(FileOptions)}
@@ -38,7 +38,7 @@ def train_files(
     resume: bool = False,
     dask: Any = None,
     **settings: Any,
-) -> TabularModel:
+) -> TableModel:
     """Train a model on files of any size and write it; the same as ``ordspan train``.
 
     Parameters
@@ -62,7 +62,7 @@ def train_files(
 
     Returns
     -------
-    TabularModel
+    TableModel
         The model; its ``training`` says how many rows it learned, and how well.
 
     Examples

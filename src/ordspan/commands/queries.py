@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ordspan.files.batch import Batch, FileError
-from ordspan.files.label_columns import encode_column
-from ordspan.tabular import Scored
+from ordspan.models.table import Scored
+from ordspan.tables.batch import Batch, FileError
+from ordspan.tables.label_columns import encode_column
 
 CUTS = (1, 5, 10)
 N_NDCG_BINS = 20  # of the histogram of queries

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ordspan.core.measures import distance, quadratic_kappa
-from ordspan.tabular import Scored
+from ordspan.models.table import Scored
 
 RANGE = 0
 """Code in a sample for rows labelled by a range."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 import warnings
+from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,9 +12,7 @@ from typing import Any, BinaryIO
 
 import numpy as np
 
-from ordspan.atomic import write_atomically
 from ordspan.catalog import ESTIMATORS, SVM
-from ordspan.checkpoint import sole_writer
 from ordspan.clock import Clock
 from ordspan.commands.model_path import (
     check_model_path,
@@ -25,14 +24,14 @@ from ordspan.commands.outputs import report_full_disk
 from ordspan.commands.stopping import Stop, StoppablePipe, Stopped
 from ordspan.commands.train_job import TrainJob
 from ordspan.commands.train_progress import TrainReport
-from ordspan.commands.train_rows import ends_of, portions
 from ordspan.commands.train_run import ROWS_AT_ONCE, Run
 from ordspan.core.measures import distance
-from ordspan.files.batch import FileError
-from ordspan.files.features import stack_rows
-from ordspan.files.limits import memory_limit
-from ordspan.files.opening import expand
-from ordspan.modelfile import to_bytes
+from ordspan.models.atomic import write_atomically
+from ordspan.models.checkpoint import sole_writer
+from ordspan.models.file import to_bytes
+from ordspan.tables.batch import Cursor, FileError
+from ordspan.tables.limits import memory_limit
+from ordspan.tables.opening import expand
 
 DEFAULT_SECONDS = 60.0
 
@@ -97,12 +96,15 @@ def train(
         if not (overwrite or resume):
             refuse_to_overwrite(path, pipe=job.is_pipe, continued=continued)
         with stop.at_any_moment():
-            run = Run(job, path, pipe=StoppablePipe(stop, pipe) if job.is_pipe else None)
+            source = StoppablePipe(stop, pipe) if job.is_pipe else None
+            run = Run(job, path, pipe=source, resume=resume)
         if resume:
             run.resume()
         elif not continued:  # its rows would be lost
             run.checkpoint.remove()
         at_start = run.progress.learned
+        if run.staged:
+            stage(run, stop)
         if run.kind == ESTIMATORS[SVM]:
             fit_at_once(run, stop, report)
         else:
@@ -118,6 +120,7 @@ def train(
         with report_full_disk(str(path)):
             write_atomically(path, to_bytes(run.model()))
         run.checkpoint.remove()
+        run.staging.remove()
     return run.summary(run.progress.learned - at_start, resume, clock.seconds())
 
 
@@ -126,13 +129,20 @@ def _learn_all(run: Run, every: Every, stop: Stop, report: TrainReport | None) -
 
     Write a checkpoint if stopped, and on an error of a pipe, whose rows cannot be read again.
     """
+    saved, size = Saved(run, every), min(every.rows or ROWS_AT_ONCE, ROWS_AT_ONCE)
     try:
         for epoch in range(run.progress.cursor.epoch, run.job.passes):
-            _one_pass(run, epoch, every, stop, report)
+            for _ in _one_pass(run, epoch, size, stop):
+                saved.save_if_due()
+                if report is not None:
+                    report(run.progress.learned, run.progress.running_mae, run.share)
+            stop.check()
             run.end_pass()
             if run.progress.learned == 0:
                 raise FileError(f"{run.files[0]}: no usable row; {run.bad.summary()}")
         run.check_skipped()
+        if run.staged:
+            run.calibrate()
     except Stopped:
         if run.progress.learned or not run.job.is_pipe:
             run.save_checkpoint()
@@ -148,25 +158,49 @@ def _learn_all(run: Run, every: Every, stop: Stop, report: TrainReport | None) -
         raise
 
 
-def _one_pass(run: Run, epoch: int, every: Every, stop: Stop, report: TrainReport | None) -> None:
-    """Learn from the cursor to the end of the files, with checkpoints."""
-    size = run.buffer or min(every.rows or ROWS_AT_ONCE, ROWS_AT_ONCE)
-    rows_then, time_then = run.progress.learned, time.monotonic()
-    # a pipe checks itself when all rows received so far are learned
-    check = Stop() if run.job.is_pipe else stop
-    batches = check.between(run.batches(epoch))
-    cut = portions(batches, size, whole=run.buffer > 0, from_pipe=run.job.is_pipe)
-    for portion in check.between(cut):
-        run.learn(portion)
-        since = run.progress.learned - rows_then
-        if (every.rows and since >= every.rows) or (
-            every.seconds and time.monotonic() - time_then >= every.seconds
-        ):
-            run.save_checkpoint()
-            rows_then, time_then = run.progress.learned, time.monotonic()
-        if report is not None:
-            report(run.progress.learned, run.progress.running_mae, run.share)
-    stop.check()
+class Saved:
+    """When the last checkpoint was written."""
+
+    def __init__(self, run: Run, every: Every) -> None:
+        self._run, self._every = run, every
+        self._rows, self._time = run.progress.learned, time.monotonic()
+
+    def save_if_due(self) -> None:
+        """Write a checkpoint after so many rows or seconds."""
+        rows, seconds = self._run.progress.learned - self._rows, time.monotonic() - self._time
+        due = self._every.rows and rows >= self._every.rows
+        if due or (self._every.seconds and seconds >= self._every.seconds):
+            self._run.save_checkpoint()
+            self._rows, self._time = self._run.progress.learned, time.monotonic()
+
+
+def stage(run: Run, stop: Stop) -> None:
+    """Keep the rows of the files as numbers, to read them in any order."""
+    try:
+        with report_full_disk(str(run.staging.folder)):
+            run.stage(stop)
+    except BaseException:
+        run.staging.remove()
+        raise
+
+
+def _one_pass(run: Run, epoch: int, size: int, stop: Stop) -> Iterator[None]:
+    """Learn from the cursor to the end of a pass, so many rows at a time."""
+    if not run.staged:
+        # a pipe checks itself when all rows received so far are learned
+        check = Stop() if run.job.is_pipe else stop
+        for batch in check.between(run.reader.batches(run.progress.cursor)):
+            for begin in check.between(range(0, len(batch), size)):
+                run.learn_batch(batch.part(begin, min(len(batch), begin + size)))
+                yield
+        return
+    order = run.order(epoch)
+    for begin in stop.between(range(run.progress.cursor.row, order.size, size)):
+        rows = order[begin : begin + size]
+        run.learn(*run.staging.take(rows), f"row {rows[0] + 1} of the files")
+        run.progress.cursor = Cursor(epoch, 0, begin + rows.size)
+        run.share = (epoch + (begin + rows.size) / order.size) / run.job.passes
+        yield
 
 
 def fit_at_once(run: Run, stop: Stop, report: TrainReport | None) -> None:
@@ -174,32 +208,17 @@ def fit_at_once(run: Run, stop: Stop, report: TrainReport | None) -> None:
     from ordspan.estimators import OrdinalSVM
     from ordspan.estimators.calibrated import CalibratedOrdinal
 
-    parts, ends, n_bytes, limit = [], [], 0, memory_limit()
-    for batch in stop.between(run.batches(0)):
-        kept = batch.only(~run.is_held_out(batch))
-        run.progress.good += len(batch)
-        if len(kept):
-            parts.append(run.features(kept))
-            ends.append(ends_of([kept]))
-            run.progress.learned += len(kept)
-            dense = isinstance(parts[-1], np.ndarray)
-            n_bytes += parts[-1].nbytes if dense else 12 * parts[-1].nnz
-        run.note_progress(batch)
-        needed = 2 * n_bytes / max(run.share or 1.0, 1e-9)  # in parts, then stacked
-        if needed > limit:
-            raise FileError(
-                f"the svm needs all rows in memory, about {needed / 1e9:.1f} GB, but the limit is "
-                f"{limit / 1e9:.1f} GB, half of the available memory; use the learner pa, or "
-                "fewer rows"
-            )
-        if report is not None:
-            report(run.progress.learned, float("nan"), run.share)
-    if not parts:
-        raise FileError(f"{run.files[0]}: no usable row; {run.bad.summary()}")
-    X, (lower, upper) = (
-        stack_rows(parts),
-        (np.concatenate(side) for side in zip(*ends, strict=True)),
-    )
+    needed, limit = 2.0 * run.staging.n_bytes, memory_limit()
+    if needed > limit:
+        raise FileError(
+            f"the svm needs all rows in memory, about {needed / 1e9:.1f} GB, but the limit is "
+            f"{limit / 1e9:.1f} GB, half of the available memory; use the learner pa, or "
+            "fewer rows"
+        )
+    X, lower, upper = run.staging.take(run.rows)
+    run.progress.learned = lower.size
+    if report is not None:
+        report(run.progress.learned, float("nan"), 1.0)
     stop.check()
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
@@ -212,8 +231,6 @@ def fit_at_once(run: Run, stop: Stop, report: TrainReport | None) -> None:
     run.labels.add(lower, upper)
     run.training |= {
         "sweeps": int(model.n_iter_),
-        "bytes": n_bytes,
+        "bytes": run.staging.n_bytes,
         "fitted_mae": float(distance(run.learner.predict_many(X), lower, upper).mean()),
     }
-    run.progress.skipped = run.bad.count
-    run.check_skipped()

@@ -18,9 +18,7 @@ import numpy as np
 from distributed import Client, LocalCluster
 from distributed.comm import get_address_host_port
 
-from ordspan.atomic import write_atomically
 from ordspan.catalog import PA
-from ordspan.checkpoint import Rounds, sole_writer
 from ordspan.clock import Clock
 from ordspan.commands.model_path import check_model_path, no_checkpoint_hint, refuse_to_overwrite
 from ordspan.commands.outputs import report_full_disk
@@ -35,10 +33,12 @@ from ordspan.distributed.cluster import Cluster
 from ordspan.distributed.file_blocks import Spec, block_names, delayed_blocks, preview_on_workers
 from ordspan.distributed.training import Progress, fit_blocks
 from ordspan.estimators import OrdinalPA
-from ordspan.files.batch import N_EXAMPLES, FileError
-from ordspan.files.opening import expand
-from ordspan.files.text import STDIN
-from ordspan.modelfile import to_bytes
+from ordspan.models.atomic import write_atomically
+from ordspan.models.checkpoint import Rounds, sole_writer
+from ordspan.models.file import to_bytes
+from ordspan.tables.batch import N_EXAMPLES, FileError
+from ordspan.tables.opening import expand
+from ordspan.tables.text import STDIN
 
 LOCAL = "local"
 TIMEOUT = 60.0
@@ -122,7 +122,7 @@ def train_on_dask(
     Parameters
     ----------
     job : TrainJob
-        What to train. The rows of each file are shuffled in each round if ``shuffle_buffer`` is
+        What to train. The rows of each file are shuffled in each round if ``shuffle`` is
         set or the rows are sorted. Only the learner "pa" is supported.
     out : path
         Where to write the model.
@@ -208,7 +208,7 @@ def _fit(cluster: Cluster, run: Run, report: TrainReport | None) -> None:
         OrdinalPA(**run.parameters),
         blocks,
         job.passes,
-        shuffle=run.buffer > 0,
+        shuffle=run.shuffle,
         checkpoint=run.checkpoint,
         progress=_report_progress(report, rows),
     )

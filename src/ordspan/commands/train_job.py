@@ -7,12 +7,12 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from ordspan.catalog import PA, learner_parameters
-from ordspan.files.batch import LABEL, SKIPPED_SHARE
-from ordspan.files.columns import ColumnChoice
-from ordspan.files.features import DEFAULT_HASH_BITS
-from ordspan.files.label_columns import LabelColumns, label_columns
-from ordspan.files.opening import FileOptions, expand, is_svmlight, sizes_of
-from ordspan.files.text import STDIN
+from ordspan.tables.batch import LABEL, SKIPPED_SHARE
+from ordspan.tables.columns import ColumnChoice
+from ordspan.tables.features import DEFAULT_HASH_BITS
+from ordspan.tables.label_columns import LabelColumns, label_columns
+from ordspan.tables.opening import FileOptions, expand, is_svmlight, sizes_of
+from ordspan.tables.text import STDIN
 from ordspan.wording import hint
 
 OF_MODEL = (
@@ -43,9 +43,8 @@ class TrainJob:
         Parameters of that estimator, such as ``{"C": 1.0}``.
     passes : int
         Number of passes over the files.
-    shuffle_buffer : int, optional
-        Read the parts of the files in random order and shuffle windows of this many rows; 0 keeps
-        the order. By default rows are shuffled only if they are sorted.
+    shuffle : bool, optional
+        Whether to learn the rows in random order; by default, only if they are sorted.
     seed : int
         Seed for shuffling and for ``hold_out``.
     hold_out : float
@@ -73,14 +72,14 @@ class TrainJob:
     learner: str = PA
     parameters: Mapping[str, Any] = field(default_factory=dict)
     passes: int = 1
-    shuffle_buffer: int | None = None
+    shuffle: bool | None = None
     seed: int = 0
     hold_out: float = 0.0
     allow_skipped: float = SKIPPED_SHARE
     start: str | None = None
 
     def __post_init__(self) -> None:
-        for name, least in (("passes", 1), ("shuffle_buffer", 0), ("seed", 0)):
+        for name, least in (("passes", 1), ("seed", 0)):
             value = getattr(self, name)
             if value is not None and value < least:
                 raise ValueError(f"{name} must be at least {least}, got {value}")
@@ -101,6 +100,8 @@ class TrainJob:
                 raise ValueError(
                     "standard input and other pipes can be read only once: passes must be 1"
                 )
+            if self.shuffle:
+                raise ValueError("rows of a pipe cannot be shuffled; shuffle them before")
             if self.hold_out:
                 raise ValueError(
                     "standard input and other pipes can be read only once: no rows can be held out"

@@ -5,17 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ordspan.catalog import ESTIMATORS, SVM
-from ordspan.files.columns import first_few
 from ordspan.labels.grades import grades_hint
-from ordspan.wording import hint
+from ordspan.tables.columns import first_few
 
 if TYPE_CHECKING:
     from ordspan.commands.train_run import Run
 
 FEW, RARE = 100, 10_000
 """With fewer rows no grade is rare; otherwise one is if it is in one row of this many."""
-ENOUGH_PIECES = 8
-"""Pieces of a sorted file that a window must hold to mix its rows."""
 
 
 def all_notes(run: Run) -> list[str]:
@@ -26,17 +23,6 @@ def all_notes(run: Run) -> list[str]:
             "the labels come in long runs of one grade, and an online learner forgets earlier "
             "grades; shuffle the rows, or give a file instead of a pipe"
         )
-    n_rows = run.progress.learned / max(1, len(run.progress.mae))
-    if run.reader.sorted_by and 0 < run.buffer < n_rows:
-        at_once = len(run.reader.pieces) * run.buffer / n_rows
-        if at_once < ENOUGH_PIECES:
-            fix = "shuffle the file first, or store it uncompressed and in many pieces"
-            if run.job.shuffle_buffer:
-                fix = f"leave out {hint('shuffle_buffer', '--shuffle-buffer')}"
-            notes.append(
-                f"the rows are sorted by {run.reader.sorted_by}, and windows of "
-                f"{run.buffer:,} rows are too small to mix them; {fix}"
-            )
     return notes
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from ordspan.files.batch import BEGINNING, Count, Cursor
+from ordspan.tables.batch import BEGINNING, Count, Cursor
 
 
 @dataclass

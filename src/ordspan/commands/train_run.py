@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +10,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ordspan.catalog import ESTIMATORS, KERNEL, SVM, learner_parameters, make_learner
-from ordspan.checkpoint import ENDING, Checkpoint
 from ordspan.commands.continuing import model_to_continue, reader_for
 from ordspan.commands.model_path import (
     RESUME,
@@ -20,28 +19,34 @@ from ordspan.commands.model_path import (
     no_checkpoint_hint,
 )
 from ordspan.commands.outputs import report_full_disk
+from ordspan.commands.stopping import Stop
 from ordspan.commands.tally import LabelCounts, Tally
 from ordspan.commands.train_job import TrainJob, plain_value
 from ordspan.commands.train_notes import all_notes
 from ordspan.commands.train_progress import TrainProgress
-from ordspan.commands.train_rows import Runs, drawn, ends_of, portions
+from ordspan.commands.train_rows import Runs
 from ordspan.core.measures import distance
-from ordspan.files.batch import BadRows, Batch, Cursor, FileError
-from ordspan.files.features import Scale, Unseen, prepare_features, stack_rows
-from ordspan.files.limits import check_memory
-from ordspan.files.opening import identity
-from ordspan.files.reading import open_rows
-from ordspan.files.text import STDIN
+from ordspan.core.state import Ranks
 from ordspan.learners import Calibration, Learner
 from ordspan.learners.rows import RowValueError
-from ordspan.modelfile import ModelFileError
-from ordspan.tabular import TabularModel, scored
+from ordspan.models.checkpoint import ENDING, Checkpoint
+from ordspan.models.file import ModelFileError
+from ordspan.models.table import Scored, TableModel, score_features
+from ordspan.tables.batch import BadRows, Batch, Cursor, FileError
+from ordspan.tables.features import Scale, Unseen, prepare_features
+from ordspan.tables.limits import check_memory
+from ordspan.tables.opening import identity
+from ordspan.tables.reading import open_rows
+from ordspan.tables.staging import Staging
+from ordspan.tables.text import STDIN
 from ordspan.wording import hint
 
 ROWS_AT_ONCE = 1 << 13
 """Rows per call of the learner: enough to amortise Python overhead, few enough for prompt stops."""
-BUFFER_BYTES = 1 << 26
-"""Default size of the shuffle buffer."""
+ROWS = ".rows"
+"""Ending of the folder with the rows of a training that reads them more than once."""
+CALIBRATION_SHARE, MAX_CALIBRATION = 0.1, 5000
+"""Rows kept out of several passes, to calibrate on what was not learned."""
 JUDGED_PORTION = 10_000
 
 
@@ -57,8 +62,9 @@ class Run:
         preview: Any = None,
         words: set[str] | None = None,
         pipe: Any = None,
+        resume: bool = False,
     ) -> None:
-        self.job, self.out = job, out
+        self.job, self.out, self._resumes = job, out, resume
         self.base = None if job.start is None else model_to_continue(job.start)
         if self.base is None:
             self.reader = open_rows(
@@ -82,6 +88,7 @@ class Run:
         self.scale = known or Scale(reader.recipe.n_scaled)
         self.unseen, self.runs = Unseen(), Runs(self.classes.size)
         self.progress, self.labels = TrainProgress(), LabelCounts(self.classes.size)
+        self.share: float | None = None
         self._choose_order(dask)
         self.kind, self.parameters, self.learner = self._make_learner()
         self.fitted: dict[str, float] = {}
@@ -97,31 +104,68 @@ class Run:
             identities,
             START_OVER,
         )
-        self.share: float | None = None
 
     def _choose_order(self, dask: bool) -> None:
-        """Decide whether to shuffle: as requested, or if the rows are sorted."""
-        job, reader = self.job, self.reader
-        self.buffer, self.notes = job.shuffle_buffer or 0, list(reader.notes)
-        row_bytes = reader.recipe.row_bytes
-        check_memory(
-            f"a window of {self.buffer:,} rows of {row_bytes} bytes",
-            self.buffer * row_bytes,
-            f"; give a smaller {hint('shuffle_buffer', '--shuffle-buffer')}",
-        )
-        what = reader.sorted_by
-        if what and job.shuffle_buffer == 0:
+        """Decide whether to shuffle, as requested or if the rows are sorted, and where rows stay.
+
+        Rows that are read more than once are kept as numbers beside the checkpoint.
+        """
+        job, what = self.job, self.reader.sorted_by
+        self.shuffle, self.notes = bool(job.shuffle), list(self.reader.notes)
+        if what and job.shuffle is False:
             self.notes.append(
                 f"the rows are sorted by {what}, and learned in that order, as requested"
             )
-        if what and job.shuffle_buffer is None:
-            self.buffer = BUFFER_BYTES // row_bytes
+        if what and job.shuffle is None:
+            self.shuffle = True
             where = ", within each file" if dask else ""
             self.notes.append(
                 f"the rows are sorted by {what}: they are learned in random order{where}"
             )
-        if self.buffer and not job.is_pipe and not dask:
-            reader.cut()
+        again = self.shuffle or job.passes > 1 or job.hold_out or job.learner == SVM
+        self.staging = Staging(
+            self.out.with_name(self.out.name + ROWS), self.reader.recipe.n_features
+        )
+        self.staged = bool(again) and not dask and not job.is_pipe
+
+    def stage(self, stop: Stop | None = None) -> None:
+        """Read the files once and keep their rows as numbers; then choose the rows to learn."""
+        progress = self.progress
+        if not (progress.good and self.staging.n_rows == progress.good):
+            self.bad.count, self.bad.examples = 0, []
+            self.staging.write(self._encoded(stop or Stop()))
+            progress.good, progress.skipped = self.staging.n_rows, self.bad.count
+            progress.bad_rows = list(self.bad.examples)
+        if not progress.good:
+            raise FileError(f"{self.files[0]}: no usable row; {self.bad.summary()}")
+        self.check_skipped()
+        n_rows = progress.good
+        drawn = np.random.default_rng(self.job.seed).permutation(n_rows)
+        n_test = round(self.job.hold_out * n_rows)
+        n_kept = min(int(CALIBRATION_SHARE * (n_rows - n_test)), MAX_CALIBRATION)
+        n_kept = 0 if self.job.passes == 1 else n_kept
+        cuts = [n_test, n_test + n_kept]
+        self.test_rows, self.calibration_rows, rows = map(np.sort, np.split(drawn, cuts))
+        self.rows: NDArray[np.int64] = rows
+        note = f"{n_kept:,} rows are not learned in any pass, but kept to calibrate probabilities"
+        if n_kept and note not in self.notes:
+            self.notes.append(note)
+
+    def _encoded(self, stop: Stop) -> Iterator[tuple[Any, Any, Any, float | None]]:
+        """Features and ranks of all rows of the files."""
+        n_read = 0
+        for batch in stop.between(self.reader.batches()):
+            n_read += len(batch)
+            share = self.reader.share(batch)
+            yield self.features(batch), batch.lower, batch.upper, share
+            if n_read + self.bad.count >= JUDGED_PORTION:
+                self.bad.check(n_read, self.job.allow_skipped)
+
+    def order(self, epoch: int) -> NDArray[np.int64]:
+        """The rows of a pass, in the order to learn them."""
+        if not self.shuffle:
+            return self.rows
+        return np.random.default_rng([self.job.seed, epoch]).permutation(self.rows)
 
     def _make_learner(self) -> tuple[str, dict[str, Any], Learner]:
         """Name of the estimator, its parameters, and an untrained learner."""
@@ -137,10 +181,11 @@ class Run:
                 f"; give a smaller {hint('budget', '--budget')}, or use the learner pa",
             )
         if job.learner == KERNEL and parameters["gamma"] in ("distance", "scale", "auto"):
-            parameters["gamma"] = self._gamma(parameters["gamma"], n_features)
+            rule = parameters["gamma"]
+            parameters["gamma"] = 1.0 if self._resumes else self._gamma(rule, n_features)
         parameters |= {"classes": self.classes, "random_state": job.seed}
         if job.learner != SVM:
-            parameters |= {"max_iter": job.passes, "shuffle": self.buffer > 0}
+            parameters |= {"max_iter": job.passes, "shuffle": self.shuffle}
         kind = ESTIMATORS[job.learner]
         return kind, parameters, make_learner(kind, parameters, n_features, self.classes.size)
 
@@ -156,30 +201,22 @@ class Run:
 
         recipe = self.reader.recipe
         # a hashed column counts once, however many buckets it has
-        rows = np.zeros((1, recipe.n_sparse or len(recipe.columns) + len(recipe.gaps)))
-        if not self.job.is_pipe:
-            self._turn(0)
+        rows: Any = np.zeros((1, recipe.n_sparse or len(recipe.columns) + len(recipe.gaps)))
+        if self.staged:
+            self.stage()
+            rows = self.staging.take(
+                np.random.default_rng(0).permutation(self.rows)[:ROWS_AT_ONCE]
+            )[0]
+        elif not self.job.is_pipe:
             policy, self.reader.bad = self.reader.bad, BadRows("skip")
-            first = next(portions(self.reader.batches(), ROWS_AT_ONCE, whole=True), None)
+            first = next(self.reader.batches(), None)
             self.reader.bad = policy
             if first is not None:
-                parts = [prepare_features(self.reader.recipe, self.scale, batch) for batch in first]
-                rows = stack_rows(parts)
+                first = first.part(0, ROWS_AT_ONCE)
+                rows = prepare_features(recipe, self.scale, first)
         return KernelOrdinalPA(gamma=rule)._find_gamma(rows)
 
-    def _turn(self, epoch: int) -> None:
-        """Order the pieces of the files for a pass."""
-        if self.buffer:
-            n_pieces = len(self.reader.pieces)
-            turn = np.random.default_rng([self.job.seed, epoch, n_pieces]).permutation(n_pieces)
-            self.reader.turn = turn.tolist()
-
-    def batches(self, epoch: int) -> Iterator[Batch]:
-        """The rows of a pass, from the cursor on."""
-        self._turn(epoch)
-        return self.reader.batches(self.progress.cursor)
-
-    def model(self) -> TabularModel:
+    def model(self) -> TableModel:
         """The current model."""
         reader = self.reader
         rows_before = 0 if self.base is None else self.base.training["rows"]
@@ -193,7 +230,7 @@ class Run:
             "left_out": reader.left_out,
             "notes": self.notes,
         }
-        return TabularModel(
+        return TableModel(
             self.learner,
             self.classes,
             self.parameters,
@@ -232,7 +269,7 @@ class Run:
                 + RESUME
                 + (go_on if path.exists() else "")
             )
-        found = self.checkpoint.read(TabularModel, TrainProgress)
+        found = self.checkpoint.read(TableModel, TrainProgress)
         if found is None:
             raise FileError(no_checkpoint_hint(self.out, self.checkpoint.path))
         model, self.progress = found
@@ -251,40 +288,40 @@ class Run:
         self.bad.count = self.progress.skipped
         self.bad.examples = list(self.progress.bad_rows)
 
-    def learn(self, batches: Sequence[Batch]) -> None:
-        """Learn some rows and update the progress."""
+    def learn_batch(self, batch: Batch) -> None:
+        """Learn rows as they are read, and update the progress."""
+        self.progress.good += len(batch)
+        assert batch.lower is not None
+        assert batch.upper is not None
+        self.learn(self.features(batch), batch.lower, batch.upper, batch.where(0))
+        self.note_progress(batch)
+
+    def learn(self, X: Any, lower: Ranks, upper: Ranks, where: str) -> None:
+        """Learn rows in order."""
         progress = self.progress
-        if progress.cursor.epoch == 0:
-            progress.good += sum(map(len, batches))
-        kept = [batch.only(~self.is_held_out(batch)) for batch in batches]
-        kept = [batch for batch in kept if len(batch)]
-        if kept:
-            lower, upper = ends_of(kept)
-            n_rows = lower.size
-            order = None
-            if self.buffer:
-                seed = [self.job.seed, progress.cursor.epoch, progress.rows]
-                order = np.random.default_rng(seed).permutation(n_rows)
-            rows = stack_rows([self.features(batch) for batch in kept])
-            try:
-                predicted = self.learner.learn_many(
-                    rows,
-                    lower,
-                    upper,
-                    order=order,
-                    predict=True,
-                    # later passes see rows already learned, whose scores are too optimistic
-                    calibration=self.calibration if progress.cursor.epoch == 0 else None,
-                )
-            except RowValueError as error:
-                raise FileError(f"in the rows from {batches[0].where(0)} on, {error}") from None
-            assert predicted is not None
-            progress.loss += int(distance(predicted, lower, upper).sum())
-            progress.rows += n_rows
-            progress.learned += n_rows
-            self.runs.add(lower, upper)
-            self.labels.add(lower, upper)
-        self.note_progress(batches[-1])
+        # later passes see rows already learned, whose scores are too optimistic
+        calibration = self.calibration if progress.cursor.epoch == 0 else None
+        try:
+            predicted = self.learner.learn_many(
+                X, lower, upper, predict=True, calibration=calibration
+            )
+        except RowValueError as error:
+            raise FileError(f"in the rows from {where} on, {error}") from None
+        assert predicted is not None
+        progress.loss += int(distance(predicted, lower, upper).sum())
+        progress.rows += lower.size
+        progress.learned += lower.size
+        self.runs.add(lower, upper)
+        self.labels.add(lower, upper)
+
+    def calibrate(self) -> None:
+        """Calibrate on rows that no pass has learned: scores of learned rows are too good."""
+        if not self.calibration_rows.size:
+            return
+        X, lower, upper = self.staging.take(self.calibration_rows)
+        self.calibration = Calibration(self.classes.size).fit(
+            self.learner.latent(X), lower, upper, thresholds=self.learner.thresholds
+        )
 
     def features(self, batch: Batch) -> Any:
         """Features of rows for the learner."""
@@ -296,13 +333,10 @@ class Run:
     def note_progress(self, last: Batch) -> None:
         """Update the progress after a batch."""
         progress = self.progress
-        progress.cursor, skipped = last.after()
-        if progress.cursor.epoch == 0:  # later passes see the same bad rows
-            progress.skipped = skipped
-            progress.bad_rows = self.bad.examples[:skipped]
-        share = self.reader.share(last)
-        self.share = None if share is None else (progress.cursor.epoch + share) / self.job.passes
-        if progress.cursor.epoch == 0 and progress.good + progress.skipped >= JUDGED_PORTION:
+        progress.cursor, progress.skipped = last.after()
+        progress.bad_rows = self.bad.examples[: progress.skipped]
+        self.share = self.reader.share(last)
+        if progress.good + progress.skipped >= JUDGED_PORTION:
             self.check_skipped()
 
     def check_skipped(self) -> None:
@@ -311,32 +345,24 @@ class Run:
             self.bad.count = self.progress.skipped
             self.bad.check(self.progress.good, self.job.allow_skipped)
 
-    def is_held_out(self, batch: Batch) -> NDArray[np.bool_]:
-        """Which rows are held out, by their position and the seed."""
-        if not self.job.hold_out:
-            return np.zeros(len(batch), dtype=bool)
-        piece = self.reader.turn[batch.cursor.piece]
-        return drawn(batch.rows, piece, self.job.seed) < self.job.hold_out
-
     def end_pass(self) -> None:
         """Finish a pass over the files."""
         progress = self.progress
         progress.mae = [*progress.mae, progress.running_mae]
         progress.rows = progress.loss = 0
-        if progress.cursor.epoch == 0:
+        if not self.staged:
             progress.skipped = self.bad.count
             progress.bad_rows = list(self.bad.examples)
         progress.cursor = Cursor(progress.cursor.epoch + 1)
 
     def held_out(self) -> dict[str, Any]:
         """Measures on the held-out rows."""
-        self.reader.turn = range(len(self.reader.pieces))
-        policy, self.reader.bad = self.reader.bad, BadRows("skip")
-        batches = (batch.only(self.is_held_out(batch)) for batch in self.reader.batches())
-        tally = Tally(self.classes.size)
-        for answer in scored(self.model(), batches):
-            tally.add(answer)
-        self.reader.bad = policy
+        tally, model = Tally(self.classes.size), self.model()
+        for begin in range(0, self.test_rows.size, ROWS_AT_ONCE):
+            X, lower, upper = self.staging.take(self.test_rows[begin : begin + ROWS_AT_ONCE])
+            rows = np.arange(begin, begin + lower.size)
+            batch = Batch(X, None, rows, rows, self.files[0], lower=lower, upper=upper)
+            tally.add(Scored(batch, *score_features(model, X)))
         if not tally.rows:
             raise FileError(
                 f"{self.files[0]}: holding out {self.job.hold_out:g} of the rows leaves none to "
@@ -367,7 +393,7 @@ class Run:
             "constant": self.constant(),
             "held_out": self.training.get("held_out"),
             "fitted_mae": self.training.get("fitted_mae"),
-            "shuffled": self.buffer > 0,
+            "shuffled": self.shuffle,
             "left_out": self.reader.left_out,
             "notes": all_notes(self),
             "read": self.progress.good,

@@ -11,9 +11,11 @@ by two sigmoids, p = sigmoid(t - cuts[u]) and q = sigmoid(cuts[l - 1] - t). With
     derivative of log P by     t: q - p     cuts[u]: p + e     cuts[l - 1]: -(q + e)
     curvature by               t: p (1 - p) + q (1 - q)        D: e (1 + e)
 
+The predicted rank is the median, the smallest rank k with P(y <= k) >= 1/2: that of t among cuts.
+
 Ranges: the range at a coverage holds every rank whose band of scores, bands[k - 1]..bands[k], lies
-within `reach` of the score, and the predicted rank. In a stream the bands are those between the
-cuts, in log-odds; in a batch those between the ranker's own thresholds.
+within `reach` of the score, and the median. In a stream the bands are those between the cuts, in
+log-odds, and one of them holds the median; in a batch those between the ranker's own thresholds.
 
 Arrays are copied and scaled in loops: Numba takes seconds to compile the message of an assignment
 to a slice whose shape does not fit.
@@ -37,8 +39,8 @@ among the bands, and the slope with its gradient and curvature."""
 
 N_CUT_PARTS = 6  # arrays of K + 1 numbers, the ends unused: see `Parts`
 
-BLOCK = 32
-"""Rows between two steps of the slope and the cuts."""
+BLOCK, FIRST_BLOCKS = 32, 1.0 / 16.0
+"""Rows between two steps of the slope and the cuts: BLOCK, or this part of all rows if smaller."""
 FORGETTING = 2.0
 """Row t of a stream is weighted by about t to this power: early scores come from a ranker that knew
 little."""
@@ -376,38 +378,31 @@ def probabilities(state, scores, out):
 
 
 @compiled
-def distance_to_band(bands, place, predicted, rank):
-    """Smallest reach at which a range holds a rank: how far the score lies outside its band.
-
-    The range holds the predicted rank too, and those between it and the band of the score.
-    """
-    if rank > predicted:
-        return max(0.0, bands[rank - 1] - place)
-    return max(0.0, place - bands[rank]) if rank < predicted else 0.0
+def distance_to_bands(bands, place, lower, upper):
+    """Smallest reach at which a range holds ranks lower..upper."""
+    return max(0.0, bands[upper - 1] - place, place - bands[lower])
 
 
 @compiled
-def find_ranges(state, reach, scores, predicted, low, high):
-    """Fill in the lowest and the highest rank of every row's range at a reach."""
+def widen_ranges(state, reach, scores, low, high):
+    """Widen ranges low..high, in place, to every rank within reach and those between."""
     parts = parts_view(state)
     bands, n_classes = parts.bands, parts.bands.size - 1
     for i in range(scores.size):
-        place, rank = parts.head[UNIT] * bounded(scores[i]), predicted[i]
-        first = last = rank
-        while first > 1 and distance_to_band(bands, place, rank, first - 1) <= reach:
-            first -= 1
-        while last < n_classes and distance_to_band(bands, place, rank, last + 1) <= reach:
-            last += 1
-        low[i], high[i] = first, last
+        place = parts.head[UNIT] * bounded(scores[i])
+        while low[i] > 1 and place - bands[low[i] - 1] <= reach:
+            low[i] -= 1
+        while high[i] < n_classes and bands[high[i]] - place <= reach:
+            high[i] += 1
 
 
 @compiled
-def miss_of(parts, bands, reach, score, predicted, lower, upper):
+def miss_of(parts, bands, reach, score, lower, upper):
     """The part of a label that the range at a reach misses, from 0 to 1."""
     place, first, last = parts.head[UNIT] * score, lower, upper
-    while first <= upper and distance_to_band(bands, place, predicted, first) > reach:
+    while first <= upper and distance_to_bands(bands, place, first, first) > reach:
         first += 1
-    while last > first and distance_to_band(bands, place, predicted, last) > reach:
+    while last > first and distance_to_bands(bands, place, last, last) > reach:
         last -= 1
     if first == lower and last == upper:
         return 0.0
@@ -425,25 +420,23 @@ def miss_of(parts, bands, reach, score, predicted, lower, upper):
 # miss once q >= B. Summed by parts, whatever the stream, after T rows
 #     mean miss - allowed <= (B + rate_1) / (T rate_T).
 @compiled(inline="always")
-def update_reach(parts, rate, score, predicted, lower, upper):
+def update_reach(parts, rate, score, lower, upper):
     """Move the reach of every coverage up by the miss, and down by the allowed miss rate.
 
     A larger coverage uses at least the reach of a smaller one, so that ranges are nested.
     """
-    place, used = parts.head[UNIT] * score, 0.0
-    above = distance_to_band(parts.bands, place, predicted, upper)
-    far = max(above, distance_to_band(parts.bands, place, predicted, lower))
+    far, used = distance_to_bands(parts.bands, parts.head[UNIT] * score, lower, upper), 0.0
     for j in range(parts.reach.size):
         used = max(used, parts.reach[j])
         miss = np.float64(far > used)  # for an exact label; a branch would be mispredicted
         if lower < upper and far > used:
-            miss = miss_of(parts, parts.bands, used, score, predicted, lower, upper)
+            miss = miss_of(parts, parts.bands, used, score, lower, upper)
         parts.reach[j] = max(0.0, parts.reach[j] + rate * (miss - (1.0 - parts.coverage[j])))
 
 
 @compiled(inline="always")
-def observe_row(parts, score, predicted, lower, upper, weight):
-    """Learn from the score and the rank that a row had before it was learned."""
+def observe_row(parts, score, lower, upper, weight):
+    """Learn from the score that a row had before it was learned."""
     head, score = parts.head, bounded(score)
     if weight <= 0.0 or (lower == 1 and upper == parts.cuts.size - 1):
         return  # no information
@@ -456,14 +449,14 @@ def observe_row(parts, score, predicted, lower, upper, weight):
     number = np.int64(head[ROWS])
     if number < RATES or number & (RATE_EVERY - 1) == 0:
         head[RATE] = head[ROWS] ** -SLOWNESS
-    update_reach(parts, weight * head[RATE], score, predicted, lower, upper)
+    update_reach(parts, weight * head[RATE], score, lower, upper)
     stride = SELDOM if number > EVERY_ROW else 1
     scattered = ((number & 0x7FFFFFFF) * 0x9E3779B1) >> 29  # not in step with a periodic stream
     if scattered & (stride - 1) != 0:
         return
     accumulate(parts, score, lower, upper, stride * weight)
     head[PENDING] += stride * weight
-    if head[PENDING] >= stride * BLOCK:
+    if head[PENDING] >= min(stride * BLOCK, FIRST_BLOCKS * head[ROWS]):
         rows = head[ROWS] / (1.0 + FORGETTING)
         slope_ridge = RIDGE * head[SLOPE_CURVATURE] / rows
         newton_step(parts, rows, min(1.0, head[PENDING] / rows), slope_ridge)
@@ -472,9 +465,9 @@ def observe_row(parts, score, predicted, lower, upper, weight):
 
 
 @compiled(nogil=False)
-def observe_one(state, score, predicted, lower, upper):
+def observe_one(state, score, lower, upper):
     """`observe_row` for a single row, called from Python."""
-    observe_row(parts_view(state), score, predicted, lower, upper, 1.0)
+    observe_row(parts_view(state), score, lower, upper, 1.0)
 
 
 @compiled
@@ -488,17 +481,25 @@ def leave_thresholds(parts):
 
 
 @compiled
-def observe(state, scores, predicted, lower, upper, sample_weight, order):
-    """`observe_row` for rows one after the other; weights and order may be empty."""
+def observe(state, scores, lower, upper, sample_weight, order, predicted):
+    """`observe_row` for rows one after the other; weights, order and predicted may be empty.
+
+    ``predicted`` is filled with the medians before each row was observed.
+    """
     parts = parts_view(state)
     for t in range(lower.size):
         i = order[t] if order.size > 0 else t
+        if predicted.size > 0:
+            shift, rank = parts.head[SLOPE] * bounded(scores[i]), 1
+            while parts.cuts[rank] < shift:
+                rank += 1
+            predicted[i] = rank
         weight = sample_weight[i] if sample_weight.size > 0 else 1.0
-        observe_row(parts, scores[i], predicted[i], lower[i], upper[i], weight)
+        observe_row(parts, scores[i], lower[i], upper[i], weight)
 
 
 @compiled
-def fit_reach(state, bands, fold, scores, predicted, lower, upper, sample_weight):
+def fit_reach(state, bands, fold, scores, lower, upper, sample_weight):
     """Smallest reach at which one more row, missed in full, would not make the misses too many.
 
     ``bands`` has one row for each fold; the unit is that of the scores.
@@ -507,9 +508,8 @@ def fit_reach(state, bands, fold, scores, predicted, lower, upper, sample_weight
     parts.head[UNIT] = 1.0
     rows, enough = sample_weight.sum(), 0.0
     for i in range(scores.size):
-        for rank in (lower[i], upper[i]):
-            far = distance_to_band(bands[fold[i]], bounded(scores[i]), predicted[i], rank)
-            enough = max(enough, far)
+        far = distance_to_bands(bands[fold[i]], bounded(scores[i]), lower[i], upper[i])
+        enough = max(enough, far)
     low = 0.0
     for j in range(parts.reach.size):
         allowed = rows - parts.coverage[j] * (rows + 1.0)
@@ -518,7 +518,7 @@ def fit_reach(state, bands, fold, scores, predicted, lower, upper, sample_weight
         while reach < high < inf:
             missed = 0.0
             for i in range(scores.size):
-                own = bands[fold[i]], reach, bounded(scores[i]), predicted[i], lower[i], upper[i]
+                own = bands[fold[i]], reach, bounded(scores[i]), lower[i], upper[i]
                 missed += sample_weight[i] * miss_of(parts, *own)
             low, high = (low, reach) if missed <= allowed else (reach, high)
             reach = 0.5 * (low + high)

@@ -20,9 +20,9 @@ from ordspan.data.sources import (
     fetch,
     look_up,
 )
-from ordspan.files.batch import FileError
-from ordspan.files.svmlight import SparseRows, SvmlightFile
-from ordspan.files.text import text_blocks
+from ordspan.tables.batch import FileError
+from ordspan.tables.svmlight import SparseRows, SvmlightFile
+from ordspan.tables.text import text_blocks
 
 MSLR_PARTS = {"train": ("train.txt",), "all": ("train.txt", "vali.txt", "test.txt")}
 MSLR_FEATURES = 136

@@ -14,12 +14,12 @@ from numpy.typing import NDArray
 
 from ordspan.distributed.cluster import Cluster
 from ordspan.distributed.file_blocks import Spec, block_names, delayed_blocks, preview_on_workers
-from ordspan.files.batch import FileError
-from ordspan.files.columns import AS_REQUESTED, PARTLY, ColumnChoice
-from ordspan.files.label_columns import LabelColumns, label_columns
-from ordspan.files.opening import FileOptions, Identity, expand, format_of, identity, is_svmlight
-from ordspan.files.reading import open_rows
 from ordspan.labels.ranks import distinct, find_classes, read_labels, refuse_missing
+from ordspan.tables.batch import FileError
+from ordspan.tables.columns import AS_REQUESTED, PARTLY, ColumnChoice
+from ordspan.tables.label_columns import LabelColumns, label_columns
+from ordspan.tables.opening import FileOptions, Identity, expand, format_of, identity, is_svmlight
+from ordspan.tables.reading import open_rows
 from ordspan.wording import shown, warn
 
 

@@ -12,12 +12,13 @@ from dask.delayed import delayed
 from numpy.typing import NDArray
 
 from ordspan.distributed.cluster import Cluster
-from ordspan.files.batch import LABEL, BadRows
-from ordspan.files.features import Recipe, Scale, prepare_features, stack_rows
-from ordspan.files.label_columns import LabelColumns
-from ordspan.files.labels import find_words
-from ordspan.files.opening import FileOptions, is_svmlight
-from ordspan.files.preview import (
+from ordspan.labels.text import LabelReader
+from ordspan.tables.batch import LABEL, BadRows
+from ordspan.tables.features import Recipe, Scale, prepare_features, stack_rows
+from ordspan.tables.label_columns import LabelColumns
+from ordspan.tables.labels import find_words
+from ordspan.tables.opening import FileOptions, is_svmlight
+from ordspan.tables.preview import (
     PREVIEW_BYTES,
     Preview,
     merge_previews,
@@ -25,9 +26,8 @@ from ordspan.files.preview import (
     preview_files,
     preview_sparse,
 )
-from ordspan.files.reading import RowReader
-from ordspan.files.svmlight import index_base, survey
-from ordspan.labels.text import LabelReader
+from ordspan.tables.reading import RowReader
+from ordspan.tables.svmlight import index_base, survey
 
 
 class Spec(NamedTuple):

@@ -10,7 +10,6 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
 
-from ordspan.checkpoint import Checkpoint, Rounds
 from ordspan.core.measures import distance
 from ordspan.core.state import UPDATES, model_view
 from ordspan.distributed.blocks import Blocks, FileColumns, blocks_of
@@ -21,7 +20,8 @@ from ordspan.estimators.base import refuse_balanced
 from ordspan.labels.ranks import read_labels
 from ordspan.learners import Learner
 from ordspan.learners.rows import NO_ORDER
-from ordspan.modelfile import estimator_header
+from ordspan.models.checkpoint import Checkpoint, Rounds
+from ordspan.models.file import estimator_header
 
 LEARNS_IN_PASSES = (OrdinalPA, PRank, MulticlassPerceptron, MulticlassPA)
 WEIGHTS = ("rows", "updates")

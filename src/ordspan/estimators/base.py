@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from copy import deepcopy
 from numbers import Integral, Real
@@ -90,7 +90,61 @@ def refuse_as_state(estimator: BaseEstimator) -> Iterator[None]:
         ) from None
 
 
-class BaseOrdinal(Locked, ClassifierMixin, BaseEstimator):
+class RankPredictor(ClassifierMixin):
+    """Predicts the grades of ranks, and is scored by the distance in ranks."""
+
+    classes_: NDArray[Any]
+    _ranks: Callable[[Any], Ranks]
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """Predict the grade of every row.
+
+        Parameters
+        ----------
+        X : array-like or CSR matrix of shape (n, d)
+            Features, as in ``fit``.
+
+        Returns
+        -------
+        ndarray of shape (n,)
+            One of ``classes_`` for every row: that of the score among the thresholds, or, of a
+            calibrated model, the lowest at which the probabilities add up to one half. This median
+            need not be the most probable grade.
+        """
+        ranks = self._ranks(X)
+        return self.classes_[ranks - 1]
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """Minus the mean distance in ranks from the prediction to the label's range.
+
+        0 is perfect; larger is better.
+
+        Parameters
+        ----------
+        X : array-like or CSR matrix of shape (n, d)
+            Features, as in ``fit``.
+        y : array-like of shape (n,) or (n, 2)
+            Exact labels, or inclusive ranges ``[lower, upper]``.
+        sample_weight : array-like of shape (n,), optional
+            Weights of the rows in the mean.
+
+        Returns
+        -------
+        float
+            Minus the mean distance.
+        """
+        ranks = self._ranks(X)
+        labels, _ = read_labels(y)
+        check_consistent_length(ranks, labels)
+        lower, upper = encode(labels, self.classes_, fitted=True)
+        if sample_weight is not None:
+            sample_weight = check_weights(sample_weight, ranks.size)
+            if not sample_weight.any():
+                raise ValueError("sample_weight is zero for every row")
+        return -float(np.average(distance(ranks, lower, upper), weights=sample_weight))
+
+
+class BaseOrdinal(Locked, RankPredictor, BaseEstimator):
     """Base of all estimators; subclasses define parameters, the learner and ``fit``."""
 
     _parameter_constraints = CONSTRAINTS
@@ -269,51 +323,6 @@ class BaseOrdinal(Locked, ClassifierMixin, BaseEstimator):
         check_is_fitted(self)
         rows = make_rows(self._checked(X, reset=False))
         return self.learner_.predict_many(rows, feature_names=self._names())
-
-    def predict(self, X: Any) -> NDArray[Any]:
-        """Predict the grade of every row.
-
-        Parameters
-        ----------
-        X : array-like or CSR matrix of shape (n, d)
-            Features, as in ``fit``.
-
-        Returns
-        -------
-        ndarray of shape (n,)
-            One of ``classes_`` for every row.
-        """
-        ranks = self._ranks(X)
-        return self.classes_[ranks - 1]
-
-    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
-        """Minus the mean distance in ranks from the prediction to the label's range.
-
-        0 is perfect; larger is better.
-
-        Parameters
-        ----------
-        X : array-like or CSR matrix of shape (n, d)
-            Features, as in ``fit``.
-        y : array-like of shape (n,) or (n, 2)
-            Exact labels, or inclusive ranges ``[lower, upper]``.
-        sample_weight : array-like of shape (n,), optional
-            Weights of the rows in the mean.
-
-        Returns
-        -------
-        float
-            Minus the mean distance.
-        """
-        ranks = self._ranks(X)
-        labels, _ = read_labels(y)
-        check_consistent_length(ranks, labels)
-        lower, upper = encode(labels, self.classes_, fitted=True)
-        if sample_weight is not None:
-            sample_weight = check_weights(sample_weight, ranks.size)
-            if not sample_weight.any():
-                raise ValueError("sample_weight is zero for every row")
-        return -float(np.average(distance(ranks, lower, upper), weights=sample_weight))
 
 
 def needs_calibration(name: str) -> Any:

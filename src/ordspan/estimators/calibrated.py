@@ -8,7 +8,7 @@ from typing import Any, Self
 import numpy as np
 from joblib import Parallel, delayed
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
+from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone
 from sklearn.frozen import FrozenEstimator
 from sklearn.model_selection import check_cv
 from sklearn.utils import _safe_indexing, get_tags, indexable
@@ -17,12 +17,12 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
 from ordspan.core.state import Floats, Ranks
-from ordspan.estimators.base import refuse_as_state, unchanged_on_error
+from ordspan.estimators.base import RankPredictor, refuse_as_state, unchanged_on_error
 from ordspan.estimators.online import OrdinalPA, ThresholdEstimator
 from ordspan.estimators.splitting import StratifiedIntervalKFold
 from ordspan.estimators.steps import fit_weighted, last_step, latent, ranker_of
 from ordspan.labels.ranks import encode, read_labels
-from ordspan.learners.base import Locked, rank_among
+from ordspan.learners.base import Locked
 from ordspan.learners.calibration import COVERAGES, LABELS, Calibration
 from ordspan.learners.rows import check_weights
 
@@ -32,12 +32,12 @@ def can_stream(model: CalibratedOrdinal) -> bool:
     return model.estimator is None or isinstance(model.estimator, ThresholdEstimator)
 
 
-class CalibratedOrdinal(Locked, MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
+class CalibratedOrdinal(Locked, MetaEstimatorMixin, RankPredictor, BaseEstimator):
     """Probabilities and prediction ranges for an ordinal estimator, learned from ranges too.
 
-    Predicts the same grades as its estimator, and adds the uncertainty: ``predict_proba`` gives the
-    probability of every grade, and ``predict_interval`` a range of grades ``[lower, upper]`` that
-    contains the true grade with the requested coverage. Both only need the estimator's latent
+    ``predict_proba`` gives the probability of every grade, and ``predict`` their median, which has
+    the smallest expected distance; ``predict_interval`` gives a range of grades ``[lower, upper]``
+    that contains the true grade with the requested coverage. All need only the estimator's latent
     score. ``partial_fit`` calibrates on the score of each row before it is learned, so a stream
     needs no held-out rows; ``fit`` calibrates on cross-validated scores.
 
@@ -260,22 +260,9 @@ class CalibratedOrdinal(Locked, MetaEstimatorMixin, ClassifierMixin, BaseEstimat
         tags.classifier_tags.poor_score = True
         return tags
 
-    def predict(self, X: Any) -> NDArray[Any]:
-        """Predict the grade of every row with the estimator.
-
-        Parameters
-        ----------
-        X : array-like or CSR matrix of shape (n, d)
-            Features, as in ``fit``.
-
-        Returns
-        -------
-        ndarray of shape (n,)
-            One of ``classes_`` for every row. It is close to the median of the probabilities,
-            which has the smallest expected distance, and need not be the most probable grade.
-        """
-        check_is_fitted(self)
-        return self.estimator_.predict(X)
+    def _ranks(self, X: Any) -> Ranks:
+        scores = self.latent(X)
+        return self.calibration_.predict(scores)
 
     def latent(self, X: Any) -> NDArray[np.float64]:
         """Latent score of every row.
@@ -331,31 +318,8 @@ class CalibratedOrdinal(Locked, MetaEstimatorMixin, ClassifierMixin, BaseEstimat
             raise ValueError(
                 f"coverage {coverage!r} was not calibrated; did you mean {coverage / 100:g}?"
             )
-        predicted = rank_among(ranker_of(self.estimator_).thresholds_, scores)
-        ends = self.calibration_.ranges(scores, predicted, coverage)
+        ends = self.calibration_.ranges(scores, coverage)
         return np.column_stack([self.classes_[ranks - 1] for ranks in ends])
-
-    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
-        """Minus the mean distance in ranks from the prediction to the label's range.
-
-        0 is perfect; larger is better.
-
-        Parameters
-        ----------
-        X : array-like or CSR matrix of shape (n, d)
-            Features, as in ``fit``.
-        y : array-like of shape (n,) or (n, 2)
-            Exact labels, or inclusive ranges ``[lower, upper]``.
-        sample_weight : array-like of shape (n,), optional
-            Weights of the rows in the mean.
-
-        Returns
-        -------
-        float
-            Minus the mean distance.
-        """
-        check_is_fitted(self)
-        return self.estimator_.score(X, y, sample_weight=sample_weight)
 
 
 def check_calibration_unchanged(model: CalibratedOrdinal) -> None:
@@ -386,14 +350,12 @@ def calibrate_on_folds(
         return latent(fold_model, _safe_indexing(X, rest)), ranker_of(fold_model).thresholds_
 
     scored = Parallel(model.n_jobs, prefer="threads")(delayed(score_fold)(*fold) for fold in folds)
-    scores, predicted = np.full(len(ends), np.nan), np.ones(len(ends), dtype=np.int64)
-    fold = np.zeros(len(ends), dtype=np.int64)
-    for number, ((_, rest), (some, thresholds)) in enumerate(zip(folds, scored, strict=True)):
-        scores[rest], predicted[rest] = some, rank_among(thresholds, some)
-        fold[rest] = number
+    scores, fold = np.full(len(ends), np.nan), np.zeros(len(ends), dtype=np.int64)
+    for number, ((_, rest), (some, _)) in enumerate(zip(folds, scored, strict=True)):
+        scores[rest], fold[rest] = some, number
     if left_out := rows[np.isnan(scores[rows])].tolist():
         raise ValueError(f"cv never tests row {left_out[0]}; every row must be in a test set")
-    used = (part[rows] for part in (scores, predicted, *ends.T, weight))
+    used = (part[rows] for part in (scores, *ends.T, weight))
     bands = np.array([thresholds for _, thresholds in scored])
     calibration = Calibration(classes.size, model.coverages, model.labels)
     return calibration.fit(*used, thresholds=bands, fold=fold[rows])

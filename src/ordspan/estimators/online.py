@@ -116,10 +116,7 @@ class OrdinalEstimator(BaseOrdinal):
     def _learn_once(
         self, X: Any, y: Any, classes: Any, sample_weight: Any, *, scored: bool = False
     ) -> tuple[Any, ...]:
-        """`partial_fit`; returns scores and ranks before learning, ranks of labels, and weights.
-
-        Scores and ranks are there if ``scored``.
-        """
+        """`partial_fit`; returns scores before learning, if ``scored``, labels and weights."""
         with unchanged_on_error(self):
             first, changed = not self.__sklearn_is_fitted__(), self._parameters_changed()
             if changed:
@@ -137,12 +134,12 @@ class OrdinalEstimator(BaseOrdinal):
             with learner.unchanged_on_error():
                 if changed and not first:
                     learner.adopt_settings(self._make_learner(*shape))
-                ranks = learner.learn(weighted, feature_names=self._names(), scores_before=scores)
+                learner.learn(weighted, feature_names=self._names(), scores_before=scores)
             if first:
                 self.from_learner(learner, grades, n_iter=1)
             self._learned_with = self._parameters()
             # calibration does not use class_weight
-            return scores, ranks, rows.lower, rows.upper, rows.weight
+            return scores, rows.lower, rows.upper, rows.weight
 
     def _parameters(self) -> list[Any]:
         kind: Any = type(self)

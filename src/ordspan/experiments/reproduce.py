@@ -7,13 +7,13 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from ordspan import data
-from ordspan.atomic import write_atomically
 from ordspan.data import Dataset, DataUnavailable
 from ordspan.experiments.claims import write_claims
 from ordspan.experiments.figures import figure1, figure2
 from ordspan.experiments.report import write_report
 from ordspan.experiments.summary import write_summary
 from ordspan.experiments.table import Results, read_table
+from ordspan.models.atomic import write_atomically
 
 PAPER = ("california", "abalone", "parkinson", "mslr")
 

@@ -20,12 +20,12 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 import ordspan
-from ordspan.atomic import write_atomically
 from ordspan.data import Dataset
 from ordspan.experiments import hindsight, protocol
 from ordspan.experiments.hindsight import HINDSIGHT_RUNS, Fixed
 from ordspan.experiments.protocol import GRID, RULE, TUNING_RUNS, Curve, curves
 from ordspan.experiments.table import HINDSIGHT, SCHEMA, read_table, settings_of, with_settings
+from ordspan.models.atomic import write_atomically
 
 BOUNDED = Curve("PA-I")
 """The curve whose theorem bounds the sum of hinge losses; the others bound their squares."""

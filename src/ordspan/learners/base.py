@@ -533,7 +533,8 @@ class Learner(Locked):
         order : array of row numbers, optional
             The order in which to learn the rows, each once.
         predict : bool
-            Also return the rank predicted for each row before it was learned.
+            Also return the rank predicted for each row before it was learned: the median under the
+            calibration of that moment, if one is given.
         feature_names : sequence, optional
             Names to use in an error about a bad value.
         calibration : Calibration, optional
@@ -551,8 +552,8 @@ class Learner(Locked):
             predicted = self.learn(
                 rows, order, predict, scores_before=scores_before, feature_names=feature_names
             )
-        if calibration is not None and predicted is not None:
-            calibration.observe(scores_before, predicted, *rows[3:6], order)
+        if calibration is not None:
+            predicted = calibration.observe(scores_before, *rows[3:6], order, predict)
         return predicted if predict else None
 
     def learn(

@@ -9,7 +9,6 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ordspan.core import calibration as layout
-from ordspan.core.calibration import find_ranges, fit_reach, observe, observe_one
 from ordspan.core.state import Floats, Ranks
 from ordspan.learners.rows import NO_ORDER, NO_WEIGHTS
 
@@ -21,9 +20,10 @@ LABELS = ("expected", "contain")
 class Calibration:
     """Probabilities of ranks 1..K, and prediction ranges, from latent scores.
 
-    P(y <= k) is the logistic function of ``cuts[k] - slope * score``. The range at a coverage
-    contains the predicted rank, and every rank whose band of scores lies within ``reach`` of the
-    score. In a stream the bands lie between the cuts: the range then lies between two quantiles of
+    P(y <= k) is the logistic function of ``cuts[k] - slope * score``. The predicted rank is the
+    median of these probabilities, which has the smallest expected distance. The range at a coverage
+    contains the median, and every rank whose band of scores lies within ``reach`` of the score. In
+    a stream the bands lie between the cuts: the range then lies between two quantiles of
     the predicted distribution, whose levels are adjusted to reach the coverage. In a batch the
     bands lie between the ranker's thresholds, which do not depend on the rows used to find the
     reach.
@@ -45,13 +45,14 @@ class Calibration:
     >>> rng = np.random.default_rng(0)
     >>> scores = rng.normal(size=2000)
     >>> ranks = 1 + np.searchsorted([-1.0, 1.0], scores + 0.5 * rng.logistic(size=2000))
-    >>> predicted = 1 + np.searchsorted([-1.0, 1.0], scores)
-    >>> known = Calibration(3).fit(scores, predicted, ranks, ranks, thresholds=[-1.0, 1.0])
+    >>> known = Calibration(3).fit(scores, ranks, ranks, thresholds=[-1.0, 1.0])
     >>> round(known.slope, 1), known.cuts.round(1)  # slope 2, because the noise was halved
     (2.0, array([-2. ,  2.1]))
     >>> known.probabilities([0.0]).round(2)
     array([[0.12, 0.77, 0.11]])
-    >>> known.ranges([0.0, 0.9], predicted=[2, 2], coverage=0.9)
+    >>> known.predict([0.0, 0.9, 1.2])
+    array([2, 2, 3])
+    >>> known.ranges([0.0, 0.9], coverage=0.9)
     (array([2, 2]), array([2, 3]))
     """
 
@@ -93,6 +94,14 @@ class Calibration:
         return self._parts.cuts[1:-1].copy()
 
     @property
+    def medians(self) -> Floats:
+        """The scores where the median changes, sorted, (K - 1,): thresholds of `predict`.
+
+        Infinite if the slope is 0, as it is before the first rows: one rank is the median of all.
+        """
+        return self.cuts / self.slope if self.slope else np.where(self.cuts < 0.0, -np.inf, np.inf)
+
+    @property
     def coverages(self) -> Floats:
         """The available coverages, sorted."""
         return self._parts.coverage.copy()
@@ -110,43 +119,51 @@ class Calibration:
     def observe(
         self,
         scores: Floats,
-        predicted: Ranks,
         lower: Ranks,
         upper: Ranks,
         sample_weight: Floats = NO_WEIGHTS,
         order: NDArray[np.intp] = NO_ORDER,
-    ) -> None:
-        """Learn from rows of a stream, given their scores and ranks before learning.
+        predict: bool = False,
+    ) -> Ranks | None:
+        """Learn from rows of a stream, given their scores before learning.
 
         Parameters
         ----------
         scores : array of shape (n,)
             Latent scores.
-        predicted, lower, upper : arrays of shape (n,)
-            Predicted ranks, and the ends of the labels.
+        lower, upper : arrays of shape (n,)
+            Ends of the labels.
         sample_weight : array of shape (n,), optional
             Weights of the rows.
         order : array of row numbers, optional
             The order of the rows in the stream.
-        """
-        observe(self.state, scores, predicted, lower, upper, sample_weight, order)
+        predict : bool
+            Also return what `predict` said of each row before it was observed.
 
-    def observe_one(self, score: float, predicted: int, lower: int, upper: int) -> None:
+        Returns
+        -------
+        ndarray of shape (n,) or None
+            The medians, if ``predict``.
+        """
+        medians = np.empty(lower.size if predict else 0, dtype=np.int64)
+        layout.observe(self.state, scores, lower, upper, sample_weight, order, medians)
+        return medians if predict else None
+
+    def observe_one(self, score: float, lower: int, upper: int) -> None:
         """`observe` for a single row.
 
         Parameters
         ----------
         score : float
             Latent score.
-        predicted, lower, upper : int
-            Predicted rank, and the ends of the label.
+        lower, upper : int
+            Ends of the label.
         """
-        observe_one(self.state, score, predicted, lower, upper)
+        layout.observe_one(self.state, score, lower, upper)
 
     def fit(
         self,
         scores: ArrayLike,
-        predicted: ArrayLike,
         lower: ArrayLike,
         upper: ArrayLike,
         sample_weight: ArrayLike | None = None,
@@ -160,8 +177,8 @@ class Calibration:
         ----------
         scores : array of shape (n,)
             Latent scores.
-        predicted, lower, upper : arrays of shape (n,)
-            Predicted ranks, and the ends of the labels.
+        lower, upper : arrays of shape (n,)
+            Ends of the labels.
         sample_weight : array of shape (n,), optional
             Weights of the rows, relative to the mean weight.
         thresholds : array of shape (K - 1,) or (n_folds, K - 1)
@@ -176,7 +193,7 @@ class Calibration:
         """
         self.state = layout.new_state(self.n_classes, self.coverages, self.labels == "contain")
         latent = np.asarray(scores, dtype=np.float64)
-        rank, low, high = (np.asarray(v, dtype=np.int64) for v in (predicted, lower, upper))
+        low, high = (np.asarray(end, dtype=np.int64) for end in (lower, upper))
         weight = np.ones(latent.size) if sample_weight is None else np.asarray(sample_weight, float)
         folds = np.zeros(latent.size, dtype=np.int64) if fold is None else np.asarray(fold)
         bands = with_ends(np.atleast_2d(thresholds))
@@ -185,7 +202,7 @@ class Calibration:
             low, high, weight = low[used], high[used], weight[used]
             relative = weight / weight.mean()
             layout.fit_cuts(self.state, latent[used], low, high, relative)
-            fit_reach(self.state, bands, folds[used], latent[used], rank[used], low, high, relative)
+            layout.fit_reach(self.state, bands, folds[used], latent[used], low, high, relative)
             self.use_thresholds(bands[0, 1:-1])
             self.state[layout.ROWS], self.state[layout.WEIGHT] = low.size, weight.sum()
         return self
@@ -200,6 +217,22 @@ class Calibration:
         """
         if self.state[layout.UNIT] == 1.0:
             self._parts.bands[:] = with_ends(thresholds)
+
+    def predict(self, scores: ArrayLike) -> Ranks:
+        """Median rank of every row: the smallest rank k with P(y <= k) >= 1/2.
+
+        Parameters
+        ----------
+        scores : array of shape (n,)
+            Latent scores.
+
+        Returns
+        -------
+        ndarray of shape (n,)
+            Ranks 1..K.
+        """
+        latent = np.clip(np.asarray(scores, float), -layout.MAX_SCORE, layout.MAX_SCORE)
+        return np.searchsorted(self.cuts, self.slope * latent).astype(np.int64) + 1
 
     def probabilities(self, scores: ArrayLike) -> Floats:
         """Probability of every rank, (n, K); rows sum to 1.
@@ -238,17 +271,13 @@ class Calibration:
         layout.log_probabilities(self.state, scores, lower, upper, out)
         return out
 
-    def ranges(
-        self, scores: ArrayLike, predicted: ArrayLike, coverage: float
-    ) -> tuple[Ranks, Ranks]:
-        """Lowest and highest rank of the range of every row.
+    def ranges(self, scores: ArrayLike, coverage: float) -> tuple[Ranks, Ranks]:
+        """Lowest and highest rank of the range of every row, which includes the median.
 
         Parameters
         ----------
         scores : array of shape (n,)
             Latent scores.
-        predicted : array of shape (n,)
-            Predicted ranks, which the ranges always include.
         coverage : float
             One of ``coverages``.
 
@@ -258,9 +287,8 @@ class Calibration:
             Ranks 1..K.
         """
         reach = self.reach[self.level(coverage)]
-        latent, rank = np.asarray(scores, dtype=np.float64), np.asarray(predicted, dtype=np.int64)
-        low, high = np.empty((2, latent.size), dtype=np.int64)
-        find_ranges(self.state, reach, latent, rank, low, high)
+        low, high = np.tile(self.predict(scores), (2, 1))
+        layout.widen_ranges(self.state, reach, np.asarray(scores, np.float64), low, high)
         return low, high
 
     def level(self, coverage: float) -> int:

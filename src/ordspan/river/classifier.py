@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from copy import deepcopy
 from typing import Any
 
@@ -90,22 +89,22 @@ class OrdinalClassifier(base.MiniBatchClassifier):
         else:
             try:
                 score = learner.latent_sparse(values, columns)
-                rank = learner.learn_sparse(values, columns, low, high)
+                learner.learn_sparse(values, columns, low, high)
             except RowValueError:
                 raise ValueError(feature_refusal(values, list(x))) from None
-            calibration.observe_one(score, rank, low, high)
+            calibration.observe_one(score, low, high)
         self._keep(learner, calibration, grades, new)
 
     def predict_one(self, x: dict[Any, Any], **kwargs: Any) -> Any:
-        """The grade of one example; None before anything was learned."""
-        return self._grade(self._ask(x, Learner.predict_sparse))
+        """The median grade of one example's probabilities; None before anything was learned."""
+        return self._medians([self._score(x)])[0]
 
     def predict_proba_one(self, x: dict[Any, Any], **kwargs: Any) -> dict[Any, float]:
         """The probability of every grade known so far, by grade.
 
         Probabilities are learned online, from the score of each example before it is learned. The
-        grade of `predict_one` is close to the median of the probabilities, which has the smallest
-        expected distance, and need not be the most probable one.
+        grade of `predict_one` is their median, which has the smallest expected distance, and need
+        not be the most probable one.
 
         Parameters
         ----------
@@ -117,8 +116,7 @@ class OrdinalClassifier(base.MiniBatchClassifier):
         dict
             Probabilities that sum to 1; empty before the first grade.
         """
-        score = self._ask(x, Learner.latent_sparse)
-        chances = self._probabilities([score])[0].tolist()
+        chances = self._probabilities([self._score(x)])[0].tolist()
         return dict(zip(self._grades.order, chances, strict=True))
 
     def learn_many(self, X: Any, y: Any) -> None:
@@ -156,18 +154,17 @@ class OrdinalClassifier(base.MiniBatchClassifier):
         """The grade of every row of a data frame, as a Series; None before anything was learned."""
         import pandas as pd
 
-        ranks = self._ask_many(X, Learner.predict_many)
-        return pd.Series([self._grade(rank) for rank in ranks], index=X.index)
+        return pd.Series(self._medians(self._scores(X)), index=X.index)
 
     def predict_proba_many(self, X: Any) -> Any:
         """The probability of every grade for every row of a data frame, one column per grade."""
         import pandas as pd
 
-        chances = self._probabilities(self._ask_many(X, Learner.latent))
+        chances = self._probabilities(self._scores(X))
         return pd.DataFrame(chances, index=X.index, columns=self._grades.order)
 
-    def _ask(self, x: dict[Any, Any], question: Callable[..., Any]) -> Any:
-        """What the learner says of an example; None before there is one."""
+    def _score(self, x: dict[Any, Any]) -> Any:
+        """Score of an example; None before there is a learner."""
         values, columns, new = self._row(x)
         if new or self._learner is None:
             check_values(values, list(x))
@@ -177,29 +174,29 @@ class OrdinalClassifier(base.MiniBatchClassifier):
             known = columns < len(self._columns)
             values, columns = values[known], columns[known]
         try:
-            return question(self._learner, values, columns)
+            return self._learner.latent_sparse(values, columns)
         except RowValueError:
             raise ValueError(feature_refusal(values, list(x))) from None
 
-    def _ask_many(self, X: Any, question: Callable[..., Any]) -> list[Any]:
-        """What the learner says of each row of a data frame; None before there is one."""
+    def _scores(self, X: Any) -> Any:
+        """Score of each row of a data frame; None before there is a learner."""
         rows, learner = read_frame(X), self._learner
         if learner is None:
             return [None] * len(X)
         _, columns, _ = self._row(dict.fromkeys(X.columns, 0.0))
         try:
-            answers = question(learner, with_columns(rows, columns, learner.n_features))
+            return learner.latent(with_columns(rows, columns, learner.n_features))
         except RowValueError:
             raise ValueError(OVERFLOW) from None
-        return list(answers.tolist())
 
-    def _grade(self, rank: int | None) -> Any:
-        """The grade of a rank; without a learner the only grade seen so far, if any."""
-        if rank is not None:
-            return self._grades.order[rank - 1]
-        return None if self._grades.given or not self._grades.order else self._grades.order[0]
+    def _medians(self, scores: Any) -> list[Any]:
+        """The grade of each score; without a calibration the only grade seen so far, if any."""
+        order = self._grades.order
+        if self._calibration is not None:
+            return [order[rank - 1] for rank in self._calibration.predict(scores).tolist()]
+        return [None if self._grades.given or not order else order[0]] * len(scores)
 
-    def _probabilities(self, scores: list[Any]) -> NDArray[np.float64]:
+    def _probabilities(self, scores: Any) -> NDArray[np.float64]:
         """The probabilities of the grades for each score; equal ones before there is a learner."""
         if self._calibration is not None:
             return self._calibration.probabilities(scores)

@@ -50,8 +50,8 @@ class OrdinalPA(OrdinalClassifier):
     >>> model = preprocessing.StandardScaler() | OrdinalPA(classes=["low", "mid", "high"])
     >>> for _ in range(20):
     ...     model.learn_one({"heat": 10.0}, "low")
-    ...     model.learn_one({"heat": 20.0, "wind": 1.0}, ("mid", None))  # at least mid
-    ...     model.learn_one({"heat": 15.0}, ("low", "mid"))
+    ...     model.learn_one({"heat": 20.0, "wind": 1.0}, "mid")
+    ...     model.learn_one({"heat": 25.0}, ("mid", None))  # at least mid
     ...     model.learn_one({"heat": 30.0}, "high")
     >>> [model.predict_one({"heat": heat}) for heat in (10.0, 20.0, 30.0)]
     ['low', 'mid', 'high']

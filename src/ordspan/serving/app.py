@@ -11,9 +11,8 @@ from fastapi import FastAPI, HTTPException, Request, Response
 from fastapi.concurrency import run_in_threadpool
 
 import ordspan
-from ordspan.files.batch import RowError
-from ordspan.files.features import Recipe
-from ordspan.modelfile import to_bytes
+from ordspan.models.file import to_bytes
+from ordspan.models.table import TableModel
 from ordspan.serving.engine import Checked, Engine, KeyConflictError, Lesson
 from ordspan.serving.guard import MAX_BODY_BYTES, Guard
 from ordspan.serving.labels import LabelParser, key_of, some_range
@@ -37,7 +36,8 @@ from ordspan.serving.records import (
 )
 from ordspan.serving.responses import add_error_handlers, as_json
 from ordspan.serving.service import MOST_WAITING, BusyError, Service
-from ordspan.tabular import TabularModel
+from ordspan.tables.batch import RowError
+from ordspan.tables.features import Recipe
 from ordspan.wording import LONGEST_SHOWN, brief
 
 STATUSES = {
@@ -194,7 +194,7 @@ def lesson_of(recipe: Recipe, labels: LabelParser, number: int, record: dict[str
 
 
 def predict_records(
-    model: TabularModel, records: Sequence[Mapping[str, Any]], coverage: float
+    model: TableModel, records: Sequence[Mapping[str, Any]], coverage: float
 ) -> list[dict[str, Any]]:
     """Predictions for records, in grades."""
     recipe, calibration = model.recipe, model.calibration

@@ -14,15 +14,15 @@ from typing import Any, NamedTuple
 import msgspec
 import numpy as np
 
-from ordspan.atomic import check_can_write, write_atomically
 from ordspan.catalog import ESTIMATORS, SVM
-from ordspan.checkpoint import Checkpoint, sole_writer
-from ordspan.files.batch import Batch, Count, FileError
-from ordspan.modelfile import ModelFileError, from_bytes, to_bytes
+from ordspan.models.atomic import check_can_write, write_atomically
+from ordspan.models.checkpoint import Checkpoint, sole_writer
+from ordspan.models.file import ModelFileError, from_bytes, to_bytes
+from ordspan.models.table import TableModel
 from ordspan.serving.log import LEARN, SKIP, UNDO, Event, Log, Totals
 from ordspan.serving.models import copy_model, learn, predict_batch
 from ordspan.serving.records import batch_of
-from ordspan.tabular import TabularModel
+from ordspan.tables.batch import Batch, Count, FileError
 
 EVERY = 10_000
 """Events between two snapshots."""
@@ -70,7 +70,7 @@ class Engine:
     ----------
     folder : path-like
         The state folder; created if it does not exist.
-    start : TabularModel, optional
+    start : TableModel, optional
         The initial model. Not needed for an existing state folder; if given, it must be the
         same model.
     every : int
@@ -78,7 +78,7 @@ class Engine:
     """
 
     def __init__(
-        self, folder: str | Path, start: TabularModel | None = None, *, every: int = EVERY
+        self, folder: str | Path, start: TableModel | None = None, *, every: int = EVERY
     ) -> None:
         self.folder, self.every = Path(folder), every
         self._open = ExitStack()
@@ -101,7 +101,7 @@ class Engine:
             raise
         self.model = copy_model(self._mine)
 
-    def _check_can_begin(self, start: TabularModel | None) -> None:
+    def _check_can_begin(self, start: TableModel | None) -> None:
         """Raise, before a folder is created, if there is no initial model."""
         path = self.folder / BASE
         if path.exists():
@@ -116,7 +116,7 @@ class Engine:
                 "--columns to start without one"
             )
 
-    def _begin(self, start: TabularModel | None) -> TabularModel:
+    def _begin(self, start: TableModel | None) -> TableModel:
         """Read the initial model, or write it to a new folder."""
         path, name = self.folder / BASE, str(self.folder / BASE)
         given = None if start is None else to_bytes(start)
@@ -129,11 +129,11 @@ class Engine:
                 "that one, or choose another state folder"
             )
         model = from_bytes(content, name)
-        if not isinstance(model, TabularModel):
+        if not isinstance(model, TableModel):
             raise FileError(f"{name} is not a model written by ordspan train")
         return model
 
-    def _rebuilt(self) -> TabularModel:
+    def _rebuilt(self) -> TableModel:
         """The model after the last event."""
         found = self._read_snapshot()
         if found is not None and all(n > found[1] for n in self._log.undone(after=found[1])):
@@ -142,9 +142,9 @@ class Engine:
         self._saved = 0
         return self._learned(copy_model(self._base), after=0)
 
-    def _read_snapshot(self) -> tuple[TabularModel, int] | None:
+    def _read_snapshot(self) -> tuple[TableModel, int] | None:
         try:
-            found = self._snapshot.read(TabularModel, SnapshotProgress)
+            found = self._snapshot.read(TableModel, SnapshotProgress)
         except ModelFileError:  # damaged; rebuild from the log
             return None
         if found is not None and found[1].events > self._last:
@@ -155,7 +155,7 @@ class Engine:
             )
         return None if found is None else (found[0], found[1].events)
 
-    def _learned(self, model: TabularModel, after: int) -> TabularModel:
+    def _learned(self, model: TableModel, after: int) -> TableModel:
         """Learn the events after a given one, except those that were undone."""
         undone = set(self._log.undone())
         events = (e for e in self._log.read(after) if e.kind == LEARN and e.id not in undone)

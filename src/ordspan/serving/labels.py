@@ -10,9 +10,9 @@ import msgspec
 from numpy.typing import NDArray
 
 from ordspan.commands.models import RETRAIN, label_reader
-from ordspan.files.batch import RowError
 from ordspan.labels.forms import number_as_text
 from ordspan.serving.records import REQUEST, as_word
+from ordspan.tables.batch import RowError
 from ordspan.wording import brief
 
 LONGEST_KEY = 200

@@ -8,11 +8,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ordspan.files.batch import Batch
-from ordspan.files.features import Scale, prepare_features
-from ordspan.learners.base import rank_among
+from ordspan.models.table import ESTIMATORS, SVM, TableModel
 from ordspan.serving.records import batch_of
-from ordspan.tabular import ESTIMATORS, SVM, TabularModel
+from ordspan.tables.batch import Batch
+from ordspan.tables.features import Scale, prepare_features
 
 COVERAGE = 0.9
 
@@ -32,27 +31,25 @@ class BatchPredictions(NamedTuple):
         return int(self.rank[row]), int(self.low[row]), int(self.high[row])
 
 
-def predict_batch(
-    model: TabularModel, batch: Batch, coverage: float = COVERAGE
-) -> BatchPredictions:
+def predict_batch(model: TableModel, batch: Batch, coverage: float = COVERAGE) -> BatchPredictions:
     """Score, rank and range of every row of a batch."""
     return predict_features(model, prepare_features(model.recipe, model.scale, batch), coverage)
 
 
 def predict_features(
-    model: TabularModel, features: Any, coverage: float = COVERAGE
+    model: TableModel, features: Any, coverage: float = COVERAGE
 ) -> BatchPredictions:
     """Score, rank and range of every row of prepared features."""
     score = model.learner.latent(features)
-    rank = rank_among(model.learner.thresholds, score)
+    rank = model.ranks(score)
     if model.calibration is None:
         return BatchPredictions(score, rank, None, None)
-    return BatchPredictions(score, rank, *model.calibration.ranges(score, rank, coverage))
+    return BatchPredictions(score, rank, *model.calibration.ranges(score, coverage))
 
 
-def copy_model(model: TabularModel) -> TabularModel:
+def copy_model(model: TableModel) -> TableModel:
     """An independent copy of a model."""
-    copied = TabularModel(
+    copied = TableModel(
         copy(model.learner),
         model.classes_,
         model.parameters,
@@ -72,7 +69,7 @@ def copy_model(model: TabularModel) -> TabularModel:
 
 
 def learn(
-    model: TabularModel, batch: Batch, lower: NDArray[np.int64], upper: NDArray[np.int64]
+    model: TableModel, batch: Batch, lower: NDArray[np.int64], upper: NDArray[np.int64]
 ) -> None:
     """Learn rows in order; a model that started empty also learns their scale."""
     started_empty = bool(model.training["settings"].get("scaled_on_the_way"))
@@ -88,7 +85,7 @@ def learn(
     model.training["rows"] += len(batch)
 
 
-def warm_up(model: TabularModel) -> None:
+def warm_up(model: TableModel) -> None:
     """Compile what predicting and learning need, on a copy, so that no request waits for it."""
     recipe, trial = model.recipe, copy_model(model)
     row: list[Any] = [0.0] * len(recipe.numbers) + [""] * len(recipe.texts)

@@ -14,10 +14,10 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from ordspan.files.batch import REFUSE, BadRows, Batch, Faults, RowError
-from ordspan.files.features import Recipe, unusable_rows
-from ordspan.files.tables import matrix_of, not_a_number, text_columns
 from ordspan.learners.rows import RowValueError
+from ordspan.tables.batch import REFUSE, BadRows, Batch, Faults, RowError
+from ordspan.tables.features import Recipe, unusable_rows
+from ordspan.tables.tables import matrix_of, not_a_number, text_columns
 from ordspan.wording import LONGEST_SHOWN, brief, shown
 
 LABEL_NAMES = ("label", "lower", "upper")
@@ -147,7 +147,7 @@ def check_strings(recipe: Recipe, rows: Sequence[Sequence[Any]]) -> None:
 
     >>> check_strings(Recipe(("price",), dressed=(("price", ","),)), [["1.234,5"], ["1.234"]])
     Traceback (most recent call last):
-    ordspan.files.batch.RowError: the request, record 2: column 'price' holds '1.234', whose '.'
+    ordspan.tables.batch.RowError: the request, record 2: column 'price' holds '1.234', whose '.'
     may separate decimals or thousands; send a JSON number
     """
     decimals = recipe.decimals
@@ -167,7 +167,7 @@ def batch_of(recipe: Recipe, rows: Sequence[Sequence[Any]], name: str = REQUEST)
 
     >>> batch_of(Recipe(("age",)), [[41], ["seven"]])
     Traceback (most recent call last):
-    ordspan.files.batch.RowError: the request, record 2: column 'age' holds 'seven', not a number;
+    ordspan.tables.batch.RowError: the request, record 2: column 'age' holds 'seven', not a number;
     correct it
     """
     places, faults = np.arange(1, len(rows) + 1), Faults()

@@ -9,17 +9,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ordspan.catalog import ESTIMATORS, PA, learner_parameters, make_learner
-from ordspan.files.batch import first_duplicate
-from ordspan.files.features import Recipe, Scale
-from ordspan.files.label_columns import LabelColumns
-from ordspan.files.opening import FileOptions
 from ordspan.learners import Calibration
-from ordspan.tabular import TabularModel
+from ordspan.models.table import TableModel
+from ordspan.tables.batch import first_duplicate
+from ordspan.tables.features import Recipe, Scale
+from ordspan.tables.label_columns import LabelColumns
+from ordspan.tables.opening import FileOptions
 
 
 def empty_model(
     classes: NDArray[Any], columns: Sequence[str], text: Sequence[str] = ()
-) -> TabularModel:
+) -> TableModel:
     """An untrained model that learns the scale of its columns online.
 
     Parameters
@@ -33,7 +33,7 @@ def empty_model(
 
     Returns
     -------
-    TabularModel
+    TableModel
         It learns with the defaults of ``ordspan train``.
     """
     if unknown := [name for name in text if name not in columns]:
@@ -47,7 +47,7 @@ def empty_model(
 
 def untrained(
     recipe: Recipe, scale: Scale, classes: NDArray[Any], *, scaled_online: bool = False
-) -> TabularModel:
+) -> TableModel:
     """An untrained model of given features.
 
     Parameters
@@ -61,7 +61,7 @@ def untrained(
 
     Returns
     -------
-    TabularModel
+    TableModel
         It learns with the defaults of ``ordspan train``.
     """
     kind = ESTIMATORS[PA]
@@ -82,7 +82,7 @@ def untrained(
         "notes": [],
     }
     learner = make_learner(kind, parameters, recipe.n_features, len(classes))
-    return TabularModel(
+    return TableModel(
         learner,
         np.asarray(classes),
         parameters,

@@ -7,12 +7,12 @@ from uuid import uuid4
 import httpx
 import numpy as np
 
-from ordspan.files.opening import FileOptions
 from ordspan.serving.annotate.app import make_app
 from ordspan.serving.annotate.items import ItemColumns, read_items
 from ordspan.serving.annotate.session import Session, open_engine
 from ordspan.serving.annotate.settings import opened
 from ordspan.serving.log import Event
+from ordspan.tables.opening import FileOptions
 
 PNG = b"\x89PNG\r\n\x1a\n" + bytes(20)
 

@@ -6,7 +6,7 @@ from importlib.resources import files
 import pytest
 from at_work import PNG, Caller, begin, write_items
 
-from ordspan.modelfile import to_bytes
+from ordspan.models.file import to_bytes
 from ordspan.serving.guard import PAGE_POLICY
 
 TOKEN = "a secret of some length"

@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 from at_work import Events
 
-from ordspan.files.features import Recipe, Scale
 from ordspan.serving.annotate import asking
 from ordspan.serving.annotate.asking import ENOUGH, Asker
 from ordspan.serving.annotate.history import History
 from ordspan.serving.starting import untrained
+from ordspan.tables.features import Recipe, Scale
 
 K = 4
 

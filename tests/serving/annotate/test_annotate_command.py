@@ -11,10 +11,10 @@ import httpx
 import polars as pl
 import pytest
 from at_work import Caller, begin, write_items
-from tables import ask
 
 from ordspan.cli import app
 from ordspan.serving import running
+from tables import ask
 
 ROOT = Path(__file__).parents[3]
 FLATS = ROOT / "examples" / "data" / "flats.csv"

@@ -5,13 +5,13 @@ import shlex
 import polars as pl
 import pytest
 from at_work import Caller, begin, read, write_items
-from tables import ask
 
 from ordspan import load
-from ordspan.files.opening import FileOptions
 from ordspan.serving.annotate.history import History
 from ordspan.serving.annotate.labels import export_labels, train_command
 from ordspan.serving.annotate.settings import opened
+from ordspan.tables.opening import FileOptions
+from tables import ask
 
 FIRST = ["item", "lower", "upper", "annotator", "seconds", "asked_by"]
 
@@ -60,10 +60,10 @@ def test_train_takes_it_as_it_is_and_learns_what_the_page_learned(answered, tmp_
     out = tmp_path / f"labels.{ending}"
     export(answered, out)
     words = ["train", out, "--lower", "lower", "--upper", "upper", "--model", tmp_path / "m"]
-    answer = ask(*words, "--shuffle-buffer", 0)
+    answer = ask(*words, "--no-shuffle")
     assert answer.exit_code == 0, answer.output
-    for name in ("item", "annotator", "seconds", "asked_by"):
-        assert f"left out {name!r}: ordspan annotate added it next to the answer" in answer.output
+    names = "left out 'item', 'annotator', 'seconds', 'asked_by' (ordspan annotate added it"
+    assert names in " ".join(answer.output.split())
     model = load(tmp_path / "m")
     assert model.recipe.columns == answered.items.recipe.columns
     assert model.classes_.tolist() == answered.settings.grades

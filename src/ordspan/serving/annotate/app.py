@@ -13,7 +13,6 @@ from fastapi.concurrency import run_in_threadpool
 from fastapi.responses import FileResponse
 from msgspec import Meta, Struct
 
-from ordspan.files.batch import RowError
 from ordspan.serving.annotate.history import Extra, Guess
 from ordspan.serving.annotate.session import MissingError, Session
 from ordspan.serving.engine import KeyConflictError
@@ -21,6 +20,7 @@ from ordspan.serving.guard import Guard
 from ordspan.serving.log import LogError
 from ordspan.serving.records import BodyError, decoded
 from ordspan.serving.responses import add_error_handlers, as_json
+from ordspan.tables.batch import RowError
 from ordspan.wording import as_text
 
 PAGES = {"/": "annotate.html", "/progress": "progress.html"}

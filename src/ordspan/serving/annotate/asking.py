@@ -8,9 +8,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from ordspan.models.table import TableModel
 from ordspan.serving.annotate.history import RANDOM, WIDEST, Guess, History
 from ordspan.serving.models import predict_features
-from ordspan.tabular import TabularModel
 
 ENOUGH = 30
 """Answers needed before guesses are shown or used."""
@@ -39,7 +39,7 @@ class ItemPredictions(NamedTuple):
         return Guess(int(self.low[item]), int(self.high[item]), int(self.rank[item]))
 
 
-def predict_items(model: TabularModel, features: Any) -> ItemPredictions:
+def predict_items(model: TableModel, features: Any) -> ItemPredictions:
     """Rank, 90 % range and entropy of every item."""
     found = predict_features(model, features)
     assert found.low is not None
@@ -76,10 +76,10 @@ class Asker:
         self.order = np.random.default_rng(seed).permutation(n_items)
         self.reserved = np.zeros(n_items, dtype=bool)
         self.reserved[self.order[: (n_items + 1) // 2]] = True
-        self._known: tuple[TabularModel, ItemPredictions] | None = None
+        self._known: tuple[TableModel, ItemPredictions] | None = None
 
     def ask(
-        self, history: History, model: TabularModel, annotator: str, without: Collection[int] = ()
+        self, history: History, model: TableModel, annotator: str, without: Collection[int] = ()
     ) -> Question | None:
         """The next question; None if the annotator has seen all items.
 
@@ -87,7 +87,7 @@ class Asker:
         ----------
         history : History
             Answers so far.
-        model : TabularModel
+        model : TableModel
             Makes the guesses; never changed in place.
         annotator : str
             Name of the annotator.
@@ -130,7 +130,7 @@ class Asker:
             best = best & (measure == measure[best].max())
         return self._first(best)
 
-    def _predictions(self, model: TabularModel) -> ItemPredictions:
+    def _predictions(self, model: TableModel) -> ItemPredictions:
         """Predictions for all items, cached per model."""
         if self._known is None or self._known[0] is not model:
             self._known = model, predict_items(model, self.features)

@@ -13,13 +13,13 @@ from typing import Any, NamedTuple
 import numpy as np
 import polars as pl
 
-from ordspan.files.batch import REFUSE, BadRows, Batch, FileError
-from ordspan.files.columns import ColumnChoice, NoFeatureError
-from ordspan.files.features import Recipe, Scale, as_words, prepare_features
-from ordspan.files.label_columns import LabelColumns
-from ordspan.files.opening import FileOptions, check_columns, is_svmlight, open_file, sizes_of
-from ordspan.files.reading import RowReader, open_rows
-from ordspan.files.text import STDIN
+from ordspan.tables.batch import REFUSE, BadRows, Batch, FileError
+from ordspan.tables.columns import ColumnChoice, NoFeatureError
+from ordspan.tables.features import Recipe, Scale, as_words, prepare_features
+from ordspan.tables.label_columns import LabelColumns
+from ordspan.tables.opening import FileOptions, check_columns, is_svmlight, open_file, sizes_of
+from ordspan.tables.reading import RowReader, open_rows
+from ordspan.tables.text import STDIN
 from ordspan.wording import brief, shell_list
 
 NUMBER, TEXT, IMAGE = "number", "text", "image"

@@ -10,12 +10,12 @@ from typing import Any
 import polars as pl
 
 from ordspan.commands.outputs import STDOUT, opened_output
-from ordspan.files.batch import FileError
-from ordspan.files.columns import ANNOTATED
 from ordspan.labels.forms import number_as_text
 from ordspan.serving.annotate.history import Reply
 from ordspan.serving.annotate.items import Items
 from ordspan.serving.log import LEARN
+from ordspan.tables.batch import FileError
+from ordspan.tables.columns import ANNOTATED
 from ordspan.wording import shell_list
 
 

@@ -10,7 +10,6 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from ordspan.files.batch import FileError
 from ordspan.serving.annotate.asking import HALF, Asker, Question
 from ordspan.serving.annotate.history import Extra, History, Reply
 from ordspan.serving.annotate.items import Items
@@ -19,6 +18,7 @@ from ordspan.serving.annotate.settings import FolderSettings
 from ordspan.serving.engine import BASE, Engine, KeyConflictError, Lesson
 from ordspan.serving.log import LEARN, SKIP, UNDO, Event
 from ordspan.serving.starting import untrained
+from ordspan.tables.batch import FileError
 
 MOST_ASKED = 10_000
 """Most open questions kept in memory."""

@@ -10,11 +10,11 @@ from typing import Any
 
 import msgspec
 
-from ordspan.atomic import write_atomically
-from ordspan.files.batch import FileError
-from ordspan.files.opening import FileOptions
+from ordspan.models.atomic import write_atomically
 from ordspan.serving.annotate.items import ItemColumns, Items, read_items
 from ordspan.serving.engine import BASE
+from ordspan.tables.batch import FileError
+from ordspan.tables.opening import FileOptions
 from ordspan.wording import brief
 
 NAME = "annotate.json"

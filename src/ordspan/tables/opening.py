@@ -1,0 +1,218 @@
+"""Finding files, their formats, and their readers."""
+
+from __future__ import annotations
+
+import codecs
+import sys
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from difflib import get_close_matches
+from glob import glob
+from hashlib import blake2b
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from ordspan.tables.batch import FileError
+from ordspan.tables.text import STDIN, UTF8_MARK, plain_name
+from ordspan.wording import hint
+
+FORMATS = {
+    "csv": (".csv", ".tsv"),
+    "jsonl": (".jsonl", ".ndjson"),
+    "parquet": (".parquet", ".pq"),
+    "arrow": (".arrow", ".feather", ".ipc"),
+    "xlsx": (".xlsx",),
+    "svmlight": (".txt", ".svm", ".svmlight", ".libsvm", ".letor"),
+}
+SAMPLE_BYTES, N_SAMPLES = 1 << 12, 32
+ENDINGS = tuple(end for ends in FORMATS.values() for end in ends)
+
+
+@dataclass(frozen=True)
+class FileOptions:
+    """How to open a file.
+
+    Parameters
+    ----------
+    format : str, optional
+        "csv", "jsonl", "parquet", "arrow", "xlsx" or "svmlight"; by default, it follows from the
+        ending of the name.
+    delimiter : str, optional
+        Field separator of CSV files; by default, detected.
+    zero_based : bool, optional
+        Whether the indices of svmlight files start at 0; by default, they do if 0 occurs.
+    n_features : int
+        Number of features of svmlight files; 0 if it is not known yet.
+    encoding : str, optional
+        Encoding of text files; by default, detected.
+    decimal : {".", ","}, optional
+        Decimal separator in text files; by default, detected for each column.
+    """
+
+    format: str | None = None
+    delimiter: str | None = None
+    zero_based: bool | None = None
+    n_features: int = 0
+    encoding: str | None = None
+    decimal: str | None = None
+
+    def __post_init__(self) -> None:
+        if self.format is not None and self.format not in FORMATS:
+            raise ValueError(f"unknown format {self.format!r}; choose from {', '.join(FORMATS)}")
+        if self.delimiter is not None and (
+            len(self.delimiter) != 1 or not self.delimiter.isascii()
+        ):
+            raise ValueError(f"the delimiter must be one ASCII character, got {self.delimiter!r}")
+        if self.decimal not in (None, ".", ","):
+            raise ValueError(f"the decimal separator must be . or , got {self.decimal!r}")
+        if self.encoding is not None:
+            try:
+                codecs.getincrementaldecoder(self.encoding)
+                b"".decode(self.encoding)  # some codecs, such as rot13, do not decode text
+            except (LookupError, UnicodeError):
+                raise ValueError(
+                    f"unknown encoding {self.encoding!r}; utf-8, utf-16 and cp1252 are common"
+                ) from None
+
+
+def expand(paths: Iterable[str | Path]) -> list[str]:
+    """Files in order; a folder or a pattern expands to its files of known formats."""
+    found: list[str] = []
+    for path in map(str, paths):
+        if path != STDIN and Path(path).is_dir():
+            found += _of_known_format(path, Path(path).iterdir())
+        elif set(path) & set("*?[") and not Path(path).exists():
+            found += _of_known_format(path, map(Path, glob(path, recursive=True)))
+        else:
+            found.append(path)
+    if not found:
+        raise FileError("no files given")
+    if STDIN in found and len(found) > 1:
+        raise FileError("standard input cannot be combined with files")
+    return found
+
+
+def _of_known_format(where: str, paths: Iterable[Path]) -> list[str]:
+    shown = sorted(str(path) for path in paths if path.is_file() and path.name[0] not in "._")
+    known = [path for path in shown if plain_name(path).lower().endswith(ENDINGS)]
+    if not known:
+        raise FileError(f"{where}: no files that end in {', '.join(ENDINGS)}")
+    return known
+
+
+def sizes_of(files: Sequence[str]) -> list[int]:
+    """Sizes of files in bytes, 0 for standard input; raises if one is missing."""
+    missing = next((path for path in files if path != STDIN and not Path(path).is_file()), None)
+    if missing is not None:
+        raise FileError(f"{missing}: no such file")
+    return [0 if path == STDIN else Path(path).stat().st_size for path in files]
+
+
+class Identity(NamedTuple):
+    """What identifies a file; a change of its content almost surely changes one of these."""
+
+    name: str
+    size: int
+    time: int  # last modification, in nanoseconds
+    digest: str
+
+
+def identity(path: str) -> Identity:
+    """The identity of a file, with a digest of samples spread over it."""
+    status = Path(path).stat()
+    digest = blake2b(digest_size=16)
+    with open(path, "rb") as file:
+        last = max(0, status.st_size - SAMPLE_BYTES)
+        for part in range(N_SAMPLES + 1):
+            file.seek(last * part // N_SAMPLES)
+            digest.update(file.read(SAMPLE_BYTES))
+    return Identity(path, status.st_size, status.st_mtime_ns, digest.hexdigest())
+
+
+def format_of(path: str, options: FileOptions) -> str:
+    """The format that was given, or that follows from the ending of the name."""
+    if options.format is not None:
+        return options.format
+    ending = Path(plain_name(path)).suffix.lower()
+    for name, endings in FORMATS.items():
+        if ending in endings:
+            return name
+    raise FileError(
+        f"{path}: unknown ending {ending!r}. Files that end in {', '.join(ENDINGS)} can be read; "
+        "for other names give " + hint("format=", f"--format {'|'.join(FORMATS)}")
+    )
+
+
+def _format_of_pipe(pipe: Any) -> str:
+    """JSON lines if the first character is a brace; a peek leaves it for the reader."""
+    first = pipe.peek(1).removeprefix(UTF8_MARK).lstrip()[:2]
+    if first in (b"[{", b"[\n"):
+        raise FileError("standard input is a JSON array; give one object per line instead")
+    return "jsonl" if first[:1] == b"{" else "csv"
+
+
+def is_svmlight(path: str, options: FileOptions) -> bool:
+    """Whether a file has svmlight rows, whose label and query have fixed places."""
+    return path != STDIN and format_of(path, options) == "svmlight"
+
+
+def open_file(path: str, options: FileOptions, pipe: Any = None) -> Any:
+    """The reader of a file; imports the libraries of its format only.
+
+    A ``pipe``, open in binary mode, is read instead of standard input.
+    """
+    if path == STDIN:
+        pipe = pipe or sys.stdin.buffer
+        name = options.format or _format_of_pipe(pipe)
+    else:
+        name = format_of(path, options)
+    if path == STDIN and name not in ("csv", "jsonl"):
+        raise FileError(f"standard input takes csv or jsonl, not {name}; give a file")
+    if name == "svmlight":
+        from ordspan.tables.svmlight import SvmlightFile
+
+        zero_based = bool(options.zero_based)
+        return SvmlightFile(path, n_features=options.n_features, zero_based=zero_based)
+    if name in ("parquet", "arrow"):
+        from ordspan.tables.arrow_file import ArrowFile, ParquetFile
+
+        return (ParquetFile if name == "parquet" else ArrowFile)(path)
+    if name == "jsonl":
+        from ordspan.tables.json_file import JsonFile
+
+        return JsonFile(path, options.encoding, pipe)
+    from ordspan.tables.csv_file import CsvFile, ExcelFile
+
+    if name == "xlsx":
+        return ExcelFile(path)
+    return CsvFile(path, options.delimiter, options.encoding, pipe)
+
+
+def check_columns(path: str, there: Iterable[str], wanted: Iterable[str]) -> None:
+    """Raise if a file lacks a wanted column."""
+    there = list(there)
+    for name in wanted:
+        if name not in there:
+            close = closest(name, there)
+            meant = f"; did you mean {close!r}?" if close else ""
+            raise FileError(f"{path}: no column {name!r}; {describe_columns(there)}{meant}")
+
+
+def closest(name: str, there: Sequence[str]) -> str:
+    """The column that may be meant by a name, or nothing.
+
+    >>> closest("Carier", ["stars", "carrier"]), closest("x", ["stars"])
+    ('carrier', '')
+    """
+    folded = {other.casefold(): other for other in there}
+    alike = get_close_matches(name.casefold(), folded, n=1, cutoff=0.7)
+    return folded[alike[0]] if alike else ""
+
+
+def describe_columns(there: Sequence[str]) -> str:
+    """The columns of a file for a message, with a hint if they look like one long name."""
+    columns = "the columns are " + ", ".join(there[:20]) + (", ..." if len(there) > 20 else "")
+    if len(there) > 1 or " " not in there[0].strip():
+        return columns
+    spaces = hint("delimiter=' '", "--delimiter ' '")
+    return f"{columns}; are fields separated by spaces? Give {spaces}"

@@ -1,0 +1,204 @@
+"""`stream`: files of any size as batches for ``partial_fit``."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from numpy.typing import NDArray
+
+from ordspan.tables.batch import Batch
+from ordspan.tables.features import DEFAULT_HASH_BITS, Recipe, Scale, Unseen, prepare_features
+from ordspan.tables.opening import FileOptions, expand
+from ordspan.wording import report_missing
+
+if TYPE_CHECKING:
+    from ordspan.tables.reading import RowReader
+
+
+class Stream:
+    """Batches of rows from files; each ``for`` loop over it is another pass. Made by `stream`.
+
+    Parameters
+    ----------
+    reader : RowReader
+        Yields the rows.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> from ordspan.data import stream
+    >>> path = pathlib.Path(tempfile.mkdtemp()) / "a.csv"
+    >>> _ = path.write_text("size,grade\\n0.5,1\\n1.5,2\\n")
+    >>> batches = stream(path, label="grade")
+    >>> batches.classes, batches.feature_names
+    (array([1, 2]), ['size'])
+    >>> sum(len(batch.y) for batch in batches), sum(len(batch.y) for batch in batches)
+    (2, 2)
+    """
+
+    def __init__(self, reader: RowReader) -> None:
+        self._reader = reader
+        self._scale = reader.scale or Scale(reader.recipe.n_scaled)
+        self._unseen = Unseen()
+
+    @property
+    def classes(self) -> NDArray[Any] | None:
+        """The grades from lowest to highest; None if the rows have no labels."""
+        return None if self._reader.grades is None else self._reader.grades.classes
+
+    @property
+    def recipe(self) -> Recipe:
+        """How columns become features."""
+        return self._reader.recipe
+
+    @property
+    def feature_names(self) -> list[str]:
+        """Names of the features, in the order of the columns of ``X``."""
+        return self.recipe.feature_names()
+
+    @property
+    def skipped(self) -> int:
+        """Number of bad rows skipped so far."""
+        return self._reader.bad.count
+
+    def __iter__(self) -> Iterator[Batch]:
+        online = self._reader.scale is None  # standard input, which has no second pass
+        self._unseen = Unseen()
+        for batch in self._reader.batches():
+            X = prepare_features(self.recipe, self._scale, batch, learn=online, unseen=self._unseen)
+            yield replace(batch, X=X)
+
+    @property
+    def notes(self) -> list[str]:
+        """What you may not expect, found by the preview or, such as new words, by reading."""
+        what = self._reader.sorted_by
+        warning = [f"the rows are sorted by {what}; shuffle them before learning"] if what else []
+        return [*self._reader.notes, *warning, *self._unseen.messages()]
+
+
+@report_missing()
+def stream(
+    paths: str | Path | Iterable[str | Path],
+    *,
+    label: str | None = None,
+    lower: str | None = None,
+    upper: str | None = None,
+    classes: Sequence[Any] | None = None,
+    features: Sequence[str] | None = None,
+    drop: Sequence[str] = (),
+    text: Sequence[str] = (),
+    hashed: Sequence[str] = (),
+    group: str | None = None,
+    keep: Sequence[str] = (),
+    hash_bits: int = DEFAULT_HASH_BITS,
+    standardise: bool = False,
+    missing: str = "mean",
+    on_bad_row: str = "raise",
+    format: str | None = None,
+    delimiter: str | None = None,
+    zero_based: bool | None = None,
+    n_features: int | None = None,
+    encoding: str | None = None,
+    decimal: str | None = None,
+) -> Stream:
+    """Read files of any size batch by batch, in bounded memory.
+
+    Columns, scale and grades are found in these files alone. A model that `ordspan.train_files`
+    writes reads other files with those it was trained on.
+
+    Parameters
+    ----------
+    paths : path, or several
+        CSV (.csv, .tsv), JSON lines (.jsonl), Parquet (.parquet), Arrow (.arrow, .feather), Excel
+        (.xlsx) or svmlight/LETOR (.txt, .svm); text files may be compressed (.gz, .zst). A folder,
+        or a pattern such as ``data/*.csv``, expands to its files.
+    label : str, optional
+        Column of grades or of ranges written as ``3-5``, ``>=3``, ``<=2`` or ``[3,5]``. Without
+        a label column the rows have no labels; svmlight rows always have one.
+    lower, upper : str, optional
+        Instead of ``label``: columns of the lowest and the highest grade; an empty cell is an open
+        end.
+    classes : sequence, optional
+        All grades from lowest to highest. By default, numeric grades are found by another pass
+        over the label column alone, and sorted; named grades require it.
+    features, drop : str or sequence of str, optional
+        Columns to learn from (by default, all but labels and group), or columns to leave out.
+    text : str or sequence of str
+        Columns to treat as text even if they hold numbers, such as postal codes.
+    hashed : str or sequence of str
+        Text columns to hash although they have few distinct values.
+    group : str, optional
+        Column with the group (query) of each row; for svmlight rows it is their qid.
+    keep : str or sequence of str
+        Columns to keep in ``Batch.kept``.
+    hash_bits : int
+        Text columns with more than 256 distinct values, and all text in standard input, are hashed
+        into ``2 ** hash_bits`` features by scikit-learn's FeatureHasher. In other text columns
+        each value is a feature.
+    standardise : bool
+        Centre and scale every number by mean and spread (sparse rows: scale only), estimated from
+        a preview of the files; for standard input, from the rows up to each one.
+    missing : {"mean", "error"}
+        A missing number becomes the mean of its column, with an extra feature that is 1 there; or
+        makes a row bad. In a text column, missing is a value of its own.
+    on_bad_row : {"raise", "skip"}
+        Raise an error at the first bad row, or skip bad rows and count them.
+    format : {"csv", "jsonl", "parquet", "arrow", "xlsx", "svmlight"}, optional
+        By default, it follows from the ending of the name.
+    delimiter : str, optional
+        Field separator of CSV files; by default, detected.
+    zero_based : bool, optional
+        Whether the indices of svmlight rows start at 0; by default, they do if 0 occurs.
+    n_features : int, optional
+        Number of features of svmlight rows; by default, found by a quick first pass.
+    encoding : str, optional
+        Encoding of text files, such as "utf-8" or "cp1252"; by default, detected.
+    decimal : {".", ","}, optional
+        Decimal separator in text files; by default, detected for each column.
+
+    Returns
+    -------
+    Stream
+        An iterable of `Batch`; also has ``classes``, ``feature_names`` and ``skipped``.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> from ordspan import OrdinalPA
+    >>> from ordspan.data import stream
+    >>> path = pathlib.Path(tempfile.mkdtemp()) / "ratings.csv"
+    >>> _ = path.write_text("size,age,grade\\n1,20,low\\n5,30,mid\\n9,25,>=mid\\n")
+    >>> batches = stream(path, label="grade", classes=["low", "mid", "high"], drop=["age"])
+    >>> model = OrdinalPA(classes=batches.classes)
+    >>> for batch in batches:
+    ...     model = model.partial_fit(batch.X, batch.y)
+    >>> batch.X.ravel(), batch.y.tolist()
+    (array([1., 5., 9.]), [['low', 'low'], ['mid', 'mid'], ['mid', 'high']])
+    """
+    # these need Polars, which comes with the extra cli
+    from ordspan.tables.columns import ColumnChoice
+    from ordspan.tables.label_columns import label_columns
+    from ordspan.tables.reading import open_rows
+
+    files = expand([paths] if isinstance(paths, str | Path) else paths)
+    options = FileOptions(format, delimiter, zero_based, n_features or 0, encoding, decimal)
+    columns = label_columns(label, lower, upper)
+    features = [features] if isinstance(features, str) else features
+    drop, text, hashed, keep = (
+        [names] if isinstance(names, str) else names for names in (drop, text, hashed, keep)
+    )
+    choice = ColumnChoice(features, drop, text, hashed, hash_bits, standardise, missing)
+    reader = open_rows(
+        files,
+        options,
+        columns,
+        choice,
+        classes=classes,
+        on_bad_row=on_bad_row,
+        group=group,
+        keep=tuple(keep),
+    )
+    return Stream(reader)

@@ -1,0 +1,119 @@
+"""Checkpoints: nothing goes on from other files or settings, and nobody shares a model's path."""
+
+import os
+
+import pytest
+from files_to_train import make_rows, write_rows
+
+import ordspan
+from ordspan.commands.stopping import Stop, Stopped
+from ordspan.commands.train import Every, TrainJob, train
+from ordspan.models.checkpoint import sole_writer
+from ordspan.tables import opening
+from ordspan.tables.batch import FileError
+from ordspan.tables.opening import identity
+from processes import start
+
+X, GRADES = make_rows(2000)
+posix = pytest.mark.skipif(os.name != "posix", reason="links and kills of POSIX")
+
+
+@pytest.fixture
+def folder(tmp_path):
+    """A folder with one file to train from."""
+    (tmp_path / "rows").mkdir()
+    write_rows(tmp_path / "rows", "csv", X, GRADES)
+    return tmp_path / "rows"
+
+
+def flip(share):
+    """Another digit somewhere in the file; its size and time of modification stay."""
+
+    def change(path):
+        told, content = path.stat(), bytearray(path.read_bytes())
+        start = int(share * (len(content) - 40)) + 30
+        content[next(i for i in range(start, len(content)) if chr(content[i]).isdigit())] ^= 1
+        path.write_bytes(content)
+        os.utime(path, ns=(told.st_atime_ns, told.st_mtime_ns))
+
+    return change
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        *(
+            (flip(share), r"has changed .*\(different content\)")
+            for share in (0.0, 0.3, 0.7, 0.999)
+        ),
+        (lambda path: os.utime(path, ns=(1, 1)), r"changed .*\(different modification time\)"),
+        (lambda path: path.write_text(path.read_text() * 2), r"has changed .*\(different size\)"),
+        (lambda path: path.rename(path.with_name("a.csv")), r"has changed .*\(different name\)"),
+        (
+            lambda path: path.with_name("z.csv").write_bytes(path.read_bytes()),
+            "was made from 1 files, now there are 2",
+        ),
+    ],
+)
+def test_changed_files_are_noticed(folder, tmp_path, monkeypatch, change, message):
+    monkeypatch.setattr(opening, "SAMPLE_BYTES", 4000)  # the samples cover this small file
+    job, stop = TrainJob([str(folder)], label="grade"), Stop()
+    report = lambda *_: setattr(stop, "requested", True)  # noqa: E731
+    with pytest.raises(Stopped):
+        train(job, tmp_path / "m", every=Every(rows=500), stop=stop, report=report)
+    other = TrainJob([str(folder / "rows.csv")], label="grade")
+    with pytest.raises(ValueError, match="was made with files ="):
+        train(other, tmp_path / "m", resume=True)
+    change(folder / "rows.csv")
+    with pytest.raises(ValueError, match=message):
+        train(job, tmp_path / "m", resume=True)
+
+
+def test_samples_reach_the_ends_and_are_spread_between(tmp_path):
+    path = tmp_path / "a"
+    size = 1_000_000
+    path.write_bytes(bytes(size))
+    before = identity(str(path))
+    step = (size - opening.SAMPLE_BYTES) // opening.N_SAMPLES
+    for place in (0, size - 1, 5 * step + 10, 31 * step + 4000):
+        content = bytearray(size)
+        content[place] = 1
+        path.write_bytes(content)
+        assert identity(str(path)).digest != before.digest
+
+
+HOLD = """
+import sys
+from pathlib import Path
+from ordspan.models.checkpoint import sole_writer
+
+with sole_writer(Path(sys.argv[1])):
+    print("ready", flush=True)
+    sys.stdin.read()
+"""
+
+
+@posix
+def test_a_second_training_waits_for_nobody_and_a_killed_one_lets_go(folder, tmp_path):
+    job, out = TrainJob([str(folder)], label="grade"), tmp_path / "m"
+    with start(out, code=HOLD) as process:
+        assert process.stdout.readline() == "ready\n"
+        with pytest.raises(FileError, match="is being trained by another process; wait for it"):
+            train(job, out)
+        assert not out.exists()
+        process.kill()
+    assert (tmp_path / ".m.lock").exists()  # left behind, and taken over
+    train(job, out)
+    assert ordspan.load(out).training["rows"] == 2000
+    assert not (tmp_path / ".m.lock").exists()
+
+
+@posix
+def test_two_links_to_one_model_have_one_writer_and_an_error_lets_go(tmp_path):
+    links = [tmp_path / "a", tmp_path / "b"]
+    for link in links:
+        link.symlink_to(tmp_path / "model")
+    busy = pytest.raises(FileError, match="trained by another process")
+    with busy, sole_writer(links[0]), sole_writer(links[1]):
+        pass
+    assert sorted(tmp_path.iterdir()) == links

@@ -1,0 +1,114 @@
+"""What files and options ask for fits into memory, or is refused before anything is written."""
+
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from ordspan.commands.train import TrainJob, train
+from ordspan.data import stream
+from ordspan.labels.grades import MAX_GRADES, read_order
+from ordspan.tables import limits
+from ordspan.tables.batch import FileError
+
+GIGABYTE = 1e9
+
+
+@pytest.fixture
+def small_machine(monkeypatch):
+    monkeypatch.setattr(limits, "memory_limit", lambda: GIGABYTE)
+
+
+@pytest.fixture
+def table(tmp_path):
+    path = tmp_path / "a.csv"
+    rows = np.random.default_rng(0).normal(size=60).round(3)
+    path.write_text("a,g\n" + "".join(f"{a},{i % 3}\n" for i, a in enumerate(rows)))
+    return path
+
+
+def test_a_stray_index_is_named_before_it_becomes_features(tmp_path, small_machine):
+    path = tmp_path / "a.txt"
+    path.write_text("1 1:1\n2 999999999:2\n")
+    message = r"a\.txt, line 2: index 999999999 means 999,999,999 features.* 150\.0 GB .* 1\.0 GB"
+    with pytest.raises(FileError, match=message):
+        train(TrainJob([str(path)]), tmp_path / "m")
+    assert not (tmp_path / "m").exists()
+    batches = stream(path, n_features=5, classes=[1, 2], on_bad_row="skip")  # as the message says
+    assert [len(batch) for batch in batches] == [1]
+    with pytest.raises(FileError, match="999,999,999 features would take"):
+        stream(path, n_features=999999999)
+
+
+def test_more_hashed_features_than_fit_are_refused(table, small_machine):
+    with pytest.raises(FileError, match=r"16,777,216 features from 1 columns .* fewer hash_bits"):
+        stream(table, label="g", features=["a"], hashed=["a"], hash_bits=24)
+
+
+@pytest.mark.parametrize(
+    ("order", "message"),
+    [
+        ("1..99999999999", "has 99,999,999,999 grades, more than the"),
+        ("4097..1", "has 4,097 grades, more than the"),
+        ("-99999999999..99999999999", "has [0-9,]+ grades, more than the"),
+        ("1.." + "9" * 5000, "cannot read the order"),
+    ],
+)
+def test_an_order_of_too_many_grades_is_refused(order, message):
+    with pytest.raises(ValueError, match=message):
+        read_order(order)
+
+
+@pytest.mark.parametrize("ending", ["csv", "txt"])
+def test_labels_of_too_many_grades_are_refused(tmp_path, ending):
+    path = tmp_path / f"a.{ending}"
+    line = "{0},{0}\n" if ending == "csv" else "{0} 1:{0}\n"
+    rows = "".join(line.format(i + 0.5) for i in range(MAX_GRADES + 1))
+    path.write_text("a,g\n" * (ending == "csv") + rows)
+    with pytest.raises(ValueError, match="the labels have 4,097 grades, more than the 4,096"):
+        stream(path, label="g" if ending == "csv" else None)
+    if ending == "csv":
+        with pytest.raises(ValueError, match="the order has 4,097 grades"):
+            stream(path, label="g", classes=range(MAX_GRADES + 1))
+
+
+@pytest.mark.parametrize(
+    ("more", "message"),
+    [
+        (
+            {"learner": "kernel", "parameters": {"budget": 10**10}},
+            "10000000000 support vectors of 1 features would take about 80.0 GB.* smaller budget",
+        ),
+    ],
+)
+def test_budgets_that_do_not_fit_are_refused(
+    tmp_path, table, small_machine, more, message
+):
+    with pytest.raises(FileError, match=message):
+        train(TrainJob([str(table)], label="g", **more), tmp_path / "m")
+    assert not (tmp_path / "m").exists()
+
+
+WIDE = """
+import resource, sys
+from ordspan.tables.csv_file import CsvFile
+reader = CsvFile(sys.argv[1])
+used = lambda: resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+CsvFile(sys.argv[2]).sample(1 << 20)  # what one sample takes anyway
+before = used()
+table, whole = reader.sample(12 << 20)
+assert not whole and table.height >= 32
+print(used() - before)
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="ru_maxrss is in other units")
+def test_a_preview_of_many_text_columns_takes_little_memory(tmp_path, table):
+    wide = tmp_path / "wide.csv"
+    names = ",".join(f"c{i}" for i in range(600))
+    row = ",".join(["a word of many letters"] * 600) + "\n"
+    wide.write_text(names + "\n" + row * 1000)
+    command = [sys.executable, "-c", WIDE, str(wide), str(table)]
+    answer = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert float(answer.stdout) < 200  # MB; it was 310

@@ -1,0 +1,31 @@
+"""Threads of readers."""
+
+from threading import Event
+
+import pytest
+
+from ordspan.tables.threads import parallel_map, read_ahead
+
+
+@pytest.mark.parametrize(
+    "read",
+    [parallel_map, lambda make, items: read_ahead(map(make, items), 2)],
+    ids=["parallel_map", "read_ahead"],
+)
+def test_a_discarded_reader_does_not_wait_for_its_threads(read):
+    """A garbage collection may discard one while its thread holds locks: waiting would deadlock."""
+    started, release, done = Event(), Event(), []
+
+    def make(item):
+        if item > 0:
+            started.set()
+            release.wait(5)
+            done.append(item)
+        return item
+
+    found = read(make, iter(range(3)))
+    assert next(found) == 0
+    assert started.wait(5)
+    found.close()
+    assert not done
+    release.set()
