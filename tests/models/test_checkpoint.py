@@ -10,8 +10,8 @@ from ordspan.commands.stopping import Stop, Stopped
 from ordspan.commands.train import Every, TrainJob, train
 from ordspan.models.checkpoint import sole_writer
 from ordspan.tables import opening
-from ordspan.tables.batch import FileError
-from ordspan.tables.opening import identity
+from ordspan.tables.rows import FileError
+from ordspan.tables.files import identity
 from processes import start
 
 X, GRADES = make_rows(2000)

@@ -28,7 +28,7 @@ from ordspan.learners.base import with_state
 from ordspan.models.atomic import write_atomically
 from ordspan.models.header import Calibrated, Header, Table, array_of, from_plain, plain
 from ordspan.models.table import TableModel
-from ordspan.tables.features import Scale
+from ordspan.tables.encoder import Encoder
 from ordspan.tables.label_columns import LabelColumns
 
 FORMAT_VERSION = 4
@@ -123,7 +123,7 @@ def to_bytes(model: Any, **notes: Any) -> bytes:
     tensors: Tensors = {"digest": np.zeros(DIGEST_SIZE, dtype=np.uint8)}
     if isinstance(model, TableModel):
         header, calibration = _table_header(model), model.calibration
-        tensors |= {"state": model.learner.state, "scale": model.scale.state}
+        tensors |= {"state": model.learner.state, "scale": model.encoder.state}
     else:
         from ordspan.estimators.calibrated import CalibratedOrdinal
 
@@ -199,17 +199,16 @@ def _table_model(header: Header, table: Table, tensors: Tensors, room: int) -> T
         *(tensors["state"], header.n_features, classes.size),
     )
     return TableModel(
-        learner,
-        classes,
-        parameters,
-        table.recipe,
-        Scale(table.recipe.n_scaled, tensors["scale"]),
-        LabelColumns(**table.labels),
-        table.options,
-        table.training,
-        header.estimator,
-        header.fitted,
-        _calibration(tensors, classes.size),
+        encoder=Encoder(table.recipe, tensors["scale"]),
+        kind=header.estimator,
+        parameters=parameters,
+        classes_=classes,
+        learner=learner,
+        training=table.training,
+        calibration=_calibration(tensors, classes.size),
+        fitted=dict(header.fitted),
+        columns=LabelColumns(**table.labels),
+        options=table.options,
     )
 
 

@@ -9,9 +9,9 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from ordspan.tables.batch import Count
-from ordspan.tables.features import Recipe
-from ordspan.tables.opening import FileOptions, Identity
+from ordspan.tables.encoder import Recipe
+from ordspan.tables.files import FileOptions, Identity
+from ordspan.tables.rows import Count
 
 Scalar = bool | int | float | str
 Finite = Annotated[float, msgspec.Meta(ge=-float_info.max, le=float_info.max)]
