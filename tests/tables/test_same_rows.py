@@ -5,7 +5,7 @@ import json
 import numpy as np
 import pyarrow as pa
 import pytest
-from files_to_train import FORMATS, make_rows, write_rows
+from files_to_train import FORMATS, make_rows, read_in_small_parts, write_rows
 from pyarrow import ipc
 
 import ordspan
@@ -13,7 +13,6 @@ from commands.tables import ask, read_rows
 from ordspan import OrdinalPA
 from ordspan.commands.train import TrainJob, train
 from ordspan.data import stream
-from ordspan.tables import arrow_file, text
 
 X, GRADES = make_rows(900)
 NAMES = ["x0", "x1", "x2"]
@@ -33,8 +32,7 @@ def test_every_reader_sees_the_same_rows(tmp_path, monkeypatch, ending):
     distributed = pytest.importorskip("distributed")
     from ordspan.distributed import fit
 
-    monkeypatch.setattr(text, "BLOCK_BYTES", 7000)
-    monkeypatch.setattr(arrow_file, "MAX_ROWS", 300)
+    read_in_small_parts(monkeypatch.setattr)
     path = write(tmp_path, ending)
     label = {} if ending == "txt" else {"label": "grade"}
 
@@ -42,7 +40,7 @@ def test_every_reader_sees_the_same_rows(tmp_path, monkeypatch, ending):
     read = np.vstack([b.X.toarray() if ending == "txt" else b.X for b in batches])
     np.testing.assert_array_equal(read, X)
     np.testing.assert_array_equal(np.concatenate([b.y for b in batches]), GRADES)
-    np.testing.assert_array_equal(np.concatenate([b.rows for b in batches]), np.arange(900))
+    np.testing.assert_array_equal(np.concatenate([b.rows for b in batches]), np.arange(900) + 1)
 
     expected = OrdinalPA(classes=[1, 2, 3, 4])
     for batch in batches:

@@ -335,21 +335,24 @@ def matrix_of(
 
     if not numbers:
         return np.empty((table.height, 0))
-    columns = []
-    for column in table.select(numbers):
-        if column.dtype not in (pl.Float32, pl.Float64):
-            from ordspan.tables.numbers import as_numbers  # needs Polars
+    schema = table.schema
+    if not all(schema[name].is_float() for name in numbers):
+        from ordspan.tables.numbers import as_numbers
 
-            source = column
-            column, stray = as_numbers(source, decimal)
-            for row in stray.arg_true():
+        columns = []
+        for column in map(table.get_column, numbers):
+            values, stray = (
+                (column, None) if column.dtype.is_float() else as_numbers(column, decimal)
+            )
+            for row in () if stray is None else stray.arg_true():
                 faults.setdefault(
                     row,
-                    f"column {column.name!r} holds {brief(source[row])}, not a number; correct "
+                    f"column {column.name!r} holds {brief(column[row])}, not a number; correct "
                     f"it, or train with {columns_hint('text', column.name)}",
                 )
-        columns.append(column)
-    return np.array(pl.DataFrame(columns).to_numpy(order="fortran"), order="C")
+            columns.append(values)
+        table = pl.DataFrame(columns)
+    return np.array(table[list(numbers)].to_numpy(order="fortran"), order="C")
 
 
 def as_frame(table: Any, columns: Sequence[str]) -> pl.DataFrame:

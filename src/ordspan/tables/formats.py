@@ -41,7 +41,7 @@ SAMPLE_BYTES = 1 << 20
 """Text from which the decimal sign of a file is found."""
 MANY_COLUMNS = 1 << 10
 """Text with more columns is parsed one block at a time: Polars takes some 30 kB per column."""
-DELIMITERS, INFER_LINES = ",;\t|", 200
+DELIMITERS, HEAD_LINES = ",;\t|", 400
 SEP_LINE = re.compile(r'\s*"?sep=(.)"?\r?\n', re.IGNORECASE)
 """A line above the header that gives Excel the delimiter."""
 BATCH_BYTES, LONG_BYTES = 1 << 22, 1 << 24
@@ -50,6 +50,7 @@ AHEAD = 2
 """Batches decoded ahead: one may take much longer than another."""
 MAX_ROWS, MIN_ROWS = 1 << 16, 1 << 8
 REPLACED = "\ufffd"
+BLANK_LINE = re.compile(rb"\A\r?\n|\n\r?\n")
 csv.field_size_limit(max(LONGEST_LINE, csv.field_size_limit()))  # 128 kB by default
 
 Types = Mapping[str, Any]
@@ -113,7 +114,7 @@ class TextTable(Table):
     def _blocks(self, start: int = 0) -> Iterator[Block]:
         """Blocks with a line that is not blank."""
         blocks = self._opened if self.path == STDIN else self._text().blocks(start or self._begin)
-        return (block for block in blocks if block.content.strip(b"\r\n"))
+        return (block for block in blocks if not block.content.isspace())
 
     def _keep_pipe(self, text: Text) -> None:
         """Go on with a pipe that is open; a file is opened again when it is read."""
@@ -150,7 +151,8 @@ class TextTable(Table):
     def frames(self, types: Types, at: Cursor = BEGINNING) -> Iterator[Frame]:
         """The rows from the block of a position on; blocks of a file are parsed in parallel."""
         alone = self.path == STDIN or len(self.names) > MANY_COLUMNS
-        assert self.decimal  # found here, not in several threads
+        if FLOAT in types.values():
+            assert self.decimal  # found here, not in several threads
         blocks, before = self._blocks(at.byte), at.before
         for block, frame in parallel_map(
             partial(self._parse, types=types), blocks, 2 * (not alone)
@@ -188,7 +190,7 @@ class CsvTable(TextTable):
 
     def _open(self) -> list[str]:
         text = self._text()
-        head = text.head.decode(errors="replace")
+        head = b"\n".join(text.head.split(b"\n", HEAD_LINES)[:HEAD_LINES]).decode(errors="replace")
         skipped = SEP_LINE.match(head)
         self.delimiter = self._options.delimiter or self._find_delimiter(head, skipped)
         lines = io.StringIO(head[skipped.end() if skipped else 0 :], newline="")
@@ -229,9 +231,7 @@ class CsvTable(TextTable):
         return self._decimal
 
     def _read(self, content: bytes, types: Types) -> pl.DataFrame:
-        if b"\n\n" in content or b"\n\r\n" in content or content[:1] in b"\r\n":
-            raise pl.exceptions.ComputeError("blank lines")  # they would be rows
-        plain = self.decimal == "."
+        plain = FLOAT not in types.values() or self.decimal == "."
         last = self.names[-1]  # without it Polars would not see that a row is too long
         kinds = {n: types.get(n, TEXT) if plain else TEXT for n in self.names}
         wanted = [place for place, name in enumerate(self.names) if name in types or name == last]
@@ -243,6 +243,8 @@ class CsvTable(TextTable):
             columns=wanted,
         )
         table.columns = [self.names[place] for place in wanted]
+        if table[last].null_count() and BLANK_LINE.search(content):
+            raise pl.exceptions.ComputeError("blank lines")  # each would be a row
         return table if last in types else table.drop(last)
 
     def _parse_text(self, content: bytes, wanted: Sequence[str] | None) -> Frame:
@@ -299,14 +301,13 @@ def find_delimiter(head: str) -> str:
     >>> find_delimiter("a;b;c\\n1,5;2,5;x\\n"), find_delimiter("a,b\\n1,5\\n")
     (';', ',')
     """
-    lines = head.splitlines(keepends=True)[: 2 * INFER_LINES]
-    if len(lines) > 1 and not lines[-1].endswith(("\n", "\r")):
-        lines = lines[:-1]  # it may be incomplete
+    lines = head.splitlines(keepends=True)
+    lines = lines[:-1] or lines  # the last may be incomplete
 
     def agreement(delimiter: str) -> tuple[float, int]:
         """Share of the first records with as many fields as the header, and that number."""
         records = csv.reader(lines, delimiter=delimiter)
-        counts = [len(cells) for cells in records if cells][:INFER_LINES]
+        counts = [len(cells) for cells in records if cells]
         if not counts or counts[0] < 2:
             return 0.0, 1
         agree = Counter(counts)[counts[0]] / len(counts)

@@ -47,7 +47,8 @@ def label_frame(table: pl.DataFrame, columns: LabelColumns, decimal: str = ".") 
     """The label columns as text."""
     import polars as pl
 
-    labels = table.select(pl.col(columns.names()).cast(pl.String()).fill_null(""))
+    cells = [table.get_column(name) for name in columns.names()]
+    labels = pl.DataFrame([column.cast(pl.String()).fill_null("") for column in cells])
     for column in labels if decimal == "," else ():
         odd = column.filter(column.str.contains(r"^\s*[-+]?[0-9]+\.[0-9]+\s*$"))
         if len(odd):

@@ -45,8 +45,11 @@ def as_numbers(column: pl.Series, decimal: str = ".") -> tuple[pl.Series, pl.Ser
     >>> values.to_list(), stray.arg_true().to_list()
     ([1.5, 7.0, None, None, 1.0], [3])
     """
+    values = column.cast(FLOAT, strict=False)
+    none = pl.Series([False]).new_from_index(0, len(column))
+    if values.null_count() == column.null_count() and (decimal == "." or column.dtype != TEXT):
+        return values.fill_nan(None), none  # the usual case, without a look at each cell
     if column.dtype != TEXT:
-        values = column.cast(FLOAT, strict=False)
         return values.fill_nan(None), values.is_null() & column.is_not_null()
     cells = column.str.strip_chars()
     digits = cells
@@ -56,9 +59,6 @@ def as_numbers(column: pl.Series, decimal: str = ".") -> tuple[pl.Series, pl.Ser
             pl.when(~cells.str.contains(".", literal=True)).then(swapped)
         ).to_series()
     values = digits.cast(FLOAT, strict=False).fill_nan(None)
-    stray = values.is_null() if values.null_count() == column.null_count() else None
-    if stray is not None:  # the usual case, without a look at each cell
-        return values.alias(column.name), stray & column.is_not_null()
     stray = values.is_null() & ~is_empty(cells)
     if stray.any() and (truth := is_boolean(cells)).any():  # 1 and 0, as in other formats
         ones = cells.str.to_lowercase().eq("true").cast(FLOAT)
@@ -80,9 +80,10 @@ def find_decimal(path: str, table: pl.DataFrame, delimiter: str = ",") -> str:
     """The decimal sign of a file: the one that no cell of its numeric columns contradicts."""
     shown = {",": "", ".": ""}  # a cell with each sign
     clear = set()  # signs of which one cell cannot stand between thousands
-    for column in table:
-        if column.dtype != TEXT:
-            continue
+    columns = [column for column in table if column.dtype == TEXT]
+    if delimiter != ";" and not any(c.str.contains(",", literal=True).any() for c in columns):
+        return "."
+    for column in columns:
         cells = column.str.strip_chars()
         cells = cells.filter(~is_empty(cells))
         signs = {",": cells.str.contains(COMMA), ".": cells.str.contains(POINT)}

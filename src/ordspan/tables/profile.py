@@ -158,7 +158,8 @@ class Profile:
             return WORDS
         values, stray = self.numbers(name)
         n_numbers, n_stray = len(values) - values.null_count(), int(stray.sum())
-        if n_numbers + n_stray == 0:
+        typed = all(sample.typed for sample in self.samples)
+        if n_numbers + n_stray == 0 or (not n_stray and not typed):
             return NUMBER
         cells = self.cells(name)
         if n_stray and is_boolean(cells).any():
@@ -169,7 +170,7 @@ class Profile:
                 return HAS_DATES
             refuse_dressed(self.path, cells.alias(name))
             return WORDS
-        if not all(sample.typed for sample in self.samples):
+        if not typed:
             return NUMBER
         # typed as text: codes such as 01234 stay words, measures such as 1.5 do not
         n_odd = int(cells.str.contains(r"^[-+]?[0-9]+$").not_().sum())
@@ -350,8 +351,10 @@ def _notes(
     codes = [
         name
         for name in recipe.numbers
-        if any(s.table[name].dtype == TEXT for s in profile.samples)
-        and profile.cells(name).str.contains(r"^0[0-9]+$").any()
+        if any(
+            s.table[name].dtype == TEXT and s.table[name].str.contains(r"^\s*0[0-9]+\s*$").any()
+            for s in profile.samples
+        )
     ]
     if codes:
         notes.append(

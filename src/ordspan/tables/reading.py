@@ -172,7 +172,7 @@ def find_words(files: Sequence[str], options: FileOptions, columns: LabelColumns
         check_columns(path, reader.names, columns.names())
         for frame in reader.frames(dict.fromkeys(columns.names(), TEXT)):
             good = np.setdiff1d(np.arange(frame.rows.size), list(frame.faults))
-            words |= label_words(label_frame(frame.table[good], columns, reader.decimal))
+            words |= label_words(label_frame(frame.table[good], columns))
             check_grades(len(words), f"{path}: the label has", MAX_LABELS)
     return words
 

@@ -19,7 +19,7 @@ T = TypeVar("T")
 S = TypeVar("S")
 
 BLOCK_BYTES = 1 << 23
-LONGEST_LINE = 1 << 26
+LONGEST_LINE, LOOK_AHEAD = 1 << 26, 1 << 16
 N_SPANS = 32
 """Places of a large file that a sample takes rows from."""
 STDIN = "-"
@@ -71,7 +71,7 @@ class Text:
         if path != STDIN and not Path(path).is_file():
             raise FileError(f"{path}: no such file")
         with self._damage_reported():
-            self._raw: Any = pipe if path == STDIN else open(path, "rb", buffering=0)  # noqa: SIM115
+            self._raw: Any = pipe if path == STDIN else open(path, "rb")  # noqa: SIM115
             self._file: Any = self._raw
             if path.lower().endswith(".gz"):
                 self._file = gzip.GzipFile(fileobj=self._raw)
@@ -120,9 +120,13 @@ class Text:
             raise FileError(f"{self.path}: damaged or truncated ({error}); copy it again") from None
 
     def _read_bytes(self) -> bytes:
-        """The next bytes: a block of a file; of a pipe, what has arrived."""
-        read = self._raw.read1 if self.path == STDIN else self._file.read
-        return bytes(read(BLOCK_BYTES))
+        """The next bytes: a block of a file, up to a line end; of a pipe, what has arrived."""
+        if self.path == STDIN:
+            return bytes(self._raw.read1(BLOCK_BYTES))
+        got = bytes(self._file.read(BLOCK_BYTES))
+        if self._file is not self._raw or len(got) < BLOCK_BYTES:
+            return got
+        return got + bytes(self._raw.readline(LOOK_AHEAD))  # the next block need not be copied
 
     def _decoded(self, got: bytes) -> bytes:
         return got if self._decoder is None else self._decoder.decode(got, final=not got).encode()
@@ -207,7 +211,7 @@ def end_of_lines(content: bytes, quoted: bool = False) -> int:
     (6, 11)
     """
     cut = content.rfind(b"\n") + 1
-    open_quote = quoted and content.count(b'"', 0, cut) % 2
+    open_quote = quoted and b'"' in content and content.count(b'"', 0, cut) % 2
     while open_quote and cut:  # the last quote is open: go back to its line
         before = content.rfind(b"\n", 0, content.rfind(b'"', 0, cut)) + 1
         open_quote ^= content.count(b'"', before, cut) % 2
