@@ -183,6 +183,13 @@ def wide_hashes(header):
         header["table"]["recipe"] |= {"hashed": ["x"], "hash_bits": 24}
 
 
+def other_names(header):
+    if header["table"] and (numbers := header["table"]["recipe"]["numbers"]):
+        header["table"]["recipe"]["gaps"] = numbers
+    else:
+        header["feature_names"] = ["a"]
+
+
 FORGED_HEADERS = {
     "a class more": lambda header: header["classes"]["values"].append(99),
     "wide classes": lambda header: header["classes"].update(dtype="<U99999999"),
@@ -192,7 +199,7 @@ FORGED_HEADERS = {
     "wide hashes": wide_hashes,
     "an unknown field": lambda header: header.update(pipeline={}),
     "an unknown parameter": lambda header: header["parameters"].update(deep=True),
-    "a name too few": lambda header: header.update(feature_names=["a"]),
+    "other names": other_names,
 }
 for number in (500_000_000, 2**63, 0, -1, True, "4"):
     FORGED_HEADERS[f"{number!r} features"] = partial(widened, n_features=number)
@@ -234,6 +241,7 @@ def progress(**changes):
         lambda header, tensors: header.pop("checkpoint"),
         lambda header, tensors: header["table"]["training"].pop("settings"),
         lambda header, tensors: header["table"]["recipe"].update(gaps=["job"]),
+        lambda header, tensors: header["parameters"].update(max_iter=["x"]),
         lambda header, tensors: header["classes"].update(values=[1, 2, 3, 9]),
         lambda header, tensors: unsorted(tensors["state"], 4),
     ],

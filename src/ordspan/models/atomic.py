@@ -21,8 +21,8 @@ def opened_atomically(path: Path) -> Iterator[IO[bytes]]:
     """A file to write to that replaces ``path`` when the block succeeds, and not before.
 
     Temporary file, fsync, rename; of several writers at once, the last one wins. An error or an
-    interrupt leaves nothing behind; a killed process leaves its hidden file ``.ordspan-*``, which
-    nothing reads and anybody may delete. A link stays a link: its target is replaced.
+    interrupt leaves nothing behind; a killed process leaves its temporary file, ``*.partial``,
+    which may be deleted. A link stays a link: its target is replaced.
     """
     file = _temporary_file(path)
     try:
@@ -51,12 +51,14 @@ def check_can_write(path: Path) -> None:
 
 
 def _temporary_file(path: Path) -> IO[bytes]:
-    """A new file in the folder of a file, with a name of its own and the usual permissions."""
+    """A new file beside a file, with a name of its own and the usual permissions."""
     real = os.path.realpath(path)
+    folder, name = os.path.split(real)
+    temporary = os.path.join(folder, f"{name[:50]}.{token_hex(8)}.partial")
     try:
         with suppress(FileNotFoundError):
             os.stat(real)  # fails if the name is too long, or a loop of links
-        return open(os.path.join(os.path.dirname(real), f".ordspan-{token_hex(8)}"), "xb")
+        return open(temporary, "xb")
     except OSError as error:
         message = f"{path}: cannot be written ({error.strerror}); choose another name or folder"
         raise type(error)(message) from None

@@ -31,7 +31,7 @@ from ordspan.models.table import TableModel
 from ordspan.tables.batch import Count
 from ordspan.tables.features import Recipe, Scale
 from ordspan.tables.label_columns import LabelColumns
-from ordspan.tables.opening import FileOptions, Identity
+from ordspan.tables.opening import FileOptions
 
 FORMAT_VERSION = 5
 NO_DIGEST = "0" * 64  # stands in place of the digest while it is computed
@@ -73,8 +73,8 @@ def save(model: Any, path: str | os.PathLike[str]) -> None:
     Raises
     ------
     TypeError
-        The model cannot be saved: it is of another class, or has a function as a parameter. For a
-        Pipeline, the message shows how to write it with skops.
+        The model cannot be saved: it has a function as a parameter, or is of another class, such
+        as a Pipeline; the message shows how to write it with skops.
 
     Examples
     --------
@@ -192,10 +192,9 @@ class Table(msgspec.Struct):
 
 
 class Note(msgspec.Struct):
-    """How far a training has come, and from which settings and files."""
+    """How far a training has come, and with which settings and files."""
 
     settings: dict[str, Any]
-    files: list[Identity]
     progress: dict[str, Any]
 
 
@@ -215,11 +214,13 @@ class Header(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     checkpoint: Note | None = None
 
     def __post_init__(self) -> None:
-        names = self.feature_names
-        widths = [] if names is None else [len(names)]
-        widths += [] if self.table is None else [self.table.recipe.n_features]
-        if any(width != self.n_features for width in widths):
-            raise ValueError(f"{widths} names or columns for {self.n_features} features")
+        names, table = self.feature_names, self.table
+        if names is not None and len(names) != self.n_features:
+            raise ValueError(f"{len(names)} names for {self.n_features} features")
+        if table is not None and table.recipe.n_features != self.n_features:
+            raise ValueError(f"{table.recipe.n_features} columns for {self.n_features} features")
+        if table is not None and self.parameters.get("max_iter") != self.n_iter:
+            raise ValueError(f"{self.n_iter} passes are not its max_iter")
 
 
 def to_bytes(model: Any, checkpoint: Note | None = None) -> bytes:
@@ -252,10 +253,7 @@ def _table_header(model: TableModel) -> Header:
 
 
 def estimator_header(model: Any, calibrated: Calibrated | None = None) -> Header:
-    """The header of an estimator, and of the `CalibratedOrdinal` around it."""
-    from sklearn.utils.validation import check_is_fitted
-
-    check_is_fitted(model)
+    """The header of a fitted estimator, and of the `CalibratedOrdinal` around it."""
     model.check_settings_unchanged()
     names = getattr(model, "feature_names_in_", None)
     return Header(
@@ -287,7 +285,8 @@ def _without_calibration(model: Any) -> tuple[Any, Calibrated | None]:
             ranker, origin = ranker.estimator, "frozen"
         calibrated = Calibrated(_stored(parameters), origin)
     if _estimators().get(type(ranker).__name__) is not type(ranker):
-        raise TypeError(_why_not_saved(model, type(ranker)))
+        raise TypeError(_why_not_saved(type(ranker)))
+    check_is_fitted(ranker)
     return ranker, calibrated
 
 
@@ -298,21 +297,15 @@ def _estimators() -> dict[str, Any]:
     return {name: getattr(estimators, name) for name in estimators.__all__}
 
 
-def _why_not_saved(model: Any, kind: type) -> str:
-    """Why a model of, or around, a class that files do not know is not saved; what to do."""
-    from ordspan.estimators.steps import layers_of
-
+def _why_not_saved(kind: type) -> str:
+    """Why a model of a class that files do not know is not saved, and what to do instead."""
     name, module = kind.__name__, kind.__module__
-    if "river" in module.split("."):  # has an OrdinalPA, a PRank and a Pipeline too
+    if "river" in module.split("."):  # has an OrdinalPA and a PRank too
         return f"cannot save {module.rpartition('.')[0]}.{name}, a River model; pickle it instead"
-    ours = [
-        layer for layer in map(type, layers_of(model)) if layer.__module__.startswith("ordspan.")
-    ]
-    trusted = [f"{layer.__module__}.{layer.__name__}" for layer in ours]
     return (
-        f"cannot save a {name}, only {', '.join(_estimators())}, also calibrated; write it with "
-        f"skops.io.dump(model, path) and read it with skops.io.load(path, trusted={trusted}), "
-        "with what skops.io.get_untrusted_types(file=path) names besides, if you trust it"
+        f"cannot save a {name}, only {', '.join(_estimators())}, alone or calibrated; write it "
+        "with skops.io.dump(model, path), and read it, if you trust the file, with "
+        "skops.io.load(path, trusted=skops.io.get_untrusted_types(file=path))"
     )
 
 
