@@ -9,9 +9,9 @@ import ordspan
 from ordspan.commands.stopping import Stop, Stopped
 from ordspan.commands.train import Every, TrainJob, train
 from ordspan.models.checkpoint import sole_writer
-from ordspan.tables import opening
-from ordspan.tables.batch import FileError
-from ordspan.tables.opening import identity
+from ordspan.tables import files
+from ordspan.tables.files import identity
+from ordspan.tables.rows import FileError
 from processes import start
 
 X, GRADES = make_rows(2000)
@@ -56,7 +56,7 @@ def flip(share):
     ],
 )
 def test_changed_files_are_noticed(folder, tmp_path, monkeypatch, change, message):
-    monkeypatch.setattr(opening, "SAMPLE_BYTES", 4000)  # the samples cover this small file
+    monkeypatch.setattr(files, "SAMPLE_BYTES", 4000)  # the samples cover this small file
     job, stop = TrainJob([str(folder)], label="grade"), Stop()
     report = lambda *_: setattr(stop, "requested", True)  # noqa: E731
     with pytest.raises(Stopped):
@@ -74,7 +74,7 @@ def test_samples_reach_the_ends_and_are_spread_between(tmp_path):
     size = 1_000_000
     path.write_bytes(bytes(size))
     before = identity(str(path))
-    step = (size - opening.SAMPLE_BYTES) // opening.N_SAMPLES
+    step = (size - files.SAMPLE_BYTES) // files.N_SAMPLES
     for place in (0, size - 1, 5 * step + 10, 31 * step + 4000):
         content = bytearray(size)
         content[place] = 1

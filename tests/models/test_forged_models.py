@@ -185,7 +185,7 @@ def wide_hashes(header):
 
 def other_names(header):
     if header["table"] and (numbers := header["table"]["recipe"]["numbers"]):
-        header["table"]["recipe"]["gaps"] = numbers
+        header["table"]["recipe"]["missing_indicators"] = numbers
     else:
         header["feature_names"] = ["a"]
 
@@ -240,7 +240,7 @@ def progress(**changes):
         lambda header, tensors: header["checkpoint"].update(progress=None),
         lambda header, tensors: header.pop("checkpoint"),
         lambda header, tensors: header["table"]["training"].pop("settings"),
-        lambda header, tensors: header["table"]["recipe"].update(gaps=["job"]),
+        lambda header, tensors: header["table"]["recipe"].update(missing_indicators=["job"]),
         lambda header, tensors: header["parameters"].update(max_iter=["x"]),
         lambda header, tensors: header["classes"].update(values=[1, 2, 3, 9]),
         lambda header, tensors: unsorted(tensors["state"], 4),

@@ -15,7 +15,7 @@ from ordspan.models.file import to_bytes
 from ordspan.serving.app import make_app
 from ordspan.serving.engine import Engine
 from ordspan.serving.log import Log, LogError
-from ordspan.tables.batch import FileError
+from ordspan.tables.rows import FileError
 from serving.served import TestClient
 
 POSIX = pytest.mark.skipif(os.name != "posix", reason="needs limits and rights of POSIX")

@@ -11,7 +11,7 @@ from pyarrow import feather, ipc, parquet
 
 from ordspan.tables import arrow_file
 from ordspan.tables.arrow_file import ArrowFile, ParquetFile
-from ordspan.tables.batch import FileError
+from ordspan.tables.rows import FileError
 
 ONE = pa.table({"a": np.linspace(0, 1, 500), "grade": np.arange(500) % 5})
 

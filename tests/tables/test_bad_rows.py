@@ -12,7 +12,7 @@ from ordspan.commands.predict import PredictJob, predict
 from ordspan.commands.train import TrainJob, train
 from ordspan.data import stream
 from ordspan.tables import lines, text
-from ordspan.tables.batch import RowError
+from ordspan.tables.rows import RowError
 
 rng = np.random.default_rng(5)
 ROWS = [

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from ordspan.data import stream
 from ordspan.tables import text
-from ordspan.tables.batch import FileError
+from ordspan.tables.rows import FileError
 from ordspan.tables.csv_file import CsvFile
 
 CELLS = st.text(st.sampled_from(list('ab ,;"\n\r01.5é')), max_size=6)

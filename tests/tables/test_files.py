@@ -16,7 +16,7 @@ from sklearn.preprocessing import StandardScaler
 
 from ordspan.data import stream
 from ordspan.tables import arrow_file, text
-from ordspan.tables.batch import FileError, RowError
+from ordspan.tables.rows import FileError, RowError
 
 N = 500
 rng = np.random.default_rng(1)

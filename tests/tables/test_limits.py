@@ -10,7 +10,7 @@ from ordspan.commands.train import TrainJob, train
 from ordspan.data import stream
 from ordspan.labels.grades import MAX_GRADES, read_order
 from ordspan.tables import limits
-from ordspan.tables.batch import FileError
+from ordspan.tables.rows import FileError
 
 GIGABYTE = 1e9
 

@@ -141,7 +141,7 @@ def describe_table(model: Any) -> dict[str, Any]:
     columns = {
         "label": model.columns.names(),
         "numbers": list(recipe.numbers),
-        "gaps": list(recipe.gaps),
+        "gaps": list(recipe.missing_indicators),
         "words": {name: list(words) for name, words in recipe.words},
         "hashed": list(recipe.hashed),
         "hash_bits": recipe.hash_bits if recipe.hashed else None,

@@ -11,7 +11,7 @@ from pathlib import Path
 from ordspan.models.atomic import check_can_write
 from ordspan.models.checkpoint import ENDING
 from ordspan.models.file import ModelFileError, read_header_and_model
-from ordspan.tables.batch import FileError
+from ordspan.tables.rows import FileError
 from ordspan.tables.text import STDIN
 from ordspan.wording import hint
 

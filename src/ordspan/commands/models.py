@@ -13,13 +13,13 @@ from ordspan.labels.text import LabelReader
 from ordspan.learners import Calibration
 from ordspan.models.file import Header, read_header_and_model
 from ordspan.models.table import TableModel
-from ordspan.tables.batch import FileError
-from ordspan.tables.opening import FileOptions, format_of
+from ordspan.tables.files import FileOptions, format_of
+from ordspan.tables.rows import FileError
 from ordspan.tables.text import STDIN
 
 RETRAIN = "train a model that includes it"
-FOUND = (*",;\t|", "utf-8", "utf-16", "utf-16-le", "utf-16-be", "cp1252", "latin-1", None)
-"""Delimiters and encodings that can be detected."""
+FOUND = (*",;\t|", None)
+"""Delimiters that can be detected."""
 
 
 class ModelFile(NamedTuple):
@@ -90,7 +90,6 @@ def options_for(model: TableModel, files: Sequence[str], given: FileOptions) -> 
         format=format,
         # detected values are detected again in each file
         delimiter=given.delimiter or (None if then.delimiter in FOUND else then.delimiter),
-        encoding=given.encoding or (None if then.encoding in FOUND else then.encoding),
         zero_based=model.recipe.zero_based,
         n_features=model.recipe.n_sparse,
     )

@@ -14,8 +14,8 @@ import msgspec
 
 from ordspan.models.atomic import check_can_write, write_atomically
 from ordspan.models.file import ModelFileError, Note, read_header_and_model, to_bytes
-from ordspan.tables.batch import Count, FileError
-from ordspan.tables.opening import Identity
+from ordspan.tables.files import Identity
+from ordspan.tables.rows import Count, FileError
 
 P = TypeVar("P")
 

@@ -28,10 +28,10 @@ from ordspan.learners import Calibration
 from ordspan.learners.base import with_state
 from ordspan.models.atomic import write_atomically
 from ordspan.models.table import TableModel
-from ordspan.tables.batch import Count
-from ordspan.tables.features import Recipe, Scale
+from ordspan.tables.encoder import Encoder, Recipe
+from ordspan.tables.files import FileOptions
 from ordspan.tables.label_columns import LabelColumns
-from ordspan.tables.opening import FileOptions
+from ordspan.tables.rows import Count
 
 FORMAT_VERSION = 5
 NO_DIGEST = "0" * 64  # stands in place of the digest while it is computed
@@ -227,7 +227,7 @@ def to_bytes(model: Any, checkpoint: Note | None = None) -> bytes:
     """The content of a model file, or of a checkpoint."""
     if isinstance(model, TableModel):
         header, calibration = _table_header(model), model.calibration
-        tensors = {"state": model.learner.state, "scale": model.scale.state}
+        tensors = {"state": model.learner.state, "scale": model.encoder.state}
     else:
         ranker, calibrated = _without_calibration(model)
         header, tensors = estimator_header(ranker, calibrated), {"state": ranker.learner_.state}
@@ -397,17 +397,16 @@ def _model(header: Header, tensors: dict[str, NDArray[Any]]) -> Any:
         calibration = Calibration.from_state(tensors["calibration"], classes.size)
     if table is not None:
         return TableModel(
-            learner,
-            classes,
-            parameters,
-            table.recipe,
-            Scale(table.recipe.n_scaled, tensors["scale"]),
-            table.labels,
-            table.options,
-            table.training,
-            header.estimator,
-            header.fitted,
-            calibration,
+            encoder=Encoder(table.recipe, tensors["scale"]),
+            kind=header.estimator,
+            parameters=parameters,
+            classes_=classes,
+            learner=learner,
+            training=table.training,
+            calibration=calibration,
+            fitted=header.fitted,
+            columns=table.labels,
+            options=table.options,
         )
     names = header.feature_names
     estimator.from_learner(learner, classes, n_iter=header.n_iter, feature_names=names)
