@@ -11,7 +11,6 @@ import pyarrow as pa
 import pytest
 from pyarrow import parquet
 from sklearn.datasets import dump_svmlight_file, load_svmlight_file
-from sklearn.feature_extraction import FeatureHasher
 from sklearn.preprocessing import StandardScaler
 
 from ordspan.data import stream
@@ -114,16 +113,16 @@ def test_svmlight_is_what_scikit_learn_reads(tmp_path):
         assert batches.feature_names[0] == "feature 1"
 
 
-def test_words_are_hashed_as_scikit_learn_does(tmp_path):
-    hashed = {"hashed": ["town", "query"], "hash_bits": 5}
-    X, _ = gathered(stream(write(FRAME, tmp_path / "a.csv"), label="grade", **hashed))
-    hasher = FeatureHasher(32, input_type="string")
-    words = [
-        [f"town={town}", f"query={query}"]
-        for town, query in zip(FRAME["town"], FRAME["query"], strict=True)
-    ]
-    np.testing.assert_array_equal(X[:, :2], FRAME[["size", "age"]])
-    np.testing.assert_array_equal(X[:, 2:], hasher.transform(words).toarray())
+def test_each_word_is_hashed_to_one_place_and_sign(tmp_path):
+    wanted = {"features": ["town", "age"], "hashed": ["town", "age"], "hash_bits": 12}
+    X, _ = gathered(stream(write(FRAME, tmp_path / "a.csv"), label="grade", **wanted))
+    assert (np.abs(X).sum(axis=1) == 2).all()
+    assert {-1.0, 1.0} == set(X[X != 0])
+    for name in ("town", "age"):  # the rows of a word share its place; no two words do
+        places = [np.abs(X[FRAME[name] == word]).min(axis=0) > 0 for word in set(FRAME[name])]
+        assert all(place.sum() >= 1 for place in places)
+    pairs = FRAME[["town", "age"]].drop_duplicates()
+    assert len(np.unique(X, axis=0)) == len(pairs)
 
 
 def test_numbers_of_files_are_standardised_by_all_rows(tmp_path):

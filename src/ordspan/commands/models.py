@@ -11,8 +11,7 @@ from numpy.typing import NDArray
 
 from ordspan.labels.text import LabelReader
 from ordspan.learners import Calibration
-from ordspan.models.file import checked_header, model_of
-from ordspan.models.header import Header
+from ordspan.models.file import Header, read_header_and_model
 from ordspan.models.table import TableModel
 from ordspan.tables.files import FileOptions, format_of
 from ordspan.tables.rows import FileError
@@ -62,8 +61,8 @@ def read_model(path: str | Path) -> ModelFile:
     if not Path(path).exists():
         raise FileError(f"{name}: no such model file; ordspan train writes one")
     content = Path(path).read_bytes()
-    header = checked_header(content, name)
-    return ModelFile(name, model_of(content, header, name), header, len(content))
+    header, model = read_header_and_model(content, name)
+    return ModelFile(name, model, header, len(content))
 
 
 def read_table_model(path: str | Path) -> TableModel:

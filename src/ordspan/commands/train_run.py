@@ -276,6 +276,7 @@ class Run:
             )
         self.labels = LabelCounts.from_dict(self.progress.labels)
         self.learner, self.parameters = model.learner, model.parameters
+        self.fitted = model.fitted
         self.calibration = model.calibration
         self.encoder.state[...] = model.encoder.state
         self.reader.unlabelled = self.progress.unlabelled

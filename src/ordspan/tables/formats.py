@@ -235,11 +235,11 @@ class CsvTable(TextTable):
         last = self.names[-1]  # without it Polars would not see that a row is too long
         kinds = {n: types.get(n, TEXT) if plain else TEXT for n in self.names}
         wanted = [place for place, name in enumerate(self.names) if name in types or name == last]
-        header = self.delimiter.join(map(str, range(len(self.names)))) + "\n"
         table = pl.read_csv(
-            header.encode() + content,
+            content,
+            has_header=False,
             separator=self.delimiter,
-            schema={str(place): kind for place, kind in enumerate(kinds.values())},
+            schema={f"column_{place}": kind for place, kind in enumerate(kinds.values(), 1)},
             columns=wanted,
         )
         table.columns = [self.names[place] for place in wanted]
