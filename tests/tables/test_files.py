@@ -118,11 +118,8 @@ def test_each_word_is_hashed_to_one_place_and_sign(tmp_path):
     X, _ = gathered(stream(write(FRAME, tmp_path / "a.csv"), label="grade", **wanted))
     assert (np.abs(X).sum(axis=1) == 2).all()
     assert {-1.0, 1.0} == set(X[X != 0])
-    for name in ("town", "age"):  # the rows of a word share its place; no two words do
-        places = [np.abs(X[FRAME[name] == word]).min(axis=0) > 0 for word in set(FRAME[name])]
-        assert all(place.sum() >= 1 for place in places)
-    pairs = FRAME[["town", "age"]].drop_duplicates()
-    assert len(np.unique(X, axis=0)) == len(pairs)
+    n_pairs = len(FRAME[["town", "age"]].drop_duplicates())
+    assert 0.95 * n_pairs < len(np.unique(X, axis=0)) <= n_pairs  # few words share a place
 
 
 def test_numbers_of_files_are_standardised_by_all_rows(tmp_path):

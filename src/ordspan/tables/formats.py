@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
 from itertools import chain
+from math import isinf
 from pathlib import Path
 from typing import Any
 
@@ -50,6 +51,7 @@ AHEAD = 2
 """Batches decoded ahead: one may take much longer than another."""
 MAX_ROWS, MIN_ROWS = 1 << 16, 1 << 8
 REPLACED = "\ufffd"
+DEEPEST, MAX_DIGITS = 64, 18
 BLANK_LINE = re.compile(rb"\A\r?\n|\n\r?\n")
 csv.field_size_limit(max(LONGEST_LINE, csv.field_size_limit()))  # 128 kB by default
 
@@ -138,7 +140,20 @@ class TextTable(Table):
         if self.path == STDIN:
             return self._good_rows(self.head()), False
         pieces, whole = self._text().sample(size)
-        return self._good_rows(b"".join([pieces[0][self._begin :], *pieces[1:]])), whole
+        pieces[0] = pieces[0][self._begin :]
+        if not whole:  # one of a large file may begin or end within quotes
+            pieces = [piece for piece in pieces if self._is_sound(piece)]
+        return self._good_rows(b"".join(pieces)), whole
+
+    def _is_sound(self, content: bytes) -> bool:
+        """Whether the quotes of lines are closed."""
+        if not self.quoted or b'"' not in content:
+            return True
+        try:
+            self._parse_text(content, None)
+        except FileError:
+            return False
+        return True
 
     def _good_rows(self, content: bytes) -> pl.DataFrame:
         """The good rows of lines, with the types that Polars finds; all text in CSV."""
@@ -166,6 +181,8 @@ class TextTable(Table):
         """The rows of a block: with the wanted types, or as text where Polars refuses them."""
         wanted = {name: TEXT if name in self._as_text else types[name] for name in types}
         try:
+            if block.odd:
+                raise pl.exceptions.ComputeError("a quote is not closed")
             table = self._read(block.content, wanted)
         except pl.exceptions.PolarsError:
             frame = self._parse_text(block.content, list(types))
@@ -232,25 +249,25 @@ class CsvTable(TextTable):
 
     def _read(self, content: bytes, types: Types) -> pl.DataFrame:
         plain = FLOAT not in types.values() or self.decimal == "."
-        last = self.names[-1]  # without it Polars would not see that a row is too long
-        kinds = {n: types.get(n, TEXT) if plain else TEXT for n in self.names}
-        wanted = [place for place, name in enumerate(self.names) if name in types or name == last]
+        kinds = [types.get(name, TEXT) if plain else TEXT for name in self.names]
+        # all columns: of some, Polars would not see that a row is too long
         table = pl.read_csv(
             content,
             has_header=False,
             separator=self.delimiter,
-            schema={f"column_{place}": kind for place, kind in enumerate(kinds.values(), 1)},
-            columns=wanted,
+            schema={f"column_{place}": kind for place, kind in enumerate(kinds, 1)},
         )
-        table.columns = [self.names[place] for place in wanted]
-        if table[last].null_count() and BLANK_LINE.search(content):
+        table.columns = self.names
+        if table[self.names[-1]].null_count() and BLANK_LINE.search(content):
             raise pl.exceptions.ComputeError("blank lines")  # each would be a row
-        return table if last in types else table.drop(last)
+        return table[list(types)]
 
     def _parse_text(self, content: bytes, wanted: Sequence[str] | None) -> Frame:
-        n = len(self.names)
+        n, faults = len(self.names), Faults()
         header = self.delimiter.join(map(str, range(n + 1))) + "\n"
         try:
+            if content.count(b'"') % 2:
+                raise pl.exceptions.ComputeError("a quote is not closed")
             table = pl.read_csv(
                 header.encode() + content,
                 separator=self.delimiter,
@@ -259,10 +276,8 @@ class CsvTable(TextTable):
                 encoding="utf8-lossy",
             )
         except pl.exceptions.PolarsError:
-            table = self._by_python(content, n + 1)
-        filled = ~pl.all_horizontal(pl.all().is_null())
-        table = table.filter(filled)
-        faults: Faults = {}
+            table = self._by_python(content, n + 1, faults)
+        table = table.filter(~pl.all_horizontal(pl.all().is_null()))
         for row in table[str(n)].is_not_null().arg_true():
             cell = brief(table[str(n)][row])
             faults[row] = f"more fields than the {n} of the header, from {cell} on"
@@ -276,23 +291,31 @@ class CsvTable(TextTable):
         rows = np.arange(1, table.height + 1)
         return Frame(table if wanted is None else table.select(wanted), rows, faults, 0.0)
 
-    def _by_python(self, content: bytes, width: int) -> pl.DataFrame:
+    def _by_python(self, content: bytes, width: int, faults: Faults) -> pl.DataFrame:
         """The cells as Python's csv module reads them, also where quotes are misplaced."""
         lines = io.StringIO(content.decode(errors="replace"), newline="")
-        reader = csv.reader(lines, delimiter=self.delimiter)
+        reader = csv.reader(lines, delimiter=self.delimiter, strict=True)
         records: list[list[str | None]] = []
-        begun = 0
-        for cells in reader:
-            if reader.line_num - begun > INFER_ROWS:
-                raise FileError(
-                    f"{self.path}: a quote is not closed in the row that begins with "
-                    f"{self.delimiter.join(cells)[:SHOWN]!r}; close it, or double quotes in quotes"
-                )
+        begun, more = 0, True
+        while more:
+            cells: list[str | None] = []
+            try:
+                cells = [cell or None for cell in next(reader)]
+            except StopIteration:
+                more = False
+            except csv.Error as error:
+                if reader.line_num - begun > 1:
+                    line = content.split(b"\n")[begun].decode(errors="replace")
+                    raise FileError(
+                        f"{self.path}: a quote is not closed in the row that begins with "
+                        f"{line[:SHOWN]!r}; close it, or double quotes within quotes"
+                    ) from None
+                faults[len(records)] = f"a quote inside a quoted cell ({error}); double it"
+                cells = [REPLACED]  # keeps the place of the row
             begun = reader.line_num
-            padded = [cell or None for cell in cells[:width]]
-            records.append(padded + [None] * (width - len(padded)))
-        schema = {str(place): TEXT for place in range(width)}
-        return pl.DataFrame(records, schema, orient="row")
+            if any(cells):
+                records.append(cells[:width] + [None] * (width - len(cells)))
+        return pl.DataFrame(records, {str(place): TEXT for place in range(width)}, orient="row")
 
 
 def find_delimiter(head: str) -> str:
@@ -349,6 +372,9 @@ class JsonTable(TextTable):
 
     def _read_lines(self, content: bytes, schema: Any) -> pl.DataFrame:
         asked = dict.fromkeys(self.words, TEXT) if schema is None else None
+        if schema is None:  # Polars takes very long to find the type of deeply nested values
+            lines = content.split(b"\n")
+            content = b"\n".join(n for n in lines if n.count(b"[") + n.count(b"{") <= DEEPEST)
         return pl.read_ndjson(
             content, schema=schema, schema_overrides=asked, infer_schema_length=None
         )
@@ -374,7 +400,12 @@ class JsonTable(TextTable):
 def _json_object(line: bytes) -> tuple[dict[str, Any], str]:
     """The object on a line, or what is wrong with it."""
     try:
-        value = json.loads(line.decode(), parse_constant=lambda name: None)
+        value = json.loads(
+            line.decode(),
+            parse_constant=lambda name: None,  # NaN is missing
+            parse_int=lambda text: text if len(text) > MAX_DIGITS else int(text),
+            parse_float=lambda text: text if isinf(float(text)) else float(text),
+        )
         if isinstance(value, dict):
             json.dumps(value, ensure_ascii=False).encode()  # half of a surrogate pair
             return value, ""
@@ -439,7 +470,8 @@ class ParquetTable(Table):
         self._types = {}
         for field in self.schema:
             try:
-                self._types[field.name] = self._frame(_empty(field)).dtypes[0]
+                none = self.schema.empty_table().select([field.name])
+                self._types[field.name] = self._frame(none).dtypes[0]
             except FileError:
                 self._types[field.name] = pl.Object()
         names: list[str] = self.schema.names
@@ -494,6 +526,8 @@ class ParquetTable(Table):
                     kept.append(self._frame(piece.slice(0, max(1, of * most // n_rows))).clone())
                     if many:
                         break
+            if not kept:
+                raise OSError("its rows are missing")
         return pl.concat(kept, how="vertical_relaxed", rechunk=True), whole
 
     def orders(self) -> dict[str, list[Any]]:
@@ -507,8 +541,10 @@ class ParquetTable(Table):
             with self._damage_reported():
                 piece = next(self._batches([field.name], range(len(self._sizes))))
                 dtype = self._frame(piece).dtypes[0]
-                known = piece.column(field.name).dictionary.to_pylist()
-            found[field.name] = dtype.categories.to_list() if isinstance(dtype, pl.Enum) else known
+                if isinstance(dtype, pl.Enum):
+                    found[field.name] = dtype.categories.to_list()
+                else:
+                    found[field.name] = piece.column(field.name).dictionary.to_pylist()
         return found
 
     def frames(self, types: Types, at: Cursor = BEGINNING) -> Iterator[Frame]:
@@ -537,8 +573,14 @@ class ParquetTable(Table):
         """The rows of a batch."""
         if not piece.num_columns:
             return pl.DataFrame()
+        from pyarrow import float16, float32
+
         with self._damage_reported():
             piece.validate(full=True)  # Polars would crash on damaged lengths or characters
+            for place, field in enumerate(piece.schema):
+                if field.type == float16():
+                    column = piece.column(place).cast(float32())
+                    piece = piece.set_column(place, field.name, column)
         try:
             frame = pl.from_arrow(piece)
         except (pl.exceptions.PolarsError, pl.exceptions.PanicException, ValueError) as error:
@@ -595,12 +637,6 @@ def _record_batches(reader: Any) -> Iterable[Any]:
     if hasattr(reader, "get_batch"):
         return map(reader.get_batch, range(reader.num_record_batches))
     return iter(reader)
-
-
-def _empty(field: Any) -> Any:
-    import pyarrow as pa
-
-    return pa.RecordBatch.from_pylist([], schema=pa.schema([field]))
 
 
 def _is_odd(dtype: Any) -> bool:

@@ -16,7 +16,8 @@ EMPTY = (
 )
 """Cells that stand for a missing number."""
 SIGNED = r"^[-+]?[0-9]*{}[0-9]+(?:[eE][-+]?[0-9]+)?$"
-COMMA, POINT = SIGNED.format(","), SIGNED.format(r"\.")
+FORMS = {",": SIGNED.format(","), ".": SIGNED.format(r"\.")}
+ENOUGH_CELLS, MIXED = 2000, 0.05
 GROUPED = r"^[-+]?[0-9]{1,3}[.,][0-9]{3}$"
 """A number with a decimal sign, or with a sign between thousands: ambiguous."""
 GAPS = r" '’\x{a0}\x{202f}\x{2009}"
@@ -79,36 +80,41 @@ def not_plain(table: pl.DataFrame, names: Sequence[str]) -> list[str]:
 def find_decimal(path: str, table: pl.DataFrame, delimiter: str = ",") -> str:
     """The decimal sign of a file: the one that no cell of its numeric columns contradicts."""
     shown = {",": "", ".": ""}  # a cell with each sign
-    clear = set()  # signs of which one cell cannot stand between thousands
-    columns = [column for column in table if column.dtype == TEXT]
-    if delimiter != ";" and not any(c.str.contains(",", literal=True).any() for c in columns):
-        return "."
-    for column in columns:
+    unclear = ""  # a cell whose sign may stand between thousands
+    clear = False
+    for column in table.gather_every(max(1, table.height // ENOUGH_CELLS)):
+        if column.dtype != TEXT or not column.str.contains("[.,]").any():
+            continue
         cells = column.str.strip_chars()
         cells = cells.filter(~is_empty(cells))
-        signs = {",": cells.str.contains(COMMA), ".": cells.str.contains(POINT)}
-        n_numbers = sum(int(found.sum()) for found in signs.values())
-        n_numbers += int(cells.str.contains(r"^[-+]?[0-9]+$").sum())
-        for sign, found in signs.items() if 2 * n_numbers >= len(cells) else ():
-            some = cells.filter(found)
-            if len(some):
-                shown[sign] = shown[sign] or some[0]
-                clear |= {sign} if not some.str.contains(GROUPED).all() else set()
+        signs = {sign: cells.filter(cells.str.contains(form)) for sign, form in FORMS.items()}
+        whole = int(cells.str.contains(r"^[-+]?[0-9]{1,3}$").sum())
+        n_numbers = sum(map(len, signs.values())) + int(cells.str.contains(r"^[-+]?[0-9]+$").sum())
+        for sign, some in signs.items() if 2 * n_numbers >= len(cells) else ():
+            if not len(some):
+                continue
+            shown[sign] = shown[sign] or some[0]
+            if not some.str.contains(GROUPED).all():
+                clear = True
+            elif sign == "," or delimiter == ";":
+                unclear = unclear or some[0]
+            elif whole > MIXED * len(some):  # 999 and 1.050, but no 1.05
+                clear, unclear = False, some[0]
+                break
     point, comma = hint("decimal='.'", "--decimal ."), hint("decimal=','", "--decimal ,")
     if shown[","] and shown["."]:
         raise FileError(
             f"{path}: holds numbers such as {shown[',']!r} and {shown['.']!r}, with two decimal "
             f"signs; give {point} or {comma}, and numbers with the other sign are bad"
         )
-    (sign,) = [sign for sign in shown if shown[sign]] or ["."]
-    if not shown[sign] or sign in clear or (sign == "." and delimiter != ";"):
-        return sign
-    cell = shown[sign]
-    raise FileError(
-        f"{path}: holds numbers such as {cell!r}, which may mean {cell.replace(',', '.')} or "
-        f"{cell.replace(sign, '')}; for the first give {point if sign == '.' else comma}, for the "
-        "second write them without the sign"
-    )
+    sign = "," if shown[","] else "."
+    if unclear and not clear:
+        raise FileError(
+            f"{path}: holds numbers such as {unclear!r}, which may mean "
+            f"{unclear.replace(',', '.')} or {unclear.replace(sign, '')}; for the first give "
+            f"{point if sign == '.' else comma}, for the second write them without the sign"
+        )
+    return sign
 
 
 def refuse_dressed(path: str, column: pl.Series) -> None:

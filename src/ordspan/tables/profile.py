@@ -145,6 +145,11 @@ class Profile:
             self._numbers[name] = pl.concat(values), pl.concat(stray)
         return self._numbers[name]
 
+    def n_missing(self, name: str) -> int:
+        """Number of missing cells in a column of numbers."""
+        values, stray = self.numbers(name)
+        return values.null_count() - int(stray.sum())
+
     def kind(self, name: str) -> str:
         """Whether a column is made of numbers or of words, or why it cannot be used."""
         dtypes = [s.table[name].dtype for s in self.samples if name in s.table.columns]
@@ -272,7 +277,7 @@ def plan_columns(profile: Profile, taken: Sequence[str], choice: ColumnChoice) -
     _check_usable(profile, {name: kinds[name] for name in chosen}, left_out)
     numbers = tuple(name for name in chosen if kinds[name] == NUMBER)
     columns = [profile.numbers(name)[0] for name in numbers]
-    gaps = [column.name for column in columns if column.null_count()]
+    gaps = [n for n in numbers if profile.n_missing(n)]
     texts = [name for name in chosen if kinds[name] == WORDS]
     vocabularies = {name: profile.cells(name).fill_null("").unique().sort() for name in texts}
     # the words of a pipe are not known beforehand
@@ -298,7 +303,7 @@ def plan_columns(profile: Profile, taken: Sequence[str], choice: ColumnChoice) -
     encoder = Encoder(recipe)
     if columns and not profile.is_pipe:
         encoder.state[...] = scale_of(np.column_stack([c.to_numpy() for c in columns]))
-    return ColumnPlan(encoder, left_out, _notes(profile, recipe, left_out, columns))
+    return ColumnPlan(encoder, left_out, _notes(profile, recipe, left_out))
 
 
 def _are_dates(words: pl.Series) -> bool:
@@ -343,9 +348,7 @@ def scale_of(X: NDArray[np.float64]) -> NDArray[np.float64]:
     return state
 
 
-def _notes(
-    profile: Profile, recipe: Recipe, left_out: dict[str, str], columns: Sequence[pl.Series]
-) -> list[str]:
+def _notes(profile: Profile, recipe: Recipe, left_out: dict[str, str]) -> list[str]:
     """What the user may not expect."""
     notes = profile.file_notes()
     codes = [
@@ -364,7 +367,8 @@ def _notes(
     if left_out:
         notes.append(f"left out {describe_left_out(left_out)}")
     if recipe.missing_indicators:
-        gaps = [f"{c.name} ({c.null_count() / len(c):.1%})" for c in columns if c.null_count()]
+        n_rows = profile.n_rows
+        gaps = [f"{n} ({profile.n_missing(n) / n_rows:.1%})" for n in recipe.missing_indicators]
         notes.append(
             f"missing numbers are filled with the column's mean and marked: {first_few(gaps)}"
         )

@@ -47,6 +47,7 @@ class Block(NamedTuple):
     content: bytes
     byte: int  # where they begin in the text, as UTF-8
     share: float  # of the file that has been read
+    odd: bool = False  # whether the text ends within quotes
 
 
 class Text:
@@ -161,7 +162,7 @@ class Text:
                     yield Block(rest[:cut], at, self._raw.tell() / size if size else 0.0)
                     rest, at = rest[cut:], at + cut
         if rest:
-            yield Block(rest, at, 1.0)
+            yield Block(rest, at, 1.0, self._quoted and rest.count(b'"') % 2 == 1)
         self.close()
 
     def sample(self, size: int) -> tuple[list[bytes], bool]:
