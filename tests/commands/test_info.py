@@ -41,7 +41,7 @@ def test_all_of_a_model_of_files_is_told(model):
     assert (told["parameters"]["C"], told["classes"], told["features"]) == (0.1, GRADES, 2 + 3)
     assert told["thresholds"] == loaded.estimator.thresholds_.tolist()
     assert told["columns"]["words"] == {"town": sorted(set(ratings()["town"].to_pylist()))}
-    assert (told["columns"]["missing_indicators"], told["columns"]["hashed"]) == ([], [])
+    assert (told["columns"]["gaps"], told["columns"]["hashed"]) == ([], [])
     assert told["training"]["rows"] == 540  # two passes; a tenth is kept for the calibration
     assert told["training"]["settings"]["files"] == [f"{model}-train.csv"]
     assert len(told["training"]["mae"]) == told["passes"] == 2
@@ -88,7 +88,7 @@ def test_the_calibration_is_the_one_of_the_model(model, tmp_path):
     assert (told["rows"], told["labels"], told["reach_unit"]) == (30, "expected", "score")
     assert (told["slope"], told["cuts"]) == (held.slope, held.cuts.tolist())
     assert [found["coverage"] for found in told["ranges"]] == held.coverages.tolist()
-    known = [found["reach"] or np.inf for found in told["ranges"]]
+    known = [np.inf if found["reach"] is None else found["reach"] for found in told["ranges"]]
     assert known == held.reach.tolist()
     assert "Calibrated on 30 rows: the probability of a grade or a lower one is" in shown
     assert f"1 / (1 + exp({held.slope:.6g} * score - cut))" in shown

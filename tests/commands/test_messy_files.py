@@ -394,8 +394,8 @@ REFUSED = [
     ("age,grade\n", [], "the file has a header but no rows", None),
     ("1,2\n2,3\n", [], "no column 'grade'; the columns are 1, 2", None),
     (THREE_DIGITS, [], "which may mean", ["--decimal", "."]),
-    (text(QUARTERS, age=int, income=dotted), [], "which may mean", ["--decimal", ","]),
-    (text(QUARTERS, "\t", age=int, income=dotted), [], "which may mean", ["--decimal", ","]),
+    (text(QUARTERS, age=int, income=dotted), [], "which may mean", ["--decimal", "."]),
+    (text(QUARTERS, "\t", age=int, income=dotted), [], "which may mean", ["--decimal", "."]),
     (text(QUARTERS, ";", age=int, income="{:,}".format), [], "which may mean", ["--decimal", ","]),
     *(
         (files, [], f"{name!r} holds numbers written as text, such as {cell!r}; write plain", cure)

@@ -138,7 +138,12 @@ def test_columns_are_judged_by_many_rows_however_they_come(tmp_path, monkeypatch
     monkeypatch.setattr(text, "BLOCK_BYTES", size)
     (tmp_path / "a.csv").write_text("t,x,g\n5,a,1\n" + "red,2,1\nblue,3,2\n" * 40)
     names = stream(tmp_path / "a.csv", label="g", classes=[1, 2]).feature_names
-    assert [name for name in names if "missing" not in name] == ["x", "t = 5", "t = blue", "t = red"]
+    assert [name for name in names if "missing" not in name] == [
+        "x",
+        "t = 5",
+        "t = blue",
+        "t = red",
+    ]
     rows = '{"t": 5, "x": "a"}\n' + '{"t": "red", "x": 2}\n' * 40
     (tmp_path / "a.jsonl").write_text(rows)
     names = stream(tmp_path / "a.jsonl").feature_names

@@ -194,7 +194,11 @@ GZ, ZST, TABLE = packed(FRAME, "gzip"), packed(FRAME, "zstd"), as_parquet(FRAME)
         ("empty.txt", b"\n# nothing\n", "the file is empty"),
         ("empty.jsonl", b"\n", "the file is empty"),
         ("twice.csv", b"a,a\n1,2\n", "more than one column is named 'a'"),
-        ("words.csv", b"\xff\xc3\xbc,grade\n1,2\n", "the header is not utf-8; save it as UTF-8, or give encoding="),
+        (
+            "words.csv",
+            b"\xff\xc3\xbc,grade\n1,2\n",
+            "the header is not utf-8; save it as UTF-8, or give encoding=",
+        ),
         ("date.csv", b"d,grade\n2020-01-01,1\n", "no column is left to learn from .d: it holds"),
         ("wide.csv", "a,grade\n1,2\n".encode("utf-16-le"), "contains null bytes.*utf-16-le"),
         ("unknown.xyz", b"1", "unknown ending '.xyz'.* give format= "),
@@ -235,7 +239,9 @@ def test_no_such_file_and_no_file():
 def test_a_text_without_line_ends_is_refused_in_bounded_memory(tmp_path, monkeypatch):
     monkeypatch.setattr(text, "LONGEST_LINE", 2000)
     (tmp_path / "a.csv").write_bytes(b"a" * 5000)
-    with pytest.raises(FileError, match="a line of more than .* MB begins with 'a+'; is a quote not closed"):
+    with pytest.raises(
+        FileError, match="a line of more than .* MB begins with 'a+'; is a quote not closed"
+    ):
         stream(tmp_path / "a.csv", label="g")
 
 
