@@ -15,9 +15,9 @@ from ordspan.commands.train import TrainJob, train
 from ordspan.labels.text import LabelReader
 from ordspan.models.file import to_bytes
 from ordspan.serving.records import batch_of
-from ordspan.tables.rows import RowError
 from ordspan.tables.encoder import Encoder, Recipe
 from ordspan.tables.label_columns import LabelColumns, read_ranks
+from ordspan.tables.rows import RowError
 from serving.served import GRADES, ROW, empty, mixed_file, model_file, opened, serving, standing
 
 LABELS = [with_ends(form, 2, 4) for form in SPELLED] + ["3", " 3.0 ", "3,0", "[2,]", "(,4)", "(2,]"]
