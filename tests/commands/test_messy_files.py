@@ -325,7 +325,7 @@ SAID = [
     (ANNA, ORDER, "out with drop=['anna'] (--drop anna)"),
     (CODES, [], "with leading zeros: zip; if these are codes, give text=['zip'] (--text zip)"),
     (RARE, [], "very few rows have the grades 6, 7, 9; if these are mistyped, classes=[1, 2,"),
-    (RARE, ["--passes", 3], "648 rows, 3 of them ranges, in "),
+    (RARE, ["--passes", 3], "576 rows, 3 of them ranges, in "),
     (RARE, ["--passes", 3], "MAE of pass 3, whose rows were seen before: "),
     (CLEAN, ["--grades", "0..40"], "41 grades: 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, ..., 40."),
     (NOISE, [], "The model is no better than always predicting 3"),

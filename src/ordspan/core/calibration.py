@@ -504,9 +504,11 @@ def observe(state, scores, lower, upper, sample_weight, order, predicted):
     for t in range(lower.size):
         i = order[t] if order.size > 0 else t
         if predicted.size > 0:
-            shift, rank = parts.head[SLOPE] * bounded(scores[i]), 1
+            shift, rank = parts.head[SLOPE] * bounded(scores[i]), lower[i]
             while parts.cuts[rank] < shift:
                 rank += 1
+            while parts.cuts[rank - 1] >= shift:
+                rank -= 1
             predicted[i] = rank
         weight = sample_weight[i] if sample_weight.size > 0 else 1.0
         observe_row(parts, scores[i], lower[i], upper[i], weight)
