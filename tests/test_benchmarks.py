@@ -38,6 +38,7 @@ def test_the_benchmark_of_ranges_runs():
         assert len(bench_ranges.probabilities(data, n_splits=1)) == 2
 
 
+@pytest.mark.filterwarnings("ignore")  # of features and fits at toy size
 def test_the_benchmark_of_calibration_runs():
     pytest.importorskip("pandas")
     import bench_calibration
