@@ -41,7 +41,7 @@ from ordspan.wording import hint
 
 ROWS = ".rows"
 """Ending of the folder with the rows of a training that reads them more than once."""
-CALIBRATION_SHARE, MAX_CALIBRATION = 0.1, 5000
+CALIBRATION_SHARE, MAX_CALIBRATION = 0.2, 5000
 """Rows kept out of several passes, to calibrate on what was not learned."""
 JUDGED_PORTION = 10_000
 
