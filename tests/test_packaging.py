@@ -132,9 +132,9 @@ MISSING = [
     ),
     ("filelock", TRAIN, "this needs filelock: pip install 'ordspan[cli]'"),
     (
-        "plotly",
+        "matplotlib",
         "ordspan evaluate a.csv --model m --html page.html",
-        "this needs plotly: pip install 'ordspan[cli]'",
+        "this needs matplotlib: pip install 'ordspan[cli]'",
     ),
     ("pyarrow", REPRODUCE, "this needs pyarrow: pip install 'ordspan[cli]'"),
     ("matplotlib", REPRODUCE, "this needs matplotlib: pip install 'ordspan[experiments]'"),

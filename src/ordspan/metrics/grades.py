@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from ordspan.core.measures import distance, quadratic_kappa
+from ordspan.metrics.ranks import macro_error
 from ordspan.metrics.scale import ERROR, Metric, to_ranks
 
 
@@ -102,10 +103,8 @@ def macro_mean_absolute_error(true: Any, predicted: Any, *, classes: Any = None)
     """
     metric = Metric("macro_mean_absolute_error", scorer=ERROR)
     lower, upper, ranks, _ = to_ranks(metric, true, predicted, classes)
-    errors = distance(ranks, lower, upper)
     _, group = np.unique(np.column_stack([lower, upper]), axis=0, return_inverse=True)
-    group = group.ravel()
-    return float((np.bincount(group, errors) / np.bincount(group)).mean())
+    return macro_error(group.ravel(), distance(ranks, lower, upper))
 
 
 def accuracy(true: Any, predicted: Any, *, classes: Any = None) -> float:

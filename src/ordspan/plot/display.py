@@ -11,6 +11,9 @@ from ordspan.core.state import Ranks
 from ordspan.labels.ranks import encode, read_labels
 from ordspan.metrics.scale import Metric, check_count, known_order, numbers_that_occur
 
+MOST_TICKS = 30
+CHARACTER = 0.09  # width in inches, with the margins of the axes
+
 
 class TrueRanks(NamedTuple):
     """Labels as ranks of all grades."""
@@ -41,6 +44,15 @@ def axes_of(ax: Any, caller: str, *, figsize: tuple[float, float] | None = None)
     return pyplot.subplots(figsize=figsize, layout="constrained")[1]
 
 
-def names_of(classes: NDArray[Any]) -> list[str]:
-    """Grades as axis labels."""
-    return [str(grade) for grade in np.asarray(classes).tolist()]
+def names_of(classes: Any) -> list[str]:
+    """Grades as axis labels, in which a dollar sign does not begin a formula."""
+    return [str(grade).replace("$", r"\$") for grade in np.asarray(classes).tolist()]
+
+
+def grade_ticks(axis: Any, names: list[str]) -> None:
+    """A tick for each name, or for some of many; upright along an x-axis if they need more room."""
+    shown = range(0, len(names), -(-len(names) // MOST_TICKS))
+    axis.set_ticks([*shown], [names[place] for place in shown])
+    needed = CHARACTER * sum(1 + len(names[place]) for place in shown)
+    if axis.axis_name == "x" and needed > axis.axes.figure.get_figwidth():
+        axis.set_tick_params(rotation=90)

@@ -10,15 +10,16 @@ from numpy.typing import NDArray
 
 from ordspan.core.state import Ranks
 from ordspan.drawing import BLUE, GREY, ORANGE, RANGES, label_heights
-from ordspan.plot.display import axes_of, names_of, read_truth
+from ordspan.plot.display import axes_of, grade_ticks, names_of, read_truth
 
 Floats = NDArray[np.float64]
+FEW = 20  # so few scores of a grade are drawn one by one
 
 
 class ScoreDisplay:
     """Latent score of the rows of each true grade, with the thresholds between the grades.
 
-    A box between the two thresholds of its grade is predicted correctly.
+    A shape between the two thresholds of its grade is predicted correctly.
 
     Parameters
     ----------
@@ -131,7 +132,10 @@ class ScoreDisplay:
         return cls(given, truth.lower, truth.upper, edges, truth.classes).plot(ax)
 
     def plot(self, ax: Any = None) -> Self:
-        """Draw boxes from quartile to quartile, whiskers from 5 % to 95 %, and the thresholds.
+        """Draw densities, boxes of the quartiles, whiskers from 5 % to 95 %, and the thresholds.
+
+        Fewer than 20 scores of a grade are drawn as points. The axis leaves out the most extreme
+        1 % of every grade.
 
         Parameters
         ----------
@@ -150,24 +154,36 @@ class ScoreDisplay:
         shown = names if exact.all() else [*names, RANGES]
         groups += [] if exact.all() else [self.scores[~exact]]
         there = [place for place, group in enumerate(groups) if group.size]
+        dense = [place for place in there if groups[place].size >= FEW]
         found = ax.boxplot(
             [groups[place] for place in there],
             positions=there,
-            widths=0.6,
+            widths=0.1,
             whis=(5, 95),
             showfliers=False,
             patch_artist=True,
             manage_ticks=False,
-            medianprops={"color": "black"},
+            medianprops={"color": "white", "linewidth": 2},
         )
-        for place, box in zip(there, found["boxes"], strict=True):
-            box.set(facecolor=GREY if place == len(names) else BLUE, alpha=0.6)
+        bodies = []
+        if dense:
+            shapes = [groups[place] for place in dense]
+            bodies = ax.violinplot(shapes, dense, widths=0.85, showextrema=False)["bodies"]
+        parts = [*zip(there, found["boxes"], strict=True), *zip(dense, bodies, strict=True)]
+        for place, part in parts:
+            color = GREY if place == len(names) else BLUE
+            part.set(facecolor=color, edgecolor=color, alpha=0.4 if part in bodies else 1.0)
+        for place in set(there) - set(dense):
+            ax.scatter(np.full(groups[place].size, place + 0.15), groups[place], 9, color=GREY)
         self.lines_ = [
             ax.axhline(value, color=ORANGE, linestyle="--", linewidth=1.2)
             for value in self.thresholds.tolist()
         ]
         ax.set(xlabel="true grade", ylabel="latent score", xlim=(-0.5, len(shown) - 0.5))
-        ax.set_xticks(range(len(shown)), shown)
+        grade_ticks(ax.xaxis, shown)
+        ends = [np.quantile(groups[place], [0.005, 0.995]) for place in there]
+        low, high = np.quantile(np.concatenate([self.thresholds, *ends]), [0, 1])
+        ax.set_ylim(low - 0.05 * (high - low or 1), high + 0.05 * (high - low or 1))
         pairs = [f"{a} | {b}" for a, b in pairwise(names)]
         for number, height in label_heights(self.thresholds, *ax.get_ylim()).items():
             spot: dict[str, Any] = {"xy": (1.01, height), "xycoords": ("axes fraction", "data")}
