@@ -137,7 +137,7 @@ MISSING = [
         "this needs matplotlib: pip install 'ordspan[cli]'",
     ),
     ("pyarrow", REPRODUCE, "this needs pyarrow: pip install 'ordspan[cli]'"),
-    ("matplotlib", REPRODUCE, "this needs matplotlib: pip install 'ordspan[experiments]'"),
+    ("matplotlib", REPRODUCE, "this needs matplotlib: pip install 'ordspan[cli]'"),
     ("matplotlib", DRAW, "ConfusionDistanceDisplay needs matplotlib: pip install 'ordspan[plot]'"),
     ("river", "ordspan.river", "this needs river: pip install 'ordspan[river]'"),
 ]

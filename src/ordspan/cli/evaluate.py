@@ -60,8 +60,9 @@ def evaluate(
     Labels are read from the columns used in training, or from those named
     here. MAE is the mean distance in grades to the label or its range;
     macro MAE, accuracy, kappa and the confusion matrix cover the rows with
-    an exact label. Each measure is shown next to the best constant: the
-    best value for predicting the same grade for every row.
+    an exact label. Rows without a label are left out. Each measure is shown
+    next to the best constant: the best value for predicting the same grade
+    for every row.
 
     RPS is the ranked probability score and the log score the mean of
     -ln P(label); 0 is best for both, and the best constant is the same

@@ -61,6 +61,7 @@ def page_text(
 
     names = axis_names(summary["classes"])
     ranges, shares = (summary["probabilities"] or {}).get("ranges", ()), range_shares(summary)
+    shown = shown_range(ranges) if ranges else {"coverage": 0.0, "mean_width": 0.0}
     drawn = draw_figures(summary, names, model, sample, weight, ndcgs)
     parts = {
         "title": f"Evaluation of {Path(summary['model']).name}",
@@ -69,9 +70,11 @@ def page_text(
         "verdict_kind": "good" if summary["better_than_constant"] else "bad",
         "example": f"“{names[0]} | {names[1]}” separates grades "
         + " and ".join(map(str, summary["classes"][:2])),
-        "width_text": width_text(summary["probabilities"]),
+        "coverage_shown": f"{100 * shown['coverage']:g} %",
+        "mean_width": f"{shown['mean_width']:.2f}",
+        "n_grades": str(len(names)),
         "no_probabilities": NO_PROBABILITIES,
-        "query_text": query_text(summary["ndcg"]),
+        "query_text": query_text(summary["ndcg"]) if summary["ndcg"] else "",
     }
     markup = {
         "notes": "".join(f'<p class="note">Note: {escape(n)}.</p>\n' for n in summary["notes"]),
@@ -255,36 +258,19 @@ def _grade_row(row: dict[str, Any]) -> str:
     return table_row([str(row["grade"]), f"{row['rows']:,}", _number(row["mae"]), *shares])
 
 
-def width_text(found: dict[str, Any] | None) -> str:
-    """How wide ranges are, in a sentence or two."""
-    if found is None:
-        return ""
-    shown = shown_range(found["ranges"])
-    return (
-        f"Ranges with a coverage of {100 * shown['coverage']:g} % are "
-        f"{shown['mean_width']:.2f} grades wide on average. A range of one grade is as sharp as "
-        f"possible; one of all {len(shown['widths'])} grades says nothing."
-    )
-
-
 def _range_row(found: dict[str, Any], shares: Iterable[str]) -> str:
     held = [percent(found[name]) for name in shares]
     return table_row([f"{100 * found['coverage']:g} %", *held, f"{found['mean_width']:.2f}"])
 
 
-def query_text(ndcg: dict[str, Any] | None) -> str:
-    """The number of queries, and the rules of NDCG."""
-    if ndcg is None:
-        return ""
+def query_text(ndcg: dict[str, Any]) -> str:
+    """The number of queries that count."""
     without = ndcg["queries_without_relevant_rows"]
-    text = f"The means are over {ndcg['queries'] - without:,} queries. "
+    text = f"The means are over {ndcg['queries'] - without:,} queries."
     if without:
-        text += f"{without:,} more have no row above the lowest grade, so every order is equally "
-        text += "good; they are left out. "
-    return text + (
-        "The gain of a row is 2^(rank−1)−1, tied scores share their positions, and rows labelled "
-        "by a range are left out."
-    )
+        text += f" {without:,} more have no row above the lowest grade, so every order is equally "
+        text += "good; they are left out."
+    return text
 
 
 def how_made(summary: dict[str, Any], n_drawn: int) -> dict[str, Any]:

@@ -13,6 +13,8 @@ from numpy.typing import NDArray
 from ordspan.core.measures import distance, quadratic_kappa, ranked_scores
 from ordspan.core.state import Floats, Ranks
 
+OF_EXACT = ("macro_mae", "accuracy", "quadratic_kappa")
+"""Measures of exact labels only."""
 CUTS = (1, 5, 10)
 """NDCG is measured on so many rows of each query."""
 DISCOUNTS = np.concatenate([[0.0], np.cumsum(1 / np.log2(np.arange(2, max(CUTS) + 2)))])
@@ -35,13 +37,9 @@ def measures(
     """
     n = np.ones(lower.size, dtype=np.int64) if counts is None else counts
     errors, exact = distance(rank, lower, upper), lower == upper
-    found: dict[str, float | None] = {
-        "mae": float(np.average(errors, weights=n)),
-        "macro_mae": None,
-        "accuracy": None,
-        "inside_interval": float(np.average(errors == 0, weights=n)),
-        "quadratic_kappa": None,
-    }
+    found: dict[str, float | None] = dict.fromkeys(OF_EXACT)
+    found["mae"] = float(np.average(errors, weights=n))
+    found["inside_interval"] = float(np.average(errors == 0, weights=n))
     if exact.any():
         true, wrong, n = lower[exact], errors[exact], n[exact]
         found["macro_mae"] = macro_error(true, wrong, n)
@@ -80,21 +78,15 @@ def best_constants(begin: Ranks, end: Ranks, exact: Ranks) -> dict[str, Constant
     (3, 0.5)
     """
     inside = np.cumsum(begin) - np.cumsum(end) + end
-    found: dict[str, Constant | None] = {
-        "mae": nearest_constant(begin, end),
-        "macro_mae": None,
-        "accuracy": None,
-        "inside_interval": _most(inside, int(begin.sum())),
-        "quadratic_kappa": None,
-    }
+    found: dict[str, Constant | None] = dict.fromkeys(OF_EXACT)
+    found["mae"] = nearest_constant(begin, end)
+    found["inside_interval"] = _most(inside, int(begin.sum()))
     if exact.any():
         present = (exact > 0).astype(np.int64)
-        n_present = int(present.sum())
-        mode = _most(exact, int(exact.sum()))
         found["macro_mae"] = nearest_constant(present, present)
-        found["accuracy"] = mode
+        found["accuracy"] = mode = _most(exact, int(exact.sum()))
         # kappa of a constant is 0 unless all labels are equal
-        found["quadratic_kappa"] = mode if n_present == 1 else (None, 0.0)
+        found["quadratic_kappa"] = mode if present.sum() == 1 else (None, 0.0)
     return found
 
 

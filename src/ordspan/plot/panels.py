@@ -22,12 +22,14 @@ def confusion_matrix(ax: Any, confusion: NDArray[np.int64], names: list[str]) ->
     shares = 100 * confusion / np.maximum(confusion.sum(axis=1, keepdims=True), 1)
     # a transparent colour suits a light and a dark page
     colors = LinearSegmentedColormap.from_list("shares", [to_rgba(BLUE, 0.0), to_rgba(BLUE, 0.75)])
-    image = ax.imshow(shares, cmap=colors, vmin=0, vmax=100, aspect="auto", interpolation="none")
+    roomy = len(names) <= MOST_CELLS
+    look = {"cmap": colors, "vmin": 0, "vmax": 100 if roomy else shares.max()}
+    image = ax.imshow(shares, **look, aspect="auto", interpolation="none")
     grade_ticks(ax.xaxis, names_of(names))
     grade_ticks(ax.yaxis, names_of(names))
     ax.set(xlabel="predicted grade", ylabel="true grade")
     ax.grid(visible=False)
-    if len(names) > MOST_CELLS:
+    if not roomy:
         ax.figure.colorbar(image, ax=ax, label="% of the rows of a true grade")
         return
     lines = np.arange(1, len(names)) - 0.5
@@ -57,9 +59,13 @@ def errors_by_grade(ax: Any, by_grade: list[dict[str, Any]], names: list[str]) -
     looks = {"too_low": (ORANGE, "\\\\\\\\"), "right": (PALE, ""), "too_high": (BLUE, "////")}
     for key, (color, stripes) in looks.items():
         share = np.array([100 * (row[key] or 0.0) for row in by_grade])
-        look = {"color": color, "hatch": stripes, "edgecolor": "white", "linewidth": 0}
-        ax.barh(np.arange(len(names)), share, 0.75, left, label=key.replace("_", " "), **look)
-        left += share
+        look = {"facecolor": color, "hatch": stripes, "edgecolor": "white", "linewidth": 0}
+        look["label"] = key.replace("_", " ")
+        if len(names) > MOST_TICKS:
+            ax.fill_betweenx(np.arange(len(names)), left, left + share, step="mid", **look)
+        else:
+            ax.barh(np.arange(len(names)), share, 0.75, left, **look)
+        left = left + share
     grade_ticks(ax.yaxis, names_of(names))
     ax.invert_yaxis()
     ax.set(xlabel="% of the rows of a grade", ylabel="true grade", xlim=(0, 100))
@@ -102,9 +108,11 @@ def coverage(ax: Any, ranges: list[dict[str, Any]], with_ranges: bool) -> None:
 
 def range_widths(ax: Any, widths: list[int]) -> None:
     """Histogram of the widths of ranges at one coverage."""
-    grades, counts = np.arange(1, len(widths) + 1), np.array(widths)
-    ax.bar(grades, 100 * counts / counts.sum(), 0.75, color=BLUE)
-    if grades.size <= MOST_TICKS:
+    grades, shares = np.arange(1, len(widths) + 1), 100 * np.array(widths) / sum(widths)
+    if grades.size > MOST_TICKS:
+        ax.stairs(shares, np.arange(0.5, grades.size + 1), fill=True, color=BLUE)
+    else:
+        ax.bar(grades, shares, 0.75, color=BLUE)
         ax.set_xticks(grades)
     ax.set(xlabel="grades in the range", ylabel="% of rows", xlim=(0.4, grades.size + 0.6))
 
