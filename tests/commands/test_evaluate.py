@@ -52,6 +52,15 @@ def make_frame():
     )
 
 
+@pytest.fixture(autouse=True, scope="module")
+def in_many_chunks():
+    """A few rows at a time, so that every number is one of several chunks."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(module, "CHUNK", 64)
+        patch.setattr(module, "MAX_CELLS", 64)
+        yield
+
+
 @pytest.fixture(scope="module")
 def frame():
     return make_frame()
@@ -532,7 +541,7 @@ def written(page, name):
     return [html.unescape(text) for text in re.findall(r"<text[^>]*>(.*?)<", figure(page, name))]
 
 
-ODD = ["<b>low</b>", "mid </script><!--", "{{title}}", "up to $5-$6"]
+ODD = ["<b>low</b>", "mid </script><!--", "{{title}}", "up to $5-$6", "#0072b2"]
 
 
 @pytest.fixture(scope="module")
@@ -546,7 +555,7 @@ def page(folder, tmp_path_factory):
 def odd_page(frame, tmp_path_factory):
     """A page whose grades have names that could break it."""
     folder = tmp_path_factory.mktemp("odd")
-    named = frame.assign(grade=[ODD[min(grade, 3)] for grade in frame["grade"]])
+    named = frame.assign(grade=[ODD[grade] for grade in frame["grade"]])
     named.to_csv(folder / "rows.csv", index=False)
     options = {"label": "grade", "classes": ODD, "features": ["size", "age"]}
     train_files(folder / "rows.csv", folder / "model", **options)
@@ -557,6 +566,9 @@ def odd_page(frame, tmp_path_factory):
 def test_the_page_stands_alone(page):
     check_stands_alone(page)
     assert "<script" not in page
+    # what a hidden figure defines is not drawn in another
+    names = re.findall(r' id="(\w+)"', page)
+    assert len(names) == len({*names})
 
 
 def test_names_of_grades_cannot_break_the_page(odd_page):
@@ -564,7 +576,8 @@ def test_names_of_grades_cannot_break_the_page(odd_page):
     assert "</script" not in odd_page
     assert "<b>low" not in odd_page
     assert "<td>{{title}}</td>" in odd_page
-    assert written(odd_page, "confusion")[:4] == [ODD[0], "mid </scrip…", ODD[2], "up to $5-$6"]
+    assert written(odd_page, "confusion")[:5] == [ODD[0], "mid </scrip…", *ODD[2:]]
+    assert "up to $5-$6 | #0072b2" in written(odd_page, "scores")
 
 
 def test_the_page_holds_what_was_found(folder, page):
