@@ -10,7 +10,9 @@ from numpy.typing import NDArray
 
 from ordspan.core.state import Ranks
 from ordspan.drawing import BLUE, GREY, ORANGE, RANGES, label_heights
-from ordspan.plot.display import axes_of, grade_ticks, names_of, read_truth
+from ordspan.labels.ranks import encode, read_labels
+from ordspan.metrics.scale import Metric, check_count, known_order, numbers_that_occur
+from ordspan.plot.display import axes_of, grade_ticks, names_of
 
 Floats = NDArray[np.float64]
 FEW = 20  # fewer scores of a grade are also drawn one by one
@@ -123,14 +125,19 @@ class ScoreDisplay:
         """
         given = np.asarray(scores, dtype=np.float64)
         edges = np.asarray(thresholds, dtype=np.float64)
-        arguments = "y_true, scores, thresholds"
-        truth = read_truth("ScoreDisplay.from_predictions", arguments, y_true, given.size, classes)
-        if truth.classes.size != edges.size + 1:
+        labels, own_order = read_labels(y_true)
+        check_count(labels, given.size, "predictions")
+        order = known_order(classes, own_order)
+        if order is None:
+            arguments = "y_true, scores, thresholds"
+            metric = Metric("ScoreDisplay.from_predictions", arguments, None)
+            order = numbers_that_occur(metric, labels)
+        if order.size != edges.size + 1:
             raise ValueError(
-                f"{truth.classes.size} grades need {truth.classes.size - 1} thresholds, got "
+                f"{order.size} grades need {order.size - 1} thresholds, got "
                 f"{edges.size}; give every grade in classes="
             )
-        return cls(given, truth.lower, truth.upper, edges, truth.classes).plot(ax)
+        return cls(given, *encode(labels, order), edges, order).plot(ax)
 
     def plot(self, ax: Any = None) -> Self:
         """Draw densities, boxes of the quartiles, whiskers from 5 % to 95 %, and the thresholds.
