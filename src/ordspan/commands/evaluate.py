@@ -224,18 +224,32 @@ def count_answers(model: TableModel, rows: NDArray[Any]) -> NDArray[np.int64]:
     return np.array([*np.unravel_index(sorted(found), shape), [found[c] for c in sorted(found)]])
 
 
+def records(columns: dict[str, Any]) -> list[dict[str, Any]]:
+    """Columns as rows of plain values.
+
+    >>> records({"grade": ["low", "high"], "rows": np.array([3, 5])})
+    [{'grade': 'low', 'rows': 3}, {'grade': 'high', 'rows': 5}]
+    """
+    values = (v.tolist() if isinstance(v, np.ndarray) else v for v in columns.values())
+    return [dict(zip(columns, row, strict=True)) for row in zip(*values, strict=True)]
+
+
 def by_grade(confusion: NDArray[np.int64], classes: list[Any]) -> list[dict[str, Any]]:
     """For every true grade: rows, mean error, and shares too low, right and too high."""
-    ranks = np.arange(len(classes))
-    found = []
-    for rank, counts in enumerate(confusion):
-        rows = int(counts.sum())
-        parts = [counts[:rank].sum(), counts[rank], counts[rank + 1 :].sum()]
-        shares = [int(part) / rows if rows else None for part in parts]
-        mae = float(counts @ np.abs(ranks - rank)) / rows if rows else None
-        by_side = dict(zip(("too_low", "right", "too_high"), shares, strict=True))
-        found.append({"grade": classes[rank], "rows": rows, "mae": mae, **by_side})
-    return found
+    rows, ranks = confusion.sum(axis=1), np.arange(len(classes))
+    sums = {
+        "mae": (confusion * np.abs(ranks[:, np.newaxis] - ranks)).sum(axis=1),
+        "too_low": np.tril(confusion, -1).sum(axis=1),
+        "right": np.diag(confusion),
+        "too_high": np.triu(confusion, 1).sum(axis=1),
+    }
+    means = {
+        name: [
+            part / n if n else None for part, n in zip(parts.tolist(), rows.tolist(), strict=True)
+        ]
+        for name, parts in sums.items()
+    }
+    return records({"grade": classes, "rows": rows, **means})
 
 
 def measure_probabilities(calibration: Calibration, rows: NDArray[Any]) -> dict[str, Any]:
@@ -263,24 +277,21 @@ def measure_probabilities(calibration: Calibration, rows: NDArray[Any]) -> dict[
             expected[part] = np.exp(np.minimum(0.0, inside - of_label[part]))
             held[level] += contains.sum(), expected.sum(), meets.sum()
             widths[level] += np.bincount(last - first, minlength=n_classes)
-    bin_means = {"count": bins.counts, **bins.means._asdict()}
+    contains, expected, meets = held.T / rows.size
     return {
-        **dict(zip(("rps", "log_score"), (scores / rows.size).tolist(), strict=True)),
-        "ranges": [
+        "rps": float(scores[0]) / rows.size,
+        "log_score": float(scores[1]) / rows.size,
+        "ranges": records(
             {
-                "coverage": coverage,
-                **dict(zip(("contains", "expected", "meets"), shares, strict=True)),
-                "mean_width": int(wide @ np.arange(1, n_classes + 1)) / rows.size,
-                "widths": wide.tolist(),
+                "coverage": levels,
+                "contains": contains,
+                "expected": expected,
+                "meets": meets,
+                "mean_width": widths @ np.arange(1, n_classes + 1) / rows.size,
+                "widths": widths,
             }
-            for coverage, shares, wide in zip(
-                levels, (held / rows.size).tolist(), widths, strict=True
-            )
-        ],
-        "reliability": [
-            dict(zip(bin_means, means, strict=True))
-            for means in zip(*(means.tolist() for means in bin_means.values()), strict=True)
-        ],
+        ),
+        "reliability": records({"count": bins.counts, **bins.means._asdict()}),
     }
 
 
