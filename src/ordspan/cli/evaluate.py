@@ -13,7 +13,6 @@ from ordspan.cli.printing import say, show, table
 
 if TYPE_CHECKING:
     from ordspan.commands.evaluate import EvaluateReport
-    from ordspan.commands.tally import Tally
 
 MAX_COLUMNS = 12
 """Largest confusion matrix to print."""
@@ -45,6 +44,9 @@ def evaluate(
     html: Annotated[
         Path | None, typer.Option(metavar="PAGE.html", help="Also write a web page with plots.")
     ] = None,
+    overwrite: Annotated[
+        bool, typer.Option("--overwrite", help="Replace a page of an earlier evaluation.")
+    ] = False,
     on_bad_row: o.OnBadRow = "raise",
     allow_skipped: o.AllowSkipped = 0.2,
     format: o.Format = None,
@@ -58,8 +60,9 @@ def evaluate(
     Labels are read from the columns used in training, or from those named
     here. MAE is the mean distance in grades to the label or its range;
     macro MAE, accuracy, kappa and the confusion matrix cover the rows with
-    an exact label. Each measure is shown next to the best constant: the
-    best value for predicting the same grade for every row.
+    an exact label. Rows without a label are left out. Each measure is shown
+    next to the best constant: the best value for predicting the same grade
+    for every row.
 
     RPS is the ranked probability score and the log score the mean of
     -ln P(label); 0 is best for both, and the best constant is the same
@@ -84,7 +87,8 @@ def evaluate(
             files, model, label, lower, upper, group, on_bad_row, allow_skipped, options
         )
         with progress_bar(counted=False) as bar:
-            summary = run(job, page=html, pipe=pipe, report=bar_report(bar))
+            report = bar_report(bar)
+            summary = run(job, page=html, overwrite=overwrite, pipe=pipe, report=report)
         o.print_json(summary) if json else print_tables(summary)
 
 
@@ -92,9 +96,8 @@ def bar_report(bar: Any) -> EvaluateReport:
     """A callback that updates the progress bar."""
     task = bar.add_task("reading", total=None)
 
-    def report(tally: Tally, share: float | None) -> None:
-        text = f"{tally.rows:,} rows, MAE {tally.loss / tally.rows:.3f}"
-        o.draw(bar, task, text, share)
+    def report(rows: int, mae: float, share: float | None) -> None:
+        o.draw(bar, task, f"{rows:,} rows, MAE {mae:.3f}", share)
 
     return report
 

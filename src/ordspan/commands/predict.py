@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 from ordspan.clock import Clock
-from ordspan.commands.models import options_for, read_table_model
+from ordspan.commands.models import options_for, read_table_model, trained_on
 from ordspan.commands.outputs import STDOUT, opened_output
 from ordspan.commands.stopping import Stop, StoppablePipe
 from ordspan.models.table import Scored, TableModel, scored
@@ -130,12 +130,12 @@ def predict(
     >>> [line.split(",")[:3] for line in (folder / "out.csv").read_text().split()]
     [['id', 'prediction', 'rank'], ['x', 'high', '2'], ['y', 'low', '1']]
     """
-    clock, stop = Clock(), stop or Stop()
+    stop = stop or Stop()
     model = read_table_model(job.model)
     check_calibrated(job, model)
     with stop.at_any_moment():
         reader = make_reader(job, model, StoppablePipe(stop, pipe) if STDIN in job.files else None)
-    rows = 0
+    rows, clock = 0, Clock()
     inputs = [job.model, *(name for name in reader.files if name != STDIN)]
     with opened_output(str(out), inputs) as output:
         for table, share in stop.between(answer_tables(job, model, reader)):
@@ -151,7 +151,7 @@ def predict(
         "rows": rows,
         "empty": reader.bad.count,
         "empty_examples": reader.bad.examples,
-        "notes": model.encoder.unseen.messages(),
+        "notes": [*trained_on(model, reader.files), *model.encoder.unseen.messages()],
         "seconds": round(clock.seconds(), 3),
     }
 

@@ -141,6 +141,7 @@ def evaluate_files(
     model: FilePath,
     *,
     page: FilePath | None = None,
+    overwrite: bool = False,
     **settings: Any,
 ) -> dict[str, Any]:
     """Measure a model on files of any size; the same as ``ordspan evaluate``.
@@ -153,6 +154,8 @@ def evaluate_files(
         A model file of `train_files` or ``ordspan train``.
     page : path, optional
         Where to write a web page with plots.
+    overwrite : bool
+        Whether to replace a page of an earlier evaluation.
     **settings
         Fields of `ordspan.commands.evaluate.EvaluateJob`: ``label``, ``lower``, ``upper``,
         ``group``, ``on_bad_row``, ``allow_skipped``; and how to open the files, as in
@@ -175,7 +178,8 @@ def evaluate_files(
     """
     options = _checked(settings, "evaluate_files", evaluating.EvaluateJob)
     job = evaluating.EvaluateJob(_paths(files), os.fspath(model), options=options, **settings)
-    return evaluating.evaluate(job, page=None if page is None else Path(page))
+    where = None if page is None else Path(page)
+    return evaluating.evaluate(job, page=where, overwrite=overwrite)
 
 
 def _paths(files: FilePath | Sequence[FilePath]) -> list[str]:

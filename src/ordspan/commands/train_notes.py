@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from ordspan.catalog import ESTIMATORS, SVM
 from ordspan.labels.grades import grades_hint
 from ordspan.tables.profile import first_few
+from ordspan.tables.reading import unlabelled_note
 
 if TYPE_CHECKING:
     from ordspan.commands.train_run import Run
@@ -18,10 +19,8 @@ FEW, RARE = 100, 10_000
 def all_notes(run: Run) -> list[str]:
     """Notes on what a user may not expect."""
     notes = [*run.notes, *run.encoder.unseen.messages(), *rare_grades(run)]
-    if n := run.progress.unlabelled:
-        notes.append(
-            f"{n:,} row{'s' * (n > 1)} without a label {'were' if n > 1 else 'was'} left out"
-        )
+    if run.progress.unlabelled:
+        notes.append(unlabelled_note(run.progress.unlabelled))
     if run.job.is_pipe and run.runs.are_long():
         notes.append(
             "the labels come in long runs of one grade, and an online learner forgets earlier "

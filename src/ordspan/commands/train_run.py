@@ -20,7 +20,7 @@ from ordspan.commands.model_path import (
 )
 from ordspan.commands.outputs import report_full_disk
 from ordspan.commands.stopping import Stop
-from ordspan.commands.tally import LabelCounts, Tally
+from ordspan.commands.tally import LabelCounts
 from ordspan.commands.train_job import TrainJob, plain_value
 from ordspan.commands.train_notes import all_notes
 from ordspan.commands.train_progress import TrainProgress
@@ -29,9 +29,10 @@ from ordspan.core.measures import distance
 from ordspan.core.state import Ranks
 from ordspan.learners import Calibration, Learner
 from ordspan.learners.rows import RowValueError
+from ordspan.metrics.ranks import against_constants, nearest_constant
 from ordspan.models.checkpoint import ENDING, Checkpoint
 from ordspan.models.file import ModelFileError
-from ordspan.models.table import Scored, TableModel
+from ordspan.models.table import TableModel
 from ordspan.tables.files import identity
 from ordspan.tables.reading import ROWS_AT_ONCE, open_rows
 from ordspan.tables.rows import BadRows, Batch, Cursor, FileError, check_memory
@@ -90,12 +91,14 @@ class Run:
         self.calibration = None if dask else self._make_calibration()
         if self.kind == ESTIMATORS[KERNEL]:
             self.fitted["gamma_"] = float(self.parameters["gamma"])
-        self.identities = [identity(path) for path in self.files if path != STDIN]
+        identities = [identity(path) for path in self.files if path != STDIN]
+        before = [] if self.base is None else self.base.training.get("identities", [])
+        self.identities = [*before, *([one.name, one.size, one.digest] for one in identities)]
         known = [identity(job.start)] if job.start is not None else []
         self.checkpoint = Checkpoint(
             out.with_name(out.name + ENDING),
             job.to_dict() | {"dask": dask},
-            self.identities + known,
+            identities + known,
             START_OVER,
         )
 
@@ -218,6 +221,7 @@ class Run:
         training = self.training | {
             "settings": self.job.to_dict(),
             "from": self.job.start,
+            "identities": self.identities,
             "rows": self.progress.learned + rows_before,
             "skipped": self.progress.skipped,
             "mae": self.progress.mae,
@@ -242,9 +246,8 @@ class Run:
         """The best constant prediction, and its MAE."""
         if not self.labels.rows:
             return None
-        best = self.labels.best_mae()
-        assert best.rank is not None
-        return {"grade": plain_value(self.classes[best.rank - 1]), "mae": best.value}
+        rank, mae = nearest_constant(self.labels.lower, self.labels.upper)
+        return {"grade": plain_value(self.classes[rank - 1]), "mae": mae}
 
     def save_checkpoint(self) -> None:
         """Write model and progress atomically."""
@@ -349,17 +352,17 @@ class Run:
 
     def held_out(self) -> dict[str, Any]:
         """Measures on the held-out rows."""
-        tally, model = Tally(self.classes.size), self.model()
+        model, ranks = self.model(), []
         for begin in range(0, self.test_rows.size, ROWS_AT_ONCE):
             X, lower, upper = self.staging.take(self.test_rows[begin : begin + ROWS_AT_ONCE])
-            batch = Batch(X, None, np.arange(lower.size), "", lower=lower, upper=upper)
-            tally.add(Scored(batch, *model.answer(X)[:3]))
-        if not tally.rows:
+            ranks.append([lower, upper, model.answer(X).rank])
+        if not ranks:
             raise FileError(
                 f"{self.files[0]}: holding out {self.job.hold_out:g} of the rows leaves none to "
                 "evaluate; hold out a larger share, or give more rows"
             )
-        return {"rows": tally.rows} | tally.compared(self.classes.tolist())
+        lower, upper, rank = np.concatenate(ranks, axis=1)
+        return {"rows": rank.size} | against_constants(lower, upper, rank, self.classes.tolist())
 
     def _n_ranges(self) -> int:
         """How many of the learned rows have a range; Dask counts its labels in one pass only."""
