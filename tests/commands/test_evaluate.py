@@ -242,9 +242,9 @@ def test_svmlight_rows_without_qid_have_no_ndcg(folder, tmp_path):
     found = evaluate_files(plain, folder / "sparse")
     assert found["ndcg"] is found["group"] is None
     both = [folder / "rows.txt", plain]
-    with pytest.raises(ValueError, match=r"plain.txt, line 1 and after: no qid here"):
+    with pytest.raises(ValueError, match=r"plain.txt, row 1 and after: no qid here"):
         evaluate_files(both, folder / "sparse")
-    with pytest.raises(ValueError, match=r"rows.txt, line 1 and after: a qid here"):
+    with pytest.raises(ValueError, match=r"rows.txt, row 1 and after: a qid here"):
         evaluate_files(both[::-1], folder / "sparse")
 
 
@@ -259,7 +259,7 @@ def test_a_query_may_go_on_in_the_next_file_but_not_come_back(folder, frame, tmp
     words = [tmp_path / "mixed.csv", "--model", folder / "model", "--group", "query"]
     answer = ask(*words, "--html", page)
     assert answer.exit_code == 1
-    assert f"mixed.csv, line {N_ROWS + 2}: query 'q0' appears again" in answer.output
+    assert f"mixed.csv, row {N_ROWS + 1}: query 'q0' appears again" in answer.output
     assert "sort the rows by query" in answer.output
     assert not page.exists()
 
@@ -349,7 +349,7 @@ def test_a_bad_row_is_named_or_skipped_and_counted(folder, frame, tmp_path, colu
     words += ["--html", page, "--overwrite"]
     answer = ask(*words)
     assert answer.exit_code == 1
-    assert re.search(rf"error: .*bad\.csv, line 5: column {message}", answer.output)
+    assert re.search(rf"error: .*bad\.csv, row 4: column {message}", answer.output)
     assert not page.exists()
     found = json.loads(ask(*words, "--on-bad-row", "skip", "--json").stdout)
     assert (found["skipped"], found["rows"]) == (1, N_ROWS - 1)
@@ -374,7 +374,7 @@ def test_rows_without_a_label_are_left_out_and_counted(folder, frame, tmp_path):
         assert found[name] == labelled[name]
     assert (found["unlabelled_rows"], labelled["unlabelled_rows"]) == (3, 0)
     page = tmp_path / "page.html"
-    note = "Note: 3 rows have no label; they are left out."
+    note = "Note: 3 rows without a label were left out."
     assert note in ask(*words, "--html", page).stdout
     assert note in page.read_text("utf-8")
     with open(tmp_path / "some.csv", "rb") as pipe:

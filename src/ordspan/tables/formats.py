@@ -383,6 +383,7 @@ class JsonTable(TextTable):
         table = pl.read_ndjson(
             content, schema=schema, schema_overrides=asked, infer_schema_length=None
         )
+        table = table[[name for name in table.columns if name]]  # Polars cannot find ""
         texts = [name for name, kind in table.schema.items() if kind == TEXT]
         if asked is not None and texts:  # are most of the values among strings numbers?
             as_floats: Any = dict.fromkeys(texts, FLOAT)
