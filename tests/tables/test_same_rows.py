@@ -9,7 +9,6 @@ import polars as pl
 import pyarrow as pa
 import pytest
 from files_to_train import FORMATS, make_rows, read_in_small_parts, write_rows
-from pyarrow import ipc
 
 import ordspan
 from commands.tables import ask, read_rows, said
@@ -21,22 +20,13 @@ X, GRADES = make_rows(900)
 NAMES = ["x0", "x1", "x2"]
 
 
-def write(folder, ending):
-    if ending != "arrow":
-        return write_rows(folder, ending, X, GRADES)
-    table = pa.table({name: X[:, j] for j, name in enumerate(NAMES)} | {"grade": GRADES})
-    with ipc.new_file(str(folder / "rows.arrow"), table.schema) as writer:
-        writer.write_table(table, max_chunksize=400)
-    return folder / "rows.arrow"
-
-
-@pytest.mark.parametrize("ending", [*FORMATS, "arrow"])
+@pytest.mark.parametrize("ending", FORMATS)
 def test_every_reader_sees_the_same_rows(tmp_path, monkeypatch, ending):
     distributed = pytest.importorskip("distributed")
     from ordspan.distributed import fit
 
     read_in_small_parts(monkeypatch.setattr)
-    path = write(tmp_path, ending)
+    path = write_rows(tmp_path, ending, X, GRADES)
     label = {} if ending == "txt" else {"label": "grade"}
 
     batches = list(stream(path, **label))

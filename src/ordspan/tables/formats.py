@@ -529,22 +529,27 @@ class ParquetTable(Table):
 
     def sample(self, size: int) -> tuple[pl.DataFrame, bool]:
         """About ``size`` bytes of rows spread over the file; whether these are all."""
+        from pyarrow import array, default_memory_pool
+
         names = [name for name in self.names if not _is_odd(self._types[name])]
         most = max(INFER_ROWS, size // (8 * max(1, len(names))))
         groups = [group for group, n_rows in enumerate(self._sizes) if n_rows]
         whole = self.n_rows <= most
         groups = groups if whole else groups[:: max(1, len(groups) // N_SPANS)]
-        # the first batch of each of many row groups, or the first rows of all batches of few
-        many = len(groups) > N_SPANS // 2 and not whole
-        n_rows = sum(self._sizes[group] for group in groups)
+        most = self.n_rows if whole else most // 2
         kept = []
         with self._damage_reported():
             for group in groups:
+                # the first rows of each group, or of each batch if there is only one
+                left = self._sizes[group] if whole else -(-most // len(groups))
                 for piece in self._batches(names, [group]):
-                    of = self._sizes[group] if many else piece.num_rows
-                    kept.append(self._frame(piece.slice(0, max(1, of * most // n_rows))).clone())
-                    if many:
+                    part = left if len(groups) > 1 else -(-piece.num_rows * most // self.n_rows)
+                    some = piece.take(array(range(min(part, piece.num_rows))))  # copied
+                    kept.append(self._frame(some))
+                    left -= some.num_rows
+                    if left <= 0:
                         break
+            default_memory_pool().release_unused()  # the decoded pages of every column
             if not kept:
                 raise OSError("its rows are missing")
         return pl.concat(kept, how="vertical_relaxed", rechunk=True), whole
