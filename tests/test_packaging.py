@@ -136,7 +136,6 @@ MISSING = [
         "ordspan evaluate a.csv --model m --html page.html",
         "this needs plotly: pip install 'ordspan[cli]'",
     ),
-    ("pyarrow", REPRODUCE, "this needs pyarrow: pip install 'ordspan[cli]'"),
     ("matplotlib", REPRODUCE, "this needs matplotlib: pip install 'ordspan[experiments]'"),
     ("matplotlib", DRAW, "ConfusionDistanceDisplay needs matplotlib: pip install 'ordspan[plot]'"),
     ("river", "ordspan.river", "this needs river: pip install 'ordspan[river]'"),

@@ -12,12 +12,10 @@ from ordspan.cli.app import app, progress_bar, report_errors
 from ordspan.cli.printing import say, show, table
 
 if TYPE_CHECKING:
-    from ordspan.experiments.table import Results
+    from ordspan.experiments.reproduce import Outcome
 
 OUT = Path("ordspan-results")
-REPORT_FILES = (
-    "results.parquet, summary.csv, figure1 and figure2 (png, svg, pdf), claims.md, report.html"
-)
+REPORT_FILES = "results.npz, summary.csv, figure1 and figure2 (png, pdf), claims.md, report.html"
 DatasetNames = Annotated[
     str | None,
     typer.Option(
@@ -44,7 +42,7 @@ Overwrite = Annotated[
 ]
 ReportOnly = Annotated[
     Path | None,
-    typer.Option(metavar="DIR", help="Only redraw the report from DIR/results.parquet."),
+    typer.Option(metavar="DIR", help="Only redraw the report from DIR/results.npz."),
 ]
 
 
@@ -90,10 +88,10 @@ def reproduce(
     overwrite: Overwrite = False,
     report_only: ReportOnly = None,
 ) -> None:
-    """Run the paper's experiments: figures, tables, claims and one interactive report.
+    """Run the paper's experiments: figures, tables, claims and one page.
 
     After an interruption, run the same command again to continue. The same settings give the same
-    bytes in results.parquet, whatever --jobs is.
+    bytes in results.npz, whatever --jobs is.
     """
     with report_errors("Run the same command again to continue."):
         if report_only is not None:
@@ -155,29 +153,28 @@ def run_plan(
             ),
         )
         bar.update(task, description="drawing figures and report")
-        results = whole.write_outputs(out, clock.seconds())
-    finish(results, out, clock.seconds())
+        outcome = whole.write_outputs(out, clock.seconds())
+    finish(outcome, out, clock.seconds())
 
 
-def finish(results: Results, folder: Path, seconds: float | None) -> None:
+def finish(outcome: Outcome, folder: Path, seconds: float | None) -> None:
     """Print the summary table, the output paths, and how to get missing data sets."""
-    from ordspan.experiments.claims import count_verdicts, make_claims
-    from ordspan.experiments.summary import summary_rows
+    from ordspan.experiments.claims import count_verdicts
 
     rows = []
-    for row in summary_rows(results):
+    for row in outcome.summary:
         labels = "exact" if row.labels == 0 else f"{row.labels} % ranges"
         C = "" if row.C is None else f"{row.C:g}"
         mae = f"{row.mae:.3f}" + (f" ± {row.sem:.3f}" if row.runs > 1 else "")
         rows.append((row.dataset, labels, row.algorithm, C, mae, f"{row.interval_mae:.3f}"))
     title = "Mean absolute error after the last trial (± standard error)"
     heads = ("data set", "labels", "algorithm", "C", "MAE", "MAE to the labels used")
-    counts = count_verdicts(make_claims(results))
+    counts = count_verdicts(outcome.claims)
     text = f"{counts['holds']} hold, {counts['does not hold']} do not, {counts['not run']} not run"
     took = "" if seconds is None else f" in {seconds:.1f} s"
     show(table(title, heads, rows, "data set", "algorithm"))
     say(f"Of the paper's claims {text}; see claims.md.")
     say(f"Written to {folder}{took}: {REPORT_FILES}.")
     say(f"Open {folder / 'report.html'} in a browser.")
-    for name, reason in results.settings["unavailable"].items():
+    for name, reason in outcome.results.settings["unavailable"].items():
         say(f"Not run: {name}: {reason}.")
