@@ -16,9 +16,10 @@ from ordspan.experiments.claims import (
     MARGIN,
     NOT_RUN,
     OUTPERFORMS,
-    SENTENCES,
+    PAPER,
     TRIALS,
     Claim,
+    by_sentence,
     claims_text,
     count_verdicts,
     make_claims,
@@ -40,9 +41,7 @@ def claim_about(claims, test, *names):
 
 
 def test_every_sentence_of_the_paper_is_taken_apart():
-    per_sentence = [
-        sum(c.sentence == s.words for c in make_claims(fake_results())) for s in SENTENCES
-    ]
+    per_sentence = [len(group) for group in by_sentence(make_claims(fake_results()))]
     assert per_sentence == [36, 12, 2, 2, 6, 6, 3, 72, 24, 12, 12]
 
 
@@ -124,7 +123,7 @@ def test_claims_file_quotes_counts_and_tells_the_rules():
     text = claims_text(claims, results.settings)
     total = count_verdicts(claims)
     assert "| **all** |  | " + " | ".join(map(str, total.values())) + " |" in text
-    assert all(f"> {sentence.words}" in text for sentence in SENTENCES)
+    assert all(f"> {sentence['words']}" in text for sentence in PAPER["sentence"])
     assert "±5%" in text
     assert "the choices are\nours" in text
     assert "mslr: not available. not fetched" in text

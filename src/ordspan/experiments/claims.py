@@ -1,13 +1,15 @@
 """The paper's claims about its experiments, each tested on the results table.
 
-Every sentence of sections 6.3 and 6.4 that makes a claim is listed in `SENTENCES` and split into
+Every sentence of sections 6.3 and 6.4 that makes a claim is listed in claims.toml and split into
 one claim per data set, labelling, algorithm and rival. The paper specifies no test and no margin;
-ours are described in `METHOD`.
+ours are described there.
 """
 
 from __future__ import annotations
 
+import tomllib
 from collections import Counter
+from importlib import resources
 from itertools import groupby, product
 from typing import Any, NamedTuple
 
@@ -23,20 +25,9 @@ CONFIDENCE = 0.95
 HOLDS, FAILS, NOT_RUN = "holds", "does not hold", "not run"
 VERDICTS = (HOLDS, FAILS, NOT_RUN)
 
-PROPOSED = ("PA", "PA-I", "PA-II")
-RIVALS = ("PRank", "MCP")
-PAPER_DATASETS = ("california", "abalone", "parkinson", "mslr")
-
-
-class Sentence(NamedTuple):
-    """A sentence that makes a claim, and everything it is about."""
-
-    words: str
-    test: str
-    datasets: tuple[str, ...] = PAPER_DATASETS
-    labels: tuple[int, ...] = (0, 50, 75)
-    algorithms: tuple[str, ...] = PROPOSED
-    rivals: tuple[str, ...] = RIVALS
+PAPER = tomllib.loads(resources.files(__package__).joinpath("claims.toml").read_text("utf-8"))
+METHOD: str = PAPER["method"]
+PROPOSED: list[str] = PAPER["algorithms"]
 
 
 class Claim(NamedTuple):
@@ -61,82 +52,6 @@ class Claim(NamedTuple):
 OUTPERFORMS, COMPARABLE = "outperforms", "comparable"
 TRIALS, FRACTION, ALLOWANCE = "falls with trials", "falls with fraction", "wider range"
 
-SENTENCES = (
-    Sentence(
-        "for California and Abalone datasets, proposed PA algorithms (PA, PA-I and PA-II) trained "
-        "using exact labels as well as using interval labels outperform the other algorithms",
-        OUTPERFORMS,
-        ("california", "abalone"),
-    ),
-    Sentence(
-        "For Parkinsons dataset, proposed PA variants outperform other approaches for exact labels "
-        "case and 50% interval labels case",
-        OUTPERFORMS,
-        ("parkinson",),
-        (0, 50),
-    ),
-    Sentence(
-        "For 75% interval labels case, PA-I outperform PRank and MCP",
-        OUTPERFORMS,
-        ("parkinson",),
-        (75,),
-        ("PA-I",),
-    ),
-    Sentence(
-        "while PA and PA-II perform comparable to PRank",
-        COMPARABLE,
-        ("parkinson",),
-        (75,),
-        ("PA", "PA-II"),
-        ("PRank",),
-    ),
-    Sentence(
-        "For MSLR dataset, PA-I outperform both PRank and MCP for all 3 different kinds of "
-        "labeling",
-        OUTPERFORMS,
-        ("mslr",),
-        algorithms=("PA-I",),
-    ),
-    Sentence(
-        "PA and PA-II always outperform MCP",
-        OUTPERFORMS,
-        ("mslr",),
-        algorithms=("PA", "PA-II"),
-        rivals=("MCP",),
-    ),
-    Sentence(
-        "PA-II performs comparable to PRank",
-        COMPARABLE,
-        ("mslr",),
-        algorithms=("PA-II",),
-        rivals=("PRank",),
-    ),
-    Sentence(
-        "Thus, we see that the proposed PA algorithms perform better compared to PRank and MCP",
-        OUTPERFORMS,
-    ),
-    Sentence(
-        "for all the datasets the average MAE decreases faster as compared to the number of "
-        "trial T",
-        TRIALS,
-        labels=(50, 75),
-        rivals=(f"itself at T/{EARLY}",),
-    ),
-    Sentence(
-        "the average MAE decreases with the increase in the fraction of interval labels",
-        FRACTION,
-        labels=(75,),
-        rivals=("itself at 50 %",),
-    ),
-    Sentence(
-        "This happens because the allowed range for predicted rank is more when we use interval "
-        "labels for computing MAE",
-        ALLOWANCE,
-        labels=(75,),
-        rivals=("itself at 50 %",),
-    ),
-)
-
 
 def make_claims(results: Results) -> list[Claim]:
     """Test every claim of the paper on a results table.
@@ -151,11 +66,13 @@ def make_claims(results: Results) -> list[Claim]:
         In the order of the paper. A claim whose cells are missing, have fewer than two runs or
         cannot be paired run by run is "not run".
     """
-    return [
-        _judge(results, sentence, Cell(dataset, labels, algorithm), rival)
-        for sentence in SENTENCES
-        for dataset, labels, algorithm, rival in product(*sentence[2:])
-    ]
+    claims = []
+    for sentence in PAPER["sentence"]:
+        about = PAPER | sentence
+        names = ("datasets", "labels", "algorithms", "rivals")
+        for *cell, rival in product(*(about[name] for name in names)):
+            claims.append(_judge(results, about["words"], about["test"], Cell(*cell), rival))
+    return claims
 
 
 def by_sentence(claims: list[Claim]) -> list[list[Claim]]:
@@ -186,55 +103,30 @@ def labels_text(labels: int) -> str:
     return f"{labels} %" if labels else "exact"
 
 
-def _judge(results: Results, sentence: Sentence, cell: Cell, rival: str) -> Claim:
+def _judge(results: Results, sentence: str, test: str, cell: Cell, rival: str) -> Claim:
     """Test one claim; the effect is the mean over runs of how much it gains on its rival."""
-    names = (sentence.words, *cell, rival, sentence.test)
-    other = cell if sentence.test == TRIALS else cell._replace(labels=50)
-    if sentence.test in (OUTPERFORMS, COMPARABLE):
+    names = (sentence, *cell, rival, test)
+    other = cell if test == TRIALS else cell._replace(labels=50)
+    if test in (OUTPERFORMS, COMPARABLE):
         other = cell._replace(algorithm=rival)
     if not {cell, other} <= results.rows.keys() or results.rows[cell]["runs"] < 2:
         return Claim(*names, None, None, None, NOT_RUN)
     final, other_final = results.final(cell), results.final(other)
     interval, other_interval = (results.final(each, interval=True) for each in (cell, other))
-    if sentence.test == TRIALS:
+    if test == TRIALS:
         early = np.searchsorted(results.trials, max(1, results.trials[-1] // EARLY))
         gains = results.running(cell, interval=True)[:, early] - interval
-    elif sentence.test == FRACTION:
+    elif test == FRACTION:
         gains = other_interval - interval
-    elif sentence.test == ALLOWANCE:
+    elif test == ALLOWANCE:
         gains = (final - interval) - (other_final - other_interval)
     else:
         gains = other_final - final
     effect, low, high = paired_interval(gains)
     holds = low > 0
-    if sentence.test == COMPARABLE:
+    if test == COMPARABLE:
         holds = abs(effect) <= MARGIN * other_final.mean()
     return Claim(*names, effect, low, high, HOLDS if holds else FAILS)
-
-
-METHOD = f"""\
-Every sentence of sections 6.3 and 6.4 that makes a claim is split into claims about one data set,
-one labelling and one algorithm. The paper specifies neither a test nor a margin; the choices are
-ours:
-
-- **{OUTPERFORMS}**: rival's MAE minus the proposed algorithm's, after the last trial, against exact
-  labels, paired over runs. Holds if the {CONFIDENCE:.0%} t confidence interval of the mean
-  difference lies entirely above zero.
-- **{COMPARABLE}**: the same difference. Holds if its mean is within ±{MARGIN:.0%} of the rival's
-  MAE. A proposed algorithm that is better by more than that is not comparable either.
-- **{TRIALS}**: "decreases faster as compared to the number of trial T" is read as a falling running
-  average: MAE after T/{EARLY} trials minus MAE after T trials, against the intervals used, paired
-  over runs. Holds if the interval lies above zero.
-- **{FRACTION}**: MAE with 50 % minus MAE with 75 % interval labels, each against the intervals
-  used, paired over runs. Holds if the interval lies above zero. The caption of figure 2 says the
-  same and is not counted twice.
-- **{ALLOWANCE}**: exact MAE minus interval MAE of the same predictions, at 75 % minus at 50 %,
-  paired over runs. Holds if the interval lies above zero. Wider intervals allow more by
-  definition, so this can hardly fail; it does not rule out other causes.
-
-A positive effect always supports the claim of lower error. Confidence intervals are not corrected
-for multiple testing, so about one claim in forty may hold by chance without a difference. "Not
-run" means that the table lacks the curves, has fewer than two runs, or runs that do not match."""
 
 
 def claims_text(claims: list[Claim], settings: dict[str, Any]) -> str:

@@ -6,7 +6,7 @@ algorithms in black and white. Open markers in figure 2 mark the larger fraction
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -77,53 +77,68 @@ class Panel(NamedTuple):
 
     name: str  # unique, starts with that of its figure
     dataset: str
-    labels: int
     title: str
     draw: Callable[[Axes], None]
 
 
-def figure1_panels(results: Results) -> Iterator[Panel]:
+def figure1_panels(results: Results) -> list[Panel]:
     """The comparison with PRank and MCP, for each data set and percentage."""
-    for dataset in results.datasets:
-        for labels in results.labels:
-            kind = f"{labels}% partial" if labels else "exact"
-            title = f"{dataset_title(dataset)} ({kind} labels)"
-            draw = partial(draw_comparison, results=results, dataset=dataset, labels=labels)
-            yield Panel(f"figure1-{dataset}-{labels}", dataset, labels, title, draw)
+    return [
+        Panel(
+            f"figure1-{dataset}-{labels}",
+            dataset,
+            panel_title(dataset, f"{labels}% partial" if labels else "exact"),
+            partial(draw_comparison, results=results, dataset=dataset, labels=labels),
+        )
+        for dataset in results.datasets
+        for labels in results.labels
+    ]
 
 
-def figure2_panels(results: Results) -> Iterator[Panel]:
+def figure2_panels(results: Results) -> list[Panel]:
     """The proposed algorithms' errors against the intervals used, for each data set."""
-    fractions = [labels for labels in results.labels if labels]
+    fractions = [f"{labels}%" for labels in results.labels if labels]
     if not fractions or not set(PROPOSED).intersection(results.algorithms):
-        return
-    words = " and ".join(f"{labels}%" for labels in fractions)
-    for dataset in results.datasets:
-        title = f"{dataset_title(dataset)} ({words} partial labels)"
-        draw = partial(draw_partial, results=results, dataset=dataset)
-        yield Panel(f"figure2-{dataset}", dataset, fractions[0], title, draw)
+        return []
+    return [
+        Panel(
+            f"figure2-{dataset}",
+            dataset,
+            panel_title(dataset, f"{' and '.join(fractions)} partial"),
+            partial(draw_partial, results=results, dataset=dataset),
+        )
+        for dataset in results.datasets
+    ]
 
 
-def regret_panels(results: Results) -> Iterator[Panel]:
+def regret_panels(results: Results) -> list[Panel]:
     """Cumulative losses of the first run with the fewest intervals, for each data set."""
-    for panel in figure1_panels(results):
-        if panel.labels == results.labels[0]:
-            cells = [cell for cell in results.rows if cell[:2] == panel[1:3]]
-            draw = partial(draw_regret, results=results, cells=cells)
-            yield panel._replace(name=f"regret-{panel.dataset}", draw=draw)
+    return [
+        panel._replace(
+            name=f"regret-{panel.dataset}",
+            draw=partial(draw_regret, results=results, dataset=panel.dataset),
+        )
+        for panel in figure1_panels(results)[:: len(results.labels)]
+    ]
 
 
-def threshold_panels(results: Results) -> Iterator[Panel]:
+def threshold_panels(results: Results) -> list[Panel]:
     """Thresholds along the first run with the fewest intervals, for each curve that has them."""
-    for cell in results.cells:
-        if (
-            cell.labels == results.labels[0]
-            and not np.isnan(results.rows[cell]["thresholds"]).all()
-        ):
-            name = f"thresholds-{cell.dataset}-{cell.algorithm.replace(' ', '-')}"
-            title = f"{dataset_title(cell.dataset)}: {cell.algorithm}"
-            draw = partial(draw_thresholds, results=results, cell=cell)
-            yield Panel(name, cell.dataset, cell.labels, title, draw)
+    return [
+        Panel(
+            f"thresholds-{cell.dataset}-{cell.algorithm.replace(' ', '-')}",
+            cell.dataset,
+            f"{dataset_title(cell.dataset)}: {cell.algorithm}",
+            partial(draw_thresholds, results=results, cell=cell),
+        )
+        for cell in results.cells
+        if cell.labels == results.labels[0] and not np.isnan(results.rows[cell]["thresholds"]).all()
+    ]
+
+
+def panel_title(dataset: str, kind: str) -> str:
+    """Title of a panel, as in the paper."""
+    return f"{dataset_title(dataset)} ({kind} labels)"
 
 
 def draw_comparison(panel: Axes, *, results: Results, dataset: str, labels: int) -> None:
@@ -152,18 +167,17 @@ def draw_partial(panel: Axes, *, results: Results, dataset: str) -> None:
     finish(panel, results.trials, curves, "average interval MAE")
 
 
-def draw_regret(panel: Axes, *, results: Results, cells: list[Cell]) -> None:
+def draw_regret(panel: Axes, *, results: Results, dataset: str) -> None:
     """The bound, the algorithms, and on top of them the best fixed ranker."""
-    for column, suffix in (("bounds", " bound"), ("losses", "")):
-        for cell in cells:
-            look = BOUND if suffix else FIXED
-            if not suffix and cell.algorithm != HINDSIGHT:
-                look = look_of(cell.algorithm)
-            values = results.rows[cell][column]
-            shown = values > 0  # neither NaN, nor zero on a logarithmic axis
-            if shown.any():
-                name = cell.algorithm + suffix
-                panel.plot(results.trials[shown], values[shown], label=name, **look.line)
+    names = [*results.algorithms, HINDSIGHT]
+    looks = [*map(look_of, results.algorithms), FIXED]
+    lines = [("bounds", f"{name} bound", name, BOUND) for name in names]
+    lines += [("losses", name, name, look) for name, look in zip(names, looks, strict=True)]
+    for column, label, name, look in lines:
+        values = results.rows[Cell(dataset, results.labels[0], name)][column]
+        shown = values > 0  # neither NaN, nor zero on a logarithmic axis
+        if shown.any():
+            panel.plot(results.trials[shown], values[shown], label=label, **look.line)
     panel.set(xscale="log", yscale="log", xlabel="trials", ylabel="cumulative loss")
     panel.minorticks_off()
     panel.set_xlim(1, max(2, results.trials[-1]))
@@ -275,11 +289,10 @@ def write_figures(results: Results, folder: Path) -> None:
     """The paper's figures as PNG and PDF, without dates, so that files are reproducible."""
     import matplotlib
 
-    figures = {
-        "figure1": (list(figure1_panels(results)), len(results.labels)),
-        "figure2": (list(figure2_panels(results)), 1),
-    }
-    for name, (panels, columns) in figures.items():
+    for name, panels, columns in (
+        ("figure1", figure1_panels(results), len(results.labels)),
+        ("figure2", figure2_panels(results), 1),
+    ):
         if panels:
             figure = grid(panels, columns, results.settings["runs"])
             figure.savefig(folder / f"{name}.png", dpi=150)

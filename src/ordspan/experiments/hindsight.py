@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
@@ -12,7 +11,7 @@ from ordspan.core.measures import hinge_losses
 from ordspan.core.state import Floats, Ranks
 from ordspan.experiments.protocol import Curve, TrialStream, kept_trials
 from ordspan.learners import Learner
-from ordspan.learners.batch import Optimum, solve
+from ordspan.learners.batch import solve
 from ordspan.learners.rows import make_rows
 
 HINDSIGHT_RUNS = 3
@@ -42,18 +41,14 @@ class Fixed(NamedTuple):
 
 def best_fixed(stream: TrialStream, n_classes: int) -> Fixed:
     """The batch optimum with the smallest cumulative hinge loss on the stream."""
-    return min(_path(stream, n_classes), key=lambda ranker: ranker.total)
-
-
-def _path(stream: TrialStream, n_classes: int) -> Iterator[Fixed]:
-    start: Optimum | None = None
-    labels = stream.lower, stream.upper
-    rows = make_rows(stream.X, *labels)
+    rankers, optimum = [], None
+    rows = make_rows(stream.X, stream.lower, stream.upper)
     for C in PATH:
-        start = solve(rows, n_classes, C, tol=TOL, max_iter=SWEEPS, start=start)
-        scores = stream.X @ start.weights
-        losses = hinge_losses(scores, start.thresholds, *labels)
-        yield Fixed(start.weights, start.thresholds, C, losses)
+        optimum = solve(rows, n_classes, C, tol=TOL, max_iter=SWEEPS, start=optimum)
+        weights, thresholds = optimum.weights, optimum.thresholds
+        losses = hinge_losses(stream.X @ weights, thresholds, stream.lower, stream.upper)
+        rankers.append(Fixed(weights, thresholds, C, losses))
+    return min(rankers, key=lambda ranker: ranker.total)
 
 
 def learner_losses(learner: Learner, curve: Curve, stream: TrialStream) -> Floats:
