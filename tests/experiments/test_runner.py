@@ -67,6 +67,12 @@ def test_c_is_the_best_of_the_grid_on_the_tuning_runs(finished):
     assert results.rows["synthetic", 75, "PA-I"]["C"] == GRID[totals.argmin()]
 
 
+def test_algorithms_without_c_run_alone(tmp_path):
+    results = runner.run(plan(algorithms=("PRank", "MCP")), tmp_path, jobs=1)
+    assert np.isnan(results.table["C"]).all()
+    assert results.final(("synthetic", 75, "MCP")).min() > 0
+
+
 def test_an_interrupted_run_goes_on_where_it_stopped(finished, tmp_path):
     class EnoughError(Exception):
         pass

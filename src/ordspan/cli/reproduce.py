@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import os
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -94,67 +95,59 @@ def reproduce(
     bytes in results.npz, whatever --jobs is.
     """
     with report_errors("Run the same command again to continue."):
-        if report_only is not None:
-            from ordspan.experiments.reproduce import write_outputs
-
-            finish(write_outputs(report_only), report_only, None)
-            return
+        from ordspan.clock import Clock
         from ordspan.data import NAMES
         from ordspan.experiments.protocol import ALGORITHMS, CITED_ALGORITHMS
+        from ordspan.experiments.reproduce import load_datasets, write_outputs
+        from ordspan.experiments.runner import Plan, run
         from ordspan.learners.linear import SOLVERS
 
-        chosen = None if datasets is None else listed(datasets, NAMES, "data set")
-        plan = {
-            "algorithms": listed(algorithms, ALGORITHMS + CITED_ALGORITHMS, "algorithm"),
-            "labels": percentages(fractions),
-            "runs": runs,
-            "trials": trials,
-            "seed": seed,
-            "average": average,
-            "solver": listed(solver, tuple(SOLVERS), "solver")[-1],
-        }
-        run_plan(plan, chosen, data_dir, out, jobs or os.cpu_count() or 1, overwrite)
+        if report_only is not None:
+            finish(write_outputs(report_only), report_only, None)
+            return
+        clock = Clock()
+        names = None if datasets is None else listed(datasets, NAMES, "data set")
+        plan = partial(
+            Plan,
+            algorithms=listed(algorithms, ALGORITHMS + CITED_ALGORITHMS, "algorithm"),
+            labels=percentages(fractions),
+            runs=runs,
+            trials=trials,
+            seed=seed,
+            average=average,
+            solver=listed(solver, tuple(SOLVERS), "solver")[-1],
+        )
+        check_folder(out)
+        with progress_bar() as bar:
+            found, missing = load_datasets(names, data_dir)
+            if not found:
+                reasons = "; ".join(f"{name}: {reason}" for name, reason in missing.items())
+                raise LookupError(f"nothing to run. {reasons}")
+            out.mkdir(parents=True, exist_ok=True)
+            task = bar.add_task("starting", total=None)
+            run(
+                plan(found),
+                out,
+                jobs=jobs or os.cpu_count() or 1,
+                unavailable=missing,
+                overwrite=overwrite,
+                progress=lambda what, done, total: bar.update(
+                    task, description=what, completed=done, total=total
+                ),
+            )
+            bar.update(task, description="drawing figures and report")
+            outcome = write_outputs(out, clock.seconds())
+        finish(outcome, out, clock.seconds())
 
 
-def run_plan(
-    plan: dict[str, Any],
-    names: tuple[str, ...] | None,
-    data_dir: Path | None,
-    out: Path,
-    jobs: int,
-    overwrite: bool,
-) -> None:
-    """Load, run and report, with a progress bar."""
-    from ordspan.clock import Clock
-    from ordspan.experiments import reproduce as whole
-    from ordspan.experiments import runner
+def check_folder(out: Path) -> None:
+    """Raise, before there is work to lose, if the folder could not be written."""
     from ordspan.models.atomic import check_can_write
 
-    clock = Clock()
     if out.exists() and not out.is_dir():
         raise NotADirectoryError(f"{out} is a file, not a folder; choose another --out")
     there = next(folder for folder in (out, *out.parents) if folder.is_dir())
     check_can_write(there / out.name)
-    with progress_bar() as bar:
-        found, missing = whole.load_datasets(names, data_dir)
-        if not found:
-            reasons = "; ".join(f"{name}: {reason}" for name, reason in missing.items())
-            raise LookupError(f"nothing to run. {reasons}")
-        out.mkdir(parents=True, exist_ok=True)
-        task = bar.add_task("starting", total=None)
-        runner.run(
-            runner.Plan(found, **plan),
-            out,
-            jobs=jobs,
-            unavailable=missing,
-            overwrite=overwrite,
-            progress=lambda what, done, total: bar.update(
-                task, description=what, completed=done, total=total
-            ),
-        )
-        bar.update(task, description="drawing figures and report")
-        outcome = whole.write_outputs(out, clock.seconds())
-    finish(outcome, out, clock.seconds())
 
 
 def finish(outcome: Outcome, folder: Path, seconds: float | None) -> None:

@@ -162,9 +162,9 @@ def run_tasks(plan: Plan, cells: Path, jobs: int, progress: StepCallback) -> NDA
     def finished(*tasks: tuple[Any, ...]) -> list[NDArray[Any]]:
         """The results of tasks (name, function, arguments) in their order."""
         results = []
-        for (name, *_), array in zip(tasks, threads(delayed(kept)(*t) for t in tasks), strict=True):
+        for array in threads(delayed(kept)(*task) for task in tasks):
             results.append(array)
-            progress(name, next(done), total)
+            progress(tasks[len(results) - 1][0], next(done), total)
         return results
 
     def kept(name: str, task: Callable[..., NDArray[Any]], *arguments: Any) -> NDArray[Any]:
@@ -190,17 +190,12 @@ def run_tasks(plan: Plan, cells: Path, jobs: int, progress: StepCallback) -> NDA
 
 def tuning_run(plan: Plan, data: Dataset, run: int) -> NDArray[Any]:
     """Total error to the labels trained on, (percentages, curves, grid)."""
-    return np.array(
-        [
-            [
-                [one_curve(data, curve, C, stream)[1, -1] for C in GRID]
-                for curve in plan.curves
-                if curve.is_tunable
-            ]
-            for stream in plan.streams(data, protocol.TUNING, run)
-        ],
-        dtype=np.int64,
-    )
+    curves = [curve for curve in plan.curves if curve.is_tunable]
+    totals = [
+        [[one_curve(data, curve, C, stream)[1, -1] for C in GRID] for curve in curves]
+        for stream in plan.streams(data, protocol.TUNING, run)
+    ]
+    return np.array(totals, dtype=np.int64).reshape(len(plan.labels), -1, len(GRID))
 
 
 def one_curve(
@@ -226,17 +221,16 @@ def run_sums(plan: Plan, data: Dataset, chosen: Strengths, run: int) -> NDArray[
     sampled = plan.streams(data, protocol.REPORTED, run)
     for percent, stream in zip(plan.labels, sampled, strict=True):
         for curve in plan.curves:
-            sums = exact.get(curve)
-            if sums is None:
+            if curve not in exact:
                 sums = one_curve(data, curve, chosen.get((percent, curve.name)), stream)
-            if not curve.uses_intervals:
-                exact[curve] = sums
-            rows.append(sums)
+                if not curve.uses_intervals:
+                    exact[curve] = sums
+            rows.append(exact.get(curve, sums))
+        fixed = np.zeros_like(sums)
         if run < HINDSIGHT_RUNS:
             predicted = hindsight.best_fixed(stream, data.n_classes).predictions(stream.X)
-            rows.append(protocol.error_sums(predicted, stream, stream.lower, stream.upper))
-        else:
-            rows.append(np.zeros_like(rows[-1]))
+            fixed = protocol.error_sums(predicted, stream, stream.lower, stream.upper)
+        rows.append(fixed)
     return np.array(rows)
 
 
