@@ -86,17 +86,18 @@ class OrdinalClassifier(base.MiniBatchClassifier):
             A number or a string, or a range of them, both ends included; None is an open end.
         """
         values = as_values(x)
-        columns, names = self._numbered(x)
+        columns, new = self._numbered(x)
         grades, low, high = self._grades.read(y)
+        n_features = len(self._columns) + len(new)
         learner, calibration = self._grown(
-            self._learner, self._calibration, len(names), self._grades, grades
+            self._learner, self._calibration, n_features, self._grades, grades
         )
         if learner is not None and calibration is not None:
             score = _finite(learner.latent_sparse, values, columns)
             _finite(learner.learn_sparse, values, columns, low, high)
             calibration.observe_one(score, low, high)
-        self._columns, self._grades = names, grades
-        self._learner, self._calibration = learner, calibration
+        self._columns.update(new)
+        self._learner, self._calibration, self._grades = learner, calibration, grades
 
     def predict_one(self, x: dict[Any, Any], **kwargs: Any) -> Any:
         """The median grade of one example's probabilities; None before anything was learned."""
@@ -136,7 +137,8 @@ class OrdinalClassifier(base.MiniBatchClassifier):
         labels = list(y.itertuples(False, None) if hasattr(y, "columns") else y)
         if len(labels) != rows.shape[0]:
             raise ValueError(f"X has {rows.shape[0]} rows, but there are {len(labels)} labels")
-        columns, names = self._numbered(X.columns)
+        columns, new = self._numbered(X.columns)
+        n_features = len(self._columns) + len(new)
         grades, runs = self._grades, [(0, self._grades)]
         ends = []
         for row, label in enumerate(labels):
@@ -154,14 +156,14 @@ class OrdinalClassifier(base.MiniBatchClassifier):
         calibration = deepcopy(self._calibration)
         before = self._grades
         for (start, after), (stop, _) in pairwise([*runs, (rows.shape[0], grades)]):
-            learner, calibration = self._grown(learner, calibration, len(names), before, after)
+            learner, calibration = self._grown(learner, calibration, n_features, before, after)
             before = after
             if learner is not None and start < stop:
                 moved = with_columns(rows[start:stop], columns, learner.n_features)
                 part = low[start:stop], high[start:stop]
                 _finite(learner.learn_many, moved, *part, calibration=calibration)
-        self._columns, self._grades = names, grades
-        self._learner, self._calibration = learner, calibration
+        self._columns.update(new)
+        self._learner, self._calibration, self._grades = learner, calibration, grades
 
     def predict_many(self, X: Any) -> Any:
         """The grade of every row of a data frame, as a Series; None before anything was learned."""
@@ -181,8 +183,8 @@ class OrdinalClassifier(base.MiniBatchClassifier):
         values, learner = as_values(x), self._learner
         if learner is None:
             return None
-        columns, names = self._numbered(x)
-        if len(names) > len(self._columns):
+        columns, new = self._numbered(x)
+        if new:
             known = columns < len(self._columns)
             values, columns = values[known], columns[known]
         return _finite(learner.latent_sparse, values, columns)
@@ -210,15 +212,15 @@ class OrdinalClassifier(base.MiniBatchClassifier):
         return np.full((len(scores), n_grades), 1.0 / max(1, n_grades))
 
     def _numbered(self, names: Any) -> tuple[NDArray[np.int64], dict[Any, int]]:
-        """The columns of some features, and those of all features with the new ones."""
-        column_of = self._columns
+        """The columns of some features, and by name those of the features that are new."""
+        column_of, new = self._columns, {}
         try:
             columns = [column_of[name] for name in names]
         except KeyError:
-            new = (name for name in names if name not in self._columns)
-            column_of = column_of | {name: len(column_of) + i for i, name in enumerate(new)}
-            columns = [column_of[name] for name in names]
-        return np.array(columns, dtype=np.int64), column_of
+            unknown = (name for name in names if name not in column_of)
+            new = {name: len(column_of) + i for i, name in enumerate(unknown)}
+            columns = [new[name] if name in new else column_of[name] for name in names]
+        return np.array(columns, dtype=np.int64), new
 
     def _grown(
         self,
