@@ -82,7 +82,9 @@ def test_labels_of_too_many_grades_are_refused(tmp_path, ending):
         ),
     ],
 )
-def test_budgets_that_do_not_fit_are_refused(tmp_path, table, small_machine, more, message):
+def test_budgets_that_do_not_fit_are_refused(
+    tmp_path, table, small_machine, more, message
+):
     with pytest.raises(FileError, match=message):
         train(TrainJob([str(table)], label="g", **more), tmp_path / "m")
     assert not (tmp_path / "m").exists()
