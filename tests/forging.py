@@ -19,7 +19,7 @@ from ordspan.catalog import DEFAULTS
 from ordspan.commands.stopping import Stop, Stopped
 from ordspan.commands.train import TrainJob, train
 from ordspan.models.checkpoint import Checkpoint, Rounds
-from ordspan.models.file import DIGEST_SIZE, _digest_start, to_bytes
+from ordspan.models.file import NO_DIGEST, to_bytes
 
 X, Y, SPANS = graded(40)
 TABLE = "age,job,note,grade\n" + "".join(
@@ -90,21 +90,21 @@ def original(kind):
 def parts_of(content):
     """Header and tensors of a model file, to be changed."""
     size = int.from_bytes(content[:8], "little")
-    header = json.loads(json.loads(content[8 : 8 + size])["__metadata__"]["ordspan"])
-    return header, {name: array.copy() for name, array in load_tensors(content).items()}
+    text = json.loads(content[8 : 8 + size])["__metadata__"]["ordspan"]
+    return json.loads(text[len(NO_DIGEST) :]), {
+        name: array.copy() for name, array in load_tensors(content).items()
+    }
 
 
 def forged(header, tensors):
     """A model file of such parts with a right digest; the header may be a text."""
     text = header if isinstance(header, str) else json.dumps(header)
-    return with_digest(save_tensors(tensors, metadata={"ordspan": text}))
+    return with_digest(save_tensors(tensors, metadata={"ordspan": NO_DIGEST + text}))
 
 
 def with_digest(content):
-    """A file with its digest made anew, where it has a place for one."""
-    content = bytearray(content)
-    with suppress(ValueError, TypeError, LookupError):
-        start = _digest_start(content)
-        content[start : start + DIGEST_SIZE] = bytes(DIGEST_SIZE)
-        content[start : start + DIGEST_SIZE] = hashlib.sha256(content).digest()
-    return bytes(content)
+    """A file with its digest made anew, in the place where it is written."""
+    start = 8 + len('{"__metadata__":{"ordspan":"')
+    head, tail = content[:start], content[start + len(NO_DIGEST) :]
+    digest = hashlib.sha256(head + NO_DIGEST.encode() + tail).hexdigest()
+    return bytes(head + digest.encode() + tail)

@@ -519,7 +519,7 @@ def test_a_lost_scheduler_is_an_error_in_time_and_a_checkpoint_goes_on(
         ({"rounds": 1}, "already has 2 rounds, more than rounds=1"),
         ({"cut": -1}, "damaged"),
         ({"path": "model"}, "is a model file, but not a checkpoint"),
-        ({"path": "no/file"}, "there is no folder"),
+        ({"path": "no/file"}, "no/file: cannot be written"),
     ],
 )
 def test_a_checkpoint_of_something_else_is_refused(threads, tmp_path, change, message):

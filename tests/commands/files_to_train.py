@@ -10,9 +10,8 @@ from pyarrow import csv, parquet
 FORMATS = ("csv", "csv.gz", "parquet", "txt", "jsonl")
 SMALL = {
     "ordspan.tables.text.BLOCK_BYTES": 10_000,
-    "ordspan.tables.arrow_file.MAX_ROWS": 300,
-    "ordspan.tables.svmlight.PART_BYTES": 8_000,
-    "ordspan.tables.tables.PART_BYTES": 8_000,
+    "ordspan.tables.formats.MAX_ROWS": 300,
+    "ordspan.tables.reading.ROWS_AT_ONCE": 300,
 }
 """Sizes by which small files have many blocks, parts and windows."""
 

@@ -387,8 +387,8 @@ def test_many_bad_rows_are_an_error_unless_they_are_allowed(folder, frame, tmp_p
         ("part.csv.gz --model model", "part.csv.gz: damaged or truncated"),
         ("part.parquet --model model", "part.parquet: not a Parquet file, or damaged"),
         ("rows.csv --model python", "holds an estimator (OrdinalPA) that was saved from Python"),
-        ("rows.csv --model damaged", "damaged is damaged: its checksum does not match"),
-        ("rows.csv --model short", "short is not an ordspan model file, or it is damaged or"),
+        ("rows.csv --model damaged", "damaged is not an ordspan model file, or it is damaged ("),
+        ("rows.csv --model short", "short is not an ordspan model file, or it is damaged ("),
         ("rows.csv --model none", "none: no such model file; ordspan train writes one"),
     ],
 )

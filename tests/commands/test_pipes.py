@@ -46,7 +46,7 @@ def path(tmp_path):
 @pytest.fixture
 def left(model):
     """The checkpoint of a training that an error has ended after 300 rows."""
-    piped([*ROWS[:300], "oops\n"], *words(model), code=1)
+    piped([*ROWS[:300], "1,2,3,oops\n"], *words(model), code=1)
     return model.with_name("m.checkpoint")
 
 
@@ -59,12 +59,12 @@ def test_a_checkpoint_that_cannot_be_written_does_not_hide_the_error(model, monk
     assert "holds the model after" not in printed
 
 
-@pytest.mark.parametrize("bad", ["1,2,3,explode\n", "1,2,x,1\n", "1,2\n"])
+@pytest.mark.parametrize("bad", ["1,2,3,explode\n", "1,2,x,1\n", "1,2,3,4,5\n"])
 def test_a_bad_row_loses_none_of_the_rows_before_it(model, bad):
     more = ["--no-standardise"]
     printed = piped([*ROWS[:300], bad, *ROWS[300:]], *words(model, *more), code=1)
     left = f"{model}.checkpoint"
-    assert "line 302" in printed
+    assert "row 301" in printed
     assert f"{left} holds the model after 300 rows of this pipe; continue it with" in printed
     assert f"(--from {left})" in printed
     assert not model.exists()
@@ -88,7 +88,7 @@ def test_every_message_names_the_way_to_continue(model, left, path):
     assert f"(--from {left}) and another output path" in from_file
     told = "".join(said("info", left).split())  # is wrapped
     assert f"continuewithordspantrain--from{left}" in told
-    piped(["oops\n"], *words(model, start=left), code=1)
+    piped(["1,2,3,oops\n"], *words(model, start=left), code=1)
     assert load(left).training["rows"] == 300
     piped(ROWS[300:], *words(model, start=left))
     assert load(model).training["rows"] == 600

@@ -110,25 +110,25 @@ def test_several_files_follow_each_other_and_where_names_each_row(model, new, tm
     other, out = write_table(NEW.slice(0, 3), tmp_path / "b.parquet"), tmp_path / "out.csv"
     said("predict", new, other, "--model", model, "--where", "--out", out)
     rows = read_rows(out)
-    places = [(row["file"], int(row["line"])) for row in rows]
-    assert places[:200] == [(str(new), line) for line in range(2, 202)]
+    places = [(row["file"], int(row["row"])) for row in rows]
+    assert places[:200] == [(str(new), row) for row in range(1, 201)]
     assert places[200:] == [(str(other), row) for row in (1, 2, 3)]
     assert [row["score"] for row in rows[200:]] == [row["score"] for row in rows[:3]]
 
 
 def test_every_row_is_answered_and_a_bad_one_has_a_reason(strict, tmp_path):
     path, out = tmp_path / "bad.csv", tmp_path / "out.csv"
-    path.write_text("id,size,age\na,1,2\nb,big,2\nc,3,\nd,3\ne,inf,2\nf,5,6\n")
+    path.write_text("id,size,age\na,1,2\nb,big,2\nc,3,\nd,3,4,5\ne,inf,2\nf,5,6\n")
     words = ["predict", path, "--model", strict, "--keep", "id", "--where", "--out", out]
     printed = said(*words)
     assert "4 of 6 rows could not be predicted; the column reason says why" in printed
-    assert f"{path}, line 3: column 'size' holds 'big'" in printed
+    assert f"{path}, row 2: column 'size' holds 'big'" in printed
     good, *bad, also_good = rows = read_rows(out)
-    assert [row["line"] for row in rows] == ["2", "3", "4", "5", "6", "7"]
+    assert [row["row"] for row in rows] == ["1", "2", "3", "4", "5", "6"]
     assert [row["id"] for row in rows][:3] == ["a", "b", "c"]
     for row in (good, also_good):
         assert [bool(row[name]) for name in ADDED] == [True] * 4 + [False]
-    reasons = ("'size' holds 'big'", "'age' is empty", "2 fields, but", "'size' holds inf")
+    reasons = ("'size' holds 'big'", "'age' is empty", "more fields than", "'size' holds inf")
     for row, reason in zip(bad, reasons, strict=True):
         assert [bool(row[name]) for name in ADDED] == [False] * 4 + [True]
         assert reason in row["reason"]
@@ -191,8 +191,8 @@ def test_svmlight_rows_keep_their_label_and_query(tmp_path):
     assert heads == ["qid", "label", *ADDED]
     assert (first[:2], second[:2]) == (["9", "3"], ["9", "1"])
     for line, words, message in (
-        ("3 1:3", ["--keep", "qid"], "a.svm, line 1: no 'qid'"),
-        ("1 7:1", ["--on-bad-row", "raise"], "a.svm, line 1: index 7, but there are 3 features"),
+        ("3 1:3", ["--keep", "qid"], "a.svm, row 1: no 'qid'"),
+        ("1 7:1", ["--on-bad-row", "raise"], "a.svm, row 1: index 7, but there are 3 features"),
     ):
         path.write_text(f"{line}\n")
         assert message in said("predict", path, "--model", sparse, *words, code=1)
@@ -219,12 +219,11 @@ def test_how_files_were_opened_in_training_is_repeated(tmp_path):
 BAD_FILES = {
     "renamed": ("Size,age\n1,2\n", "no column 'size', which the model", "was it renamed to 'Size'"),
     "missing": ("x,y\n1,2\n", "no column 'size' and 1 more", "the columns are x, y"),
-    "text": ("size,age\n1,2\n1,old\n", "line 3: column 'age' holds 'old', not a number"),
-    "nan": ("size,age\n1,2\n1,\n", "line 3: column 'age' is empty or NaN"),
-    "short": ("size,age\n1,2\n1\n", "line 3: 1 field, but the header has 2"),
-    "long": ("size,age\n1,2,3\n", "line 2: 3 fields, but the header has 2"),
-    "damaged": (b"size,age,town\n1,2,K\xc3\xb6ln\n1,2,\xff\n", "line 3: byte 5 is not UTF-8"),
-    "latin": (b"size,age\n1,2\n1,\xe9\n", "line 3: column 'age' holds 'é', not a number"),
+    "text": ("size,age\n1,2\n1,old\n", "row 2: column 'age' holds 'old', not a number"),
+    "nan": ("size,age\n1,2\n1,\n", "row 2: column 'age' is empty or NaN"),
+    "short": ("size,age\n1,2\n1\n", "row 2: column 'age' is empty or NaN"),
+    "long": ("size,age\n1,2,3\n", "row 1: more fields than the 2 of the header, from '3' on"),
+    "damaged": (b"size,age\n1,2\n1,\xe9\n", "row 2: '\ufffd' is not UTF-8; save it as UTF-8, or give"),
     "empty": ("", "the file is empty"),
     "header": ("size,age\n", "no row to predict; does it contain only a header?"),
 }
@@ -259,7 +258,7 @@ def test_a_truncated_file_is_told_and_writes_nothing(model, tmp_path, name):
         (["--out", "new.csv"], "new.csv is an input of this command; write to another file"),
         (["--out", "folder.csv"], "folder.csv is a folder"),
         (["--keep", "rank"], "cannot keep the column 'rank': predictions have"),
-        (["--where", "--keep", "line"], "cannot keep the column 'line'"),
+        (["--where", "--keep", "row"], "cannot keep the column 'row'"),
         (["--keep", "ID"], "no column 'ID', which keep= (--keep) asks for; the columns are id, "),
         (["--model", "none"], "none: no such model file; ordspan train writes one"),
         (["--model", "folder.csv"], "folder.csv is a folder; give the name of a model file"),

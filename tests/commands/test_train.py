@@ -5,6 +5,7 @@ import random
 import signal
 import sys
 import time
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -178,7 +179,7 @@ def test_a_stopped_run_goes_on_to_the_same_bytes(tmp_path, ending, order, small_
         stopped(*words_for(path), *words, "--resume")
         assert summary(*words_for(path), *words, "--resume")["resumed"]
         assert (tmp_path / "m").read_bytes() == (tmp_path / "whole").read_bytes()
-        assert not (tmp_path / "m.checkpoint").exists()
+        assert {p.name for p in tmp_path.iterdir()} & {"m.checkpoint", "m.rows"} == set()
         (tmp_path / "m").unlink()
 
 
@@ -206,7 +207,7 @@ def test_a_stopped_kernel_goes_on_to_the_same_bytes(path):
 
 def test_skipped_rows_are_counted_once_however_often_a_run_is_stopped(path, small_parts):
     lines = path.read_text().splitlines(keepends=True)
-    lines[100:4000:100] = ["x,1,1,1\n", "1,1,1,9\n", "1,1\n"] * 13
+    lines[100:4000:100] = ["x,1,1,1\n", "1,1,1,9\n", "1,1,1,1,1\n"] * 13
     lines[1000:3000] = ["1,1,1,9\n"] * 2000  # whole blocks of them
     path.write_text("".join(lines))
     words = ["--on-bad-row", "skip", "--allow-skipped", 0.6, "--grades", "1..4"]
@@ -214,7 +215,7 @@ def test_skipped_rows_are_counted_once_however_often_a_run_is_stopped(path, smal
     whole = summary(*words_for(path, "whole"), *words)
     assert whole["skipped"] == 2019
     stopped(*words_for(path), *words)
-    for _ in range(7):
+    for _ in range(3):
         stopped(*words_for(path), *words, "--resume")
     found = summary(*words_for(path), *words, "--resume")
     for name in ("skipped", "skipped_examples", "rows"):
@@ -259,6 +260,35 @@ def test_kills_lose_nothing(tmp_path, ending, order, small_parts):
         load(checkpoint)
     said(*words_for(path), *words, "--resume")
     assert (tmp_path / "m").read_bytes() == (tmp_path / "whole").read_bytes()
+    assert not (tmp_path / "m.rows").exists()
+
+
+@pytest.mark.parametrize("again", [[], ["--resume"]])
+def test_rows_that_a_kill_has_left_are_removed_or_written_anew(path, again, small_parts):
+    """Rows may be incomplete after a kill, and those of another run are of no use."""
+    words, left = ["--passes", 3, "--checkpoint-every", 1000], path.with_name("m.rows")
+    said(*words_for(path, "whole"), *words)
+    if again:
+        stopped(*words_for(path), *words)
+        assert left.is_dir()
+        for part in left.iterdir():
+            os.truncate(part, part.stat().st_size // 2)
+    else:
+        left.mkdir()
+        (left / "ranks").write_bytes(bytes(1000))
+    said(*words_for(path), *words, *again)
+    assert path.with_name("m").read_bytes() == path.with_name("whole").read_bytes()
+    assert not left.exists()
+
+
+def test_a_lack_of_space_for_rows_read_again_is_told_before(path, monkeypatch, small_parts):
+    full = SimpleNamespace(free=10_000)
+    monkeypatch.setattr("shutil.disk_usage", lambda _: full)
+    refused = said(*words_for(path), "--passes", 2, code=1)
+    assert "the rows are read more than once" in refused
+    assert "Write the model to another disk, or make one pass over unsorted rows" in refused
+    assert [file.name for file in path.parent.iterdir()] == ["rows.csv"]
+    said(*words_for(path))
 
 
 @POSIX
@@ -273,7 +303,8 @@ def test_a_signal_writes_a_checkpoint_and_exits_soon(path, number):
     assert process.returncode == 130
     assert time.monotonic() - asked < 5  # a second on a quiet machine
     assert "--resume" in printed
-    assert {file.name for file in path.parent.iterdir()} == {"rows.csv", "m.checkpoint"}
+    left = {"rows.csv", "m.checkpoint", "m.rows"}
+    assert {file.name for file in path.parent.iterdir()} == left
 
 
 # -- what is there already -----------------------------------------------------------------------

@@ -37,7 +37,7 @@ NUMBERS = (0, -1, 1, 2, 7, 2**31, 5 * 10**8, 2**53 + 1, 2**63, 10**30, 0.5, 1e30
 WORDS = ("", "x", "é\x1b", "\ud800", "PA", "linear", "sca", "rot13", "<U99999999")
 OTHERS = (None, True, [], {}, [[]], [None], {"a": 1}, *WORDS)
 FLOATS = (np.nan, np.inf, -np.inf, 0.0, -1.0, 0.5, 3.0, 99.0, 1e308, -1e308, 5e-324, 1e6, 2.0**60)
-HEADERS = ("[" * 100_000, "{}", "null", "[]", "3", "", '{"format": 4}')
+HEADERS = ("[" * 100_000, "{}", "null", "[]", "3", "", '{"format": 5}')
 SPARE, PER_BYTE = 1 << 25, 64
 """Memory that a load may take: so much, and so much for each byte of the file."""
 

@@ -104,7 +104,8 @@ def started_in(folder: Path, words) -> subprocess.Popen:
 
 
 def names(folder: Path) -> set[str]:
-    return {path.name for path in folder.iterdir()}
+    """Files in a folder, except the half-written ones that a kill leaves behind."""
+    return {path.name for path in folder.iterdir() if path.suffix != ".partial"}
 
 
 def state(folder: Path) -> set[tuple[str, int, int]]:

@@ -121,13 +121,13 @@ def test_a_state_that_its_header_does_not_allow_is_refused(kind):
     n_classes, solver = len(header["classes"]["values"]), header["parameters"].get("solver")
     for what, state in forged_states(tensors["state"], n_classes, solver):
         check_refused(header, tensors | {"state": state}, what)
-    for name in tensors.keys() & {"scale", "calibration"}:
+    for name in tensors.keys() - {"state"}:
         nan, negative = tensors[name].copy(), tensors[name].copy()
         nan[1 % len(nan)], negative[2 % len(nan)] = np.nan, -1.0
         for forgery in (nan[:0], nan, negative, tensors[name].astype("f4"), tensors[name][None]):
             check_refused(header, tensors | {name: forgery.copy()}, name)
-    check_refused(header, tensors | {"more": np.zeros(1)}, "one tensor more")
-    check_refused(header, {"digest": tensors["digest"]}, "no state")
+    for name in tensors.keys() - ({"calibration"} if header["table"] else set()):
+        check_refused(header, {k: v for k, v in tensors.items() if k != name}, f"no {name}")
 
 
 @pytest.mark.parametrize("kind", FITTED)
@@ -172,25 +172,34 @@ def test_skops_hands_the_numbers_to_the_check():
 
 def widened(header, n_features):
     header["n_features"] = n_features
-    if "table" in header and header["table"]["recipe"]["n_sparse"]:
+    if header["table"] and header["table"]["recipe"]["n_sparse"]:
         header["table"]["recipe"]["n_sparse"] = n_features
         header["table"]["options"]["n_features"] = n_features
 
 
 def wide_hashes(header):
     header["n_features"] = 2**24
-    if "table" in header:
+    if header["table"]:
         header["table"]["recipe"] |= {"hashed": ["x"], "hash_bits": 24}
+
+
+def other_names(header):
+    if header["table"] and (numbers := header["table"]["recipe"]["numbers"]):
+        header["table"]["recipe"]["missing_indicators"] = numbers
+    else:
+        header["feature_names"] = ["a"]
 
 
 FORGED_HEADERS = {
     "a class more": lambda header: header["classes"]["values"].append(99),
     "wide classes": lambda header: header["classes"].update(dtype="<U99999999"),
     "wide parameter": lambda header: header["parameters"].update(
-        classes={"dtype": "<U99999999", "values": ["a"]}
+        classes={"type": "array", "dtype": "<U99999999", "values": ["a"]}
     ),
     "wide hashes": wide_hashes,
     "an unknown field": lambda header: header.update(pipeline={}),
+    "an unknown parameter": lambda header: header["parameters"].update(deep=True),
+    "other names": other_names,
 }
 for number in (500_000_000, 2**63, 0, -1, True, "4"):
     FORGED_HEADERS[f"{number!r} features"] = partial(widened, n_features=number)
@@ -206,9 +215,10 @@ def test_a_header_that_does_not_fit_is_refused(kind):
     only_format = json.dumps({"format": FORMAT_VERSION})
     for text in ("", "null", "3", "[]", "{}", '"x"', "[" * 100_000, "NaN", only_format, "{"):
         check_refused(text, tensors, text[:20])
-    for name in header.keys() - {"feature_names", "table", "checkpoint"}:
+    optional = {"feature_names", "calibrated", "table", "checkpoint"}
+    for name in header.keys() - optional:
         for value in (None, [], {}, "x", -1, [[]], float("nan"), {"dtype": "O", "values": [1]}):
-            if not (value == {} and name in ("parameters", "fitted")):  # all defaults
+            if not (value == {} and name == "fitted"):  # not all have such numbers
                 check_refused(header | {name: value}, tensors, f"{name} = {value}")
         check_refused({k: v for k, v in header.items() if k != name}, tensors, f"no {name}")
 
@@ -230,7 +240,8 @@ def progress(**changes):
         lambda header, tensors: header["checkpoint"].update(progress=None),
         lambda header, tensors: header.pop("checkpoint"),
         lambda header, tensors: header["table"]["training"].pop("settings"),
-        lambda header, tensors: header["table"]["recipe"].update(gaps=["job"]),
+        lambda header, tensors: header["table"]["recipe"].update(missing_indicators=["job"]),
+        lambda header, tensors: header["parameters"].update(max_iter=["x"]),
         lambda header, tensors: header["classes"].update(values=[1, 2, 3, 9]),
         lambda header, tensors: unsorted(tensors["state"], 4),
     ],

@@ -14,7 +14,7 @@ from ordspan.serving.engine import Lesson
 from ordspan.serving.models import copy_model, learn, predict_batch
 from ordspan.serving.records import batch_of
 from ordspan.serving.starting import empty_model, untrained
-from ordspan.tables.features import Recipe, Scale
+from ordspan.tables.encoder import Recipe, Scale
 
 GRADES = np.array([1, 2, 3, 4])
 KINDS = ("empty", "hashed", "fixed", "words", "kernel", "svmlight")

@@ -13,7 +13,7 @@ from ordspan.models.file import to_bytes
 from ordspan.serving import engine as engine_module
 from ordspan.serving.engine import SNAPSHOT, Engine, KeyConflictError
 from ordspan.serving.models import warm_up
-from ordspan.tables.batch import FileError
+from ordspan.tables.rows import FileError
 
 N = 60
 

@@ -15,7 +15,7 @@ from ordspan.models.file import to_bytes
 from ordspan.serving.app import make_app
 from ordspan.serving.engine import Engine
 from ordspan.serving.log import Log, LogError
-from ordspan.tables.batch import FileError
+from ordspan.tables.rows import FileError
 from serving.served import TestClient
 
 POSIX = pytest.mark.skipif(os.name != "posix", reason="needs limits and rights of POSIX")
@@ -201,7 +201,7 @@ def test_without_room_for_a_snapshot_the_log_has_it_all(tmp_path):
         for lesson in some[:3]:
             engine.learn([lesson])
     assert {path.name for path in engine.folder.glob("*.ordspan")} == {"base.ordspan"}
-    assert not list(engine.folder.glob(".ordspan-*"))
+    assert not list(engine.folder.glob("*.partial"))
     left = killed(engine, tmp_path / "killed")
     again = Engine(left)
     assert to_bytes(again.model) == one_by_one("hashed", some[:3])

@@ -16,8 +16,8 @@ from ordspan.labels.text import LabelReader
 from ordspan.models.file import to_bytes
 from ordspan.serving.engine import Lesson
 from ordspan.serving.records import batch_of
-from ordspan.tables.batch import RowError
-from ordspan.tables.features import Recipe
+from ordspan.tables.rows import RowError
+from ordspan.tables.encoder import Recipe
 from ordspan.tables.label_columns import LabelColumns, read_ranks
 from serving.served import GRADES, ROW, empty, mixed_file, model_file, opened, serving, standing
 

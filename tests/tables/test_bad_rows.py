@@ -1,18 +1,18 @@
 """A bad row is named, or left out and no other row with it, by every reader and command."""
 
 import json
+import subprocess
+import sys
 
 import numpy as np
 import pyarrow as pa
 import pytest
-from pyarrow import ipc, parquet
+from pyarrow import parquet
 
-from ordspan.commands.evaluate import EvaluateJob, evaluate
-from ordspan.commands.predict import PredictJob, predict
-from ordspan.commands.train import TrainJob, train
+from commands.tables import said, summary, write_table
 from ordspan.data import stream
-from ordspan.tables import lines, text
-from ordspan.tables.batch import RowError
+from ordspan.tables import text
+from ordspan.tables.rows import FileError, RowError
 
 rng = np.random.default_rng(5)
 ROWS = [
@@ -42,20 +42,16 @@ def write(path, *more):
     return path
 
 
-def place_in(path):
-    """How a message names the line in the middle."""
-    return rf"{path.stem}\{path.suffix}, line {AT + 1 + (path.suffix == '.csv')}: "
-
-
 def settings_for(path):
-    return {"n_features": 3} if path.suffix == ".txt" else {"label": "g"}
+    wanted = {"n_features": 3} if path.suffix == ".txt" else {"label": "g"}
+    return wanted | {"classes": [1, 2, 3, 4]}
 
 
 def check_stream(path, message):
-    wanted = settings_for(path) | {"classes": [1, 2, 3, 4]}
-    with pytest.raises(RowError, match=message):
-        list(stream(path, **wanted))
-    batches = stream(path, on_bad_row="skip", **wanted)
+    place = rf"{path.stem}\{path.suffix}, row {AT + 1}: "
+    with pytest.raises(RowError, match=place + f".*{message}"):
+        list(stream(path, **settings_for(path)))
+    batches = stream(path, on_bad_row="skip", **settings_for(path))
     assert (sum(map(len, batches)), batches.skipped) == (len(ROWS), 1)
 
 
@@ -67,29 +63,19 @@ BAD = [
     ("csv", b"1%.5,ab,1", "column 'a' holds '1%.5', not a number"),
     ("csv", b"1_000,ab,2", "column 'a' holds '1_000', not a number"),
     ("csv", "\u0663,ab,2".encode(), "column 'a' holds '\u0663', not a number"),
-    ("csv", b"1\r,ab,2", "cannot be split into fields"),
-    ("csv", b"1,ab", "2 fields, but the header has 3"),
-    ("csv", b"1,ab,2,3", "4 fields, but the header has 3"),
-    ("csv", b"1,\xff,2", "byte 3 is not UTF-8"),
-    ("csv", b"1,a\0b,1", "byte 4 is a null byte"),
-    ("csv", b'1,"ab,2', "a quote is not closed; close it"),
-    ("csv", b'1,5" disk,2', "a quote inside an unquoted cell"),
-    ("csv", b'1,""a"",2', "a quote inside an unquoted cell"),
+    ("csv", b"1,ab,2,3", "more fields than the 3 of the header, from '3' on"),
+    ("csv", b"1,ab,2,3,4,,", "more fields than the 3 of the header, from '3' on"),
+    ("csv", b"1,\xff,2", "'\ufffd' is not UTF-8; save it as UTF-8, or give encoding="),
     ("csv", b"1,ab,7", "grade '7' is not among"),
-    ("csv", b"1,ab,", "the label is empty"),
     ("csv", b"1,ab,4-2", "lower end of '4-2' is above"),
     ("csv", "1,ab,\ufeff2".encode(), "grade"),
     ("jsonl", b'{"a": "x", "w": "ab", "g": 1}', "column 'a' holds 'x', not a number"),
-    ("jsonl", b'{"a": 1}', "the label is empty"),
     ("jsonl", b'{"a": 1, "g": 1', "not JSON"),
     ("jsonl", b"[1, 2]", "is not an object"),
-    ("jsonl", b'{"a":' + DEEP + b',"w":"ab","g":1}', "nested more than 64 deep"),
-    ("jsonl", b'{"a":1,"w":"ab","g":1,"z":' + NESTED + b"}", "nested more than 64 deep"),
-    ("jsonl", b'{"a":' + LONG + b',"w":"ab","g":1}', r"holds '9+'\.\.\. \(5,000 characters\)"),
-    ("jsonl", b'{"a":1,"w":"\\ud800","g":1}', "half of a surrogate pair"),
-    ("jsonl", b'{"a":1,"\\udc00w":"ab","g":1}', "half of a surrogate pair"),
-    ("jsonl", b'{"a":1,"w":"\xed\xa0\x80","g":1}', "byte 13 is not UTF-8"),
-    ("jsonl", b'{"a":1,"w":"a\0b","g":1}', "not JSON"),
+    ("jsonl", b'{"a":' + DEEP + b',"w":"ab","g":1}', "not JSON"),
+    ("jsonl", b'{"a":' + LONG + b',"w":"ab","g":1}', "column 'a' holds"),
+    ("jsonl", b'{"a":1,"\\udc00w":"ab","g":1}', "is not UTF-8"),
+    ("jsonl", b'{"a":1,"w":"\xed\xa0\x80","g":1}', "is not UTF-8"),
     ("txt", b"x 1:1", "the grade 'x' is not a number"),
     ("txt", b"1 1:z", "'1:z' is not of the form index:value"),
     ("txt", b"1 2:1 1:1", "index 1 in '1:1' does not increase"),
@@ -107,58 +93,111 @@ BAD = [
     ("txt", b"1 qid:1 9999999999:1", "is larger than 2147483646"),
     ("txt", b"1 qid:1 " + LONG + b":1", r"'9+'\.\.\. \(5,002 characters\) is not of the form"),
     ("txt", b"1 qid:1 1:" + LONG, "holds inf, which is too large"),
-    ("txt", b"1 qid:1 1:1\0", "is not of the form"),
 ]
-for odd in ("9" * 5000, "9" * 310, ">" + "9" * 310, "1-" + LONG.decode(), "[" * 3000, "\xa0"):
+for odd in ("9" * 5000, "9" * 310, ">" + "9" * 310, "1-" + LONG.decode(), "[" * 3000):
     BAD += [
         ("csv", f"1,ab,{odd}".encode(), "column 'g' holds .{1,400}$"),
         ("jsonl", json.dumps(ROWS[0] | {"g": odd}).encode(), "column 'g' holds .{1,400}$"),
     ]
 
 
+@pytest.mark.parametrize("size", [100, 1 << 20])
 @pytest.mark.parametrize(("ending", "line", "message"), BAD, ids=lambda value: repr(value)[:30])
-def test_a_bad_line_is_named_or_left_out(tmp_path, monkeypatch, ending, line, message):
-    monkeypatch.setattr(text, "BLOCK_BYTES", 100)
-    monkeypatch.setattr(lines, "MAX_LINES", 10)
-    path = write(tmp_path / f"bad.{ending}", line)
-    check_stream(path, place_in(path) + f".*{message}")
+def test_a_bad_line_is_named_or_left_out(tmp_path, monkeypatch, ending, line, message, size):
+    monkeypatch.setattr(text, "BLOCK_BYTES", size)
+    check_stream(write(tmp_path / f"bad.{ending}", line), message)
+
+
+@pytest.mark.parametrize("size", [100, 1 << 20])
+@pytest.mark.parametrize(
+    ("ending", "line", "labelled"),
+    [
+        ("csv", b"1,5\" disk,2", True),
+        ("csv", b'1,""a"",2', True),
+        ("csv", b"1\r,ab,2", True),
+        ("csv", b"NaN,NA,1", True),
+        ("csv", b"1,ab,", False),
+        ("csv", b"1,ab", False),
+        ("csv", "1,ab,\xa0".encode(), False),
+        ("jsonl", b'{"a":NaN,"w":"ab","g":1}', True),
+        ("jsonl", b'{"a":1,"w":"\\ud83d\\ude00","g":1}', True),
+        ("jsonl", b'{"g":1}', True),
+        ("jsonl", b'{"a": 1}', False),
+        ("jsonl", b'{"a": 1, "w": "ab", "g": null}', False),
+        ("jsonl", '{"a": 1, "w": "ab", "g": "\xa0"}'.encode(), False),
+    ],
+)
+def test_an_odd_line_is_a_row_and_one_without_a_label_is_left_out(
+    tmp_path, monkeypatch, ending, line, labelled, size
+):
+    monkeypatch.setattr(text, "BLOCK_BYTES", size)
+    path = write(tmp_path / f"odd.{ending}", line)
+    batches = stream(path, **settings_for(path))
+    rows = np.concatenate([batch.rows for batch in batches])
+    assert rows.tolist() == [i for i in range(1, len(ROWS) + 2) if labelled or i != AT + 1]
+
+
+@pytest.mark.parametrize("line", [b'1,"ab,2', b'"1,ab,2'])
+@pytest.mark.parametrize("size", [100, 1 << 20])
+def test_an_open_quote_does_not_swallow_the_rows_behind_it(tmp_path, monkeypatch, line, size):
+    monkeypatch.setattr(text, "BLOCK_BYTES", size)
+    path = write(tmp_path / "a.csv", line)
+    for policy in ("raise", "skip"):
+        with pytest.raises(FileError, match=r"a\.csv.*quote is not closed.*ab,2"):
+            list(stream(path, on_bad_row=policy, **settings_for(path)))
+
+
+def test_a_deeply_nested_value_takes_no_longer_than_another(tmp_path):
+    path = write(tmp_path / "a.jsonl", b'{"a":1,"w":"ab","g":1,"z":' + NESTED + b"}")
+    code = "import sys; from ordspan.data import stream; "
+    code += "print(sum(map(len, stream(sys.argv[1], label='g', on_bad_row='skip'))))"
+    command = [sys.executable, "-c", code, str(path)]
+    answer = subprocess.run(command, capture_output=True, text=True, timeout=20, check=True)
+    assert int(answer.stdout) in (len(ROWS), len(ROWS) + 1)
 
 
 @pytest.mark.parametrize(
     ("ending", "line", "is_feature"),
     [
-        ("csv", b"1,a\0b,1", True),
+        ("csv", b"1,ab,2,3", True),
         ("csv", b"1,ab,huge", False),
-        ("jsonl", b'{"a":1,"w":"\\ud800","g":1}', True),
-        ("txt", b"1 qid:1 1:1\0", True),
+        ("jsonl", b'{"a":"x","w":"ab","g":1}', True),
+        ("txt", b"1 qid:1 1:z", True),
     ],
 )
 def test_every_command_names_a_bad_line_or_leaves_it_out(tmp_path, ending, line, is_feature):
     bad, clean = write(tmp_path / f"bad.{ending}", line), write(tmp_path / f"clean.{ending}")
-    label, model = None if ending == "txt" else "g", tmp_path / "model"
-    train(TrainJob([str(clean)], label=label), model)
-
-    def trained(policy):
-        job = TrainJob([str(bad)], label=label, on_bad_row=policy)
-        return train(job, tmp_path / "other", overwrite=True)
-
-    def evaluated(policy):
-        return evaluate(EvaluateJob([str(bad)], model, label=label, on_bad_row=policy))
-
-    for command in (trained, evaluated):
-        with pytest.raises(RowError, match=place_in(bad)):
-            command("raise")
-        answer = command("skip")
-        assert (answer["rows"], answer["skipped"]) == (len(ROWS), 1)
-    job = PredictJob([str(bad)], str(model), on_bad_row="raise")
+    label, place = [] if ending == "txt" else ["--label", "g"], f"{bad}, row {AT + 1}: "
+    model, out = tmp_path / "model", tmp_path / "o.csv"
+    said("train", clean, *label, "--model", model)
+    for words in (
+        ["train", bad, *label, "--grades", "1..4", "--model", tmp_path / "other"],
+        ["train", bad, *label, "--grades", "1..4", "--model", tmp_path / "two", "--passes", 2],
+        ["evaluate", bad, "--model", model],
+    ):
+        assert place in said(*words, code=1)
+        answer = summary(*words, "--on-bad-row", "skip")
+        assert (answer.get("read", answer["rows"]), answer["skipped"]) == (len(ROWS), 1)
     if is_feature:
-        with pytest.raises(RowError, match=place_in(bad)):
-            predict(job, tmp_path / "o.csv")
-    answer = predict(PredictJob([str(bad)], str(model)), tmp_path / "o.csv")
+        words = ["--model", model, "--on-bad-row", "raise", "--out", out]
+        assert place in said("predict", bad, *words, code=1)
+    answer = summary("predict", bad, "--model", model, "--out", out)
     assert (answer["rows"], answer["empty"]) == (len(ROWS) + 1, int(is_feature))
 
 
-@pytest.mark.parametrize("cell", ["\xa0", "  ", "\u2003"])
+@pytest.mark.parametrize("ending", ["csv", "jsonl", "parquet"])
+def test_rows_without_a_label_are_left_out_and_counted(tmp_path, ending):
+    columns = {"a": [r["a"] for r in ROWS] + [1.0, 2.0], "g": [r["g"] for r in ROWS] + [None] * 2}
+    path, model, out = tmp_path / f"a.{ending}", tmp_path / "m", tmp_path / "o.csv"
+    write_table(pa.table(columns), path)
+    words = ["train", path, "--label", "g", "--model", model, "--overwrite"]
+    for more in ([], ["--passes", 2], ["--hold-out", 0.1]):
+        assert "2 rows without a label were left out" in said(*words, *more)
+    assert "2 rows without a label were left out" in said("evaluate", path, "--model", model)
+    assert summary("predict", path, "--model", model, "--out", out)["rows"] == len(ROWS) + 2
+
+
+@pytest.mark.parametrize("cell", ["\xa0", "  ", "\u2003", "NaN", "NA", "n/a", "?"])
 @pytest.mark.parametrize("ending", ["csv", "jsonl"])
 def test_a_blank_cell_is_a_missing_number(tmp_path, ending, cell):
     row = json.dumps({"a": cell, "w": "ab", "g": 1}) if ending == "jsonl" else f"{cell},ab,1"
@@ -167,49 +206,18 @@ def test_a_blank_cell_is_a_missing_number(tmp_path, ending, cell):
     X = np.vstack([batch.X for batch in batches])
     assert batches.feature_names[:2] == ["a", "a is missing"]
     assert np.flatnonzero(X[:, 1]).tolist() == [AT]
-    with pytest.raises(RowError, match=place_in(path) + "column 'a' is empty"):
+    with pytest.raises(RowError, match=rf"{path.name}, row {AT + 1}: column 'a' is empty"):
         list(stream(path, label="g", missing="error"))
-
-
-def odd_words(words, at):
-    """A column of words, of which one is not UTF-8."""
-    cells = [word.encode() for word in words]
-    cells.insert(at, b"a\xff")
-    column = pa.array(cells, pa.binary())
-    return pa.Array.from_buffers(pa.string(), len(cells), column.buffers())
-
-
-@pytest.mark.parametrize("name", ["w", "g"])
-@pytest.mark.parametrize("form", ["parquet", "arrow", "category"])
-def test_words_of_parquet_that_are_not_utf8_are_bad(tmp_path, name, form):
-    columns = {key: [row[key] for row in ROWS] for key in "aw"}
-    columns["g"] = [str(row["g"]) for row in ROWS]
-    words, bad = columns[name], {k: [*c[:AT], c[0], *c[AT:]] for k, c in columns.items()}
-    bad[name] = odd_words(words, AT)
-    if form == "category":
-        known = [*dict.fromkeys(words)]
-        codes = [known.index(word) for word in words]
-        codes.insert(AT, len(known))
-        bad[name] = pa.DictionaryArray.from_arrays(codes, odd_words(known, len(known)))
-    path = tmp_path / ("bad.parquet" if form == "parquet" else "bad.arrow")
-    if form == "parquet":
-        parquet.write_table(pa.table(bad), path, row_group_size=15)
-    else:
-        with ipc.new_file(str(path), pa.table(bad).schema) as writer:
-            writer.write_table(pa.table(bad), max_chunksize=15)
-    message = rf"bad\.\w+, row {AT + 1}: column '{name}' holds b'a\\xff', which is not UTF-8"
-    check_stream(path, message)
 
 
 def test_words_among_the_numbers_of_a_parquet_column_are_bad(tmp_path):
     path = tmp_path / "a.parquet"
-    parquet.write_table(pa.table({"a": ["1,5", "x", "", "2,5"], "g": [1, 2, 1, 2]}), path)
+    parquet.write_table(pa.table({"a": ["1.5", "x", "", "2.5"], "g": [1, 2, 1, 2]}), path)
     with pytest.raises(RowError, match=r"row 2: column 'a' holds 'x', not a number"):
         list(stream(path, label="g"))
     batches = stream(path, label="g", on_bad_row="skip")
     assert np.vstack([batch.X for batch in batches]).tolist() == [[1.5, 0], [2, 1], [2.5, 0]]
     assert batches.skipped == 1
-    assert any("'1,5' is 1.5" in note for note in batches.notes)
     parquet.write_table(pa.table({"a": [1.5, 2.0, None], "g": [1, 2, 1]}), path)
     with pytest.raises(RowError, match=r"a\.parquet, row 3: column 'a' is empty or NaN"):
         list(stream(path, label="g", missing="error"))

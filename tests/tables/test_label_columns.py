@@ -13,13 +13,14 @@ FIVE = LabelReader(np.arange(1, 6))
 
 
 def test_an_empty_end_is_open_and_crossed_ends_are_faults():
-    table = pl.DataFrame({"lo": ["2", "", "5", None], "hi": ["3", "2", "4", "x"]})
+    table = pl.DataFrame({"lo": ["2", "", "5", ""], "hi": ["3", "2", "4", "x"]})
     lower, upper, faults = read_ranks(FIVE, table, LabelColumns(lower="lo", upper="hi"))
     assert (lower[:2].tolist(), upper[:2].tolist()) == ([2, 1], [3, 2])
     assert "lo 5 is above hi 4" in faults[2]
     assert "'x' is not among" in faults[3]
     lower, upper, faults = read_ranks(FIVE, table, LabelColumns(lower="lo"))
-    assert (lower.tolist(), upper.tolist(), faults) == ([2, 1, 5, 1], [5] * 4, {})
+    # a row without any label has rank 0
+    assert (lower.tolist(), upper.tolist(), faults) == ([2, 0, 5, 0], [5, 0, 5, 0], {})
 
 
 @pytest.mark.parametrize("column", [[1, 2, 5], [1.0, 2.0, 5.0], ["1", "2", "5"]])

@@ -4,7 +4,7 @@ from threading import Event
 
 import pytest
 
-from ordspan.tables.threads import parallel_map, read_ahead
+from ordspan.tables.text import parallel_map, read_ahead
 
 
 @pytest.mark.parametrize(

@@ -1,19 +1,21 @@
 """The same file gives the same rows, whichever reader is used."""
 
+import gzip
+import io
 import json
 
 import numpy as np
+import polars as pl
 import pyarrow as pa
 import pytest
-from files_to_train import FORMATS, make_rows, write_rows
+from files_to_train import FORMATS, make_rows, read_in_small_parts, write_rows
 from pyarrow import ipc
 
 import ordspan
-from commands.tables import ask, read_rows
+from commands.tables import ask, read_rows, said
 from ordspan import OrdinalPA
 from ordspan.commands.train import TrainJob, train
 from ordspan.data import stream
-from ordspan.tables import arrow_file, text
 
 X, GRADES = make_rows(900)
 NAMES = ["x0", "x1", "x2"]
@@ -33,8 +35,7 @@ def test_every_reader_sees_the_same_rows(tmp_path, monkeypatch, ending):
     distributed = pytest.importorskip("distributed")
     from ordspan.distributed import fit
 
-    monkeypatch.setattr(text, "BLOCK_BYTES", 7000)
-    monkeypatch.setattr(arrow_file, "MAX_ROWS", 300)
+    read_in_small_parts(monkeypatch.setattr)
     path = write(tmp_path, ending)
     label = {} if ending == "txt" else {"label": "grade"}
 
@@ -42,7 +43,7 @@ def test_every_reader_sees_the_same_rows(tmp_path, monkeypatch, ending):
     read = np.vstack([b.X.toarray() if ending == "txt" else b.X for b in batches])
     np.testing.assert_array_equal(read, X)
     np.testing.assert_array_equal(np.concatenate([b.y for b in batches]), GRADES)
-    np.testing.assert_array_equal(np.concatenate([b.rows for b in batches]), np.arange(900))
+    np.testing.assert_array_equal(np.concatenate([b.rows for b in batches]), np.arange(900) + 1)
 
     expected = OrdinalPA(classes=[1, 2, 3, 4])
     for batch in batches:
@@ -66,6 +67,62 @@ def test_every_reader_sees_the_same_rows(tmp_path, monkeypatch, ending):
     answer = ask("evaluate", path, "--model", model, "--json")
     assert answer.exit_code == 0, answer.output
     found = json.loads(answer.stdout)
-    predicted = ordspan.load(model).ranks(scores)
     assert found["rows"] == 900
+    predicted = np.array([int(row["rank"]) for row in read_rows(out)])
     assert found["mae"] == np.abs(predicted - GRADES).mean()
+
+
+TABLE = pl.DataFrame({name: X[:, j] for j, name in enumerate(NAMES)}).with_columns(
+    town=pl.Series(["Köln", 'a "b", c', "two\nlines"] * 300), grade=GRADES
+)
+TABLE = TABLE.with_columns(x0=pl.when(pl.int_range(900) % 50 > 0).then("x0"))
+
+
+def json_lines(table):
+    return table.write_ndjson().encode()
+
+
+FILES = {
+    "a.csv": lambda table: table.write_csv().encode(),
+    "quoted.csv": lambda table: table.write_csv(quote_style="always").encode(),
+    "windows.csv": lambda table: b"\xef\xbb\xbf" + table.write_csv(line_terminator="\r\n").encode(),
+    "blank.csv": lambda table: table.write_csv().replace("2\n", "2\n\n").encode(),
+    "wide.csv": lambda table: table.write_csv().encode("utf-16"),
+    "a.csv.gz": lambda table: gzip.compress(table.write_csv().encode()),
+    "a.csv.zst": lambda table: zstd(table.write_csv().encode()),
+    "a.jsonl": json_lines,
+    "a.jsonl.gz": lambda table: gzip.compress(json_lines(table)),
+    "a.parquet": lambda table: written(table.write_parquet, row_group_size=200),
+    "a.arrow": lambda table: written(table.write_ipc),
+}
+
+
+def written(write, **more):
+    out = io.BytesIO()
+    write(out, **more)
+    return out.getvalue()
+
+
+def zstd(content):
+    out = pa.BufferOutputStream()
+    with pa.CompressedOutputStream(out, "zstd") as stream:
+        stream.write(content)
+    return out.getvalue().to_pybytes()
+
+
+@pytest.mark.parametrize("more", [[], ["--passes", 2], ["--hash", "town"]])
+def test_every_format_and_size_of_block_gives_the_same_bytes_of_a_model(
+    tmp_path, monkeypatch, more
+):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "data").mkdir()
+    models = {}
+    for small in (False, True):
+        for name, content in FILES.items():
+            (tmp_path / "data" / name).write_bytes(content(TABLE))
+            said("train", "data", "--label", "grade", *more, "--model", "m", "--overwrite")
+            models[name, small] = (tmp_path / "m").read_bytes()
+            (tmp_path / "data" / name).unlink()
+        read_in_small_parts(monkeypatch.setattr)
+    different = [case for case, model in models.items() if model != models["a.csv", False]]
+    assert not different

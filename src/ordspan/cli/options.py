@@ -14,7 +14,7 @@ import typer
 from ordspan.cli.printing import say
 
 if TYPE_CHECKING:
-    from ordspan.tables.opening import FileOptions
+    from ordspan.tables.files import FileOptions
 
 
 STDIN = "-"
@@ -165,7 +165,7 @@ def file_options(
     n_features: int = 0,
 ) -> FileOptions:
     """How to open files, from the command line options."""
-    from ordspan.tables.opening import FileOptions
+    from ordspan.tables.files import FileOptions
 
     separator = None if delimiter is None else read_delimiter(delimiter)
     return FileOptions(format, separator, zero_based, n_features, encoding, decimal)

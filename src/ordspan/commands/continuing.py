@@ -9,11 +9,11 @@ from ordspan.catalog import ESTIMATORS, SVM
 from ordspan.commands.models import label_reader, options_for, read_table_model
 from ordspan.commands.train_job import TrainJob
 from ordspan.models.table import TableModel
-from ordspan.tables.batch import GROUP, BadRows, FileError
-from ordspan.tables.columns import AS_REQUESTED
+from ordspan.tables.files import FileOptions, describe_columns, expand, open_file
 from ordspan.tables.label_columns import LabelColumns, label_columns
-from ordspan.tables.opening import FileOptions, describe_columns, expand, open_file
+from ordspan.tables.profile import AS_REQUESTED
 from ordspan.tables.reading import RowReader, check_index_base, order_in_files
+from ordspan.tables.rows import GROUP, BadRows, FileError
 from ordspan.tables.text import STDIN
 from ordspan.wording import columns_hint, hint
 
@@ -41,14 +41,14 @@ def reader_for(base: TableModel, job: TrainJob, pipe: Any = None) -> RowReader:
     reader = RowReader(
         files,
         options,
-        base.recipe,
+        base.encoder,
         columns,
         label_reader(base.classes_),
         BadRows(job.on_bad_row),
         GROUP if base.recipe.n_sparse else None,
         first=first if job.is_pipe else None,
         # what a pipe taught about the scale goes on with the next pipe
-        scale=None if job.is_pipe and STDIN in base.training["settings"]["files"] else base.scale,
+        learns_scale=job.is_pipe and STDIN in base.training["settings"]["files"],
     )
     reader.left_out = base.training["left_out"] | dict.fromkeys(job.drop, AS_REQUESTED)
     if job.is_pipe:

@@ -17,9 +17,7 @@ from ordspan.commands.queries import QueryTally, query_names
 from ordspan.commands.tally import Tally, compared
 from ordspan.models.atomic import write_atomically
 from ordspan.models.table import Scored, scored
-from ordspan.tables.batch import GROUP, LABEL, SKIPPED_SHARE, BadRows, Batch, FileError
-from ordspan.tables.label_columns import LabelColumns, label_columns
-from ordspan.tables.opening import (
+from ordspan.tables.files import (
     FileOptions,
     check_columns,
     describe_columns,
@@ -27,7 +25,9 @@ from ordspan.tables.opening import (
     is_svmlight,
     open_file,
 )
+from ordspan.tables.label_columns import LabelColumns, label_columns
 from ordspan.tables.reading import RowReader, check_index_base
+from ordspan.tables.rows import GROUP, LABEL, SKIPPED_SHARE, BadRows, Batch, FileError
 from ordspan.wording import hint
 
 SAMPLE_SIZE = 20_000  # rows on a page, of all grades together
@@ -86,7 +86,7 @@ class Evaluation:
         self.reader = RowReader(
             self.files,
             options,
-            self.model.recipe,
+            self.model.encoder,
             self.columns,
             label_reader(self.model.classes_),
             self.bad,
@@ -123,7 +123,6 @@ class Evaluation:
             )
         if recipe.n_sparse:
             return reader
-        reader.find([*self.columns.names(), *([self.group] if self.group else [])])
         for name in self.columns.names():
             if name not in reader.names and self.columns == self.model.columns:
                 raise FileError(
@@ -161,7 +160,7 @@ class Evaluation:
             empty = [code for code, name in enumerate(names) if not name]
             rows = np.flatnonzero(np.isin(codes, empty)).tolist()
             fault = f"column {self.group!r} is empty; fill it in, or name no query column"
-            yield batch.without(dict.fromkeys(rows, fault), self.bad)
+            yield self.bad.take_from(batch, dict.fromkeys(rows, fault))
 
     def _add_queries(self, answer: Scored) -> None:
         """Add rows to their queries; an svmlight file has a qid in every line or in none."""
@@ -200,7 +199,7 @@ class Evaluation:
             "ndcg": None if self.queries is None else self.queries.summary(),
             "by_grade": by_grade,
             "confusion": tally.confusion.tolist(),
-            "notes": self.model.unseen.messages(),
+            "notes": self.model.encoder.unseen.messages(),
             "skipped": self.bad.count,
             "skipped_examples": list(self.bad.examples),
         }

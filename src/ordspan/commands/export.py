@@ -150,8 +150,8 @@ def exported(file: ModelFile) -> Exported:
     features = list(recipe.numbers) or [recipe.feature_name(j) for j in range(recipe.n_sparse)]
     fill = None
     if recipe.numbers and recipe.missing == "mean":
-        fill = model.scale.state[scaling_parts.MEAN].copy()
-    gaps = tuple(recipe.numbers.index(name) for name in recipe.gaps)
+        fill = model.encoder.state[scaling_parts.MEAN].copy()
+    gaps = tuple(recipe.numbers.index(name) for name in recipe.missing_indicators)
     centre, factor = model.centre_and_factor() or (None, None)
     return Exported(
         weights,

@@ -10,7 +10,7 @@ import numpy as np
 from ordspan.commands.models import ModelFile, read_model
 from ordspan.commands.train_progress import TrainProgress
 from ordspan.models.checkpoint import Rounds, progress_in
-from ordspan.models.header import Header
+from ordspan.models.file import Header
 from ordspan.models.table import TableModel
 from ordspan.tables.text import STDIN
 
@@ -58,7 +58,7 @@ def describe_model(path: str | Path, top: int = DEFAULT_TOP) -> dict[str, Any]:
 def parameters(header: Header) -> dict[str, Any]:
     """The parameters of the estimator, without its grades."""
     return {
-        name: value.get("values", value.get("pairs")) if isinstance(value, dict) else value
+        name: getattr(value, "values", value)
         for name, value in header.parameters.items()
         if name != "classes"
     }
@@ -141,7 +141,7 @@ def describe_table(model: Any) -> dict[str, Any]:
     columns = {
         "label": model.columns.names(),
         "numbers": list(recipe.numbers),
-        "gaps": list(recipe.gaps),
+        "gaps": list(recipe.missing_indicators),
         "words": {name: list(words) for name, words in recipe.words},
         "hashed": list(recipe.hashed),
         "hash_bits": recipe.hash_bits if recipe.hashed else None,

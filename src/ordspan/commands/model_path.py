@@ -10,8 +10,8 @@ from pathlib import Path
 
 from ordspan.models.atomic import check_can_write
 from ordspan.models.checkpoint import ENDING
-from ordspan.models.file import ModelFileError, checked_header
-from ordspan.tables.batch import FileError
+from ordspan.models.file import ModelFileError, read_header_and_model
+from ordspan.tables.rows import FileError
 from ordspan.tables.text import STDIN
 from ordspan.wording import hint
 
@@ -73,7 +73,7 @@ def is_own_checkpoint(path: Path, start: str | None, *, pipe: bool) -> bool:
 def from_pipe(checkpoint: Path) -> bool:
     """Whether the rows of a checkpoint came from a pipe, which cannot be read again."""
     with suppress(ModelFileError, OSError):
-        table = checked_header(checkpoint.read_bytes(), str(checkpoint)).table
+        table = read_header_and_model(checkpoint.read_bytes(), str(checkpoint))[0].table
         return table is not None and STDIN in table.training["settings"]["files"]
     return False
 

@@ -11,16 +11,15 @@ from numpy.typing import NDArray
 
 from ordspan.labels.text import LabelReader
 from ordspan.learners import Calibration
-from ordspan.models.file import checked_header, model_of
-from ordspan.models.header import Header
+from ordspan.models.file import Header, read_header_and_model
 from ordspan.models.table import TableModel
-from ordspan.tables.batch import FileError
-from ordspan.tables.opening import FileOptions, format_of
+from ordspan.tables.files import FileOptions, format_of
+from ordspan.tables.rows import FileError
 from ordspan.tables.text import STDIN
 
 RETRAIN = "train a model that includes it"
-FOUND = (*",;\t|", "utf-8", "utf-16", "utf-16-le", "utf-16-be", "cp1252", "latin-1", None)
-"""Delimiters and encodings that can be detected."""
+FOUND = (*",;\t|", None)
+"""Delimiters that can be detected."""
 
 
 class ModelFile(NamedTuple):
@@ -62,8 +61,8 @@ def read_model(path: str | Path) -> ModelFile:
     if not Path(path).exists():
         raise FileError(f"{name}: no such model file; ordspan train writes one")
     content = Path(path).read_bytes()
-    header = checked_header(content, name)
-    return ModelFile(name, model_of(content, header, name), header, len(content))
+    header, model = read_header_and_model(content, name)
+    return ModelFile(name, model, header, len(content))
 
 
 def read_table_model(path: str | Path) -> TableModel:
@@ -91,7 +90,6 @@ def options_for(model: TableModel, files: Sequence[str], given: FileOptions) -> 
         format=format,
         # detected values are detected again in each file
         delimiter=given.delimiter or (None if then.delimiter in FOUND else then.delimiter),
-        encoding=given.encoding or (None if then.encoding in FOUND else then.encoding),
         zero_based=model.recipe.zero_based,
         n_features=model.recipe.n_sparse,
     )

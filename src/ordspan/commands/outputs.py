@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Protocol
 
 from ordspan.models.atomic import check_can_write, opened_atomically
-from ordspan.tables.batch import FileError
+from ordspan.tables.rows import FileError
 from ordspan.wording import as_text
 
 if TYPE_CHECKING:

@@ -13,11 +13,11 @@ from ordspan.commands.models import options_for, read_table_model
 from ordspan.commands.outputs import STDOUT, opened_output
 from ordspan.commands.stopping import Stop, StoppablePipe
 from ordspan.models.table import Scored, TableModel, scored
-from ordspan.tables.batch import KEEP, REFUSE, BadRows, Batch, FileError
-from ordspan.tables.features import Recipe
+from ordspan.tables.encoder import Recipe
+from ordspan.tables.files import FileOptions, closest, describe_columns, expand, open_file
 from ordspan.tables.label_columns import LabelColumns
-from ordspan.tables.opening import FileOptions, closest, describe_columns, expand, open_file
 from ordspan.tables.reading import RowReader, check_index_base
+from ordspan.tables.rows import KEEP, REFUSE, BadRows, Batch, FileError
 from ordspan.tables.text import STDIN
 from ordspan.wording import hint
 
@@ -28,7 +28,7 @@ ADDED = ("prediction", "rank", "score", "margin")
 """Columns of a prediction, before a range, probabilities and the reason."""
 RANGE, REASON = ("lower", "upper"), "reason"
 EMPTY, RAISE = "empty", "raise"
-PLACE = ("file", "line")
+PLACE = ("file", "row")
 """Columns with the location of a row."""
 
 PredictReport = Callable[[int, float | None], None]
@@ -48,7 +48,7 @@ class PredictJob:
     keep : sequence of str
         Columns to copy to the output; svmlight rows have ``label`` and perhaps ``qid``.
     where : bool
-        Also write the file and the line (the row of a Parquet file) of every row.
+        Also write the file and the row number, from 1, of every row.
     coverage : float, optional
         Also write ``lower`` and ``upper``, the range of grades that contains the true one with
         this probability; one of the coverages the model was calibrated for.
@@ -151,7 +151,7 @@ def predict(
         "rows": rows,
         "empty": reader.bad.count,
         "empty_examples": reader.bad.examples,
-        "notes": model.unseen.messages(),
+        "notes": model.encoder.unseen.messages(),
         "seconds": round(clock.seconds(), 3),
     }
 
@@ -186,7 +186,7 @@ def make_reader(job: PredictJob, model: TableModel, pipe: Any) -> RowReader:
     return RowReader(
         files,
         options,
-        model.recipe,
+        model.encoder,
         LabelColumns(),
         None,
         BadRows(REFUSE if job.on_bad_row == RAISE else KEEP),
@@ -198,8 +198,6 @@ def make_reader(job: PredictJob, model: TableModel, pipe: Any) -> RowReader:
 def check_needed(reader: Any, recipe: Recipe, job: PredictJob) -> None:
     """Raise if a file lacks columns of the model or columns to keep."""
     needed = () if recipe.n_sparse else recipe.columns
-    if not recipe.n_sparse and not reader.sparse:
-        reader.find([*needed, *job.keep])
     keep = hint("keep=", "--keep")
     for names, who in ((needed, f"the model {job.model} needs"), (job.keep, f"{keep} asks for")):
         missing = [name for name in names if name not in reader.names]
@@ -239,7 +237,7 @@ def answers(job: PredictJob, model: TableModel, classes: pl.Series, answer: Scor
     place: dict[str, Any] = {}
     if job.where:
         name = os.fsencode(batch.path).decode(errors="backslashreplace")  # may not be UTF-8
-        place = {"file": pl.Series([name]).new_from_index(0, len(batch)), "line": batch.lines}
+        place = {"file": pl.Series([name]).new_from_index(0, len(batch)), "row": batch.rows}
     reasons = pl.Series([batch.faults.get(row) for row in range(len(batch))], dtype=pl.String())
     basic = (classes[answer.rank - 1], answer.rank, answer.score, answer.margin)
     predicted: dict[str, Any] = dict(zip(ADDED, basic, strict=True))

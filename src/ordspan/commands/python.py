@@ -19,7 +19,7 @@ with report_missing():
     from ordspan.commands import train as training
     from ordspan.commands.models import read_table_model
     from ordspan.models.table import TableModel
-    from ordspan.tables.opening import FileOptions
+    from ordspan.tables.files import FileOptions
 
 FilePath = str | os.PathLike[str]
 FILE_OPTIONS = {field.name for field in fields(FileOptions)}

@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ordspan.models.table import Scored
-from ordspan.tables.batch import Batch, FileError
-from ordspan.tables.label_columns import encode_column
+from ordspan.tables.encoder import word_codes
+from ordspan.tables.rows import Batch, FileError
 
 CUTS = (1, 5, 10)
 N_NDCG_BINS = 20  # of the histogram of queries
@@ -145,4 +145,4 @@ class QueryTally:
 
 def query_names(batch: Batch, group: str) -> tuple[NDArray[np.int64], list[str]]:
     """A code for the query of every row, and the names of the codes."""
-    return encode_column(batch.table, group, lambda v: "" if v is None else str(v).strip())
+    return word_codes(batch.table[group])

@@ -24,14 +24,14 @@ from ordspan.commands.outputs import report_full_disk
 from ordspan.commands.stopping import Stop, StoppablePipe, Stopped
 from ordspan.commands.train_job import TrainJob
 from ordspan.commands.train_progress import TrainReport
-from ordspan.commands.train_run import ROWS_AT_ONCE, Run
+from ordspan.commands.train_run import Run
 from ordspan.core.measures import distance
 from ordspan.models.atomic import write_atomically
 from ordspan.models.checkpoint import sole_writer
 from ordspan.models.file import to_bytes
-from ordspan.tables.batch import Cursor, FileError
-from ordspan.tables.limits import memory_limit
-from ordspan.tables.opening import expand
+from ordspan.tables.files import expand
+from ordspan.tables.reading import ROWS_AT_ONCE
+from ordspan.tables.rows import Cursor, FileError, memory_limit
 
 DEFAULT_SECONDS = 60.0
 
@@ -189,16 +189,15 @@ def _one_pass(run: Run, epoch: int, size: int, stop: Stop) -> Iterator[None]:
     if not run.staged:
         # a pipe checks itself when all rows received so far are learned
         check = Stop() if run.job.is_pipe else stop
-        for batch in check.between(run.reader.batches(run.progress.cursor)):
-            for begin in check.between(range(0, len(batch), size)):
-                run.learn_batch(batch.part(begin, min(len(batch), begin + size)))
-                yield
+        for batch in check.between(run.reader.batches(run.progress.cursor, size)):
+            run.learn_batch(batch)
+            yield
         return
     order = run.order(epoch)
     for begin in stop.between(range(run.progress.cursor.row, order.size, size)):
         rows = order[begin : begin + size]
         run.learn(*run.staging.take(rows), f"row {rows[0] + 1} of the files")
-        run.progress.cursor = Cursor(epoch, 0, begin + rows.size)
+        run.progress.cursor = Cursor(epoch, row=begin + rows.size)
         run.share = (epoch + (begin + rows.size) / order.size) / run.job.passes
         yield
 

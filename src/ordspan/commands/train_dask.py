@@ -36,8 +36,8 @@ from ordspan.estimators import OrdinalPA
 from ordspan.models.atomic import write_atomically
 from ordspan.models.checkpoint import Rounds, sole_writer
 from ordspan.models.file import to_bytes
-from ordspan.tables.batch import N_EXAMPLES, FileError
-from ordspan.tables.opening import expand
+from ordspan.tables.files import expand
+from ordspan.tables.rows import N_EXAMPLES, FileError
 from ordspan.tables.text import STDIN
 
 LOCAL = "local"
@@ -173,7 +173,7 @@ def prepared_run(cluster: Cluster, job: TrainJob, out: Path) -> Run:
         cluster, paths, job.options, job.label_columns(), job.classes, job.on_bad_row
     )
     job = replace(job, options=found.options)
-    return Run(job, out, dask=True, preview=found.preview, words=found.words)
+    return Run(job, out, dask=True, samples=found.samples, words=found.words)
 
 
 def _fit(cluster: Cluster, run: Run, report: TrainReport | None) -> None:
@@ -197,7 +197,7 @@ def _fit(cluster: Cluster, run: Run, report: TrainReport | None) -> None:
     for part in found:
         run.labels.merge(part.labels)
     blocks = Blocks(
-        *delayed_blocks(cluster, run.files, spec, run.scale.state),
+        *delayed_blocks(cluster, run.files, spec, run.encoder.state),
         names,
         [],
         np.zeros((1, reader.recipe.n_features)),

@@ -7,11 +7,11 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from ordspan.catalog import PA, learner_parameters
-from ordspan.tables.batch import LABEL, SKIPPED_SHARE
-from ordspan.tables.columns import ColumnChoice
-from ordspan.tables.features import DEFAULT_HASH_BITS
+from ordspan.tables.encoder import DEFAULT_HASH_BITS
+from ordspan.tables.files import FileOptions, expand, is_svmlight, sizes_of
 from ordspan.tables.label_columns import LabelColumns, label_columns
-from ordspan.tables.opening import FileOptions, expand, is_svmlight, sizes_of
+from ordspan.tables.profile import ColumnChoice
+from ordspan.tables.rows import LABEL, SKIPPED_SHARE
 from ordspan.tables.text import STDIN
 from ordspan.wording import hint
 

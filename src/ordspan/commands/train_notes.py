@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from ordspan.catalog import ESTIMATORS, SVM
 from ordspan.labels.grades import grades_hint
-from ordspan.tables.columns import first_few
+from ordspan.tables.profile import first_few
 
 if TYPE_CHECKING:
     from ordspan.commands.train_run import Run
@@ -17,7 +17,11 @@ FEW, RARE = 100, 10_000
 
 def all_notes(run: Run) -> list[str]:
     """Notes on what a user may not expect."""
-    notes = [*run.notes, *run.unseen.messages(), *rare_grades(run)]
+    notes = [*run.notes, *run.encoder.unseen.messages(), *rare_grades(run)]
+    if n := run.progress.unlabelled:
+        notes.append(
+            f"{n:,} row{'s' * (n > 1)} without a label {'were' if n > 1 else 'was'} left out"
+        )
     if run.job.is_pipe and run.runs.are_long():
         notes.append(
             "the labels come in long runs of one grade, and an online learner forgets earlier "

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from ordspan.tables.batch import BEGINNING, Count, Cursor
+from ordspan.tables.rows import BEGINNING, Count, Cursor
 
 
 @dataclass
@@ -19,6 +19,7 @@ class TrainProgress:
     learned: Count = 0  # rows of all passes
     good: Count = 0  # rows of the first pass, held-out ones too
     skipped: Count = 0  # bad rows before the cursor
+    unlabelled: Count = 0  # rows without a label before it
     bad_rows: list[str] = field(default_factory=list)  # the first of them
     labels: dict[str, list[Count]] = field(default_factory=dict)  # counts of grades
 

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from ordspan.tables.batch import Batch
 from ordspan.tables.ordering import are_runs
+from ordspan.tables.rows import Batch
 
 FEW_ROWS = 50
 """With fewer rows, runs of one grade mean nothing."""

@@ -31,18 +31,14 @@ from ordspan.learners import Calibration, Learner
 from ordspan.learners.rows import RowValueError
 from ordspan.models.checkpoint import ENDING, Checkpoint
 from ordspan.models.file import ModelFileError
-from ordspan.models.table import Scored, TableModel, score_features
-from ordspan.tables.batch import BadRows, Batch, Cursor, FileError
-from ordspan.tables.features import Scale, Unseen, prepare_features
-from ordspan.tables.limits import check_memory
-from ordspan.tables.opening import identity
-from ordspan.tables.reading import open_rows
+from ordspan.models.table import Scored, TableModel
+from ordspan.tables.files import identity
+from ordspan.tables.reading import ROWS_AT_ONCE, open_rows
+from ordspan.tables.rows import BadRows, Batch, Cursor, FileError, check_memory
 from ordspan.tables.staging import Staging
 from ordspan.tables.text import STDIN
 from ordspan.wording import hint
 
-ROWS_AT_ONCE = 1 << 13
-"""Rows per call of the learner: enough to amortise Python overhead, few enough for prompt stops."""
 ROWS = ".rows"
 """Ending of the folder with the rows of a training that reads them more than once."""
 CALIBRATION_SHARE, MAX_CALIBRATION = 0.1, 5000
@@ -59,7 +55,7 @@ class Run:
         out: Path,
         *,
         dask: bool = False,
-        preview: Any = None,
+        samples: Any = None,
         words: set[str] | None = None,
         pipe: Any = None,
         resume: bool = False,
@@ -74,7 +70,7 @@ class Run:
                 job.choice(),
                 classes=job.classes,
                 on_bad_row=job.on_bad_row,
-                preview=preview,
+                samples=samples,
                 words=words,
                 pipe=pipe,
             )
@@ -84,9 +80,7 @@ class Run:
         assert reader.grades is not None
         self.files, self.bad = reader.files, reader.bad
         self.classes = reader.grades.classes
-        known = reader.scale if self.base is None else self.base.scale
-        self.scale = known or Scale(reader.recipe.n_scaled)
-        self.unseen, self.runs = Unseen(), Runs(self.classes.size)
+        self.encoder, self.runs = reader.encoder, Runs(self.classes.size)
         self.progress, self.labels = TrainProgress(), LabelCounts(self.classes.size)
         self.share: float | None = None
         self._choose_order(dask)
@@ -96,12 +90,12 @@ class Run:
         self.calibration = None if dask else self._make_calibration()
         if self.kind == ESTIMATORS[KERNEL]:
             self.fitted["gamma_"] = float(self.parameters["gamma"])
-        identities = [identity(path) for path in self.files if path != STDIN]
-        identities += [identity(job.start)] if job.start is not None else []
+        self.identities = [identity(path) for path in self.files if path != STDIN]
+        known = [identity(job.start)] if job.start is not None else []
         self.checkpoint = Checkpoint(
             out.with_name(out.name + ENDING),
             job.to_dict() | {"dask": dask},
-            identities,
+            self.identities + known,
             START_OVER,
         )
 
@@ -135,6 +129,7 @@ class Run:
             self.bad.count, self.bad.examples = 0, []
             self.staging.write(self._encoded(stop or Stop()))
             progress.good, progress.skipped = self.staging.n_rows, self.bad.count
+            progress.unlabelled = self.reader.unlabelled
             progress.bad_rows = list(self.bad.examples)
         if not progress.good:
             raise FileError(f"{self.files[0]}: no usable row; {self.bad.summary()}")
@@ -201,7 +196,8 @@ class Run:
 
         recipe = self.reader.recipe
         # a hashed column counts once, however many buckets it has
-        rows: Any = np.zeros((1, recipe.n_sparse or len(recipe.columns) + len(recipe.gaps)))
+        n_columns = recipe.n_sparse or len(recipe.columns) + len(recipe.missing_indicators)
+        rows: Any = np.zeros((1, n_columns))
         if self.staged:
             self.stage()
             rows = self.staging.take(
@@ -212,8 +208,7 @@ class Run:
             first = next(self.reader.batches(), None)
             self.reader.bad = policy
             if first is not None:
-                first = first.part(0, ROWS_AT_ONCE)
-                rows = prepare_features(recipe, self.scale, first)
+                rows = self.encoder.features(first.X, first.table)
         return KernelOrdinalPA(gamma=rule)._find_gamma(rows)
 
     def model(self) -> TableModel:
@@ -231,17 +226,16 @@ class Run:
             "notes": self.notes,
         }
         return TableModel(
-            self.learner,
-            self.classes,
-            self.parameters,
-            reader.recipe,
-            self.scale,
-            reader.columns,
-            reader.options,
-            training,
-            self.kind,
-            self.fitted,
-            self.calibration,
+            encoder=self.encoder,
+            kind=self.kind,
+            parameters=self.parameters,
+            classes_=self.classes,
+            learner=self.learner,
+            training=training,
+            calibration=self.calibration,
+            fitted=self.fitted,
+            columns=reader.columns,
+            options=reader.options,
         )
 
     def constant(self) -> dict[str, Any] | None:
@@ -282,9 +276,10 @@ class Run:
             )
         self.labels = LabelCounts.from_dict(self.progress.labels)
         self.learner, self.parameters = model.learner, model.parameters
+        self.fitted = model.fitted
         self.calibration = model.calibration
-        if not self.reader.scale:
-            self.scale = model.scale
+        self.encoder.state[...] = model.encoder.state
+        self.reader.unlabelled = self.progress.unlabelled
         self.bad.count = self.progress.skipped
         self.bad.examples = list(self.progress.bad_rows)
 
@@ -325,16 +320,14 @@ class Run:
 
     def features(self, batch: Batch) -> Any:
         """Features of rows for the learner."""
-        from_pipe = self.reader.scale is None
-        return prepare_features(
-            self.reader.recipe, self.scale, batch, learn=from_pipe, unseen=self.unseen
-        )
+        return self.encoder.features(batch.X, batch.table, learn=self.reader.learns_scale)
 
     def note_progress(self, last: Batch) -> None:
         """Update the progress after a batch."""
         progress = self.progress
-        progress.cursor, progress.skipped = last.after()
-        progress.bad_rows = self.bad.examples[: progress.skipped]
+        progress.cursor, progress.skipped = last.after, self.bad.count
+        progress.bad_rows = list(self.bad.examples)
+        progress.unlabelled = self.reader.unlabelled
         self.share = self.reader.share(last)
         if progress.good + progress.skipped >= JUDGED_PORTION:
             self.check_skipped()
@@ -342,7 +335,6 @@ class Run:
     def check_skipped(self) -> None:
         """Raise if too many rows are bad."""
         if self.progress.good:
-            self.bad.count = self.progress.skipped
             self.bad.check(self.progress.good, self.job.allow_skipped)
 
     def end_pass(self) -> None:
@@ -351,7 +343,7 @@ class Run:
         progress.mae = [*progress.mae, progress.running_mae]
         progress.rows = progress.loss = 0
         if not self.staged:
-            progress.skipped = self.bad.count
+            progress.skipped, progress.unlabelled = self.bad.count, self.reader.unlabelled
             progress.bad_rows = list(self.bad.examples)
         progress.cursor = Cursor(progress.cursor.epoch + 1)
 
@@ -360,9 +352,8 @@ class Run:
         tally, model = Tally(self.classes.size), self.model()
         for begin in range(0, self.test_rows.size, ROWS_AT_ONCE):
             X, lower, upper = self.staging.take(self.test_rows[begin : begin + ROWS_AT_ONCE])
-            rows = np.arange(begin, begin + lower.size)
-            batch = Batch(X, None, rows, rows, self.files[0], lower=lower, upper=upper)
-            tally.add(Scored(batch, *score_features(model, X)))
+            batch = Batch(X, None, np.arange(lower.size), "", lower=lower, upper=upper)
+            tally.add(Scored(batch, *model.answer(X)[:3]))
         if not tally.rows:
             raise FileError(
                 f"{self.files[0]}: holding out {self.job.hold_out:g} of the rows leaves none to "

@@ -8,7 +8,7 @@ from ordspan.data.letor import mslr
 from ordspan.data.sets import Dataset, Truth, abalone, california, check_choice, parkinson
 from ordspan.data.sources import CorruptFile, DataDir, DataUnavailable, data_folder
 from ordspan.data.synthetic import synthetic
-from ordspan.tables.batch import Batch
+from ordspan.tables.rows import Batch
 from ordspan.tables.streams import Stream, stream
 
 __all__ = [

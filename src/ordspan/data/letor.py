@@ -20,9 +20,9 @@ from ordspan.data.sources import (
     fetch,
     look_up,
 )
-from ordspan.tables.batch import FileError
+from ordspan.tables.rows import FileError
 from ordspan.tables.svmlight import SparseRows, SvmlightFile
-from ordspan.tables.text import text_blocks
+from ordspan.tables.text import Text
 
 MSLR_PARTS = {"train": ("train.txt",), "all": ("train.txt", "vali.txt", "test.txt")}
 MSLR_FEATURES = 136
@@ -100,13 +100,15 @@ def read_graded(paths: Sequence[Path]) -> tuple[Floats, Ranks]:
     The files are read twice, first only to count: the matrix of a full fold (0.8 GB) is then
     filled in place and never copied.
     """
-    n_lines = sum(block.n_lines for path in paths for block in text_blocks(str(path)))
+    blocks = (block for path in paths for block in Text(str(path)).blocks())
+    n_lines = sum(block.content.count(b"\n") + 1 for block in blocks)
     X, ranks = np.empty((n_lines, MSLR_FEATURES)), np.empty(n_lines, dtype=np.int64)
     n_rows = 0
     for path in (path for path in paths if path.stat().st_size):
         try:
-            for found in SvmlightFile(str(path), n_features=MSLR_FEATURES).sparse_rows():
-                _refuse_faults(path, found)
+            first, file = n_rows, SvmlightFile(str(path), n_features=MSLR_FEATURES)
+            for _, found in file.sparse_rows(Text(str(path)).blocks()):
+                _refuse_faults(path, found, n_rows - first)
                 rows = slice(n_rows, n_rows := n_rows + found.grades.size)
                 X[rows] = found.X.data.reshape(-1, MSLR_FEATURES)
                 ranks[rows] = found.grades + 1
@@ -117,8 +119,8 @@ def read_graded(paths: Sequence[Path]) -> tuple[Floats, Ranks]:
     return X[:n_rows], ranks[:n_rows]  # comments and empty lines are lines, but not rows
 
 
-def _refuse_faults(path: Path, found: SparseRows) -> None:
-    """Raise an error that names the line and the column of the first invalid row."""
+def _refuse_faults(path: Path, found: SparseRows, before: int) -> None:
+    """Raise an error that names the row and the column of the first invalid row."""
     X, starts = found.X, found.X.indptr
     is_bad = np.diff(starts) != MSLR_FEATURES
     is_bad |= ~np.isin(found.grades, range(MSLR_GRADES))
@@ -137,4 +139,4 @@ def _refuse_faults(path: Path, found: SparseRows) -> None:
             fault = fault or f"column {column} is missing"
         elif not np.isfinite(values[column]):
             fault = fault or f"column {column} holds {values[column]:g}, not a finite number"
-    raise CorruptFile(f"{path}, line {found.lines[row]}: {fault}")
+    raise CorruptFile(f"{path}, row {before + row + 1}: {fault}")

@@ -74,7 +74,7 @@ class CorruptFile(ValueError):  # noqa: N818
     ...     mslr(data_dir=folder)
     ... except CorruptFile as error:
     ...     print(str(error).split(": ")[0])
-    /.../train.txt, line 1
+    /.../train.txt, row 1
     """
 
 

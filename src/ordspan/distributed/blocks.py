@@ -15,11 +15,11 @@ from numpy.typing import NDArray
 from ordspan.distributed.cluster import Cluster
 from ordspan.distributed.file_blocks import Spec, block_names, delayed_blocks, preview_on_workers
 from ordspan.labels.ranks import distinct, find_classes, read_labels, refuse_missing
-from ordspan.tables.batch import FileError
-from ordspan.tables.columns import AS_REQUESTED, PARTLY, ColumnChoice
+from ordspan.tables.files import FileOptions, Identity, expand, format_of, identity, is_svmlight
 from ordspan.tables.label_columns import LabelColumns, label_columns
-from ordspan.tables.opening import FileOptions, Identity, expand, format_of, identity, is_svmlight
+from ordspan.tables.profile import AS_REQUESTED, PARTLY, ColumnChoice, Profile
 from ordspan.tables.reading import open_rows
+from ordspan.tables.rows import FileError
 from ordspan.wording import shown, warn
 
 
@@ -180,18 +180,17 @@ def _from_files(cluster: Cluster, X: Any, given: Any, columns: FileColumns) -> B
         ColumnChoice(columns.features, columns.drop, standardise=False),
         classes=given,
         on_bad_row="raise",
-        preview=found.preview,
+        samples=found.samples,
         words=found.words,
     )
     for name, why in reader.left_out.items():
         if why == PARTLY:
-            found.preview.check([name])
+            Profile(found.samples).check([name])
         if why != AS_REQUESTED:
             warn(f"left out {name!r}: {why}")
     assert reader.grades is not None
-    assert reader.scale is not None
     recipe, classes = reader.recipe, reader.grades.classes
-    if changed := [*recipe.gaps, *recipe.texts]:
+    if changed := [*recipe.missing_indicators, *recipe.texts]:
         warn(
             f"gaps were filled or words encoded in {shown(np.array(changed))}: the estimator "
             "expects columns with that done, not those of the files; for a model that does it "
@@ -200,8 +199,8 @@ def _from_files(cluster: Cluster, X: Any, given: Any, columns: FileColumns) -> B
     rows, answers = delayed_blocks(
         cluster,
         files,
-        Spec(found.options, recipe, reader.columns, classes, signs=reader.decimals),
-        reader.scale.state,
+        Spec(found.options, recipe, reader.columns, classes, decimals=reader.decimals),
+        reader.encoder.state,
         recipe.dense,
     )
     sample = np.zeros((1, recipe.n_features))

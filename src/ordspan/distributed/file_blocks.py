@@ -13,20 +13,12 @@ from numpy.typing import NDArray
 
 from ordspan.distributed.cluster import Cluster
 from ordspan.labels.text import LabelReader
-from ordspan.tables.batch import LABEL, BadRows
-from ordspan.tables.features import Recipe, Scale, prepare_features, stack_rows
+from ordspan.tables.encoder import Encoder, Recipe, stack_rows
+from ordspan.tables.files import FileOptions, is_svmlight
 from ordspan.tables.label_columns import LabelColumns
-from ordspan.tables.labels import find_words
-from ordspan.tables.opening import FileOptions, is_svmlight
-from ordspan.tables.preview import (
-    PREVIEW_BYTES,
-    Preview,
-    merge_previews,
-    merge_sparse_previews,
-    preview_files,
-    preview_sparse,
-)
-from ordspan.tables.reading import RowReader
+from ordspan.tables.profile import Profile, sample_file
+from ordspan.tables.reading import RowReader, find_words, sample_sparse
+from ordspan.tables.rows import LABEL, BadRows
 from ordspan.tables.svmlight import index_base, survey
 
 
@@ -38,13 +30,13 @@ class Spec(NamedTuple):
     columns: LabelColumns
     classes: NDArray[Any]
     on_bad_row: str = "raise"
-    signs: dict[str, dict[str, str]] | None = None  # decimal signs of each file
+    decimals: dict[str, str] | None = None  # decimal signs of the files
 
     def reader(self, path: str) -> RowReader:
         """The reader of one file."""
         grades, bad = LabelReader(self.classes), BadRows(self.on_bad_row)
-        reader = RowReader([path], self.options, self.recipe, self.columns, grades, bad)
-        reader.decimals = self.signs or {}
+        reader = RowReader([path], self.options, Encoder(self.recipe), self.columns, grades, bad)
+        reader.decimals = self.decimals or {}
         return reader
 
 
@@ -53,16 +45,16 @@ def block_names(files: Sequence[str]) -> list[str]:
     return [f"block {number} ({os.path.abspath(path)})" for number, path in enumerate(files)]
 
 
-def words_of(path: str, options: FileOptions, columns: LabelColumns, policy: str) -> set[str]:
+def words_of(path: str, options: FileOptions, columns: LabelColumns) -> set[str]:
     """The labels in a file; runs on a worker."""
-    return find_words([path], options, columns, BadRows(policy))
+    return find_words([path], options, columns)
 
 
 class WorkerPreview(NamedTuple):
     """File options, preview and labels found by the workers."""
 
     options: FileOptions
-    preview: Any
+    samples: Any
     words: set[str] | None
 
 
@@ -83,29 +75,31 @@ def preview_on_workers(
             extents = cluster.run(survey, [(path,) for path in paths], names, "ordspan-survey")
             zero_based, n_features = index_base(paths, extents, options.zero_based)
             options = replace(options, zero_based=zero_based, n_features=n_features)
-    size = max(1, PREVIEW_BYTES // len(paths))
-    asked = [([path], options, size) for path in paths]
-    function = preview_sparse if sparse else preview_files
-    previews = cluster.run(function, asked, names, "ordspan-look")
-    preview = merge_sparse_previews(previews) if sparse else merge_previews(previews)
-    if isinstance(preview, Preview):
-        preview.check(columns.names())  # here, as workers would log a traceback
+    if sparse:
+        found = cluster.run(
+            sample_sparse, [([path], options) for path in paths], names, "ordspan-look"
+        )
+        states, orders = zip(*found, strict=True)
+        samples: Any = sum(states[1:], states[0]), next(filter(None, orders), "")
+    else:
+        asked = [(path, options, len(paths)) for path in paths]
+        samples = cluster.run(sample_file, asked, names, "ordspan-look")
+        Profile(samples).check(columns.names())  # here, as workers would log a traceback
     words = None
     if classes is None:
-        labels = [(path, options, columns, on_bad_row) for path in paths]
+        labels = [(path, options, columns) for path in paths]
         words = set().union(*cluster.run(words_of, labels, names, "ordspan-grades"))
-    return WorkerPreview(options, preview, words)
+    return WorkerPreview(options, samples, words)
 
 
 def read_block(
     path: str, spec: Spec, state: NDArray[np.float64], named: bool = False
 ) -> tuple[Any, NDArray[Any]]:
     """Features, scaled by a given state, and labels of a file; runs on a worker."""
-    scale = Scale(spec.recipe.n_scaled)
-    scale.state[...] = state
+    encoder = Encoder(spec.recipe, np.array(state))
     parts, ends = [], []
     for batch in spec.reader(path).batches():
-        parts.append(prepare_features(spec.recipe, scale, batch))
+        parts.append(encoder.features(batch.X, batch.table))
         assert batch.lower is not None
         assert batch.upper is not None
         ends.append(np.column_stack([batch.lower, batch.upper]))

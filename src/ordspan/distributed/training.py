@@ -21,7 +21,7 @@ from ordspan.labels.ranks import read_labels
 from ordspan.learners import Learner
 from ordspan.learners.rows import NO_ORDER
 from ordspan.models.checkpoint import Checkpoint, Rounds
-from ordspan.models.file import estimator_header
+from ordspan.models.file import Header, estimator_header
 
 LEARNS_IN_PASSES = (OrdinalPA, PRank, MulticlassPerceptron, MulticlassPA)
 WEIGHTS = ("rows", "updates")
@@ -231,10 +231,10 @@ def fit_blocks(
     return _hand_over(model, estimator)
 
 
-def _settings_of(model: dict[str, Any]) -> dict[str, Any]:
+def _settings_of(model: Header) -> dict[str, Any]:
     """Settings of a model that must match when training resumes."""
-    own = {f"estimator.{name}": value for name, value in model["parameters"].items()}
-    return {name: model[name] for name in SAME} | own
+    own = {f"estimator.{name}": value for name, value in model.parameters.items()}
+    return {name: getattr(model, name) for name in SAME} | own
 
 
 def refuse_others(estimator: Any) -> None:

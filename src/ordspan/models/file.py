@@ -1,18 +1,19 @@
 """Model files: one safetensors file with a JSON header; loading never runs code.
 
-The file contains the state of the learner, a SHA-256 digest of all other bytes, and a JSON header
-with the name, parameters and grades of the estimator; for a model trained from files also its
-columns and their scale. Equal models give equal bytes.
+The tensors are the numbers that were learned. The header is everything else: a `Header`, after a
+SHA-256 digest of the file. Equal models give equal bytes.
 """
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
-from dataclasses import asdict
+from collections.abc import Iterable, Mapping
+from functools import partial
+from hashlib import sha256
 from pathlib import Path
-from typing import Any
+from sys import float_info
+from typing import Annotated, Any, Literal
 
 import msgspec
 import numpy as np
@@ -26,19 +27,20 @@ from ordspan.labels.grades import check_classes
 from ordspan.learners import Calibration
 from ordspan.learners.base import with_state
 from ordspan.models.atomic import write_atomically
-from ordspan.models.header import Calibrated, Header, Table, array_of, from_plain, plain
 from ordspan.models.table import TableModel
-from ordspan.tables.features import Scale
+from ordspan.tables.encoder import Encoder, Recipe
+from ordspan.tables.files import FileOptions
 from ordspan.tables.label_columns import LabelColumns
+from ordspan.tables.rows import Count
 
-FORMAT_VERSION = 4
-DIGEST_SIZE = hashlib.sha256().digest_size
-MALFORMED = (ValueError, TypeError, LookupError, ArithmeticError, RecursionError)
-"""Errors raised for a malformed header."""
-ROOM, ROOM_PER_BYTE = 1 << 24, 16
-"""Memory limit for what a header describes: a constant, and a multiple of the file size."""
+FORMAT_VERSION = 5
+NO_DIGEST = "0" * 64  # stands in place of the digest while it is computed
+MAX_ARRAY_BYTES = 1 << 22  # of an array in the header
+ROOM, ROOM_PER_BYTE = 1 << 24, 16  # memory for a row of features: so much, and by file size
+MALFORMED = (ValueError, TypeError, LookupError, ArithmeticError, RecursionError, SafetensorError)
 
-Tensors = dict[str, NDArray[Any]]
+Finite = Annotated[float, msgspec.Meta(ge=-float_info.max, le=float_info.max)]
+Scalar = bool | int | Finite | str
 
 
 class ModelFileError(ValueError):
@@ -71,8 +73,8 @@ def save(model: Any, path: str | os.PathLike[str]) -> None:
     Raises
     ------
     TypeError
-        The model cannot be saved: it is of another class, or has a function as a parameter. For a
-        Pipeline, the message shows how to write it with skops.
+        The model cannot be saved: it has a function as a parameter, or is of another class, such
+        as a Pipeline; the message shows how to write it with skops.
 
     Examples
     --------
@@ -118,112 +120,174 @@ def load(path: str | os.PathLike[str]) -> Any:
     return from_bytes(Path(path).read_bytes(), str(path))
 
 
-def to_bytes(model: Any, **notes: Any) -> bytes:
-    """The content of a model file; ``notes`` are plain values stored with the model."""
-    tensors: Tensors = {"digest": np.zeros(DIGEST_SIZE, dtype=np.uint8)}
+class Array(msgspec.Struct, tag="array"):
+    """A 1-d array of numbers or text."""
+
+    dtype: Annotated[str, msgspec.Meta(pattern="^[<>|=]?[biufU][0-9]{1,9}$")]
+    values: list[Scalar]
+
+    def __post_init__(self) -> None:
+        size = np.dtype(self.dtype).itemsize * len(self.values)
+        if size > MAX_ARRAY_BYTES:
+            raise ValueError(f"an array of {size:,} bytes is too large for a header")
+
+
+class Pairs(msgspec.Struct, tag="dict"):
+    """A dict whose keys may be numbers, which JSON has not."""
+
+    values: list[tuple[Scalar | None, Scalar | None]]
+
+
+Value = Scalar | list[Scalar | None] | Array | Pairs | None  # a parameter of an estimator
+
+
+Origin = Literal["default", "given", "frozen"]
+
+
+class Calibrated(msgspec.Struct):
+    """The `CalibratedOrdinal` around an estimator."""
+
+    parameters: dict[str, Value]  # except the estimator
+    estimator: Origin
+
+
+class Constant(msgspec.Struct):
+    """The best constant prediction, and its MAE."""
+
+    grade: Scalar
+    mae: float
+
+
+class Settings(msgspec.Struct):
+    """The settings of a training that are shown or needed to continue it."""
+
+    files: list[str]
+    passes: Annotated[int, msgspec.Meta(ge=1)]
+
+
+class Training(msgspec.Struct):
+    """What the record of a training must have, because it is shown or needed to continue."""
+
+    settings: Settings
+    rows: Count
+    skipped: Count
+    mae: list[float]
+    constant: Constant | None
+    left_out: dict[str, str]
+    notes: list[str]
+    start: str | None = msgspec.field(name="from")
+    sweeps: Count = 0
+
+
+class Table(msgspec.Struct):
+    """What a model trained from files knows besides the estimator."""
+
+    recipe: Recipe
+    labels: LabelColumns
+    options: FileOptions
+    training: dict[str, Any]
+
+    def __post_init__(self) -> None:
+        msgspec.convert(self.training, Training)
+
+
+class Note(msgspec.Struct):
+    """How far a training has come, and with which settings and files."""
+
+    settings: dict[str, Any]
+    progress: dict[str, Any]
+
+
+class Header(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
+    """All of a model file except the numbers that were learned."""
+
+    format: int = FORMAT_VERSION
+    estimator: str
+    parameters: dict[str, Value]
+    classes: Array
+    n_features: Annotated[int, msgspec.Meta(ge=1)]
+    feature_names: list[str] | None = None
+    n_iter: Count
+    fitted: dict[str, Finite]
+    calibrated: Calibrated | None = None
+    table: Table | None = None
+    checkpoint: Note | None = None
+
+    def __post_init__(self) -> None:
+        names, table = self.feature_names, self.table
+        if names is not None and len(names) != self.n_features:
+            raise ValueError(f"{len(names)} names for {self.n_features} features")
+        if table is not None and table.recipe.n_features != self.n_features:
+            raise ValueError(f"{table.recipe.n_features} columns for {self.n_features} features")
+        if table is not None and self.parameters.get("max_iter") != self.n_iter:
+            raise ValueError(f"{self.n_iter} passes are not its max_iter")
+
+
+def to_bytes(model: Any, checkpoint: Note | None = None) -> bytes:
+    """The content of a model file, or of a checkpoint."""
     if isinstance(model, TableModel):
         header, calibration = _table_header(model), model.calibration
-        tensors |= {"state": model.learner.state, "scale": model.scale.state}
+        tensors = {"state": model.learner.state, "scale": model.encoder.state}
     else:
-        from ordspan.estimators.calibrated import CalibratedOrdinal
-
-        ranker, calibration, around = model, None, dict[str, Any]()
-        if type(model) is CalibratedOrdinal:
-            ranker, around = _without_calibration(model)
-            calibration = model.calibration_
-        if _estimators().get(type(ranker).__name__) is not type(ranker):
-            raise TypeError(_why_not_saved(model))
-        header = estimator_header(ranker) | around
-        tensors["state"] = ranker.learner_.state
+        ranker, calibrated = _without_calibration(model)
+        header, tensors = estimator_header(ranker, calibrated), {"state": ranker.learner_.state}
+        calibration = None if calibrated is None else model.calibration_
     if calibration is not None:
         tensors["calibration"] = calibration.state
-    text = json.dumps(header | notes, sort_keys=True, allow_nan=False)
-    content = bytearray(save_tensors(tensors, metadata={"ordspan": text}))
-    start = _digest_start(content)
-    content[start : start + DIGEST_SIZE] = hashlib.sha256(content).digest()
-    return bytes(content)
+    header.checkpoint = checkpoint
+    text = json.dumps(msgspec.to_builtins(header), sort_keys=True, allow_nan=False)
+    blank = save_tensors(tensors, metadata={"ordspan": NO_DIGEST + text})
+    return blank.replace(NO_DIGEST.encode(), sha256(blank).hexdigest().encode(), 1)
 
 
-def _without_calibration(model: Any) -> tuple[Any, dict[str, Any]]:
-    """The ranker inside a `CalibratedOrdinal`, and the header of what is around it."""
+def _table_header(model: TableModel) -> Header:
+    return Header(
+        estimator=model.kind,
+        parameters=_stored(model.parameters),
+        classes=stored("classes_", model.classes_),
+        n_features=model.recipe.n_features,
+        n_iter=model.parameters["max_iter"],
+        fitted=model.fitted,
+        table=Table(model.recipe, model.columns, model.options, model.training),
+    )
+
+
+def estimator_header(model: Any, calibrated: Calibrated | None = None) -> Header:
+    """The header of a fitted estimator, and of the `CalibratedOrdinal` around it."""
+    model.check_settings_unchanged()
+    names = getattr(model, "feature_names_in_", None)
+    return Header(
+        estimator=type(model).__name__,
+        parameters=_stored(model.get_params(deep=False)),
+        classes=stored("classes_", model.classes_),
+        n_features=int(model.n_features_in_),
+        feature_names=None if names is None else names.tolist(),
+        n_iter=int(model.n_iter_),
+        fitted={name: float(getattr(model, name)) for name in model._fitted_numbers},
+        calibrated=calibrated,
+    )
+
+
+def _without_calibration(model: Any) -> tuple[Any, Calibrated | None]:
+    """An estimator of ours, and the `CalibratedOrdinal` around it, if any."""
     from sklearn.frozen import FrozenEstimator
     from sklearn.utils.validation import check_is_fitted
 
-    from ordspan.estimators.calibrated import check_calibration_unchanged
+    from ordspan.estimators.calibrated import CalibratedOrdinal, check_calibration_unchanged
 
-    check_is_fitted(model)
-    check_calibration_unchanged(model)
-    given = model.get_params(deep=False)
-    frozen = isinstance(model.estimator_, FrozenEstimator)
-    estimator = "frozen" if frozen else "given"
-    if given.pop("estimator") is None:
-        estimator = "default"
-    parameters = {name: plain(name, value) for name, value in given.items()}
-    ranker = model.estimator_.estimator if frozen else model.estimator_
-    return ranker, {"calibrated": {"parameters": parameters, "estimator": estimator}}
-
-
-def _table_header(model: TableModel) -> dict[str, Any]:
-    """The header of a model of tables."""
-    return {
-        "format": FORMAT_VERSION,
-        "estimator": model.kind,
-        "parameters": {k: plain(k, v) for k, v in model.parameters.items()},
-        "classes": plain("classes_", model.classes_),
-        "n_features": model.recipe.n_features,
-        "feature_names": None,
-        "n_iter": model.parameters["max_iter"],
-        "fitted": model.fitted,
-        "table": {
-            "recipe": asdict(model.recipe),
-            "labels": model.columns._asdict(),
-            "options": asdict(model.options),
-            "training": model.training,
-        },
-    }
-
-
-def _table_model(header: Header, table: Table, tensors: Tensors, room: int) -> TableModel:
-    """Build a model of tables from a header and tensors."""
-    parameters = {k: from_plain(v, room) for k, v in header.parameters.items()}
-    if parameters.keys() != stored_parameters(header.estimator):
-        raise ValueError(
-            f"a {header.estimator} does not have the parameters {', '.join(parameters)}"
-        )
-    if (header.n_features, header.n_iter) != (table.recipe.n_features, parameters["max_iter"]):
-        raise ValueError("features or passes differ between its header and its table")
-    classes = check_classes(array_of(header.classes, room))
-    _check_width(header.n_features, room)
-    learner = with_state(
-        lambda *shape: make_learner(header.estimator, parameters, *shape),
-        *(tensors["state"], header.n_features, classes.size),
-    )
-    return TableModel(
-        learner,
-        classes,
-        parameters,
-        table.recipe,
-        Scale(table.recipe.n_scaled, tensors["scale"]),
-        LabelColumns(**table.labels),
-        table.options,
-        table.training,
-        header.estimator,
-        header.fitted,
-        _calibration(tensors, classes.size),
-    )
-
-
-def _check_width(n_features: int, room: int) -> None:
-    """Refuse more features than a file has room for; a kernel's state does not show them."""
-    if n_features * np.float64().itemsize > room:
-        raise ValueError(f"{n_features:,} features are too many for this file")
-
-
-def _calibration(tensors: Tensors, n_classes: int) -> Calibration | None:
-    """The calibration in a file, if any."""
-    if "calibration" not in tensors:
-        return None
-    return Calibration.from_state(tensors["calibration"], n_classes)
+    ranker, calibrated = model, None
+    if type(model) is CalibratedOrdinal:
+        check_is_fitted(model)
+        check_calibration_unchanged(model)
+        ranker, parameters = model.estimator_, model.get_params(deep=False)
+        origin: Origin = "default" if parameters.pop("estimator") is None else "given"
+        if isinstance(ranker, FrozenEstimator):
+            ranker, origin = ranker.estimator, "frozen"
+        calibrated = Calibrated(_stored(parameters), origin)
+    if _estimators().get(type(ranker).__name__) is not type(ranker):
+        raise TypeError(_why_not_saved(type(ranker)))
+    check_is_fitted(ranker)
+    return ranker, calibrated
 
 
 def _estimators() -> dict[str, Any]:
@@ -233,153 +297,141 @@ def _estimators() -> dict[str, Any]:
     return {name: getattr(estimators, name) for name in estimators.__all__}
 
 
-def _why_not_saved(model: Any) -> str:
-    """Why a model of a class that files do not know cannot be saved, and what to do instead."""
-    from sklearn.pipeline import Pipeline
-
-    from ordspan.estimators.steps import layers_of
-
-    name, module = type(model).__name__, type(model).__module__
-    if "river" in module.split("."):  # has an OrdinalPA, a PRank and a Pipeline too
+def _why_not_saved(kind: type) -> str:
+    """Why a model of a class that files do not know is not saved, and what to do instead."""
+    name, module = kind.__name__, kind.__module__
+    if "river" in module.split("."):  # has an OrdinalPA and a PRank too
         return f"cannot save {module.rpartition('.')[0]}.{name}, a River model; pickle it instead"
-    if hasattr(model, "best_estimator_"):
-        return f"cannot save a {name}; use its best_estimator_ instead"
-    layers = layers_of(model)
-    if any(isinstance(layer, Pipeline) for layer in layers):
-        kinds = [type(layer) for layer in layers if type(layer).__module__.startswith("ordspan.")]
-        trusted = [f"{kind.__module__}.{kind.__name__}" for kind in kinds]
-        return (
-            "cannot save a Pipeline, because its other steps are not ordspan's; write it with "
-            f"skops.io.dump(model, path) and read it with skops.io.load(path, trusted={trusted}), "
-            "with what skops.io.get_untrusted_types(file=path) names besides, if you trust it"
-        )
-    return f"cannot save a {name}; save takes {', '.join(sorted(_estimators()))}, also calibrated"
+    return (
+        f"cannot save a {name}, only {', '.join(_estimators())}, alone or calibrated; write it "
+        "with skops.io.dump(model, path), and read it, if you trust the file, with "
+        "skops.io.load(path, trusted=skops.io.get_untrusted_types(file=path))"
+    )
 
 
-def estimator_header(model: Any) -> dict[str, Any]:
-    """The header of an estimator."""
-    from sklearn.utils.validation import check_is_fitted
+def _stored(parameters: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: stored(name, value) for name, value in parameters.items()}
 
-    check_is_fitted(model)
-    model.check_settings_unchanged()
-    names = getattr(model, "feature_names_in_", None)
-    return {
-        "format": FORMAT_VERSION,
-        "estimator": type(model).__name__,
-        "parameters": {k: plain(k, v) for k, v in model.get_params(deep=False).items()},
-        "classes": plain("classes_", model.classes_),
-        "n_features": int(model.n_features_in_),
-        "feature_names": None if names is None else names.tolist(),
-        "n_iter": int(model.n_iter_),
-        "fitted": {name: getattr(model, name) for name in model._fitted_numbers},
-    }
+
+def stored(name: str, value: Any) -> Any:
+    """A parameter as a `Value`, if it can be one; arrays keep their type, NumPy scalars do not."""
+    try:
+        return msgspec.convert(_plain(value), Value)
+    except ValueError:
+        raise TypeError(
+            f"cannot save {name}={value!r}; use plain numbers, strings or lists (for "
+            "random_state, an int)"
+        ) from None
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, np.generic):
+        return value.item()
+    if isinstance(value, list | tuple):
+        return [_plain(item) for item in value]
+    if isinstance(value, dict):
+        return {"type": "dict", "values": [_plain(pair) for pair in value.items()]}
+    if hasattr(value, "__array__"):
+        array = np.asarray(value)
+        return {"type": "array", "dtype": array.dtype.str, "values": array.tolist()}
+    return value
+
+
+def restored(value: Value) -> Any:
+    """The inverse of `stored`."""
+    if isinstance(value, Array):
+        return np.array(value.values, dtype=value.dtype)
+    return dict(value.values) if isinstance(value, Pairs) else value
 
 
 def from_bytes(content: bytes, name: str) -> Any:
     """The model in a file."""
-    return model_of(content, checked_header(content, name), name)
+    return read_header_and_model(content, name)[1]
 
 
-def model_of(content: bytes, header: Header, name: str) -> Any:
-    """The model in a file; raises if ordspan cannot have written it."""
-    room = ROOM + ROOM_PER_BYTE * len(content)
+def read_header_and_model(content: bytes, name: str) -> tuple[Header, Any]:
+    """Header and model of a file; raises if it is damaged or ordspan cannot have written it."""
     try:
-        tensors = load_tensors(content)
-        needed = {"digest", "state"} | ({"scale"} if header.table else set())
-        needed |= {"calibration"} if header.calibrated else set()
-        if tensors.keys() - ({"calibration"} if header.table else set()) != needed:
-            raise ValueError(f"unexpected tensors: {', '.join(tensors)}")
-        if header.table is not None:
-            return _table_model(header, header.table, tensors, room)
-        ranker = _estimator(header, tensors["state"], room)
-        if header.calibrated is None:
-            return ranker
-        calibration = _calibration(tensors, ranker.classes_.size)
-        return _calibrated(header.calibrated, ranker, calibration, room)
-    except (*MALFORMED, SafetensorError) as error:
-        raise _not_a_model_error(name, error) from None
-
-
-def _not_a_model_error(name: str, error: Exception) -> ModelFileError:
-    return ModelFileError(
-        f"{name} is not a model written by ordspan ({error}); write it again with "
-        "ordspan.save or ordspan train"
+        size = int.from_bytes(content[:8], "little")
+        text: str = json.loads(content[8 : 8 + size])["__metadata__"]["ordspan"]
+        digest, text = text[: len(NO_DIGEST)], text[len(NO_DIGEST) :]
+        blank = content.replace(bytes(digest, "ascii"), NO_DIGEST.encode(), 1)
+        if sha256(blank).hexdigest() != digest:
+            raise ValueError("its checksum does not match its content")
+        parsed = json.loads(text)
+        version = msgspec.convert(parsed["format"], int)
+        if version == FORMAT_VERSION:
+            header = msgspec.convert(parsed, Header)
+            if header.n_features * np.float64().itemsize > ROOM + ROOM_PER_BYTE * len(content):
+                raise ValueError(f"{header.n_features:,} features are too many for this file")
+            return header, _model(header, load_tensors(content))
+    except MALFORMED as error:
+        raise ModelFileError(
+            f"{name} is not an ordspan model file, or it is damaged ({error}); write it again with "
+            "ordspan.save or ordspan train"
+        ) from None
+    raise ModelFileError(
+        f"{name} has model format {version}, but this ordspan reads only {FORMAT_VERSION}: it was "
+        "written by another version of ordspan; train the model again"
     )
 
 
-def _estimator(header: Header, state: NDArray[Any], room: int) -> Any:
-    """Build an estimator from a header and the state of its learner."""
-    known = _estimators()
-    if header.estimator not in known:
-        raise ValueError(f"unknown estimator {header.estimator!r}")
-    parameters = {k: from_plain(v, room) for k, v in header.parameters.items()}
-    model = known[header.estimator](**parameters)
-    classes = check_classes(array_of(header.classes, room))
+def _model(header: Header, tensors: dict[str, NDArray[Any]]) -> Any:
+    """Build a model from a header and tensors, which are checked."""
+    table = header.table
+    classes = check_classes(restored(header.classes))
+    if table is not None:
+        parameters = _restored(header.parameters, stored_parameters(header.estimator))
+        make = partial(make_learner, header.estimator, parameters)
+    else:
+        kind = _estimators().get(header.estimator)
+        if kind is None:
+            raise ValueError(f"unknown estimator {header.estimator!r}")
+        estimator = kind(**_restored(header.parameters, kind._get_param_names()))
+        fitted = {name: header.fitted[name] for name in kind._fitted_numbers}
+        vars(estimator).update(fitted)  # needed by some learners
+        make = estimator._make_learner
+    learner = with_state(make, tensors["state"], header.n_features, classes.size)
+    calibration = None
+    if header.calibrated or "calibration" in tensors:
+        calibration = Calibration.from_state(tensors["calibration"], classes.size)
+    if table is not None:
+        return TableModel(
+            encoder=Encoder(table.recipe, tensors["scale"]),
+            kind=header.estimator,
+            parameters=parameters,
+            classes_=classes,
+            learner=learner,
+            training=table.training,
+            calibration=calibration,
+            fitted=header.fitted,
+            columns=table.labels,
+            options=table.options,
+        )
     names = header.feature_names
-    if names is not None and len(names) != header.n_features:
-        raise ValueError(f"{len(names)} names for {header.n_features} features")
-    fitted = {name: header.fitted[name] for name in model._fitted_numbers}
-    vars(model).update(fitted)  # needed by some learners
-    _check_width(header.n_features, room)
-    learner = with_state(model._make_learner, state, header.n_features, classes.size)
-    return model.from_learner(learner, classes, n_iter=header.n_iter, feature_names=names)
+    estimator.from_learner(learner, classes, n_iter=header.n_iter, feature_names=names)
+    if header.calibrated is None:
+        return estimator
+    return _calibrated(header.calibrated, estimator, calibration)
 
 
-def _calibrated(around: Calibrated, ranker: Any, calibration: Any, room: int) -> Any:
+def _calibrated(around: Calibrated, ranker: Any, calibration: Any) -> Any:
     """The `CalibratedOrdinal` around a fitted ranker."""
     from sklearn.base import clone
     from sklearn.frozen import FrozenEstimator
 
     from ordspan.estimators.calibrated import CalibratedOrdinal
 
+    names = {*CalibratedOrdinal._get_param_names()} - {"estimator"}
+    parameters = _restored(around.parameters, names)
+    if isinstance(parameters["coverages"], list):
+        parameters["coverages"] = tuple(parameters["coverages"])  # JSON has lists only
     fitted = FrozenEstimator(ranker) if around.estimator == "frozen" else ranker
     given = {"default": None, "given": clone(ranker), "frozen": fitted}[around.estimator]
-    parameters = {name: from_plain(value, room) for name, value in around.parameters.items()}
-    if isinstance(parameters.get("coverages"), list):
-        parameters["coverages"] = tuple(parameters["coverages"])  # JSON has lists only
     return CalibratedOrdinal(given, **parameters).from_parts(fitted, calibration)
 
 
-def checked_header(content: bytes, name: str) -> Header:
-    """Read the header; raises if the format is unknown or the checksum is wrong."""
-    try:
-        start = _digest_start(content)
-        text = _raw_header(content)["__metadata__"]["ordspan"]
-    except MALFORMED:
-        raise ModelFileError(
-            f"{name} is not an ordspan model file, or it is damaged or truncated; "
-            "write it again with ordspan.save or ordspan train"
-        ) from None
-    blank = bytearray(content)
-    blank[start : start + DIGEST_SIZE] = bytes(DIGEST_SIZE)
-    if content[start : start + DIGEST_SIZE] != hashlib.sha256(blank).digest():
-        raise ModelFileError(
-            f"{name} is damaged: its checksum does not match its content; write it again"
-        )
-    try:
-        parsed = json.loads(text)
-        version = msgspec.convert(parsed["format"], int)
-        header = msgspec.convert(parsed, Header) if version == FORMAT_VERSION else None
-    except MALFORMED as error:
-        raise _not_a_model_error(name, error) from None
-    if header is None:
-        raise ModelFileError(
-            f"{name} has model format {version}, but this ordspan reads only {FORMAT_VERSION}: it "
-            "was written by another version of ordspan; train the model again"
-        )
-    return header
-
-
-def _raw_header(content: bytes | bytearray) -> dict[str, Any]:
-    size = int.from_bytes(content[:8], "little")
-    if len(content) < 8 or size > len(content) - 8:
-        raise ValueError("truncated")
-    return json.loads(bytes(content[8 : 8 + size]))
-
-
-def _digest_start(content: bytes | bytearray) -> int:
-    offsets = _raw_header(content)["digest"]["data_offsets"]
-    start = 8 + int.from_bytes(content[:8], "little") + int(offsets[0])
-    if offsets[1] - offsets[0] != DIGEST_SIZE or start + DIGEST_SIZE > len(content):
-        raise ValueError("no digest")
-    return start
+def _restored(stored: Mapping[str, Any], names: Iterable[str]) -> dict[str, Any]:
+    if stored.keys() != set(names):
+        raise ValueError(f"unexpected parameters: {', '.join(stored)}")
+    return {name: restored(value) for name, value in stored.items()}

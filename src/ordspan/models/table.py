@@ -2,28 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator
+from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, NamedTuple, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ordspan.catalog import ESTIMATORS, PA, SVM
+from ordspan.catalog import ESTIMATORS, SVM
 from ordspan.core.measures import distance
 from ordspan.labels.text import LabelReader
 from ordspan.learners import Calibration, Learner
 from ordspan.learners.base import rank_among
-from ordspan.learners.rows import RowValueError, as_matrix
-from ordspan.tables.batch import REFUSE, BadRows, Batch, Faults, FileError
-from ordspan.tables.features import Recipe, Scale, Unseen, prepare_features, unusable_rows
-from ordspan.tables.label_columns import LabelColumns, read_ranks
-from ordspan.tables.opening import FileOptions
-
-if TYPE_CHECKING:
-    import polars as pl
+from ordspan.learners.rows import RowValueError
+from ordspan.tables.encoder import Encoder, Recipe, as_frame
+from ordspan.tables.files import FileOptions
+from ordspan.tables.label_columns import NO_LABEL, LabelColumns, label_frame, read_ranks
+from ordspan.tables.rows import Batch, FileError, RowError
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class TableModel:
     """A fitted ordinal model with its feature recipe and the record of its training.
 
@@ -32,28 +31,26 @@ class TableModel:
 
     Parameters
     ----------
-    learner : Learner
-        The learner, on prepared features.
-    classes : array
-        The grades from lowest to highest.
+    encoder : Encoder
+        How columns become features, with the mean and the spread of the numbers.
+    kind : str
+        Name of the estimator.
     parameters : dict
-        Parameters of the estimator.
-    recipe : Recipe
-        How columns become features.
-    scale : Scale
-        Mean and spread of the numbers.
+        Its parameters.
+    classes_ : array
+        The grades from lowest to highest.
+    learner : Learner
+        Its learner, on encoded features.
+    calibration : Calibration, optional
+        Needed for probabilities and ranges.
+    fitted : dict
+        Other fitted attributes of the estimator, such as a duality gap.
     columns : LabelColumns
         Columns of the labels.
     options : FileOptions
         How the files were opened.
     training : dict
         The record of the training, in plain values.
-    kind : str
-        Name of the estimator.
-    fitted : dict, optional
-        Other fitted attributes of the estimator, such as a duality gap.
-    calibration : Calibration, optional
-        Needed for probabilities and ranges.
 
     Examples
     --------
@@ -70,32 +67,21 @@ class TableModel:
     array([1, 2, 3])
     """
 
-    def __init__(
-        self,
-        learner: Learner,
-        classes: NDArray[Any],
-        parameters: dict[str, Any],
-        recipe: Recipe,
-        scale: Scale,
-        columns: LabelColumns,
-        options: FileOptions,
-        training: dict[str, Any],
-        kind: str = ESTIMATORS[PA],
-        fitted: Mapping[str, float] | None = None,
-        calibration: Calibration | None = None,
-    ) -> None:
-        self.learner = learner
-        self.classes_ = classes
-        self.parameters = parameters
-        self.recipe = recipe
-        self.scale = scale
-        self.columns = columns
-        self.options = options
-        self.training = training
-        self.kind = kind
-        self.fitted = dict(fitted or {})
-        self.calibration = calibration
-        self.unseen = Unseen()  # unknown text values in predictions
+    encoder: Encoder
+    kind: str
+    parameters: dict[str, Any]
+    classes_: NDArray[Any]
+    learner: Learner
+    training: dict[str, Any]
+    calibration: Calibration | None = None
+    fitted: dict[str, float] = field(default_factory=dict)
+    columns: LabelColumns = field(default_factory=lambda: LabelColumns("label"))
+    options: FileOptions = field(default_factory=FileOptions)
+
+    @property
+    def recipe(self) -> Recipe:
+        """Which columns make the features, and how."""
+        return self.encoder.recipe
 
     def __repr__(self) -> str:
         columns = list(self.recipe.columns[:4])
@@ -125,7 +111,7 @@ class TableModel:
         """
         if not self.recipe.standardise:
             return None
-        count, mean, squares, _ = self.scale.state
+        count, mean, squares, _ = self.encoder.state
         factor = np.zeros_like(squares)
         np.divide(count, squares, out=factor, where=squares > 0.0)
         return mean.copy(), np.sqrt(factor)
@@ -135,24 +121,35 @@ class TableModel:
         """The scores where the predicted grade changes, (K - 1,)."""
         return self.learner.thresholds if self.calibration is None else self.calibration.medians
 
-    def ranks(self, scores: NDArray[np.float64]) -> NDArray[np.int64]:
-        """Predicted ranks: the median of the probabilities, or by thresholds without them.
+    def answer(self, X: Any, coverage: float | None = None) -> Answer:
+        """Score, rank, margin and range of encoded rows.
+
+        The rank is the median of the probabilities, or by thresholds without them.
 
         Parameters
         ----------
-        scores : array of shape (n,)
-            Latent scores.
+        X : array or CSR matrix of shape (n, n_features)
+            Features from the encoder.
+        coverage : float, optional
+            Of the ranges; by default there are none.
 
         Returns
         -------
-        array of shape (n,)
-            Ranks 1..K.
+        Answer
+            Arrays of one value per row.
         """
-        if self.calibration is None:
-            return rank_among(self.learner.thresholds, scores)
-        return self.calibration.predict(scores)
+        score, calibration = self.learner.latent(X), self.calibration
+        if calibration is None:
+            rank = rank_among(self.learner.thresholds, score)
+        else:
+            rank = calibration.predict(score)
+        edges = np.concatenate([[-np.inf], self.thresholds, [np.inf]])
+        margin = np.minimum(score - edges[rank - 1], edges[rank] - score)
+        if coverage is None or calibration is None:
+            return Answer(score, rank, margin)
+        return Answer(score, rank, margin, *calibration.ranges(score, coverage))
 
-    def prepared(self, batch: Batch) -> Any:
+    def features(self, batch: Batch) -> Any:
         """Features of rows of a file, for the learner.
 
         Parameters
@@ -165,10 +162,10 @@ class TableModel:
         array or CSR matrix of shape (n, d)
             Standardised numbers and encoded text.
         """
-        features = prepare_features(self.recipe, self.scale, batch, unseen=self.unseen)
+        bad = list(batch.faults)
         if self.recipe.numbers:
-            self.unseen.add_gaps(self.recipe, batch.X)
-        return features
+            self.encoder.unseen.add_gaps(self.recipe, batch.X, bad)
+        return self.encoder.features(batch.X, batch.table, bad=bad)
 
     def latent(self, table: Any) -> NDArray[np.float64]:
         """Score of every row of a table, on the scale of the thresholds.
@@ -183,7 +180,7 @@ class TableModel:
         array of shape (n,)
             The scores.
         """
-        return self.estimator.latent(self._features(table))
+        return self.learner.latent(self._features(table))
 
     def predict(self, table: Any) -> NDArray[Any]:
         """Grade of every row of a table: the median of the probabilities, if there are any.
@@ -198,7 +195,7 @@ class TableModel:
         array of shape (n,)
             The grades.
         """
-        return self.classes_[self.ranks(self.latent(table)) - 1]
+        return self.classes_[self.answer(self._features(table)).rank - 1]
 
     def predict_proba(self, table: Any) -> NDArray[np.float64]:
         """Probability of every grade for every row of a table.
@@ -286,7 +283,7 @@ class TableModel:
         float
             0 is perfect; larger is better.
         """
-        ranks = self.ranks(self.latent(table))
+        ranks = self.answer(self._features(table)).rank
         lower, upper = self._ends(table, y)
         if lower.size != ranks.size:
             raise ValueError(f"the table has {ranks.size} rows, but y has {lower.size} labels")
@@ -300,10 +297,9 @@ class TableModel:
             return encode(read_labels(y)[0], self.classes_)
         if self.recipe.n_sparse:
             raise ValueError("a matrix has no label column; give the labels as y")
-        from ordspan.tables.tables import text_columns
-
-        frame = text_columns(_frame(table, self.columns.names()), self.columns.names())
+        frame = label_frame(as_frame(table, self.columns.names()), self.columns)
         lower, upper, faults = read_ranks(LabelReader(self.classes_), frame, self.columns)
+        faults |= {int(row): "there is no label" for row in np.flatnonzero(lower == NO_LABEL)}
         if faults:
             row = min(faults)
             raise ValueError(f"the table, row {row}: {faults[row]}")
@@ -311,57 +307,23 @@ class TableModel:
 
     def _features(self, table: Any) -> Any:
         """Features of a pandas, polars or pyarrow table, or of an svmlight matrix."""
-        batch, faults = as_batch(table, self.recipe)
-        batch.without(unusable_rows(self.recipe, batch.X) | faults, BadRows(REFUSE))
-        return self.prepared(batch)
+        X, words, faults = self.encoder.rows(table)
+        if not X.shape[0]:
+            raise ValueError("the table has no rows (0 samples)")
+        if faults:
+            row = min(faults)
+            raise RowError(f"the table, row {row}: {faults[row]}")
+        return self.features(Batch(X, words, np.arange(X.shape[0]), "the table"))
 
 
-def as_batch(table: Any, recipe: Recipe) -> tuple[Batch, Faults]:
-    """A table in memory as a batch, its rows numbered from 0 as in Python."""
-    if recipe.n_sparse:
-        from scipy.sparse import csr_array
+class Answer(NamedTuple):
+    """Predictions for rows, in ranks 1..K."""
 
-        matrix = csr_array(as_matrix(table))
-        if matrix.shape[1] != recipe.n_sparse:
-            raise ValueError(
-                f"the matrix has {matrix.shape[1]} columns, but the model expects {recipe.n_sparse}"
-            )
-        rows = np.arange(matrix.shape[0])
-        return Batch(matrix, None, rows, rows, "the matrix", "row"), {}
-    from ordspan.tables.tables import matrix_of, text_columns
-
-    frame, faults = _frame(table, recipe.columns), Faults()
-    X = matrix_of(frame, recipe.numbers, faults, recipe.decimals)
-    rows = np.arange(frame.height)
-    return Batch(X, text_columns(frame, recipe.texts), rows, rows, "the table", "row"), faults
-
-
-def _frame(table: Any, columns: Sequence[str]) -> pl.DataFrame:
-    """Some columns of a pandas, polars or pyarrow table."""
-    import polars as pl
-
-    names = list(columns)
-    if not hasattr(table, "columns") or not hasattr(table, "shape"):
-        raise TypeError(
-            f"a {type(table).__name__} has no named columns; give a pandas, polars or pyarrow "
-            f"table with the columns of the model: {', '.join(names[:8])}"
-        )
-    there = getattr(table, "column_names", table.columns)
-    missing = [name for name in names if name not in list(there)]
-    if len(table) == 0:
-        raise ValueError("the table has no rows (0 samples)")
-    if missing:
-        raise ValueError(f"the table has no column {missing[0]!r}, which the model needs")
-    if isinstance(table, pl.DataFrame):
-        return table.select(names)
-    if hasattr(table, "column_names"):
-        frame = pl.from_arrow(table.select(names))
-        assert isinstance(frame, pl.DataFrame)
-        return frame
-    try:
-        return pl.from_pandas(table[names])
-    except (TypeError, ValueError) as error:  # a column of several types
-        raise ValueError(f"a column of the table holds values of several types: {error}") from None
+    score: NDArray[np.float64]
+    rank: NDArray[np.int64]
+    margin: NDArray[np.float64]  # from the score to the nearest one with another rank
+    low: NDArray[np.int64] | None = None  # None without a calibration
+    high: NDArray[np.int64] | None = None
 
 
 class Scored(NamedTuple):
@@ -379,16 +341,6 @@ def scored(model: TableModel, batches: Iterator[Batch]) -> Iterator[Scored]:
         if not len(batch):
             continue
         try:
-            yield Scored(batch, *score_features(model, model.prepared(batch)))
+            yield Scored(batch, *model.answer(model.features(batch))[:3])
         except RowValueError as error:
             raise FileError(f"in the rows from {batch.where(0)} on, {error}") from None
-
-
-def score_features(
-    model: TableModel, X: Any
-) -> tuple[NDArray[np.float64], NDArray[np.int64], NDArray[np.float64]]:
-    """Score, rank and margin of rows of prepared features."""
-    score = model.learner.latent(X)
-    rank = model.ranks(score)
-    edges = np.concatenate([[-np.inf], model.thresholds, [np.inf]])
-    return score, rank, np.minimum(score - edges[rank - 1], edges[rank] - score)

@@ -28,7 +28,6 @@ from ordspan.serving.records import (
     BodyError,
     batch_of,
     check_names,
-    check_strings,
     decoded,
     example_record,
     refusals,
@@ -36,8 +35,8 @@ from ordspan.serving.records import (
 )
 from ordspan.serving.responses import add_error_handlers, as_json
 from ordspan.serving.service import MOST_WAITING, BusyError, Service
-from ordspan.tables.batch import RowError
-from ordspan.tables.features import Recipe
+from ordspan.tables.encoder import Recipe
+from ordspan.tables.rows import RowError
 from ordspan.wording import LONGEST_SHOWN, brief
 
 STATUSES = {
@@ -153,7 +152,6 @@ def _add_service_routes(app: FastAPI, service: Service, metrics: Metrics, offloa
         def work(body: bytes) -> tuple[Checked, bool]:
             records, alone = read_records(body, most)
             lessons = [lesson_of(engine.model.recipe, labels, *r) for r in enumerate(records, 1)]
-            check_strings(engine.model.recipe, [lesson.values for lesson in lessons])
             return engine.checked(lessons), alone
 
         checked, alone = await offload(work, await request.body())
@@ -199,8 +197,7 @@ def predict_records(
     """Predictions for records, in grades."""
     recipe, calibration = model.recipe, model.calibration
     rows = [values_of(recipe, record, number) for number, record in enumerate(records, 1)]
-    check_strings(recipe, rows)
-    batch = batch_of(recipe, rows)
+    batch = batch_of(model.encoder, rows)
     with refusals():
         predicted = predict_batch(model, batch, coverage)
     grades = model.classes_.tolist()

@@ -22,7 +22,7 @@ from ordspan.models.table import TableModel
 from ordspan.serving.log import LEARN, SKIP, UNDO, Event, Log, Totals
 from ordspan.serving.models import copy_model, learn, predict_batch
 from ordspan.serving.records import batch_of
-from ordspan.tables.batch import Batch, Count, FileError
+from ordspan.tables.rows import Batch, Count, FileError
 
 EVERY = 10_000
 """Events between two snapshots."""
@@ -164,7 +164,7 @@ class Engine:
                 rows = [msgspec.json.decode(event.values) for event in some]
                 lower = np.array([event.lower for event in some])
                 upper = np.array([event.upper for event in some])
-                batch = batch_of(model.recipe, rows, "counted from the first")
+                batch = batch_of(model.encoder, rows, "counted from the first")
                 learn(model, batch, lower, upper)
             except (ValueError, TypeError, IndexError, msgspec.DecodeError) as error:
                 raise FileError(
@@ -175,7 +175,7 @@ class Engine:
 
     def checked(self, lessons: Sequence[Lesson]) -> Checked:
         """Validate lessons against the model's columns; errors name the position."""
-        return Checked(lessons, batch_of(self.model.recipe, [lesson.values for lesson in lessons]))
+        return Checked(lessons, batch_of(self.model.encoder, [lesson.values for lesson in lessons]))
 
     def learn(self, lessons: Sequence[Lesson]) -> list[Event]:
         """Learn in order, all or nothing; the events are on disk when this returns.

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from ordspan.commands.models import RETRAIN, label_reader
 from ordspan.labels.forms import number_as_text
 from ordspan.serving.records import REQUEST, as_word
-from ordspan.tables.batch import RowError
+from ordspan.tables.rows import RowError
 from ordspan.wording import brief
 
 LONGEST_KEY = 200

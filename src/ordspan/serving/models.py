@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from copy import copy
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -10,8 +11,8 @@ from numpy.typing import NDArray
 
 from ordspan.models.table import ESTIMATORS, SVM, TableModel
 from ordspan.serving.records import batch_of
-from ordspan.tables.batch import Batch
-from ordspan.tables.features import Scale, prepare_features
+from ordspan.tables.encoder import Encoder
+from ordspan.tables.rows import Batch
 
 COVERAGE = 0.9
 
@@ -33,34 +34,25 @@ class BatchPredictions(NamedTuple):
 
 def predict_batch(model: TableModel, batch: Batch, coverage: float = COVERAGE) -> BatchPredictions:
     """Score, rank and range of every row of a batch."""
-    return predict_features(model, prepare_features(model.recipe, model.scale, batch), coverage)
+    return predict_features(model, model.encoder.features(batch.X, batch.table), coverage)
 
 
 def predict_features(
     model: TableModel, features: Any, coverage: float = COVERAGE
 ) -> BatchPredictions:
     """Score, rank and range of every row of prepared features."""
-    score = model.learner.latent(features)
-    rank = model.ranks(score)
-    if model.calibration is None:
-        return BatchPredictions(score, rank, None, None)
-    return BatchPredictions(score, rank, *model.calibration.ranges(score, coverage))
+    found = model.answer(features, coverage)
+    return BatchPredictions(found.score, found.rank, found.low, found.high)
 
 
 def copy_model(model: TableModel) -> TableModel:
     """An independent copy of a model."""
-    copied = TableModel(
-        copy(model.learner),
-        model.classes_,
-        model.parameters,
-        model.recipe,
-        Scale(model.recipe.n_scaled, model.scale.state.copy()),
-        model.columns,
-        model.options,
-        dict(model.training),
-        model.kind,
-        model.fitted,
-        copy(model.calibration),
+    copied = replace(
+        model,
+        encoder=Encoder(model.recipe, model.encoder.state.copy()),
+        learner=copy(model.learner),
+        training=dict(model.training),
+        calibration=copy(model.calibration),
     )
     copied.learner.adopt_state(model.learner.state.copy())
     if copied.calibration is not None and model.calibration is not None:
@@ -74,13 +66,13 @@ def learn(
     """Learn rows in order; a model that started empty also learns their scale."""
     started_empty = bool(model.training["settings"].get("scaled_on_the_way"))
     online_scale = model.recipe.standardise and started_empty
-    before = model.scale.state.copy() if online_scale else None
+    before = model.encoder.state.copy() if online_scale else None
     try:
-        features = prepare_features(model.recipe, model.scale, batch, learn=online_scale)
+        features = model.encoder.features(batch.X, batch.table, learn=online_scale)
         model.learner.learn_many(features, lower, upper, calibration=model.calibration)
     except BaseException:
         if before is not None:
-            model.scale.state[...] = before
+            model.encoder.state[...] = before
         raise
     model.training["rows"] += len(batch)
 
@@ -89,7 +81,7 @@ def warm_up(model: TableModel) -> None:
     """Compile what predicting and learning need, on a copy, so that no request waits for it."""
     recipe, trial = model.recipe, copy_model(model)
     row: list[Any] = [0.0] * len(recipe.numbers) + [""] * len(recipe.texts)
-    batch = batch_of(recipe, [[[0, 1.0]] if recipe.n_sparse else row])
+    batch = batch_of(model.encoder, [[[0, 1.0]] if recipe.n_sparse else row])
     said = predict_batch(trial, batch)
     if trial.calibration is not None:
         trial.calibration.probabilities(said.score)

@@ -15,9 +15,8 @@ import polars as pl
 from numpy.typing import NDArray
 
 from ordspan.learners.rows import RowValueError
-from ordspan.tables.batch import REFUSE, BadRows, Batch, Faults, RowError
-from ordspan.tables.features import Recipe, unusable_rows
-from ordspan.tables.tables import matrix_of, not_a_number, text_columns
+from ordspan.tables.encoder import Encoder, Recipe
+from ordspan.tables.rows import Batch, Faults, RowError
 from ordspan.wording import LONGEST_SHOWN, brief, shown
 
 LABEL_NAMES = ("label", "lower", "upper")
@@ -27,11 +26,6 @@ RESERVED = (*LABEL_NAMES, KEY)
 MAX_ROWS = 100_000
 """Rows of one request: predictions need much more memory than the rows."""
 REQUEST = "the request"
-AMBIGUOUS = {
-    decimal: re.compile(rf"(?<![0-9.,])[0-9]{{1,3}}{sign}[0-9]{{3}}(?![0-9.,])")
-    for decimal, sign in ((".", ","), (",", r"\."))
-}
-"""For each decimal separator, a number whose only sign is the other one, before three digits."""
 MOST_COMPARED = 100
 """Most names compared with a missing one."""
 
@@ -140,46 +134,29 @@ def _unknown(recipe: Recipe, record: Mapping[str, Any], number: int) -> RowError
     )
 
 
-def check_strings(recipe: Recipe, rows: Sequence[Sequence[Any]]) -> None:
-    """Refuse numbers in strings that may be a thousand times as large as meant.
-
-    Only requests are checked: a log may hold such strings, and is read as it always was.
-
-    >>> check_strings(Recipe(("price",), dressed=(("price", ","),)), [["1.234,5"], ["1.234"]])
-    Traceback (most recent call last):
-    ordspan.tables.batch.RowError: the request, record 2: column 'price' holds '1.234', whose '.'
-    may separate decimals or thousands; send a JSON number
-    """
-    decimals = recipe.decimals
-    for number, row in enumerate(rows, 1):
-        for name, cell in zip(recipe.numbers, row, strict=False):
-            decimal = decimals.get(name, ".")
-            if isinstance(cell, str) and AMBIGUOUS[decimal].search(cell):
-                sign = "," if decimal == "." else "."
-                raise RowError(
-                    f"{REQUEST}, record {number}: column {name!r} holds {brief(cell)}, whose "
-                    f"{sign!r} may separate decimals or thousands; send a JSON number"
-                )
-
-
-def batch_of(recipe: Recipe, rows: Sequence[Sequence[Any]], name: str = REQUEST) -> Batch:
+def batch_of(encoder: Encoder, rows: Sequence[Sequence[Any]], name: str = REQUEST) -> Batch:
     """Rows of values as a validated batch; the first bad row raises an error.
 
-    >>> batch_of(Recipe(("age",)), [[41], ["seven"]])
+    >>> batch_of(Encoder(Recipe(("age",))), [[41], ["seven"]])
     Traceback (most recent call last):
-    ordspan.tables.batch.RowError: the request, record 2: column 'age' holds 'seven', not a number;
-    correct it
+    ordspan.tables.rows.RowError: the request, record 2: column 'age' holds 'seven', not a number;
+    send a JSON number
     """
-    places, faults = np.arange(1, len(rows) + 1), Faults()
+    recipe, faults = encoder.recipe, Faults()
     X, table = _sparse_matrix(recipe, rows, faults), pl.DataFrame()
     if X is None and not recipe.texts:
         X = _plain_numbers(rows)
     if X is None:
         X, table = _numbers(recipe, rows, faults), _text_columns(recipe, rows, faults)
-    batch = Batch(X, table, places, places, name, "record")
-    for row, fault in unusable_rows(recipe, X).items():
-        faults.setdefault(row, fault)
-    return batch.without(faults, BadRows(REFUSE))
+    faults = encoder.value_faults(X) | faults
+    if faults:
+        row = min(faults)
+        raise RowError(f"{name}, record {row + 1}: {faults[row]}")
+    return Batch(X, table, np.arange(1, len(rows) + 1), name)
+
+
+def _not_a_number(name: str, value: Any) -> str:
+    return f"column {name!r} holds {brief(value)}, not a number; send a JSON number"
 
 
 def _plain_numbers(rows: Sequence[Sequence[Any]]) -> NDArray[np.float64] | None:
@@ -204,7 +181,7 @@ def _sparse_matrix(recipe: Recipe, rows: Sequence[Sequence[Any]], faults: Faults
     for number, row in enumerate(rows):
         for place, (index, value) in enumerate(row, starts[number]):
             if (found := _as_float(value)) is None:
-                faults.setdefault(number, not_a_number(recipe.feature_name(index), value))
+                faults.setdefault(number, _not_a_number(recipe.feature_name(index), value))
             else:
                 values[place] = found
     matrix = csr_array((values, columns, starts), shape=(len(rows), recipe.n_sparse))
@@ -221,35 +198,14 @@ def _as_float(value: Any) -> float | None:
 
 
 def _numbers(recipe: Recipe, rows: Sequence[Sequence[Any]], faults: Faults) -> NDArray[np.float64]:
-    """The columns of numbers, NaN where missing; numbers may be strings, as in files.
-
-    Every cell is parsed on its own, so that a row does not depend on the rows around it.
-    """
+    """The columns of numbers, NaN where missing."""
     X = np.full((len(rows), len(recipe.numbers)), np.nan)
     for place, name in enumerate(recipe.numbers):
-        cells = _cells(rows, place, name, faults)
-        strings = [row for row, cell in enumerate(cells) if isinstance(cell, str)]
-        for row, cell in enumerate(cells):
-            if cell is None or isinstance(cell, str):
-                continue
-            if (found := _as_float(cell)) is None:
-                faults.setdefault(row, not_a_number(name, cell))
-            else:
+        for row, cell in enumerate(_cells(rows, place, name, faults)):
+            if (found := _as_float(cell)) is not None:
                 X[row, place] = found
-        if strings:
-            texts = pl.DataFrame(
-                {name: [cells[row] for row in strings]}, schema={name: pl.String()}
-            )
-            wrong = Faults()
-            X[strings, place] = matrix_of(texts, [name], wrong, recipe.decimals)[:, 0]
-            for row in wrong:
-                fault = not_a_number(name, texts[name][row])
-                if recipe.decimals.get(name) == ",":
-                    fault = (
-                        f"column {name!r} holds {brief(texts[name][row])}, not a number with a "
-                        "decimal comma as in the model's training file; send a JSON number"
-                    )
-                faults.setdefault(strings[row], fault)
+            elif cell is not None:
+                faults.setdefault(row, _not_a_number(name, cell))
     return X
 
 
@@ -259,7 +215,7 @@ def _text_columns(recipe: Recipe, rows: Sequence[Sequence[Any]], faults: Faults)
         pl.Series(name, map(as_word, _cells(rows, place, name, faults)), dtype=pl.String())
         for place, name in enumerate(recipe.texts, len(recipe.numbers))
     ]
-    return text_columns(pl.DataFrame(columns), recipe.texts)
+    return pl.DataFrame(columns)
 
 
 def _cells(rows: Sequence[Sequence[Any]], place: int, name: str, faults: Faults) -> list[Any]:

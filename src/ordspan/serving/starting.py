@@ -11,10 +11,7 @@ from numpy.typing import NDArray
 from ordspan.catalog import ESTIMATORS, PA, learner_parameters, make_learner
 from ordspan.learners import Calibration
 from ordspan.models.table import TableModel
-from ordspan.tables.batch import first_duplicate
-from ordspan.tables.features import Recipe, Scale
-from ordspan.tables.label_columns import LabelColumns
-from ordspan.tables.opening import FileOptions
+from ordspan.tables.encoder import Encoder, Recipe
 
 
 def empty_model(
@@ -38,22 +35,22 @@ def empty_model(
     """
     if unknown := [name for name in text if name not in columns]:
         raise ValueError(f"the text column {unknown[0]!r} is not one of the columns")
-    if twice := first_duplicate(columns):
-        raise ValueError(f"column {twice!r} is named twice")
+    if twice := [name for place, name in enumerate(columns) if name in columns[:place]]:
+        raise ValueError(f"column {twice[0]!r} is named twice")
     numbers = tuple(name for name in columns if name not in text)
     recipe = Recipe(numbers, numbers, hashed=tuple(name for name in columns if name in text))
-    return untrained(recipe, Scale(recipe.n_scaled), classes, scaled_online=True)
+    return untrained(Encoder(recipe), classes, scaled_online=True)
 
 
 def untrained(
-    recipe: Recipe, scale: Scale, classes: NDArray[Any], *, scaled_online: bool = False
+    encoder: Encoder, classes: NDArray[Any], *, scaled_online: bool = False
 ) -> TableModel:
     """An untrained model of given features.
 
     Parameters
     ----------
-    recipe, scale :
-        How columns become features, and the features' mean and spread.
+    encoder : Encoder
+        How columns become features.
     classes : array
         The grades from lowest to highest.
     scaled_online : bool
@@ -81,16 +78,12 @@ def untrained(
         "left_out": {},
         "notes": [],
     }
-    learner = make_learner(kind, parameters, recipe.n_features, len(classes))
     return TableModel(
-        learner,
-        np.asarray(classes),
-        parameters,
-        recipe,
-        scale,
-        LabelColumns("label"),
-        FileOptions(),
-        training,
-        kind,
+        encoder=encoder,
+        kind=kind,
+        parameters=parameters,
+        classes_=np.asarray(classes),
+        learner=make_learner(kind, parameters, encoder.recipe.n_features, len(classes)),
+        training=training,
         calibration=Calibration(len(classes)),
     )

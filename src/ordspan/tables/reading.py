@@ -9,27 +9,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from ordspan.labels.forms import number_as_text
+from ordspan.labels.grades import ALL_GRADES, MAX_LABELS, check_classes, check_grades, classes_of
 from ordspan.labels.text import LabelReader
-from ordspan.tables.batch import (
-    BEGINNING,
-    GROUP,
-    LABEL,
-    BadRows,
-    Batch,
-    Cursor,
-    Faults,
-    FileError,
-    RowError,
-)
-from ordspan.tables.columns import AS_REQUESTED, ColumnChoice, file_notes, make_recipe
-from ordspan.tables.features import Recipe, Scale, unusable_rows
-from ordspan.tables.label_columns import LabelColumns, read_ranks
-from ordspan.tables.labels import known_classes, label_words, labels_of, order_of, plain_labels
-from ordspan.tables.limits import FEATURE_BYTES, check_memory
-from ordspan.tables.opening import (
+from ordspan.tables.encoder import LARGEST, Encoder, Recipe, matrix_of
+from ordspan.tables.files import (
     FileOptions,
     check_columns,
     expand,
@@ -37,151 +21,200 @@ from ordspan.tables.opening import (
     open_file,
     sizes_of,
 )
-from ordspan.tables.ordering import find_sort_key
-from ordspan.tables.preview import (
-    Preview,
-    SparsePreview,
-    preview_files,
-    preview_sparse,
-    raise_fault,
+from ordspan.tables.label_columns import (
+    NO_LABEL,
+    LabelColumns,
+    label_frame,
+    label_words,
+    read_ranks,
+)
+from ordspan.tables.ordering import sparse_order
+from ordspan.tables.rows import (
+    BEGINNING,
+    FEATURE_BYTES,
+    GROUP,
+    LABEL,
+    BadRows,
+    Batch,
+    Cursor,
+    FileError,
+    Frame,
+    RowError,
+    check_memory,
 )
 from ordspan.tables.svmlight import index_base, survey
 from ordspan.tables.text import STDIN
-from ordspan.wording import columns_hint, hint
+from ordspan.wording import hint
+
+ROWS_AT_ONCE = 1 << 13
+"""Rows per batch: enough to amortise Python overhead, few enough for prompt stops."""
+SPARSE_BYTES = 1 << 23
 
 
 def open_rows(
     paths: Iterable[str | Path],
     options: FileOptions,
     columns: LabelColumns,
-    choice: ColumnChoice,
+    choice: Any,
     *,
     classes: Sequence[Any] | None,
     on_bad_row: str,
     group: str | None = None,
     keep: Sequence[str] = (),
-    preview: Any = None,
+    samples: Any = None,
     words: set[str] | None = None,
     pipe: Any = None,
 ) -> RowReader:
     """The rows of files to learn from, with columns, grades and features found and checked.
 
-    A ``preview`` of the files and the ``words`` of their labels may be available already. A
+    The ``samples`` of the files and the ``words`` of their labels may be available already. A
     ``pipe`` is read instead of standard input.
     """
-    files = expand(paths)
-    if preview is None:
-        sizes_of(files)  # raises if one is missing
-    options = count_features(files, options)
-    bad = BadRows(on_bad_row)
-    if is_svmlight(files[0], options):
-        return _open_sparse(files, options, choice, classes, bad, keep, preview, words)
-    preview = preview or preview_files(files, options, pipe=pipe)
-    taken = [*columns.names(), *([group] if group else [])]
-    found = make_recipe(preview, taken, choice, options.decimal)
-    grades = None
-    if columns.names():
-        classes = classes if classes is not None else order_of(preview, columns)
-        if preview.whole and classes is None:
-            words = label_words(preview, columns)
-        try:
-            grades = LabelReader(known_classes(classes, files, options, columns, on_bad_row, words))
-        except ValueError as error:
-            if preview.fault and on_bad_row == "raise":  # perhaps the cause, and an error anyway
-                raise RowError(preview.fault) from error
-            raise
-    reader = RowReader(
-        files, options, found.recipe, columns, grades, bad, group, keep, first=preview.reader
+    from ordspan.tables.profile import (
+        AS_REQUESTED,
+        Profile,
+        label_notes,
+        plan_columns,
+        sample_file,
     )
-    names = [] if choice.features is None else preview.files[0].names
-    unused = [name for name in names if name not in taken]
-    unused = [name for name in (*unused, *choice.drop) if name not in found.recipe.columns]
-    reader.notes = found.notes + _labels_among(found.recipe, grades)
-    reader.left_out = found.left_out | dict.fromkeys(unused, AS_REQUESTED)
-    reader.decimals = {file.path: file.decimals for file in preview.files}
-    if preview.reader is None:
-        reader.scale = found.scale
-        reader.sorted_by = sorted_by(preview, found.X, found.recipe, grades, columns)
+
+    files = expand(paths)
+    if samples is None:
+        sizes_of(files)  # raises if one is missing
+    options, bad = count_features(files, options), BadRows(on_bad_row)
+    if is_svmlight(files[0], options):
+        return _open_sparse(files, options, choice, classes, bad, keep, samples, words)
+    if samples is None:
+        words_asked = (*choice.text, *choice.hashed)
+        samples = [sample_file(path, options, len(files), words_asked, pipe) for path in files]
+    profile = Profile(samples)
+    taken = [*columns.names(), *([group] if group else [])]
+    plan = plan_columns(profile, taken, choice)
+    recipe, grades = plan.encoder.recipe, None
+    if columns.names():
+        classes = profile.order(columns, ALL_GRADES) if classes is None else classes
+        if profile.whole and classes is None:
+            words = label_words(profile.labels(columns))
+        try:
+            grades = LabelReader(known_classes(classes, files, options, columns, words))
+        except ValueError as error:
+            if profile.fault and on_bad_row == "raise":  # perhaps the cause, and an error anyway
+                raise RowError(profile.fault) from error
+            raise
+    unused = [] if choice.features is None else profile.samples[0].names
+    unused = [name for name in (*unused, *choice.drop) if name not in (*taken, *recipe.columns)]
+    reader = RowReader(files, options, plan.encoder, columns, grades, bad, group, tuple(keep))
+    reader.first = profile.samples[0].reader
+    reader.notes = plan.notes + label_notes(recipe, grades)
+    reader.left_out = plan.left_out | dict.fromkeys(unused, AS_REQUESTED)
+    reader.decimals = {sample.path: sample.decimal for sample in profile.samples}
+    reader.learns_scale = profile.is_pipe
+    if grades is not None and not profile.is_pipe:
+        reader.sorted_by = profile.sorted_by(recipe, grades, columns)
     return reader
-
-
-def _labels_among(recipe: Recipe, grades: LabelReader | None) -> list[str]:
-    """A note on each text column whose values are the grades, perhaps another label."""
-    known = set() if grades is None else {number_as_text(c) for c in grades.classes.tolist()}
-    return [
-        f"column {name!r} holds the grades themselves; if it is another label, leave it out with "
-        + columns_hint("drop", name)
-        for name, words in recipe.words
-        if known and {*words} - {""} == known
-    ]
-
-
-def sorted_by(
-    preview: Preview,
-    X: NDArray[np.float64],
-    recipe: Recipe,
-    grades: LabelReader | None,
-    columns: LabelColumns,
-) -> str:
-    """What the rows of a preview are sorted by, or nothing."""
-    if grades is None:
-        return ""
-    lower, upper, faults = read_ranks(grades, labels_of(preview, columns), columns)
-    good = np.setdiff1d(np.arange(lower.size), list(faults))
-    numbers = [(repr(name), X[good, j]) for j, name in enumerate(recipe.numbers)]
-    words = preview.text(recipe.texts)
-    codes = [(repr(name), words[name].rank("dense").to_numpy()[good]) for name in recipe.texts]
-    return find_sort_key((lower + upper)[good] / 2, numbers, codes)
 
 
 def order_in_files(reader: RowReader) -> str:
     """What the rows of files are sorted by, or nothing, for a reader with a known recipe.
 
-    Its notes get what the preview finds.
+    Its notes get what a sample shows.
     """
-    recipe, columns = reader.recipe, reader.columns
-    if recipe.n_sparse:
-        return preview_sparse(reader.files, reader.options).sorted_by
-    preview = preview_files(reader.files, reader.options)
-    preview.check([*recipe.columns, *columns.names()])
-    raise_fault(preview)
-    names, decimal = [*recipe.numbers, *columns.names()], reader.options.decimal
-    for file in preview.files:
-        file.read_numbers(names, decimal, recipe.decimals)
-        reader.decimals[file.path] = file.decimals
-    reader.notes += file_notes(preview, recipe)
-    X = np.empty((0, 0))
-    if recipe.numbers:
-        X = np.column_stack([preview.numbers(name).to_numpy() for name in recipe.numbers])
-    return sorted_by(preview, X, recipe, reader.grades, columns)
+    from ordspan.tables.profile import Profile, sample_file
+
+    assert reader.grades is not None
+    if reader.recipe.n_sparse:
+        return sample_sparse(reader.files, reader.options)[1]
+    samples = [sample_file(path, reader.options, len(reader.files)) for path in reader.files]
+    profile = Profile(samples)
+    profile.check([*reader.recipe.columns, *reader.columns.names()])
+    reader.decimals = {sample.path: sample.decimal for sample in profile.samples}
+    reader.notes += profile.file_notes()
+    return profile.sorted_by(reader.recipe, reader.grades, reader.columns)
+
+
+def known_classes(
+    classes: Sequence[Any] | None,
+    files: Sequence[str],
+    options: FileOptions,
+    columns: LabelColumns,
+    words: set[str] | None = None,
+) -> Any:
+    """The grades in the order given, or as found in the label columns.
+
+    Without their ``words`` this takes a pass over these columns.
+    """
+    if classes is not None:
+        check_grades(len(classes), "the order has")
+        return check_classes(classes)
+    words = find_words(files, options, columns) if words is None else words
+    try:
+        return classes_of(words)
+    except ValueError as error:
+        names = " and ".join(map(repr, columns.names()))
+        raise ValueError(f"column {names}: {error}") from None
+
+
+def find_words(files: Sequence[str], options: FileOptions, columns: LabelColumns) -> set[str]:
+    """All distinct values in the label columns."""
+    words: set[str] = set()
+    for path in files:
+        if path == STDIN:
+            raise ValueError(
+                "standard input and other pipes can be read only once: give the grades with "
+                + ALL_GRADES
+            )
+        if is_svmlight(path, options):
+            words |= survey(path).grades
+            continue
+        from ordspan.tables.numbers import TEXT
+
+        reader = open_file(path, options)
+        check_columns(path, reader.names, columns.names())
+        for frame in reader.frames(dict.fromkeys(columns.names(), TEXT)):
+            good = np.setdiff1d(np.arange(frame.rows.size), list(frame.faults))
+            words |= label_words(label_frame(frame.table[good], columns))
+            check_grades(len(words), f"{path}: the label has", MAX_LABELS)
+    return words
 
 
 def _open_sparse(
     files: Sequence[str],
     options: FileOptions,
-    choice: ColumnChoice,
+    choice: Any,
     classes: Sequence[Any] | None,
     bad: BadRows,
     keep: Sequence[str],
-    preview: SparsePreview | None,
+    sample: tuple[Any, str] | None,
     words: set[str] | None,
 ) -> RowReader:
     """The rows of svmlight files, whose label and query have fixed places."""
     if choice.features is not None or choice.drop or choice.text or choice.hashed:
         raise ValueError(f"{files[0]}: svmlight rows have no named columns to choose from")
-    columns = LabelColumns(LABEL)
     recipe = Recipe(
         n_sparse=options.n_features,
         zero_based=bool(options.zero_based),
         standardise=choice.standardise,
     )
-    grades = LabelReader(known_classes(classes, files, options, columns, bad.policy, words))
-    reader = RowReader(files, options, recipe, columns, grades, bad, GROUP, keep)
-    preview = preview or preview_sparse(files, options)
-    reader.scale = Scale(options.n_features)
-    reader.scale.state[...] = preview.state
-    reader.sorted_by = preview.sorted_by
+    columns = LabelColumns(LABEL)
+    grades = LabelReader(known_classes(classes, files, options, columns, words))
+    state, sorted_by = sample or sample_sparse(files, options)
+    encoder = Encoder(recipe, state)
+    reader = RowReader(files, options, encoder, columns, grades, bad, GROUP, tuple(keep))
+    reader.sorted_by = sorted_by
     return reader
+
+
+def sample_sparse(files: Sequence[str], options: FileOptions) -> tuple[Any, str]:
+    """Spread of the values present in svmlight files, and what their rows are sorted by."""
+    encoder = Encoder(Recipe(n_sparse=options.n_features))
+    rows = []
+    for path in files:
+        for X, grades, _, _ in open_file(path, options).sample(SPARSE_BYTES // len(files)):
+            X.data[~(np.abs(X.data) <= LARGEST)] = 0.0
+            encoder.features(X, None, learn=True)
+            good = np.isfinite(grades)
+            rows.append((X[good], grades[good]))
+    return encoder.state, sparse_order(rows)
 
 
 def check_index_base(files: Sequence[str], recipe: Recipe, options: FileOptions) -> None:
@@ -215,99 +248,104 @@ def count_features(files: Sequence[str], options: FileOptions) -> FileOptions:
 
 @dataclass
 class RowReader:
-    """Reads files in batches, with the features of a recipe and the ranks of the labels."""
+    """Reads files in batches, with the numbers of a recipe and the ranks of the labels."""
 
     files: Sequence[str]
     options: FileOptions
-    recipe: Recipe
+    encoder: Encoder
     columns: LabelColumns
     grades: LabelReader | None
     bad: BadRows
     group: str | None = None  # column of groups
-    keep: Sequence[str] = ()  # columns to keep
+    keep: tuple[str, ...] = ()  # columns to keep
     first: Any = None  # the reader of the first file, if it is open already
-    scale: Scale | None = None  # of the numbers, if a preview has found it
     sorted_by: str = ""  # what the rows are sorted by, if they are
-    decimals: dict[str, dict[str, str]] = field(default_factory=dict)  # by file and column
+    learns_scale: bool = False  # whether mean and spread are learned from the rows
+    unlabelled: int = 0  # rows that were left out, because they have no label
+    decimals: dict[str, str] = field(default_factory=dict)  # decimal signs, by file
     notes: list[str] = field(default_factory=list)  # what the user may not expect
     left_out: dict[str, str] = field(default_factory=dict)  # columns, and why
+
+    @property
+    def recipe(self) -> Recipe:
+        """How columns become features."""
+        return self.encoder.recipe
 
     @cached_property
     def _sizes(self) -> list[int]:
         return sizes_of(self.files)
 
-    def batches(self, begin: Cursor = BEGINNING) -> Iterator[Batch]:
-        """Rows from a cursor on, to the end of the files."""
-        for number in range(begin.file, len(self.files)):
-            at = begin if number == begin.file else Cursor(begin.epoch, number)
-            yield from self._file_batches(at)
+    def batches(self, at: Cursor = BEGINNING, size: int = ROWS_AT_ONCE) -> Iterator[Batch]:
+        """Rows from a position on, to the end of the files, at most so many at once."""
+        for number in range(at.file, len(self.files)):
+            reader = self._open(number)
+            done = at if number == at.file else Cursor(at.epoch, number)
+            for frame in reader.frames(self._types(reader), done):
+                first = max(0, done.row - int(frame.rows[0]) + 1) if frame.rows.size else 0
+                for begin in range(first, frame.rows.size, size):
+                    yield from self._batch(reader, frame, begin, begin + size)
 
     def share(self, batch: Batch) -> float | None:
         """How much of the files has been read after a batch; None if that is not known."""
         if STDIN in self.files:
             return None
-        number = batch.cursor.file
+        number = batch.after.file
         done = sum(self._sizes[:number]) + batch.share * self._sizes[number]
         return done / max(1, sum(self._sizes))
-
-    def _file_batches(self, at: Cursor) -> Iterator[Batch]:
-        reader = self._open(at.file)
-        for batch, faults in reader.batches(self.recipe.numbers, self._texts(reader), at.row):
-            if not len(batch) or batch.rows[-1] < at.row:
-                continue
-            batch, faults = _rows_from(at.row, batch, faults)
-            cursor = at._replace(row=int(batch.rows[0]))
-            batch = replace(batch, cursor=cursor, skipped=self.bad.count)
-            batch, faults = self._checked(batch, faults, reader)
-            raises = faults and self.bad.policy == "raise"
-            if raises and reader.path == STDIN and (before := batch.part(0, min(faults))):
-                yield before  # cannot be read again
-            batch = batch.without(faults, self.bad)
-            if len(batch):
-                yield batch
 
     def _open(self, number: int) -> Any:
         if number == 0 and self.first is not None:
             reader, self.first = self.first, None
         else:
-            reader = open_file(self.files[number], self.options)
+            path = self.files[number]
+            known = replace(self.options, decimal=self.options.decimal or self.decimals.get(path))
+            reader = open_file(path, known)
         if self.recipe.n_sparse and not reader.sparse:
             raise FileError(f"{reader.path}: svmlight rows are expected here")
-        if self.recipe.n_sparse:
-            return reader
-        reader.find([*self.recipe.numbers, *self._texts(reader)])
-        check_columns(reader.path, reader.names, [*self.recipe.numbers, *self._texts(reader)])
-        if reader.path in self.decimals:
-            reader.decimals = self.decimals[reader.path]
-        else:
-            names = [*self.recipe.numbers, *self.columns.names()]
-            reader.detect_decimals(names, self.recipe.decimals, self.options.decimal)
+        if not self.recipe.n_sparse:
+            check_columns(reader.path, reader.names, self._types(reader))
         return reader
 
-    def _texts(self, reader: Any) -> list[str]:
-        """Columns besides X; a column may be used twice, for example as a number and kept."""
+    def _types(self, reader: Any) -> dict[str, Any]:
+        """The columns to read; one that is a number and kept too is read as text."""
         if reader.sparse:
-            return [LABEL, GROUP]
-        group = [] if self.group is None else [self.group]
-        return [*dict.fromkeys([*self.recipe.texts, *self.columns.names(), *group, *self.keep])]
+            return {}
+        from ordspan.tables.numbers import FLOAT, TEXT
 
-    def _checked(self, batch: Batch, faults: Faults, reader: Any) -> tuple[Batch, Faults]:
-        """The batch with the ranks of its labels, and its bad rows."""
-        faults = unusable_rows(self.recipe, batch.X) | faults
+        group = [] if self.group is None else [self.group]
+        texts = [*self.recipe.texts, *self.columns.names(), *group, *self.keep]
+        return dict.fromkeys(self.recipe.numbers, FLOAT) | dict.fromkeys(texts, TEXT)
+
+    def _batch(self, reader: Any, frame: Frame, begin: int, end: int) -> Iterator[Batch]:
+        """Some rows of a frame, with their ranks, without bad rows and those without a label."""
+        rows, table = frame.rows[begin:end], frame.table[begin:end]
+        faults = {row - begin: why for row, why in frame.faults.items() if begin <= row < end}
+        if frame.X is None:
+            X = matrix_of(table, self.recipe.numbers, reader.decimal, faults)
+        else:
+            X = frame.X[begin:end]
+        faults = self.encoder.value_faults(X) | faults
+        after = frame.begin._replace(row=int(rows[-1]))
+        batch = Batch(X, table, rows, reader.path, frame.share, after, keep=self.keep)
+        batch = replace(batch, group_column=self.group)
         if self.grades is not None:
-            labels = batch.table
-            if not reader.sparse:
-                labels = plain_labels(labels, self.columns, reader.decimals)
+            decimal = "." if reader.sparse else reader.decimal
+            labels = label_frame(table, self.columns, decimal)
             lower, upper, wrong = read_ranks(self.grades, labels, self.columns)
             faults = wrong | faults
             batch = replace(batch, lower=lower, upper=upper, classes=self.grades.classes)
-        return replace(batch, keep=tuple(self.keep), group_column=self.group), faults
+        raises = faults and self.bad.policy == "raise"
+        if raises and reader.path == STDIN and min(faults):  # cannot be read again
+            before = batch.only(np.arange(min(faults)))
+            after = after._replace(row=int(before.rows[-1]))
+            yield from self._labelled(replace(before, after=after))
+        yield from self._labelled(self.bad.take_from(batch, faults))
 
-
-def _rows_from(start: int, batch: Batch, faults: Faults) -> tuple[Batch, Faults]:
-    """The rows of a batch from position ``start`` in its file on."""
-    before = max(0, start - int(batch.rows[0]))
-    if not before:
-        return batch, faults
-    rest = replace(batch.part(before, len(batch)), done=0)
-    return rest, {row - before: fault for row, fault in faults.items() if row >= before}
+    def _labelled(self, batch: Batch) -> Iterator[Batch]:
+        """The rows with a label; those without one are counted."""
+        if batch.lower is not None and self.bad.policy != "keep":
+            known = batch.lower != NO_LABEL
+            self.unlabelled += int((~known).sum())
+            batch = batch if known.all() else batch.only(known)
+        if len(batch):
+            yield batch

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ordspan.core.state import Ranks
-from ordspan.tables.batch import FileError
+from ordspan.tables.rows import FileError
 
 VALUES, COLUMNS, ENDS, RANKS = "values", "columns", "ends", "ranks"
 TYPES = {VALUES: np.float64, COLUMNS: np.int32, ENDS: np.int64, RANKS: np.int64}

@@ -9,13 +9,15 @@ from typing import TYPE_CHECKING, Any
 
 from numpy.typing import NDArray
 
-from ordspan.tables.batch import Batch
-from ordspan.tables.features import DEFAULT_HASH_BITS, Recipe, Scale, Unseen, prepare_features
-from ordspan.tables.opening import FileOptions, expand
+from ordspan.tables.encoder import DEFAULT_HASH_BITS, Encoder, Unseen
+from ordspan.tables.files import FileOptions, expand
+from ordspan.tables.rows import Batch
 from ordspan.wording import report_missing
 
 if TYPE_CHECKING:
     from ordspan.tables.reading import RowReader
+
+BATCH_ROWS = 1 << 16
 
 
 class Stream:
@@ -41,8 +43,6 @@ class Stream:
 
     def __init__(self, reader: RowReader) -> None:
         self._reader = reader
-        self._scale = reader.scale or Scale(reader.recipe.n_scaled)
-        self._unseen = Unseen()
 
     @property
     def classes(self) -> NDArray[Any] | None:
@@ -50,14 +50,14 @@ class Stream:
         return None if self._reader.grades is None else self._reader.grades.classes
 
     @property
-    def recipe(self) -> Recipe:
+    def encoder(self) -> Encoder:
         """How columns become features."""
-        return self._reader.recipe
+        return self._reader.encoder
 
     @property
     def feature_names(self) -> list[str]:
         """Names of the features, in the order of the columns of ``X``."""
-        return self.recipe.feature_names()
+        return self.encoder.recipe.feature_names()
 
     @property
     def skipped(self) -> int:
@@ -65,18 +65,17 @@ class Stream:
         return self._reader.bad.count
 
     def __iter__(self) -> Iterator[Batch]:
-        online = self._reader.scale is None  # standard input, which has no second pass
-        self._unseen = Unseen()
-        for batch in self._reader.batches():
-            X = prepare_features(self.recipe, self._scale, batch, learn=online, unseen=self._unseen)
-            yield replace(batch, X=X)
+        self.encoder.unseen = Unseen()
+        for batch in self._reader.batches(size=BATCH_ROWS):
+            learn = self._reader.learns_scale  # standard input, which has no second pass
+            yield replace(batch, X=self.encoder.features(batch.X, batch.table, learn=learn))
 
     @property
     def notes(self) -> list[str]:
         """What you may not expect, found by the preview or, such as new words, by reading."""
         what = self._reader.sorted_by
         warning = [f"the rows are sorted by {what}; shuffle them before learning"] if what else []
-        return [*self._reader.notes, *warning, *self._unseen.messages()]
+        return [*self._reader.notes, *warning, *self.encoder.unseen.messages()]
 
 
 @report_missing()
@@ -136,8 +135,7 @@ def stream(
         Columns to keep in ``Batch.kept``.
     hash_bits : int
         Text columns with more than 256 distinct values, and all text in standard input, are hashed
-        into ``2 ** hash_bits`` features by scikit-learn's FeatureHasher. In other text columns
-        each value is a feature.
+        into ``2 ** hash_bits`` features. In other text columns each value is a feature.
     standardise : bool
         Centre and scale every number by mean and spread (sparse rows: scale only), estimated from
         a preview of the files; for standard input, from the rows up to each one.
@@ -155,9 +153,10 @@ def stream(
     n_features : int, optional
         Number of features of svmlight rows; by default, found by a quick first pass.
     encoding : str, optional
-        Encoding of text files, such as "utf-8" or "cp1252"; by default, detected.
+        Encoding of text files, such as "cp1252"; by default UTF-8, or UTF-16 if a byte-order mark
+        says so.
     decimal : {".", ","}, optional
-        Decimal separator in text files; by default, detected for each column.
+        Decimal sign of a text file; by default, found where no number contradicts it.
 
     Returns
     -------
@@ -179,8 +178,8 @@ def stream(
     (array([1., 5., 9.]), [['low', 'low'], ['mid', 'mid'], ['mid', 'high']])
     """
     # these need Polars, which comes with the extra cli
-    from ordspan.tables.columns import ColumnChoice
     from ordspan.tables.label_columns import label_columns
+    from ordspan.tables.profile import ColumnChoice
     from ordspan.tables.reading import open_rows
 
     files = expand([paths] if isinstance(paths, str | Path) else paths)
@@ -199,6 +198,6 @@ def stream(
         classes=classes,
         on_bad_row=on_bad_row,
         group=group,
-        keep=tuple(keep),
+        keep=keep,
     )
     return Stream(reader)

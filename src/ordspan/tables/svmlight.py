@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,23 +14,19 @@ from numpy.typing import NDArray
 from ordspan.labels.forms import is_number
 from ordspan.labels.grades import MAX_GRADES
 from ordspan.tables import svmlight_numbers as parsing
-from ordspan.tables.batch import GROUP, LABEL, Batch, Faults, FileError
-from ordspan.tables.limits import FEATURE_BYTES, check_memory
-from ordspan.tables.lines import TextBlock
-from ordspan.tables.text import (
-    N_SPANS,
-    PART_BYTES,
-    Part,
-    open_text,
-    parts_of,
-    spread_parts,
-    text_blocks,
+from ordspan.tables.rows import (
+    BEGINNING,
+    FEATURE_BYTES,
+    GROUP,
+    LABEL,
+    Cursor,
+    Faults,
+    FileError,
+    Frame,
+    check_memory,
 )
-from ordspan.tables.threads import parallel_map
+from ordspan.tables.text import Block, Text, parallel_map
 from ordspan.wording import brief, hint, join_hints
-
-if TYPE_CHECKING:
-    import polars as pl
 
 NO_QUERY = -(1 << 62)
 LARGEST_INDEX = 2**31 - 2
@@ -47,7 +43,7 @@ class Extent(NamedTuple):
     grades: set[str]
     smallest: int
     largest: int
-    line: int = 0  # where the largest is
+    row: int = 0  # where the largest is
 
 
 def survey(path: str) -> Extent:
@@ -59,17 +55,20 @@ def survey(path: str) -> Extent:
 @lru_cache
 def _survey(path: str, state: Any) -> Extent:
     grades: set[str] = set()
-    smallest, largest, line = LARGEST_INDEX, -1, 0
-    for found in SvmlightFile(path, zero_based=True).sparse_rows():
+    smallest, largest, row = LARGEST_INDEX, -1, 0
+    n_rows = 0
+    for _, found in SvmlightFile(path, zero_based=True).sparse_rows(Text(path).blocks()):
         if len(grades) <= MAX_GRADES:
-            grades.update(f"{grade:.17g}" for grade in np.unique(found.grades))
+            known = found.grades[~np.isnan(found.grades)]
+            grades.update(f"{grade:.17g}" for grade in np.unique(known))
         if found.X.nnz:
             smallest = min(smallest, int(found.X.indices.min()))
             entry = int(found.X.indices.argmax())
             if found.X.indices[entry] > largest:
                 largest = int(found.X.indices[entry])
-                line = int(found.lines[np.searchsorted(found.X.indptr, entry, side="right") - 1])
-    return Extent(grades, smallest, largest, line)
+                row = n_rows + int(np.searchsorted(found.X.indptr, entry, side="right"))
+        n_rows += found.grades.size
+    return Extent(grades, smallest, largest, row)
 
 
 def index_base(
@@ -87,7 +86,7 @@ def index_base(
         raise FileError(f"{path}: no line has a feature, index:value")
     bad = f"treat such lines as bad with {hint('n_features=', '--n-features N')}"
     check_memory(
-        f"{path}, line {extent.line}: index {extent.largest} means {n_features:,} features, which",
+        f"{path}, row {extent.row}: index {extent.largest} means {n_features:,} features, which",
         FEATURE_BYTES * n_features,
         join_hints("correct it", "number the features from 1", bad),
     )
@@ -100,9 +99,7 @@ class SparseRows(NamedTuple):
     X: Any  # CSR
     grades: NDArray[np.float64]
     queries: NDArray[np.int64] | None
-    lines: NDArray[np.int64]
     faults: Faults
-    share: float
 
 
 class SvmlightFile:
@@ -111,77 +108,53 @@ class SvmlightFile:
     sparse = True
     names = (LABEL, GROUP)
 
-    def __init__(self, path: str, *, n_features: int = 0, zero_based: bool = False) -> None:
-        self.path = path
-        self.n_features = n_features
-        self.zero_based = zero_based
+    def __init__(self, path: str, n_features: int = 0, zero_based: bool = False) -> None:
+        self.path, self.n_features, self.zero_based = path, n_features, zero_based
         self._odd_blocks = 0
-        text = open_text(path)
-        self.plain = text.plain and not text.begin
-        lines = (line for b in text_blocks(path, text=text) for _, line in b.numbered_lines())
+        lines = (line for b in Text(path).blocks() for line in b.content.split(b"\n"))
         if not any(_split_line(line) for line in lines):
             raise FileError(f"{path}: the file is empty")
 
-    def batches(
-        self,
-        numbers: Sequence[str] = (),
-        texts: Sequence[str] = (),
-        start: int = 0,
-        part: Part | None = None,
-    ) -> Iterator[tuple[Batch, Faults]]:
-        """Batches with at least the rows from ``start`` on, and the faults of bad rows.
-
-        The columns of the table are always label and, if lines have it, qid.
-        """
+    def frames(self, types: Any = None, at: Cursor = BEGINNING) -> Iterator[Frame]:
+        """The rows from the block of a position on."""
         import polars as pl
 
-        row = 0
-        for found in self.sparse_rows(part):
-            rows = np.arange(row, row + found.lines.size)
-            row += rows.size
-            frame = pl.DataFrame({LABEL: _as_words(found.grades)})
+        before = at.before
+        for block, found in self.sparse_rows(Text(self.path).blocks(at.byte)):
+            # whole numbers without a decimal point
+            columns = {LABEL: pl.Series(found.grades).cast(pl.String()).str.strip_suffix(".0")}
             if found.queries is not None:
-                queries = pl.Series(GROUP, found.queries).replace(NO_QUERY, None)
-                frame = frame.with_columns(queries)
-            batch = Batch(found.X, frame, found.lines, rows, self.path, share=found.share)
-            yield batch, found.faults
+                columns[GROUP] = pl.Series(found.queries).replace(NO_QUERY, None)
+            rows = np.arange(before, before + found.grades.size) + 1
+            begin = at._replace(byte=block.byte, before=before)
+            yield Frame(pl.DataFrame(columns), rows, found.faults, block.share, begin, found.X)
+            before += found.grades.size
 
     def sample(self, size: int) -> Iterator[SparseRows]:
-        """About ``size`` bytes of rows spread over the file; the start of a compressed one."""
-        if not self.plain or Path(self.path).stat().st_size <= size:
-            for found in self.sparse_rows():
-                yield found
-                size -= found.X.data.nbytes
-                if size < 0:
-                    break
-            return
-        for part in spread_parts(self.path, 0, N_SPANS, size // N_SPANS):
-            yield from self.sparse_rows(part)
+        """About ``size`` bytes of rows spread over the file."""
+        pieces, _ = Text(self.path).sample(size)
+        return (rows for _, rows in self.sparse_rows(Block(piece, 0, 0.0) for piece in pieces))
 
-    def parts(self) -> list[Any]:
-        """Parts of the file that can be read in any order; None is the whole file."""
-        return parts_of(self.path, 0, 1, size=PART_BYTES) if self.plain else [None]
-
-    def sparse_rows(self, part: Part | None = None) -> Iterator[SparseRows]:
-        """The rows of the file, or of a part of it, block by block."""
+    def sparse_rows(self, blocks: Iterator[Block]) -> Iterator[tuple[Block, SparseRows]]:
+        """The rows of blocks: by a compiled loop, or line by line where that refuses them."""
         self._has_queries: bool | None = None  # decided by the first good line
-        found_blocks = text_blocks(self.path, part=part)
-        for block, plain in parallel_map(lambda b: (b, self._parse_plain(b)), found_blocks):
-            agrees = plain and self._has_queries in (None, plain.queries is not None)
-            found = plain if plain and agrees else self._parse_slowly(block)
-            if found.lines.size:
-                if plain and self._has_queries is None:
-                    self._has_queries = plain.queries is not None
-                yield found
+        for block, found in parallel_map(lambda b: (b, self._parse_plain(b)), blocks):
+            has_queries = found is not None and found.queries is not None
+            if found is None or self._has_queries not in (None, has_queries):
+                found = self._parse_slowly(block)
+            elif self._has_queries is None and found.grades.size:
+                self._has_queries = has_queries
+            if found.grades.size:
+                yield block, found
 
-    def _parse_plain(self, block: TextBlock) -> SparseRows | None:
+    def _parse_plain(self, block: Block) -> SparseRows | None:
         """The rows by a compiled loop, if every line of the block is plain."""
         if self._odd_blocks >= MAX_FALLBACK_BLOCKS:
             return None
         content = block.content if block.content.endswith(b"\n") else block.content + b"\n"
         n_most, entries = content.count(b"\n"), content.count(b":")
         grades, queries = np.empty(n_most), np.full(n_most, NO_QUERY, dtype=np.int64)
-        starts, lines = np.zeros(n_most + 1, dtype=np.int32), np.empty(n_most, dtype=np.int64)
+        starts = np.zeros(n_most + 1, dtype=np.int32)
         columns, values = np.empty(entries, dtype=np.int32), np.empty(entries)
         n = parsing.read_svmlight_lines(
             np.frombuffer(content, dtype=np.uint8),
@@ -191,7 +164,6 @@ class SvmlightFile:
             starts,
             columns,
             values,
-            lines,
         )
         size = int(starts[n]) if n >= 0 else 0
         known = queries[: max(n, 0)] != NO_QUERY
@@ -199,8 +171,7 @@ class SvmlightFile:
             self._odd_blocks += 1
             return None
         X = self._matrix(columns[:size], values[:size], starts[: n + 1])
-        found = queries[:n] if known.any() else None
-        return SparseRows(X, grades[:n], found, lines[:n] + block.line, {}, block.share)
+        return SparseRows(X, grades[:n], queries[:n] if known.any() else None, {})
 
     def _too_large(self, columns: Any) -> bool:
         return bool(self.n_features and columns.size and columns.max() >= self.n_features)
@@ -211,16 +182,15 @@ class SvmlightFile:
         width = self.n_features or (int(columns.max()) + 1 if columns.size else 1)
         return csr_array((values, columns, starts), shape=(starts.size - 1, width))
 
-    def _parse_slowly(self, block: TextBlock) -> SparseRows:
+    def _parse_slowly(self, block: Block) -> SparseRows:
         """The rows line by line, with their faults."""
         faults = Faults()
-        lines: list[int] = []
         grades: list[float] = []
         queries: list[int] = []
         columns: list[int] = []
         values: list[float] = []
         starts = [0]
-        for number, line in block.numbered_lines():
+        for line in block.content.split(b"\n"):
             words = _split_line(line)
             if not words:
                 continue
@@ -231,19 +201,17 @@ class SvmlightFile:
                 here, before = ("no", "one") if self._has_queries else ("a", "none")
                 fault = f"{here} qid after the grade, but the lines before have {before}"
             if fault:
-                faults[len(lines)], pairs = fault, []
+                faults[len(grades)], pairs = fault, []
             columns += [index for index, _ in pairs]
             values += [value for _, value in pairs]
             starts.append(len(columns))
-            lines.append(number)
             grades.append(np.nan if fault else float(words[0]))
             queries.append(NO_QUERY if query is None else query)
         X = self._matrix(
             np.array(columns, dtype=np.int32), np.array(values, float), np.array(starts, np.int32)
         )
         found = np.array(queries, dtype=np.int64) if self._has_queries else None
-        numbers = np.array(lines, dtype=np.int64)
-        return SparseRows(X, np.array(grades, float), found, numbers, faults, block.share)
+        return SparseRows(X, np.array(grades, float), found, faults)
 
     def _pairs(self, words: list[str]) -> tuple[list[tuple[int, float]], int | None, str]:
         """Columns and values of a line, its query, and its fault."""
@@ -271,13 +239,6 @@ class SvmlightFile:
         if self.n_features and pairs and pairs[-1][0] >= self.n_features:
             return [], None, f"index {before}, but there are {self.n_features} features"
         return pairs, query, ""
-
-
-def _as_words(grades: NDArray[np.float64]) -> pl.Series:
-    """Grades as text, whole numbers without a decimal point."""
-    import polars as pl
-
-    return pl.Series(grades).cast(pl.String()).str.strip_suffix(".0")
 
 
 def _split_line(line: bytes) -> list[str]:

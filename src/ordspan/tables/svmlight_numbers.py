@@ -149,19 +149,18 @@ def read_query(data, at):
 
 
 @compiled
-def read_svmlight_lines(data, first_index, grades, queries, starts, columns, values, lines):
+def read_svmlight_lines(data, first_index, grades, queries, starts, columns, values):
     """Fill the arrays of a CSR matrix from svmlight lines.
 
     ``data`` ends with a newline. Returns the number of rows, or -1 for lines that are not plain;
     ``queries`` is left alone where a line has no qid, ``starts`` gets one entry more than rows.
     """
-    at, row, line, entry = 0, 0, 0, 0
+    at, row, entry = 0, 0, 0
     while at < data.size:
         if data[at] == NEWLINE or data[at] == HASH:
             while data[at] != NEWLINE:
                 at += 1
             at += 1
-            line += 1
             continue
         if data[at] == SPACE or data[at] == RETURN or data[at] == TAB:
             at += 1
@@ -199,7 +198,6 @@ def read_svmlight_lines(data, first_index, grades, queries, starts, columns, val
             values[entry] = value
             entry += 1
         grades[row] = grade
-        lines[row] = line
         row += 1
         starts[row] = entry
     return row

@@ -1,53 +1,35 @@
-"""Text of any size as blocks of whole lines: plain, gzip, zstd or standard input."""
+"""Text of any size as blocks of whole lines: plain, gzip, zstd or a pipe, as UTF-8."""
 
 from __future__ import annotations
 
 import codecs
 import gzip
-import os
 import zlib
-from collections.abc import Iterator
+from collections import deque
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
-from ordspan.tables.batch import FileError
-from ordspan.tables.lines import LONGEST_LINE, QUOTE, TextBlock, end_of_records, well_quoted
+from ordspan.tables.rows import FileError
 from ordspan.wording import hint
 
+T = TypeVar("T")
+S = TypeVar("S")
+
 BLOCK_BYTES = 1 << 23
+LONGEST_LINE, LOOK_AHEAD = 1 << 26, 1 << 16
 N_SPANS = 32
-"""Places of a large file that a preview takes rows from."""
-PART_BYTES = 1 << 20
-"""Size of the parts that are learned in random order: small, so that many are mixed."""
+"""Places of a large file that a sample takes rows from."""
 STDIN = "-"
-UTF8_MARK = b"\xef\xbb\xbf"
-MARKS = {
-    UTF8_MARK: "utf-8",
-    codecs.BOM_UTF32_LE: "utf-32-le",  # before UTF-16, whose mark it begins with
-    codecs.BOM_UTF32_BE: "utf-32-be",
-    codecs.BOM_UTF16_LE: "utf-16",
-    codecs.BOM_UTF16_BE: "utf-16",
-}
-"""Byte-order marks, which give the encoding."""
-MAGIC = {
-    b"PAR1": "a Parquet file (.parquet)",
-    b"ARROW1": "an Arrow file (.arrow)",
-    b"\x1f\x8b": "compressed by gzip (.gz)",
-    b"\x28\xb5\x2f\xfd": "compressed by zstd (.zst)",
-    b"PK\x03\x04": "an Excel workbook (.xlsx), or another zip file",
-}
-"""First bytes of files that are sometimes misnamed as text files."""
-LONGEST_MARK = max(map(len, MARKS))
-WIDEST = ("utf-32-le", "utf-32-be")
-WESTERN = "cp1252"
-"""Windows-1252, a superset of printable Latin-1: for text without any valid UTF-8 character."""
-SAVE_AS_UTF8 = "save it as UTF-8"
-UTF16 = hint("encoding='utf-16-le'", "--encoding utf-16-le")
-SAMPLE_BYTES = 1 << 12
-FEW_NULLS = 4
 PACKED = (".gz", ".zst")
-LOOK_AHEAD = 1 << 15
+THREADS = 2
+MARKS = {b"\xef\xbb\xbf": "utf-8", codecs.BOM_UTF16_LE: "utf-16", codecs.BOM_UTF16_BE: "utf-16"}
+"""Byte-order marks, which give the encoding."""
+ENCODING = hint("encoding=", "--encoding NAME")
+UTF16 = hint("encoding='utf-16-le'", "--encoding utf-16-le")
+SAVE_AS_UTF8 = f"save it as UTF-8, or give {ENCODING}, such as cp1252"
 
 
 def plain_name(path: str) -> str:
@@ -59,258 +41,224 @@ def plain_name(path: str) -> str:
     return path[: -len(Path(path).suffix)] if path.lower().endswith(PACKED) else path
 
 
-class Part(NamedTuple):
-    """Some whole records of a plain text, from byte ``begin`` to before byte ``end``."""
+class Block(NamedTuple):
+    """Some whole lines of a text."""
 
-    begin: int
-    end: int
-    line: int  # number of its first line; 0 if it is not known
+    content: bytes
+    byte: int  # where they begin in the text, as UTF-8
+    share: float  # of the file that has been read
+    odd: bool = False  # whether the text ends within quotes
 
 
 class Text:
-    """The bytes of a file or of standard input as UTF-8, decompressed and transcoded.
+    """The bytes of a file or of a pipe as UTF-8, decompressed and transcoded.
 
     Parameters
     ----------
     path : str
         The file, or "-" for standard input.
     encoding : str, optional
-        By default, detected by a byte-order mark and the first block.
-    part : Part, optional
-        Read only this part; for text that is `plain`.
-    size : int
-        Bytes to read at a time.
+        By default UTF-8, or UTF-16 if there is a byte-order mark.
+    quoted : bool
+        Whether lines may go on within double quotes, as in CSV.
     pipe : binary file, optional
         What to read if the path is "-".
     """
 
     def __init__(
-        self,
-        path: str,
-        encoding: str | None = None,
-        part: Part | None = None,
-        size: int = 0,
-        pipe: Any = None,
+        self, path: str, encoding: str | None = None, *, quoted: bool = False, pipe: Any = None
     ) -> None:
-        self.path, self._size = path, size or BLOCK_BYTES
-        self.size, self._end = 0, None if part is None else part.end
-        self._is_pipe = path == STDIN
-        self._open(pipe)
-        if part is not None:
-            self._raw.seek(part.begin)
-        self._head = self._raw_bytes()
-        while 0 < len(self._head) < LONGEST_MARK and (more := self._raw_bytes()):
-            self._head += more
-        self.begin = 0  # first byte of the text, after a mark
-        self.encoding = "utf-8" if part else self._detect_encoding(encoding)
-        self._old_mac = part is None and b"\r" in self._head and b"\n" not in self._head
-        self._decoder = None
-        if self.encoding != "utf-8":
-            self._decoder = codecs.getincrementaldecoder(self.encoding)("strict")
-        compressed = self._file is not self._raw
-        self.plain = not (compressed or self._is_pipe or self._decoder or self._old_mac)
+        self.path, self._quoted = path, quoted
+        if path != STDIN and not Path(path).is_file():
+            raise FileError(f"{path}: no such file")
+        with self._damage_reported():
+            self._raw: Any = pipe if path == STDIN else open(path, "rb")  # noqa: SIM115
+            self._file: Any = self._raw
+            if path.lower().endswith(".gz"):
+                self._file = gzip.GzipFile(fileobj=self._raw)
+            elif path.lower().endswith(".zst"):
+                import pyarrow as pa
 
-    def _open(self, pipe: Any) -> None:
-        if self._is_pipe:
-            self._file: Any = pipe
-            self._raw: Any = pipe
-            return
-        if not Path(self.path).is_file():
-            raise FileError(f"{self.path}: no such file")
-        self.size = Path(self.path).stat().st_size
-        self._file = self._raw = open(self.path, "rb", buffering=0)  # noqa: SIM115
-        if self.path.lower().endswith(".gz"):
-            self._file = gzip.GzipFile(fileobj=self._raw)
-        elif self.path.lower().endswith(".zst"):
-            import pyarrow as pa
-
-            self._file = pa.CompressedInputStream(pa.PythonFile(self._raw), "zstd")
-
-    def _detect_encoding(self, given: str | None) -> str:
-        """The encoding, as given or by the first bytes; skips a byte-order mark."""
-        head = self._head
+                self._file = pa.CompressedInputStream(pa.PythonFile(self._raw), "zstd")
+            head = self._read_bytes()
+            while path == STDIN and b"\n" not in head and (more := self._read_bytes()):
+                head += more
         mark = next((m for m in MARKS if head.startswith(m)), b"")
-        found = MARKS.get(mark, "")
-        if found in WIDEST:
-            raise FileError(f"{self.path}: the text is in {found.upper()}; {SAVE_AS_UTF8}")
-        if found == "utf-8" and given in (None, "utf-8"):
-            self._head, self.begin = head[len(mark) :], len(mark)
-        if given is not None:
-            return given
-        for magic, what in MAGIC.items():
-            if head.startswith(magic):
-                raise FileError(f"{self.path}: this is {what}, not text; rename it accordingly")
-        sample = head[:SAMPLE_BYTES]
-        # a few null bytes are faults of their lines
-        if not found and sample.count(0) > max(FEW_NULLS, len(sample) // 100):
+        self.encoding = encoding or MARKS.get(mark, "utf-8")
+        self._decoder = None
+        if codecs.lookup(self.encoding).name != "utf-8":
+            self._decoder = codecs.getincrementaldecoder(self.encoding)("strict")
+        elif mark:
+            head = head.removeprefix(b"\xef\xbb\xbf")
+        self._begin = len(mark) if self._decoder is None else 0
+        self.seekable = self._file is self._raw and path != STDIN and self._decoder is None
+        with self._damage_reported():
+            self.head = self._decoded(head)
+        self._check_head()
+
+    def _check_head(self) -> None:
+        if b"\0" in self.head[:4096]:
             raise FileError(
-                f"{self.path}: contains null bytes, so it is not text, or UTF-16 without a "
-                f"byte-order mark; {SAVE_AS_UTF8}, or give {UTF16}"
+                f"{self.path}: contains null bytes, so it is not text but perhaps another format "
+                "under a wrong name, or UTF-16 without a byte-order mark; rename it, or give "
+                + UTF16
             )
-        return found or ("utf-8" if _looks_like_utf8(head, len(head) >= self._size) else WESTERN)
+        if b"\r" in self.head and b"\n" not in self.head:
+            raise FileError(
+                f"{self.path}: its lines end with carriage returns, as on an old Mac; save it "
+                "with the line ends of Windows or Unix"
+            )
 
-    @property
-    def head(self) -> bytes:
-        """The first bytes as UTF-8, without consuming them."""
-        head = self._head
-        if self._decoder is not None:
-            head = codecs.getincrementaldecoder(self.encoding)("replace").decode(head).encode()
-        return head.replace(b"\r", b"\n") if self._old_mac else head
+    @contextmanager
+    def _damage_reported(self) -> Iterator[None]:
+        try:
+            yield
+        except UnicodeError as error:
+            raise FileError(f"{self.path}: the text is not {self.encoding} ({error})") from None
+        except (OSError, EOFError, zlib.error) as error:
+            if not self.path.lower().endswith(PACKED):
+                raise
+            raise FileError(f"{self.path}: damaged or truncated ({error}); copy it again") from None
 
-    @property
-    def share(self) -> float:
-        """How much of the file has been read; 0 if that is not known."""
-        return self._raw.tell() / self.size if self.size else 0.0
+    def _read_bytes(self) -> bytes:
+        """The next bytes: a block of a file, up to a line end; of a pipe, what has arrived."""
+        if self.path == STDIN:
+            return bytes(self._raw.read1(BLOCK_BYTES))
+        got = bytes(self._file.read(BLOCK_BYTES))
+        if self._file is not self._raw or len(got) < BLOCK_BYTES:
+            return got
+        return got + bytes(self._raw.readline(LOOK_AHEAD))  # the next block need not be copied
 
-    def read(self) -> bytes:
-        """The next bytes: a block of a file, if possible up to a line end; less of a pipe."""
-        while True:
-            got, self._head = self._head or self._raw_bytes(), b""
-            text = self._transcoded(got)
-            if text or not got:
-                return text
+    def _decoded(self, got: bytes) -> bytes:
+        return got if self._decoder is None else self._decoder.decode(got, final=not got).encode()
 
-    def _transcoded(self, got: bytes) -> bytes:
-        if self._decoder is not None:
-            try:
-                got = self._decoder.decode(got, final=not got).encode()
-            except UnicodeError as error:
-                raise FileError(
-                    f"{self.path}: the text is not {self.encoding} ({error}); {SAVE_AS_UTF8}"
-                ) from None
-        return got.replace(b"\r", b"\n") if self._old_mac else got
+    def _pieces(self, start: int) -> Iterator[bytes]:
+        """The text from a byte on, as it is read; it can be read once."""
+        piece, self.head = self.head, b""
+        if self.seekable and start:
+            self._raw.seek(self._begin + start)
+            piece, start = b"", 0
+        while piece or (got := self._read_bytes()):
+            piece = piece or self._decoded(got)
+            if piece[start:]:
+                yield piece[start:]
+            start, piece = max(0, start - len(piece)), b""
 
-    def _raw_bytes(self) -> bytes:
-        if self._is_pipe:
-            return bytes(self._raw.read1(self._size))
-        more, at = 0, self._raw.tell() if self._file is self._raw else 0
-        if self._end is not None:
-            return bytes(self._file.read(min(self._size, self._end - at)))
-        if self._file is self._raw and hasattr(os, "pread"):  # avoids copying the block
-            ahead = os.pread(self._raw.fileno(), LOOK_AHEAD, at + self._size)
-            more = ahead.find(b"\n") + 1
-        return bytes(self._file.read(self._size + more))
+    def blocks(self, start: int = 0) -> Iterator[Block]:
+        """Whole lines from a byte on, about BLOCK_BYTES at a time."""
+        size = 0 if self.path == STDIN else Path(self.path).stat().st_size
+        rest, at = b"", start
+        with self._damage_reported():
+            for piece in self._pieces(start):
+                rest += piece
+                cut = end_of_lines(rest, self._quoted)
+                if not cut and len(rest) > LONGEST_LINE:
+                    raise FileError(
+                        f"{self.path}: a line of more than {LONGEST_LINE >> 20} MB begins with "
+                        f"{rest[:60].decode(errors='replace')!r}; is a quote not closed there, or "
+                        "is this not a text file?"
+                    )
+                if cut:
+                    yield Block(rest[:cut], at, self._raw.tell() / size if size else 0.0)
+                    rest, at = rest[cut:], at + cut
+        if rest:
+            yield Block(rest, at, 1.0, self._quoted and rest.count(b'"') % 2 == 1)
+        self.close()
+
+    def sample(self, size: int) -> tuple[list[bytes], bool]:
+        """About ``size`` bytes of lines spread over a file; whether these are all.
+
+        If cells contain line breaks, a piece of a large file may begin inside one.
+        """
+        total = Path(self.path).stat().st_size - self._begin
+        if self.seekable and total > size:
+            self.close()
+            return list(self._spans(total, size // N_SPANS)), False
+        kept: list[bytes] = []
+        each = BLOCK_BYTES
+        for block in self.blocks():
+            kept.append(first_lines(block.content, each))
+            if sum(map(len, kept)) > size:
+                each //= 2
+                kept = [first_lines(content, each) for content in kept]
+        return kept, each == BLOCK_BYTES
+
+    def _spans(self, total: int, size: int) -> Iterator[bytes]:
+        end = 0
+        with open(self.path, "rb") as file:
+            for number in range(N_SPANS):
+                file.seek(self._begin + max(end, total * number // N_SPANS))
+                if number and file.tell() > self._begin + end:
+                    file.readline(LONGEST_LINE)
+                yield file.read(size) + file.readline(LONGEST_LINE)
+                end = file.tell() - self._begin
 
     def close(self) -> None:
         """Close the file."""
-        if not self._is_pipe:
+        if self.path != STDIN:
             self._file.close()
             self._raw.close()
 
     def __del__(self) -> None:
         """Close a file that was not read to its end."""
-        if not self._is_pipe and hasattr(self, "_raw"):
+        if self.path != STDIN and hasattr(self, "_raw"):
             self._raw.close()
 
 
-def _looks_like_utf8(head: bytes, cut: bool = False) -> bool:
-    """Whether bytes are UTF-8, perhaps with some damage, and not a single-byte encoding.
+def end_of_lines(content: bytes, quoted: bool = False) -> int:
+    r"""Where the last whole line ends, 0 if none does; quoted line ends do not count.
 
-    The last character may be ``cut``.
-
-    >>> _looks_like_utf8("Ü".encode()), _looks_like_utf8("Ü".encode("cp1252"))
-    (True, False)
+    >>> end_of_lines(b'a,"b"\nc,"d\n', quoted=True), end_of_lines(b'a,"b"\nc,"d\n')
+    (6, 11)
     """
-    if head.isascii():
-        return True
-    try:
-        codecs.getincrementaldecoder("utf-8")().decode(head, final=not cut)
-    except UnicodeDecodeError:
-        return not head.decode(errors="ignore").isascii()  # some character is valid
-    return True
+    cut = content.rfind(b"\n") + 1
+    open_quote = quoted and b'"' in content and content.count(b'"', 0, cut) % 2
+    while open_quote and cut:  # the last quote is open: go back to its line
+        before = content.rfind(b"\n", 0, content.rfind(b'"', 0, cut)) + 1
+        open_quote ^= content.count(b'"', before, cut) % 2
+        cut = before
+    return cut
 
 
-def text_blocks(
-    path: str,
-    *,
-    delimiter: str = "",
-    encoding: str | None = None,
-    part: Part | None = None,
-    text: Text | None = None,
-) -> Iterator[TextBlock]:
-    """Whole lines, about BLOCK_BYTES at a time; with a delimiter, whole CSV records.
+def first_lines(content: bytes, size: int) -> bytes:
+    """The first whole lines, about ``size`` bytes of them."""
+    return content if len(content) <= size else content[: content.find(b"\n", size) + 1 or None]
 
-    ``text`` may be open already; ``part`` limits the blocks to a part of a plain text.
+
+def read_ahead(items: Iterator[T], count: int = 1) -> Iterator[T]:
+    """The items, with the next ``count`` of them produced in another thread.
+
+    >>> list(read_ahead(iter("abc"), 2))
+    ['a', 'b', 'c']
     """
-    with _damage_reported(path):
-        text = text or Text(path, encoding, part)
-        try:
-            yield from _cut(path, text, delimiter, 1 if part is None else part.line)
-        finally:
-            text.close()
-
-
-@contextmanager
-def _damage_reported(path: str) -> Iterator[None]:
+    end = object()
+    pool = ThreadPoolExecutor(1)
     try:
-        yield
-    except (OSError, EOFError, zlib.error) as error:
-        if not path.lower().endswith(PACKED):
-            raise
-        raise FileError(f"{path}: damaged or truncated ({error}); copy it again") from None
-
-
-def open_text(path: str, encoding: str | None = None, pipe: Any = None) -> Text:
-    """A text whose head can be inspected before its blocks are read."""
-    with _damage_reported(path):
-        return Text(path, encoding, pipe=pipe)
-
-
-def parts_of(path: str, begin: int, line: int, *, delimiter: str = "", size: int) -> list[Part]:
-    """Whole records of a plain text from a byte on, about ``size`` bytes in each part."""
-    found: list[Part] = []
-    end = Path(path).stat().st_size
-    text = Text(path, "utf-8", Part(begin, end, line), size)
-    try:
-        for block in _cut(path, text, delimiter, line):
-            found.append(Part(begin, begin + len(block.content), block.line))
-            begin = found[-1].end
+        coming = deque(pool.submit(next, items, end) for _ in range(count))
+        while (item := coming.popleft().result()) is not end:
+            coming.append(pool.submit(next, items, end))
+            yield item  # type: ignore[misc]
     finally:
-        text.close()
-    return found
+        pool.shutdown(wait=False, cancel_futures=True)  # may run in a garbage collection
 
 
-def spread_parts(path: str, begin: int, count: int, size: int) -> list[Part]:
-    """Lines from places spread evenly over a plain text, without line numbers.
+def parallel_map(make: Callable[[T], S], items: Iterator[T], threads: int = THREADS) -> Iterator[S]:
+    """`map` over the items in order, several at a time in other threads; with 0, one by one.
 
-    If cells contain line breaks a part may begin inside one, so this is for previews only.
+    >>> list(parallel_map(str.upper, iter("ab")))
+    ['A', 'B']
     """
-    total = Path(path).stat().st_size
-    found: list[Part] = []
-    with open(path, "rb") as file:
-        for number in range(count):
-            start = begin + (total - begin) * number // count
-            file.seek(start)
-            if number:
-                file.readline(LONGEST_LINE)
-            start = file.tell()
-            file.seek(min(start + size, total))
-            file.readline(LONGEST_LINE)
-            if start < file.tell() and (not found or start >= found[-1].end):
-                found.append(Part(start, file.tell(), 0))
-    return found
-
-
-def _cut(path: str, text: Text, delimiter: str, line: int = 1) -> Iterator[TextBlock]:
-    rest = b""
-    while got := text.read():
-        cut, odd = got.rfind(b"\n") + 1, False
-        if delimiter and (QUOTE in got or QUOTE in rest):
-            rest, got = b"", rest + got
-            cut, odd = end_of_records(got, delimiter)
-        if cut == 0:
-            rest += got
-            if len(rest) <= LONGEST_LINE:
-                continue
-            rest, got = b"", rest
-            cut, odd = got.find(b"\n") + 1, True  # in CSV: a quote that is not closed
-            if cut == 0 or not delimiter:
-                raise FileError(
-                    f"{path}, line {line}: longer than {LONGEST_LINE} bytes; is this a text file?"
-                )
-        content = got if cut == len(got) and not rest else rest + got[:cut]
-        rest = got[cut:]
-        yield TextBlock(content, line, text.share, odd)
-        line += content.count(b"\n")
-    if rest:
-        yield TextBlock(rest, line, 1.0, bool(delimiter) and not well_quoted(rest, delimiter))
+    if threads == 0:
+        yield from map(make, items)
+        return
+    coming: deque[Future[S]] = deque()
+    pool = ThreadPoolExecutor(threads)
+    try:
+        for item in items:
+            coming.append(pool.submit(make, item))
+            if len(coming) > threads:
+                yield coming.popleft().result()
+        while coming:
+            yield coming.popleft().result()
+    finally:
+        pool.shutdown(wait=False, cancel_futures=True)  # may run in a garbage collection

@@ -12,7 +12,7 @@ from ordspan.serving.annotate.items import ItemColumns, read_items
 from ordspan.serving.annotate.session import Session, open_engine
 from ordspan.serving.annotate.settings import opened
 from ordspan.serving.log import Event
-from ordspan.tables.opening import FileOptions
+from ordspan.tables.files import FileOptions
 
 PNG = b"\x89PNG\r\n\x1a\n" + bytes(20)
 

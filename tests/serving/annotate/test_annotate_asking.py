@@ -8,7 +8,7 @@ from ordspan.serving.annotate import asking
 from ordspan.serving.annotate.asking import ENOUGH, Asker
 from ordspan.serving.annotate.history import History
 from ordspan.serving.starting import untrained
-from ordspan.tables.features import Recipe, Scale
+from ordspan.tables.encoder import Recipe, Scale
 
 K = 4
 

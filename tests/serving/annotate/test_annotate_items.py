@@ -8,7 +8,7 @@ from at_work import PNG, read, write_items
 from ordspan import load
 from ordspan.commands.train import TrainJob, train
 from ordspan.serving.records import batch_of
-from ordspan.tables.features import prepare_features
+from ordspan.tables.encoder import prepare_features
 
 ODD = pl.DataFrame(
     {

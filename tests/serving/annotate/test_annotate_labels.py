@@ -10,7 +10,7 @@ from ordspan import load
 from ordspan.serving.annotate.history import History
 from ordspan.serving.annotate.labels import export_labels, train_command
 from ordspan.serving.annotate.settings import opened
-from ordspan.tables.opening import FileOptions
+from ordspan.tables.files import FileOptions
 from tables import ask
 
 FIRST = ["item", "lower", "upper", "annotator", "seconds", "asked_by"]

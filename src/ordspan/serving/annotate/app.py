@@ -20,7 +20,7 @@ from ordspan.serving.guard import Guard
 from ordspan.serving.log import LogError
 from ordspan.serving.records import BodyError, decoded
 from ordspan.serving.responses import add_error_handlers, as_json
-from ordspan.tables.batch import RowError
+from ordspan.tables.rows import RowError
 from ordspan.wording import as_text
 
 PAGES = {"/": "annotate.html", "/progress": "progress.html"}

@@ -13,12 +13,12 @@ from typing import Any, NamedTuple
 import numpy as np
 import polars as pl
 
-from ordspan.tables.batch import REFUSE, BadRows, Batch, FileError
-from ordspan.tables.columns import ColumnChoice, NoFeatureError
-from ordspan.tables.features import Recipe, Scale, as_words, prepare_features
+from ordspan.tables.encoder import Encoder, Recipe
+from ordspan.tables.files import FileOptions, check_columns, is_svmlight, open_file, sizes_of
 from ordspan.tables.label_columns import LabelColumns
-from ordspan.tables.opening import FileOptions, check_columns, is_svmlight, open_file, sizes_of
+from ordspan.tables.profile import ColumnChoice, NoFeatureError
 from ordspan.tables.reading import RowReader, open_rows
+from ordspan.tables.rows import REFUSE, BadRows, Batch, FileError
 from ordspan.tables.text import STDIN
 from ordspan.wording import brief, shell_list
 
@@ -70,7 +70,7 @@ class Items:
         Paths of the images, for each image column.
     batch : Batch
         Input of the recipe for every item.
-    recipe, scale : Recipe, Scale
+    encoder : Encoder
         How the columns become features.
     learnable : bool
         Whether there is a column to learn from; otherwise the recipe is empty.
@@ -85,8 +85,7 @@ class Items:
     kinds: dict[str, str]
     images: dict[str, list[str]]
     batch: Batch
-    recipe: Recipe
-    scale: Scale
+    encoder: Encoder
     learnable: bool
     notes: list[str]
 
@@ -109,11 +108,11 @@ class Items:
     def values(self, item: int) -> list[Any]:
         """Values of an item in the recipe's columns: numbers (None where missing), then text."""
         numbers = [None if np.isnan(x) else float(x) for x in self.batch.X[item]]
-        return [*numbers, *(self.batch.table.row(item) if self.recipe.texts else ())]
+        return [*numbers, *(self.batch.table.row(item) if self.encoder.recipe.texts else ())]
 
     def features(self) -> Any:
         """The features of all items, one row each."""
-        return prepare_features(self.recipe, self.scale, self.batch)
+        return self.encoder.features(self.batch.X.copy(), self.batch.table)
 
     def image(self, item: int, cell: int) -> tuple[str, str] | None:
         """Path and content type of the image in a cell, or None."""
@@ -177,16 +176,16 @@ def read_items(path: str | Path, options: FileOptions, columns: ItemColumns) -> 
         table=table.select(shown),
         kinds={n: IMAGE if n in images else NUMBER if n in numbers else TEXT for n in shown},
         images=images,
-        batch=replace(batch, table=as_words(batch.table, reader.recipe.texts)),
-        recipe=reader.recipe,
-        scale=reader.scale or Scale(reader.recipe.n_scaled),
+        batch=replace(batch, table=_as_words(batch.table, reader.recipe.texts)),
+        encoder=reader.encoder,
         learnable=learnable,
         notes=reader.notes,
     )
 
 
 def _reader(name: str, options: FileOptions, recipe: Recipe, keep: Sequence[str] = ()) -> RowReader:
-    return RowReader([name], options, recipe, LabelColumns(), None, BadRows(REFUSE), keep=keep)
+    encoder, keep = Encoder(recipe), tuple(keep)
+    return RowReader([name], options, encoder, LabelColumns(), None, BadRows(REFUSE), keep=keep)
 
 
 def _feature_reader(
@@ -212,9 +211,13 @@ def _all_rows(reader: RowReader) -> Batch:
         batches[0],
         X=np.concatenate([batch.X for batch in batches]),
         table=pl.concat(tables, how="vertical_relaxed") if tables[0].width else tables[0],
-        lines=np.concatenate([batch.lines for batch in batches]),
         rows=np.concatenate([batch.rows for batch in batches]),
     )
+
+
+def _as_words(table: pl.DataFrame, names: Sequence[str]) -> pl.DataFrame:
+    """Text columns as stripped words, a missing one empty."""
+    return table.select(pl.col(n).cast(pl.String()).fill_null("").str.strip_chars() for n in names)
 
 
 def _as_text(column: pl.Series) -> pl.Series:

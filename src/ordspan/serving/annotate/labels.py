@@ -14,8 +14,8 @@ from ordspan.labels.forms import number_as_text
 from ordspan.serving.annotate.history import Reply
 from ordspan.serving.annotate.items import Items
 from ordspan.serving.log import LEARN
-from ordspan.tables.batch import FileError
-from ordspan.tables.columns import ANNOTATED
+from ordspan.tables.profile import ANNOTATED
+from ordspan.tables.rows import FileError
 from ordspan.wording import shell_list
 
 
@@ -60,7 +60,9 @@ def export_labels(
         ]
     )
     assert tuple(table.columns) == ANNOTATED
-    learned = items.table.select(n for n in items.table.columns if n in items.recipe.columns)
+    learned = items.table.select(
+        n for n in items.table.columns if n in items.encoder.recipe.columns
+    )
     if items.learnable:
         table = table.hstack(learned[asked].rename({n: _exported(n) for n in learned.columns}))
     with opened_output(out, inputs) as output:
@@ -73,7 +75,7 @@ def train_command(out: str, grades: list[Any], items: Items, text: Sequence[str]
 
     It lists all grades, because some may not occur in the answers.
     """
-    text = [_exported(name) for name in text if name in items.recipe.columns]
+    text = [_exported(name) for name in text if name in items.encoder.recipe.columns]
     model = "labels.ordspan" if out == STDOUT else str(Path(out).with_suffix(".ordspan"))
     words = ["ordspan train", shlex.quote(out), "--lower lower --upper upper"]
     words += ["--grades", shell_list(map(number_as_text, grades))]

@@ -18,7 +18,7 @@ from ordspan.serving.annotate.settings import FolderSettings
 from ordspan.serving.engine import BASE, Engine, KeyConflictError, Lesson
 from ordspan.serving.log import LEARN, SKIP, UNDO, Event
 from ordspan.serving.starting import untrained
-from ordspan.tables.batch import FileError
+from ordspan.tables.rows import FileError
 
 MOST_ASKED = 10_000
 """Most open questions kept in memory."""
@@ -32,9 +32,9 @@ def open_engine(folder: Path, items: Items, settings: FolderSettings) -> Engine:
     """Open the model and log of a state folder; a new one starts with an untrained model."""
     start = None
     if not (folder / BASE).exists():
-        start = untrained(items.recipe, items.scale, np.array(settings.grades))
+        start = untrained(items.encoder, np.array(settings.grades))
     engine = Engine(folder, start)
-    if engine.model.recipe != items.recipe:
+    if engine.model.recipe != items.encoder.recipe:
         engine.close()
         raise FileError(
             f"{folder} was created by a version of ordspan that reads {items.path} differently; "

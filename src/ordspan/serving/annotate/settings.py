@@ -13,8 +13,8 @@ import msgspec
 from ordspan.models.atomic import write_atomically
 from ordspan.serving.annotate.items import ItemColumns, Items, read_items
 from ordspan.serving.engine import BASE
-from ordspan.tables.batch import FileError
-from ordspan.tables.opening import FileOptions
+from ordspan.tables.files import FileOptions
+from ordspan.tables.rows import FileError
 from ordspan.wording import brief
 
 NAME = "annotate.json"

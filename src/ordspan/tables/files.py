@@ -12,8 +12,8 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from ordspan.tables.batch import FileError
-from ordspan.tables.text import STDIN, UTF8_MARK, plain_name
+from ordspan.tables.rows import FileError
+from ordspan.tables.text import STDIN, plain_name
 from ordspan.wording import hint
 
 FORMATS = {
@@ -44,9 +44,9 @@ class FileOptions:
     n_features : int
         Number of features of svmlight files; 0 if it is not known yet.
     encoding : str, optional
-        Encoding of text files; by default, detected.
+        Encoding of text files; by default UTF-8, or UTF-16 with a byte-order mark.
     decimal : {".", ","}, optional
-        Decimal separator in text files; by default, detected for each column.
+        Decimal sign of text files; by default, found for each file.
     """
 
     format: str | None = None
@@ -145,7 +145,7 @@ def format_of(path: str, options: FileOptions) -> str:
 
 def _format_of_pipe(pipe: Any) -> str:
     """JSON lines if the first character is a brace; a peek leaves it for the reader."""
-    first = pipe.peek(1).removeprefix(UTF8_MARK).lstrip()[:2]
+    first = pipe.peek(1).removeprefix(codecs.BOM_UTF8).lstrip()[:2]
     if first in (b"[{", b"[\n"):
         raise FileError("standard input is a JSON array; give one object per line instead")
     return "jsonl" if first[:1] == b"{" else "csv"
@@ -171,21 +171,16 @@ def open_file(path: str, options: FileOptions, pipe: Any = None) -> Any:
     if name == "svmlight":
         from ordspan.tables.svmlight import SvmlightFile
 
-        zero_based = bool(options.zero_based)
-        return SvmlightFile(path, n_features=options.n_features, zero_based=zero_based)
-    if name in ("parquet", "arrow"):
-        from ordspan.tables.arrow_file import ArrowFile, ParquetFile
+        return SvmlightFile(path, options.n_features, bool(options.zero_based))
+    from ordspan.tables import formats
 
-        return (ParquetFile if name == "parquet" else ArrowFile)(path)
+    if name == "csv":
+        return formats.CsvTable(path, options, pipe)
     if name == "jsonl":
-        from ordspan.tables.json_file import JsonFile
-
-        return JsonFile(path, options.encoding, pipe)
-    from ordspan.tables.csv_file import CsvFile, ExcelFile
-
-    if name == "xlsx":
-        return ExcelFile(path)
-    return CsvFile(path, options.delimiter, options.encoding, pipe)
+        return formats.JsonTable(path, options, pipe)
+    return {"parquet": formats.ParquetTable, "arrow": formats.ArrowTable}.get(
+        name, formats.ExcelTable
+    )(path)
 
 
 def check_columns(path: str, there: Iterable[str], wanted: Iterable[str]) -> None:

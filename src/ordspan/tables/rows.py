@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterable
+import os
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from math import ceil
+from pathlib import Path
 from typing import Annotated, Any, NamedTuple
 
 import msgspec
@@ -17,20 +18,11 @@ from ordspan.wording import hint
 
 POLICIES = ("raise", "skip", "keep", "refuse")
 KEEP, REFUSE = POLICIES[2:]
-LARGEST = np.float64(1e90)
-"""Larger numbers are refused: the squared norm of a row would overflow."""
-
 N_EXAMPLES = 5
 SKIPPED_SHARE = 0.2
 """Largest share of bad rows that is accepted by default."""
-INFER_ROWS = 500
-"""Rows at the beginning of a file from which the types of its columns are inferred."""
-NUMBER, TEXT, DATE, OTHER, UNTYPED = "number", "text", "date", "other", "untyped"
-EMPTY = (
-    *("", "NA", "N/A", "n/a", "n.a.", "NaN", "nan", "null", "NULL", "None", "none", "<NA>"),
-    *("?", "-", "–", ".", "#N/A", "#NV", "#NULL!", "#DIV/0!", "#VALUE!", "#WERT!", "#REF!", "NaT"),
-)
-"""Cells that stand for a missing number."""
+FEATURE_BYTES = 150
+"""Memory per feature while a linear model is trained: scales, weights, averages, and copies."""
 
 LABEL, GROUP = "label", "qid"
 """The columns of svmlight rows besides their features."""
@@ -51,14 +43,27 @@ class RowError(ValueError):
 
 
 class Cursor(NamedTuple):
-    """A position in files: passes, files, and rows of a file or of a pass that are done."""
+    """A position in files: where to seek, and the rows that are done."""
 
-    epoch: Count = 0
+    epoch: Count = 0  # passes that are done
     file: Count = 0
-    row: Count = 0
+    byte: Count = 0  # where a block of the file begins
+    before: Count = 0  # rows of the file before that byte
+    row: Count = 0  # rows of the file, or of a pass in another order, that are done
 
 
 BEGINNING = Cursor()
+
+
+class Frame(NamedTuple):
+    """Consecutive rows of a file as columns, and the faults of bad ones."""
+
+    table: Any  # polars.DataFrame
+    rows: NDArray[np.int64]  # their numbers in the file, from 1
+    faults: Faults
+    share: float  # of the file that has been read
+    begin: Cursor = BEGINNING  # where its block begins
+    X: NDArray[Any] | None = None  # the numbers, if they are a matrix already
 
 
 @dataclass(frozen=True)
@@ -68,23 +73,17 @@ class Batch:
     Parameters
     ----------
     X : array or CSR matrix of shape (n, d)
-        Features.
+        Features; numbers as in the file, if the batch does not come from `ordspan.data.stream`.
     table : polars.DataFrame
         Text columns, labels and columns to keep, as in the file.
-    lines : array of shape (n,)
-        The line, or the row from 1, that messages give for each row.
     rows : array of shape (n,)
-        The position of each row among all rows of its file, from 0; bad rows count.
-    path, unit : str
-        The file, and whether ``lines`` counts lines or rows.
-    cursor : Cursor
-        Where the batch begins; a part of a batch keeps the cursor of the whole.
-    done : int
-        Rows of the whole batch before this part of it.
-    skipped : int
-        Bad rows that were skipped before ``cursor``.
+        The number of each row in its file, from 1; bad rows count, blank lines and headers do not.
+    path : str
+        The file.
     share : float
         How much of the file has been read, from 0 to 1.
+    after : Cursor
+        The position after the batch.
     lower, upper : arrays of shape (n,), optional
         Ranks of the labels, if there are any.
     classes : array, optional
@@ -109,14 +108,10 @@ class Batch:
 
     X: Any
     table: Any
-    lines: NDArray[np.int64]
     rows: NDArray[np.int64]
     path: str
-    unit: str = "line"
-    cursor: Cursor = BEGINNING
-    done: int = 0
-    skipped: int = 0
     share: float = 0.0
+    after: Cursor = BEGINNING
     lower: Ranks | None = None
     upper: Ranks | None = None
     classes: NDArray[Any] | None = None
@@ -149,7 +144,7 @@ class Batch:
         return self.table.select(self.keep)
 
     def where(self, row: int) -> str:
-        """File and line of a row, for a message.
+        """File and row number of a row, for a message.
 
         Parameters
         ----------
@@ -159,61 +154,16 @@ class Batch:
         Returns
         -------
         str
-            Such as "ratings.csv, line 7".
+            Such as "ratings.csv, row 7".
         """
-        return f"{self.path}, {self.unit} {self.lines[row]}"
+        return f"{self.path}, row {self.rows[row]}"
 
-    def part(self, begin: int, end: int) -> Batch:
-        """Consecutive rows of the batch.
-
-        Parameters
-        ----------
-        begin, end : int
-            Positions of the first row and of the one after the last.
-
-        Returns
-        -------
-        Batch
-            Those rows.
-        """
-        if begin == 0 and end >= len(self):
-            return self
-        return replace(self.only(slice(begin, end)), done=self.done + begin)
-
-    def without(self, faults: Faults, bad: BadRows) -> Batch:
-        """The batch without its bad rows.
-
-        Parameters
-        ----------
-        faults : dict
-            What is wrong with each of them.
-        bad : BadRows
-            Receives each of them, in order.
-
-        Returns
-        -------
-        Batch
-            The remaining rows.
-        """
-        if not faults:
-            return self
-        for row in sorted(faults):
-            bad.add(f"{self.where(row)}: {faults[row]}")
-        if bad.policy == KEEP:
-            blank = self.X.copy()
-            if hasattr(blank, "indptr"):
-                blank.data[~np.isfinite(blank.data)] = 0.0
-            else:
-                blank[sorted(faults)] = 0.0
-            return replace(self, X=blank, faults=faults)
-        return self.only(np.setdiff1d(np.arange(len(self)), list(faults)))
-
-    def only(self, rows: Any) -> Batch:
+    def only(self, rows: NDArray[Any]) -> Batch:
         """Some rows of the batch.
 
         Parameters
         ----------
-        rows : slice, indices or mask
+        rows : indices or mask
             Which rows.
 
         Returns
@@ -221,31 +171,15 @@ class Batch:
         Batch
             Those rows.
         """
-        if isinstance(rows, np.ndarray) and rows.dtype.kind == "b":
-            if rows.all():
-                return self
-            rows = np.flatnonzero(rows)
+        rows = np.flatnonzero(rows) if rows.dtype == bool else rows
         return replace(
             self,
             X=self.X[rows],
-            table=self.table[rows] if self.table.width else self.table,
-            lines=self.lines[rows],
+            table=self.table[rows] if self.table is not None and self.table.width else self.table,
             rows=self.rows[rows],
             lower=None if self.lower is None else self.lower[rows],
             upper=None if self.upper is None else self.upper[rows],
         )
-
-    def after(self) -> tuple[Cursor, int]:
-        """The position after the batch, and how many bad rows were skipped before it.
-
-        Returns
-        -------
-        tuple
-            A cursor and a count.
-        """
-        end = int(self.rows[-1]) + 1
-        bad = end - self.cursor.row - self.done - len(self)
-        return self.cursor._replace(row=end), self.skipped + bad
 
 
 @dataclass
@@ -260,6 +194,23 @@ class BadRows:
         if self.policy not in POLICIES:
             known = " or ".join(POLICIES[:2])
             raise ValueError(f"on_bad_row must be {known}, got {self.policy!r}")
+
+    def take_from(self, batch: Batch, faults: Faults) -> Batch:
+        """The batch without its bad rows, or with the reasons where they are kept."""
+        for row in sorted(faults):
+            self.add(f"{batch.where(row)}: {faults[row]}")
+        if not faults:
+            return batch
+        if self.policy != KEEP:
+            good = np.ones(len(batch), dtype=bool)
+            good[list(faults)] = False
+            return batch.only(good)
+        blank = batch.X.copy()
+        if hasattr(blank, "indptr"):
+            blank.data[~np.isfinite(blank.data)] = 0.0
+        else:
+            blank[sorted(faults)] = 0.0
+        return replace(batch, X=blank, faults=faults)
 
     def add(self, message: str) -> None:
         """Handle a bad row according to the policy."""
@@ -290,10 +241,25 @@ class BadRows:
         return f"{self.count} skipped{first}"
 
 
-def first_duplicate(names: Iterable[str]) -> str | None:
-    """The first name that occurs more than once.
+def memory_limit() -> float:
+    """Bytes that may be allocated at once: half the memory of the machine or its container."""
+    try:
+        memory = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    except (AttributeError, ValueError, OSError):  # Windows
+        memory = 8 << 30
+    with suppress(OSError, ValueError):  # no container, or no limit
+        memory = min(memory, int(Path("/sys/fs/cgroup/memory.max").read_text()))
+    return memory / 2
 
-    >>> first_duplicate(["a", "b", "a"]), first_duplicate(["a", "b"])
-    ('a', None)
+
+def check_memory(what: str, n_bytes: float, remedy: str) -> None:
+    """Raise if something needs more than half of the memory.
+
+    >>> check_memory("a.txt: 10 features", 1500, "; use fewer")
     """
-    return next((name for name, count in Counter(names).items() if count > 1), None)
+    limit = memory_limit()
+    if n_bytes > limit:
+        raise FileError(
+            f"{what} would take about {n_bytes / 1e9:,.1f} GB of memory, more than the limit of "
+            f"{limit / 1e9:,.1f} GB, half of the memory{remedy}"
+        )

@@ -1,0 +1,447 @@
+"""Columns as features: numbers, perhaps standardised; words, one-hot or hashed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from hashlib import blake2b
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ordspan.core import scaling
+from ordspan.learners.rows import as_matrix
+from ordspan.tables.rows import Faults
+from ordspan.wording import brief, columns_hint
+
+if TYPE_CHECKING:
+    import polars as pl
+
+DEFAULT_HASH_BITS = 12
+MAX_HASH_BITS = 24
+MAX_DENSE = 256
+"""Rows with text and more features than this are sparse."""
+MISSING = ("mean", "error")
+MAX_UNSEEN = 1000
+LARGEST = np.float64(1e90)
+"""Larger numbers are refused: the squared norm of a row would overflow."""
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """Which columns make the features, and how; stored in model files.
+
+    The order of the features is: numbers, indicators of missing numbers, text values, hashed text.
+
+    Parameters
+    ----------
+    numbers : tuple of str
+        Numeric columns, in the order of the weights. A missing number becomes the column's mean.
+    missing_indicators : tuple of str
+        Those of them with missing numbers in training: each has an extra feature, 1 where the
+        number is missing.
+    words : tuple of (str, tuple of str)
+        Text columns with few distinct values, and these values: each value is a feature. The empty
+        string is a missing value.
+    hashed : tuple of str
+        Other text columns, hashed together into ``2 ** hash_bits`` features.
+    hash_bits : int
+        Size of the hash table.
+    n_sparse : int
+        Number of features of svmlight rows, which have no named columns; otherwise 0.
+    zero_based : bool
+        Whether the indices of svmlight rows start at 0.
+    standardise : bool
+        Whether numbers are centred and scaled; sparse ones are only scaled.
+    missing : {"mean", "error"}
+        Whether a missing number is filled in, or makes a row bad.
+    """
+
+    numbers: tuple[str, ...] = ()
+    missing_indicators: tuple[str, ...] = ()
+    words: tuple[tuple[str, tuple[str, ...]], ...] = ()
+    hashed: tuple[str, ...] = ()
+    hash_bits: int = DEFAULT_HASH_BITS
+    n_sparse: int = 0
+    zero_based: bool = False
+    standardise: bool = True
+    missing: str = "mean"
+
+    def __post_init__(self) -> None:
+        if not 1 <= self.hash_bits <= MAX_HASH_BITS:
+            raise ValueError(f"hash_bits must be in 1..{MAX_HASH_BITS}, got {self.hash_bits}")
+        if self.missing not in MISSING:
+            raise ValueError(f"missing must be {' or '.join(MISSING)}, got {self.missing!r}")
+        for names, known in (
+            (self.columns, self.columns),
+            (self.missing_indicators, self.numbers),
+        ):
+            if len(set(names)) < len(names) or not set(names) <= set(known):
+                raise ValueError(f"a recipe must name each column once, got {', '.join(names)}")
+        if self.n_sparse < 0 or (self.n_sparse and self.columns):
+            raise ValueError(f"a recipe cannot have {self.n_sparse} sparse features and columns")
+
+    @property
+    def texts(self) -> tuple[str, ...]:
+        """All text columns."""
+        return (*(name for name, _ in self.words), *self.hashed)
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """All columns used as features."""
+        return (*self.numbers, *self.texts)
+
+    @property
+    def n_scaled(self) -> int:
+        """Number of features that can be standardised."""
+        return self.n_sparse or len(self.numbers)
+
+    @property
+    def n_plain(self) -> int:
+        """Number of features before the hashed ones."""
+        return (
+            self.n_scaled
+            + len(self.missing_indicators)
+            + sum(len(words) for _, words in self.words)
+        )
+
+    @property
+    def n_features(self) -> int:
+        """Number of features."""
+        return self.n_plain + (2**self.hash_bits if self.hashed else 0)
+
+    @property
+    def dense(self) -> bool:
+        """Whether prepared rows are dense; otherwise they are sparse."""
+        return not self.n_sparse and not self.hashed and self.n_features <= MAX_DENSE
+
+    def feature_names(self) -> list[str]:
+        """Names of the features in messages and tables.
+
+        >>> Recipe(("age",), ("age",), (("job", ("", "cook")),)).feature_names()
+        ['age', 'age is missing', 'job is missing', 'job = cook']
+        """
+        if self.n_sparse:
+            return [f"feature {index + (not self.zero_based)}" for index in range(self.n_sparse)]
+        names = [*self.numbers, *(f"{name} is missing" for name in self.missing_indicators)]
+        for name, words in self.words:
+            names += [f"{name} = {word}" if word else f"{name} is missing" for word in words]
+        hashed = ", ".join(self.hashed)
+        return names + [f"hash {i} of {hashed}" for i in range(self.n_features - len(names))]
+
+    def feature_name(self, index: int) -> str:
+        """Name of one feature."""
+        if self.n_sparse:
+            return f"feature {index + (not self.zero_based)}"
+        return self.feature_names()[index]
+
+
+@dataclass
+class Unseen:
+    """Counts of text values that a model has not seen, which predictions ignore.
+
+    Those of bad rows, which get no prediction, are not counted.
+    """
+
+    gaps: dict[str, int] = field(default_factory=dict)  # columns without gaps in training
+    counts: dict[tuple[str, str], int] = field(default_factory=dict)
+
+    def add(self, name: str, words: list[str], counts: NDArray[np.int64]) -> None:
+        """Count unseen values of a column."""
+        for word, count in zip(words, counts.tolist(), strict=True):
+            if not count:
+                continue
+            key = (name, word if len(self.counts) < MAX_UNSEEN else "...")
+            self.counts[key] = self.counts.get(key, 0) + count
+
+    def messages(self) -> list[str]:
+        """Messages about the most frequent ones."""
+        found = sorted(self.counts.items(), key=lambda item: -item[1])
+        rows = [
+            f"{name} = {word!r} ({count:,} row{'s' * (count > 1)})"
+            for (name, word), count in found[:5]
+        ]
+        messages = [f"values not seen in training: {', '.join(rows)}"] if rows else []
+        if self.gaps:
+            rows = [
+                f"{name} ({count:,} row{'s' * (count > 1)})" for name, count in self.gaps.items()
+            ]
+            shown = ", ".join(rows[:8]) + (", ..." if len(rows) > 8 else "")
+            messages.append(f"missing values, which training did not have, were filled: {shown}")
+        return messages
+
+    def add_gaps(self, recipe: Recipe, X: NDArray[Any], bad: Sequence[int] = ()) -> None:
+        """Count missing numbers of columns that had none in training."""
+        counts = np.isnan(np.delete(X, list(bad), axis=0)).sum(axis=0)
+        for name, count in zip(recipe.numbers, counts.tolist(), strict=True):
+            if count and name not in recipe.missing_indicators:
+                self.gaps[name] = self.gaps.get(name, 0) + count
+
+
+class Encoder:
+    """Columns of a table as features: numbers scaled, gaps marked, words one-hot or hashed.
+
+    Parameters
+    ----------
+    recipe : Recipe
+        Which columns make the features, and how.
+    state : array, optional
+        Mean and spread of every number; by default nothing is known yet.
+    """
+
+    def __init__(self, recipe: Recipe, state: NDArray[Any] | None = None) -> None:
+        self.recipe = recipe
+        if state is None:
+            state = np.zeros((scaling.N_STATE_ROWS, recipe.n_scaled))
+        elif fault := scaling.why_unusable(state, recipe.n_scaled):
+            raise ValueError(f"the scale of {recipe.n_scaled} numbers {fault}")
+        self.state: NDArray[np.float64] = state
+        self.unseen = Unseen()
+
+    def rows(self, table: Any) -> tuple[NDArray[Any], pl.DataFrame | None, Faults]:
+        """Numbers of a table, its text columns, and the faults of rows that cannot be used.
+
+        Parameters
+        ----------
+        table : pandas, polars or pyarrow table, list of dicts, or CSR matrix
+            Rows with the columns of the recipe, in any order.
+
+        Returns
+        -------
+        tuple
+            The numbers, missing ones NaN; the text columns; and faults by position.
+        """
+        recipe = self.recipe
+        if recipe.n_sparse:
+            matrix = _sparse_matrix(table, recipe.n_sparse)
+            return matrix, None, self.value_faults(matrix)
+        table = as_frame(table, recipe.columns)
+        faults: Faults = {}
+        X = matrix_of(table, recipe.numbers, ".", faults)
+        return X, table, self.value_faults(X) | faults
+
+    def value_faults(self, X: Any) -> Faults:
+        """Faults of rows with numbers that are too large, or missing where that is not allowed."""
+        sparse = self.recipe.n_sparse > 0
+        values = X.data.reshape(-1, 1) if sparse else X
+        allowed = self.recipe.missing == "mean" and not sparse
+        if scaling.all_within(values, LARGEST, allowed):
+            return {}
+        bad = ~np.isfinite(values) | (np.abs(values.astype(np.float64)) > LARGEST)
+        if allowed:
+            bad &= ~np.isnan(values)
+        faults: Faults = {}
+        for place, column in zip(*np.nonzero(bad), strict=True):
+            row = int(np.searchsorted(X.indptr, place, side="right")) - 1 if sparse else int(place)
+            name = self.recipe.feature_name(int(X.indices[place] if sparse else column))
+            value = values[place, column]
+            faults.setdefault(
+                row,
+                f"column {name!r} is empty or NaN; fill it"
+                if np.isnan(value)
+                else f"column {name!r} holds {value}, which is too large; check it",
+            )
+        return faults
+
+    def features(
+        self, X: Any, table: pl.DataFrame | None, *, learn: bool = False, bad: Sequence[int] = ()
+    ) -> Any:
+        """Features of rows.
+
+        Parameters
+        ----------
+        X : array or CSR matrix of shape (n, d)
+            Their numbers, missing ones NaN. Learned dense rows are scaled in place.
+        table : polars.DataFrame
+            Their text columns.
+        learn : bool
+            Learn the mean and the spread online: each row is scaled by the rows up to it, so the
+            result does not depend on the batches. Sparse rows are divided by the root mean square
+            of the values present, and not centred, because that would fill their zeros.
+        bad : sequence of int
+            Rows that get no prediction, whose unseen words are not counted.
+
+        Returns
+        -------
+        array or CSR matrix of shape (n, n_features)
+            Numbers, indicators of missing numbers, words, hashed words.
+        """
+        recipe = self.recipe
+        if recipe.n_sparse:
+            return self._scaled_values(X, learn) if recipe.standardise else X
+        n_rows, n_numbers = X.shape
+        holes = [np.isnan(X[:, recipe.numbers.index(name)]) for name in recipe.missing_indicators]
+        dense = recipe.dense
+        rows = np.zeros((n_rows, recipe.n_features)) if dense else np.empty((n_rows, n_numbers))
+        if not recipe.standardise:
+            rows[:, :n_numbers] = np.where(np.isnan(X), self.state[scaling.MEAN], X)
+        elif learn and n_numbers:
+            scaling.learn_dense(self.state, X)
+            rows[:, :n_numbers] = X
+        elif n_numbers:
+            scaling.scale_dense(self.state, X, rows[:, :n_numbers])
+        if recipe.n_features == n_numbers:
+            return rows
+        # one feature of each row per entry: its column, -1 for none, and its value
+        places: list[NDArray[Any]] = []
+        values: list[NDArray[Any]] = []
+        at = n_numbers
+        for hole in holes:
+            places.append(np.where(hole, at, -1))
+            values.append(np.ones(n_rows))
+            at += 1
+        for name, words in recipe.words:
+            codes = self._word_codes(table, name, words, bad)
+            places.append(np.where(codes >= 0, at + codes, -1))
+            values.append(np.ones(n_rows))
+            at += len(words)
+        for name in recipe.hashed:
+            bucket, sign = _hashed(table, name, recipe.hash_bits)
+            places.append(at + bucket)
+            values.append(sign)
+        if dense:
+            each = np.arange(n_rows)
+            for column, value in zip(places, values, strict=True):
+                known = column >= 0
+                rows[each[known], column[known]] = value[known]
+            return rows
+        return _csr(rows, np.array(places), np.array(values), recipe.n_features)
+
+    def _scaled_values(self, matrix: Any, learn: bool) -> Any:
+        values = matrix.data.astype(np.float64)
+        scaling.scale_sparse(self.state, values, matrix.indices, learn)
+        return type(matrix)((values, matrix.indices, matrix.indptr), shape=matrix.shape)
+
+    def _word_codes(
+        self, table: Any, name: str, words: tuple[str, ...], bad: Sequence[int]
+    ) -> NDArray[np.int64]:
+        """Index of every row's word among the known ones; -1 if it is none of them."""
+        codes, found = word_codes(table[name])
+        places = {word: place for place, word in enumerate(words)}
+        each = np.array([places.get(word, -1) for word in found], dtype=np.int64)
+        new = np.flatnonzero(each < 0)
+        if new.size:
+            counts = np.bincount(np.delete(codes, list(bad)), minlength=len(found))[new]
+            self.unseen.add(name, [found[i] for i in new], counts)
+        return each[codes] if each.size else codes
+
+
+def matrix_of(
+    table: pl.DataFrame, numbers: Sequence[str], decimal: str, faults: Faults
+) -> NDArray[np.floating]:
+    """Columns as a matrix of numbers, missing ones NaN; text among them is a fault of its row."""
+    import polars as pl
+
+    if not numbers:
+        return np.empty((table.height, 0))
+    schema = table.schema
+    if not all(schema[name].is_float() for name in numbers):
+        from ordspan.tables.numbers import as_numbers
+
+        columns = []
+        for column in map(table.get_column, numbers):
+            values, stray = (
+                (column, None) if column.dtype.is_float() else as_numbers(column, decimal)
+            )
+            for row in () if stray is None else stray.arg_true():
+                faults.setdefault(
+                    row,
+                    f"column {column.name!r} holds {brief(column[row])}, not a number; correct "
+                    f"it, or train with {columns_hint('text', column.name)}",
+                )
+            columns.append(values)
+        table = pl.DataFrame(columns)
+    return np.array(table[list(numbers)].to_numpy(order="fortran"), order="C")
+
+
+def as_frame(table: Any, columns: Sequence[str]) -> pl.DataFrame:
+    """Some columns of a pandas, polars or pyarrow table, or of a list of records."""
+    import polars as pl
+
+    if isinstance(table, list):
+        table = pl.DataFrame(table, infer_schema_length=None, strict=False)
+    if not hasattr(table, "columns") or not hasattr(table, "shape"):
+        raise TypeError(
+            f"a {type(table).__name__} has no named columns; give a pandas, polars or pyarrow "
+            f"table with the columns of the model: {', '.join(columns[:8])}"
+        )
+    there = list(getattr(table, "column_names", table.columns))
+    missing = [name for name in columns if name not in there]
+    if missing:
+        raise ValueError(f"the table has no column {missing[0]!r}, which the model needs")
+    names = list(columns)
+    if isinstance(table, pl.DataFrame):
+        return table.select(names)
+    if hasattr(table, "column_names"):
+        frame = pl.from_arrow(table.select(names))
+        assert isinstance(frame, pl.DataFrame)
+        return frame
+    try:
+        return pl.from_pandas(table[names])
+    except (TypeError, ValueError) as error:  # a column of several types
+        raise ValueError(f"a column of the table holds values of several types: {error}") from None
+
+
+def _sparse_matrix(table: Any, n_features: int) -> Any:
+    from scipy.sparse import csr_array
+
+    matrix = csr_array(as_matrix(table))
+    if matrix.shape[1] != n_features:
+        raise ValueError(
+            f"the matrix has {matrix.shape[1]} columns, but the model expects {n_features}"
+        )
+    return matrix
+
+
+def word_codes(column: pl.Series) -> tuple[NDArray[np.int64], list[str]]:
+    """A column as a code for every row, and the word of every code.
+
+    Words are stripped text: 01234 is not 1234, and a missing value is an empty string.
+    """
+    import polars as pl
+
+    cells = column.cast(pl.String()).fill_null("").str.strip_chars()
+    words = cells.unique(maintain_order=True)
+    codes = cells.cast(pl.Enum(words)).to_physical().to_numpy()
+    return codes.astype(np.int64), words.to_list()
+
+
+def _hashed(table: Any, name: str, bits: int) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+    """Bucket and sign of every row's word; each distinct word is hashed once."""
+    codes, words = word_codes(table[name])
+    digests = b"".join(
+        blake2b(f"{name}={word}".encode(errors="replace"), digest_size=8).digest() for word in words
+    )
+    hashes = np.frombuffer(digests, dtype="<u8")
+    bucket = (hashes & np.uint64(2**bits - 1)).astype(np.int64)
+    return bucket[codes], np.where(hashes >> np.uint64(63), 1.0, -1.0)[codes]
+
+
+def _csr(
+    numbers: NDArray[np.float64], places: NDArray[Any], values: NDArray[Any], n_features: int
+) -> Any:
+    """Rows with some dense numbers and one entry (place, value) from each other column."""
+    from scipy.sparse import csr_array
+
+    n_rows, n_numbers = numbers.shape
+    columns = np.empty((n_rows, n_numbers + len(places)), dtype=np.int32)
+    columns[:, :n_numbers] = np.arange(n_numbers)
+    columns[:, n_numbers:] = places.T
+    data = np.concatenate([numbers, values.T], axis=1)
+    there = (columns >= 0) & (data != 0.0)
+    ends = np.concatenate([[0], np.cumsum(there.sum(axis=1))]).astype(np.int32)
+    X = csr_array((data[there], columns[there], ends), shape=(n_rows, n_features))
+    X.sum_duplicates()  # several hashed words in one bucket
+    return X
+
+
+def stack_rows(parts: list[Any]) -> Any:
+    """Dense or CSR parts stacked vertically."""
+    if len(parts) == 1:
+        return parts[0]
+    if hasattr(parts[0], "indptr"):
+        from scipy.sparse import vstack
+
+        return vstack(parts, format="csr")
+    return np.concatenate(parts)

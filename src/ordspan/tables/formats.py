@@ -1,0 +1,655 @@
+"""Tables in files as frames of Polars: CSV, JSON lines, Parquet, Arrow and Excel."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from functools import partial
+from itertools import chain
+from math import isinf
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from ordspan.tables.files import FileOptions
+from ordspan.tables.numbers import FLOAT, TEXT, find_decimal, not_plain
+from ordspan.tables.rows import BEGINNING, Cursor, Faults, FileError, Frame
+from ordspan.tables.text import (
+    LONGEST_LINE,
+    N_SPANS,
+    SAVE_AS_UTF8,
+    STDIN,
+    Block,
+    Text,
+    first_lines,
+    parallel_map,
+    plain_name,
+    read_ahead,
+)
+from ordspan.wording import SHOWN, brief
+
+INFER_ROWS = 500
+"""First rows of a pipe from which its columns are understood."""
+SAMPLE_BYTES = 1 << 20
+"""Text from which the decimal sign of a file is found."""
+MANY_COLUMNS = 1 << 10
+"""Text with more columns is parsed one block at a time: Polars takes some 30 kB per column."""
+DELIMITERS, HEAD_LINES = ",;\t|", 400
+SEP_LINE = re.compile(r'\s*"?sep=(.)"?\r?\n', re.IGNORECASE)
+"""A line above the header that gives Excel the delimiter."""
+BATCH_BYTES, LONG_BYTES = 1 << 22, 1 << 24
+"""Size of a batch of numbers, and the limit for all columns together, whose text may be long."""
+AHEAD = 2
+"""Batches decoded ahead: one may take much longer than another."""
+MAX_ROWS, MIN_ROWS = 1 << 16, 1 << 8
+REPLACED = "\ufffd"
+DEEPEST, MAX_DIGITS = 64, 18
+BLANK_LINE = re.compile(rb"\A\r?\n|\n\r?\n")
+csv.field_size_limit(max(LONGEST_LINE, csv.field_size_limit()))  # 128 kB by default
+
+Types = Mapping[str, Any]
+"""The columns to read: as numbers (FLOAT) where the file has plain ones, or as text (TEXT)."""
+
+
+class Table:
+    """One file with named columns.
+
+    Its ``names`` are those of the columns, ``decimal`` is its decimal sign, ``notes`` are about how
+    it is read.
+    """
+
+    sparse = False
+    decimal = "."
+    words: Sequence[str] = ()  # columns that are words, whatever their type
+
+    def __init__(self, path: str) -> None:
+        self.path = path
+        self.notes: list[str] = []
+        self.names = self._open()
+        twice = [name for name, count in Counter(self.names).items() if count > 1]
+        if twice:
+            raise FileError(
+                f"{path}: more than one column is named {twice[0]!r}; rename one of them"
+            )
+
+    def _open(self) -> list[str]:
+        """The names of the columns."""
+        raise NotImplementedError
+
+    def sample(self, size: int) -> tuple[pl.DataFrame, bool]:
+        """About ``size`` bytes of good rows spread over the file; whether these are all."""
+        raise NotImplementedError
+
+    def orders(self) -> dict[str, list[Any]]:
+        """The values, from lowest to highest, of columns with an ordered type."""
+        return {}
+
+    def frames(self, types: Types, at: Cursor = BEGINNING) -> Iterator[Frame]:
+        """At least the rows that are not done at a position."""
+        raise NotImplementedError
+
+
+class TextTable(Table):
+    """Lines of text, parsed by Polars in blocks; a pipe can be read once."""
+
+    quoted = False
+    patient = True  # whether to wait for many lines of a pipe
+    fault = ""  # of the first bad row of a sample
+
+    def __init__(self, path: str, options: FileOptions, pipe: Any = None) -> None:
+        self._options, self._pipe = options, pipe
+        self._begin = 0  # first byte below the header
+        self._as_text: set[str] = set()  # columns that are not all plain numbers
+        super().__init__(path)
+
+    def _text(self) -> Text:
+        return Text(self.path, self._options.encoding, quoted=self.quoted, pipe=self._pipe)
+
+    def _blocks(self, start: int = 0) -> Iterator[Block]:
+        """Blocks with a line that is not blank."""
+        blocks = self._opened if self.path == STDIN else self._text().blocks(start or self._begin)
+        return (block for block in blocks if not block.content.isspace())
+
+    def _keep_pipe(self, text: Text) -> None:
+        """Go on with a pipe that is open; a file is opened again when it is read."""
+        self._opened = text.blocks(self._begin)
+        if self.path != STDIN:
+            text.close()
+
+    def head(self) -> bytes:
+        """The first lines, which can be read again; may wait for a pipe."""
+        head, blocks, n_lines = [], self._blocks(), INFER_ROWS if self.patient else 1
+        for block in blocks:
+            head.append(block)
+            if sum(b.content.count(b"\n") for b in head) >= n_lines:
+                break
+        if self.path == STDIN:
+            self._opened = chain(head, self._opened)
+        return b"".join(block.content for block in head)
+
+    def sample(self, size: int) -> tuple[pl.DataFrame, bool]:
+        """About ``size`` bytes of good rows spread over the file; the first ones of a pipe."""
+        if self.path == STDIN:
+            return self._good_rows(self.head()), False
+        pieces, whole = self._text().sample(size)
+        pieces[0] = pieces[0][self._begin :]
+        if not whole:  # one of a large file may begin or end within quotes
+            pieces = [piece for piece in pieces if self._is_sound(piece)]
+        return self._good_rows(b"".join(pieces)), whole
+
+    def _is_sound(self, content: bytes) -> bool:
+        """Whether the quotes of lines are closed."""
+        if not self.quoted or b'"' not in content:
+            return True
+        try:
+            self._parse_text(content, None)
+        except FileError:
+            return False
+        return True
+
+    def _good_rows(self, content: bytes) -> pl.DataFrame:
+        """The good rows of lines, with the types that Polars finds; all text in CSV."""
+        frame = self._parse_text(content, None)
+        if frame.faults and not self.fault:
+            row = min(frame.faults)
+            self.fault = f"{self.path}, row {frame.rows[row]}: {frame.faults[row]}"
+        return frame.table.filter(~pl.int_range(pl.len()).is_in(list(frame.faults)))
+
+    def frames(self, types: Types, at: Cursor = BEGINNING) -> Iterator[Frame]:
+        """The rows from the block of a position on; blocks of a file are parsed in parallel."""
+        alone = self.path == STDIN or len(self.names) > MANY_COLUMNS
+        if FLOAT in types.values():
+            assert self.decimal  # found here, not in several threads
+        blocks, before = self._blocks(at.byte), at.before
+        for block, frame in parallel_map(
+            partial(self._parse, types=types), blocks, 2 * (not alone)
+        ):
+            n_rows = int(frame.rows[-1]) if frame.rows.size else 0
+            begin = at._replace(byte=block.byte, before=before)
+            yield frame._replace(rows=frame.rows + before, share=block.share, begin=begin)
+            before += n_rows
+
+    def _parse(self, block: Block, types: Types) -> tuple[Block, Frame]:
+        """The rows of a block: with the wanted types, or as text where Polars refuses them."""
+        wanted = {name: TEXT if name in self._as_text else types[name] for name in types}
+        try:
+            if block.odd:
+                raise pl.exceptions.ComputeError("a quote is not closed")
+            table = self._read(block.content, wanted)
+        except pl.exceptions.PolarsError:
+            frame = self._parse_text(block.content, list(types))
+            numbers = [name for name in types if types[name] == FLOAT]
+            self._as_text.update(not_plain(frame.table, numbers))
+            return block, frame
+        return block, Frame(table, np.arange(1, table.height + 1), {}, block.share)
+
+    def _read(self, content: bytes, types: Types) -> pl.DataFrame:
+        """The rows by Polars, which raises if a cell is not of its type."""
+        raise NotImplementedError
+
+    def _parse_text(self, content: bytes, wanted: Sequence[str] | None) -> Frame:
+        """Columns as text (None: all, as Polars finds them), and the faults of bad rows."""
+        raise NotImplementedError
+
+
+class CsvTable(TextTable):
+    """A CSV file with a header, or standard input."""
+
+    quoted = True
+
+    def _open(self) -> list[str]:
+        text = self._text()
+        head = b"\n".join(text.head.split(b"\n", HEAD_LINES)[:HEAD_LINES]).decode(errors="replace")
+        skipped = SEP_LINE.match(head)
+        self.delimiter = self._options.delimiter or self._find_delimiter(head, skipped)
+        lines = io.StringIO(head[skipped.end() if skipped else 0 :], newline="")
+        reader = csv.reader(lines, delimiter=self.delimiter, strict=True)
+        try:
+            names = next((cells for cells in reader if any(cells)), None)
+        except csv.Error as error:
+            raise FileError(f"{self.path}: the header cannot be read ({error})") from None
+        if names is None:
+            raise FileError(f"{self.path}: the file is empty")
+        if any(REPLACED in name for name in names):
+            raise FileError(f"{self.path}: the header is not {text.encoding}; {SAVE_AS_UTF8}")
+        header = text.head.split(b"\n", reader.line_num + bool(skipped))
+        self._begin = len(text.head) - len(header[-1]) if len(header) > 1 else len(text.head)
+        self._keep_pipe(text)
+        if self.delimiter != "," and self._options.delimiter is None:
+            self.notes.append(f"fields are separated by {self.delimiter!r}")
+        return [name.strip() or f"column {place}" for place, name in enumerate(names, start=1)]
+
+    def _find_delimiter(self, head: str, skipped: re.Match[str] | None) -> str:
+        if skipped:
+            return skipped[1]
+        if plain_name(self.path).lower().endswith(".tsv"):
+            return "\t"
+        return find_delimiter(head)
+
+    def sample(self, size: int) -> tuple[pl.DataFrame, bool]:
+        """About ``size`` bytes of good rows; the decimal sign is found in them."""
+        table, whole = super().sample(size)
+        self._decimal = self._options.decimal or find_decimal(self.path, table, self.delimiter)
+        return table, whole
+
+    @property
+    def decimal(self) -> str:  # type: ignore[override]
+        """The decimal sign of the file: given, or found in a sample of its cells."""
+        if not hasattr(self, "_decimal"):
+            self.sample(SAMPLE_BYTES)
+        return self._decimal
+
+    def _read(self, content: bytes, types: Types) -> pl.DataFrame:
+        plain = FLOAT not in types.values() or self.decimal == "."
+        kinds = [types.get(name, TEXT) if plain else TEXT for name in self.names]
+        # all columns: of some, Polars would not see that a row is too long
+        table = pl.read_csv(
+            content,
+            has_header=False,
+            separator=self.delimiter,
+            schema={f"column_{place}": kind for place, kind in enumerate(kinds, 1)},
+        )
+        table.columns = self.names
+        if table[self.names[-1]].null_count() and BLANK_LINE.search(content):
+            raise pl.exceptions.ComputeError("blank lines")  # each would be a row
+        return table[list(types)]
+
+    def _parse_text(self, content: bytes, wanted: Sequence[str] | None) -> Frame:
+        n, faults = len(self.names), Faults()
+        header = self.delimiter.join(map(str, range(n + 1))) + "\n"
+        try:
+            if content.count(b'"') % 2:
+                raise pl.exceptions.ComputeError("a quote is not closed")
+            table = pl.read_csv(
+                header.encode() + content,
+                separator=self.delimiter,
+                schema={str(place): TEXT for place in range(n + 1)},
+                truncate_ragged_lines=True,
+                encoding="utf8-lossy",
+            )
+        except pl.exceptions.PolarsError:
+            table = self._by_python(content, n + 1, faults)
+        table = table.filter(~pl.all_horizontal(pl.all().is_null()))
+        for row in table[str(n)].is_not_null().arg_true():
+            cell = brief(table[str(n)][row])
+            faults[row] = f"more fields than the {n} of the header, from {cell} on"
+        if b"\xef\xbf\xbd" not in content and not _is_utf8(content):
+            odd = table.select(pl.any_horizontal(pl.all().str.contains(REPLACED))).to_series()
+            for row in odd.fill_null(value=False).arg_true():
+                cell = next(c for c in table.row(row) if c and REPLACED in c)
+                faults[row] = f"{brief(cell)} is not UTF-8; {SAVE_AS_UTF8}"
+        table = table.drop(str(n))
+        table.columns = self.names
+        rows = np.arange(1, table.height + 1)
+        return Frame(table if wanted is None else table.select(wanted), rows, faults, 0.0)
+
+    def _by_python(self, content: bytes, width: int, faults: Faults) -> pl.DataFrame:
+        """The cells as Python's csv module reads them, also where quotes are misplaced."""
+        lines = io.StringIO(content.decode(errors="replace"), newline="")
+        reader = csv.reader(lines, delimiter=self.delimiter, strict=True)
+        records: list[list[str | None]] = []
+        begun, more = 0, True
+        while more:
+            cells: list[str | None] = []
+            try:
+                cells = [cell or None for cell in next(reader)]
+            except StopIteration:
+                more = False
+            except csv.Error as error:
+                if reader.line_num - begun > 1:
+                    line = content.split(b"\n")[begun].decode(errors="replace")
+                    raise FileError(
+                        f"{self.path}: a quote is not closed in the row that begins with "
+                        f"{line[:SHOWN]!r}; close it, or double quotes within quotes"
+                    ) from None
+                faults[len(records)] = f"a quote inside a quoted cell ({error}); double it"
+                cells = [REPLACED]  # keeps the place of the row
+            begun = reader.line_num
+            if any(cells):
+                records.append(cells[:width] + [None] * (width - len(cells)))
+        return pl.DataFrame(records, {str(place): TEXT for place in range(width)}, orient="row")
+
+
+def find_delimiter(head: str) -> str:
+    """The character that splits every line into as many fields as the header, and into most.
+
+    >>> find_delimiter("a;b;c\\n1,5;2,5;x\\n"), find_delimiter("a,b\\n1,5\\n")
+    (';', ',')
+    """
+    lines = head.splitlines(keepends=True)
+    lines = lines[:-1] or lines  # the last may be incomplete
+
+    def agreement(delimiter: str) -> tuple[float, int]:
+        """Share of the first records with as many fields as the header, and that number."""
+        records = csv.reader(lines, delimiter=delimiter)
+        counts = [len(cells) for cells in records if cells]
+        if not counts or counts[0] < 2:
+            return 0.0, 1
+        agree = Counter(counts)[counts[0]] / len(counts)
+        return (round(agree, 1), counts[0]) if agree >= 0.5 else (0.0, 1)
+
+    best = max(DELIMITERS, key=agreement)
+    return best if agreement(best) > (0.0, 1) else DELIMITERS[0]
+
+
+def _is_utf8(content: bytes) -> bool:
+    try:
+        return content.isascii() or bool(content.decode())
+    except UnicodeDecodeError:
+        return False
+
+
+class JsonTable(TextTable):
+    """A file, or standard input, with one JSON object per line; its keys are the columns."""
+
+    def _open(self) -> list[str]:
+        text = self._text()
+        self._keep_pipe(text)
+        head = self.head()
+        if not head:
+            raise FileError(f"{self.path}: the file is empty")
+        frame = self._parse_text(first_lines(head, SAMPLE_BYTES), None)
+        if len(frame.faults) == frame.rows.size:
+            raise FileError(f"{self.path}, row 1: {frame.faults[0]}")
+        return frame.table.columns
+
+    def sample(self, size: int) -> tuple[pl.DataFrame, bool]:
+        """Rows spread over the file, with keys that the first lines may not have."""
+        table, whole = super().sample(size)
+        self.names = table.columns
+        return table, whole
+
+    def _read(self, content: bytes, types: Types) -> pl.DataFrame:
+        return pl.read_ndjson(content, schema=dict(types))
+
+    def _read_lines(self, content: bytes, schema: Any) -> pl.DataFrame:
+        asked = dict.fromkeys(self.words, TEXT) if schema is None else None
+        if schema is None:  # Polars takes very long to find the type of deeply nested values
+            lines = content.split(b"\n")
+            content = b"\n".join(n for n in lines if n.count(b"[") + n.count(b"{") <= DEEPEST)
+        return pl.read_ndjson(
+            content, schema=schema, schema_overrides=asked, infer_schema_length=None
+        )
+
+    def _parse_text(self, content: bytes, wanted: Sequence[str] | None) -> Frame:
+        schema: Any = None if wanted is None else dict.fromkeys(wanted, TEXT)
+        faults: Faults = {}
+        try:
+            table = self._read_lines(content, schema)
+        except pl.exceptions.PolarsError:
+            lines: list[bytes] = []
+            for line in content.split(b"\n"):
+                if line.strip():
+                    value, fault = _json_object(line)
+                    if fault:
+                        faults[len(lines)] = fault
+                    lines.append(json.dumps(value).encode())
+            # a row of nulls keeps the place of a bad one
+            table = self._read_lines(b"\n".join(lines), schema)
+        return Frame(table, np.arange(1, table.height + 1), faults, 0.0)
+
+
+def _json_object(line: bytes) -> tuple[dict[str, Any], str]:
+    """The object on a line, or what is wrong with it."""
+    try:
+        value = json.loads(
+            line.decode(),
+            parse_constant=lambda name: None,  # NaN is missing
+            parse_int=lambda text: text if len(text) > MAX_DIGITS else int(text),
+            parse_float=lambda text: text if isinf(float(text)) else float(text),
+        )
+        if isinstance(value, dict):
+            json.dumps(value, ensure_ascii=False).encode()  # half of a surrogate pair
+            return value, ""
+        fault = f"{line.decode()[:SHOWN]!r} is not an object with a value for each column"
+    except UnicodeError:
+        fault = f"{brief(line.decode(errors='replace'))} is not UTF-8; {SAVE_AS_UTF8}"
+    except (ValueError, RecursionError) as error:
+        fault = f"not JSON: {error}"
+    return {}, fault
+
+
+class ExcelTable(Table):
+    """The only sheet of an Excel workbook; cells are read as text."""
+
+    def _open(self) -> list[str]:
+        import fastexcel
+
+        try:
+            book = fastexcel.read_excel(self.path)
+        except fastexcel.FastExcelError as error:
+            raise FileError(f"{self.path}: not an Excel workbook ({error})") from None
+        if len(book.sheet_names) > 1:
+            raise FileError(
+                f"{self.path}: the workbook has {len(book.sheet_names)} sheets, "
+                f"{', '.join(book.sheet_names)}; save the one to read as its own file"
+            )
+        sheet: Any = book.load_sheet(0, header_row=None, skip_rows=0, dtypes="string")
+        cells = sheet.to_polars()
+        cells = cells.filter(~pl.all_horizontal(pl.all().is_null() | (pl.all() == "")))
+        if cells.height < 2:
+            raise FileError(f"{self.path}: there is no row below the header")
+        header = enumerate(cells.row(0), start=1)
+        names = [(name or "").strip() or f"column {place}" for place, name in header]
+        self._cells = cells[1:]
+        if len(set(names)) == len(names):
+            self._cells.columns = names
+        return names
+
+    def sample(self, size: int) -> tuple[pl.DataFrame, bool]:
+        """All rows: they are in memory."""
+        return self._cells, True
+
+    def frames(self, types: Types, at: Cursor = BEGINNING) -> Iterator[Frame]:
+        """All rows."""
+        rows = np.arange(1, self._cells.height + 1)
+        yield Frame(self._cells.select(list(types)), rows, {}, 1.0, at)
+
+
+class ParquetTable(Table):
+    """One Parquet file, read by pyarrow in batches."""
+
+    kind = "a Parquet file"
+
+    def _open(self) -> list[str]:
+        if not Path(self.path).is_file():
+            raise FileError(f"{self.path}: no such file")
+        with self._damage_reported(f"not {self.kind}, or damaged or truncated"):
+            self.schema = self._look()
+        self.n_rows = sum(self._sizes)
+        if self.n_rows == 0:
+            raise FileError(f"{self.path}: the file has columns but no rows")
+        self._types = {}
+        for field in self.schema:
+            try:
+                none = self.schema.empty_table().select([field.name])
+                self._types[field.name] = self._frame(none).dtypes[0]
+            except FileError:
+                self._types[field.name] = pl.Object()
+        names: list[str] = self.schema.names
+        return names
+
+    def _look(self) -> Any:
+        """The schema; also notes the sizes of the row groups."""
+        from pyarrow import ArrowInvalid, parquet
+
+        # without pre-buffering: row groups may be as large as the file
+        self._file = parquet.ParquetFile(self.path, pre_buffer=False, buffer_size=1 << 14)
+        metadata = self._file.metadata
+        groups = [metadata.row_group(number) for number in range(metadata.num_row_groups)]
+        self._sizes = [group.num_rows for group in groups]
+        if sum(self._sizes) != metadata.num_rows or min(self._sizes, default=0) < 0:
+            raise ArrowInvalid("the row counts do not agree")
+        row_bytes = max((g.total_byte_size // max(1, g.num_rows) for g in groups), default=0)
+        self._most_rows = max(MIN_ROWS, LONG_BYTES // max(1, row_bytes))
+        return self._file.schema_arrow
+
+    @contextmanager
+    def _damage_reported(self, what: str = "damaged") -> Iterator[None]:
+        from pyarrow import ArrowException
+
+        try:
+            yield
+        except (ArrowException, OSError, UnicodeDecodeError) as error:
+            raise FileError(f"{self.path}: {what} ({error}); copy it again") from None
+
+    def _batches(self, columns: list[str], groups: Sequence[int]) -> Iterator[Any]:
+        """Batches of some row groups."""
+        size = min(self._most_rows, batch_rows(len(columns)))
+        yield from self._file.iter_batches(
+            size, row_groups=groups, columns=columns, use_threads=False
+        )
+
+    def sample(self, size: int) -> tuple[pl.DataFrame, bool]:
+        """About ``size`` bytes of rows spread over the file; whether these are all."""
+        names = [name for name in self.names if not _is_odd(self._types[name])]
+        most = max(INFER_ROWS, size // (8 * max(1, len(names))))
+        groups = [group for group, n_rows in enumerate(self._sizes) if n_rows]
+        whole = self.n_rows <= most
+        groups = groups if whole else groups[:: max(1, len(groups) // N_SPANS)]
+        # the first batch of each of many row groups, or the first rows of all batches of few
+        many = len(groups) > N_SPANS // 2 and not whole
+        n_rows = sum(self._sizes[group] for group in groups)
+        kept = []
+        with self._damage_reported():
+            for group in groups:
+                for piece in self._batches(names, [group]):
+                    of = self._sizes[group] if many else piece.num_rows
+                    kept.append(self._frame(piece.slice(0, max(1, of * most // n_rows))).clone())
+                    if many:
+                        break
+            if not kept:
+                raise OSError("its rows are missing")
+        return pl.concat(kept, how="vertical_relaxed", rechunk=True), whole
+
+    def orders(self) -> dict[str, list[Any]]:
+        """The values of ordered categories, from lowest to highest."""
+        from pyarrow import types
+
+        found = {}
+        for field in self.schema:
+            if not (types.is_dictionary(field.type) and field.type.ordered):
+                continue
+            with self._damage_reported():
+                piece = next(self._batches([field.name], range(len(self._sizes))))
+                dtype = self._frame(piece).dtypes[0]
+                if isinstance(dtype, pl.Enum):
+                    found[field.name] = dtype.categories.to_list()
+                else:
+                    found[field.name] = piece.column(field.name).dictionary.to_pylist()
+        return found
+
+    def frames(self, types: Types, at: Cursor = BEGINNING) -> Iterator[Frame]:
+        """The rows from the row group of a position on."""
+        columns = list(types) or self.names[:1]
+        numbers = [name for name in types if types[name] == FLOAT]
+        plain = numbers and all(_is_plain(self._types[name]) for name in numbers)
+        texts = [name for name in types if name not in numbers]
+        ends = np.cumsum(self._sizes)
+        group = int(np.searchsorted(ends, at.row, side="right"))
+        row = int(ends[group - 1]) if group else 0
+        batches = self._batches(columns, range(group, len(ends)))
+        with self._damage_reported("damaged after some rows"):
+            for piece in read_ahead(batches, AHEAD):
+                X = _matrix(piece.select(numbers)) if plain else None
+                table = self._frame(piece.select(texts) if plain else piece)
+                rows = np.arange(row, row + piece.num_rows) + 1
+                row += piece.num_rows
+                yield Frame(table, rows, {}, row / self.n_rows, at, X)
+        if row < self.n_rows:
+            raise FileError(
+                f"{self.path}, after row {row}: damaged, rows are missing; copy it again"
+            )
+
+    def _frame(self, piece: Any) -> pl.DataFrame:
+        """The rows of a batch."""
+        if not piece.num_columns:
+            return pl.DataFrame()
+        from pyarrow import float16, float32
+
+        with self._damage_reported():
+            piece.validate(full=True)  # Polars would crash on damaged lengths or characters
+            for place, field in enumerate(piece.schema):
+                if field.type == float16():
+                    column = piece.column(place).cast(float32())
+                    piece = piece.set_column(place, field.name, column)
+        try:
+            frame = pl.from_arrow(piece)
+        except (pl.exceptions.PolarsError, pl.exceptions.PanicException, ValueError) as error:
+            raise FileError(f"{self.path}: a column cannot be read ({error})") from None
+        assert isinstance(frame, pl.DataFrame)
+        return frame
+
+
+class ArrowTable(ParquetTable):
+    """One Arrow IPC (Feather) file or stream; each record batch in it is read whole."""
+
+    kind = "an Arrow file"
+
+    def _reader(self, source: Any, columns: list[int] | None = None) -> Any:
+        """The reader of a file, or of a stream."""
+        from pyarrow import ipc
+
+        is_file = source.read(6) == b"ARROW1"
+        source.seek(0)
+        options = ipc.IpcReadOptions(included_fields=columns)
+        return (ipc.open_file if is_file else ipc.open_stream)(source, options=options)
+
+    def _look(self) -> Any:
+        import pyarrow as pa
+
+        with pa.memory_map(self.path) as source:
+            schema = self._reader(source).schema
+            source.seek(0)
+            reader = self._reader(source, [0] if len(schema) else None)
+            self._sizes = [batch.num_rows for batch in _record_batches(reader)]
+        return schema
+
+    def _batches(self, columns: list[str], groups: Sequence[int]) -> Iterator[Any]:
+        import pyarrow as pa
+
+        places = sorted(self.schema.get_field_index(name) for name in columns)
+        size, wanted = batch_rows(len(columns)), set(groups)
+        with pa.OSFile(self.path) as source:
+            for number, whole in enumerate(_record_batches(self._reader(source, places))):
+                for begin in range(0, whole.num_rows if number in wanted else 0, size):
+                    yield whole.slice(begin, size).select(columns)
+
+
+def batch_rows(n_columns: int) -> int:
+    """Rows per batch: many, because each batch costs a call per column.
+
+    >>> batch_rows(3), batch_rows(136), batch_rows(50_000)
+    (65536, 3855, 256)
+    """
+    return min(MAX_ROWS, max(MIN_ROWS, BATCH_BYTES // (8 * max(1, n_columns))))
+
+
+def _record_batches(reader: Any) -> Iterable[Any]:
+    if hasattr(reader, "get_batch"):
+        return map(reader.get_batch, range(reader.num_record_batches))
+    return iter(reader)
+
+
+def _is_odd(dtype: Any) -> bool:
+    """Whether a column holds neither numbers nor text."""
+    return bool(dtype.is_nested() or dtype in (pl.Object, pl.Binary))
+
+
+def _is_plain(dtype: Any) -> bool:
+    """Whether pyarrow can put a column of this type into a matrix."""
+    return bool(dtype.is_integer() or dtype in (pl.Float32, pl.Float64))
+
+
+def _matrix(piece: Any) -> NDArray[Any]:
+    """Numeric columns as a row-major matrix, nulls as NaN; faster than through Polars."""
+    X: NDArray[Any] = piece.to_tensor(null_to_nan=True, row_major=True).to_numpy()
+    return X if X.dtype == np.float32 else X.astype(np.float64, copy=False)

@@ -1,0 +1,132 @@
+"""Text cells as numbers: missing ones, decimal signs, and what is no plain number."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import polars as pl
+
+from ordspan.tables.rows import FileError
+from ordspan.wording import columns_hint, hint
+
+FLOAT, TEXT = pl.Float64(), pl.String()
+EMPTY = (
+    *("", "NA", "N/A", "n/a", "n.a.", "NaN", "nan", "null", "NULL", "None", "none", "<NA>"),
+    *("?", "-", "–", ".", "#N/A", "#NV", "#NULL!", "#DIV/0!", "#VALUE!", "#WERT!", "#REF!", "NaT"),
+)
+"""Cells that stand for a missing number."""
+SIGNED = r"^[-+]?[0-9]*{}[0-9]+(?:[eE][-+]?[0-9]+)?$"
+FORMS = {",": SIGNED.format(","), ".": SIGNED.format(r"\.")}
+ENOUGH_CELLS, MIXED = 2000, 0.05
+GROUPED = r"^[-+]?[0-9]{1,3}[.,][0-9]{3}$"
+"""A number with a decimal sign, or with a sign between thousands: ambiguous."""
+GAPS = r" '’\x{a0}\x{202f}\x{2009}"
+CURRENCY = (
+    r"(?:US\$|\p{Sc}|USD|EUR|GBP|CHF|JPY|CNY|INR|AUD|CAD|NZD|SEK|NOK|DKK|PLN|CZK|HUF|BRL|MXN|ZAR"
+    r"|KRW|TRY|SGD|HKD|kr|zł|Kč)"
+)
+DRESSED = rf"^[-+−]?\s*{CURRENCY}?\s*[-+−]?[0-9](?:[0-9.,]|[{GAPS}][0-9])*\s*(?:[%‰]|{CURRENCY})?$"
+"""A number with a currency, a per cent sign, or signs between its thousands."""
+
+
+def is_empty(cells: pl.Series) -> pl.Series:
+    """Whether a stripped cell stands for a missing value."""
+    return cells.is_null() | cells.is_in(EMPTY)
+
+
+def is_boolean(cells: pl.Series) -> pl.Series:
+    """Whether a stripped cell is true or false."""
+    return cells.str.contains("^(?i:true|false)$").fill_null(value=False)
+
+
+def as_numbers(column: pl.Series, decimal: str = ".") -> tuple[pl.Series, pl.Series]:
+    """A column as numbers, null where it is missing or no number; and which cells are no numbers.
+
+    >>> values, stray = as_numbers(pl.Series(["1,5", " 7", "NA", "1.5", "true"]), ",")
+    >>> values.to_list(), stray.arg_true().to_list()
+    ([1.5, 7.0, None, None, 1.0], [3])
+    """
+    values = column.cast(FLOAT, strict=False)
+    none = pl.Series([False]).new_from_index(0, len(column))
+    if values.null_count() == column.null_count() and (decimal == "." or column.dtype != TEXT):
+        return values.fill_nan(None), none  # the usual case, without a look at each cell
+    if column.dtype != TEXT:
+        return values.fill_nan(None), values.is_null() & column.is_not_null()
+    cells = column.str.strip_chars()
+    digits = cells
+    if decimal == ",":
+        swapped = cells.str.replace(",", ".", literal=True)
+        digits = pl.select(
+            pl.when(~cells.str.contains(".", literal=True)).then(swapped)
+        ).to_series()
+    values = digits.cast(FLOAT, strict=False).fill_nan(None)
+    stray = values.is_null() & ~is_empty(cells)
+    if stray.any() and (truth := is_boolean(cells)).any():  # 1 and 0, as in other formats
+        ones = cells.str.to_lowercase().eq("true").cast(FLOAT)
+        values = pl.select(pl.when(truth).then(ones).otherwise(values)).to_series()
+        stray &= ~truth
+    return values.alias(column.name), stray
+
+
+def not_plain(table: pl.DataFrame, names: Sequence[str]) -> list[str]:
+    """The text columns with a cell that Polars does not parse as a number."""
+    odd = table.select(
+        (pl.col(name).cast(FLOAT, strict=False).is_null() & pl.col(name).is_not_null()).any()
+        for name in names
+    )
+    return [column.name for column in odd if column[0]]
+
+
+def find_decimal(path: str, table: pl.DataFrame, delimiter: str = ",") -> str:
+    """The decimal sign of a file: the one that no cell of its numeric columns contradicts."""
+    shown = {",": "", ".": ""}  # a cell with each sign
+    unclear = ""  # a cell whose sign may stand between thousands
+    clear = False
+    for column in table.gather_every(max(1, table.height // ENOUGH_CELLS)):
+        if column.dtype != TEXT or not column.str.contains("[.,]").any():
+            continue
+        cells = column.str.strip_chars()
+        cells = cells.filter(~is_empty(cells))
+        signs = {sign: cells.filter(cells.str.contains(form)) for sign, form in FORMS.items()}
+        whole = int(cells.str.contains(r"^[-+]?[0-9]{1,3}$").sum())
+        n_numbers = sum(map(len, signs.values())) + int(cells.str.contains(r"^[-+]?[0-9]+$").sum())
+        for sign, some in signs.items() if 2 * n_numbers >= len(cells) else ():
+            if not len(some):
+                continue
+            shown[sign] = shown[sign] or some[0]
+            if not some.str.contains(GROUPED).all():
+                clear = True
+            elif sign == "," or delimiter == ";":
+                unclear = unclear or some[0]
+            elif whole > MIXED * len(some):  # 999 and 1.050, but no 1.05
+                clear, unclear = False, some[0]
+                break
+    point, comma = hint("decimal='.'", "--decimal ."), hint("decimal=','", "--decimal ,")
+    if shown[","] and shown["."]:
+        raise FileError(
+            f"{path}: holds numbers such as {shown[',']!r} and {shown['.']!r}, with two decimal "
+            f"signs; give {point} or {comma}, and numbers with the other sign are bad"
+        )
+    sign = "," if shown[","] else "."
+    if unclear and not clear:
+        raise FileError(
+            f"{path}: holds numbers such as {unclear!r}, which may mean "
+            f"{unclear.replace(',', '.')} or {unclear.replace(sign, '')}; for the first give "
+            f"{point if sign == '.' else comma}, for the second write them without the sign"
+        )
+    return sign
+
+
+def refuse_dressed(path: str, column: pl.Series) -> None:
+    """Refuse text that is numbers with currencies, per cent signs or signs between thousands."""
+    cells = column.str.strip_chars()
+    cells = cells.filter(~is_empty(cells))
+    dressed = cells.filter(cells.str.contains(DRESSED))
+    if len(cells) and 2 * len(dressed) >= len(cells):
+        odd = dressed.filter(~dressed.str.contains(r"^[-+]?[0-9.]+$"))
+        raise FileError(
+            f"{path}: column {column.name!r} holds numbers written as text, such as "
+            f"{(odd if len(odd) else dressed)[0]!r}; write plain numbers, or leave it out with "
+            f"{columns_hint('drop', column.name)}, or take it as words with "
+            + columns_hint("text", column.name)
+        )

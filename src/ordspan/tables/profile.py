@@ -1,0 +1,413 @@
+"""A profile of files before learning: kinds of columns, scale, order of rows, grades, notes."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from ordspan.core.scaling import COUNT, MEAN, SPREAD
+from ordspan.labels.forms import number_as_text
+from ordspan.labels.text import LabelReader
+from ordspan.tables.encoder import DEFAULT_HASH_BITS, LARGEST, Encoder, Recipe
+from ordspan.tables.files import FileOptions, check_columns, open_file
+from ordspan.tables.label_columns import LabelColumns, label_frame, read_ranks
+from ordspan.tables.numbers import TEXT, as_numbers, is_boolean, is_empty, refuse_dressed
+from ordspan.tables.ordering import find_sort_key
+from ordspan.tables.rows import FEATURE_BYTES, FileError, check_memory
+from ordspan.tables.text import STDIN
+from ordspan.wording import columns_hint, hint, join_hints
+
+WHOLE_BYTES, SAMPLE_BYTES = 1 << 25, 1 << 23
+"""Files up to the first size are read completely; of larger ones a sample of the second size."""
+MAX_WORDS = 256
+"""Text columns with more distinct values than this are hashed."""
+ENOUGH_ROWS = 20
+"""With fewer rows a column is not taken for an id."""
+ODD_SHARE = 0.1
+MOST = 0.99
+"""Share of the values that must be different in an id, which some rows may repeat."""
+NUMBER, WORDS = "number", "words"
+PARTLY, AS_REQUESTED = "not every file has it", "as requested"
+HAS_DATES, NEITHER = "it holds dates", "it holds neither numbers nor text"
+DATES = [
+    *("%Y-%m-%d", "%d.%m.%Y", "%d/%m/%Y", "%m/%d/%Y", "%Y/%m/%d", "%d %b %Y", "%d-%b-%Y"),
+    *("%b %d, %Y", "%d %B %Y", "%B %d, %Y"),
+]
+ID_NAME = re.compile(
+    r"(?i:^(id|index|nr|no|row.?(names?|id)?|unnamed.*|column \d+|__index_level_\d+__)$"
+    r"|[_ .-](id|nr|no)$)|[a-z]I[dD]$"
+)
+"""Names of columns that number or name rows, if all their values are different."""
+ANNOTATED = ("item", "lower", "upper", "annotator", "seconds", "asked_by")
+"""The first columns of a file that ``ordspan annotate`` wrote, of which only the label counts."""
+FROM_ANNOTATE = "ordspan annotate added it next to the answer"
+
+
+class NoFeatureError(ValueError):
+    """There is no column to learn from."""
+
+
+class ColumnChoice(NamedTuple):
+    """The columns to learn from, as the user chooses them."""
+
+    features: Sequence[str] | None = None
+    drop: Sequence[str] = ()
+    text: Sequence[str] = ()
+    hashed: Sequence[str] = ()
+    hash_bits: int = DEFAULT_HASH_BITS
+    standardise: bool = True
+    missing: str = "mean"
+
+
+@dataclass
+class Sample:
+    """Rows spread over a file, or all of them, and what is known about the file."""
+
+    path: str
+    names: list[str]
+    table: pl.DataFrame
+    whole: bool = True
+    decimal: str = "."
+    typed: bool = True  # whether text in its columns is text by its type
+    notes: list[str] = field(default_factory=list)
+    fault: str = ""  # of the first bad row
+    orders: dict[str, list[Any]] = field(default_factory=dict)  # of ordered types
+    reader: Any = None  # of a pipe, which can be read only once
+
+
+def sample_file(
+    path: str, options: FileOptions, n_files: int = 1, words: Sequence[str] = (), pipe: Any = None
+) -> Sample:
+    """Read a sample of one of so many files, with some columns as words.
+
+    Of standard input it has only the first rows.
+    """
+    reader = open_file(path, options, pipe)
+    reader.words = words
+    small = path == STDIN or Path(path).stat().st_size <= WHOLE_BYTES // n_files
+    table, whole = reader.sample(WHOLE_BYTES if small else max(1 << 18, SAMPLE_BYTES // n_files))
+    return Sample(
+        path,
+        reader.names,
+        table,
+        whole,
+        reader.decimal,
+        not hasattr(reader, "delimiter"),
+        reader.notes,
+        getattr(reader, "fault", ""),
+        reader.orders(),
+        reader if path == STDIN else None,
+    )
+
+
+class Profile:
+    """What the samples of files tell about their columns."""
+
+    def __init__(self, samples: Sequence[Sample]) -> None:
+        self.samples = list(samples)
+        self.path = self.samples[0].path
+        self.whole = all(sample.whole for sample in self.samples)
+        self.is_pipe = self.samples[0].reader is not None
+        self.fault = next((sample.fault for sample in self.samples if sample.fault), "")
+        self.n_rows = sum(sample.table.height for sample in self.samples)
+        if not self.n_rows:
+            raise FileError(self.fault or f"{self.path}: the file has a header but no rows")
+        self._numbers: dict[str, tuple[pl.Series, pl.Series]] = {}
+
+    def shared(self) -> list[str]:
+        """The columns that every file has, in the order of the first file."""
+        first, *others = self.samples
+        everywhere = set(first.names).intersection(*(sample.names for sample in others))
+        return [name for name in first.names if name in everywhere]
+
+    def check(self, needed: Iterable[str]) -> None:
+        """Raise if a file lacks a needed column."""
+        for sample in self.samples:
+            check_columns(sample.path, sample.names, needed)
+
+    def cells(self, name: str) -> pl.Series:
+        """A column of all files as stripped text."""
+        parts = [s.table[name].cast(TEXT).str.strip_chars() for s in self.samples]
+        return pl.concat(parts)
+
+    def numbers(self, name: str) -> tuple[pl.Series, pl.Series]:
+        """A column of all files as numbers, null where missing; and which cells are none."""
+        if name not in self._numbers:
+            parts = [as_numbers(s.table[name], s.decimal) for s in self.samples if s.table.height]
+            values, stray = zip(*parts, strict=True)
+            self._numbers[name] = pl.concat(values), pl.concat(stray)
+        return self._numbers[name]
+
+    def n_missing(self, name: str) -> int:
+        """Number of missing cells in a column of numbers."""
+        values, stray = self.numbers(name)
+        return values.null_count() - int(stray.sum())
+
+    def kind(self, name: str) -> str:
+        """Whether a column is made of numbers or of words, or why it cannot be used."""
+        dtypes = [s.table[name].dtype for s in self.samples if name in s.table.columns]
+        if len(dtypes) < len(self.samples) or any(t.is_nested() or t == pl.Binary for t in dtypes):
+            return NEITHER
+        if any(dtype.is_temporal() for dtype in dtypes):
+            return HAS_DATES
+        if all(dtype.is_numeric() or dtype in (pl.Boolean, pl.Null) for dtype in dtypes):
+            return NUMBER
+        if any(isinstance(dtype, pl.Categorical | pl.Enum) for dtype in dtypes):
+            return WORDS
+        values, stray = self.numbers(name)
+        n_numbers, n_stray = len(values) - values.null_count(), int(stray.sum())
+        typed = all(sample.typed for sample in self.samples)
+        if n_numbers + n_stray == 0 or (not n_stray and not typed):
+            return NUMBER
+        cells = self.cells(name)
+        if n_stray and is_boolean(cells).any():
+            return WORDS  # booleans among other words
+        # a stray word among numbers is reported, instead of turning the column into words
+        if n_numbers < n_stray:
+            if _are_dates(cells.filter(~is_empty(cells))):
+                return HAS_DATES
+            refuse_dressed(self.path, cells.alias(name))
+            return WORDS
+        if not typed:
+            return NUMBER
+        # typed as text: codes such as 01234 stay words, measures such as 1.5 do not
+        n_odd = int(cells.str.contains(r"^[-+]?[0-9]+$").not_().sum())
+        codes = cells.str.contains(r"^[-+]?0[0-9]").any() or cells.n_unique() <= MAX_WORDS
+        return NUMBER if n_odd >= ODD_SHARE * n_numbers or not codes else WORDS
+
+    def why_useless(self, name: str, kind: str) -> str:
+        """Why a column cannot help: it is empty, an id, or numbers the rows."""
+        if kind not in (NUMBER, WORDS):
+            return kind
+        values = self.numbers(name)[0].drop_nulls() if kind == NUMBER else self.cells(name)
+        if kind == WORDS:
+            values = values.filter(~is_empty(values))
+        if values.is_empty():
+            return "it has no values"
+        if len(values) < max(self.n_rows, ENOUGH_ROWS):
+            return ""
+        n_different = values.n_unique()
+        every = "every" if n_different == self.n_rows else "nearly every"
+        # few rows of a pipe are known
+        enough = self.n_rows if self.is_pipe else MOST * self.n_rows
+        like_id = f"{every} value is different, like an id" if n_different >= enough else ""
+        if kind == WORDS:
+            return like_id
+        if not (values % 1 == 0).all():
+            return ""
+        steps = values.diff().drop_nulls()
+        if (steps == 1).sum() >= MOST * len(steps):
+            return "it numbers the rows"
+        return like_id if ID_NAME.search(name) else ""
+
+    def labels(self, columns: LabelColumns) -> pl.DataFrame:
+        """The label columns of all rows, as text."""
+        return pl.concat([label_frame(s.table, columns, s.decimal) for s in self.samples])
+
+    def order(self, columns: LabelColumns, remedy: str) -> list[Any] | None:
+        """The grades from lowest to highest, if a label column has an ordered type."""
+        orders = {
+            tuple(sample.orders[name]): sample.path
+            for sample in self.samples
+            for name in columns.names()
+            if name in sample.orders
+        }
+        if len(orders) > 1:
+            (one, first), (other, second) = list(orders.items())[:2]
+            raise FileError(
+                f"{first} and {second} have different orders of the grades, {list(one)} and "
+                f"{list(other)}; give the right one with {remedy}"
+            )
+        return list(next(iter(orders))) if orders else None
+
+    def sorted_by(self, recipe: Recipe, grades: LabelReader, columns: LabelColumns) -> str:
+        """What the rows are sorted by, or nothing."""
+        lower, upper, faults = read_ranks(grades, self.labels(columns), columns)
+        good = lower > 0
+        good[list(faults)] = False
+        numbers = [(repr(n), self.numbers(n)[0].to_numpy()[good]) for n in recipe.numbers]
+        words = [(repr(n), self.cells(n).rank("dense").to_numpy()[good]) for n in recipe.texts]
+        return find_sort_key((lower + upper)[good] / 2, numbers, words)
+
+    def file_notes(self) -> list[str]:
+        """How the files are written, where that is not obvious."""
+        many = len(self.samples) > 1
+        return [n + (f" ({s.path})" if many else "") for s in self.samples for n in s.notes]
+
+
+class ColumnPlan(NamedTuple):
+    """The features made of the columns."""
+
+    encoder: Encoder
+    left_out: dict[str, str]  # columns, and why
+    notes: list[str]
+
+
+def plan_columns(profile: Profile, taken: Sequence[str], choice: ColumnChoice) -> ColumnPlan:
+    """Choose the columns that become features, and find their mean and spread.
+
+    Columns in ``taken`` (labels, groups) do not.
+    """
+    profile.check([*taken, *(choice.features or ()), *choice.text, *choice.hashed])
+    there = dict.fromkeys(name for sample in profile.samples for name in sample.names)
+    check_columns(profile.path, there, choice.drop)
+    outside = {*taken, *choice.drop}
+    shared = profile.shared()
+    chosen = list(dict.fromkeys(n for n in choice.features or shared if n not in outside))
+    words = {*choice.text, *choice.hashed}
+    kinds = {name: WORDS if name in words else profile.kind(name) for name in chosen}
+    left_out = {}
+    if choice.features is None:
+        left_out = dict.fromkeys(sorted(there.keys() - {*shared, *choice.drop}), PARTLY)
+        if all(tuple(s.names[: len(ANNOTATED)]) == ANNOTATED for s in profile.samples):
+            left_out |= {name: FROM_ANNOTATE for name in ANNOTATED if name not in outside}
+        left_out |= {
+            name: why
+            for name in chosen
+            if name not in left_out and (why := profile.why_useless(name, kinds[name]))
+        }
+    chosen = [name for name in chosen if name not in left_out]
+    _check_usable(profile, {name: kinds[name] for name in chosen}, left_out)
+    numbers = tuple(name for name in chosen if kinds[name] == NUMBER)
+    columns = [profile.numbers(name)[0] for name in numbers]
+    gaps = [n for n in numbers if profile.n_missing(n)]
+    texts = [name for name in chosen if kinds[name] == WORDS]
+    vocabularies = {name: profile.cells(name).fill_null("").unique().sort() for name in texts}
+    # the words of a pipe are not known beforehand
+    hashed = [
+        name
+        for name in texts
+        if name in choice.hashed or profile.is_pipe or len(vocabularies[name]) > MAX_WORDS
+    ]
+    recipe = Recipe(
+        numbers,
+        tuple(gaps) if choice.missing == "mean" else (),
+        tuple((name, tuple(vocabularies[name])) for name in texts if name not in hashed),
+        tuple(hashed),
+        choice.hash_bits,
+        standardise=choice.standardise,
+        # standard input has no mean to fill in, unless it is learned online
+        missing="error" if profile.is_pipe and not choice.standardise else choice.missing,
+    )
+    remedies = [f"give fewer {hint('hash_bits', '--hash-bits')}"] if hashed else []
+    remedies.append(f"leave columns out with {hint('drop=', '--drop NAME')}")
+    size = f"{profile.path}: {recipe.n_features:,} features from {len(chosen):,} columns"
+    check_memory(size, FEATURE_BYTES * recipe.n_features, join_hints(*remedies))
+    encoder = Encoder(recipe)
+    if columns and not profile.is_pipe:
+        encoder.state[...] = scale_of(np.column_stack([c.to_numpy() for c in columns]))
+    return ColumnPlan(encoder, left_out, _notes(profile, recipe, left_out))
+
+
+def _are_dates(words: pl.Series) -> bool:
+    """Whether most of the first values are dates in one format, perhaps with a time.
+
+    >>> _are_dates(pl.Series(["3 May 1999", "4 Jun 2001"])), _are_dates(pl.Series(["May", "Ulm"]))
+    (True, False)
+    """
+    some = words[:100]
+    dates = some.str.replace(r"[T ]\d{1,2}:\d{2}.*$", "")
+    found = [dates.str.to_date(form, strict=False).is_not_null().sum() for form in DATES]
+    return bool(len(some)) and max(found) >= 0.9 * len(some)
+
+
+def _check_usable(profile: Profile, kinds: dict[str, str], left_out: dict[str, str]) -> None:
+    """Refuse chosen columns that are neither numbers nor words, and files without features."""
+    for name, kind in kinds.items():
+        if kind not in (NUMBER, WORDS):
+            raise ValueError(
+                f"{profile.path}: column {name!r} cannot be a feature, because {kind}; leave it "
+                f"out, or take it as words with {columns_hint('text', name)}"
+            )
+    if not kinds:
+        why = first_few([f"{name}: {reason}" for name, reason in left_out.items()])
+        anyway = hint("features=", "--features NAME")
+        why = f" ({why}); to use one anyway give {anyway}" if why else ""
+        raise NoFeatureError(f"{profile.path}: no column is left to learn from{why}")
+
+
+def scale_of(X: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Mean and spread of numeric columns, ignoring missing values, as the state of an encoder."""
+    state = Encoder(Recipe(tuple(map(str, range(X.shape[1]))))).state
+    known = np.abs(X) <= LARGEST
+    count = known.sum(axis=0)
+    mean = np.where(known, X, 0.0).sum(axis=0) / np.maximum(count, 1)
+    spread = (np.where(known, X - mean, 0.0) ** 2).sum(axis=0)
+    highest = np.where(known, X, -np.inf).max(axis=0, initial=-np.inf)
+    constant = highest == np.where(known, X, np.inf).min(axis=0, initial=np.inf)
+    state[COUNT] = count
+    state[MEAN] = np.where(constant, highest, mean)
+    state[SPREAD] = np.where(constant, 0.0, spread)
+    return state
+
+
+def _notes(profile: Profile, recipe: Recipe, left_out: dict[str, str]) -> list[str]:
+    """What the user may not expect."""
+    notes = profile.file_notes()
+    codes = [
+        name
+        for name in recipe.numbers
+        if any(
+            s.table[name].dtype == TEXT and s.table[name].str.contains(r"^\s*0[0-9]+\s*$").any()
+            for s in profile.samples
+        )
+    ]
+    if codes:
+        notes.append(
+            f"read as numbers, with leading zeros: {first_few(codes)}; if these are codes, give "
+            + columns_hint("text", *codes)
+        )
+    if left_out:
+        notes.append(f"left out {describe_left_out(left_out)}")
+    if recipe.missing_indicators:
+        n_rows = profile.n_rows
+        gaps = [f"{n} ({profile.n_missing(n) / n_rows:.1%})" for n in recipe.missing_indicators]
+        notes.append(
+            f"missing numbers are filled with the column's mean and marked: {first_few(gaps)}"
+        )
+    if recipe.words:
+        sizes = [f"{name} ({len(words)})" for name, words in recipe.words]
+        notes.append(f"text, one feature per value: {first_few(sizes)}")
+    if recipe.hashed:
+        notes.append(f"text, hashed: {first_few(recipe.hashed)}")
+    return notes
+
+
+def label_notes(recipe: Recipe, grades: LabelReader | None) -> list[str]:
+    """A note on each text column whose values are the grades, perhaps another label."""
+    known = set() if grades is None else {number_as_text(c) for c in grades.classes.tolist()}
+    return [
+        f"column {name!r} holds the grades themselves; if it is another label, leave it out with "
+        + columns_hint("drop", name)
+        for name, words in recipe.words
+        if known and {*words} - {""} == known
+    ]
+
+
+def describe_left_out(left_out: Mapping[str, str]) -> str:
+    """Columns that are not learned from, by reason, in one sentence.
+
+    >>> describe_left_out({"id": "it numbers the rows", "a": "it has no values"})
+    "'id' (it numbers the rows); 'a' (it has no values)"
+    """
+    names: dict[str, list[str]] = {}
+    for name, why in left_out.items():
+        names.setdefault(why, []).append(repr(name))
+    return "; ".join(f"{first_few(some)} ({why})" for why, some in names.items())
+
+
+def first_few(words: Sequence[str], most: int = 8) -> str:
+    """The first items of a long list.
+
+    >>> first_few(["a", "b", "c"], 2)
+    'a, b, and 1 more'
+    """
+    more = f", and {len(words) - most} more" if len(words) > most else ""
+    return ", ".join(words[:most]) + more

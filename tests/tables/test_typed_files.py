@@ -1,0 +1,173 @@
+"""Parquet and Arrow files: what pyarrow reads, whatever the types; damage is reported."""
+
+import contextlib
+import decimal
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pytest
+from pyarrow import feather, ipc, parquet
+
+from ordspan.data import stream
+from ordspan.tables import formats
+from ordspan.tables.rows import FileError
+
+ONE = pa.table({"a": np.linspace(0, 1, 500), "grade": np.arange(500) % 5})
+
+
+def read(path, *features, **more):
+    """Numbers of all rows, as they are in the file; missing ones NaN."""
+    parts = list(stream(path, features=features, **more))
+    X = np.vstack([part.X for part in parts])
+    assert np.concatenate([part.rows for part in parts]).tolist() == list(range(1, len(X) + 1))
+    if X.shape[1] > len(features):
+        X[X[:, len(features)] == 1, 0] = np.nan
+    return X[:, : len(features)]
+
+
+def write_arrow(path, table, make=ipc.new_file, size=None):
+    with pa.OSFile(str(path), "wb") as sink, make(sink, table.schema) as writer:
+        writer.write_table(table, max_chunksize=size)
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_rows_are_those_of_the_columns(tmp_path, monkeypatch, seed):
+    rng = np.random.default_rng(seed)
+    monkeypatch.setattr(formats, "MAX_ROWS", int(rng.choice([13, 300, 1 << 16])))
+    n_rows = int(rng.integers(1, 1500))
+    dtypes = rng.choice(["f4", "f8", "i1", "u1", "i2", "u2", "i4", "i8"], int(rng.integers(1, 5)))
+    columns = {f"x{j}": (100 * rng.random(n_rows)).astype(t) for j, t in enumerate(dtypes)}
+    parquet.write_table(
+        pa.table(columns),
+        tmp_path / "a.parquet",
+        row_group_size=int(rng.choice([50, 333, 10**6])),
+        compression=str(rng.choice(["none", "snappy", "zstd"])),
+        use_dictionary=bool(rng.random() < 0.5),
+    )
+    X = read(tmp_path / "a.parquet", *columns)
+    np.testing.assert_array_equal(X, np.column_stack(list(columns.values())))
+
+
+@pytest.mark.parametrize("make", [ipc.new_file, ipc.new_stream])
+def test_arrow_files_and_streams_are_read(tmp_path, monkeypatch, make):
+    monkeypatch.setattr(formats, "MAX_ROWS", 70)
+    path = tmp_path / "a.arrow"
+    write_arrow(path, ONE, make, 111)
+    np.testing.assert_array_equal(read(path, "a")[:, 0], ONE["a"])
+    path.write_bytes(path.read_bytes()[:3000])
+    with pytest.raises(FileError, match=r"a\.arrow: .*damaged"):
+        read(path, "a")
+
+
+@pytest.mark.parametrize(
+    ("column", "numbers"),
+    [
+        (pa.array([1, None, 3], pa.int32()), [1, np.nan, 3]),
+        (pa.array([True, False, None]), [1, 0, np.nan]),
+        (pa.array([decimal.Decimal("1.50"), None, decimal.Decimal("-2")]), [1.5, np.nan, -2]),
+        (pa.array([1.5, 2.5, None], pa.float16()), [1.5, 2.5, np.nan]),
+        (pa.array([2**63, 1, 0], pa.uint64()), [2.0**63, 1, 0]),
+        (pa.array(["1.5", " 2", "NA"]), [1.5, 2, np.nan]),
+        (pa.array([1.5, float("nan"), 2]), [1.5, np.nan, 2]),
+    ],
+    ids=lambda given: str(getattr(given, "type", "")),
+)
+def test_other_types_become_numbers(tmp_path, column, numbers):
+    parquet.write_table(pa.table({"a": column}), tmp_path / "a.parquet")
+    np.testing.assert_array_equal(read(tmp_path / "a.parquet", "a")[:, 0], numbers)
+
+
+def test_columns_come_in_the_order_that_is_asked_for(tmp_path):
+    table = ONE.append_column("b", pa.array(np.arange(500) * 2.0))
+    feather.write_feather(table, tmp_path / "a.feather")
+    X = read(tmp_path / "a.feather", "b", "a")
+    np.testing.assert_array_equal(X, np.column_stack([np.arange(500) * 2.0, ONE["a"]]))
+
+
+def test_kinds_of_columns(tmp_path):
+    frame = pd.DataFrame({"n": [1, 2], "c": pd.Categorical(["a", None]), "s": ["x", "y"]})
+    table = pa.Table.from_pandas(frame).append_column("l", pa.array([[1], [2]]))
+    table = table.append_column("d", pa.array(pd.to_datetime(["2020-01-01", "2020-01-02"])))
+    parquet.write_table(table, tmp_path / "a.parquet")
+    rows = stream(tmp_path / "a.parquet")
+    assert rows.feature_names == ["n", "c is missing", "c = a", "s = x", "s = y"]
+    assert "left out 'l' (it holds neither numbers nor text); 'd' (it holds dates)" in rows.notes
+    with pytest.raises(ValueError, match="column 'l' cannot be a feature, because it holds neith"):
+        stream(tmp_path / "a.parquet", features=["l"])
+
+
+def test_names_that_are_not_utf8_or_not_unique_are_an_error(tmp_path):
+    path = tmp_path / "a.parquet"
+    parquet.write_table(ONE.rename_columns(["size", "grade"]), path, store_schema=False)
+    path.write_bytes(path.read_bytes().replace(b"size", b"s\xe7ze"))
+    with pytest.raises(FileError, match=r"a\.parquet: not a Parquet file, or damaged or truncated"):
+        stream(path)
+    parquet.write_table(pa.table([[1.0], [2.0]], names=["a", "a"]), path)
+    with pytest.raises(FileError, match="more than one column is named 'a'; rename one of them"):
+        stream(path)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_damage_is_refused_or_does_no_harm_to_the_number_of_rows(tmp_path, seed):
+    rng = np.random.default_rng(seed)
+    path = tmp_path / "a.parquet"
+    refused = 0
+    for _ in range(40):
+        n_rows = int(rng.integers(1, 300))
+        columns = {"a": rng.normal(size=n_rows), "b": rng.integers(9, size=n_rows)}
+        parquet.write_table(pa.table(columns), path, row_group_size=150)
+        content = bytearray(path.read_bytes())
+        for place in rng.integers(4, len(content) - 8, size=2).tolist():
+            content[place] = int(rng.integers(256))
+        path.write_bytes(content)
+        try:
+            rows = stream(path, features=["a", "b"], on_bad_row="skip")
+            assert sum(map(len, rows)) + rows.skipped == n_rows
+        except ValueError as error:
+            assert "a.parquet" in str(error)
+            refused += 1
+    assert 0 < refused < 40
+
+
+WORDS = pa.table({"w": [f"word {i}" for i in range(200)], "a": np.arange(200.0) % 7})
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_damaged_words_are_refused_and_never_end_the_process(tmp_path, seed):
+    rng = np.random.default_rng(seed)
+    path = tmp_path / "a.arrow"
+    write_arrow(path, WORDS, size=70)
+    whole = path.read_bytes()
+    for _ in range(60):
+        content = bytearray(whole)
+        for place in rng.integers(8, len(content) - 10, size=3).tolist():
+            content[place] = int(rng.integers(256))
+        path.write_bytes(content)
+        with contextlib.suppress(ValueError):
+            rows = stream(path, features=["a"], text=["w"], keep=["w"], on_bad_row="skip")
+            assert sum(map(len, rows)) <= 200
+
+
+@pytest.mark.parametrize("form", ["parquet", "arrow", "category"])
+def test_words_that_are_not_utf8_are_refused(tmp_path, form):
+    table, path = WORDS, tmp_path / f"a.{'parquet' if form == 'parquet' else 'arrow'}"
+    if form == "category":
+        table = table.set_column(0, "w", table["w"].combine_chunks().dictionary_encode())
+    if form == "parquet":
+        parquet.write_table(table, path, compression="none", use_dictionary=False)
+    else:
+        write_arrow(path, table)
+    path.write_bytes(path.read_bytes().replace(b"word 77", b"word \xff7"))
+    with pytest.raises(FileError, match=rf"a\.{path.suffix[1:]}: .*(?i:utf-?8)"):
+        list(stream(path, features=["a", "w"], keep=["w"]))
+
+
+def test_rows_with_long_words_are_read_few_at_a_time(tmp_path, monkeypatch):
+    monkeypatch.setattr("ordspan.tables.reading.ROWS_AT_ONCE", 1 << 20)
+    words = [chr(97 + i % 26) * 40_000 + str(i) for i in range(1000)]
+    parquet.write_table(pa.table({"w": words, "a": range(1000)}), tmp_path / "a.parquet")
+    batches = stream(tmp_path / "a.parquet", features=["a"], keep=["w"])
+    sizes = [batch.kept.estimated_size() for batch in batches]
+    assert max(sizes) <= 1.1 * formats.LONG_BYTES
+    assert sum(sizes) > formats.LONG_BYTES
