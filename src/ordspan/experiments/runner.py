@@ -29,6 +29,9 @@ from ordspan.models.atomic import opened_atomically, write_atomically
 BOUNDED = Curve("PA-I")
 """The curve whose theorem bounds the sum of hinge losses; the others bound their squares."""
 
+BLOCK = 5
+"""Runs of a task: more would lose more to a kill, fewer would wait more often for the disk."""
+
 StepCallback = Callable[[str, int, int], object]
 """Called as ``progress(what, done, total)`` after each task."""
 
@@ -157,7 +160,8 @@ def refuse_other(found: dict[str, Any], chosen: dict[str, Any], folder: Path) ->
 def run_tasks(plan: Plan, cells: Path, jobs: int, progress: StepCallback) -> NDArray[Any]:
     """Choose every C, run everything with it, and put the results into one table."""
     threads = Parallel(n_jobs=jobs, prefer="threads", return_as="generator")
-    done, total = count(1), len(plan.datasets) * (TUNING_RUNS + plan.runs)
+    blocks = [range(plan.runs)[start : start + BLOCK] for start in range(0, plan.runs, BLOCK)]
+    done, total = count(1), len(plan.datasets) * (TUNING_RUNS + len(blocks))
 
     def finished(*tasks: tuple[Any, ...]) -> list[NDArray[Any]]:
         """The results of tasks (name, function, arguments) in their order."""
@@ -180,8 +184,8 @@ def run_tasks(plan: Plan, cells: Path, jobs: int, progress: StepCallback) -> NDA
     for data in plan.datasets:
         tuning = ((f"{data.name} C {run}", tuning_run, data, run) for run in range(TUNING_RUNS))
         chosen = best_strengths(plan, np.sum(finished(*tuning), axis=0))
-        runs = ((f"{data.name} {run}", run_sums, data, chosen, run) for run in range(plan.runs))
-        sums = np.stack(finished(*runs), axis=1)
+        runs = ((f"{data.name} {block[0]}", run_sums, data, chosen, block) for block in blocks)
+        sums = np.concatenate(finished(*runs)).swapaxes(0, 1)
         # in this thread: it is Python that would keep the compiled code of others waiting
         paths = kept(f"{data.name} paths", first_paths, data, chosen)
         tables.append(data_table(plan, data, chosen, paths, sums))
@@ -214,8 +218,13 @@ def best_strengths(plan: Plan, errors: NDArray[Any]) -> Strengths:
     return dict(zip(product(plan.labels, names), best, strict=True))
 
 
-def run_sums(plan: Plan, data: Dataset, chosen: Strengths, run: int) -> NDArray[np.uint32]:
-    """Sums of errors of a run, (curves of all percentages, 2, trials); the fixed ranker is last."""
+def run_sums(plan: Plan, data: Dataset, chosen: Strengths, runs: range) -> NDArray[np.uint32]:
+    """Sums of errors, (runs, curves of all percentages, 2, trials)."""
+    return np.array([one_run(plan, data, chosen, run) for run in runs])
+
+
+def one_run(plan: Plan, data: Dataset, chosen: Strengths, run: int) -> list[NDArray[np.uint32]]:
+    """Sums of errors of the curves, and last of the fixed ranker, for each of the percentages."""
     rows = []
     exact: dict[Curve, NDArray[np.uint32]] = {}  # the same under every percentage
     sampled = plan.streams(data, protocol.REPORTED, run)
@@ -231,7 +240,7 @@ def run_sums(plan: Plan, data: Dataset, chosen: Strengths, run: int) -> NDArray[
             predicted = hindsight.best_fixed(stream, data.n_classes).predictions(stream.X)
             fixed = protocol.error_sums(predicted, stream, stream.lower, stream.upper)
         rows.append(fixed)
-    return np.array(rows)
+    return rows
 
 
 def first_paths(plan: Plan, data: Dataset, chosen: Strengths) -> Floats:
