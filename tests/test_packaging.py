@@ -15,7 +15,7 @@ from processes import COMMAND, run
 ROOT = Path(__file__).parents[1]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
 MODULES = {"prometheus-client": "prometheus_client", "ordspan": None}
-SHIPPED = (".py", ".pyi", ".html", ".css", ".js", ".svg", ".typed")
+SHIPPED = (".py", ".pyi", ".html", ".css", ".js", ".svg", ".toml", ".typed")
 
 
 def needs(extra):
