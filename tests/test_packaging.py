@@ -15,7 +15,7 @@ from processes import COMMAND, run
 ROOT = Path(__file__).parents[1]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
 MODULES = {"prometheus-client": "prometheus_client", "ordspan": None}
-SHIPPED = (".py", ".pyi", ".html", ".css", ".js", ".svg", ".typed")
+SHIPPED = (".py", ".pyi", ".html", ".css", ".js", ".svg", ".toml", ".typed")
 
 
 def needs(extra):
@@ -136,7 +136,6 @@ MISSING = [
         "ordspan evaluate a.csv --model m --html page.html",
         "this needs matplotlib: pip install 'ordspan[cli]'",
     ),
-    ("pyarrow", REPRODUCE, "this needs pyarrow: pip install 'ordspan[cli]'"),
     ("matplotlib", REPRODUCE, "this needs matplotlib: pip install 'ordspan[cli]'"),
     ("matplotlib", DRAW, "ConfusionDistanceDisplay needs matplotlib: pip install 'ordspan[plot]'"),
     ("river", "ordspan.river", "this needs river: pip install 'ordspan[river]'"),

@@ -1,4 +1,4 @@
-"""Self-contained web pages: a template with the common style and its figures inside."""
+"""Self-contained web pages: a template with the common style, tables and figures inside."""
 
 from __future__ import annotations
 
@@ -26,22 +26,16 @@ COLORS = {
 """Colours of figures, and the variables of the page's style that take their place."""
 
 
-def fill_template(
-    package: str, template: str, parts: Mapping[str, str], *, with_plotly: bool = True
-) -> str:
+def fill_template(package: str, template: str, parts: Mapping[str, str]) -> str:
     """A template of a package with a part in place of every ``{{name}}``.
 
     ``{{head}}`` is replaced by what all pages have: a common style, and a content security policy
     that blocks all requests.
     """
-    script = ""
-    if with_plotly:
-        from plotly.offline import get_plotlyjs
-
-        script = f"<script>{get_plotlyjs()}</script>"
-    whole = {**parts, "head": _resource("ordspan", "pages.html").replace("{{plotly}}", script)}
+    text = _resource(package, template)
+    whole = {**parts, "head": _resource("ordspan", "pages.html")}
     # one pass, so that nothing inside a part is replaced
-    return re.sub(r"\{\{(\w+)\}\}", lambda place: whole[place[1]], _resource(package, template))
+    return re.sub(r"\{\{(\w+)\}\}", lambda place: whole[place[1]], text)
 
 
 def is_page(path: Path) -> bool:

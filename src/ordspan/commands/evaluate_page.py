@@ -90,7 +90,7 @@ def page_text(
     }
     markup |= {name: escape(text) for name, text in parts.items()}
     whole = {name: as_text(part) for name, part in markup.items()}
-    return fill_template(__package__, "evaluate.html", whole, with_plotly=False)
+    return fill_template(__package__, "evaluate.html", whole)
 
 
 def draw_figures(

@@ -529,7 +529,7 @@ class ParquetTable(Table):
 
     def sample(self, size: int) -> tuple[pl.DataFrame, bool]:
         """About ``size`` bytes of rows spread over the file; whether these are all."""
-        from pyarrow import array, default_memory_pool
+        from pyarrow import default_memory_pool
 
         names = [name for name in self.names if not _is_odd(self._types[name])]
         most = max(INFER_ROWS, size // (8 * max(1, len(names))))
@@ -544,9 +544,9 @@ class ParquetTable(Table):
                 left = self._sizes[group] if whole else -(-most // len(groups))
                 for piece in self._batches(names, [group]):
                     part = left if len(groups) > 1 else -(-piece.num_rows * most // self.n_rows)
-                    some = piece.take(array(range(min(part, piece.num_rows))))  # copied
-                    kept.append(self._frame(some))
-                    left -= some.num_rows
+                    some = self._frame(piece.slice(0, part))
+                    kept.append(some[np.arange(some.height)])  # copied, not all rows kept alive
+                    left -= some.height
                     if left <= 0:
                         break
             default_memory_pool().release_unused()  # the decoded pages of every column
