@@ -358,10 +358,7 @@ class JsonTable(TextTable):
         head = self.head()
         if not head:
             raise FileError(f"{self.path}: the file is empty")
-        frame = self._parse_text(first_lines(head, SAMPLE_BYTES), None)
-        if len(frame.faults) == frame.rows.size:
-            raise FileError(f"{self.path}, row 1: {frame.faults[0]}")
-        return frame.table.columns
+        return self._parse_text(first_lines(head, SAMPLE_BYTES), None).table.columns
 
     def sample(self, size: int) -> tuple[pl.DataFrame, bool]:
         """Rows spread over the file, with keys that the first lines may not have."""
@@ -410,6 +407,8 @@ class JsonTable(TextTable):
             except pl.exceptions.PolarsError:  # values of types that do not go together
                 names = dict.fromkeys(name for value in values for name in value)
                 table = self._read_lines(content, dict.fromkeys(names, TEXT))
+        if not table.width:
+            raise FileError(f"{self.path}, row 1: {faults.get(0, 'an object without values')}")
         return Frame(table, np.arange(1, table.height + 1), faults, 0.0)
 
 
