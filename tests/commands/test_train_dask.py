@@ -97,7 +97,7 @@ def test_bad_rows_are_named_with_their_block_or_skipped(tmp_path, address):
     with paths[1].open("a") as file:
         file.write("x,1,1,1\n")
     asked = words(paths, tmp_path / "m", "--grades", "1..4", "--dask", address)
-    assert f"block 1 ({paths[1]}), row 1001: column 'x0' holds" in said(*asked, code=1)
+    assert f"{paths[1]}, row 1001: column 'x0' holds" in said(*asked, code=1)
     found = summary(*asked, "--on-bad-row", "skip")
     assert (found["rows"], found["skipped"]) == (3000, 1)
 

@@ -8,13 +8,14 @@ import ordspan.distributed  # noqa: F401  first, as its error names the extra to
 import logging
 import os
 import socket
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+from dask.delayed import delayed
 from distributed import Client, LocalCluster
 from distributed.comm import get_address_host_port
 
@@ -26,18 +27,21 @@ from ordspan.commands.stopping import Stop
 from ordspan.commands.tally import LabelCounts
 from ordspan.commands.train_job import TrainJob
 from ordspan.commands.train_progress import TrainReport
-from ordspan.commands.train_rows import ends_of
-from ordspan.commands.train_run import Run
+from ordspan.commands.train_run import MAX_CALIBRATION, Run
 from ordspan.distributed.blocks import Blocks
 from ordspan.distributed.cluster import Cluster
-from ordspan.distributed.file_blocks import Spec, block_names, delayed_blocks, preview_on_workers
-from ordspan.distributed.training import Progress, fit_blocks
+from ordspan.distributed.training import Progress, calibrate, prepare, train
 from ordspan.estimators import OrdinalPA
+from ordspan.labels.text import LabelReader
 from ordspan.models.atomic import write_atomically
 from ordspan.models.checkpoint import Rounds, sole_writer
 from ordspan.models.file import to_bytes
-from ordspan.tables.files import expand
-from ordspan.tables.rows import N_EXAMPLES, FileError
+from ordspan.tables.encoder import Encoder, stack_rows
+from ordspan.tables.files import expand, is_svmlight
+from ordspan.tables.profile import Profile, sample_file
+from ordspan.tables.reading import RowReader, find_words, sample_sparse
+from ordspan.tables.rows import N_EXAMPLES, BadRows, FileError
+from ordspan.tables.svmlight import index_base, survey
 from ordspan.tables.text import STDIN
 
 LOCAL = "local"
@@ -49,18 +53,44 @@ MAX_BETWEEN = 0.3
 class Counted(NamedTuple):
     """Counts of one file."""
 
-    rows: int
+    labels: LabelCounts
     skipped: int
     examples: list[str]
-    labels: LabelCounts
+    unlabelled: int
 
 
-def count(path: str, spec: Spec) -> Counted:
+def reader_of(reader: RowReader, path: str) -> Any:
+    """A reader of one of the files, which shares nothing that changes with the reader of all."""
+    assert reader.grades is not None
+    return replace(
+        reader,
+        files=[path],
+        first=None,
+        encoder=Encoder(reader.recipe, reader.encoder.state.copy()),
+        grades=LabelReader(reader.grades.classes),
+        bad=BadRows(reader.bad.policy),
+    )
+
+
+def count(reader: RowReader, path: str) -> Counted:
     """Count the rows and grades of a file; runs on a worker."""
-    reader, labels = spec.reader(path), LabelCounts(len(spec.classes))
-    for batch in reader.batches():
-        labels.add(*ends_of([batch]))
-    return Counted(labels.rows, reader.bad.count, reader.bad.examples, labels)
+    own = reader_of(reader, path)
+    labels = LabelCounts(own.grades.classes.size)
+    for batch in own.batches():
+        labels.add(batch.lower, batch.upper)
+    return Counted(labels, own.bad.count, own.bad.examples, own.unlabelled)
+
+
+def read_block(reader: RowReader, path: str) -> tuple[Any, Any]:
+    """Features and labels of a file; runs on a worker."""
+    own = reader_of(reader, path)
+    classes, parts, ends = own.grades.classes, [], []
+    for batch in own.batches():
+        parts.append(own.encoder.features(batch.X, batch.table))
+        ends.append(np.column_stack([batch.lower, batch.upper]))
+    if not parts:
+        return np.empty((0, own.recipe.n_features)), np.empty((0, 2), dtype=classes.dtype)
+    return stack_rows(parts), classes[np.concatenate(ends) - 1]
 
 
 @contextmanager
@@ -157,68 +187,83 @@ def train_on_dask(
             refuse_to_overwrite(path)
         with connected(address) as client, stop.at_any_moment():
             cluster = Cluster(client, timeout=TIMEOUT, retries=0, persist=False)
-            run = prepared_run(cluster, job, path)
+            # workers may have another working directory
+            paths = [os.path.abspath(path) for path in files]
+            run = prepared_run(cluster, job, paths, path)
             if not resume:
                 run.checkpoint.remove()
             elif run.checkpoint.read(OrdinalPA, Rounds) is None:
                 raise FileError(no_checkpoint_hint(path, run.checkpoint.path))
-            _fit(cluster, run, report)
+            _fit(cluster, run, paths, report)
     return run.summary(run.progress.learned, resume, clock.seconds())
 
 
-def prepared_run(cluster: Cluster, job: TrainJob, out: Path) -> Run:
-    """The run; workers find the grades and the number of features that are not given."""
-    paths = [os.path.abspath(path) for path in expand(job.files)]
-    found = preview_on_workers(
-        cluster, paths, job.options, job.label_columns(), job.classes, job.on_bad_row
-    )
-    job = replace(job, options=found.options)
-    return Run(job, out, dask=True, samples=found.samples, words=found.words)
+def prepared_run(cluster: Cluster, job: TrainJob, paths: list[str], out: Path) -> Run:
+    """The run; workers sample the files, and find the grades and features that are not given."""
+    options, columns, words = job.options, job.label_columns(), None
+    if is_svmlight(paths[0], options):
+        if job.classes is None or not options.n_features:
+            extents = cluster.run(survey, [(path,) for path in paths], paths, "ordspan-survey")
+            words = set().union(*(extent.grades for extent in extents))
+            if not options.n_features:
+                zero_based, n_features = index_base(paths, extents, options.zero_based)
+                options = replace(options, zero_based=zero_based, n_features=n_features)
+        tasks: list[Any] = [([path], options) for path in paths]
+        states, orders = zip(
+            *cluster.run(sample_sparse, tasks, paths, "ordspan-sample"), strict=True
+        )
+        samples: Any = sum(states[1:], states[0]), next(filter(None, orders), "")
+    else:
+        tasks = [(path, options, len(paths), (*job.text, *job.hashed)) for path in paths]
+        samples = cluster.run(sample_file, tasks, paths, "ordspan-sample")
+        profile = Profile(samples)
+        profile.check(columns.names())  # here, as workers would log a traceback
+        if job.classes is None and not profile.whole:
+            tasks = [([path], options, columns) for path in paths]
+            words = set().union(*cluster.run(find_words, tasks, paths, "ordspan-grades"))
+    return Run(replace(job, options=options), out, dask=True, samples=samples, words=words)
 
 
-def _fit(cluster: Cluster, run: Run, report: TrainReport | None) -> None:
+def _fit(cluster: Cluster, run: Run, paths: list[str], report: TrainReport | None) -> None:
     """Count the rows, train in rounds and write the model."""
-    job, reader = run.job, run.reader
-    spec = Spec(
-        *(reader.options, reader.recipe, reader.columns, run.classes, job.on_bad_row),
-        reader.decimals,
-    )
-    names = block_names(run.files)
-    tasks = [(os.path.abspath(path), spec) for path in run.files]
-    found = cluster.run(count, tasks, names, "ordspan-count")
-    rows, skipped = sum(f.rows for f in found), sum(f.skipped for f in found)
-    run.bad.count = skipped
-    run.bad.examples = [example for f in found for example in f.examples][:N_EXAMPLES]
-    if rows == 0:
-        raise FileError(f"{run.files[0]}: no usable row in any file; {skipped} skipped")
-    run.bad.check(rows, job.allow_skipped)
-    refuse_separate_grades(run.files, [part.labels for part in found])
-    run.progress.good = rows
-    for part in found:
+    job, progress = run.job, run.progress
+    reader = cluster.share(replace(run.reader, first=None), "ordspan-reader")
+    counts = cluster.run(count, [(reader, path) for path in paths], paths, "ordspan-count")
+    for part in counts:
         run.labels.merge(part.labels)
-    blocks = Blocks(
-        *delayed_blocks(cluster, run.files, spec, run.encoder.state),
-        names,
-        [],
-        np.zeros((1, reader.recipe.n_features)),
-        run.classes,
-    )
-    estimator = fit_blocks(
+    progress.good, progress.skipped = run.labels.rows, sum(part.skipped for part in counts)
+    progress.unlabelled = sum(part.unlabelled for part in counts)
+    run.bad.count = progress.skipped
+    run.bad.examples = [example for part in counts for example in part.examples][:N_EXAMPLES]
+    if not progress.good:
+        raise FileError(f"{run.files[0]}: no usable row in any file; {run.bad.summary()}")
+    run.bad.check(progress.good, job.allow_skipped)
+    refuse_separate_grades(run.files, [part.labels for part in counts])
+    read = delayed(read_block, pure=False)
+    sample = np.zeros((1, run.reader.recipe.n_features))
+    blocks = Blocks([read(reader, path) for path in paths], paths, sample, run.classes)
+    model = prepare(OrdinalPA(**run.parameters), blocks)
+    parts = train(
         cluster,
-        OrdinalPA(**run.parameters),
+        model,
         blocks,
+        run.checkpoint,
         job.passes,
         shuffle=run.shuffle,
-        checkpoint=run.checkpoint,
-        progress=_report_progress(report, rows),
+        progress=None if report is None else _progress_reporter(report, progress.good),
+        calibration_rows=-(-MAX_CALIBRATION // len(paths)),
     )
-    run.progress.mae = [done.mae for done in estimator.rounds_]
-    run.progress.learned, run.progress.skipped = rows * job.passes, skipped
-    run.learner = estimator.learner_
-    model = run.model()
-    model.training["blocks"] = len(run.files)
+    n_kept = sum(part.scores.size for part in parts)
+    if job.passes > 1 and n_kept:
+        run.notes.append(
+            f"{n_kept:,} rows are not learned in any pass, but kept to calibrate probabilities"
+        )
+    progress.mae = [done.mae for done in model.rounds_]
+    progress.learned = sum(done.rows for done in model.rounds_)
+    run.learner, run.calibration = model.learner_, calibrate(model, parts) if n_kept else None
+    run.training["blocks"] = len(paths)
     with report_full_disk(str(run.out)):
-        write_atomically(run.out, to_bytes(model))
+        write_atomically(run.out, to_bytes(run.model()))
     run.checkpoint.remove()
 
 
@@ -239,10 +284,8 @@ def refuse_separate_grades(files: Sequence[str], counts: Sequence[LabelCounts]) 
         )
 
 
-def _report_progress(report: TrainReport | None, rows: int) -> Any:
+def _progress_reporter(report: TrainReport, rows: int) -> Callable[[Progress], None]:
     """A callback that reports the progress of Dask as that of a training run."""
-    if report is None:
-        return None
 
     def forward(done: Progress) -> None:
         share = (done.round - 1 + done.done / done.blocks) / done.rounds
