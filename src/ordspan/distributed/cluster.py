@@ -12,7 +12,6 @@ from distributed import Client, KilledWorker, as_completed
 from ordspan.wording import hint, join_hints
 
 FIRST_WORKER_SECONDS = 5.0
-FAILED = ("error", "cancelled")  # a "lost" future died with its worker, and Dask recomputes it
 WORKING = ("executing", "long-running", "flight")  # tasks that finish even on a paused worker
 
 
@@ -98,8 +97,11 @@ class Cluster:
         block_names, results = dict(zip(keys, names, strict=True)), {}
         try:
             for future, result in self._completed(futures):
-                if future.status in FAILED:
-                    raise self._error(block_names[future.key], future.status, result)
+                # not by the status of the future, which may have changed since
+                if isinstance(result, BaseException):
+                    raise self._cancelled(block_names[future.key], result)
+                if isinstance(result, tuple) and isinstance(result[1], BaseException):
+                    raise _block_error(block_names[future.key], result[1])
                 results[future.key] = result
                 if arrived is not None:
                     arrived(result)
@@ -153,31 +155,30 @@ class Cluster:
         reason = str(error) or f"no answer within {self.timeout / 2:g} s"
         return ConnectionError(f"lost the scheduler at {self.address}: {reason}" + _resume_hint())
 
-    def _error(self, name: str, status: str, result: Any) -> Exception:
-        """What to raise for a block that Dask has given up."""
-        if status == "cancelled":
-            reason = getattr(result, "reason", str(result))
-            if "connection" in reason:
-                return self._lost_scheduler(reason)
-            return RuntimeError(
-                f"{name}: Dask has lost its data and cannot recompute it ({reason}): the scheduler "
-                "was lost, or data was scattered and its worker died; load or compute the data in "
-                "tasks" + _resume_hint()
-            )
-        error = result[1]
-        if isinstance(error, KilledWorker):
-            return RuntimeError(
-                f"{name}: every worker that took it died, {error.allowed_failures + 1} in a row, "
-                "perhaps for lack of memory; split the data into more blocks"
-            )
-        message = (
-            str(error) if isinstance(error, ValueError) else f"{type(error).__name__}: {error}"
+    def _cancelled(self, name: str, error: BaseException) -> Exception:
+        reason = getattr(error, "reason", str(error))
+        if "connection" in reason:
+            return self._lost_scheduler(reason)
+        return RuntimeError(
+            f"{name}: Dask has lost its data and cannot recompute it ({reason}): the scheduler was "
+            "lost, or data was scattered and its worker died; load or compute the data in tasks"
+            + _resume_hint()
         )
-        if not message.startswith(name):
-            message = f"{name}{', ' if message.startswith('row ') else ': '}{message}"
-        refusal = ValueError(message)
-        refusal.__cause__ = error
-        return refusal
+
+
+def _block_error(name: str, error: BaseException) -> Exception:
+    """The error of a block, with its name."""
+    if isinstance(error, KilledWorker):
+        return RuntimeError(
+            f"{name}: every worker that took it died, {error.allowed_failures + 1} in a row, "
+            "perhaps for lack of memory; split the data into more blocks"
+        )
+    message = str(error) if isinstance(error, ValueError) else f"{type(error).__name__}: {error}"
+    if not message.startswith(name):
+        message = f"{name}{', ' if message.startswith('row ') else ': '}{message}"
+    refusal = ValueError(message)
+    refusal.__cause__ = error
+    return refusal
 
 
 def _resume_hint() -> str:
