@@ -7,17 +7,15 @@ import ordspan.distributed  # noqa: F401  first, as its error names the extra to
 # isort: split
 import logging
 import os
-import socket
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from dask.delayed import delayed
 from distributed import Client, LocalCluster
-from distributed.comm import get_address_host_port
 
 from ordspan.catalog import PA
 from ordspan.clock import Clock
@@ -38,8 +36,7 @@ from ordspan.models.checkpoint import Rounds, sole_writer
 from ordspan.models.file import to_bytes
 from ordspan.tables.encoder import Encoder, stack_rows
 from ordspan.tables.files import expand, is_svmlight
-from ordspan.tables.profile import Profile, sample_file
-from ordspan.tables.reading import RowReader, find_words, sample_sparse
+from ordspan.tables.reading import RowReader, find_words
 from ordspan.tables.rows import N_EXAMPLES, BadRows, FileError
 from ordspan.tables.svmlight import index_base, survey
 from ordspan.tables.text import STDIN
@@ -48,15 +45,6 @@ LOCAL = "local"
 TIMEOUT = 60.0
 MAX_BETWEEN = 0.3
 """Largest accepted share of the variance of the labels that lies between files."""
-
-
-class Counted(NamedTuple):
-    """Counts of one file."""
-
-    labels: LabelCounts
-    skipped: int
-    examples: list[str]
-    unlabelled: int
 
 
 def reader_of(reader: RowReader, path: str) -> Any:
@@ -72,13 +60,13 @@ def reader_of(reader: RowReader, path: str) -> Any:
     )
 
 
-def count(reader: RowReader, path: str) -> Counted:
-    """Count the rows and grades of a file; runs on a worker."""
+def count(reader: RowReader, path: str) -> tuple[LabelCounts, BadRows, int]:
+    """Labels, bad rows and unlabelled rows of a file; runs on a worker."""
     own = reader_of(reader, path)
     labels = LabelCounts(own.grades.classes.size)
     for batch in own.batches():
         labels.add(batch.lower, batch.upper)
-    return Counted(labels, own.bad.count, own.bad.examples, own.unlabelled)
+    return labels, own.bad, own.unlabelled
 
 
 def read_block(reader: RowReader, path: str) -> tuple[Any, Any]:
@@ -101,37 +89,27 @@ def connected(address: str | Client) -> Iterator[Client]:
         return
     if not isinstance(address, str):
         raise TypeError(f'dask is {address!r}; give an address, "local" or a distributed.Client')
+    cluster: Any = nullcontext(address)
     if address == LOCAL:
-        with _local_cluster() as cluster, Client(cluster, set_as_default=False) as client:
+        try:  # without logs of what blocks raise, as it is raised here
+            cluster = LocalCluster(
+                threads_per_worker=1, dashboard_address=":0", silence_logs=logging.CRITICAL
+            )
+        except RuntimeError as error:
+            raise RuntimeError(
+                f"{error} Workers import the script that starts them; in a script, call this "
+                'function below: if __name__ == "__main__":'
+            ) from error
+    with cluster as place:
+        try:
+            client = Client(place, timeout=TIMEOUT / 4, set_as_default=False)
+        except (OSError, ValueError, TypeError, OverflowError) as error:
+            raise FileError(
+                f"no Dask scheduler answers at {address!r} ({error}); give its address, such as "
+                "tcp://10.0.0.5:8786, or local"
+            ) from None
+        with client:
             yield client
-        return
-    if not address.startswith("inproc://"):  # has no port to connect to
-        _check_reachable(address)
-    with Client(address, timeout=TIMEOUT / 4, set_as_default=False) as client:
-        yield client
-
-
-def _local_cluster() -> LocalCluster:
-    """A cluster on this machine, which logs no errors of blocks: Cluster reports them."""
-    silent = {"dashboard_address": ":0", "silence_logs": logging.CRITICAL}
-    try:
-        return LocalCluster(threads_per_worker=1, **silent)
-    except RuntimeError as error:
-        raise RuntimeError(
-            f"{error} Workers import the script that starts them; in a script, call this "
-            'function below: if __name__ == "__main__":'
-        ) from error
-
-
-def _check_reachable(address: str) -> None:
-    """Refuse an unreachable address: a client would wait long and be hard to interrupt."""
-    try:
-        socket.create_connection(get_address_host_port(address), timeout=TIMEOUT / 4).close()
-    except (OSError, ValueError, TypeError, OverflowError) as error:
-        raise FileError(
-            f"no Dask scheduler answers at {address!r} ({error}); give its address, such as "
-            "tcp://10.0.0.5:8786, or local"
-        ) from None
 
 
 def train_on_dask(
@@ -199,7 +177,7 @@ def train_on_dask(
 
 
 def prepared_run(cluster: Cluster, job: TrainJob, paths: list[str], out: Path) -> Run:
-    """The run; workers sample the files, and find the grades and features that are not given."""
+    """The run; workers find the grades and the number of features that are not given."""
     options, columns, words = job.options, job.label_columns(), None
     if is_svmlight(paths[0], options):
         if job.classes is None or not options.n_features:
@@ -208,37 +186,28 @@ def prepared_run(cluster: Cluster, job: TrainJob, paths: list[str], out: Path) -
             if not options.n_features:
                 zero_based, n_features = index_base(paths, extents, options.zero_based)
                 options = replace(options, zero_based=zero_based, n_features=n_features)
-        tasks: list[Any] = [([path], options) for path in paths]
-        states, orders = zip(
-            *cluster.run(sample_sparse, tasks, paths, "ordspan-sample"), strict=True
-        )
-        samples: Any = sum(states[1:], states[0]), next(filter(None, orders), "")
-    else:
-        tasks = [(path, options, len(paths), (*job.text, *job.hashed)) for path in paths]
-        samples = cluster.run(sample_file, tasks, paths, "ordspan-sample")
-        profile = Profile(samples)
-        profile.check(columns.names())  # here, as workers would log a traceback
-        if job.classes is None and not profile.whole:
-            tasks = [([path], options, columns) for path in paths]
-            words = set().union(*cluster.run(find_words, tasks, paths, "ordspan-grades"))
-    return Run(replace(job, options=options), out, dask=True, samples=samples, words=words)
+    elif job.classes is None:
+        tasks = [([path], options, columns) for path in paths]
+        words = set().union(*cluster.run(find_words, tasks, paths, "ordspan-grades"))
+    return Run(replace(job, options=options), out, dask=True, words=words)
 
 
 def _fit(cluster: Cluster, run: Run, paths: list[str], report: TrainReport | None) -> None:
     """Count the rows, train in rounds and write the model."""
     job, progress = run.job, run.progress
-    reader = cluster.share(replace(run.reader, first=None), "ordspan-reader")
+    decimals = {os.path.abspath(path): sign for path, sign in run.reader.decimals.items()}
+    reader = cluster.share(replace(run.reader, first=None, decimals=decimals), "ordspan-reader")
     counts = cluster.run(count, [(reader, path) for path in paths], paths, "ordspan-count")
-    for part in counts:
-        run.labels.merge(part.labels)
-    progress.good, progress.skipped = run.labels.rows, sum(part.skipped for part in counts)
-    progress.unlabelled = sum(part.unlabelled for part in counts)
-    run.bad.count = progress.skipped
-    run.bad.examples = [example for part in counts for example in part.examples][:N_EXAMPLES]
+    labels, bad, unlabelled = zip(*counts, strict=True)
+    for part in labels:
+        run.labels.merge(part)
+    run.bad.count = progress.skipped = sum(part.count for part in bad)
+    run.bad.examples = [example for part in bad for example in part.examples][:N_EXAMPLES]
+    progress.good, progress.unlabelled = run.labels.rows, sum(unlabelled)
     if not progress.good:
         raise FileError(f"{run.files[0]}: no usable row in any file; {run.bad.summary()}")
     run.bad.check(progress.good, job.allow_skipped)
-    refuse_separate_grades(run.files, [part.labels for part in counts])
+    refuse_separate_grades(run.files, labels)
     read = delayed(read_block, pure=False)
     sample = np.zeros((1, run.reader.recipe.n_features))
     blocks = Blocks([read(reader, path) for path in paths], paths, sample, run.classes)
@@ -253,7 +222,7 @@ def _fit(cluster: Cluster, run: Run, paths: list[str], report: TrainReport | Non
         progress=None if report is None else _progress_reporter(report, progress.good),
         calibration_rows=-(-MAX_CALIBRATION // len(paths)),
     )
-    n_kept = sum(part.scores.size for part in parts)
+    n_kept = sum(len(part.kept) for part in parts)
     if job.passes > 1 and n_kept:
         run.notes.append(
             f"{n_kept:,} rows are not learned in any pass, but kept to calibrate probabilities"
@@ -269,14 +238,11 @@ def _fit(cluster: Cluster, run: Run, paths: list[str], report: TrainReport | Non
 
 def refuse_separate_grades(files: Sequence[str], counts: Sequence[LabelCounts]) -> None:
     """Refuse files with very different grades: each block would learn only its own."""
-    rows = np.array([count.rows for count in counts])
-    grades = np.arange(1, counts[0].lower.size + 1)
-    sums = np.array([(c.lower + c.upper) @ grades / 2 for c in counts])
-    squares = sum(((c.lower + c.upper) @ grades**2) / 2 for c in counts)
-    mean = sums.sum() / rows.sum()
-    total = squares - rows.sum() * mean**2
-    between = (np.square(sums) / np.maximum(rows, 1)).sum() - rows.sum() * mean**2
-    if len(files) > 1 and between > MAX_BETWEEN * total > 0:
+    weight = np.array([(count.lower + count.upper) / 2 for count in counts])
+    grades, rows = np.arange(weight.shape[1]), weight.sum(axis=1)
+    means, mean = weight @ grades / np.maximum(rows, 1), weight.sum(axis=0) @ grades / rows.sum()
+    between, total = rows @ (means - mean) ** 2, weight.sum(axis=0) @ (grades - mean) ** 2
+    if between > MAX_BETWEEN * total:
         raise FileError(
             "each file is trained as a block of its own, but the grades differ between files "
             f"({between / total:.0%} of their variance lies between the files, such as "

@@ -59,20 +59,19 @@ def blocks_of(cluster: Cluster, X: Any, y: Any, classes: Any) -> Blocks:
         )
     names = [f"block {number}" for number in range(len(rows))]
     sample: Any = np.zeros((1, X.shape[1]))
-    row_counts: list[int | None] = [None] * len(rows)
     if is_frame(X):
         import pandas as pd
 
         sample = pd.DataFrame(sample, columns=list(X.columns))
-    else:
-        row_counts = [None if np.isnan(size) else int(size) for size in X.chunks[0]]
+    sizes = [np.nan] * len(rows) if is_frame(X) else X.chunks[0]
+    row_counts = [None if np.isnan(size) else int(size) for size in sizes]
     kept = cluster.keep([*rows, *labels])
     pairs = list(zip(kept[: len(rows)], kept[len(rows) :], strict=True))
     if classes is not None:
         grades = find_classes(np.empty(0), None, classes)
     else:
         tasks = [(part,) for _, part in pairs]
-        grades = _union(cluster.run(_distinct, tasks, names, "ordspan-labels"), names)
+        grades = _union(cluster.run(_distinct, tasks, names, "ordspan-labels"))
     return Blocks(pairs, names, sample, grades, row_counts)
 
 
@@ -102,16 +101,15 @@ def _distinct(y: Any) -> tuple[NDArray[Any], NDArray[Any] | None]:
     return distinct(labels), order
 
 
-def _union(found: list[tuple[NDArray[Any], NDArray[Any] | None]], names: list[str]) -> NDArray[Any]:
+def _union(found: list[tuple[NDArray[Any], NDArray[Any] | None]]) -> NDArray[Any]:
     """The grades of all blocks, by the rules of ``fit``."""
-    pairs = zip(names, found, strict=True)
-    orders = [(name, order) for name, (_, order) in pairs if order is not None]
-    for name, order in orders[1:]:
-        if not np.array_equal(order, orders[0][1]):
+    orders = [order for _, order in found if order is not None]
+    for order in orders:
+        if not np.array_equal(order, orders[0]):
             raise ValueError(
-                f"{name}: the order of its grades {shown(order)} differs from that of "
-                f"{orders[0][0]}, {shown(orders[0][1])}; give classes=[...]"
+                f"blocks differ in the order of their grades, {shown(orders[0])} and "
+                f"{shown(order)}; give classes=[...]"
             )
     parts = [labels for labels, _ in found if labels.size]
     labels = np.unique(np.concatenate(parts)) if parts else np.empty(0)
-    return find_classes(labels, orders[0][1] if orders else None, None)
+    return find_classes(labels, orders[0] if orders else None, None)

@@ -9,9 +9,11 @@ from typing import Any
 from dask.delayed import Delayed, delayed
 from distributed import Client, KilledWorker, as_completed
 
-from ordspan.wording import hint, join_hints
-
 FIRST_WORKER_SECONDS = 5.0
+RESUME = (
+    "; with checkpoint=PATH, or resume=True (--resume) for files, the next call continues from the "
+    "last finished round"
+)
 WORKING = ("executing", "long-running", "flight")  # tasks that finish even on a paused worker
 
 
@@ -31,11 +33,16 @@ class Cluster:
     """
 
     def __init__(self, client: Any, *, timeout: float, retries: int, persist: bool) -> None:
-        self.client = _check_client(client)
-        self.address = client.scheduler.address
-        self.timeout = timeout
-        self.retries = retries
-        self.persist = persist
+        if not isinstance(client, Client):
+            raise TypeError(
+                f"client is {client!r}, not a distributed.Client; connect one to your cluster with "
+                "Client(ADDRESS), or start one on this machine with Client()"
+            )
+        if client.asynchronous or client.status != "running":
+            state = "asynchronous" if client.asynchronous else client.status
+            raise ValueError(f"client is {state}; connect a new one, which is not asynchronous")
+        self.client, self.address = client, client.scheduler.address
+        self.timeout, self.retries, self.persist = timeout, retries, persist
         self._token = uuid.uuid4().hex[:8]
         self._kept: list[Any] = []
         patience = min(FIRST_WORKER_SECONDS, timeout)
@@ -127,7 +134,7 @@ class Cluster:
                 before, problem = problem, self._problem()
                 if before and problem:  # and nothing arrived since
                     raise RuntimeError(
-                        f"the cluster at {self.address} has had {problem}" + _resume_hint()
+                        f"the cluster at {self.address} has had {problem}" + RESUME
                     ) from None
 
     def _problem(self) -> str:
@@ -145,15 +152,14 @@ class Cluster:
         counts = [worker["metrics"].get("task_counts", {}) for worker in workers]
         if not paused or any(count.get(state) for count in counts for state in WORKING):
             return ""
-        remedies = ["give the workers more memory", "split the data into more blocks"]
-        if self.persist:
-            remedies.append("recompute the blocks in each round with persist=False")
-        stuck = f"{paused} of {len(workers)} workers paused and none working {seconds}"
-        return stuck + join_hints(*remedies)
+        return (
+            f"{paused} of {len(workers)} workers paused for lack of memory and none working "
+            f"{seconds}; use more memory, more blocks, or persist=False"
+        )
 
     def _lost_scheduler(self, error: Any) -> ConnectionError:
         reason = str(error) or f"no answer within {self.timeout / 2:g} s"
-        return ConnectionError(f"lost the scheduler at {self.address}: {reason}" + _resume_hint())
+        return ConnectionError(f"lost the scheduler at {self.address}: {reason}" + RESUME)
 
     def _cancelled(self, name: str, error: BaseException) -> Exception:
         reason = getattr(error, "reason", str(error))
@@ -162,7 +168,7 @@ class Cluster:
         return RuntimeError(
             f"{name}: Dask has lost its data and cannot recompute it ({reason}): the scheduler was "
             "lost, or data was scattered and its worker died; load or compute the data in tasks"
-            + _resume_hint()
+            + RESUME
         )
 
 
@@ -179,25 +185,3 @@ def _block_error(name: str, error: BaseException) -> Exception:
     refusal = ValueError(message)
     refusal.__cause__ = error
     return refusal
-
-
-def _resume_hint() -> str:
-    resume = hint("resume=True", "--resume")
-    return (
-        f"; with checkpoint=PATH, or {resume} for files, the next call continues from the last "
-        "finished round"
-    )
-
-
-def _check_client(client: Any) -> Any:
-    """Return the client; raises if it is not connected and synchronous."""
-    if not isinstance(client, Client):
-        raise TypeError(
-            f"client is {client!r}, not a distributed.Client; connect one to your cluster with "
-            "Client(ADDRESS), or start one on this machine with Client()"
-        )
-    if client.asynchronous:
-        raise ValueError("client is asynchronous; give one made with asynchronous=False")
-    if client.status != "running":
-        raise ValueError(f"client is {client.status}, not running; connect a new one")
-    return client

@@ -85,15 +85,12 @@ class Round(NamedTuple):
 
 
 class Learned(NamedTuple):
-    """Result of a block: the state of its learner, two numbers, and rows to calibrate on."""
+    """What a block returns."""
 
     state: NDArray[np.float64]
     rows: int
     error: int  # sum of the distances in ranks
-    thresholds: NDArray[np.float64]
-    scores: NDArray[np.float64]  # before learning
-    lower: NDArray[np.int64]
-    upper: NDArray[np.int64]
+    kept: NDArray[np.float64]  # score before learning, lower and upper rank of some rows
 
 
 def fit(
@@ -180,7 +177,19 @@ def fit(
     >>> model.rounds_[1].rows, model.score(data.X, data.ranks)
     (4000, -0.5015)
     """
-    _check_settings(estimator, rounds, weights, timeout, retries)
+    if not isinstance(estimator, LEARNS_IN_PASSES):
+        names = ", ".join(kind.__name__ for kind in LEARNS_IN_PASSES)
+        raise TypeError(
+            f"a {type(estimator).__name__} cannot be trained in blocks; give one of {names}"
+        )
+    refuse_balanced(estimator.class_weight, "a block")
+    for name, value, least in (("rounds", rounds, 1), ("retries", retries, 0)):
+        if not isinstance(value, numbers.Integral) or value < least:
+            raise ValueError(f"{name} must be a whole number >= {least}, got {value!r}")
+    if weights not in WEIGHTS:
+        raise ValueError(f"unknown weights {weights!r}; choose one of {', '.join(WEIGHTS)}")
+    if not timeout > 0:
+        raise ValueError(f"timeout must be a number of seconds above 0, got {timeout!r}")
     cluster = Cluster(client, timeout=timeout, retries=retries, persist=persist)
     try:
         blocks = blocks_of(cluster, X, y, estimator.classes if classes is None else classes)
@@ -195,24 +204,6 @@ def fit(
         return _copy_fitted_attributes(model, estimator)
     finally:
         cluster.release()
-
-
-def _check_settings(
-    estimator: Any, rounds: int, weights: str, timeout: float, retries: int
-) -> None:
-    if not isinstance(estimator, LEARNS_IN_PASSES):
-        names = ", ".join(kind.__name__ for kind in LEARNS_IN_PASSES)
-        raise TypeError(
-            f"a {type(estimator).__name__} cannot be trained in blocks; give one of {names}"
-        )
-    refuse_balanced(estimator.class_weight, "a block")
-    for name, value, least in (("rounds", rounds, 1), ("retries", retries, 0)):
-        if not isinstance(value, numbers.Integral) or value < least:
-            raise ValueError(f"{name} must be a whole number >= {least}, got {value!r}")
-    if weights not in WEIGHTS:
-        raise ValueError(f"unknown weights {weights!r}; choose one of {', '.join(WEIGHTS)}")
-    if not timeout > 0:
-        raise ValueError(f"timeout must be a number of seconds above 0, got {timeout!r}")
 
 
 def prepare(estimator: Any, blocks: Blocks) -> Any:
@@ -268,11 +259,12 @@ def train(
             for block, pair in enumerate(blocks.pairs)
         ]
         parts = cluster.run(_learn_block, work, blocks.names, label, report)
+        parts = [part for part in parts if part.rows]  # without empty blocks
         past.append(_mix_into(model, parts, number, weights))
         if number < rounds or not calibration_rows:
             keeper.write(model, Rounds(state.seed, [*past]))
     model.rounds_ = past
-    return [part for part in parts if part is not None]
+    return parts
 
 
 def _seed(model: Any) -> int:
@@ -287,15 +279,13 @@ def _seed(model: Any) -> int:
 
 def _progress_reporter(
     progress: Callable[[Progress], object], number: int, rounds: int, n_blocks: int
-) -> Callable[[Learned | None], None]:
+) -> Callable[[Learned], None]:
     """A callback that passes the progress of a round to the user's function."""
     done, rows, error = 0, 0, 0
 
-    def report(part: Learned | None) -> None:
+    def report(part: Learned) -> None:
         nonlocal done, rows, error
-        done += 1
-        if part is not None:
-            rows, error = rows + part.rows, error + part.error
+        done, rows, error = done + 1, rows + part.rows, error + part.error
         progress(Progress(number, rounds, done, n_blocks, error / rows if rows else np.nan))
 
     return report
@@ -308,11 +298,11 @@ def _learn_block(
     number: tuple[int, int],
     calibration_rows: int,
     hold_out: bool,
-) -> Learned | None:
-    """One pass over a block, as in ``partial_fit``, on a worker; None if it is empty."""
+) -> Learned:
+    """One pass over a block, as in ``partial_fit``, on a worker."""
     X, y = block
     if X.shape[0] == 0 and len(y) == 0:
-        return None
+        return Learned(model.learner_.state, 0, 0, np.empty((0, 3)))
     X = model._checked(X, reset=False)
     rows = model._rows(X, read_labels(y)[0], model.classes_)
     rows = rows._replace(weight=model._weights(rows, model.classes_))
@@ -329,53 +319,38 @@ def _learn_block(
     else:  # the last ones, whose scores are closest to those of the final model
         kept = order if order.size else np.arange(n_rows)
         kept = kept[n_rows - min(calibration_rows, n_rows // 2) :]
-    learner = _continued(model, model.learner_.state)
-    scores = np.empty(n_rows if calibration_rows else 0)
-    ranks = learner.learn(
-        rows, order, predict=True, feature_names=model._names(), scores_before=scores
-    )
+    learner, scores = _continued(model, model.learner_.state), np.empty(n_rows)
+    ranks = learner.learn(rows, order, feature_names=model._names(), scores_before=scores)
     assert ranks is not None
     errors = distance(ranks, rows.lower, rows.upper)[learned]
-    return Learned(
-        learner.state,
-        errors.size,
-        int(errors.sum()),
-        learner.thresholds if calibration_rows else np.empty(0),
-        scores[kept],
-        rows.lower[kept],
-        rows.upper[kept],
-    )
+    calibration = np.column_stack([scores[kept], rows.lower[kept], rows.upper[kept]])
+    return Learned(learner.state, errors.size, int(errors.sum()), calibration)
 
 
-def _mix_into(model: Any, parts: list[Learned | None], number: int, weights: str) -> Round:
+def _mix_into(model: Any, parts: list[Learned], number: int, weights: str) -> Round:
     """Set the model to the average of the blocks."""
-    before = model.learner_.state
-    full = [part for part in parts if part is not None]
-    if not full:
+    if not parts:
         raise ValueError("every block is empty: there is no row to learn from")
-    ends = [part.state for part in full]
-    rows = np.array([part.rows for part in full], dtype=np.float64)
+    before, ends = model.learner_.state, [part.state for part in parts]
+    rows = np.array([part.rows for part in parts], dtype=np.float64)
     updates = [model_view(state).counters[UPDATES] for state in (before, *ends)]
     moved = np.array(updates[1:]) - updates[0]
     # if nothing changed, all states are equal and any weights will do
     counted = moved if weights == "updates" and moved.any() else rows
     state = mix(before, ends, (counted / counted.sum()).tolist())
     model.from_learner(_continued(model, state), model.classes_, n_iter=number)
-    mae = sum(part.error for part in full) / rows.sum()
+    mae = sum(part.error for part in parts) / rows.sum()
     return Round(number, int(rows.sum()), int(moved.sum()), float(mae))
 
 
 def calibrate(model: Any, parts: list[Learned]) -> Calibration:
     """Calibrate on the rows that the blocks scored before learning; each stands for many."""
-    fold = np.repeat(np.arange(len(parts)), [part.scores.size for part in parts])
-    share = np.array([part.rows / max(1, part.scores.size) for part in parts])
-    scores, lower, upper = (
-        np.concatenate([getattr(part, name) for part in parts])
-        for name in ("scores", "lower", "upper")
-    )
-    bands = np.array([part.thresholds for part in parts])
+    fold = np.repeat(np.arange(len(parts)), [len(part.kept) for part in parts])
+    weight = np.array([part.rows / max(1, len(part.kept)) for part in parts])[fold]
+    bands = np.array([_continued(model, part.state).thresholds for part in parts])
+    scores, lower, upper = np.concatenate([part.kept for part in parts]).T
     calibration = Calibration(model.classes_.size)
-    calibration.fit(scores, lower, upper, share[fold], thresholds=bands, fold=fold)
+    calibration.fit(scores, lower, upper, weight, thresholds=bands, fold=fold)
     calibration.use_thresholds(model.learner_.thresholds)
     return calibration
 
@@ -383,9 +358,8 @@ def calibrate(model: Any, parts: list[Learned]) -> Calibration:
 def _copy_fitted_attributes(model: Any, estimator: Any) -> Any:
     """Copy the fitted attributes to the user's estimator."""
     parameters = estimator.get_params(deep=False)
-    for own in [name for name in vars(estimator) if name not in parameters]:
-        delattr(estimator, own)
-    for name, value in vars(model).items():
-        if name not in parameters:
-            setattr(estimator, name, value)
+    for name in vars(estimator).keys() - parameters.keys():
+        delattr(estimator, name)
+    fitted = {name: value for name, value in vars(model).items() if name not in parameters}
+    vars(estimator).update(fitted)
     return estimator
