@@ -25,10 +25,10 @@ from ordspan.commands.stopping import Stop
 from ordspan.commands.tally import LabelCounts
 from ordspan.commands.train_job import TrainJob
 from ordspan.commands.train_progress import TrainReport
-from ordspan.commands.train_run import MAX_CALIBRATION, Run
+from ordspan.commands.train_run import Run
 from ordspan.distributed.blocks import Blocks
 from ordspan.distributed.cluster import Cluster
-from ordspan.distributed.training import Progress, calibrate, prepare, train
+from ordspan.distributed.training import Progress, prepare, train
 from ordspan.estimators import OrdinalPA
 from ordspan.labels.text import LabelReader
 from ordspan.models.atomic import write_atomically
@@ -124,8 +124,8 @@ def train_on_dask(
 ) -> dict[str, Any]:
     """Train on a Dask cluster by iterative parameter mixing, and write the model.
 
-    Each file is a block and each pass a round, with a checkpoint after it. The workers preview
-    the files before the first round, so the same paths must exist on every worker.
+    Each file is a block and each pass a round, with a checkpoint after it. The same paths must
+    exist here and on every worker.
 
     Parameters
     ----------
@@ -212,7 +212,7 @@ def _fit(cluster: Cluster, run: Run, paths: list[str], report: TrainReport | Non
     sample = np.zeros((1, run.reader.recipe.n_features))
     blocks = Blocks([read(reader, path) for path in paths], paths, sample, run.classes)
     model = prepare(OrdinalPA(**run.parameters), blocks)
-    parts = train(
+    run.calibration = train(
         cluster,
         model,
         blocks,
@@ -220,16 +220,15 @@ def _fit(cluster: Cluster, run: Run, paths: list[str], report: TrainReport | Non
         job.passes,
         shuffle=run.shuffle,
         progress=None if report is None else _progress_reporter(report, progress.good),
-        calibration_rows=-(-MAX_CALIBRATION // len(paths)),
+        calibrated=True,
     )
-    n_kept = sum(len(part.kept) for part in parts)
-    if job.passes > 1 and n_kept:
+    run.learner = model.learner_
+    progress.mae = [done.mae for done in model.rounds_]
+    progress.learned = sum(done.rows for done in model.rounds_)
+    if n_kept := progress.good - model.rounds_[-1].rows:
         run.notes.append(
             f"{n_kept:,} rows are not learned in any pass, but kept to calibrate probabilities"
         )
-    progress.mae = [done.mae for done in model.rounds_]
-    progress.learned = sum(done.rows for done in model.rounds_)
-    run.learner, run.calibration = model.learner_, calibrate(model, parts) if n_kept else None
     run.training["blocks"] = len(paths)
     with report_full_disk(str(run.out)):
         write_atomically(run.out, to_bytes(run.model()))

@@ -19,7 +19,6 @@ from ordspan.estimators import MulticlassPA, MulticlassPerceptron, OrdinalPA, PR
 from ordspan.estimators.base import refuse_balanced
 from ordspan.labels.ranks import read_labels
 from ordspan.learners import Calibration, Learner
-from ordspan.learners.rows import NO_ORDER
 from ordspan.models.checkpoint import Checkpoint, Rounds
 from ordspan.models.file import estimator_header
 
@@ -27,7 +26,7 @@ LEARNS_IN_PASSES = (OrdinalPA, PRank, MulticlassPerceptron, MulticlassPA)
 WEIGHTS = ("rows", "updates")
 SAME = ("estimator", "classes", "n_features", "feature_names")
 START_OVER = "give another checkpoint=, or delete the file to start over"
-HELD_OUT_SHARE = 0.1
+CALIBRATION_ROWS, HELD_OUT_SHARE = 5000, 0.1
 
 
 class Progress(NamedTuple):
@@ -228,13 +227,13 @@ def train(
     weights: str = "rows",
     shuffle: bool = False,
     progress: Callable[[Progress], object] | None = None,
-    calibration_rows: int = 0,
-) -> list[Learned]:
-    """Train a prepared model in rounds; returns what the blocks learned in the last one.
+    calibrated: bool = False,
+) -> Calibration | None:
+    """Train a prepared model in rounds; returns a calibration, if asked for and there are rows.
 
-    With ``calibration_rows``, each block returns the scores of up to so many rows before it
-    learned them. Several rounds hold them out, as scores of learned rows are too good. There is
-    no checkpoint after the last round then, because it does not contain these scores.
+    It is fitted on scores from before learning, which blocks return in the last round; so there
+    is no checkpoint after that one. With several rounds these rows are held out of all of them,
+    because scores of learned rows are too good.
     """
     state = Rounds(_seed(model) if shuffle else None, [])
     if (found := keeper.read(type(model), Rounds)) is not None:
@@ -247,24 +246,23 @@ def train(
             f"rounds={rounds}; give another checkpoint="
         )
     model.n_iter_, parts = len(past), []
-    hold_out = calibration_rows > 0 and rounds > 1
+    report_to = progress or (lambda progress: None)
+    n_kept = -(-CALIBRATION_ROWS // len(blocks.pairs)) if calibrated else 0
     for number in range(len(past) + 1, rounds + 1):
-        report = None
-        if progress is not None:
-            report = _progress_reporter(progress, number, rounds, len(blocks.pairs))
+        report = _progress_reporter(report_to, number, rounds, len(blocks.pairs))
         label = f"ordspan-round-{number}"
         start = cluster.share(model, f"{label}-start")
         work = [
-            (start, pair, state.seed, (number, block), calibration_rows, hold_out)
+            (start, pair, state.seed, (number, block), n_kept, calibrated and rounds > 1)
             for block, pair in enumerate(blocks.pairs)
         ]
         parts = cluster.run(_learn_block, work, blocks.names, label, report)
         parts = [part for part in parts if part.rows]  # without empty blocks
         past.append(_mix_into(model, parts, number, weights))
-        if number < rounds or not calibration_rows:
+        if number < rounds or not calibrated:
             keeper.write(model, Rounds(state.seed, [*past]))
     model.rounds_ = past
-    return parts
+    return _calibrate(model, parts) if any(part.kept.size for part in parts) else None
 
 
 def _seed(model: Any) -> int:
@@ -296,7 +294,7 @@ def _learn_block(
     block: tuple[Any, Any],
     seed: int | None,
     number: tuple[int, int],
-    calibration_rows: int,
+    n_kept: int,
     hold_out: bool,
 ) -> Learned:
     """One pass over a block, as in ``partial_fit``, on a worker."""
@@ -307,18 +305,17 @@ def _learn_block(
     rows = model._rows(X, read_labels(y)[0], model.classes_)
     rows = rows._replace(weight=model._weights(rows, model.classes_))
     n_rows = rows.lower.size
-    order = NO_ORDER
+    order = np.arange(n_rows)
     if seed is not None:
         order = np.random.default_rng([seed, *number]).permutation(n_rows)
     learned = np.ones(n_rows, dtype=bool)
     if hold_out:  # the same rows in all rounds
         kept = np.random.default_rng(0).permutation(n_rows)
-        kept = kept[: min(calibration_rows, int(HELD_OUT_SHARE * n_rows))]
+        kept = kept[: min(n_kept, int(HELD_OUT_SHARE * n_rows))]
         learned[kept] = False
         rows = rows._replace(weight=learned * (rows.weight if rows.weight.size else 1.0))
     else:  # the last ones, whose scores are closest to those of the final model
-        kept = order if order.size else np.arange(n_rows)
-        kept = kept[n_rows - min(calibration_rows, n_rows // 2) :]
+        kept = order[n_rows - min(n_kept, n_rows // 2) :]
     learner, scores = _continued(model, model.learner_.state), np.empty(n_rows)
     ranks = learner.learn(rows, order, feature_names=model._names(), scores_before=scores)
     assert ranks is not None
@@ -343,7 +340,7 @@ def _mix_into(model: Any, parts: list[Learned], number: int, weights: str) -> Ro
     return Round(number, int(rows.sum()), int(moved.sum()), float(mae))
 
 
-def calibrate(model: Any, parts: list[Learned]) -> Calibration:
+def _calibrate(model: Any, parts: list[Learned]) -> Calibration:
     """Calibrate on the rows that the blocks scored before learning; each stands for many."""
     fold = np.repeat(np.arange(len(parts)), [len(part.kept) for part in parts])
     weight = np.array([part.rows / max(1, len(part.kept)) for part in parts])[fold]
