@@ -67,12 +67,9 @@ def blocks_of(cluster: Cluster, X: Any, y: Any, classes: Any) -> Blocks:
     row_counts = [None if np.isnan(size) else int(size) for size in sizes]
     kept = cluster.keep([*rows, *labels])
     pairs = list(zip(kept[: len(rows)], kept[len(rows) :], strict=True))
-    if classes is not None:
-        grades = find_classes(np.empty(0), None, classes)
-    else:
-        tasks = [(part,) for _, part in pairs]
-        grades = _union(cluster.run(_distinct, tasks, names, "ordspan-labels"))
-    return Blocks(pairs, names, sample, grades, row_counts)
+    asked = [(part,) for _, part in pairs] if classes is None else []
+    found = cluster.run(_distinct, asked, names[: len(asked)], "ordspan-labels")
+    return Blocks(pairs, names, sample, _union(found, classes), row_counts)
 
 
 def _aligned(X: Any, y: Any) -> Any:
@@ -101,7 +98,7 @@ def _distinct(y: Any) -> tuple[NDArray[Any], NDArray[Any] | None]:
     return distinct(labels), order
 
 
-def _union(found: list[tuple[NDArray[Any], NDArray[Any] | None]]) -> NDArray[Any]:
+def _union(found: list[tuple[NDArray[Any], NDArray[Any] | None]], classes: Any) -> NDArray[Any]:
     """The grades of all blocks, by the rules of ``fit``."""
     orders = [order for _, order in found if order is not None]
     for order in orders:
@@ -112,4 +109,4 @@ def _union(found: list[tuple[NDArray[Any], NDArray[Any] | None]]) -> NDArray[Any
             )
     parts = [labels for labels, _ in found if labels.size]
     labels = np.unique(np.concatenate(parts)) if parts else np.empty(0)
-    return find_classes(labels, orders[0] if orders else None, None)
+    return find_classes(labels, orders[0] if orders else None, classes)
