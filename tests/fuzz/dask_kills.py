@@ -36,11 +36,14 @@ def attack(rng, folder: Path) -> None:
     if rng.integers(2):
         settings["progress"] = lambda progress: None
     try:
+        connected().wait_for_workers(2, timeout=30)
         fit_and_kill(connected(), rng, settings)
-    except RuntimeError as error:
+    except TimeoutError:  # a nanny has died with its worker
+        connected.cache_clear()
+    except RuntimeError as error:  # both nannies have
         if "has had no worker for" not in str(error) or connected().nthreads():
             raise
-        print(f": {error}")  # the nannies have died with their workers
+        print(f": {error}")
         connected.cache_clear()
 
 

@@ -19,6 +19,7 @@ from ordspan.estimators import MulticlassPA, MulticlassPerceptron, OrdinalPA, PR
 from ordspan.estimators.base import refuse_balanced
 from ordspan.labels.ranks import read_labels
 from ordspan.learners import Calibration, Learner
+from ordspan.learners.rows import NO_ORDER
 from ordspan.models.checkpoint import Checkpoint, Rounds
 from ordspan.models.file import estimator_header
 
@@ -305,21 +306,23 @@ def _learn_block(
     rows = model._rows(X, read_labels(y)[0], model.classes_)
     rows = rows._replace(weight=model._weights(rows, model.classes_))
     n_rows = rows.lower.size
-    order = np.arange(n_rows)
+    order = NO_ORDER
     if seed is not None:
         order = np.random.default_rng([seed, *number]).permutation(n_rows)
-    learned = np.ones(n_rows, dtype=bool)
-    if hold_out:  # the same rows in all rounds
+    if hold_out:  # the same rows in all rounds; a weight of 0 skips a row
         kept = np.random.default_rng(0).permutation(n_rows)
         kept = kept[: min(n_kept, int(HELD_OUT_SHARE * n_rows))]
-        learned[kept] = False
-        rows = rows._replace(weight=learned * (rows.weight if rows.weight.size else 1.0))
+        weight = rows.weight if rows.weight.size else np.ones(n_rows)
+        weight[kept] = 0.0
+        rows = rows._replace(weight=weight)
     else:  # the last ones, whose scores are closest to those of the final model
-        kept = order[n_rows - min(n_kept, n_rows // 2) :]
+        kept = order if order.size else np.arange(n_rows)
+        kept = kept[n_rows - min(n_kept, n_rows // 2) :]
     learner, scores = _continued(model, model.learner_.state), np.empty(n_rows)
     ranks = learner.learn(rows, order, feature_names=model._names(), scores_before=scores)
     assert ranks is not None
-    errors = distance(ranks, rows.lower, rows.upper)[learned]
+    errors = distance(ranks, rows.lower, rows.upper)
+    errors = np.delete(errors, kept) if hold_out else errors
     calibration = np.column_stack([scores[kept], rows.lower[kept], rows.upper[kept]])
     return Learned(learner.state, errors.size, int(errors.sum()), calibration)
 
