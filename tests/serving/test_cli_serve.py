@@ -40,7 +40,7 @@ def test_it_learns_ends_and_goes_on(tmp_path):
         assert said["events"] == 0
         assert said["address"].startswith("http://127.0.0.1:")
         refused = client.post("/learn", json=ROW | {"size": "x", "label": "mid"})
-        assert "column 'size' holds 'x', not a number; correct it" in refused.json()["detail"]
+        assert "column 'size': Expected `float | null`, got `str`" in refused.json()["detail"]
         for key in ("one", "two", "one"):
             learned = client.post("/learn", json=ROW | {"label": "mid", "key": key})
             assert learned.status_code == 200

@@ -6,23 +6,17 @@ import re
 import numpy as np
 import polars as pl
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from labels.test_forms import SPELLED, with_ends
 from ordspan.commands.models import read_table_model
 from ordspan.commands.train import TrainJob, train
 from ordspan.labels.text import LabelReader
 from ordspan.models.file import to_bytes
-from ordspan.serving.engine import Lesson
-from ordspan.serving.records import batch_of
-from ordspan.tables.rows import RowError
-from ordspan.tables.encoder import Recipe
 from ordspan.tables.label_columns import LabelColumns, read_ranks
 from serving.served import GRADES, ROW, empty, mixed_file, model_file, opened, serving, standing
 
 LABELS = [with_ends(form, 2, 4) for form in SPELLED] + ["3", " 3.0 ", "3,0", "[2,]", "(,4)", "(2,]"]
-GOOD = {"x0": 1.0, "x1": 2, "x2": "-3.5", "label": 2}
+GOOD = {"x0": 1.0, "x1": 2, "x2": -3.5, "label": 2}
 
 
 def ends_in_files(**columns):
@@ -52,50 +46,47 @@ def test_every_form_of_label_has_the_ranks_that_files_give_it(tmp_path):
 BAD_BODIES = {
     "not JSON": (b"size=1", 400, "byte 0"),
     "nothing": (b"", 400, "cannot be read"),
-    "not UTF-8": (b'{"x0": "\xff"}', 400, "UTF-8"),
+    "not UTF-8": (b'{"label": "\xff"}', 400, "UTF-8"),
     "half a surrogate": (b'{"x0": "\\ud800"}', 400, "cannot be read"),
     "NaN": (json.dumps(GOOD | {"x0": float("nan")}).encode(), 400, "null for missing values"),
-    "infinity": (json.dumps(GOOD).replace("1.0", "1e999").encode(), 400, "out of range"),
-    "a number of 5,000 digits": (
-        json.dumps(GOOD).replace("1.0", "9" * 5000).encode(),
-        400,
-        "range",
-    ),
-    "deep": (b"[" * 100_000 + b"]" * 100_000, 400, "nested too deeply"),
+    "infinity": (json.dumps(GOOD).replace("1.0", "1e999").encode(), 422, "out of range"),
+    "long number": (json.dumps(GOOD).replace("1.0", "9" * 5000).encode(), 422, "'x0': Number out"),
+    "deep": (b"[" * 100_000 + b"]" * 100_000, 422, "record 1: Expected `object`, got `array`"),
+    "a name twice": (json.dumps([GOOD]).encode().replace(b"1.0", b'1.0, "x0" :2'), 400, "twice"),
+    "a name twice, escaped": (json.dumps(GOOD).encode()[:-1] + b', "\\u00780": 2}', 400, "twice"),
     "UTF-16": (json.dumps(GOOD).encode("utf-16"), 400, "cannot be read"),
     "empty list": (b"[]", 422, "empty list; send at least one"),
-    "a word": (b'"x0"', 422, "record 1: 'x0' is not an object"),
-    "a list of lists": (json.dumps([GOOD, [1, 2, 3]]).encode(), 422, "record 2: [1, 2, 3] is not"),
+    "a word": (b'"x0"', 422, "Expected `object | array`, got `str`"),
+    "a list of lists": (json.dumps([GOOD, [1]]).encode(), 422, "record 2: Expected `object`"),
 }
 BAD_RECORDS = {
-    "missing column": ({"x1": ...}, "missing column 'x1', which the model needs; use null"),
-    "renamed column": (
-        {"x1": ..., "x1 ": 1},
-        "missing column 'x1', which the model needs; did you mean 'x1 '?",
-    ),
-    "unknown column": ({"x9": 1}, "unknown column 'x9'; remove it. The model has ['x0',"),
-    "a word": ({"x1": "seven"}, "column 'x1' holds 'seven', not a number; correct it"),
-    "nested list": ({"x1": [1]}, "column 'x1' holds [1]; use a number"),
-    "nested object": ({"x1": {"a": [1] * 999}}, "column 'x1' holds \"{'a': [1, 1"),
+    "missing column": ({"x1": ...}, "Object missing required field `x1`; see /docs"),
+    "renamed column": ({"x1": ..., "x1 ": 1}, "Object contains unknown field `x1 `"),
+    "unknown column": ({"x9": 1}, "Object contains unknown field `x9`; see /docs"),
+    "a word": ({"x1": "seven"}, "column 'x1': Expected `float | null`, got `str`"),
+    "number as string": ({"x1": "7"}, "column 'x1': Expected `float | null`, got `str`"),
+    "truth": ({"x1": True}, "column 'x1': Expected `float | null`, got `bool`"),
+    "nested list": ({"x1": [1]}, "column 'x1': Expected `float | null`, got `array`"),
+    "nested object": ({"x1": {"a": [1] * 999}}, "column 'x1': Expected `float | null`, got `obj"),
     "too large": ({"x1": 1e91}, "column 'x1' holds 1e+91, which is too large"),
-    "4,000 digits": ({"x1": int("9" * 4000)}, "column 'x1' holds '99999"),
+    "4,000 digits": ({"x1": int("9" * 4000)}, "column 'x1': Number out of range"),
     "unknown grade": ({"label": 9}, "grade '9' is not among the model's [1, 2, 3, 4]; correct it"),
     "grade of 4,000 digits": ({"label": int("9" * 4000)}, "(4,000 characters) is not among"),
     "half a grade": ({"label": 2.5}, "grade '2.5' is not among"),
-    "truth as grade": ({"label": True}, "grade 'true' is not among"),
+    "truth as grade": ({"label": True}, "got `bool`"),
     "empty label": ({"label": None}, "the label is empty"),
     "range upside down": ({"label": "4-2"}, "lower end of '4-2' is above its upper end; swap"),
     "list upside down": ({"label": [4, 2]}, "lower 4 is above upper 2; swap"),
     "columns upside down": ({"label": ..., "lower": 4, "upper": "2"}, "lower 4 is above upper '2'"),
     "unknown end": ({"label": [0, 2]}, "grade '0' is not among"),
-    "list of three": ({"label": [1, 2, 3]}, "the label [1, 2, 3] is neither a grade nor a range"),
-    "object as label": ({"label": {"lower": 1}}, "the label {'lower': 1} is neither"),
-    "list in a list": ({"label": [[1], 2]}, "the label [1] is neither"),
+    "list of three": ({"label": [1, 2, 3]}, "column 'label': Expected `array` of length 2"),
+    "object as label": ({"label": {"lower": 1}}, "got `object`"),
+    "list in a list": ({"label": [[1], 2]}, "got `array`"),
     "no label": ({"label": ...}, "no label; give 'label', or 'lower', 'upper' or both"),
     "two labels": ({"lower": 1}, "give either 'label', or"),
-    "key of number": ({"key": 7}, "the key 7 is not a string of 1 to 200"),
-    "empty key": ({"key": ""}, "the key '' is not a string"),
-    "long key": ({"key": "k" * 201}, "(201 characters) is not a string"),
+    "key of number": ({"key": 7}, "column 'key': Expected `str | null`, got `int`"),
+    "empty key": ({"key": ""}, "column 'key': Expected `str` of length >= 1"),
+    "long key": ({"key": "k" * 201}, "column 'key': Expected `str` of length <= 200"),
 }
 
 
@@ -131,17 +122,7 @@ def test_a_bad_record_is_refused_by_its_number_and_no_other_is_learned(name, cli
     assert words in said
     if not change.keys() & {"label", "lower", "key"}:
         del bad["label"]
-        assert refusal(client, "/predict", bad) == said.replace("record 2", "record 1")
-
-
-@pytest.mark.parametrize("cell", ["seven", "1e91", "inf", "1.2.3", "9" * 300])
-def test_bad_cells_have_the_words_of_tables(cell, client):
-    row = {"x0": "1", "x1": cell, "x2": "3"}
-    with pytest.raises(RowError) as words:
-        client.engine.model.predict(pl.DataFrame([row]))
-    told = str(words.value).removeprefix("the table, row 0: ")
-    told = told.removesuffix(", or train with text=['x1'] (--text x1)")  # not for clients
-    assert refusal(client, "/predict", row) == f"the request, record 1: {told}"
+        assert words in refusal(client, "/predict", bad)
 
 
 @pytest.mark.parametrize("grades", ["1..5", "0.5,1,1.5", "poor,quite fair,good", "no,yes"])
@@ -163,15 +144,13 @@ def test_a_label_that_is_not_read_gets_ranges_that_are(grades, tmp_path):
 def test_a_row_is_worth_the_same_beside_any_other(tmp_path):
     """In a list, alone, and when the log is replayed: cells are read one by one."""
     model = read_table_model(model_file("mixed"))
-    cells = [1.5, "1,5", "1.234,5", None, True, "7 %", -3, 1e22, "NA", 12345678901234567890]
+    cells = [1.5, 1234.5, None, -3, 1e22, 12345678901234567890]
     rows = [ROW | {"price": price, "town": town} for price in cells for town in ("Ulm", 5, None)]
     with serving(tmp_path, "mixed") as client:
         alone = [client.post("/predict", json=row).json()["score"] for row in rows]
         told = client.post("/predict", json=rows).json()
         assert [row["score"] for row in told] == pytest.approx(alone, rel=1e-12)
-        same = alone[0], alone[3]
-        assert same[0] == pytest.approx(same[1])
-        assert model.latent(pl.DataFrame([ROW | {"price": "1,5"}]))[0] == pytest.approx(same[0])
+        assert model.latent(pl.DataFrame([ROW | {"price": 1.5}]))[0] == pytest.approx(alone[0])
         for row in rows:
             assert client.post("/learn", json=row | {"label": "mid"}).status_code == 200
         content = client.get("/model").content
@@ -181,30 +160,11 @@ def test_a_row_is_worth_the_same_beside_any_other(tmp_path):
     engine.close()
 
 
-CELLS = st.none() | st.booleans() | st.integers() | st.floats() | st.text()
-
-
-@settings(max_examples=50)
-@given(st.lists(st.tuples(CELLS, CELLS), max_size=4))
-def test_any_cells_make_numbers_or_an_error_with_the_place(rows):
-    recipe = Recipe(("a", "b"), dressed=(("b", ","),))
-    try:
-        X = batch_of(recipe, rows).X if rows else np.empty((0, 2))
-    except RowError as error:
-        row = int(re.match(r"the request, record (\d+): column '[ab]' ", str(error))[1]) - 1
-        with pytest.raises(RowError):
-            batch_of(recipe, [rows[row]])
-        return
-    assert X.shape == (len(rows), 2)
-    assert not np.isinf(X).any()
-    for x, row in zip(X, rows, strict=True):
-        np.testing.assert_array_equal(batch_of(recipe, [row]).X[0], x)
-
-
 def test_features_of_svmlight_rows_have_one_name_each_and_are_numbers(tmp_path):
     names = ("0", "4", "01", "1.0", "x", "", "-1", "٣", "9" * 30)
-    wrong = [({name: 1, "1": 1}, "numbered from 1 to 3") for name in names]
-    wrong += [({"2": cell}, "feature 2") for cell in ("x", None, [1], 1e91)]
+    wrong = [({name: 1, "1": 1}, "record 1: ") for name in names]
+    wrong += [({"2": cell}, "Expected `float`") for cell in ("x", None, [1], True)]
+    wrong += [({"2": 1e91}, "feature 2"), ({"4": 1}, "Expected `int` <= 3")]
     with serving(tmp_path, "svmlight") as client:
         for row, words in wrong:
             assert words in refusal(client, "/learn", row | {"label": 1})
@@ -222,47 +182,14 @@ def test_named_grades_are_learned_as_training_reads_them(tmp_path):
     job = TrainJob([str(tmp_path / "more.csv")], start=str(model_file("mixed")))
     train(job, tmp_path / "expected")
     with serving(tmp_path / "state", "mixed") as client:
-        records = [row | {"label": row.pop("grade")} for row in rows.to_dicts()]
+        numbers = rows.with_columns(
+            pl.col("size").replace("", None).cast(pl.Float64()),
+            pl.col("price").cast(pl.Float64()),
+        )
+        records = [row | {"label": row.pop("grade")} for row in numbers.to_dicts()]
         assert client.post("/learn", json=records).status_code == 200
         learned = client.engine.model
         assert learned.classes_.tolist() == GRADES
         expected = read_table_model(tmp_path / "expected")
         np.testing.assert_array_equal(learned.learner.state, expected.learner.state)
         np.testing.assert_array_equal(learned.calibration.state, expected.calibration.state)
-
-
-TWO_MEANINGS = {"price": ["1.234", "0.234", "-12.500 €", "1.234e3"], "size": ["1,234", "$ 1,234"]}
-ONE_MEANING = {
-    "price": {"1.234.567": 1234567, "1.234,0": 1234, "1,234": 1.234, "12": 12},
-    "size": {"1.234": 1.234, "1,234.5": 1234.5, "0.5": 0.5},
-}
-
-
-def test_numbers_in_strings_are_read_as_in_the_training_file_unless_two_are_meant(tmp_path):
-    with serving(tmp_path, "mixed") as client:
-        for column, cells in TWO_MEANINGS.items():
-            for cell in cells:
-                row = ROW | {column: cell}
-                labelled = [ROW | {"label": "mid"}, row | {"label": "mid"}]
-                for path, body in (("/predict", row), ("/learn", labelled)):
-                    said = refusal(client, path, body)
-                    assert f"column '{column}' holds '{cell}', whose" in said
-        for column, numbers in ONE_MEANING.items():
-            for cell, number in numbers.items():
-                told = client.post("/predict", json=[ROW | {column: x} for x in (cell, number)])
-                assert told.json()[0] == told.json()[1]
-        assert refusal(client, "/predict", [ROW, ROW | {"price": "120.5"}]) == (
-            "the request, record 2: column 'price' holds '120.5', not a number with a decimal "
-            "comma as in the model's training file; send a JSON number"
-        )
-
-
-def test_a_log_with_strings_that_are_refused_today_is_replayed(tmp_path):
-    engine = opened(tmp_path, "mixed")
-    values = [(ROW | {"price": "1.234"})[name] for name in engine.model.recipe.columns]
-    engine.learn([Lesson(values, 2, 2)])
-    content = to_bytes(engine.model)
-    engine.close()
-    (tmp_path / "snapshot.ordspan").unlink()
-    with serving(tmp_path, None) as client:
-        assert client.get("/model").content == content

@@ -30,6 +30,7 @@ CREATE TABLE events (
 ) STRICT
 """
 REMEDIES = {
+    "locked": "another process is writing to it; end that process, such as a backup or sqlite3",
     "full": "free some disk space",
     "malformed": "restore it from a backup",
     "not a database": "restore it from a backup",
@@ -154,6 +155,12 @@ class Log:
         )
         with _sqlite_errors(self.path):
             return bool(self._db.execute(query, (number,)).fetchone()[0])
+
+    def undo_of(self, number: int) -> Event | None:
+        """The event that undid an event, if any."""
+        with _sqlite_errors(self.path):
+            rows = self._db.execute("SELECT * FROM events WHERE undoes = ?", (number,))
+            return next(map(Event._make, rows), None)
 
     def with_keys(self, keys: Sequence[str]) -> dict[str, Event]:
         """Events by key, for those of the keys that exist."""

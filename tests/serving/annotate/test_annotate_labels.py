@@ -65,7 +65,7 @@ def test_train_takes_it_as_it_is_and_learns_what_the_page_learned(answered, tmp_
     names = "left out 'item', 'annotator', 'seconds', 'asked_by' (ordspan annotate added it"
     assert names in " ".join(answer.output.split())
     model = load(tmp_path / "m")
-    assert model.recipe.columns == answered.items.recipe.columns
+    assert model.recipe.columns == answered.items.encoder.recipe.columns
     assert model.classes_.tolist() == answered.settings.grades
 
 
@@ -103,8 +103,8 @@ def test_the_printed_command_trains_named_grades(tmp_path):
     model = load(tmp_path / "m")
     assert model.classes_.tolist() == grades
     names = {"item of the item": "item"}
-    assert {names.get(n, n) for n in model.recipe.texts} == set(session.items.recipe.texts)
-    assert model.recipe.numbers == session.items.recipe.numbers == ("size",)
+    assert {names.get(n, n) for n in model.recipe.texts} == set(session.items.encoder.recipe.texts)
+    assert model.recipe.numbers == session.items.encoder.recipe.numbers == ("size",)
     session.engine.close()
 
 

@@ -116,10 +116,12 @@ class History:
         """Whether an annotator has answered or skipped an item."""
         return annotator in self.seen and item in self.seen[annotator]
 
-    def earned(self, enough: int) -> bool:
+    def beats_constant(self, min_answers: int) -> bool:
         """Whether the model has learned enough rows and beats the best constant grade."""
         learned = int(self.answered.sum())
-        return learned >= enough and bool(self.tests) and self.loss < self.constant_losses.min()
+        return (
+            learned >= min_answers and bool(self.tests) and self.loss < self.constant_losses.min()
+        )
 
     def _count(self, reply: Reply, sign: int) -> None:
         event, extra = reply.event, reply.extra
