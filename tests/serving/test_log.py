@@ -216,9 +216,12 @@ def test_without_room_for_a_snapshot_the_log_has_it_all(tmp_path):
 @POSIX
 @pytest.mark.parametrize("size", [0, 1000, 20_000])
 def test_a_folder_that_was_begun_without_room_can_be_begun_again(tmp_path, size):
-    with no_room_beyond(size), pytest.raises(OSError):
+    def begin():
         engine = Engine(tmp_path, start("hashed"))
         engine.learn(rows_of(engine, lessons("hashed", 1)))
+
+    with no_room_beyond(size), pytest.raises(OSError):
+        begin()
     engine = Engine(tmp_path, start("hashed"))
     assert engine.n_events == 0
     engine.close()
@@ -260,3 +263,14 @@ def test_a_second_engine_on_a_folder_is_refused(folder):
     engine.learn(rows_of(engine, lessons("empty", 1)))  # the first one does not mind
     engine.close()
     Engine(folder).close()
+
+
+def test_a_log_that_another_process_holds_is_blamed_on_that_process(folder):
+    engine = Engine(folder)
+    engine._log._db.execute("PRAGMA busy_timeout = 10")
+    with closing(sqlite3.connect(folder / "log.sqlite")) as other:
+        other.execute("BEGIN IMMEDIATE")
+        with pytest.raises(LogError, match=r"locked; another process is writing to it"):
+            engine.learn(rows_of(engine, lessons("empty", 1)))
+    engine.learn(rows_of(engine, lessons("empty", 1)))
+    engine.close()

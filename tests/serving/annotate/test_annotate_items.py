@@ -45,7 +45,7 @@ def test_the_log_gives_the_features_that_items_are_predicted_by(tmp_path, ending
     assert [cell.value for cell in items.cells(1)] == ["2003", "0.125", "town 1", "00001"]
     assert [cell.kind for cell in items.cells(1)] == ["number", "number", "text", "text"]
     assert items.cells(6)[0].value == ""
-    assert items.name(1) == "row 2"
+    assert items.name(1) == "00001"  # the only column that names each row
 
 
 def test_columns_can_be_shown_and_not_learned_or_hidden(tmp_path):

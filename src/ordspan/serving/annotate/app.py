@@ -170,12 +170,15 @@ class Handlers:
         return asked
 
     async def task(self, request: Request) -> Response:
+        """The title, the question and the grades."""
         return as_json(self._task)
 
     async def progress(self, request: Request) -> Response:
+        """The numbers of the progress page."""
         return as_json(await run_in_threadpool(self.session.progress))
 
     async def image(self, request: Request) -> Response:
+        """An image of an item, by the numbers of the item and the cell."""
         words = request.path_params.values()
         places = [int(n) for n in words if n.isascii() and n.isdecimal() and len(n) < 10]
         find = self.session.items.image
@@ -185,11 +188,13 @@ class Handlers:
         return FileResponse(found[0], media_type=found[1])
 
     async def ask(self, request: Request) -> Response:
+        """The next item for an annotator."""
         asked: NextRequest = await self.read(request, NextRequest)
         question = await run_in_threadpool(self.session.ask, asked.annotator, asked.skip_items)
         return as_json(question)
 
     async def answer(self, request: Request) -> Response:
+        """Learn an answer."""
         given: AnswerRequest = await self.read(request, AnswerRequest)
         last = len(self.session.settings.grades)
         for end in (given, given.guess):
@@ -213,11 +218,13 @@ class Handlers:
         return as_json(await run_in_threadpool(answer, given.key, given.lower, given.upper, extra))
 
     async def skip(self, request: Request) -> Response:
+        """Record a skip."""
         given: SkipRequest = await self.read(request, SkipRequest)
         extra = Extra(given.item, given.annotator, given.seconds, given.asked_by)
         return as_json(await run_in_threadpool(self.session.skip, given.key, extra))
 
     async def undo(self, request: Request) -> Response:
+        """Undo the last answer or skip of an annotator."""
         given: UndoRequest = await self.read(request, UndoRequest)
         return as_json(await run_in_threadpool(self.session.undo, given.key, given.annotator))
 

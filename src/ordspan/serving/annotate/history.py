@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 import msgspec
@@ -33,6 +33,7 @@ class Extra(msgspec.Struct, frozen=True):
     guess: Guess | None = None
     shown: bool = False
     via: str = ""
+    id: str | None = None  # of the item, if it has one
 
 
 class Reply(NamedTuple):
@@ -136,3 +137,9 @@ class History:
             self.tests += sign
             self.loss += sign * reply.distance
             self.constant_losses += sign * distance(ranks, *reply.ends)
+
+
+def read_history(events: Sequence[Event], n_classes: int) -> History:
+    """The history of a log whose items are not known."""
+    noted = (msgspec.json.decode(event.extra, type=Extra) for event in events if event.kind != UNDO)
+    return History(1 + max((extra.item for extra in noted), default=0), n_classes, events)

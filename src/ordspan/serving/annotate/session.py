@@ -129,7 +129,7 @@ class Session:
         with self._lock:
             n_events = len(self.history.events)
             if self._progress[0] != n_events:
-                self._progress = n_events, progress(self.history)
+                self._progress = n_events, progress(self.history, self.items.encoder.recipe)
             return self._progress[1]
 
     def _known(self, key: str, kind: str, extra: Extra) -> Event | None:
@@ -157,6 +157,8 @@ class Session:
                 f"{extra.annotator} has answered or skipped {self.items.name(extra.item)} already; "
                 "undo that first"
             )
+        if self.items.ids is not None:
+            extra = msgspec.structs.replace(extra, id=self.items.key(extra.item))
         asked = self._asked.get((extra.annotator, extra.item))
         if asked is None:  # asked before a restart
             return extra
