@@ -349,6 +349,8 @@ def _assign(
 
     ``taken`` holds the content and the event, or its number, of each key.
     """
+    if not any(group.keys):
+        return list(range(n_new, n_new + len(group))), list(range(len(group)))
     places: list[Any] = []
     new: list[int] = []
     own: dict[str, tuple[Any, Any]] = {}

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from itertools import chain
 from pathlib import Path
 from typing import NamedTuple
 
@@ -13,6 +14,8 @@ APPLICATION, FORMAT = 0x6F726473, 1
 """Stored in the header of the SQLite file: the application and the format version."""
 MOST_NAMED = 500
 """Keys per query, well below SQLite's limit on parameters."""
+TOGETHER = 50
+"""Events per statement: SQLite lets other threads run after each."""
 TABLE = """
 CREATE TABLE events (
     id INTEGER PRIMARY KEY,
@@ -123,13 +126,17 @@ class Log:
             found: int = self._db.execute("SELECT coalesce(max(id), 0) FROM events").fetchone()[0]
         return found
 
-    def append(self, events: Iterable[Event]) -> None:
+    def append(self, events: Sequence[Event]) -> None:
         """Write events, all or none; they are on disk when this returns."""
-        places = ", ".join("?" * len(Event._fields))
+        one = f"({', '.join('?' * len(Event._fields))})"
+        many = f"INSERT INTO events VALUES {', '.join([one] * TOGETHER)}"
+        whole = len(events) // TOGETHER * TOGETHER
         with _sqlite_errors(self.path):
             try:
                 self._db.execute("BEGIN IMMEDIATE")
-                self._db.executemany(f"INSERT INTO events VALUES ({places})", events)
+                for begin in range(0, whole, TOGETHER):
+                    self._db.execute(many, [*chain(*events[begin : begin + TOGETHER])])
+                self._db.executemany(f"INSERT INTO events VALUES {one}", events[whole:])
                 self._db.execute("COMMIT")
             except BaseException:
                 if self._db.in_transaction:

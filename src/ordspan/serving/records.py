@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 from types import GenericAlias
@@ -151,20 +151,16 @@ class RecordReader:
     def __init__(self, model: TableModel) -> None:
         self.recipe = recipe = model.recipe
         own = zip(LABEL_NAMES, model.columns, strict=True)
-        self.labels = {name: name for name in LABEL_NAMES}
-        self.labels |= {name: role for role, name in own if name}
-        kinds = (Number,) * len(recipe.numbers) + (Word,) * len(recipe.texts)
-        columns: list[tuple[Any, ...]] = list(zip(recipe.columns, kinds, strict=True))
+        roles = {name: name for name in LABEL_NAMES} | {name: role for role, name in own if name}
+        kinds = dict.fromkeys(recipe.numbers, Number) | dict.fromkeys(recipe.texts, Word)
+        columns: list[tuple[Any, ...]] = list(kinds.items())
         optional: dict[str, Any] = dict.fromkeys(model.training["left_out"], Any)
-        optional |= {
-            name: Label if role == "label" else Grade for name, role in self.labels.items()
-        }
-        optional |= {KEY: Key | None}
-        columns += [
-            (name, kind | UnsetType, UNSET)
-            for name, kind in optional.items()
-            if name not in recipe.columns
-        ]
+        optional |= {name: Label if role == "label" else Grade for name, role in roles.items()}
+        optional.pop(KEY, None)
+        optional |= {KEY: Key | None}  # the last one
+        others = [(n, kind | UnsetType, UNSET) for n, kind in optional.items() if n not in kinds]
+        columns += others
+        self._roles = [(at, roles[name]) for at, (name, *_) in enumerate(others) if name in roles]
         fields = [(f"c{number}", *column[1:]) for number, column in enumerate(columns)]
         names = {field[0]: column[0] for field, column in zip(fields, columns, strict=True)}
         self._names = list(names.values())
@@ -177,7 +173,9 @@ class RecordReader:
             (len(recipe.numbers) + place, name, frozenset(words))
             for place, (name, words) in enumerate(recipe.words)
         ]
-        row: Any = list[tuple[int, float]] if recipe.n_sparse else GenericAlias(tuple, kinds)
+        row: Any = (
+            list[tuple[int, float]] if recipe.n_sparse else GenericAlias(tuple, (*kinds.values(),))
+        )
         self._logged = list[row]
         low, high = some_range(model.classes_)
         pair = msgspec.json.encode([low, high]).decode()
@@ -200,38 +198,33 @@ class RecordReader:
             n = len(self.recipe.columns)
             cells = list(map(msgspec.structs.astuple, records))
             values = [row[:n] for row in cells]
-            names = self._names[n:]
-            others = [dict(zip(names, row[n:], strict=True)) for row in cells] if labelled else []
+            others = [row[n:] for row in cells] if labelled else []
         X, table = self.arrays(encoder, values)
         if not labelled:
             return Rows(values, X, table), records is not content
         ends = [self.ends(other, number) for number, other in enumerate(others, 1)]
         lower, upper = np.array(ends, dtype=np.int64).T
-        keys = [other.get(KEY) or None for other in others]
+        keys = [None if other[-1] is UNSET else other[-1] for other in others]
         return Rows(values, X, table, lower, upper, keys), records is not content
 
-    def _sparse(self, record: dict[str, Any], number: int) -> tuple[Any, dict[str, Any]]:
+    def _sparse(self, record: dict[str, Any], number: int) -> tuple[Any, tuple[Any, ...]]:
         """Pairs of index and value of an svmlight record, and its label and key."""
         first = 0 if self.recipe.zero_based else 1
         last = first + self.recipe.n_sparse - 1
-        others = {name: record.pop(name) for name in (*LABEL_NAMES, KEY) if name in record}
+        others = {name: record.pop(name) for name in self._names if name in record}
         index = Annotated[int, Meta(ge=first, le=last)]
         try:
-            msgspec.convert(others.get(KEY), Key | None)
+            more = msgspec.structs.astuple(msgspec.convert(others, self.type))
             row = msgspec.convert(record, dict[index, float], str_keys=True)
         except msgspec.ValidationError as error:
             raise invalid(error, number) from None
         if len(row) < len(record):
             raise RowError(f"{REQUEST}, record {number}: a feature is named twice")
-        return tuple((name - first, value) for name, value in row.items()), others
+        return tuple((name - first, value) for name, value in row.items()), more
 
-    def ends(self, given: Mapping[str, Any], number: int) -> tuple[int, int]:
+    def ends(self, given: Sequence[Any], number: int) -> tuple[int, int]:
         """Lowest and highest rank of a label, given as label, or as lower, upper or both."""
-        label = {
-            role: tuple(value) if isinstance(value, list) else value
-            for name, role in self.labels.items()
-            if (value := given.get(name, UNSET)) is not UNSET
-        }
+        label = {role: given[at] for at, role in self._roles if given[at] is not UNSET}
         try:
             if not label:
                 raise ValueError("no label; give 'label', or 'lower', 'upper' or both")

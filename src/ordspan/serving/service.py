@@ -67,7 +67,7 @@ class Service:
             self.n_waiting += len(rows)
             self._line.append(waiting)
             self._change.notify()
-        return await asyncio.shield(waiting.future)
+        return await waiting.future
 
     def _work(self) -> None:
         while some := self._next():
