@@ -104,8 +104,8 @@ def make_app(
     ]
     about = describe(engine, routes)
     paths = [*about["paths"], DOCS]
-    service.learned = (metrics := Metrics(engine, paths, lambda: service.n_waiting)).learned
-    handlers.metrics = metrics
+    metrics = handlers.metrics = Metrics(engine, paths, lambda: service.n_waiting)
+    engine.learned = metrics.learned
     routes += [
         Route(
             "/", lambda _: as_json(about["info"] | {"docs": DOCS, "requests": [*about["paths"]]})

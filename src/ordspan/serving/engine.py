@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import replace
 from itertools import islice
@@ -67,6 +67,7 @@ class Engine:
     """
 
     model: TableModel  # predicts; never changes
+    learned: Callable[[Sequence[Event]], None] | None = None  # called with new events
     _training: TableModel  # the same state, which learns once nobody holds the model
     _spare: tuple[TableModel, ref[TableModel], Any] | None
 
@@ -250,6 +251,8 @@ class Engine:
         spare, held = self._training, ref(self.model)
         self._replace_model(model)
         self._spare = spare, held, (features, lower, upper)
+        if self.learned is not None:
+            self.learned(events)
         self._save_if_due()
         return events
 
@@ -298,7 +301,7 @@ class Engine:
                     )
                 return before
             if undoes is not None and not self._log.can_undo(undoes):
-                raise ValueError(f"there is no label or skip with number {undoes} to undo")
+                raise MissingError(f"there is no label or skip with number {undoes} to undo")
             encoded = msgspec.json.encode(extra).decode()
             number = self._last + 1
             event = Event(number, kind, key, time.time(), "", undoes=undoes, extra=encoded)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from threading import Condition, Thread
 from typing import NamedTuple
 
@@ -36,18 +36,10 @@ class Service:
         The model and its log.
     most_waiting : int
         Most rows that may wait; further ones are refused.
-    learned : callable, optional
-        Called with new events.
     """
 
-    def __init__(
-        self,
-        engine: Engine,
-        *,
-        most_waiting: int = MOST_WAITING,
-        learned: Callable[[Sequence[Event]], None] | None = None,
-    ) -> None:
-        self.engine, self.most_waiting, self.learned = engine, most_waiting, learned
+    def __init__(self, engine: Engine, *, most_waiting: int = MOST_WAITING) -> None:
+        self.engine, self.most_waiting = engine, most_waiting
         self.n_waiting = 0
         self._line: deque[_Waiting] = deque()
         self._change, self._ending = Condition(), False
@@ -71,14 +63,10 @@ class Service:
 
     def _work(self) -> None:
         while some := self._next():
-            last = self.engine.n_events
             try:
                 done = self.engine.learn_groups([one.rows for one in some])
             except Exception as error:
                 done = [error] * len(some)
-            if self.learned is not None:
-                new = {e.id: e for one in done if isinstance(one, list) for e in one if e.id > last}
-                self.learned(list(new.values()))
             with self._change:
                 self.n_waiting -= sum(len(one.rows) for one in some)
             for loop in {one.loop for one in some}:
