@@ -54,7 +54,11 @@ def annotate(
         from ordspan.labels.grades import read_order
         from ordspan.serving.annotate.items import ItemColumns
         from ordspan.serving.annotate.session import Session, open_engine
-        from ordspan.serving.annotate.settings import check_can_export, opened
+        from ordspan.serving.annotate.settings import (
+            ChangedItemsError,
+            check_can_export,
+            opened,
+        )
         from ordspan.serving.guard import check_host, read_token
 
         token = None if token_file is None else read_token(token_file)
@@ -64,12 +68,15 @@ def annotate(
         )
         options = o.file_options(format, delimiter, decimal, encoding)
         order = None if grades is None else read_order(grades).tolist()
-        if export is not None:
-            check_can_export(state)
-        settings, table = opened(state, items, order, columns, options)
         if export is not None:  # works while the page is served
-            print_export(state, export, settings, table, json)
+            known = check_can_export(state)
+            try:
+                _, there = opened(state, items, order, columns, options)
+            except ChangedItemsError:
+                there = None
+            print_export(state, export, known, there, json)
             return
+        settings, table = opened(state, items, order, columns, options)
         session = Session(open_engine(state, table, settings), table, settings, guess)
         serve_page(session, question, token, host, port, open_page, json)
 
@@ -102,26 +109,22 @@ def serve_page(
     run_server(application, host, port, started)
 
 
-def print_export(state: Path, out: str, settings: FolderSettings, items: Items, json: bool) -> None:
+def print_export(
+    state: Path, out: str, settings: FolderSettings, items: Items | None, json: bool
+) -> None:
     """Write the answers of a state folder, and say how to learn from them."""
-    from ordspan.serving.annotate.history import History
-    from ordspan.serving.annotate.labels import export_labels, train_command
-    from ordspan.serving.engine import LOG
-    from ordspan.serving.log import Log
+    from ordspan.serving.annotate.history import read_history
+    from ordspan.serving.annotate.labels import export_answers, train_command
+    from ordspan.serving.export import read_state
 
-    if not (state / LOG).exists():
-        raise ValueError(f"{state}: there are no answers yet to write; annotate some items first")
-    log = Log(state / LOG)
-    try:
-        history = History(len(items), len(settings.grades), log.read())
-    finally:
-        log.close()
-    rows = export_labels(out, items, settings.grades, history.replies.values(), [str(items.path)])
+    model, events = read_state(state)
+    replies, recipe = read_history(events, len(settings.grades)).replies.values(), model.recipe
+    rows = export_answers(out, recipe, settings.grades, replies, items, [settings.items])
     if json and out != "-":
         o.print_json({"out": out, "answers": rows})
     elif out != "-":
         say(f"{rows:,} answers written to {out}. To train on them:")
-        say(f"  {train_command(out, settings.grades, items, settings.columns.text)}")
+        say(f"  {train_command(out, settings.grades, recipe, settings.columns.text)}")
 
 
 def print_started(address: str, session: Session, secret: bool, json: bool) -> None:

@@ -59,6 +59,14 @@ MostWaiting = Annotated[
     typer.Option(min=1, help="Largest number of rows waiting to be learned; more are refused."),
 ]
 
+ExportFile = Annotated[
+    str | None,
+    typer.Option(
+        help="Write all labels to a .csv, .parquet or .jsonl file and exit; - is CSV on standard "
+        "output."
+    ),
+]
+
 
 @app.command(epilog="Example: ordspan serve --model ratings.ordspan --state ratings-state")
 def serve(
@@ -72,6 +80,7 @@ def serve(
     token_file: TokenFile = None,
     snapshot_every: SnapshotEvery = 10_000,
     most_waiting: MostWaiting = 20_000,
+    export: ExportFile = None,
     json: o.AsJson = False,
 ) -> None:
     """Predict and learn over HTTP; a label is confirmed when it is on disk.
@@ -90,6 +99,9 @@ def serve(
         token = None if token_file is None else read_token(token_file)
         check_host(host, token)
         check_folder(state)
+        if export is not None:  # works while the service is running
+            print_export(export, state, json)
+            return
         start = starting_model(model, grades, o.split_names(columns), o.split_names(text))
         engine = Engine(state, start, every=snapshot_every)
         warm_up(engine.model)
@@ -111,6 +123,17 @@ def check_folder(state: Path) -> None:
             f"{state} is a state folder of ordspan annotate, whose answers belong to items; "
             "choose another with --state"
         )
+
+
+def print_export(out: str, state: Path, json: bool) -> None:
+    """Write the labels of a state folder."""
+    from ordspan.serving.export import export_labels
+
+    rows = export_labels(out, state)
+    if json and out != "-":
+        o.print_json({"out": out, "labels": rows})
+    elif out != "-":
+        say(f"{rows:,} labels written to {out}.")
 
 
 def starting_model(
