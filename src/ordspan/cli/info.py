@@ -2,33 +2,24 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
-import typer
-
-from ordspan.cli import options as o
-from ordspan.cli.app import app, report_errors
-from ordspan.cli.printing import show, table
+from ordspan.cli.app import command, report_errors
+from ordspan.cli.printing import print_json, show, table
+from ordspan.commands.jobs import InfoJob
 
 MAX_CLASSES = 8
 """Weight vectors to show for models with one per grade; --json has all."""
 
 
-@app.command(epilog="Example: ordspan info ratings.ordspan --top 10")
-def info(
-    model: Annotated[Path, typer.Argument(help="A model file, or a checkpoint of ordspan train.")],
-    top: Annotated[
-        int, typer.Option(min=0, help="Number of largest weights to show; 0 shows all.")
-    ] = 20,
-    json: o.AsJson = False,
-) -> None:
+@command(InfoJob, "ratings.ordspan --top 10")
+def info(job: InfoJob, json: bool, _: Any) -> None:
     """Show the parameters, grades, calibration, largest weights and training of a model."""
     with report_errors():
         from ordspan.commands.info import describe_model
 
-        found = describe_model(model, top)
-        o.print_json(found) if json else print_info(found)
+        found = describe_model(job.model, job.top)
+        print_json(found) if json else print_info(found)
 
 
 def print_info(found: dict[str, Any]) -> None:
@@ -94,8 +85,8 @@ def columns_text(columns: dict[str, Any] | None) -> str:
     if columns["svmlight_features"]:
         return " of svmlight rows"
     parts = [f"{len(columns['numbers']):,} columns of numbers"]
-    if columns["gaps"]:
-        parts.append(f"marks of missing numbers in {', '.join(columns['gaps'])}")
+    if columns["missing_indicators"]:
+        parts.append(f"marks of missing numbers in {', '.join(columns['missing_indicators'])}")
     for name, words in columns["words"].items():
         parts.append(f"{len(words)} words of {name}")
     if columns["hashed"]:

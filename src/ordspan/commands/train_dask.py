@@ -20,14 +20,12 @@ from distributed.comm import get_address_host_port
 
 from ordspan.catalog import PA
 from ordspan.clock import Clock
-from ordspan.commands.model_path import check_model_path, no_checkpoint_hint, refuse_to_overwrite
+from ordspan.commands.continuing import check_model_path, no_checkpoint_hint, refuse_to_overwrite
+from ordspan.commands.jobs import TrainJob
 from ordspan.commands.outputs import report_full_disk
 from ordspan.commands.stopping import Stop
 from ordspan.commands.tally import LabelCounts
-from ordspan.commands.train_job import TrainJob
-from ordspan.commands.train_progress import TrainReport
-from ordspan.commands.train_rows import ends_of
-from ordspan.commands.train_run import Run
+from ordspan.commands.train import Run, TrainReport
 from ordspan.distributed.blocks import Blocks
 from ordspan.distributed.cluster import Cluster
 from ordspan.distributed.file_blocks import Spec, block_names, delayed_blocks, preview_on_workers
@@ -59,7 +57,9 @@ def count(path: str, spec: Spec) -> Counted:
     """Count the rows and grades of a file; runs on a worker."""
     reader, labels = spec.reader(path), LabelCounts(len(spec.classes))
     for batch in reader.batches():
-        labels.add(*ends_of([batch]))
+        assert batch.lower is not None
+        assert batch.upper is not None
+        labels.add(batch.lower, batch.upper)
     return Counted(labels.rows, reader.bad.count, reader.bad.examples, labels)
 
 
@@ -172,7 +172,7 @@ def prepared_run(cluster: Cluster, job: TrainJob, out: Path) -> Run:
     found = preview_on_workers(
         cluster, paths, job.options, job.label_columns(), job.classes, job.on_bad_row
     )
-    job = replace(job, options=found.options)
+    job = replace(job, **vars(found.options))
     return Run(job, out, dask=True, samples=found.samples, words=found.words)
 
 
@@ -197,7 +197,7 @@ def _fit(cluster: Cluster, run: Run, report: TrainReport | None) -> None:
     for part in found:
         run.labels.merge(part.labels)
     blocks = Blocks(
-        *delayed_blocks(cluster, run.files, spec, run.encoder.state),
+        *delayed_blocks(cluster, run.files, spec, reader.encoder.state),
         names,
         [],
         np.zeros((1, reader.recipe.n_features)),
@@ -205,7 +205,7 @@ def _fit(cluster: Cluster, run: Run, report: TrainReport | None) -> None:
     )
     estimator = fit_blocks(
         cluster,
-        OrdinalPA(**run.parameters),
+        OrdinalPA(**run.model.parameters),
         blocks,
         job.passes,
         shuffle=run.shuffle,
@@ -214,8 +214,8 @@ def _fit(cluster: Cluster, run: Run, report: TrainReport | None) -> None:
     )
     run.progress.mae = [done.mae for done in estimator.rounds_]
     run.progress.learned, run.progress.skipped = rows * job.passes, skipped
-    run.learner = estimator.learner_
-    model = run.model()
+    run.model.learner = estimator.learner_
+    model = run.trained()
     model.training["blocks"] = len(run.files)
     with report_full_disk(str(run.out)):
         write_atomically(run.out, to_bytes(model))
