@@ -31,17 +31,15 @@ def learn_all(stream: protocol.TrialStream, n_classes: int) -> None:
 
 def learn_all_naively(stream: protocol.TrialStream, n_classes: int) -> None:
     for algorithm in protocol.ALGORITHMS:
-        intervals = Curve(algorithm).uses_intervals
-        lower, upper = (stream.lower, stream.upper) if intervals else (stream.ranks,) * 2
-        rule = NAIVE_RULES.get(algorithm, algorithm)
-        naive.learn_stream(stream.X, lower, upper, rule, C=0.01, n_classes=n_classes)
+        labels, rule = stream.labels(Curve(algorithm)), NAIVE_RULES.get(algorithm, algorithm)
+        naive.learn_stream(stream.X, *labels, rule, C=0.01, n_classes=n_classes)
 
 
 def against_numpy(trials: int) -> list[Row]:
     rows = []
     for n_features in (8, 136):
         data = synthetic(n=2000, n_features=n_features)
-        _, stream = next(protocol.streams(data, (50,), 0, protocol.REPORTED, 0, trials))
+        stream = next(protocol.streams(data, (50,), 0, protocol.REPORTED, 0, trials))
         times, took = ratio(
             lambda stream=stream: learn_all(stream, 5),
             lambda stream=stream: learn_all_naively(stream, 5),

@@ -43,8 +43,9 @@ model = make_pipeline(columns, ranker).fit(shells[train], y[train])
 # %%
 # Scores and thresholds
 # ---------------------
-# Boxes reach from quartile to quartile. The part of a box outside the two thresholds of its grade
-# is predicted wrong: more than half of the oldest shells look younger than they are.
+# Each shape shows how the scores of a grade are spread, and its box the quartiles. What lies
+# outside the two thresholds of the grade is predicted wrong: more than half of the oldest shells
+# look younger than they are.
 
 ScoreDisplay.from_estimator(model, shells[test], data.ranks[test])
 plt.show()

@@ -151,6 +151,8 @@ def observe(state, scores, lower, upper, weight):
         accumulate(parts, score, low, high, w)
         head[core.PENDING] += w
         if head[core.PENDING] >= min(core.BLOCK, core.FIRST_BLOCKS * head[core.ROWS]):
+            level = core.LEVEL * head[core.RATE] * parts.gradient[1:-1].sum()
+            parts.cuts[1:-1] += np.clip(level, -core.MAX_MOVE, core.MAX_MOVE)
             pending, rows = head[core.PENDING], head[core.ROWS] / (1 + core.FORGETTING)
             slope_ridge = core.RIDGE * head[core.SLOPE_CURVATURE] / rows
             newton_step(parts, rows, min(1.0, pending / rows), slope_ridge)

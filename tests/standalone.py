@@ -26,10 +26,9 @@ def try_page(browser, page, script, width, **looks):
 
 
 def check_stands_alone(page):
-    """Plotly is inlined once, nothing is fetched, and no place of the template is left open."""
-    assert page.count("* plotly.js v") == 1
+    """Nothing is fetched, and no place of the template is left open."""
     own = re.sub(r"<script>/\*\*.*?</script>", "", page, count=1, flags=re.DOTALL)
-    assert len(own) < 2_000_000
+    assert len(own) < 1_000_000
     assert set(re.findall(r"""(?:src|href)\s*=\s*["']?(\w+:?)""", own)) == {"data:"}
     assert "http://" not in own
     assert "https://" not in own

@@ -38,6 +38,15 @@ def test_the_benchmark_of_ranges_runs():
         assert len(bench_ranges.probabilities(data, n_splits=1)) == 2
 
 
+@pytest.mark.filterwarnings("ignore")  # of features and fits at toy size
+def test_the_benchmark_of_calibration_runs():
+    pytest.importorskip("pandas")
+    import bench_calibration
+
+    page = bench_calibration.report(scale=0.0)
+    assert page.count("\n| california | ") == 2 * len(bench_calibration.WAYS) + 6
+
+
 def test_the_dask_benchmark_runs(monkeypatch):
     import bench_dask
 

@@ -13,8 +13,8 @@ from tables import said
 
 QUICK = ["reproduce", "--datasets", "synthetic", "--runs", "3", "--trials", "100"]
 COLUMNS = "dataset,labels,algorithm,C,mae,sem,interval_mae,trials,runs,hindsight_ratio"
-WRITTEN = {"results.parquet", "summary.csv", "claims.md", "report.html", "seconds.json"}
-WRITTEN |= {f"figure{n}.{kind}" for n in (1, 2) for kind in ("png", "svg", "pdf")}
+WRITTEN = {"results.npz", "summary.csv", "claims.md", "report.html", "seconds.json"}
+WRITTEN |= {f"figure{n}.{kind}" for n in (1, 2) for kind in ("png", "pdf")}
 
 
 def read(folder):
@@ -42,9 +42,9 @@ def test_reproduce_writes_one_folder_and_prints_the_summary(finished):
 
 def test_the_report_can_be_drawn_anew_from_the_table_alone(finished, tmp_path):
     folder, _ = finished
-    (tmp_path / "results.parquet").write_bytes((folder / "results.parquet").read_bytes())
+    (tmp_path / "results.npz").write_bytes((folder / "results.npz").read_bytes())
     said("reproduce", "--report-only", tmp_path)
-    for name in ("summary.csv", "claims.md", "figure1.svg"):
+    for name in ("summary.csv", "claims.md", "figure1.pdf"):
         assert (tmp_path / name).read_bytes() == (folder / name).read_bytes()
 
 
@@ -67,14 +67,14 @@ def test_rivals_and_extra_curves_run_when_asked_for(tmp_path):
         (["--fractions", "150"], "whole percentages"),
         (["--data-dir", "no-such-folder", "--datasets", "abalone"], "no-such-folder"),
         (["--out", "file/out"], "error:"),
-        (["--report-only", "."], "has no results.parquet; run ordspan reproduce first"),
+        (["--report-only", "."], "has no results.npz; run ordspan reproduce first"),
     ],
 )
 def test_a_mistake_is_told_in_one_line_and_writes_nothing(words, message, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "file").write_text("")
     assert message in said("reproduce", "--out", "out", *words, code=1)
-    assert not list(tmp_path.rglob("results.parquet"))
+    assert not list(tmp_path.rglob("results.npz"))
 
 
 def test_other_settings_are_refused(finished):
@@ -88,7 +88,7 @@ def test_a_full_disk_is_told_in_one_line(tmp_path, monkeypatch):
 
     monkeypatch.setattr(os, "fsync", full)
     assert "No space left on device" in said(*QUICK, "--out", tmp_path, code=1)
-    assert not (tmp_path / "results.parquet").exists()
+    assert not (tmp_path / "results.npz").exists()
 
 
 def test_three_of_the_four_sets_run_anywhere_and_the_fourth_is_named_last(tmp_path, monkeypatch):
@@ -116,7 +116,7 @@ def test_version_help_and_usage():
 def test_ctrl_c_stops_within_a_second_and_says_how_to_go_on(tmp_path):
     words = ["--datasets", "synthetic", "--trials", 2000, "--runs", 5000, "--out", tmp_path]
     with start("reproduce", *words) as process:
-        while not list(tmp_path.glob("cells/*.parquet")):
+        while not list(tmp_path.glob("cells/*.npy")):
             assert process.poll() is None, process.stderr.read()
             time.sleep(0.05)
         process.send_signal(signal.SIGINT)

@@ -15,7 +15,7 @@ from processes import COMMAND, run
 ROOT = Path(__file__).parents[1]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
 MODULES = {"prometheus-client": "prometheus_client", "ordspan": None}
-SHIPPED = (".py", ".pyi", ".html", ".css", ".js", ".svg", ".typed")
+SHIPPED = (".py", ".pyi", ".html", ".css", ".js", ".svg", ".toml", ".typed")
 
 
 def needs(extra):
@@ -132,12 +132,11 @@ MISSING = [
     ),
     ("filelock", TRAIN, "this needs filelock: pip install 'ordspan[cli]'"),
     (
-        "plotly",
+        "matplotlib",
         "ordspan evaluate a.csv --model m --html page.html",
-        "this needs plotly: pip install 'ordspan[cli]'",
+        "this needs matplotlib: pip install 'ordspan[cli]'",
     ),
-    ("pyarrow", REPRODUCE, "this needs pyarrow: pip install 'ordspan[cli]'"),
-    ("matplotlib", REPRODUCE, "this needs matplotlib: pip install 'ordspan[experiments]'"),
+    ("matplotlib", REPRODUCE, "this needs matplotlib: pip install 'ordspan[cli]'"),
     ("matplotlib", DRAW, "ConfusionDistanceDisplay needs matplotlib: pip install 'ordspan[plot]'"),
     ("river", "ordspan.river", "this needs river: pip install 'ordspan[river]'"),
 ]

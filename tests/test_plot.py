@@ -13,7 +13,7 @@ from sklearn.preprocessing import StandardScaler
 
 from estimators.examples import graded
 from ordspan import CalibratedOrdinal, OrdinalPA, plot
-from ordspan.plot import ConfusionDistanceDisplay, ReliabilityDisplay, ScoreDisplay
+from ordspan.plot import ConfusionDistanceDisplay, ReliabilityDisplay, ScoreDisplay, panels
 
 mpl.use("agg")
 X, Y, SPANS = graded(200)
@@ -125,9 +125,55 @@ def test_what_does_not_fit_together_is_refused():
         ScoreDisplay.from_predictions(Y, np.zeros(200), [0.0])
     with pytest.raises(ValueError, match="200 labels but 3 predictions"):
         ScoreDisplay.from_predictions(Y, np.zeros(3), [0.0, 1.0, 2.0])
-    with pytest.raises(ValueError, match="4 grades but 2 columns"):
+    with pytest.raises(
+        ValueError,
+        match=r"4 grades occur, .* have shape \(200, 2\)",
+    ):
         ReliabilityDisplay.from_predictions(Y, np.full((200, 2), 0.5))
     with pytest.raises(ValueError, match="n_bins must be"):
         ReliabilityDisplay.from_estimator(fitted(), X, Y, n_bins=0)
     with pytest.raises(ValueError, match=r"the order of the grades .'a'. is not known"):
         ConfusionDistanceDisplay.from_predictions(["a"], ["b"])
+
+
+def test_each_tenth_of_the_rows_has_a_point_by_its_margin():
+    random = np.random.default_rng(0)
+    margin, right = random.random(500), random.random(500) < 0.6
+    _, ax = pyplot.subplots()
+    panels.accuracy_by_margin(ax, margin, right, np.ones(500))
+    (line,) = ax.lines
+    order = np.argsort(margin).reshape(10, 50)
+    np.testing.assert_allclose(line.get_xdata(), margin[order].mean(axis=1))
+    np.testing.assert_allclose(line.get_ydata(), 100 * right[order].mean(axis=1))
+    halves = np.repeat([1.0, 9.0], 250)[np.argsort(np.argsort(margin))]  # a tenth, nine tenths
+    panels.accuracy_by_margin(ax, margin, right, halves)
+    assert ax.lines[1].get_xdata()[0] == pytest.approx(np.sort(margin)[:250].mean())
+
+
+@pytest.mark.parametrize("with_ranges", [False, True])
+def test_lines_of_coverage_are_the_shares_found(with_ranges):
+    names = ("coverage", "contains", "expected", "meets")
+    ranges = [
+        dict(zip(names, row, strict=True)) for row in ((0.5, 0.4, 0.5, 0.6), (0.9, 0.8, 0.9, 1))
+    ]
+    _, ax = pyplot.subplots()
+    panels.coverage(ax, ranges, with_ranges)
+    drawn = {line.get_label(): line.get_ydata().tolist() for line in ax.lines}
+    expected = {"ideal": [50, 90], "expected": [50, 90], "meets the label": [60, 100]}
+    expected |= {"contains the label": [40, 80]}
+    if not with_ranges:
+        expected = {"ideal": [50, 90], "contains the label": [50, 90]}
+    assert drawn == expected
+
+
+def test_bars_and_cells_are_the_shares_of_each_grade():
+    confusion = np.array([[3, 1], [0, 400]])
+    by_grade = [
+        {"too_low": 0.0, "right": 0.75, "too_high": 0.25},
+        {"too_low": None, "right": None, "too_high": None},
+    ]
+    _, (left, right) = pyplot.subplots(1, 2)
+    panels.confusion_matrix(left, confusion, ["a", "b"])
+    assert [text.get_text() for text in left.texts] == ["3\n75 %", "1\n25 %", "0", "400\n100 %"]
+    panels.errors_by_grade(right, by_grade, ["a", "b"])
+    assert [bar.get_width() for bar in right.patches] == [0, 0, 75, 0, 25, 0]

@@ -16,6 +16,7 @@ from ordspan.estimators import OrdinalPA as OrdinalPA
 from ordspan.estimators import OrdinalSVM as OrdinalSVM
 from ordspan.estimators import PRank as PRank
 from ordspan.estimators.calibrated import CalibratedOrdinal as CalibratedOrdinal
+from ordspan.estimators.encoder import TableEncoder as TableEncoder
 from ordspan.estimators.splitting import StratifiedIntervalKFold as StratifiedIntervalKFold
 from ordspan.estimators.steps import latent as latent
 from ordspan.estimators.steps import predict_interval as predict_interval

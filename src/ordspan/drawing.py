@@ -1,4 +1,4 @@
-"""Helpers shared by the plots of matplotlib and plotly.
+"""Colours and names that plots share.
 
 Colours are those of Okabe and Ito, which colour-blind readers can distinguish.
 """
@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import isotonic_regression
 
-BLUE, ORANGE, GREY = "#0072B2", "#D55E00", "#7f7f7f"
+BLUE, ORANGE, GREY, PALE = "#0072B2", "#D55E00", "#7f7f7f", "#b9c2cb"
 RANGES = "(ranges)"  # name of the rows that are labelled by a range
 FARTHEST_LABEL = 2.5  # largest distance from a threshold to its name, in gaps
 LABEL_GAP = 0.045  # smallest distance between two names, as a share of the axis
@@ -21,7 +21,7 @@ def label_heights(thresholds: NDArray[np.float64], low: float, high: float) -> d
     >>> label_heights(np.array([1.0, 5.0]), 0.0, 10.0)
     {0: 1.0, 1: 5.0}
     """
-    gap = LABEL_GAP * (high - low)
+    gap, heights, step = LABEL_GAP * (high - low), thresholds, 1
     for step in range(1, thresholds.size + 1):
         chosen = thresholds[::step]
         heights = spread(chosen, gap)

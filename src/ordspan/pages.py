@@ -1,27 +1,74 @@
-"""Self-contained web pages: a template with plotly.js and the common style inside."""
+"""Self-contained web pages: a template with the common style, tables and figures inside."""
 
 from __future__ import annotations
 
+import io
 import json
 import re
 from collections.abc import Mapping, Sequence
 from html import escape
 from importlib import resources
+from pathlib import Path
 from typing import Any
+
+BEGINNING = (
+    b'<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta name="generator" content="ordspan">\n'
+)
+"""How every page begins."""
+COLORS = {
+    "#000000": "var(--ink)",
+    "#ffffff": "var(--page)",
+    "#0072b2": "var(--blue)",
+    "#d55e00": "var(--orange)",
+    "#7f7f7f": "var(--grey)",
+    "#b9c2cb": "var(--pale)",
+}
+"""Colours of figures, and the variables of the page's style that take their place."""
 
 
 def fill_template(package: str, template: str, parts: Mapping[str, str]) -> str:
     """A template of a package with a part in place of every ``{{name}}``.
 
-    ``{{head}}`` is replaced by what all pages have: plotly.js, a common style, and a content
-    security policy that blocks all requests.
+    ``{{head}}`` is replaced by what all pages have: a common style, and a content security policy
+    that blocks all requests.
     """
-    from plotly.offline import get_plotlyjs
-
-    head = _resource("ordspan", "pages.html").replace("{{plotly}}", get_plotlyjs())
-    whole = {**parts, "head": head}
+    text = _resource(package, template)
+    whole = {**parts, "head": _resource("ordspan", "pages.html")}
     # one pass, so that nothing inside a part is replaced
-    return re.sub(r"\{\{(\w+)\}\}", lambda place: whole[place[1]], _resource(package, template))
+    return re.sub(r"\{\{(\w+)\}\}", lambda place: whole[place[1]], text)
+
+
+def is_page(path: Path) -> bool:
+    """Whether a file begins as our pages do."""
+    with open(path, "rb") as file:
+        return file.read(len(BEGINNING)) == BEGINNING
+
+
+def figure_svg(figure: Any, alt: str) -> str:
+    """A matplotlib figure as SVG inside a page, at most as wide as it was drawn.
+
+    Text stays text, in the font of the page, and `COLORS` become those of the page, so that a
+    figure is readable in the light and in the dark.
+    """
+    from matplotlib import rc_context
+
+    file = io.StringIO()
+    width, height = 96 * figure.get_size_inches()
+    # ids must differ between figures: what a hidden one defines is not drawn in another
+    with rc_context({"svg.fonttype": "none", "svg.hashsalt": f"{alt} {width} {height}"}):
+        figure.savefig(file, format="svg", transparent=True)
+    inside = re.sub(r"<metadata>.*?</metadata>|<style.*?</style>", "", file.getvalue(), flags=re.S)
+    inside = inside[inside.index(">", inside.index("<svg")) + 1 :]
+    used = set(re.findall(r"#(\w+)", inside))
+
+    def tidy(tag: re.Match[str]) -> str:
+        text = re.sub(r' id="(\w+)"', lambda name: name[0] if name[1] in used else "", tag[0])
+        text = re.sub(r"font-family: [^;\"]*;? ?|(?<=\.\d\d)\d+", "", text)
+        return re.sub("#[0-9a-f]{6}", lambda c: COLORS.get(c[0], c[0]), text)
+
+    inside = re.sub(r"<[^>]*>", tidy, inside)  # what is written between tags stays as it is
+    box = f'viewBox="0 0 {0.75 * width:g} {0.75 * height:g}" style="max-width: {width:g}px"'
+    return f'<svg role="img" aria-label="{escape(alt)}" {box}>{inside}'
 
 
 def _resource(package: str, name: str) -> str:

@@ -20,7 +20,7 @@ CONTROLS = re.compile(
 )
 """Control characters, text direction marks and lone surrogates, but not line breaks."""
 PACKAGES = {
-    "cli": ("polars", "pyarrow", "filelock", "plotly"),
+    "cli": ("polars", "pyarrow", "filelock", "matplotlib"),
     "xlsx": ("fastexcel",),
     "onnx": ("onnx",),
     "river": ("river",),

@@ -42,12 +42,12 @@ def test_all_of_a_model_of_files_is_told(model):
     assert told["thresholds"] == loaded.estimator.thresholds_.tolist()
     assert told["columns"]["words"] == {"town": sorted(set(ratings()["town"].to_pylist()))}
     assert (told["columns"]["missing_indicators"], told["columns"]["hashed"]) == ([], [])
-    assert told["training"]["rows"] == 540  # two passes; a tenth is kept for the calibration
+    assert told["training"]["rows"] == 2 * 240  # of 300 rows a fifth is kept to calibrate
     assert told["training"]["settings"]["files"] == [f"{model}-train.csv"]
     assert len(told["training"]["mae"]) == told["passes"] == 2
     sizes = [abs(row["weight"]) for row in told["weights"]]
     assert sizes == sorted(np.abs(loaded.estimator.coef_).tolist(), reverse=True)
-    for words in ("OrdinalPA", "variant='PA-I'", "540 (0 bad rows skipped)", "MAE of each pass"):
+    for words in ("OrdinalPA", "variant='PA-I'", "480 (0 bad rows skipped)", "MAE of each pass"):
         assert words in shown
     edge = f"{loaded.estimator.thresholds_[0]:.6g}"
     assert shown.count(edge) == 2  # where one grade ends and the next begins
@@ -85,12 +85,12 @@ def test_the_calibration_is_the_one_of_the_model(model, tmp_path):
     told, shown = info_of(model)
     told, plain = told["calibration"], ordspan.load(model)
     held, plain.calibration = plain.calibration, None
-    assert (told["rows"], told["labels"], told["reach_unit"]) == (30, "expected", "score")
+    assert (told["rows"], told["labels"], told["reach_unit"]) == (60, "expected", "score")
     assert (told["slope"], told["cuts"]) == (held.slope, held.cuts.tolist())
-    assert [found["coverage"] for found in told["ranges"]] == held.coverages.tolist()
-    known = [found["reach"] or np.inf for found in told["ranges"]]
-    assert known == held.reach.tolist()
-    assert "Calibrated on 30 rows: the probability of a grade or a lower one is" in shown
+    ranges = zip(held.coverages.tolist(), held.reach.tolist(), strict=True)
+    finite = [{"coverage": c, "reach": r if r < np.inf else None} for c, r in ranges]
+    assert told["ranges"] == finite
+    assert "Calibrated on 60 rows: the probability of a grade or a lower one is" in shown
     assert f"1 / (1 + exp({held.slope:.6g} * score - cut))" in shown
     for line in (f"low .* {held.cuts[0]:.6g}", f"90 % +{held.reach[2]:.6g}"):
         assert re.search(line, shown)
@@ -154,10 +154,10 @@ def test_a_checkpoint_says_how_far_it_came(tmp_path):
         train(job, tmp_path / "model", every=Every(rows=100), stop=stop, report=enough)
     told, shown = info_of(tmp_path / "model.checkpoint")
     assert told["kind"] == "checkpoint"
-    assert told["checkpoint"]["rows"] == told["training"]["rows"] == 470
+    assert told["checkpoint"]["rows"] == told["training"]["rows"] == 440
     assert (told["checkpoint"]["pass"], told["checkpoint"]["passes"]) == (2, 3)
     assert told["checkpoint"]["rows_of_pass"] == 200
-    assert "checkpoint of an unfinished training: 470 rows learned, in pass 2 of 3" in shown
+    assert "checkpoint of an unfinished training: 440 rows learned, in pass 2 of 3" in shown
     assert ask("predict", path, "--model", tmp_path / "model.checkpoint").exit_code == 0
 
 

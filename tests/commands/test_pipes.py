@@ -1,5 +1,6 @@
 """Training from a pipe, whose rows come only once: what was learned can always be continued."""
 
+import io
 import os
 import signal
 import subprocess
@@ -15,6 +16,8 @@ from files_to_train import make_rows
 
 import processes
 from ordspan import load
+from ordspan.commands.train import TrainJob, train
+from ordspan.tables.files import FileOptions
 from tables import ask, said, stopped, summary
 
 X, GRADES = make_rows(600)
@@ -141,6 +144,22 @@ def test_a_kernel_learns_words_from_a_pipe(model):
     content = rows.to_csv(index=False)
     found = summary(*words(model, "--learner", "kernel"), input=content)
     assert found["mae"][0] < 0.7 * found["constant"]["mae"]
+
+
+class Trickle(io.BytesIO):
+    """A few bytes at a time, and lines in pieces."""
+
+    def read1(self, size=-1):
+        return super().read1(7)
+
+
+def test_a_pipe_that_trickles_gives_the_same_model(model):
+    quoted = ['"' + row.replace(",", '",', 1) for row in ROWS]
+    piped(quoted, *words(model.with_name("whole")))
+    pipe = Trickle((HEAD + "".join(quoted)).encode())
+    options = FileOptions(format="csv")
+    train(TrainJob(["-"], label="grade", classes=[1, 2, 3, 4], options=options), model, pipe=pipe)
+    assert model.read_bytes() == model.with_name("whole").read_bytes()
 
 
 @POSIX

@@ -4,6 +4,7 @@ import io
 import json
 import os
 import signal
+import threading
 import time
 
 import numpy as np
@@ -223,7 +224,10 @@ BAD_FILES = {
     "nan": ("size,age\n1,2\n1,\n", "row 2: column 'age' is empty or NaN"),
     "short": ("size,age\n1,2\n1\n", "row 2: column 'age' is empty or NaN"),
     "long": ("size,age\n1,2,3\n", "row 1: more fields than the 2 of the header, from '3' on"),
-    "damaged": (b"size,age\n1,2\n1,\xe9\n", "row 2: '\ufffd' is not UTF-8; save it as UTF-8, or give"),
+    "damaged": (
+        b"size,age\n1,2\n1,\xe9\n",
+        "row 2: '\ufffd' is not UTF-8; save it as UTF-8, or give",
+    ),
     "empty": ("", "the file is empty"),
     "header": ("size,age\n", "no row to predict; does it contain only a header?"),
 }
@@ -302,6 +306,25 @@ def test_an_interrupt_leaves_no_file(model, tmp_path, number):
         assert "stopped. No file was written." in process.stderr.read()
     assert process.returncode == 130
     assert list(tmp_path.iterdir()) == []
+
+
+@POSIX
+def test_rows_of_a_pipe_are_answered_as_they_arrive(model):
+    with start("predict", "-", "--format", "csv", "--model", model) as process:
+        watch = threading.Timer(30, process.kill)
+        watch.start()
+        for pieces in (["size,a", "ge\n51", "00,0.3\n4"], ["900,0.2\n"]):
+            for piece in pieces:
+                process.stdin.write(piece)
+                process.stdin.flush()
+                time.sleep(0.05)
+            if len(pieces) > 1:
+                assert process.stdout.readline().strip() == ",".join(ADDED)
+            assert process.stdout.readline().split(",")[0] in GRADES
+        process.stdin.close()
+        assert process.stdout.read() == ""
+        watch.cancel()
+    assert process.returncode == 0
 
 
 @POSIX

@@ -221,11 +221,11 @@ def test_a_full_fold_wins_over_the_sample_and_reads_alike(tmp_path):
         (line(c137="1"), "index 137, but there are 136 features"),
     ],
 )
-def test_a_bad_cell_is_named_by_file_line_and_column(tmp_path, bad, reason):
+def test_a_bad_cell_is_named_by_file_row_and_column(tmp_path, bad, reason):
     write_fold(tmp_path, line() + line() + line() + bad + line())
     with pytest.raises(CorruptFile) as refusal:
         data.mslr(data_dir=tmp_path)
-    assert f"{tmp_path / 'train.txt'}, line 4: {reason}" in str(refusal.value)
+    assert f"{tmp_path / 'train.txt'}, row 4: {reason}" in str(refusal.value)
 
 
 def test_an_empty_fold_is_refused(tmp_path):

@@ -12,7 +12,7 @@ import pytest
 
 from ordspan import data
 from ordspan.data import CorruptFile, DataUnavailable, sources
-from ordspan.data.sources import Found, data_folder, fetch, look_up
+from ordspan.data.sources import data_folder, fetch, look_up
 
 CONTENT = b"1,2,3\n4,5,6\n" * 50_000
 PATH = "toy/toy.data"
@@ -119,7 +119,7 @@ def test_a_data_folder_that_does_not_exist_is_refused(tmp_path):
 def test_a_file_of_the_data_folder_may_be_gzipped(tmp_path, ending):
     content = gzip.compress(CONTENT, mtime=0) if ending else CONTENT
     path = put(tmp_path, content, PATH + ending)
-    assert look_up(PATH, tmp_path) == Found(path, f"file {PATH}{ending} of the data folder")
+    assert look_up(PATH, tmp_path) == (path, f"file {PATH}{ending} of the data folder")
     assert look_up(PATH) is None
 
 
@@ -137,9 +137,9 @@ def test_a_damaged_file_is_refused_with_its_path_and_the_digest(tmp_path):
 def test_a_good_answer_is_stored_and_not_asked_for_again(server, cache):
     server.will_answer((200, CONTENT))
     for _ in range(2):
-        found = fetch(PATH)
-        assert found.path.read_bytes() == CONTENT
-        assert found.source.startswith("download of http://127.0.0.1")
+        path, source = fetch(PATH)
+        assert path.read_bytes() == CONTENT
+        assert source.startswith("download of http://127.0.0.1")
         assert files_in(cache) == [cache / PATH]
         assert server.n_requests == 1
 
@@ -147,12 +147,12 @@ def test_a_good_answer_is_stored_and_not_asked_for_again(server, cache):
 def test_a_damaged_copy_in_the_cache_is_replaced(server, cache):
     put(cache, b"damaged")
     server.will_answer((200, CONTENT))
-    assert fetch(PATH).path.read_bytes() == CONTENT
+    assert fetch(PATH)[0].read_bytes() == CONTENT
 
 
 def test_a_passing_fault_is_tried_again(server):
     server.will_answer((500, b""), (200, CONTENT))
-    assert fetch(PATH).path.read_bytes() == CONTENT
+    assert fetch(PATH)[0].read_bytes() == CONTENT
     assert server.n_requests == 2
 
 
@@ -182,7 +182,7 @@ def test_offline_only_the_cache_is_asked(server, cache, monkeypatch):
     with pytest.raises(ConnectionError, match="disabled by ORDSPAN_OFFLINE"):
         fetch(PATH)
     (cache / PATH).write_bytes(CONTENT)
-    assert fetch(PATH).path == cache / PATH
+    assert fetch(PATH)[0] == cache / PATH
     assert server.n_requests == 0
 
 

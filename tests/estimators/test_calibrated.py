@@ -136,10 +136,13 @@ def test_rows_of_weight_zero_keep_their_numbers_for_a_splitter():
     ranker = [clone(steady).fit(X[a], y[a], weight[a].astype(float)) for a, _ in parts]
     test = np.concatenate([b for _, b in parts])
     fold = np.repeat([0, 1], 20)[weight[test]]
-    scores = np.concatenate([r.latent(X[b]) for r, (_, b) in zip(ranker, parts, strict=True)])
+    level = [model.estimator_.thresholds_.mean() - r.thresholds_.mean() for r in ranker]
+    scores = [r.latent(X[b]) + up for r, up, (_, b) in zip(ranker, level, parts, strict=True)]
     kept, truth = weight[test], y[test][weight[test]]
-    bands = [r.thresholds_ for r in ranker]
-    wanted = Calibration(4).fit(scores[kept], truth, truth, thresholds=bands, fold=fold)
+    bands = [r.thresholds_ + up for r, up in zip(ranker, level, strict=True)]
+    wanted = Calibration(4).fit(
+        np.concatenate(scores)[kept], truth, truth, thresholds=bands, fold=fold
+    )
     wanted.use_thresholds(model.estimator_.thresholds_)
     np.testing.assert_allclose(model.calibration_.state, wanted.state, rtol=1e-9, atol=1e-9)
 

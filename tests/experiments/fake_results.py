@@ -1,11 +1,11 @@
-"""A small believable results table, made without training anything."""
+"""A small believable table of results, made without training anything."""
 
 from __future__ import annotations
 
 import numpy as np
-import pyarrow as pa
 
-from ordspan.experiments.table import SCHEMA, Results, with_settings
+from ordspan.experiments.protocol import kept_trials
+from ordspan.experiments.results import Results, table_type
 
 DATASETS = ("california", "abalone", "parkinson", "mslr")
 MAIN = ("PA", "PA-I", "PA-II", "PRank", "MCP")
@@ -15,7 +15,7 @@ CLASSES = 5
 LEVEL = {"PA": 0.7, "PA-I": 0.6, "PA-II": 0.65, "PRank": 0.8, "MCP": 1.0, "hindsight": 0.4}
 
 
-def fake_table(
+def fake_results(
     *,
     datasets=DATASETS,
     algorithms=MAIN,
@@ -23,33 +23,34 @@ def fake_table(
     runs=4,
     trials=300,
     level=None,
-    seed=0,
-    hindsight=True,
+    growing=False,
 ):
-    """A table whose algorithms settle at the errors of ``level``."""
-    rng, own_rng = np.random.default_rng(seed), np.random.default_rng([seed, 1])
-    level = LEVEL if level is None else LEVEL | level
-    rows = []
-    for dataset in datasets:
-        for algorithm in (*algorithms, *(["hindsight"] if hindsight else [])):
-            drawn = {}
-            kept = min(runs, HINDSIGHT_RUNS) if algorithm == "hindsight" else runs
-            for labels in fractions:
-                # PRank and MCP learn from exact labels, so their rows are the same everywhere
-                fixed = algorithm in ("PRank", "MCP")
-                if not (fixed and drawn):
-                    goal = _goal(level, algorithm) + (0 if fixed else labels / 7500)
-                    source = own_rng if algorithm == "hindsight" else rng
-                    drawn = [_errors(source, goal, labels, trials) for _ in range(runs)]
-                rows += [_row(dataset, labels, algorithm, run, *drawn[run]) for run in range(kept)]
-    return with_settings(
-        pa.Table.from_pylist(rows, schema=SCHEMA),
-        _settings(datasets, algorithms, fractions, runs, trials, seed),
-    )
-
-
-def fake_results(**options):
-    return Results(fake_table(**options))
+    """Results whose algorithms settle at the errors of ``level``."""
+    rng, kept = np.random.default_rng(0), kept_trials(trials)
+    level = LEVEL | (level or {})
+    names = [(d, f, a) for d in datasets for f in fractions for a in (*algorithms, "hindsight")]
+    table = np.zeros(len(names), table_type(runs, kept.size, CLASSES - 1))
+    exact = {}  # PRank and MCP learn from exact labels, so their rows are the same everywhere
+    for row, (dataset, labels, algorithm) in zip(table, names, strict=True):
+        is_exact = algorithm in ("PRank", "MCP")
+        is_fixed = algorithm == "hindsight"
+        goal = _goal(level, algorithm) + (0 if is_exact else labels / 7500)
+        drawn = exact.get((dataset, algorithm)) if is_exact else None
+        if drawn is None:
+            drawn = _errors(rng, goal, labels, (runs, trials))
+            exact[dataset, algorithm] = drawn
+        if growing:
+            drawn = drawn[:, :, ::-1]
+        row["dataset"], row["labels"], row["algorithm"] = dataset, labels, algorithm
+        row["C"] = 0.01 if algorithm.startswith(("PA-I", "PA-II")) else np.nan
+        row["runs"] = min(runs, HINDSIGHT_RUNS) if is_fixed else runs
+        row["error_sums"], row["interval_error_sums"] = drawn.cumsum(axis=2)[..., kept - 1]
+        losses = 2.0 * row["error_sums"][0]
+        row["losses"] = np.nan if algorithm == "MCP" else losses
+        row["bounds"] = 3.0 * losses + 50.0 if algorithm == "PA-I" else np.nan
+        spread = np.sqrt(kept)[:, None] * np.linspace(-0.1, 0.1, CLASSES - 1)
+        row["thresholds"] = np.nan if algorithm in ("MCP", "hindsight") else spread
+    return Results(table, kept, _settings(datasets, algorithms, fractions, runs, trials))
 
 
 def _goal(level, algorithm):
@@ -57,38 +58,15 @@ def _goal(level, algorithm):
     return level[base] * {"": 1, "average": 0.85, "sca": 1.05}[extra]
 
 
-def _errors(rng, goal, labels, trials):
+def _errors(rng, goal, labels, shape):
     """Errors that fall towards the goal, and what the intervals leave of them."""
-    expected = goal * (1 + 1.5 / np.sqrt(1 + np.arange(trials) / 5))
-    errors = rng.binomial(CLASSES - 1, np.minimum(expected / (CLASSES - 1), 1))
-    forgiven = (rng.random(trials) < labels / 100) * rng.integers(0, 3, trials)
-    return errors.astype(np.uint8), np.maximum(errors - forgiven, 0).astype(np.uint8)
+    expected = goal * (1 + 1.5 / np.sqrt(1 + np.arange(shape[1]) / 5))
+    errors = rng.binomial(CLASSES - 1, np.minimum(expected / (CLASSES - 1), 1), shape)
+    forgiven = (rng.random(shape) < labels / 100) * rng.integers(0, 3, shape)
+    return np.array([errors, np.maximum(errors - forgiven, 0)])
 
 
-def _row(dataset, labels, algorithm, run, errors, interval_errors):
-    known = run == 0 and algorithm != "MCP"
-    seen = np.arange(1, errors.size + 1, max(1, errors.size // 40)) if known else np.array([], int)
-    thresholds = np.sqrt(seen)[:, None] * np.linspace(-0.1, 0.1, CLASSES - 1)
-    losses = 2.0 * errors.cumsum(dtype=float)[seen - 1]
-    return {
-        "dataset": dataset,
-        "labels": labels,
-        "algorithm": algorithm,
-        "C": 0.01 if algorithm.startswith(("PA-I", "PA-II")) else None,
-        "run": run,
-        "trials": errors.size,
-        "mae": float(errors.mean()),
-        "interval_mae": float(interval_errors.mean()),
-        "errors": errors.tobytes(),
-        "interval_errors": interval_errors.tobytes(),
-        "trajectory_trials": seen.tolist(),
-        "trajectory": None if algorithm == "hindsight" else thresholds.ravel().tolist(),
-        "losses": losses.tolist() if known else None,
-        "bounds": (3.0 * losses + 50.0).tolist() if known and algorithm == "PA-I" else None,
-    }
-
-
-def _settings(datasets, algorithms, fractions, runs, trials, seed):
+def _settings(datasets, algorithms, fractions, runs, trials):
     return {
         "datasets": list(datasets),
         "algorithms": list(algorithms),
@@ -96,7 +74,7 @@ def _settings(datasets, algorithms, fractions, runs, trials, seed):
         "runs": runs,
         "hindsight_runs": min(runs, HINDSIGHT_RUNS),
         "trials": trials,
-        "seed": seed,
+        "seed": 0,
         "version": "0.0",
         "versions": {"numpy": np.__version__},
         "rule": "the C of the grid with the lowest error in three pilot runs",

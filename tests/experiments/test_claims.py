@@ -16,14 +16,15 @@ from ordspan.experiments.claims import (
     MARGIN,
     NOT_RUN,
     OUTPERFORMS,
-    SENTENCES,
+    PAPER,
     TRIALS,
     Claim,
+    by_sentence,
+    claims_text,
     count_verdicts,
     make_claims,
-    write_claims,
 )
-from ordspan.experiments.summary import summary_rows, write_summary
+from ordspan.experiments.results import Cell, write_summary
 
 WINNING = {**LEVEL, "PA": 0.4, "PA-I": 0.3, "PA-II": 0.35}
 LOSING = {**LEVEL, "PA": 1.3, "PA-I": 1.2, "PA-II": 1.25}
@@ -40,9 +41,7 @@ def claim_about(claims, test, *names):
 
 
 def test_every_sentence_of_the_paper_is_taken_apart():
-    per_sentence = [
-        sum(c.sentence == s.words for c in make_claims(fake_results())) for s in SENTENCES
-    ]
+    per_sentence = [len(group) for group in by_sentence(make_claims(fake_results()))]
     assert per_sentence == [36, 12, 2, 2, 6, 6, 3, 72, 24, 12, 12]
 
 
@@ -61,8 +60,7 @@ def test_verdicts_follow_the_errors():
 def test_the_interval_is_the_one_of_the_paired_t_test():
     results = fake_results(runs=6)
     claim = claim_about(make_claims(results), OUTPERFORMS, "abalone", 50, "PA-I", "MCP")
-    ours = results.errors(("abalone", 50, "PA-I")).mean(axis=1)
-    rival = results.errors(("abalone", 50, "MCP")).mean(axis=1)
+    ours, rival = (results.final(Cell("abalone", 50, name)) for name in ("PA-I", "MCP"))
     interval = stats.ttest_rel(rival, ours).confidence_interval(0.95)
     assert claim.effect == pytest.approx((rival - ours).mean())
     assert (claim.low, claim.high) == pytest.approx((interval.low, interval.high))
@@ -72,30 +70,29 @@ def test_comparable_is_judged_by_the_stated_margin():
     results = fake_results(level=EQUAL)
     for claim in make_claims(results):
         if claim.test == COMPARABLE:
-            rival = results.final((claim.dataset, claim.labels, claim.rival)).mean()
+            rival = results.final(Cell(claim.dataset, claim.labels, claim.rival)).mean()
             assert (claim.verdict == HOLDS) == (abs(claim.effect) <= MARGIN * rival)
 
 
 def test_the_fall_with_trials_compares_with_the_first_tenth():
-    results = fake_results(trials=500)
+    results = fake_results(trials=500, runs=12)
     claim = claim_about(make_claims(results), TRIALS, "mslr", 50, "PA", "itself at T/10")
-    errors = results.errors(("mslr", 50, "PA"), interval=True).astype(float)
-    assert claim.effect == pytest.approx(errors[:, :50].mean() - errors.mean())
+    running = results.running(Cell("mslr", 50, "PA"), interval=True)
+    early = results.trials.tolist().index(50)
+    assert claim.effect == pytest.approx(running[:, early].mean() - running[:, -1].mean())
     assert claim.verdict == HOLDS
 
 
 def test_errors_that_grow_do_not_fall_with_trials():
-    results = fake_results(datasets=("mslr",))
-    errors = results.errors
-    results.errors = lambda cell, interval=False: errors(cell, interval=interval)[:, ::-1]
+    results = fake_results(datasets=("mslr",), growing=True)
     assert verdicts(make_claims(results), TRIALS) == {FAILS, NOT_RUN}
 
 
 def test_the_fall_with_the_fraction_is_measured_against_the_intervals():
-    results = fake_results()
+    results = fake_results(runs=12)
     claims = make_claims(results)
     exact, used = (
-        [results.errors(("mslr", f, "PA"), interval=interval).mean() for f in (50, 75)]
+        [results.final(Cell("mslr", f, "PA"), interval=interval).mean() for f in (50, 75)]
         for interval in (False, True)
     )
     fall = claim_about(claims, FRACTION, "mslr", 75, "PA", "itself at 50 %")
@@ -120,56 +117,49 @@ def test_what_cannot_be_tested_is_not_run(options):
     assert count_verdicts(claims) == {HOLDS: 0, FAILS: 0, NOT_RUN: len(claims)}
 
 
-def test_claims_file_quotes_counts_and_tells_the_rules(tmp_path):
+def test_claims_file_quotes_counts_and_tells_the_rules():
     results = fake_results(datasets=("california", "abalone"))
-    text = write_claims(results, tmp_path / "claims.md").read_text(encoding="utf-8")
-    total = count_verdicts(make_claims(results))
+    claims = make_claims(results)
+    text = claims_text(claims, results.settings)
+    total = count_verdicts(claims)
     assert "| **all** |  | " + " | ".join(map(str, total.values())) + " |" in text
-    assert all(f"> {sentence.words}" in text for sentence in SENTENCES)
+    assert all(f"> {sentence['words']}" in text for sentence in PAPER["sentence"])
     assert "±5%" in text
     assert "the choices are\nours" in text
     assert "mslr: not available. not fetched" in text
 
 
-def test_claims_file_tells_a_reversed_claim(tmp_path):
+def test_claims_file_tells_a_reversed_claim():
     results = fake_results(datasets=("california",), level=LOSING)
-    text = write_claims(results, tmp_path / "claims.md").read_text(encoding="utf-8")
+    text = claims_text(make_claims(results), results.settings)
     assert "0 of 18 tested claims hold (of the others: 18 × it is worse)" in text
 
 
 def test_summary_agrees_with_the_errors(tmp_path):
     results = fake_results(runs=5)
-    path = write_summary(results, tmp_path / "summary.csv")
+    path = tmp_path / "summary.csv"
+    write_summary(results.summary(), path)
     with path.open(encoding="utf-8", newline="") as file:
         rows = list(csv.DictReader(file))
     assert len(rows) == 4 * 3 * 5
     columns = "dataset,labels,algorithm,C,mae,sem,interval_mae,trials,runs,hindsight_ratio"
     assert ",".join(rows[0]) == columns
     for row in rows:
-        cell = (row["dataset"], int(row["labels"]), row["algorithm"])
-        per_run = results.errors(cell).mean(axis=1)
+        cell = Cell(row["dataset"], int(row["labels"]), row["algorithm"])
+        sums = results.rows[cell]
+        per_run = sums["error_sums"][:, -1] / 300
         assert float(row["mae"]) == pytest.approx(per_run.mean())
         assert float(row["sem"]) == pytest.approx(stats.sem(per_run))
-        used = results.errors(cell, interval=True).mean()
+        used = sums["interval_error_sums"][:, -1].mean() / 300
         assert float(row["interval_mae"]) == pytest.approx(used)
         assert (row["trials"], row["runs"]) == ("300", "5")
-        assert row["C"] == ("0.01" if cell[2] in ("PA-I", "PA-II") else "")
-        best = results.errors((*cell[:2], "hindsight")).mean(axis=1)
-        assert best.size == 2  # of the first two runs alone
-        ratio = per_run[:2].mean() / best.mean()
+        assert row["C"] == ("0.01" if cell.algorithm in ("PA-I", "PA-II") else "")
+        best = results.rows[cell._replace(algorithm="hindsight")]["error_sums"][:2, -1]
+        ratio = per_run[:2].mean() / best.mean() * 300  # of the first two runs alone
         assert float(row["hindsight_ratio"]) == pytest.approx(ratio)
 
 
-def test_without_a_fixed_ranker_there_is_no_ratio_and_one_run_has_no_standard_error():
-    rows = list(summary_rows(fake_results(hindsight=False, runs=1)))
+def test_one_run_has_no_standard_error_and_a_perfect_fixed_ranker_no_ratio():
+    rows = fake_results(runs=1, level={"hindsight": 0.0}, fractions=(0,)).summary()
     assert {row.hindsight_ratio for row in rows} == {None}
     assert all(np.isnan(row.sem) for row in rows)
-
-
-def test_same_table_gives_the_same_bytes(tmp_path):
-    for name in ("one", "two"):
-        write_claims(fake_results(), tmp_path / f"{name}.md")
-        write_summary(fake_results(), tmp_path / f"{name}.csv")
-    for kind in ("md", "csv"):
-        one, two = (tmp_path / f"{name}.{kind}" for name in ("one", "two"))
-        assert one.read_bytes() == two.read_bytes()

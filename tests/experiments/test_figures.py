@@ -4,19 +4,14 @@ import numpy as np
 import pytest
 from fake_results import EXTRA, MAIN, fake_results
 
-from ordspan.experiments.figures import (
-    draw_figure1,
-    draw_figure2,
-    figure1,
-    figure2,
-    look_of,
-)
+from ordspan.experiments import figures
+from ordspan.experiments.figures import look_of
 from ordspan.experiments.protocol import CITED_ALGORITHMS
+from ordspan.experiments.results import Cell
 
 
-def running_mean(results, cell, interval=False):
-    errors = results.errors(cell, interval=interval).astype(float)
-    return (errors.cumsum(axis=1) / np.arange(1, errors.shape[1] + 1)).mean(axis=0)
+def axes_by_title(panels):
+    return {panel.title: figures.one_panel(panel).axes[0] for panel in panels}
 
 
 def curves_of(panel):
@@ -24,62 +19,53 @@ def curves_of(panel):
 
 
 @pytest.fixture(scope="module")
-def panels1():
-    return draw_figure1(fake_results()).axes
+def results():
+    return fake_results(datasets=("abalone", "mslr"), trials=1000)
 
 
 @pytest.fixture(scope="module")
-def panels2():
-    return draw_figure2(fake_results()).axes
+def first(results):
+    return axes_by_title(figures.figure1_panels(results))
 
 
-def test_panels_are_arranged_as_in_the_paper(panels1, panels2):
-    titles = [panel.get_title() for panel in panels1]
-    assert len(titles) == 12
-    assert titles[:3] == [
-        "California (exact labels)",
-        "California (50% partial labels)",
-        "California (75% partial labels)",
+@pytest.fixture(scope="module")
+def second(results):
+    return axes_by_title(figures.figure2_panels(results))
+
+
+def test_panels_are_arranged_as_in_the_paper(first, second):
+    kinds = ("exact", "50% partial", "75% partial")
+    assert list(first) == [
+        f"{name} ({kind} labels)" for name in ("Abalone", "MSLR") for kind in kinds
     ]
-    assert len({panel.get_ylim() for panel in panels1[:3]}) == 1
-    assert panels2[0].get_title() == "California (50% and 75% partial labels)"
-    assert len(panels2) == 4
-    assert set(curves_of(panels2[0])) == {f"{a}, {f}%" for a in MAIN[:3] for f in (50, 75)}
+    assert len({panel.get_ylim() for panel in list(first.values())[:3]}) == 1
+    assert list(second) == [f"{name} (50% and 75% partial labels)" for name in ("Abalone", "MSLR")]
 
 
-def test_figure1_draws_the_running_mean():
-    results = fake_results(trials=1000, datasets=("abalone",))
-    panel = draw_figure1(results).axes[1]  # 50 %
-    for name, line in curves_of(panel).items():
-        expected = running_mean(results, ("abalone", 50, name))
-        trials = np.asarray(line.get_xdata())
-        np.testing.assert_allclose(line.get_ydata(), expected[trials - 1])
+def test_curves_are_the_running_errors_with_bands_of_one_standard_error(results, first, second):
+    for dataset, title in (("abalone", "Abalone"), ("mslr", "MSLR")):
+        panel = first[f"{title} (50% partial labels)"]
+        assert list(curves_of(panel)) == list(MAIN)
+        for (name, line), band in zip(curves_of(panel).items(), panel.collections, strict=True):
+            sums = results.rows[Cell(dataset, 50, name)]["error_sums"] / results.trials
+            mean, sem = sums.mean(axis=0), sums.std(axis=0, ddof=1) / 2
+            np.testing.assert_array_equal(line.get_xdata(), results.trials)
+            np.testing.assert_allclose(line.get_ydata(), mean)
+            heights = band.get_paths()[0].vertices[:, 1]
+            extremes = (mean - sem).min(), (mean + sem).max()
+            assert (heights.min(), heights.max()) == pytest.approx(extremes)
+        lines = curves_of(second[f"{title} (50% and 75% partial labels)"])
+        assert set(lines) == {f"{name}, {labels}%" for name in MAIN[:3] for labels in (50, 75)}
+        sums = results.rows[Cell(dataset, 75, "PA-II")]["interval_error_sums"]
+        expected = (sums / results.trials).mean(axis=0)
+        np.testing.assert_allclose(lines["PA-II, 75%"].get_ydata(), expected)
 
 
-def test_figure2_draws_errors_against_the_intervals(panels2):
-    line = curves_of(panels2[3])["PA-II, 75%"]
-    expected = running_mean(fake_results(), ("mslr", 75, "PA-II"), interval=True)
-    np.testing.assert_allclose(line.get_ydata(), expected[np.asarray(line.get_xdata()) - 1])
-
-
-def test_bands_are_one_standard_error_wide():
-    results = fake_results(algorithms=("PA",), fractions=(0,), datasets=("mslr",))
-    (panel,) = draw_figure1(results).axes
-    (band,) = panel.collections
-    _, sem = results.curve(("mslr", 0, "PA"))
-    low, high = (
-        getattr(band.get_paths()[0].vertices[:, 1], extreme)() for extreme in ("min", "max")
-    )
-    mean = running_mean(results, ("mslr", 0, "PA"))
-    assert low == pytest.approx((mean - sem).min())
-    assert high == pytest.approx((mean + sem).max())
-
-
-def test_dashes_mean_the_same_in_both_figures(panels1, panels2):
-    first, second = curves_of(panels1[1]), curves_of(panels2[0])
-    for name, line in second.items():
+def test_dashes_mean_the_same_in_both_figures(first, second):
+    lines = curves_of(first["MSLR (50% partial labels)"])
+    for name, line in curves_of(second["MSLR (50% and 75% partial labels)"]).items():
         algorithm, fraction = name.split(", ")
-        assert line._dash_pattern == first[algorithm]._dash_pattern
+        assert line._dash_pattern == lines[algorithm]._dash_pattern
         assert (line.get_markerfacecolor() == "white") == (fraction == "75%")
 
 
@@ -88,27 +74,46 @@ def test_curves_differ_without_colours():
     assert len(set(looks)) == len(looks)
 
 
+def test_regret_shows_the_losses_the_fixed_ranker_and_the_bound(results):
+    panels = axes_by_title(figures.regret_panels(results))
+    assert list(panels) == ["Abalone (exact labels)", "MSLR (exact labels)"]
+    lines = curves_of(panels["MSLR (exact labels)"])
+    assert list(lines) == ["PA-I bound", "PA", "PA-I", "PA-II", "PRank", "hindsight"]
+    for name, line in lines.items():
+        algorithm, _, bound = name.partition(" ")
+        row = results.rows[Cell("mslr", 0, algorithm)]
+        expected = row["bounds" if bound else "losses"]
+        np.testing.assert_allclose(line.get_ydata(), expected[expected > 0])
+
+
+def test_thresholds_are_those_of_the_first_run(results):
+    panels = axes_by_title(figures.threshold_panels(results))
+    names = [name for name in MAIN if name != "MCP"]  # which has none
+    assert list(panels) == [f"{title}: {name}" for title in ("Abalone", "MSLR") for name in names]
+    drawn = [line.get_ydata() for line in panels["MSLR: PRank"].get_lines()]
+    expected = results.rows[Cell("mslr", 0, "PRank")]["thresholds"].T
+    np.testing.assert_array_equal(drawn, expected)
+
+
 def test_the_true_model_is_drawn_where_it_is_known():
-    panels = draw_figure1(fake_results(datasets=("mslr", "synthetic"))).axes
-    assert "true model" not in curves_of(panels[0])
-    assert set(curves_of(panels[3])["true model"].get_ydata()) == {0.4}
-
-
-def test_smaller_tables_make_smaller_figures(tmp_path):
-    assert len(draw_figure1(fake_results(datasets=("abalone",))).axes) == 3
-    assert len(draw_figure1(fake_results(runs=1, trials=3)).axes) == 12
-    assert figure2(fake_results(fractions=(0,)), tmp_path) == []  # without ranges
+    panels = axes_by_title(figures.figure1_panels(fake_results(datasets=("mslr", "synthetic"))))
+    assert "true model" not in curves_of(panels["MSLR (exact labels)"])
+    line = curves_of(panels["Synthetic (exact labels)"])["true model"]
+    assert set(line.get_ydata()) == {0.4}
 
 
 def test_same_table_gives_the_same_files(tmp_path):
-    written = []
+    curves = (*MAIN, *EXTRA)
+    results = fake_results(datasets=("synthetic",), algorithms=curves, fractions=(50,))
+    files = [f"figure{n}.{kind}" for n in (1, 2) for kind in ("png", "pdf")]
     for name in ("one", "two"):
-        folder = tmp_path / name
-        folder.mkdir()
-        curves = (*MAIN, *EXTRA)
-        results = fake_results(datasets=("synthetic",), algorithms=curves, fractions=(50,))
-        written.append(figure1(results, folder) + figure2(results, folder))
-    names = [path.name for path in written[0]]
-    assert names == [f"figure{n}.{kind}" for n in (1, 2) for kind in ("png", "svg", "pdf")]
-    for one, two in zip(*written, strict=True):
-        assert one.read_bytes() == two.read_bytes()
+        (tmp_path / name).mkdir()
+        figures.write_figures(results, tmp_path / name)
+        assert sorted(path.name for path in (tmp_path / name).iterdir()) == sorted(files)
+    for file in files:
+        assert (tmp_path / "one" / file).read_bytes() == (tmp_path / "two" / file).read_bytes()
+
+
+def test_small_tables_make_small_figures(tmp_path):
+    figures.write_figures(fake_results(runs=1, trials=3, fractions=(0,)), tmp_path)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["figure1.pdf", "figure1.png"]

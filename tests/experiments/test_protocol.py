@@ -13,7 +13,7 @@ TWINS = {"MCP": "perceptron", "PRIL": "PRank"}
 
 
 def stream(percent=50, run=0, kind=protocol.REPORTED, trials=300, seed=0):
-    return dict(protocol.streams(DATA, (percent,), seed, kind, run, trials))[percent]
+    return next(protocol.streams(DATA, (percent,), seed, kind, run, trials))
 
 
 def test_a_row_keeps_its_interval_for_the_whole_run():
@@ -34,9 +34,9 @@ def test_the_exact_label_lies_in_its_interval_and_the_percentage_is_of_the_rows(
 
 
 def test_all_percentages_of_a_run_see_the_same_rows_and_no_two_runs_do():
-    several = dict(protocol.streams(DATA, (0, 50, 75), 0, protocol.REPORTED, 3, 100))
-    for percent in (50, 75):
-        np.testing.assert_array_equal(several[percent].X, several[0].X)
+    several = list(protocol.streams(DATA, (0, 50, 75), 0, protocol.REPORTED, 3, 100))
+    for other in several[1:]:
+        np.testing.assert_array_equal(other.X, several[0].X)
     others = [stream(run=4), stream(run=3, kind=protocol.TUNING), stream(run=3, seed=1)]
     for other in others:
         assert not np.array_equal(other.X[:100], several[0].X)
@@ -62,19 +62,18 @@ def test_predictions_are_those_of_the_slow_twin(algorithm, average):
 def test_the_baselines_learn_from_exact_labels_and_are_measured_against_them():
     curve, some = Curve("PRank"), stream(percent=75)
     predicted = protocol.predictions(curve.learner(3, 5, None), curve, some)
-    errors, interval_errors = protocol.outcome(predicted, curve, some)
-    np.testing.assert_array_equal(errors, np.abs(predicted - some.ranks))
+    errors, interval_errors = protocol.error_sums(predicted, some, *some.labels(curve))
+    np.testing.assert_array_equal(errors, np.abs(predicted - some.ranks).cumsum())
     np.testing.assert_array_equal(interval_errors, errors)
 
 
 def test_the_committee_s_coins_come_from_the_run_alone():
-    curve, errors = Curve("OAP-BPM"), []
+    curve, ranks = Curve("OAP-BPM"), []
     for run in (0, 0, 1):
         some = stream(run=0)._replace(seed=stream(run=run).seed)
-        predicted = protocol.predictions(curve.learner(3, 5, None, some.seed), curve, some)
-        errors.append(protocol.outcome(predicted, curve, some).errors)
-    np.testing.assert_array_equal(errors[0], errors[1])
-    assert not np.array_equal(errors[0], errors[2])
+        ranks.append(protocol.predictions(curve.learner(3, 5, None, some.seed), curve, some))
+    np.testing.assert_array_equal(ranks[0], ranks[1])
+    assert not np.array_equal(ranks[0], ranks[2])
 
 
 def test_who_learns_from_intervals_who_has_a_c_and_who_has_thresholds():
@@ -97,21 +96,30 @@ def test_pril_is_prank_on_the_intervals():
 def test_the_variants_are_measured_against_the_intervals_they_learned_from():
     curve, some = Curve("PA-I"), stream(percent=75)
     predicted = protocol.predictions(curve.learner(3, 5, 0.1), curve, some)
-    _, interval_errors = protocol.outcome(predicted, curve, some)
+    _, interval_errors = protocol.error_sums(predicted, some, *some.labels(curve))
     away = np.maximum(0, np.maximum(some.lower - predicted, predicted - some.upper))
-    np.testing.assert_array_equal(interval_errors, away)
+    np.testing.assert_array_equal(interval_errors, away.cumsum())
+
+
+def test_long_runs_keep_the_first_the_last_and_the_tenth_part_of_the_trials():
+    kept = protocol.kept_trials(7000)
+    assert (kept[0], kept[-1]) == (1, 7000)
+    assert 700 in kept
+    assert 200 < kept.size <= 301
+    predicted, some = np.ones(7000, dtype=int), stream(trials=7000)
+    errors, _ = protocol.error_sums(predicted, some, some.lower, some.upper)
+    np.testing.assert_array_equal(errors, (some.ranks - 1).cumsum()[kept - 1])
 
 
 @pytest.mark.parametrize("algorithm", ["PA-II", "PRIL", "OAP-BPM"])
-def test_following_the_thresholds_changes_nothing(algorithm):
-    curve, some = Curve(algorithm), stream()
-    whole = protocol.predictions(curve.learner(3, 5, 0.1), curve, some)
-    learner = curve.learner(3, 5, 0.1)
-    parts, thresholds = protocol.followed(learner, curve, some)
-    np.testing.assert_array_equal(parts, whole)
-    kept = thresholds.reshape(-1, 4)
-    assert len(kept) == len(protocol.trajectory_trials(300))
-    np.testing.assert_array_equal(kept[-1], learner.thresholds)
+def test_thresholds_along_a_run_are_those_of_one_pass(algorithm):
+    curve, some = Curve(algorithm), stream(trials=400)
+    whole, learner = curve.learner(3, 5, 0.1), curve.learner(3, 5, 0.1)
+    protocol.predictions(whole, curve, some)
+    thresholds = protocol.thresholds_along(learner, curve, some)
+    assert thresholds.shape == (protocol.kept_trials(400).size, 4)
+    np.testing.assert_array_equal(thresholds[-1], whole.thresholds)
+    np.testing.assert_array_equal(learner.state, whole.state)
 
 
 def test_extra_curves_are_only_drawn_for_the_variants():

@@ -61,11 +61,10 @@ def check_rows(path, content) -> None:
     found = {}
     for batch in batches:
         assert np.isfinite(batch.X).all()
-        found |= dict(
-            zip(batch.lines.tolist(), zip(batch.X, batch.lower, strict=True), strict=True)
-        )
-    for number, line in enumerate(content.split(b"\n"), start=1):
-        if number > 1 and (plain := PLAIN.fullmatch(line)):
+        found |= dict(zip(batch.rows.tolist(), zip(batch.X, batch.lower, strict=True), strict=True))
+    rows = [line for line in content.split(b"\n")[1:] if line]
+    for number, line in enumerate(rows, start=1):
+        if plain := PLAIN.fullmatch(line):
             values, grade = found[number]
             assert [*values, grade] == [float(cell) for cell in plain.groups()], line
 

@@ -133,19 +133,19 @@ def test_learning_is_partial_fit_to_the_byte(kind, tmp_path):
 
 
 def test_what_is_answered_was_predicted_before_each_row(tmp_path):
-    """Within one list too: the second of two equal rows is predicted by what the first taught."""
     with serving(tmp_path, empty()) as client:
         before = client.post("/predict", json={"a": 1, "b": 2}).json()
         first = client.post("/learn", json={"a": 1, "b": 2, "label": 5, "key": "one"}).json()
+        client.post("/learn", json=[{"a": 1, "b": 2, "label": 5}] * 4)
         now = client.post("/predict", json={"a": 1, "b": 2}).json()
         second = client.post("/learn", json={"a": 1, "b": 2, "label": 5}).json()
         assert (first["predicted"], second["predicted"]) == (before["grade"], now["grade"])
         assert before["grade"] != now["grade"]
         again = client.post("/learn", json={"a": 1, "b": 2, "label": 5, "key": "one"})
         assert again.json() == first
-        assert client.engine.n_events == 2
+        assert client.engine.n_events == 6
         other = client.post("/learn", json={"a": 1, "b": 2, "label": 4, "key": "one"})
-        assert (other.status_code, client.engine.n_events) == (409, 2)
+        assert (other.status_code, client.engine.n_events) == (409, 6)
         assert "'one'" in other.json()["detail"]
 
 

@@ -112,7 +112,7 @@ def test_a_bad_line_is_named_or_left_out(tmp_path, monkeypatch, ending, line, me
 @pytest.mark.parametrize(
     ("ending", "line", "labelled"),
     [
-        ("csv", b"1,5\" disk,2", True),
+        ("csv", b'1,5" disk,2', True),
         ("csv", b'1,""a"",2', True),
         ("csv", b"1\r,ab,2", True),
         ("csv", b"NaN,NA,1", True),

@@ -124,8 +124,7 @@ def test_damage_is_refused_or_does_no_harm_to_the_number_of_rows(tmp_path, seed)
         try:
             rows = stream(path, features=["a", "b"], on_bad_row="skip")
             assert sum(map(len, rows)) + rows.skipped == n_rows
-        except ValueError as error:
-            assert "a.parquet" in str(error)
+        except FileError:
             refused += 1
     assert 0 < refused < 40
 

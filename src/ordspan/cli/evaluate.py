@@ -2,18 +2,11 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Any, BinaryIO
 
-import typer
-
-from ordspan.cli import options as o
-from ordspan.cli.app import app, progress_bar, report_errors
-from ordspan.cli.printing import say, show, table
-
-if TYPE_CHECKING:
-    from ordspan.commands.evaluate import EvaluateReport
-    from ordspan.commands.tally import Tally
+from ordspan.cli.app import bar_report, command, progress_bar, report_errors
+from ordspan.cli.printing import print_json, print_notes, print_skipped, say, show, table
+from ordspan.commands.jobs import EvaluateJob
 
 MAX_COLUMNS = 12
 """Largest confusion matrix to print."""
@@ -30,36 +23,16 @@ PROBABILITY_MEASURES = {"rps": "RPS", "log_score": "log score"}
 """Name and title of the measures of probabilities."""
 
 
-@app.command(epilog="Example: ordspan evaluate ratings.csv --model ratings.ordspan")
-def evaluate(
-    context: typer.Context,
-    files: o.Files,
-    model: o.TrainedModel,
-    label: o.Label = None,
-    lower: o.Lower = None,
-    upper: o.Upper = None,
-    group: Annotated[
-        str | None,
-        typer.Option(help="Column with the query of each row, for NDCG; svmlight files use qid."),
-    ] = None,
-    html: Annotated[
-        Path | None, typer.Option(metavar="PAGE.html", help="Also write a web page with plots.")
-    ] = None,
-    on_bad_row: o.OnBadRow = "raise",
-    allow_skipped: o.AllowSkipped = 0.2,
-    format: o.Format = None,
-    delimiter: o.Delimiter = None,
-    decimal: o.Decimal = None,
-    encoding: o.Encoding = None,
-    json: o.AsJson = False,
-) -> None:
+@command(EvaluateJob, "ratings.csv --model ratings.ordspan")
+def evaluate(job: EvaluateJob, json: bool, pipe: BinaryIO | None) -> None:
     """Measure how well a model grades the rows of files, in bounded memory.
 
     Labels are read from the columns used in training, or from those named
     here. MAE is the mean distance in grades to the label or its range;
     macro MAE, accuracy, kappa and the confusion matrix cover the rows with
-    an exact label. Each measure is shown next to the best constant: the
-    best value for predicting the same grade for every row.
+    an exact label. Rows without a label are left out. Each measure is shown
+    next to the best constant: the best value for predicting the same grade
+    for every row.
 
     RPS is the ranked probability score and the log score the mean of
     -ln P(label); 0 is best for both, and the best constant is the same
@@ -75,28 +48,11 @@ def evaluate(
     must be consecutive.
     """
     with report_errors():
-        from ordspan.commands.evaluate import EvaluateJob
         from ordspan.commands.evaluate import evaluate as run
 
-        options = o.file_options(format, delimiter, decimal, encoding)
-        files, pipe = context.with_resource(o.opened_pipe(files))
-        job = EvaluateJob(
-            files, model, label, lower, upper, group, on_bad_row, allow_skipped, options
-        )
         with progress_bar(counted=False) as bar:
-            summary = run(job, page=html, pipe=pipe, report=bar_report(bar))
-        o.print_json(summary) if json else print_tables(summary)
-
-
-def bar_report(bar: Any) -> EvaluateReport:
-    """A callback that updates the progress bar."""
-    task = bar.add_task("reading", total=None)
-
-    def report(tally: Tally, share: float | None) -> None:
-        text = f"{tally.rows:,} rows, MAE {tally.loss / tally.rows:.3f}"
-        o.draw(bar, task, text, share)
-
-    return report
+            summary = run(job, pipe=pipe, report=bar_report(bar))
+        print_json(summary) if json else print_tables(summary)
 
 
 def print_tables(summary: dict[str, Any]) -> None:
@@ -119,8 +75,8 @@ def print_tables(summary: dict[str, Any]) -> None:
     without = (summary["ndcg"] or {}).get("queries_without_relevant_rows")
     if without:
         say(f"Queries left out of NDCG, without a row above the lowest grade: {without:,}.")
-    o.print_skipped(summary)
-    o.print_notes(summary["notes"])
+    print_skipped(summary)
+    print_notes(summary["notes"])
     say(verdict(summary))
     if "page" in summary:
         say(f"Written to {summary['page']}; open it in a browser.")

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import os
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -12,12 +13,10 @@ from ordspan.cli.app import app, progress_bar, report_errors
 from ordspan.cli.printing import say, show, table
 
 if TYPE_CHECKING:
-    from ordspan.experiments.table import Results
+    from ordspan.experiments.reproduce import Outcome
 
 OUT = Path("ordspan-results")
-REPORT_FILES = (
-    "results.parquet, summary.csv, figure1 and figure2 (png, svg, pdf), claims.md, report.html"
-)
+REPORT_FILES = "results.npz, summary.csv, figure1 and figure2 (png, pdf), claims.md, report.html"
 DatasetNames = Annotated[
     str | None,
     typer.Option(
@@ -44,7 +43,7 @@ Overwrite = Annotated[
 ]
 ReportOnly = Annotated[
     Path | None,
-    typer.Option(metavar="DIR", help="Only redraw the report from DIR/results.parquet."),
+    typer.Option(metavar="DIR", help="Only redraw the report from DIR/results.npz."),
 ]
 
 
@@ -90,94 +89,85 @@ def reproduce(
     overwrite: Overwrite = False,
     report_only: ReportOnly = None,
 ) -> None:
-    """Run the paper's experiments: figures, tables, claims and one interactive report.
+    """Run the paper's experiments: figures, tables, claims and one page.
 
     After an interruption, run the same command again to continue. The same settings give the same
-    bytes in results.parquet, whatever --jobs is.
+    bytes in results.npz, whatever --jobs is.
     """
     with report_errors("Run the same command again to continue."):
-        if report_only is not None:
-            from ordspan.experiments.reproduce import write_outputs
-
-            finish(write_outputs(report_only), report_only, None)
-            return
+        from ordspan.clock import Clock
         from ordspan.data import NAMES
         from ordspan.experiments.protocol import ALGORITHMS, CITED_ALGORITHMS
+        from ordspan.experiments.reproduce import load_datasets, write_outputs
+        from ordspan.experiments.runner import Plan, run
         from ordspan.learners.linear import SOLVERS
 
-        chosen = None if datasets is None else listed(datasets, NAMES, "data set")
-        plan = {
-            "algorithms": listed(algorithms, ALGORITHMS + CITED_ALGORITHMS, "algorithm"),
-            "labels": percentages(fractions),
-            "runs": runs,
-            "trials": trials,
-            "seed": seed,
-            "average": average,
-            "solver": listed(solver, tuple(SOLVERS), "solver")[-1],
-        }
-        run_plan(plan, chosen, data_dir, out, jobs or os.cpu_count() or 1, overwrite)
+        if report_only is not None:
+            finish(write_outputs(report_only), report_only, None)
+            return
+        clock = Clock()
+        names = None if datasets is None else listed(datasets, NAMES, "data set")
+        plan = partial(
+            Plan,
+            algorithms=listed(algorithms, ALGORITHMS + CITED_ALGORITHMS, "algorithm"),
+            labels=percentages(fractions),
+            runs=runs,
+            trials=trials,
+            seed=seed,
+            average=average,
+            solver=listed(solver, tuple(SOLVERS), "solver")[-1],
+        )
+        check_folder(out)
+        with progress_bar() as bar:
+            found, missing = load_datasets(names, data_dir)
+            if not found:
+                reasons = "; ".join(f"{name}: {reason}" for name, reason in missing.items())
+                raise LookupError(f"nothing to run. {reasons}")
+            out.mkdir(parents=True, exist_ok=True)
+            task = bar.add_task("starting", total=None)
+            run(
+                plan(found),
+                out,
+                jobs=jobs or os.cpu_count() or 1,
+                unavailable=missing,
+                overwrite=overwrite,
+                progress=lambda what, done, total: bar.update(
+                    task, description=what, completed=done, total=total
+                ),
+            )
+            bar.update(task, description="drawing figures and report")
+            outcome = write_outputs(out, clock.seconds())
+        finish(outcome, out, clock.seconds())
 
 
-def run_plan(
-    plan: dict[str, Any],
-    names: tuple[str, ...] | None,
-    data_dir: Path | None,
-    out: Path,
-    jobs: int,
-    overwrite: bool,
-) -> None:
-    """Load, run and report, with a progress bar."""
-    from ordspan.clock import Clock
-    from ordspan.experiments import reproduce as whole
-    from ordspan.experiments import runner
+def check_folder(out: Path) -> None:
+    """Raise, before there is work to lose, if the folder could not be written."""
     from ordspan.models.atomic import check_can_write
 
-    clock = Clock()
     if out.exists() and not out.is_dir():
         raise NotADirectoryError(f"{out} is a file, not a folder; choose another --out")
     there = next(folder for folder in (out, *out.parents) if folder.is_dir())
     check_can_write(there / out.name)
-    with progress_bar() as bar:
-        found, missing = whole.load_datasets(names, data_dir)
-        if not found:
-            reasons = "; ".join(f"{name}: {reason}" for name, reason in missing.items())
-            raise LookupError(f"nothing to run. {reasons}")
-        out.mkdir(parents=True, exist_ok=True)
-        task = bar.add_task("starting", total=None)
-        runner.run(
-            runner.Plan(found, **plan),
-            out,
-            jobs=jobs,
-            unavailable=missing,
-            overwrite=overwrite,
-            progress=lambda what, done, total: bar.update(
-                task, description=what, completed=done, total=total
-            ),
-        )
-        bar.update(task, description="drawing figures and report")
-        results = whole.write_outputs(out, clock.seconds())
-    finish(results, out, clock.seconds())
 
 
-def finish(results: Results, folder: Path, seconds: float | None) -> None:
+def finish(outcome: Outcome, folder: Path, seconds: float | None) -> None:
     """Print the summary table, the output paths, and how to get missing data sets."""
-    from ordspan.experiments.claims import count_verdicts, make_claims
-    from ordspan.experiments.summary import summary_rows
+    from ordspan.experiments.claims import count_verdicts
 
     rows = []
-    for row in summary_rows(results):
+    for row in outcome.summary:
         labels = "exact" if row.labels == 0 else f"{row.labels} % ranges"
         C = "" if row.C is None else f"{row.C:g}"
         mae = f"{row.mae:.3f}" + (f" ± {row.sem:.3f}" if row.runs > 1 else "")
         rows.append((row.dataset, labels, row.algorithm, C, mae, f"{row.interval_mae:.3f}"))
     title = "Mean absolute error after the last trial (± standard error)"
     heads = ("data set", "labels", "algorithm", "C", "MAE", "MAE to the labels used")
-    counts = count_verdicts(make_claims(results))
+    counts = count_verdicts(outcome.claims)
     text = f"{counts['holds']} hold, {counts['does not hold']} do not, {counts['not run']} not run"
     took = "" if seconds is None else f" in {seconds:.1f} s"
     show(table(title, heads, rows, "data set", "algorithm"))
     say(f"Of the paper's claims {text}; see claims.md.")
     say(f"Written to {folder}{took}: {REPORT_FILES}.")
     say(f"Open {folder / 'report.html'} in a browser.")
-    for name, reason in results.settings["unavailable"].items():
+    for name, reason in outcome.results.settings["unavailable"].items():
         say(f"Not run: {name}: {reason}.")

@@ -1,24 +1,32 @@
-"""Evaluate a model on files of any size, in bounded memory."""
+"""Evaluate a model on files of any size.
+
+The score and the label of every row, 16 bytes, go to a temporary file; every number is computed
+from them at the end, in chunks. So memory does not grow with the rows, apart from the names of
+queries, and a billion rows need 16 GB in the folder for temporary files.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from collections import Counter
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from tempfile import TemporaryFile
 from typing import Any, BinaryIO
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ordspan.clock import Clock
-from ordspan.commands.models import label_reader, options_for, read_table_model
-from ordspan.commands.outputs import check_path, report_full_disk
-from ordspan.commands.probability_tally import ProbabilityTally
-from ordspan.commands.queries import QueryTally, query_names
-from ordspan.commands.tally import Tally, compared
+from ordspan.commands.jobs import EvaluateJob
+from ordspan.commands.models import label_reader, options_for, read_table_model, trained_on
+from ordspan.commands.outputs import check_page, check_path, report_full_disk
+from ordspan.commands.tally import compared
+from ordspan.core.measures import ReliabilityBins, cumulative_outcomes, distance, ranked_scores
+from ordspan.learners import Calibration
+from ordspan.metrics.ranks import CUTS, against_constants, best_probabilities, ndcg
 from ordspan.models.atomic import write_atomically
-from ordspan.models.table import Scored, scored
+from ordspan.models.table import TableModel, scored
 from ordspan.tables.files import (
-    FileOptions,
     check_columns,
     describe_columns,
     expand,
@@ -26,183 +34,299 @@ from ordspan.tables.files import (
     open_file,
 )
 from ordspan.tables.label_columns import LabelColumns, label_columns
-from ordspan.tables.reading import RowReader, check_index_base
-from ordspan.tables.rows import GROUP, LABEL, SKIPPED_SHARE, BadRows, Batch, FileError
+from ordspan.tables.reading import RowReader, check_index_base, unlabelled_note
+from ordspan.tables.rows import GROUP, LABEL, BadRows, Batch, FileError
 from ordspan.wording import hint
 
-SAMPLE_SIZE = 20_000  # rows on a page, of all grades together
-LEAST_OF_GRADE = 50
+ROW = np.dtype([("score", "f8"), ("lower", "i4"), ("upper", "i4")])
+"""What is kept of every row."""
+CHUNK, MAX_CELLS = 1 << 18, 1 << 18
+"""Rows, and rows times grades, that are computed at once."""
+N_BINS = 10
+"""Bins of predicted probabilities in a reliability diagram."""
+SAMPLE_SIZE, LEAST_OF_GRADE = 20_000, 50
+"""Rows in the plots of a page: of all grades together, and at least of each."""
 
 NO_PROBABILITIES = "The model has no probabilities or ranges, because it was trained on Dask."
 
-EvaluateReport = Callable[[Tally, float | None], None]
-"""Callback with the counts so far, and the share of the files read, if known."""
+EvaluateReport = Callable[[int, float, float | None], None]
+"""Callback with the rows so far, their MAE, and the share of the files read, if known."""
 
 
-@dataclass(frozen=True)
-class EvaluateJob:
-    """What to evaluate.
-
-    Parameters
-    ----------
-    files : sequence of str
-        Files and folders, or "-" for standard input.
-    model : path
-        A model file that ``ordspan train`` wrote.
-    label, lower, upper : str, optional
-        Label columns; by default those used in training.
-    group : str, optional
-        Column with the query of each row; svmlight rows use their qid.
-    on_bad_row : {"raise", "skip"}
-        Stop at the first bad row, or skip bad rows and count them.
-    allow_skipped : float
-        Largest accepted share of skipped rows.
-    options : FileOptions
-        How to open the files; by default detected, or as in training.
-    """
-
-    files: Sequence[str]
-    model: str | Path
-    label: str | None = None
-    lower: str | None = None
-    upper: str | None = None
-    group: str | None = None
-    on_bad_row: str = "raise"
-    allow_skipped: float = SKIPPED_SHARE
-    options: FileOptions = field(default_factory=FileOptions)
-
-
-class Evaluation:
-    """A model, its files, and the running totals of its predictions."""
-
-    def __init__(self, job: EvaluateJob, *, sampled: bool = False, pipe: Any = None) -> None:
-        self.job = job
-        self.model = read_table_model(job.model)
-        self.files = expand(job.files)
-        self.bad = BadRows(job.on_bad_row)
-        options = options_for(self.model, self.files, job.options)
-        check_index_base(self.files, self.model.recipe, options)
-        self.columns, self.group = self._columns(is_svmlight(self.files[0], options))
-        self.reader = RowReader(
-            self.files,
-            options,
-            self.model.encoder,
-            self.columns,
-            label_reader(self.model.classes_),
-            self.bad,
-            self.group,
-            first=self._first_file(options, pipe),
+def open_labelled(job: EvaluateJob, model: TableModel, bad: BadRows, pipe: Any) -> RowReader:
+    """A reader of rows with labels, after checking that the first file has the columns."""
+    files, recipe = expand(job.files), model.recipe
+    options = options_for(model, files, job.options)
+    check_index_base(files, recipe, options)
+    sparse = is_svmlight(files[0], options)
+    given, group = label_columns(job.label, job.lower, job.upper), job.group
+    if sparse and (given.names() not in ([], [LABEL]) or group not in (None, GROUP)):
+        raise ValueError(
+            f"{files[0]}: svmlight rows have fixed places for grade and qid; name "
+            "no columns for labels and queries"
         )
-        n_classes = len(self.model.classes_)
-        size = max(LEAST_OF_GRADE, SAMPLE_SIZE // (n_classes + 1)) if sampled else 0
-        self.tally = Tally(n_classes, size)
-        calibration = self.model.calibration
-        self.probabilities = None if calibration is None else ProbabilityTally(calibration)
-        self.queries: QueryTally | None = None
-
-    def _columns(self, sparse: bool) -> tuple[LabelColumns, str | None]:
-        """The columns of labels and queries."""
-        given = label_columns(self.job.label, self.job.lower, self.job.upper)
-        if not sparse:
-            return (given if given.names() else self.model.columns), self.job.group
-        if given.names() not in ([], [LABEL]) or self.job.group not in (None, GROUP):
-            raise ValueError(
-                f"{self.files[0]}: svmlight rows have fixed places for grade and qid; name "
-                "no columns for labels and queries"
-            )
-        return LabelColumns(LABEL), GROUP
-
-    def _first_file(self, options: FileOptions, pipe: Any) -> Any:
-        """Open the first file and check that it has the label columns."""
-        path, recipe = self.files[0], self.model.recipe
-        reader = open_file(path, options, pipe)
-        if is_svmlight(path, options) and not recipe.n_sparse:
+    columns = given if given.names() else model.columns
+    if sparse:
+        columns, group = LabelColumns(LABEL), GROUP
+    first = open_file(files[0], options, pipe)
+    if sparse and not recipe.n_sparse:
+        raise FileError(
+            f"{files[0]}: svmlight rows have no named columns, but the model was trained on "
+            f"columns such as {recipe.columns[0]!r}"
+        )
+    if not recipe.n_sparse:
+        groups = [group] if group else []
+        missing = [name for name in columns.names() if name not in first.names]
+        if missing and columns == model.columns:
             raise FileError(
-                f"{path}: svmlight rows have no named columns, but the model was trained on "
-                f"columns such as {recipe.columns[0]!r}"
+                f"{files[0]}: no column {missing[0]!r}, the label column used in training; "
+                f"{describe_columns(first.names)}. "
+                f"Name the labels here with {hint('label=', '--label COLUMN')}, or the "
+                "two columns of ranges"
             )
-        if recipe.n_sparse:
-            return reader
-        for name in self.columns.names():
-            if name not in reader.names and self.columns == self.model.columns:
-                raise FileError(
-                    f"{path}: no column {name!r}, the label column used in training; "
-                    f"{describe_columns(reader.names)}. "
-                    f"Name the labels here with {hint('label=', '--label COLUMN')}, or the "
-                    "two columns of ranges"
-                )
-        check_columns(path, reader.names, [self.group] if self.group else [])
-        return reader
+        check_columns(files[0], first.names, groups)
+    labels = label_reader(model.classes_)
+    return RowReader(files, options, model.encoder, columns, labels, bad, group, first=first)
 
-    def run(self, report: EvaluateReport | None = None) -> None:
-        """Read the files once."""
-        for answer in scored(self.model, self._batches()):
-            self.tally.add(answer)
-            if self.probabilities is not None:
-                self.probabilities.add(answer)
-            self._add_queries(answer)
-            if report is not None:
-                report(self.tally, self.reader.share(answer.batch))
-        if not self.tally.rows:
-            why = f"no usable row; {self.bad.summary()}"
-            if not self.bad.count:
-                why = "no row to evaluate; does it contain only a header?"
-            raise FileError(f"{self.files[0]}: {why}")
-        self.bad.check(self.tally.rows, self.job.allow_skipped)
 
-    def _batches(self) -> Iterator[Batch]:
-        """Rows of the files; with a query column, rows without a query are bad rows."""
-        for batch in self.reader.batches():
-            if self.group is None or self.group not in batch.table.columns:
-                yield batch
-                continue
-            codes, names = query_names(batch, self.group)
-            empty = [code for code, name in enumerate(names) if not name]
-            rows = np.flatnonzero(np.isin(codes, empty)).tolist()
-            fault = f"column {self.group!r} is empty; fill it in, or name no query column"
-            yield self.bad.take_from(batch, dict.fromkeys(rows, fault))
+def follow_queries(reader: RowReader, starts: list[int]) -> Iterator[Batch]:
+    """The rows of files; ``starts`` gets the number of the first row of each query.
 
-    def _add_queries(self, answer: Scored) -> None:
-        """Add rows to their queries; an svmlight file has a qid in every line or in none."""
-        if self.group is None:
-            return
-        batch = answer.batch
-        present = self.group in batch.table.columns
-        if present and self.queries is None and self.tally.rows == len(batch):
-            self.queries = QueryTally(self.group, len(self.model.classes_))
-        if present != (self.queries is not None):
+    Rows without a query are bad. An svmlight file has a qid in every line or in none.
+    """
+    seen: set[str] = set()
+    last, n_rows = "", 0
+    for batch in reader.batches():
+        groups = batch.group
+        if n_rows and (groups is not None) != bool(starts):
             raise FileError(
-                f"{batch.where(0)} and after: {'a' if present else 'no'} qid here, unlike before; "
-                "give every line its qid, or none"
+                f"{batch.where(0)} and after: {'no' if groups is None else 'a'} qid here, unlike "
+                "before; give every line its qid, or none"
             )
-        if self.queries is not None:
-            self.queries.add(answer)
+        if groups is not None:
+            names = ["" if v is None or v != v else str(v).strip() for v in groups.tolist()]
+            fault = f"column {reader.group!r} is empty; fill it in, or name no query column"
+            faults = {row: fault for row, name in enumerate(names) if not name}
+            batch = reader.bad.take_from(batch, faults)
+            for row, name in enumerate(filter(None, names)):
+                if name == last:
+                    continue
+                if name in seen:
+                    raise FileError(
+                        f"{batch.where(row)}: query {name!r} appears again after other queries; "
+                        f"sort the rows by {reader.group}, so that the rows of a query are "
+                        "consecutive"
+                    )
+                seen.add(name)
+                starts.append(n_rows + row)
+                last = name
+        n_rows += len(batch)
+        yield batch
 
-    def summary(self) -> dict[str, Any]:
-        """The results in plain values."""
-        tally, classes = self.tally, self.model.classes_.tolist()
-        by_grade = [
-            {"grade": grade, **row} for grade, row in zip(classes, tally.by_grade(), strict=True)
+
+def read_rows(
+    model: TableModel,
+    reader: RowReader,
+    bad: BadRows,
+    file: Any,
+    report: EvaluateReport | None,
+) -> tuple[NDArray[Any], list[int]]:
+    """Score all rows into a file; return them, and where the queries start."""
+    starts: list[int] = []
+    n_rows = loss = 0
+    for batch, score, rank, _ in scored(model, follow_queries(reader, starts)):
+        rows = np.empty(len(batch), dtype=ROW)
+        rows["score"], rows["lower"], rows["upper"] = score, batch.lower, batch.upper
+        with report_full_disk("the folder for temporary files"):
+            file.write(rows.tobytes())
+        n_rows += len(batch)
+        loss += int(distance(rank, rows["lower"], rows["upper"]).sum())
+        if report is not None:
+            report(n_rows, loss / n_rows, reader.share(batch))
+    if not n_rows:
+        why = "no row to evaluate; does it contain only a header?"
+        if bad.count or reader.unlabelled:
+            why = f"no usable row; {bad.summary()}" if bad.count else "no row has a label"
+        raise FileError(f"{reader.files[0]}: {why}")
+    file.flush()
+    return np.memmap(file, ROW, "r"), starts
+
+
+def chunks(rows: NDArray[Any], size: int) -> Iterator[tuple[Any, Any, Any]]:
+    """Scores, lower and upper ranks of some rows at a time."""
+    for begin in range(0, rows.size, size):
+        part = rows[begin : begin + size]
+        yield part["score"].copy(), part["lower"].astype(int), part["upper"].astype(int)
+
+
+def count_answers(model: TableModel, rows: NDArray[Any]) -> NDArray[np.int64]:
+    """Every combination of lower, upper and predicted rank, and how often it occurs, (4, n)."""
+    shape = (len(model.classes_) + 1,) * 3
+    found: Counter[int] = Counter()
+    for score, lower, upper in chunks(rows, CHUNK):
+        codes = np.ravel_multi_index((lower, upper, model.ranks(score)), shape)
+        values, counts = np.unique(codes, return_counts=True)
+        found.update(dict(zip(values.tolist(), counts.tolist(), strict=True)))
+    return np.array([*np.unravel_index(sorted(found), shape), [found[c] for c in sorted(found)]])
+
+
+def records(columns: dict[str, Any]) -> list[dict[str, Any]]:
+    """Columns as rows of plain values.
+
+    >>> records({"grade": ["low", "high"], "rows": np.array([3, 5])})
+    [{'grade': 'low', 'rows': 3}, {'grade': 'high', 'rows': 5}]
+    """
+    values = (v.tolist() if isinstance(v, np.ndarray) else v for v in columns.values())
+    return [dict(zip(columns, row, strict=True)) for row in zip(*values, strict=True)]
+
+
+def by_grade(confusion: NDArray[np.int64], classes: list[Any]) -> list[dict[str, Any]]:
+    """For every true grade: rows, mean error, and shares too low, right and too high."""
+    rows, ranks = confusion.sum(axis=1), np.arange(len(classes))
+    sums = {
+        "mae": (confusion * np.abs(ranks[:, np.newaxis] - ranks)).sum(axis=1),
+        "too_low": np.tril(confusion, -1).sum(axis=1),
+        "right": np.diag(confusion),
+        "too_high": np.triu(confusion, 1).sum(axis=1),
+    }
+    means = {
+        name: [
+            part / n if n else None for part, n in zip(parts.tolist(), rows.tolist(), strict=True)
         ]
-        return {
-            "model": str(self.job.model),
-            "files": list(self.files),
-            "labels": self.columns._asdict(),
-            "group": self.group if self.queries else None,
-            "rows": tally.rows,
-            "exact_rows": tally.exact,
-            "range_rows": tally.rows - tally.exact,
-            "classes": classes,
-            "thresholds": [t for t in self.model.thresholds.tolist() if np.isfinite(t)],
-            **tally.compared(classes),
-            "probabilities": self.probabilities and self.probabilities.summary(),
-            "ndcg": None if self.queries is None else self.queries.summary(),
-            "by_grade": by_grade,
-            "confusion": tally.confusion.tolist(),
-            "notes": self.model.encoder.unseen.messages(),
-            "skipped": self.bad.count,
-            "skipped_examples": list(self.bad.examples),
-        }
+        for name, parts in sums.items()
+    }
+    return records({"grade": classes, "rows": rows, **means})
+
+
+def measure_probabilities(calibration: Calibration, rows: NDArray[Any]) -> dict[str, Any]:
+    """Scores of probabilities, and the coverage of ranges at every calibrated level.
+
+    If a label is a range, the true grade is unknown. "Expected" values then weight each grade of
+    the label by its probability under the model, given the label. The bounds hold whatever the
+    true grades are, as long as the labels contain them.
+    """
+    n_classes, levels = calibration.n_classes, calibration.coverages.tolist()
+    scores, bins = np.zeros(2), ReliabilityBins(N_BINS)
+    held, widths = np.zeros((len(levels), 3)), np.zeros((len(levels), n_classes), dtype=np.int64)
+    for score, lower, upper in chunks(rows, max(1, MAX_CELLS // n_classes)):
+        of_label = calibration.log_probabilities(score, lower, upper)
+        outcomes = cumulative_outcomes(calibration.probabilities(score), lower, upper)
+        ranked = ranked_scores(outcomes.predicted, outcomes.observed)
+        scores += ranked.sum(), -of_label.sum()
+        bins.add(outcomes)
+        for level, coverage in enumerate(levels):
+            first, last = calibration.ranges(score, coverage)
+            low, high = np.maximum(first, lower), np.minimum(last, upper)
+            meets, contains = low <= high, (low == lower) & (high == upper)
+            part, expected = meets & ~contains, contains.astype(np.float64)
+            inside = calibration.log_probabilities(score[part], low[part], high[part])
+            expected[part] = np.exp(np.minimum(0.0, inside - of_label[part]))
+            held[level] += contains.sum(), expected.sum(), meets.sum()
+            widths[level] += np.bincount(last - first, minlength=n_classes)
+    contains, expected, meets = held.T / rows.size
+    return {
+        "rps": float(scores[0]) / rows.size,
+        "log_score": float(scores[1]) / rows.size,
+        "ranges": records(
+            {
+                "coverage": levels,
+                "contains": contains,
+                "expected": expected,
+                "meets": meets,
+                "mean_width": widths @ np.arange(1, n_classes + 1) / rows.size,
+                "widths": widths,
+            }
+        ),
+        "reliability": records({"count": bins.counts, **bins.means._asdict()}),
+    }
+
+
+def measure_queries(rows: NDArray[Any], starts: list[int], n_classes: int) -> NDArray[np.float64]:
+    """NDCG of every query at each cut, (3, n); rows labelled by a range are ignored."""
+    bounds, begin, found = np.array([*starts, rows.size]), 0, []
+    while begin < len(starts):
+        end = max(begin + 1, int(np.searchsorted(bounds, bounds[begin] + CHUNK, "right")) - 1)
+        part = rows[bounds[begin] : bounds[end]]
+        query = np.repeat(np.arange(end - begin), np.diff(bounds[begin : end + 1]))
+        exact = part["lower"] == part["upper"]
+        score, rank = part["score"][exact], part["lower"][exact]
+        found.append(ndcg(query[exact], score, rank, end - begin, n_classes))
+        begin = end
+    return np.concatenate(found, axis=1)
+
+
+def summarise_queries(found: NDArray[np.float64]) -> dict[str, Any]:
+    """Mean NDCG at each cut over the queries with a relevant row, and their number.
+
+    A row is relevant if its grade is not the lowest. NDCG is None without such a query.
+    """
+    relevant = found[:, np.isfinite(found[0])]
+    means = relevant.mean(axis=1).tolist() if relevant.size else [None] * len(CUTS)
+    return {
+        **{f"ndcg@{cut}": mean for cut, mean in zip(CUTS, means, strict=True)},
+        "queries": found.shape[1],
+        "queries_without_relevant_rows": found.shape[1] - relevant.shape[1],
+    }
+
+
+def draw_sample(
+    rows: NDArray[Any], summary: dict[str, Any]
+) -> tuple[NDArray[Any], NDArray[np.float64]]:
+    """About as many rows of every grade, and how many rows each of them stands for."""
+    totals = [summary["range_rows"], *(row["rows"] for row in summary["by_grade"])]
+    size = max(LEAST_OF_GRADE, SAMPLE_SIZE // len(totals))
+    stands_for = np.maximum(1.0, np.array(totals) / size)
+    random, sample = np.random.default_rng(0), []
+    for begin in range(0, rows.size, CHUNK):
+        part = rows[begin : begin + CHUNK]
+        weight = stands_for[np.where(part["lower"] == part["upper"], part["lower"], 0)]
+        drawn = random.random(part.size) * weight < 1.0
+        sample.append((part[drawn], weight[drawn]))
+    picked, weights = (np.concatenate(column) for column in zip(*sample, strict=True))
+    return picked, weights
+
+
+def summarise(
+    job: EvaluateJob,
+    model: TableModel,
+    reader: RowReader,
+    bad: BadRows,
+    rows: NDArray[Any],
+    ndcgs: NDArray[np.float64] | None,
+) -> dict[str, Any]:
+    """The results in plain values."""
+    classes = model.classes_.tolist()
+    lower, upper, rank, counts = count_answers(model, rows)
+    exact = lower == upper
+    confusion = np.zeros((len(classes),) * 2, dtype=np.int64)  # true by predicted
+    confusion[lower[exact] - 1, rank[exact] - 1] = counts[exact]
+    probabilities = None
+    if model.calibration is not None:
+        best = best_probabilities(lower, upper, counts, len(classes))
+        probabilities = {"best_constant": best, **measure_probabilities(model.calibration, rows)}
+    notes = [*trained_on(model, reader.files), *model.encoder.unseen.messages()]
+    if reader.unlabelled:
+        notes.append(unlabelled_note(reader.unlabelled))
+    return {
+        "model": str(job.model),
+        "files": list(reader.files),
+        "labels": reader.columns._asdict(),
+        "group": None if ndcgs is None else reader.group,
+        "rows": rows.size,
+        "exact_rows": int(confusion.sum()),
+        "range_rows": rows.size - int(confusion.sum()),
+        "unlabelled_rows": reader.unlabelled,
+        "classes": classes,
+        "thresholds": [t for t in model.thresholds.tolist() if np.isfinite(t)],
+        **against_constants(lower, upper, rank, classes, counts),
+        "probabilities": probabilities,
+        "ndcg": None if ndcgs is None else summarise_queries(ndcgs),
+        "by_grade": by_grade(confusion, classes),
+        "confusion": confusion.tolist(),
+        "notes": notes,
+        "skipped": bad.count,
+        "skipped_examples": list(bad.examples),
+    }
 
 
 def verdict(summary: dict[str, Any]) -> str:
@@ -232,7 +356,6 @@ def describe_files(files: list[str]) -> str:
 def evaluate(
     job: EvaluateJob,
     *,
-    page: str | Path | None = None,
     pipe: BinaryIO | None = None,
     report: EvaluateReport | None = None,
 ) -> dict[str, Any]:
@@ -241,9 +364,7 @@ def evaluate(
     Parameters
     ----------
     job : EvaluateJob
-        What to evaluate.
-    page : path, optional
-        Where to write a web page with plots.
+        What to evaluate, and where to write a page.
     pipe : binary file, optional
         Read instead of standard input.
     report : callable, optional
@@ -259,7 +380,8 @@ def evaluate(
     Examples
     --------
     >>> import pathlib, tempfile
-    >>> from ordspan.commands.train import TrainJob, train
+    >>> from ordspan.commands.jobs import TrainJob
+    >>> from ordspan.commands.train import train
     >>> folder = pathlib.Path(tempfile.mkdtemp())
     >>> rows = "1,1\\n2,1\\n5,2\\n6,2\\n8,3\\n9,3\\n" * 50
     >>> _ = (folder / "a.csv").write_text("size,grade\\n" + rows)
@@ -270,21 +392,27 @@ def evaluate(
     >>> found["better_than_constant"], found["best_constant"]["mae"]
     (True, {'grade': 2, 'value': 0.6666666666666666})
     """
+    if job.page is not None:
+        import matplotlib as mpl  # noqa: F401 - fail early
+
+        check_path(job.page, (".html", ".htm"), [job.model, *expand(job.files)])
+        check_page(Path(job.page), overwrite=job.overwrite)
+    model, bad = read_table_model(job.model), BadRows(job.on_bad_row)
+    reader = open_labelled(job, model, bad, pipe)
     clock = Clock()
-    if page is not None:
-        from plotly.offline import get_plotlyjs  # noqa: F401 - fail early
+    with TemporaryFile() as file:
+        rows, starts = read_rows(model, reader, bad, file, report)
+        bad.check(rows.size, job.allow_skipped)
+        ndcgs = measure_queries(rows, starts, len(model.classes_)) if starts else None
+        summary = summarise(job, model, reader, bad, rows, ndcgs)
+        seconds = clock.seconds()
+        summary["seconds"] = round(seconds, 3)
+        summary["rows_per_second"] = round(rows.size / max(seconds, 1e-9))
+        if job.page is not None:
+            from ordspan.commands.evaluate_page import page_text
 
-        check_path(str(page), (".html", ".htm"), [str(job.model), *expand(job.files)])
-    evaluation = Evaluation(job, sampled=page is not None, pipe=pipe)
-    evaluation.run(report)
-    summary = evaluation.summary()
-    seconds = clock.seconds()
-    summary["seconds"] = round(seconds, 3)
-    summary["rows_per_second"] = round(summary["rows"] / max(seconds, 1e-9))
-    if page is not None:
-        from ordspan.commands.evaluate_page import page_text
-
-        with report_full_disk(str(page)):
-            write_atomically(Path(page), page_text(evaluation, summary).encode())
-        summary["page"] = str(page)
+            text = page_text(summary, model, *draw_sample(rows, summary), ndcgs)
+            with report_full_disk(job.page):
+                write_atomically(Path(job.page), text.encode())
+            summary["page"] = job.page
     return summary

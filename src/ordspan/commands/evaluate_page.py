@@ -2,84 +2,163 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from html import escape
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from ordspan.commands.evaluate_plots import (
-    confusion_plot,
-    error_plot,
-    margin_plot,
-    query_plot,
-    score_plot,
-)
-from ordspan.commands.probability_plots import (
-    coverage_plot,
-    reliability_plot,
-    shown_range,
-    width_plot,
-)
 from ordspan.commands.tally import constant_text
-from ordspan.pages import fill_template, script_json, table_row, terms
+from ordspan.core.measures import distance
+from ordspan.drawing import PALE
+from ordspan.models.table import TableModel
+from ordspan.pages import figure_svg, fill_template, table_row, terms
+from ordspan.plot import ReliabilityDisplay, ScoreDisplay, panels
 from ordspan.wording import as_text
 
-if TYPE_CHECKING:
-    from ordspan.commands.evaluate import Evaluation
-
 LONGEST_NAME = 12
+WIDTHS = {"wide": 9.9, "narrow": 3.5}
+"""Widths of each figure in inches; a page shows the one for its window."""
+LOOK: dict[Any, Any] = {
+    "font.size": 9,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.grid": True,
+    "axes.axisbelow": True,
+    "grid.color": PALE,
+    "grid.alpha": 0.35,
+    "hatch.linewidth": 0.6,
+}
+FEW_ROWS = 200  # of fewer rows the margins say too little
+BIN = ("count", "predicted", "observed", "at_least", "at_most")
+SHOWN = 0.9
+"""The coverage whose ranges are shown in detail, or the nearest that was calibrated."""
+
+ALT = {
+    "scores": "Latent score by true grade, with thresholds",
+    "confusion": "Confusion matrix",
+    "errors": "Shares too low, right and too high by true grade",
+    "margins": "Share of right grades by margin",
+    "reliability": "Reliability diagram: observed frequency by predicted probability",
+    "coverage": "Observed coverage of ranges by requested coverage",
+    "widths": "Share of rows by width of their range",
+    "queries": "Histogram of NDCG@10 over queries",
+}
+"""What each figure of the page shows."""
 
 
-def page_text(evaluation: Evaluation, summary: dict[str, Any]) -> str:
-    """The page for an evaluation that has run."""
+def page_text(
+    summary: dict[str, Any],
+    model: TableModel,
+    sample: NDArray[Any],
+    weight: NDArray[np.float64],
+    ndcgs: NDArray[np.float64] | None,
+) -> str:
+    """The page of an evaluation, with a sample of its rows and their weights in the plots."""
     from ordspan.commands.evaluate import NO_PROBABILITIES, range_shares, verdict
 
-    tally = evaluation.tally
     names = axis_names(summary["classes"])
     ranges, shares = (summary["probabilities"] or {}).get("ranges", ()), range_shares(summary)
-    lowest = [escape(str(grade)) for grade in summary["classes"][:2]]
-    plots = {
-        "scores": score_plot(tally, names, np.array(summary["thresholds"])),
-        "confusion": confusion_plot(tally.confusion, names) if tally.exact else None,
-        "errors": error_plot(summary["by_grade"], names) if tally.exact else None,
-        "margins": margin_plot(tally),
-        **probability_plots(summary),
-        "queries": query_plot(evaluation.queries.histogram) if evaluation.queries else None,
-    }
-    shown = {name: plot for name, plot in plots.items() if plot is not None}
+    shown = shown_range(ranges) if ranges else {"coverage": 0.0, "mean_width": 0.0}
+    drawn = draw_figures(summary, names, model, sample, weight, ndcgs)
     parts = {
-        "title": escape(f"Evaluation of {Path(summary['model']).name}"),
-        "lead": escape(lead(summary)),
-        "verdict": escape(verdict(summary)),
+        "title": f"Evaluation of {Path(summary['model']).name}",
+        "lead": lead(summary),
+        "verdict": verdict(summary),
         "verdict_kind": "good" if summary["better_than_constant"] else "bad",
+        "example": f"“{names[0]} | {names[1]}” separates grades "
+        + " and ".join(map(str, summary["classes"][:2])),
+        "coverage_shown": f"{100 * shown['coverage']:g} %",
+        "mean_width": f"{shown['mean_width']:.2f}",
+        "n_grades": str(len(names)),
+        "no_probabilities": NO_PROBABILITIES,
+        "query_text": query_text(summary["ndcg"]) if summary["ndcg"] else "",
+    }
+    markup = {
+        "notes": "".join(f'<p class="note">Note: {escape(n)}.</p>\n' for n in summary["notes"]),
         "cards": "".join(_card(*card) for card in cards(summary)),
-        **{f"{name}_section": _hidden(name not in shown) for name in plots},
-        "example": f"“{names[0]} | {names[1]}” separates grades {' and '.join(lowest)}",
         "grades": "".join(_grade_row(row) for row in summary["by_grade"]),
-        "width_text": escape(width_text(summary["probabilities"])),
         "range_heads": "".join(f"<th>{escape(title)}</th>" for title in shares.values()),
         "range_rows": "".join(_range_row(found, shares) for found in ranges),
-        "no_probabilities": escape(NO_PROBABILITIES),
         "has_probabilities": _hidden(summary["probabilities"] is not None),
         "range_labels": _hidden(not summary["range_rows"]),
-        "query_text": escape(query_text(summary["ndcg"])),
-        "made": terms(how_made(evaluation, summary)),
+        "made": terms(how_made(summary, sample.size)),
+        **{name: drawn.get(name, "") for name in ALT},
+        **{f"{name}_section": _hidden(name not in drawn) for name in ALT},
     }
-    parts = {name: as_text(part) for name, part in parts.items()} | {"data": script_json(shown)}
-    return fill_template(__package__, "evaluate.html", parts)
+    markup |= {name: escape(text) for name, text in parts.items()}
+    whole = {name: as_text(part) for name, part in markup.items()}
+    return fill_template(__package__, "evaluate.html", whole)
+
+
+def draw_figures(
+    summary: dict[str, Any],
+    names: list[str],
+    model: TableModel,
+    sample: NDArray[Any],
+    weight: NDArray[np.float64],
+    ndcgs: NDArray[np.float64] | None,
+) -> dict[str, str]:
+    """The figures by name, without those that have nothing to show."""
+    thresholds, found, drawn = np.array(summary["thresholds"]), summary["probabilities"], {}
+
+    def add(name: str, height: float, draw: Callable[..., Any], *values: Any) -> None:
+        drawn[name] = "".join(
+            f'<div class="{kind}">{draw_svg(width, height, ALT[name], draw, *values)}</div>'
+            for kind, width in WIDTHS.items()
+        )
+
+    score, lower, upper = sample["score"], sample["lower"], sample["upper"]
+    add("scores", 4.8, ScoreDisplay(score, lower, upper, thresholds, np.array(names)).plot)
+    if summary["exact_rows"]:
+        tall, confusion = 0.35 * len(names), np.array(summary["confusion"])
+        add("confusion", min(8.5, 1.1 + 1.5 * tall), panels.confusion_matrix, confusion, names)
+        add("errors", min(9.4, 1.2 + tall), panels.errors_by_grade, summary["by_grade"], names)
+    if sample.size >= FEW_ROWS and thresholds.size:
+        margin = np.abs(score[:, np.newaxis] - thresholds).min(axis=1)
+        right = distance(model.ranks(score), lower, upper) == 0
+        add("margins", 3.5, panels.accuracy_by_margin, margin, right, weight)
+    if found is not None:
+        bins = [np.array([row[name] for row in found["reliability"]]) for name in BIN]
+        add("reliability", 5.0, ReliabilityDisplay(*bins).plot)
+        add("coverage", 4.0, panels.coverage, found["ranges"], summary["range_rows"] > 0)
+        add("widths", 3.3, panels.range_widths, shown_range(found["ranges"])["widths"])
+    if ndcgs is not None:
+        add("queries", 3.3, panels.query_histogram, ndcgs[-1][np.isfinite(ndcgs[-1])])
+    return drawn
+
+
+def draw_svg(width: float, height: float, alt: str, draw: Callable[..., Any], *values: Any) -> str:
+    """One figure, drawn on new axes."""
+    from matplotlib import rc_context
+    from matplotlib.figure import Figure
+
+    with rc_context(LOOK):
+        figure = Figure(figsize=(width, min(height, 1.2 * width)), layout="constrained")
+        draw(figure.subplots(), *values)
+        return figure_svg(figure, alt)
+
+
+def shown_range(ranges: list[dict[str, Any]]) -> dict[str, Any]:
+    """The ranges of 90 %, or of the nearest coverage that was calibrated.
+
+    >>> shown_range([{"coverage": 0.5}, {"coverage": 0.95}])
+    {'coverage': 0.95}
+    """
+    return min(ranges, key=lambda found: abs(found["coverage"] - SHOWN))
 
 
 def axis_names(classes: list[Any]) -> list[str]:
     """Grades as axis labels: long ones shortened, unless two would look the same.
 
-    >>> axis_names([1, "satisfactory in part", "a<b"])
-    ['1', 'satisfactor…', 'a&lt;b']
+    >>> axis_names([1, "satisfactory in part"])
+    ['1', 'satisfactor…']
     """
     whole = [as_text(str(grade)) for grade in classes]
     cut = [n if len(n) <= LONGEST_NAME else n[: LONGEST_NAME - 1].rstrip() + "…" for n in whole]
-    return [escape(n, quote=False) for n in (cut if len(set(cut)) == len(cut) else whole)]
+    return cut if len(set(cut)) == len(cut) else whole
 
 
 def lead(summary: dict[str, Any]) -> str:
@@ -179,51 +258,22 @@ def _grade_row(row: dict[str, Any]) -> str:
     return table_row([str(row["grade"]), f"{row['rows']:,}", _number(row["mae"]), *shares])
 
 
-def probability_plots(summary: dict[str, Any]) -> dict[str, Any]:
-    """The plots of probabilities and ranges; None for a model without them."""
-    found, with_ranges = summary["probabilities"], summary["range_rows"] > 0
-    if found is None:
-        return dict.fromkeys(("reliability", "coverage", "widths"))
-    return {
-        "reliability": reliability_plot(found["reliability"], with_ranges=with_ranges),
-        "coverage": coverage_plot(found["ranges"], with_ranges=with_ranges),
-        "widths": width_plot(shown_range(found["ranges"])),
-    }
-
-
-def width_text(found: dict[str, Any] | None) -> str:
-    """How wide ranges are, in a sentence or two."""
-    if found is None:
-        return ""
-    shown = shown_range(found["ranges"])
-    return (
-        f"Ranges with a coverage of {100 * shown['coverage']:g} % are "
-        f"{shown['mean_width']:.2f} grades wide on average. A range of one grade is as sharp as "
-        f"possible; one of all {len(shown['widths'])} grades says nothing."
-    )
-
-
 def _range_row(found: dict[str, Any], shares: Iterable[str]) -> str:
     held = [percent(found[name]) for name in shares]
     return table_row([f"{100 * found['coverage']:g} %", *held, f"{found['mean_width']:.2f}"])
 
 
-def query_text(ndcg: dict[str, Any] | None) -> str:
-    """The number of queries, and the rules of NDCG."""
-    if ndcg is None:
-        return ""
+def query_text(ndcg: dict[str, Any]) -> str:
+    """The number of queries that count."""
     without = ndcg["queries_without_relevant_rows"]
-    text = f"The means are over {ndcg['queries'] - without:,} queries. "
+    text = f"The means are over {ndcg['queries'] - without:,} queries."
     if without:
-        text += f"{without:,} more have no row above the lowest grade, so every order is equally "
-        text += "good; they are left out. "
-    return text + (
-        "The gain of a row is 2^(rank−1)−1, tied scores share their positions, and rows labelled "
-        "by a range are left out."
-    )
+        text += f" {without:,} more have no row above the lowest grade, so every order is equally "
+        text += "good; they are left out."
+    return text
 
 
-def how_made(evaluation: Evaluation, summary: dict[str, Any]) -> dict[str, Any]:
+def how_made(summary: dict[str, Any], n_drawn: int) -> dict[str, Any]:
     """The provenance of the numbers."""
     import ordspan
 
@@ -237,8 +287,9 @@ def how_made(evaluation: Evaluation, summary: dict[str, Any]) -> dict[str, Any]:
         "Rows": f"{summary['rows']:,}: {summary['exact_rows']:,} with an exact label, "
         f"{summary['range_rows']:,} with a range",
         "Rows skipped": f"{summary['skipped']:,}",
+        "Rows without a label": f"{summary['unlabelled_rows']:,}",
         "Thresholds": ", ".join(f"{value:.5g}" for value in summary["thresholds"]),
-        "Rows in the plots": f"up to {evaluation.tally.sample.size:,} of every grade, drawn evenly",
+        "Rows in the plots": f"{n_drawn:,}, about equally many of every grade that has as many",
         "ordspan": ordspan.__version__,
     }
     if summary["skipped"]:

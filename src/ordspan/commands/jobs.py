@@ -531,6 +531,30 @@ class PredictJob(FileJob):
 
 
 @dataclass(frozen=True)
+class EvaluateJob(FileJob):
+    """A model, and files to measure it on."""
+
+    model: FilePath = option(REQUIRED, TRAINED_HELP, positional=True)
+    label: str | None = option(None, LABEL_HELP)
+    lower: str | None = option(None, LOWER_HELP)
+    upper: str | None = option(None, UPPER_HELP)
+    group: str | None = option(
+        None, "Column with the query of each row, for NDCG; svmlight files use qid."
+    )
+    page: FilePath | None = option(
+        None,
+        "Also write a web page with plots.",
+        flags=("--html", "--page"),
+        metavar="PAGE.html",
+    )
+    overwrite: bool = option(
+        False, "Replace a page of an earlier evaluation.", flags=("--overwrite",)
+    )
+    on_bad_row: str = option("raise", BAD_ROW_HELP, words=("raise", "skip"))
+    allow_skipped: float = option(0.2, SKIPPED_HELP, least=0, most=1)
+
+
+@dataclass(frozen=True)
 class ExportJob(Job):
     """A model to write as an ONNX graph."""
 

@@ -13,7 +13,7 @@ from ordspan.labels.text import LabelReader
 from ordspan.learners import Calibration
 from ordspan.models.file import Header, read_header_and_model
 from ordspan.models.table import TableModel
-from ordspan.tables.files import FileOptions, format_of
+from ordspan.tables.files import FileOptions, format_of, identity
 from ordspan.tables.rows import FileError
 from ordspan.tables.text import STDIN
 
@@ -98,3 +98,17 @@ def options_for(model: TableModel, files: Sequence[str], given: FileOptions) -> 
 def label_reader(classes: NDArray[Any], remedy: str = f"correct it, or {RETRAIN}") -> LabelReader:
     """Reads labels for a trained model, whose grades are fixed."""
     return LabelReader(classes, owner="the model's ", remedy=remedy)
+
+
+def trained_on(model: TableModel, files: Sequence[str]) -> list[str]:
+    """A note if some of the files are those the model was trained on, whatever their names."""
+    known = {(size, digest) for _, size, digest in model.training.get("identities", ())}
+    found = [identity(path) for path in files if known and path != STDIN]
+    names = [file.name for file in found if (file.size, file.digest) in known]
+    if not names:
+        return []
+    more = f" and {len(names) - 1} more" if len(names) > 1 else ""
+    return [
+        f"the model was trained on {names[0]}{more}, so expect larger errors on rows that it has "
+        "not learned"
+    ]

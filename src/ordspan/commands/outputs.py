@@ -11,8 +11,9 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Protocol
 
 from ordspan.models.atomic import check_can_write, opened_atomically
+from ordspan.pages import is_page
 from ordspan.tables.rows import FileError
-from ordspan.wording import as_text
+from ordspan.wording import as_text, hint
 
 if TYPE_CHECKING:
     import polars as pl
@@ -149,6 +150,17 @@ def check_path(out: str, endings: Iterable[str], inputs: Iterable[str] = ()) -> 
         if path.exists() and Path(name).exists() and os.path.samefile(path, name):
             raise FileError(f"{out} is an input of this command; write to another file")
     return path
+
+
+def check_page(path: Path, *, overwrite: bool) -> None:
+    """Refuse to replace a file, unless it is a page of ours and may be overwritten."""
+    if not path.exists():
+        return
+    if not is_page(path):
+        raise FileError(f"{path} is not a page that ordspan wrote; choose another name")
+    if not overwrite:
+        replace = hint("overwrite=True", "--overwrite")
+        raise FileError(f"{path} already exists: {replace} replaces it")
 
 
 @contextmanager

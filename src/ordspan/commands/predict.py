@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 
 from ordspan.clock import Clock
 from ordspan.commands.jobs import PredictJob
-from ordspan.commands.models import options_for, read_table_model
+from ordspan.commands.models import options_for, read_table_model, trained_on
 from ordspan.commands.outputs import opened_output
 from ordspan.commands.stopping import Stop, StoppablePipe
 from ordspan.models.table import Scored, TableModel, scored
@@ -99,7 +99,7 @@ def predict(
         "rows": rows,
         "empty": reader.bad.count,
         "empty_examples": reader.bad.examples,
-        "notes": model.encoder.unseen.messages(),
+        "notes": [*trained_on(model, reader.files), *model.encoder.unseen.messages()],
         "seconds": round(clock.seconds(), 3),
     }
 

@@ -2,26 +2,30 @@
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Callable
 from dataclasses import MISSING, fields
 from difflib import get_close_matches
 from inspect import Parameter, Signature, cleandoc
-from pathlib import Path
 from textwrap import fill
 from typing import Any, TypeVar
 
 from ordspan.wording import report_missing
 
 with report_missing():
-    from ordspan.commands import evaluate as evaluating
-    from ordspan.commands.jobs import Job, PredictJob, TrainCommand, options_of, types_of
+    from ordspan.commands.evaluate import evaluate
+    from ordspan.commands.jobs import (
+        EvaluateJob,
+        Job,
+        PredictJob,
+        TrainCommand,
+        options_of,
+        types_of,
+    )
     from ordspan.commands.models import read_table_model
     from ordspan.commands.predict import predict
     from ordspan.commands.train import run_command
     from ordspan.models.table import TableModel
-    from ordspan.tables.files import FileOptions
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -146,28 +150,13 @@ def predict_files(job: PredictJob) -> dict[str, Any]:
     return predict(job)
 
 
-@report_missing()
-def evaluate_files(
-    files: Any,
-    model: str | os.PathLike[str],
-    *,
-    page: str | os.PathLike[str] | None = None,
-    **settings: Any,
-) -> dict[str, Any]:
+@with_options(EvaluateJob)
+def evaluate_files(job: EvaluateJob) -> dict[str, Any]:
     """Measure a model on files of any size; the same as ``ordspan evaluate``.
 
     Parameters
     ----------
-    files : path or sequence of paths
-        Files and folders.
-    model : path
-        A model file of `train_files` or ``ordspan train``.
-    page : path, optional
-        Where to write a web page with plots.
-    **settings
-        Fields of `ordspan.commands.evaluate.EvaluateJob`: ``label``, ``lower``, ``upper``,
-        ``group``, ``on_bad_row``, ``allow_skipped``; and how to open the files, as in
-        `train_files`.
+    {options}
 
     Returns
     -------
@@ -184,8 +173,4 @@ def evaluate_files(
     >>> ordspan.evaluate_files(folder / "a.csv", folder / "model")["rows"]
     150
     """
-    names = {field.name for field in fields(FileOptions)} & settings.keys()
-    options = FileOptions(**{name: settings.pop(name) for name in names})
-    paths = [os.fspath(one) for one in ([files] if isinstance(files, str | os.PathLike) else files)]
-    job = evaluating.EvaluateJob(paths, os.fspath(model), options=options, **settings)
-    return evaluating.evaluate(job, page=None if page is None else Path(page))
+    return evaluate(job)

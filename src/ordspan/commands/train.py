@@ -20,20 +20,21 @@ from ordspan.commands.continuing import TrainProgress
 from ordspan.commands.jobs import Every, TrainCommand, TrainJob
 from ordspan.commands.outputs import report_full_disk
 from ordspan.commands.stopping import Stop, StoppablePipe, Stopped
-from ordspan.commands.tally import LabelCounts, Tally
+from ordspan.commands.tally import LabelCounts
 from ordspan.core.measures import distance
 from ordspan.core.state import Ranks
 from ordspan.labels.grades import grades_hint
 from ordspan.learners import Calibration
 from ordspan.learners.rows import RowValueError
+from ordspan.metrics.ranks import against_constants, nearest_constant
 from ordspan.models.atomic import write_atomically
 from ordspan.models.checkpoint import ENDING, Checkpoint, sole_writer
 from ordspan.models.file import to_bytes
-from ordspan.models.table import Scored, TableModel
+from ordspan.models.table import TableModel
 from ordspan.tables.files import expand, identity
 from ordspan.tables.ordering import are_runs
 from ordspan.tables.profile import first_few
-from ordspan.tables.reading import ROWS_AT_ONCE, open_rows
+from ordspan.tables.reading import ROWS_AT_ONCE, open_rows, unlabelled_note
 from ordspan.tables.rows import BadRows, Batch, Cursor, FileError, check_memory, memory_limit
 from ordspan.tables.staging import Staging
 from ordspan.tables.text import STDIN
@@ -41,7 +42,7 @@ from ordspan.wording import hint
 
 ROWS = ".rows"
 """Ending of the folder with the rows of a training that reads them more than once."""
-CALIBRATION_SHARE, MAX_CALIBRATION = 0.1, 5000
+CALIBRATION_SHARE, MAX_CALIBRATION = 0.2, 5000
 """Rows kept out of several passes, to calibrate on what was not learned."""
 JUDGED_PORTION = 10_000
 FEW_ROWS = 50
@@ -294,17 +295,14 @@ class Run:
         self.staged = bool(again) and not dask and not job.is_pipe
         self.staging = Staging(out.with_name(out.name + ROWS), self.reader.recipe.n_features)
         self.model = self._new_model(dask, resume)
+        self.identities = [identity(path) for path in self.files if path != STDIN]
+        start = [] if job.start is None else [identity(job.start)]
         self.checkpoint = Checkpoint(
             out.with_name(out.name + ENDING),
             job.to_dict() | {"dask": dask},
-            [identity(path) for path in self._inputs()],
+            self.identities + start,
             continuing.START_OVER,
         )
-
-    def _inputs(self) -> list[str]:
-        """The files that the model depends on."""
-        start = [] if self.job.start is None else [self.job.start]
-        return [path for path in self.files if path != STDIN] + start
 
     @property
     def files(self) -> Sequence[str]:
@@ -488,9 +486,11 @@ class Run:
     def trained(self) -> TableModel:
         """The current model with the record of its training."""
         rows_before = 0 if self.base is None else self.base.training["rows"]
+        files = [] if self.base is None else self.base.training.get("identities", [])
         training = self.model.training | {
             "settings": self.job.to_dict(),
             "from": self.job.start,
+            "identities": [*files, *([one.name, one.size, one.digest] for one in self.identities)],
             "rows": self.progress.learned + rows_before,
             "skipped": self.bad.count,
             "mae": self.progress.mae,
@@ -504,23 +504,22 @@ class Run:
         """The best constant prediction, and its MAE."""
         if not self.labels.rows:
             return None
-        best = self.labels.best_mae()
-        assert best.rank is not None
-        return {"grade": self.classes.tolist()[best.rank - 1], "mae": best.value}
+        rank, mae = nearest_constant(self.labels.lower, self.labels.upper)
+        return {"grade": self.classes.tolist()[rank - 1], "mae": mae}
 
     def held_out(self) -> dict[str, Any]:
         """Measures on the held-out rows."""
-        tally, model = Tally(self.classes.size), self.trained()
+        model, ranks = self.trained(), []
         for begin in range(0, self.rows.test.size, ROWS_AT_ONCE):
             X, lower, upper = self.staging.take(self.rows.test[begin : begin + ROWS_AT_ONCE])
-            batch = Batch(X, None, np.arange(lower.size), "", lower=lower, upper=upper)
-            tally.add(Scored(batch, *model.answer(X)[:3]))
-        if not tally.rows:
+            ranks.append([lower, upper, model.answer(X).rank])
+        if not ranks:
             raise FileError(
                 f"{self.files[0]}: holding out {self.job.hold_out:g} of the rows leaves none to "
                 "evaluate; hold out a larger share, or give more rows"
             )
-        return {"rows": tally.rows} | tally.compared(self.classes.tolist())
+        lower, upper, rank = np.concatenate(ranks, axis=1)
+        return {"rows": rank.size} | against_constants(lower, upper, rank, self.classes.tolist())
 
     def summary(self, learned: int, resumed: bool, seconds: float) -> dict[str, Any]:
         """A summary in plain values."""
@@ -556,10 +555,8 @@ class Run:
     def all_notes(self) -> list[str]:
         """What a user may not expect."""
         notes = [*self.notes, *self.reader.encoder.unseen.messages(), *self._rare_grades()]
-        if n := self.reader.unlabelled:
-            notes.append(
-                f"{n:,} row{'s' * (n > 1)} without a label {'were' if n > 1 else 'was'} left out"
-            )
+        if self.reader.unlabelled:
+            notes.append(unlabelled_note(self.reader.unlabelled))
         if self.job.is_pipe and self.label_runs.are_long():
             notes.append(
                 "the labels come in long runs of one grade, and an online learner forgets earlier "

@@ -67,6 +67,9 @@ MAX_SCORE, MAX_SLOPE = 1e100, 1e200
 SLOWNESS, RATES, RATE_EVERY = 0.6, 256, 32
 """The reach of a range moves by t^-SLOWNESS log-odds in row t; after RATES rows this rate is
 updated only every RATE_EVERY rows, a power of 2."""
+LEVEL = 0.5
+"""All cuts follow the scores together at this fraction of that rate: the level of the scores moves
+as a kernel learner grows, or as a stream drifts."""
 EVERY_ROW, SELDOM = 8192, 8
 """The likelihood uses each of the first EVERY_ROW rows, later about one in SELDOM, a power of 2."""
 START_REACH = 40.0
@@ -287,6 +290,16 @@ def newton_step(parts, rows, step_fraction, slope_ridge):
 
 
 @compiled
+def shift_cuts(parts, rate):
+    """Move all cuts by the same step along the gradient, without changing the gaps."""
+    force = 0.0
+    for i in range(1, parts.cuts.size - 1):
+        force += parts.gradient[i]
+    for i in range(1, parts.cuts.size - 1):
+        parts.cuts[i] += max(-MAX_MOVE, min(MAX_MOVE, rate * force))
+
+
+@compiled
 def follow_cuts(parts):
     """Base ranges on the bands between the cuts, in log-odds."""
     for i in range(parts.cuts.size):
@@ -457,6 +470,7 @@ def observe_row(parts, score, lower, upper, weight):
     accumulate(parts, score, lower, upper, stride * weight)
     head[PENDING] += stride * weight
     if head[PENDING] >= min(stride * BLOCK, FIRST_BLOCKS * head[ROWS]):
+        shift_cuts(parts, LEVEL * head[RATE])
         rows = head[ROWS] / (1.0 + FORGETTING)
         slope_ridge = RIDGE * head[SLOPE_CURVATURE] / rows
         newton_step(parts, rows, min(1.0, head[PENDING] / rows), slope_ridge)
@@ -490,9 +504,11 @@ def observe(state, scores, lower, upper, sample_weight, order, predicted):
     for t in range(lower.size):
         i = order[t] if order.size > 0 else t
         if predicted.size > 0:
-            shift, rank = parts.head[SLOPE] * bounded(scores[i]), 1
+            shift, rank = parts.head[SLOPE] * bounded(scores[i]), lower[i]
             while parts.cuts[rank] < shift:
                 rank += 1
+            while parts.cuts[rank - 1] >= shift:
+                rank -= 1
             predicted[i] = rank
         weight = sample_weight[i] if sample_weight.size > 0 else 1.0
         observe_row(parts, scores[i], lower[i], upper[i], weight)

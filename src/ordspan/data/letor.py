@@ -63,8 +63,8 @@ def mslr(*, parts: str = "train", data_dir: DataDir = None) -> Dataset:
         source = f"full fold: {', '.join(file.name for file in files)}"
     else:
         found = [_sample_file(name, data_dir) for name in MSLR_SAMPLE]
-        files = tuple(file.path for file in found)
-        source = "sample of 10,000 rows: " + ", ".join(file.source for file in found)
+        files = tuple(path for path, _ in found)
+        source = "sample of 10,000 rows: " + ", ".join(source for _, source in found)
     X, ranks = read_graded(files)
     names = tuple(f"feature {number}" for number in range(1, MSLR_FEATURES + 1))
     return Dataset("mslr", standardise(X), ranks, MSLR_GRADES, names, source)
@@ -120,22 +120,23 @@ def read_graded(paths: Sequence[Path]) -> tuple[Floats, Ranks]:
 
 
 def _refuse_faults(path: Path, found: SparseRows, before: int) -> None:
-    """Raise an error that names the row and the column if a row is incomplete or invalid."""
-    starts = found.X.indptr
-    short = np.flatnonzero(np.diff(starts) != MSLR_FEATURES).tolist()
-    odd = np.flatnonzero(~np.isin(found.grades, range(MSLR_GRADES))).tolist()
-    values = np.flatnonzero(~np.isfinite(found.X.data)).tolist()
-    faults = dict(found.faults)
-    for row in odd:
-        faults.setdefault(row, f"relevance {found.grades[row]:g} is not one of 0, 1, 2, 3, 4")
-    for row in short:
-        there = found.X.indices[starts[row] : starts[row + 1]]
-        missing = np.setdiff1d(np.arange(MSLR_FEATURES), there)[0] + 1
-        faults.setdefault(row, f"column {missing} is missing")
-    for entry in values:
-        row = int(np.searchsorted(starts, entry, side="right")) - 1
-        column, value = found.X.indices[entry] + 1, found.X.data[entry]
-        faults.setdefault(row, f"column {column} holds {value:g}, not a finite number")
-    if faults:
-        row = min(faults)
-        raise CorruptFile(f"{path}, row {before + row + 1}: {faults[row]}")
+    """Raise an error that names the row and the column of the first invalid row."""
+    X, starts = found.X, found.X.indptr
+    is_bad = np.diff(starts) != MSLR_FEATURES
+    is_bad |= ~np.isin(found.grades, range(MSLR_GRADES))
+    is_bad[np.searchsorted(starts, np.flatnonzero(~np.isfinite(X.data)), side="right") - 1] = True
+    is_bad[list(found.faults)] = True
+    if not is_bad.any():
+        return
+    row = int(np.argmax(is_bad))
+    cells = slice(starts[row], starts[row + 1])
+    values = dict(zip((X.indices[cells] + 1).tolist(), X.data[cells].tolist(), strict=True))
+    fault = found.faults.get(row)
+    if fault is None and found.grades[row] not in range(MSLR_GRADES):
+        fault = f"relevance {found.grades[row]:g} is not one of 0, 1, 2, 3, 4"
+    for column in range(1, MSLR_FEATURES + 1):
+        if column not in values:
+            fault = fault or f"column {column} is missing"
+        elif not np.isfinite(values[column]):
+            fault = fault or f"column {column} holds {values[column]:g}, not a finite number"
+    raise CorruptFile(f"{path}, row {before + row + 1}: {fault}")

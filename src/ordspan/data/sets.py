@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass
+from importlib import resources
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ordspan.core.state import Ranks
-from ordspan.data.box import unpack_table
 
 Floats = NDArray[np.float64]
 
@@ -84,6 +85,23 @@ class Dataset:
     truth: Truth | None = None
 
 
+def unpack_table(name: str) -> tuple[tuple[str, ...], Floats, str]:
+    """Names of the columns of a shipped table, the numbers of the original file, and its source.
+
+    They are packed as integers and a unit a column; a quotient is rounded as if parsed from text.
+
+    >>> names, values, _ = unpack_table("abalone")
+    >>> names[1], values[0, 1]
+    ('length', np.float64(0.455))
+    """
+    files = resources.files("ordspan.data") / "files"
+    about = json.loads((files / "sources.json").read_text(encoding="utf-8"))[name]
+    with (files / f"{name}.npz").open("rb") as file, np.load(file) as packed:
+        names = tuple(map(str, packed["names"]))
+        values = np.divide(packed["numbers"].T, packed["units"], order="C")
+    return names, values, f"shipped with ordspan; {about['source']} ({about['licence']})"
+
+
 def standardise(X: Floats) -> Floats:
     """Zero mean and unit variance in every column, in place; a constant column becomes zeros.
 
@@ -93,9 +111,7 @@ def standardise(X: Floats) -> Floats:
     """
     varies = X.max(axis=0) > X.min(axis=0)  # exact, where a computed variance may be 1e-33
     X[:, ~varies] = 0.0
-    for _ in range(
-        2
-    ):  # the mean of large numbers is rounded: the second pass removes the remainder
+    for _ in range(2):  # the mean of large numbers is rounded: again for the remainder
         X -= X.mean(axis=0)
     # einsum needs no second matrix as X.std() does
     spread = np.sqrt(np.einsum("ij,ij->j", X, X) / len(X))
@@ -191,10 +207,8 @@ def parkinson(*, motor_updrs: bool = False, subject: bool = False) -> Dataset:
     or 21 with both options.
     """
     names, table, source = unpack_table("parkinson")
-    dropped = {"total_UPDRS"}
-    dropped |= set() if motor_updrs else {"motor_UPDRS"}
-    dropped |= set() if subject else {"subject#"}
-    kept = [column for column, name in enumerate(names) if name not in dropped]
+    is_kept = {"total_UPDRS": False, "motor_UPDRS": motor_updrs, "subject#": subject}
+    kept = [column for column, name in enumerate(names) if is_kept.get(name, True)]
     ranks = bin_ranks(table[:, names.index("total_UPDRS")], PARKINSON_EDGES)
     features = tuple(names[column] for column in kept)
     return Dataset("parkinson", standardise(table.take(kept, axis=1)), ranks, 4, features, source)

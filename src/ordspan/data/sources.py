@@ -8,9 +8,11 @@ from __future__ import annotations
 import hashlib
 import os
 from pathlib import Path
-from typing import NamedTuple, NoReturn
+from typing import NoReturn
 
 DataDir = str | os.PathLike[str] | None
+Found = tuple[Path, str]
+"""A file with a verified digest, and where it comes from."""
 
 MSLR_SAMPLE = (
     "mslr_web10k_sample/msn1.fold1.train.5k.txt",
@@ -72,15 +74,8 @@ class CorruptFile(ValueError):  # noqa: N818
     ...     mslr(data_dir=folder)
     ... except CorruptFile as error:
     ...     print(str(error).split(": ")[0])
-    /.../train.txt, line 1
+    /.../train.txt, row 1
     """
-
-
-class Found(NamedTuple):
-    """A file with a verified digest, and a description of its source."""
-
-    path: Path
-    source: str
 
 
 def data_folder(data_dir: DataDir = None) -> Path | None:
@@ -97,10 +92,8 @@ def data_folder(data_dir: DataDir = None) -> Path | None:
 def look_up(name: str, data_dir: DataDir = None) -> Found | None:
     """A file of the data folder, plain or gzipped, with a verified digest, if there is one."""
     folder = data_folder(data_dir)
-    if folder is None:
-        return None
-    for known in (name, f"{name}.gz"):
-        path = folder / known
+    for known in (name, f"{name}.gz") if folder else ():
+        path = Path(folder or "", known)
         if not path.is_file():
             continue
         if hashlib.sha256(path.read_bytes()).hexdigest() != SHA256[known]:
@@ -108,7 +101,7 @@ def look_up(name: str, data_dir: DataDir = None) -> Found | None:
                 f"{path} is damaged or another version: its SHA-256 is not {SHA256[known]}; "
                 "delete or replace it"
             )
-        return Found(path, f"file {known} of the data folder")
+        return path, f"file {known} of the data folder"
     return None
 
 
@@ -150,7 +143,7 @@ def fetch(name: str) -> Found:
         raise ConnectionError(f"the download failed: {host} cannot be reached") from None
     except (OSError, ValueError) as fault:  # an HTTP error, another file, or a full disk
         raise ConnectionError(f"the download failed: {' '.join(str(fault).split())}") from None
-    return Found(Path(path), f"download of {URLS[name]}")
+    return Path(path), f"download of {URLS[name]}"
 
 
 def _refuse_download(url: str, *target: object) -> NoReturn:

@@ -44,7 +44,15 @@ def synthetic(
     >>> synthetic(noise=0.0).truth.mae
     0.0
     """
-    _check_size(n, n_features, n_classes, noise)
+    for name, value, least in (
+        ("n", n, 1),
+        ("n_features", n_features, 1),
+        ("n_classes", n_classes, 2),
+    ):
+        if value < least:
+            raise ValueError(f"{name} must be at least {least}, got {value!r}")
+    if not 0 <= noise < np.inf:
+        raise ValueError(f"noise must be a finite number >= 0, got {noise!r}")
     rng = np.random.default_rng(random_state)
     weights = rng.standard_normal(n_features)
     weights /= np.linalg.norm(weights)
@@ -59,15 +67,3 @@ def synthetic(
     names = tuple(f"feature {number}" for number in range(1, n_features + 1))
     source = f"synthetic stream, noise {noise:g}, random_state {random_state}"
     return Dataset("synthetic", X, ranks, n_classes, names, source, Truth(weights, thresholds, mae))
-
-
-def _check_size(n: int, n_features: int, n_classes: int, noise: float) -> None:
-    for name, value, least in (
-        ("n", n, 1),
-        ("n_features", n_features, 1),
-        ("n_classes", n_classes, 2),
-    ):
-        if value < least:
-            raise ValueError(f"{name} must be at least {least}, got {value!r}")
-    if not 0 <= noise < np.inf:
-        raise ValueError(f"noise must be a finite number >= 0, got {noise!r}")

@@ -153,8 +153,10 @@ class CalibratedOrdinal(Locked, MetaEstimatorMixin, RankPredictor, BaseEstimator
             ends = np.column_stack(encode(read_labels(y)[0], classes, fitted=True))
             check_consistent_length(X, ends)  # a frozen estimator has not checked
             weight = check_weights(1.0 if sample_weight is None else sample_weight, len(ends))
-            calibration = calibrate_on_folds(self, indexable(X)[0], ends, weight, classes)
-            calibration.use_thresholds(ranker_of(estimator).thresholds_)
+            thresholds = ranker_of(estimator).thresholds_
+            rows = indexable(X)[0]
+            calibration = calibrate_on_folds(self, rows, ends, weight, classes, thresholds)
+            calibration.use_thresholds(thresholds)
             return self.from_parts(estimator, calibration)
 
     @available_if(can_stream)
@@ -334,9 +336,18 @@ def check_calibration_unchanged(model: CalibratedOrdinal) -> None:
 
 
 def calibrate_on_folds(
-    model: CalibratedOrdinal, X: Any, ends: Ranks, weight: Floats, classes: NDArray[Any]
+    model: CalibratedOrdinal,
+    X: Any,
+    ends: Ranks,
+    weight: Floats,
+    classes: NDArray[Any],
+    thresholds: Floats,
 ) -> Calibration:
-    """Fit the estimator on each fold, and calibrate on the scores of the rows left out."""
+    """Fit the estimator on each fold, and calibrate on the scores of the rows left out.
+
+    The scores of a fold are shifted so that its thresholds have the mean of the given ones: a score
+    says something only beside the thresholds, and a kernel's level depends on the number of steps.
+    """
     rows = np.flatnonzero(weight)
     folds = make_folds(model, X, ends, rows)
     y = classes[ends - 1] if (ends[:, 0] != ends[:, 1]).any() else classes[ends[:, 0] - 1]
@@ -347,7 +358,9 @@ def calibrate_on_folds(
             if not isinstance(last_step(fold_model), FrozenEstimator):
                 last_step(fold_model).set_params(classes=classes)._in_fold = True
             fit_weighted(fold_model, _safe_indexing(X, learned), y[learned], weight[learned])
-        return latent(fold_model, _safe_indexing(X, rest)), ranker_of(fold_model).thresholds_
+        edges = ranker_of(fold_model).thresholds_
+        shift = thresholds.mean() - edges.mean()
+        return latent(fold_model, _safe_indexing(X, rest)) + shift, edges + shift
 
     scored = Parallel(model.n_jobs, prefer="threads")(delayed(score_fold)(*fold) for fold in folds)
     scores, fold = np.full(len(ends), np.nan), np.zeros(len(ends), dtype=np.int64)
@@ -356,7 +369,7 @@ def calibrate_on_folds(
     if left_out := rows[np.isnan(scores[rows])].tolist():
         raise ValueError(f"cv never tests row {left_out[0]}; every row must be in a test set")
     used = (part[rows] for part in (scores, *ends.T, weight))
-    bands = np.array([thresholds for _, thresholds in scored])
+    bands = np.array([edges for _, edges in scored])
     calibration = Calibration(classes.size, model.coverages, model.labels)
     return calibration.fit(*used, thresholds=bands, fold=fold[rows])
 

@@ -1,43 +1,33 @@
 """The paper's claims about its experiments, each tested on the results table.
 
-Every sentence of sections 6.3 and 6.4 that makes a claim is listed in `SENTENCES` and split into
+Every sentence of sections 6.3 and 6.4 that makes a claim is listed in claims.toml and split into
 one claim per data set, labelling, algorithm and rival. The paper specifies no test and no margin;
-ours are described at the top of the file that `write_claims` writes.
+ours are described there.
 """
 
 from __future__ import annotations
 
+import tomllib
 from collections import Counter
-from collections.abc import Callable
-from itertools import product
-from pathlib import Path
-from typing import NamedTuple
+from importlib import resources
+from itertools import groupby, product
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy import stats
 
-from ordspan.experiments.table import Cell, Floats, Results
+from ordspan.core.state import Floats
+from ordspan.experiments.protocol import EARLY
+from ordspan.experiments.results import Cell, Results
 
 MARGIN = 0.05  # "comparable": within this share of the rival's MAE
 CONFIDENCE = 0.95
-EARLY = 10  # the running MAE at T is compared with the one at T / EARLY
 HOLDS, FAILS, NOT_RUN = "holds", "does not hold", "not run"
 VERDICTS = (HOLDS, FAILS, NOT_RUN)
 
-PROPOSED = ("PA", "PA-I", "PA-II")
-RIVALS = ("PRank", "MCP")
-PAPER_DATASETS = ("california", "abalone", "parkinson", "mslr")
-
-
-class Sentence(NamedTuple):
-    """A sentence that makes a claim, and everything it is about."""
-
-    words: str
-    test: str
-    datasets: tuple[str, ...] = PAPER_DATASETS
-    labels: tuple[int, ...] = (0, 50, 75)
-    algorithms: tuple[str, ...] = PROPOSED
-    rivals: tuple[str, ...] = RIVALS
+PAPER = tomllib.loads(resources.files(__package__).joinpath("claims.toml").read_text("utf-8"))
+METHOD: str = PAPER["method"]
+PROPOSED: list[str] = PAPER["algorithms"]
 
 
 class Claim(NamedTuple):
@@ -62,82 +52,6 @@ class Claim(NamedTuple):
 OUTPERFORMS, COMPARABLE = "outperforms", "comparable"
 TRIALS, FRACTION, ALLOWANCE = "falls with trials", "falls with fraction", "wider range"
 
-SENTENCES = (
-    Sentence(
-        "for California and Abalone datasets, proposed PA algorithms (PA, PA-I and PA-II) trained "
-        "using exact labels as well as using interval labels outperform the other algorithms",
-        OUTPERFORMS,
-        ("california", "abalone"),
-    ),
-    Sentence(
-        "For Parkinsons dataset, proposed PA variants outperform other approaches for exact labels "
-        "case and 50% interval labels case",
-        OUTPERFORMS,
-        ("parkinson",),
-        (0, 50),
-    ),
-    Sentence(
-        "For 75% interval labels case, PA-I outperform PRank and MCP",
-        OUTPERFORMS,
-        ("parkinson",),
-        (75,),
-        ("PA-I",),
-    ),
-    Sentence(
-        "while PA and PA-II perform comparable to PRank",
-        COMPARABLE,
-        ("parkinson",),
-        (75,),
-        ("PA", "PA-II"),
-        ("PRank",),
-    ),
-    Sentence(
-        "For MSLR dataset, PA-I outperform both PRank and MCP for all 3 different kinds of "
-        "labeling",
-        OUTPERFORMS,
-        ("mslr",),
-        algorithms=("PA-I",),
-    ),
-    Sentence(
-        "PA and PA-II always outperform MCP",
-        OUTPERFORMS,
-        ("mslr",),
-        algorithms=("PA", "PA-II"),
-        rivals=("MCP",),
-    ),
-    Sentence(
-        "PA-II performs comparable to PRank",
-        COMPARABLE,
-        ("mslr",),
-        algorithms=("PA-II",),
-        rivals=("PRank",),
-    ),
-    Sentence(
-        "Thus, we see that the proposed PA algorithms perform better compared to PRank and MCP",
-        OUTPERFORMS,
-    ),
-    Sentence(
-        "for all the datasets the average MAE decreases faster as compared to the number of "
-        "trial T",
-        TRIALS,
-        labels=(50, 75),
-        rivals=(f"itself at T/{EARLY}",),
-    ),
-    Sentence(
-        "the average MAE decreases with the increase in the fraction of interval labels",
-        FRACTION,
-        labels=(75,),
-        rivals=("itself at 50 %",),
-    ),
-    Sentence(
-        "This happens because the allowed range for predicted rank is more when we use interval "
-        "labels for computing MAE",
-        ALLOWANCE,
-        labels=(75,),
-        rivals=("itself at 50 %",),
-    ),
-)
-
 
 def make_claims(results: Results) -> list[Claim]:
     """Test every claim of the paper on a results table.
@@ -152,11 +66,18 @@ def make_claims(results: Results) -> list[Claim]:
         In the order of the paper. A claim whose cells are missing, have fewer than two runs or
         cannot be paired run by run is "not run".
     """
-    return [
-        _judge(results, sentence, Cell(dataset, labels, algorithm), rival)
-        for sentence in SENTENCES
-        for dataset, labels, algorithm, rival in product(*sentence[2:])
-    ]
+    claims = []
+    for sentence in PAPER["sentence"]:
+        about = PAPER | sentence
+        names = ("datasets", "labels", "algorithms", "rivals")
+        for *cell, rival in product(*(about[name] for name in names)):
+            claims.append(_judge(results, about["words"], about["test"], Cell(*cell), rival))
+    return claims
+
+
+def by_sentence(claims: list[Claim]) -> list[list[Claim]]:
+    """The claims of each sentence, in the order of the paper."""
+    return [list(group) for _, group in groupby(claims, key=lambda claim: claim.sentence)]
 
 
 def count_verdicts(claims: list[Claim]) -> dict[str, int]:
@@ -177,135 +98,61 @@ def paired_interval(gains: Floats) -> tuple[float, float, float]:
     return mean, mean - reach, mean + reach
 
 
-def write_claims(results: Results, path: Path) -> Path:
-    """Write the claims with their verdicts as a Markdown file.
-
-    Parameters
-    ----------
-    results : Results
-    path : Path
-        The file to write, usually ``claims.md``.
-
-    Returns
-    -------
-    Path
-        The file written.
-    """
-    claims = make_claims(results)
-    groups = [[c for c in claims if c.sentence == sentence.words] for sentence in SENTENCES]
-    parts = [_introduction(results), _counts(groups)]
-    parts += [_group_text(number, group) for number, group in enumerate(groups, start=1)]
-    Path(path).write_text("\n\n".join(parts) + "\n", encoding="utf-8", newline="\n")
-    return Path(path)
-
-
 def labels_text(labels: int) -> str:
     """Percentage of interval labels as text: "exact" or "50 %"."""
     return f"{labels} %" if labels else "exact"
 
 
-def _judge(results: Results, sentence: Sentence, cell: Cell, rival: str) -> Claim:
-    other = _other(sentence.test, cell, rival)
-    names = (sentence.words, *cell, rival, sentence.test)
-    both = cell in results and other in results
-    if not both or not results.runs(cell) == results.runs(other) > 1:
+def _judge(results: Results, sentence: str, test: str, cell: Cell, rival: str) -> Claim:
+    """Test one claim; the effect is the mean over runs of how much it gains on its rival."""
+    names = (sentence, *cell, rival, test)
+    other = cell if test == TRIALS else cell._replace(labels=50)
+    if test in (OUTPERFORMS, COMPARABLE):
+        other = cell._replace(algorithm=rival)
+    if not {cell, other} <= results.rows.keys() or results.rows[cell]["runs"] < 2:
         return Claim(*names, None, None, None, NOT_RUN)
-    effect, low, high = paired_interval(_GAINS[sentence.test](results, cell, other))
-    if sentence.test == COMPARABLE:
-        holds = abs(effect) <= MARGIN * results.final(other).mean()
+    final, other_final = results.final(cell), results.final(other)
+    interval, other_interval = (results.final(each, interval=True) for each in (cell, other))
+    if test == TRIALS:
+        early = np.searchsorted(results.trials, max(1, results.trials[-1] // EARLY))
+        gains = results.running(cell, interval=True)[:, early] - interval
+    elif test == FRACTION:
+        gains = other_interval - interval
+    elif test == ALLOWANCE:
+        gains = (final - interval) - (other_final - other_interval)
     else:
-        holds = low > 0
+        gains = other_final - final
+    effect, low, high = paired_interval(gains)
+    holds = low > 0
+    if test == COMPARABLE:
+        holds = abs(effect) <= MARGIN * other_final.mean()
     return Claim(*names, effect, low, high, HOLDS if holds else FAILS)
 
 
-def _other(test: str, cell: Cell, rival: str) -> Cell:
-    """The cell that the claim compares with."""
-    if test in (OUTPERFORMS, COMPARABLE):
-        return cell._replace(algorithm=rival)
-    return cell if test == TRIALS else cell._replace(labels=50)
-
-
-def _less_error(results: Results, cell: Cell, other: Cell) -> Floats:
-    return results.final(other) - results.final(cell)
-
-
-def _fall_with_trials(results: Results, cell: Cell, other: Cell) -> Floats:
-    errors = results.errors(cell, interval=True)
-    early = max(1, errors.shape[1] // EARLY)
-    return errors[:, :early].mean(axis=1) - errors.mean(axis=1)
-
-
-def _fall_with_fraction(results: Results, cell: Cell, other: Cell) -> Floats:
-    return results.final(other, interval=True) - results.final(cell, interval=True)
-
-
-def _more_allowance(results: Results, cell: Cell, other: Cell) -> Floats:
-    return _allowance(results, cell) - _allowance(results, other)
-
-
-def _allowance(results: Results, cell: Cell) -> Floats:
-    """How much lower the error of the same predictions is against the intervals."""
-    return results.final(cell) - results.final(cell, interval=True)
-
-
-_GAINS: dict[str, Callable[[Results, Cell, Cell], Floats]] = {
-    OUTPERFORMS: _less_error,
-    COMPARABLE: _less_error,
-    TRIALS: _fall_with_trials,
-    FRACTION: _fall_with_fraction,
-    ALLOWANCE: _more_allowance,
-}
-
-
-METHOD = f"""\
-Every sentence of sections 6.3 and 6.4 that makes a claim is split into claims about one data set,
-one labelling and one algorithm. The paper specifies neither a test nor a margin; the choices are
-ours:
-
-- **{OUTPERFORMS}**: rival's MAE minus the proposed algorithm's, after the last trial, against exact
-  labels, paired over runs. Holds if the {CONFIDENCE:.0%} t confidence interval of the mean
-  difference lies entirely above zero.
-- **{COMPARABLE}**: the same difference. Holds if its mean is within ±{MARGIN:.0%} of the rival's
-  MAE. A proposed algorithm that is better by more than that is not comparable either.
-- **{TRIALS}**: "decreases faster as compared to the number of trial T" is read as a falling running
-  average: MAE after T/{EARLY} trials minus MAE after T trials, against the intervals used, paired
-  over runs. Holds if the interval lies above zero.
-- **{FRACTION}**: MAE with 50 % minus MAE with 75 % interval labels, each against the intervals
-  used, paired over runs. Holds if the interval lies above zero. The caption of figure 2 says the
-  same and is not counted twice.
-- **{ALLOWANCE}**: exact MAE minus interval MAE of the same predictions, at 75 % minus at 50 %,
-  paired over runs. Holds if the interval lies above zero. Wider intervals allow more by
-  definition, so this can hardly fail; it does not rule out other causes.
-
-A positive effect always supports the claim of lower error. Confidence intervals are not corrected
-for multiple testing, so about one claim in forty may hold by chance without a difference. "Not
-run" means that the table lacks the curves, has fewer than two runs, or runs that do not match."""
-
-
-def _introduction(results: Results) -> str:
-    settings = results.settings
-    words = {name: settings.get("sources", {}).get(name, "") for name in results.datasets}
-    words |= {name: f"not available. {why}" for name, why in settings["unavailable"].items()}
-    data = "\n".join(f"- {name}: {text}" for name, text in words.items())
-    return (
-        f"# The paper's claims, tested\n\nThis table: {settings['runs']} runs of "
-        f"{settings['trials']} trials; the paper: 100 runs of 7000. The paper gives no C; here: "
-        f"{settings['rule']}.\n\n{METHOD}\n\n## Data\n\n{data}"
-    )
-
-
-def _counts(groups: list[list[Claim]]) -> str:
-    rows = [
+def claims_text(claims: list[Claim], settings: dict[str, Any]) -> str:
+    """The claims with their verdicts in Markdown, as in ``claims.md``."""
+    sources = {name: settings["sources"][name] for name in settings["datasets"]}
+    sources |= {name: f"not available. {why}" for name, why in settings["unavailable"].items()}
+    groups = list(enumerate(by_sentence(claims), start=1))
+    counts = [
         [f"[{number}](#sentence-{number})", group[0].test, *count_verdicts(group).values()]
-        for number, group in enumerate(groups, start=1)
+        for number, group in groups
     ]
-    total = count_verdicts([claim for group in groups for claim in group])
-    rows.append(["**all**", "", *total.values()])
-    return (
-        "## Count\n\n" + _markdown_table(["sentence", "test", *VERDICTS], rows) + "\n\n"
+    counts.append(["**all**", "", *count_verdicts(claims).values()])
+    parts = [
+        "# The paper's claims, tested",
+        f"This table: {settings['runs']} runs of {settings['trials']} trials; the paper: 100 runs "
+        f"of 7000. The paper gives no C; here: {settings['rule']}.",
+        METHOD,
+        "## Data",
+        "\n".join(f"- {name}: {text}" for name, text in sources.items()),
+        "## Count",
+        _markdown_table(["sentence", "test", *VERDICTS], counts),
         "Sentence 8 summarises the comparison with PRank and MCP, so its claims repeat tests of "
-        "the previous sentences and add combinations that those do not mention."
-    )
+        "the previous sentences and add combinations that those do not mention.",
+        *(_group_text(number, group) for number, group in groups),
+    ]
+    return "\n\n".join(parts) + "\n"
 
 
 def _group_text(number: int, group: list[Claim]) -> str:
@@ -313,7 +160,7 @@ def _group_text(number: int, group: list[Claim]) -> str:
     holding = count_verdicts(group)[HOLDS]
     outcome = f"{holding} of {ran} tested claims hold{_failures(group)}" if ran else "not run"
     head = ["data set", "labels", "algorithm", "against", "effect", "95 % interval", "verdict"]
-    table = _markdown_table(head, [_claim_row(claim) for claim in group])
+    table = _markdown_table(head, [claim_row(claim) for claim in group])
     title = f"## Sentence {number}\n\n> {group[0].sentence}"
     return f"{title}\n\nTest: {group[0].test}. Outcome: {outcome}.\n\n{table}"
 
@@ -328,19 +175,15 @@ def _failures(group: list[Claim]) -> str:
     return f" (of the others: {', '.join(texts)})" if texts else ""
 
 
-def _claim_row(claim: Claim) -> list[str]:
-    effect, interval = effect_texts(claim)
+def claim_row(claim: Claim) -> list[str]:
+    """The cells of a claim in a table; dashes for the effect if it was not run."""
     names = [claim.dataset, labels_text(claim.labels), claim.algorithm, claim.rival]
+    effect = interval = "–"
+    if claim.effect is not None:
+        effect, interval = f"{claim.effect:+.4f}", f"{claim.low:+.4f} to {claim.high:+.4f}"
     return [*names, effect, interval, claim.verdict]
 
 
-def effect_texts(claim: Claim) -> tuple[str, str]:
-    """The effect and its confidence interval as text; dashes if not run."""
-    if claim.effect is None:
-        return "–", "–"
-    return f"{claim.effect:+.4f}", f"{claim.low:+.4f} to {claim.high:+.4f}"
-
-
-def _markdown_table(head: list[str], rows: list[list[object]] | list[list[str]]) -> str:
+def _markdown_table(head: list[str], rows: list[list[Any]]) -> str:
     lines = [head, ["---"] * len(head), *rows]
     return "\n".join("| " + " | ".join(map(str, line)) + " |" for line in lines)

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ordspan.bounds import measure, online_losses, pa_i_repaired_at, summarise_stream
-from ordspan.core.measures import distance, hinge_losses
-from ordspan.core.state import Ranks
-from ordspan.experiments.protocol import Curve, Outcome, TrialStream, trajectory_trials
+from ordspan.core.measures import hinge_losses
+from ordspan.core.state import Floats, Ranks
+from ordspan.experiments.protocol import Curve, TrialStream, kept_trials
 from ordspan.learners import Learner
-from ordspan.learners.batch import Optimum, solve
+from ordspan.learners.batch import solve
 from ordspan.learners.rows import make_rows
 
 HINDSIGHT_RUNS = 3
@@ -21,8 +19,6 @@ HINDSIGHT_RUNS = 3
 PATH = (0.01, 0.1, 1.0)
 """Values of C of the batch optima that are candidates for the best fixed ranker."""
 TOL, SWEEPS = 1e-2, 200
-
-Floats = NDArray[np.float64]
 
 
 class Fixed(NamedTuple):
@@ -45,30 +41,19 @@ class Fixed(NamedTuple):
 
 def best_fixed(stream: TrialStream, n_classes: int) -> Fixed:
     """The batch optimum with the smallest cumulative hinge loss on the stream."""
-    return min(_path(stream, n_classes), key=lambda ranker: ranker.total)
-
-
-def _path(stream: TrialStream, n_classes: int) -> Iterator[Fixed]:
-    start: Optimum | None = None
-    labels = stream.lower, stream.upper
-    rows = make_rows(stream.X, *labels)
+    rankers, optimum = [], None
+    rows = make_rows(stream.X, stream.lower, stream.upper)
     for C in PATH:
-        start = solve(rows, n_classes, C, tol=TOL, max_iter=SWEEPS, start=start)
-        scores = stream.X @ start.weights
-        losses = hinge_losses(scores, start.thresholds, *labels)
-        yield Fixed(start.weights, start.thresholds, C, losses)
-
-
-def fixed_outcome(ranker: Fixed, stream: TrialStream) -> Outcome:
-    """Distance of the fixed ranker's predictions to the exact labels and to the intervals."""
-    predicted = ranker.predictions(stream.X)
-    errors = distance(predicted, stream.ranks, stream.ranks).astype(np.uint8)
-    return Outcome(errors, distance(predicted, stream.lower, stream.upper).astype(np.uint8))
+        optimum = solve(rows, n_classes, C, tol=TOL, max_iter=SWEEPS, start=optimum)
+        weights, thresholds = optimum.weights, optimum.thresholds
+        losses = hinge_losses(stream.X @ weights, thresholds, stream.lower, stream.upper)
+        rankers.append(Fixed(weights, thresholds, C, losses))
+    return min(rankers, key=lambda ranker: ranker.total)
 
 
 def learner_losses(learner: Learner, curve: Curve, stream: TrialStream) -> Floats:
     """Hinge losses (T, K - 1) against the labels trained on, each just before its update."""
-    labels = (stream.lower, stream.upper) if curve.uses_intervals else (stream.ranks,) * 2
+    labels = stream.labels(curve)
     if curve.average:
         return _averaged_losses(learner, stream.X, *labels)
     return online_losses(learner, stream.X, *labels)
@@ -86,18 +71,18 @@ def _averaged_losses(learner: Learner, X: Floats, lower: Ranks, upper: Ranks) ->
 
 
 def cumulative(losses: Floats) -> Floats:
-    """Sum of the losses up to each of `trajectory_trials`."""
-    return losses.sum(axis=1).cumsum()[trajectory_trials(len(losses)) - 1]
+    """Sum of the losses up to each of `kept_trials`."""
+    return losses.sum(axis=1).cumsum()[kept_trials(len(losses)) - 1]
 
 
 def bound_along(ranker: Fixed, stream: TrialStream, n_classes: int, C: float) -> Floats:
-    """Bound on the cumulative loss of PA-I with this C up to each of `trajectory_trials`.
+    """Bound on the cumulative loss of PA-I with this C up to each of `kept_trials`.
 
     The repaired inequality for any C, on the trials so far, with the ranker as comparator.
     """
     sq_norms = np.square(stream.X).sum(axis=1)
     bounds = []
-    for stop in trajectory_trials(stream.ranks.size).tolist():
+    for stop in kept_trials(stream.ranks.size).tolist():
         so_far = slice(0, stop)
         labels = stream.lower[so_far], stream.upper[so_far]
         seen = summarise_stream(sq_norms[so_far], *labels, n_classes)

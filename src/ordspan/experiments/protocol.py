@@ -1,16 +1,17 @@
-"""The protocol of section 6 of the paper: sampling, learners and errors."""
+"""The protocol of section 6 of the paper: sampling, learners, and errors along a run."""
 
 from __future__ import annotations
 
 import zlib
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from functools import cache
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ordspan.core.measures import distance
-from ordspan.core.state import Ranks
+from ordspan.core.state import Floats, Ranks
 from ordspan.data import Dataset
 from ordspan.data.coarsening import coarsen_ranks
 from ordspan.experiments.committee import AggregateLearner
@@ -32,8 +33,7 @@ GRID = (1e-4, 3e-4, 1e-3, 3e-3, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.
 TUNING_RUNS = 10
 REPORTED, TUNING = 0, 1  # part of the seeds, so that they never coincide
 COINS = 101  # not a percentage, so OAP-BPM's draws differ from those of the intervals
-N_TRAJECTORY = 120
-"""Number of trials after which the thresholds of the first run are stored."""
+EARLY = 10  # the errors after T / EARLY trials are kept too, for a claim about them
 
 # part of the stored settings: another wording would make existing folders refuse to resume
 RULE = (
@@ -109,25 +109,20 @@ def curves(algorithms: tuple[str, ...], *, average: bool, solver: str) -> list[C
 class TrialStream(NamedTuple):
     """The trials of one run: rows, exact labels, and the intervals to learn from."""
 
-    X: NDArray[np.float64]
+    X: Floats
     ranks: Ranks
     lower: Ranks
     upper: Ranks
     seed: tuple[int, ...]  # with which the rows were drawn
 
-    def part(self, trials: slice) -> TrialStream:
-        """A slice of the trials."""
-        return self._replace(
-            X=self.X[trials],
-            ranks=self.ranks[trials],
-            lower=self.lower[trials],
-            upper=self.upper[trials],
-        )
+    def labels(self, curve: Curve) -> tuple[Ranks, Ranks]:
+        """Ends of the labels that a curve is trained on."""
+        return (self.lower, self.upper) if curve.uses_intervals else (self.ranks, self.ranks)
 
 
 def streams(
     data: Dataset, labels: tuple[int, ...], seed: int, kind: int, run: int, trials: int
-) -> Iterator[tuple[int, TrialStream]]:
+) -> Iterator[TrialStream]:
     """The same sampled rows under every percentage of interval labels.
 
     Rows are drawn with replacement, as in Algorithm 1 ("randomly sample an instance from S"). The
@@ -139,46 +134,43 @@ def streams(
     for percent in labels:
         rng = np.random.default_rng([*key, percent])
         lower, upper = coarsen_ranks(data.ranks, percent / 100, data.n_classes, rng)
-        yield percent, TrialStream(X, ranks, lower[rows], upper[rows], key)
+        yield TrialStream(X, ranks, lower[rows], upper[rows], key)
+
+
+@cache
+def kept_trials(trials: int, points: int = 300) -> NDArray[np.int64]:
+    """Trials after which results are kept, half of them evenly, half logarithmically spaced.
+
+    >>> kept_trials(4)
+    array([1, 2, 3, 4])
+    """
+    if trials <= points:
+        return np.arange(1, trials + 1)
+    half = points // 2
+    spread = np.concatenate([np.linspace(1, trials, half), np.geomspace(1, trials, half)])
+    return np.unique([*spread.round().astype(np.int64), trials // EARLY])
 
 
 def predictions(learner: Learner, curve: Curve, stream: TrialStream) -> Ranks:
     """Rank predicted for every trial before learning its label."""
-    if curve.uses_intervals:
-        predicted = learner.learn_many(stream.X, stream.lower, stream.upper, predict=True)
-    else:
-        predicted = learner.learn_many(stream.X, stream.ranks, predict=True)
+    predicted = learner.learn_many(stream.X, *stream.labels(curve), predict=True)
     assert predicted is not None
     return predicted
 
 
-class Outcome(NamedTuple):
-    """Errors of every trial, one byte each."""
-
-    errors: NDArray[np.uint8]
-    interval_errors: NDArray[np.uint8]
-
-
-def outcome(predicted: Ranks, curve: Curve, stream: TrialStream) -> Outcome:
-    """Distance to the exact label, and to the label it was trained on."""
-    errors = distance(predicted, stream.ranks, stream.ranks).astype(np.uint8)
-    if not curve.uses_intervals:
-        return Outcome(errors, errors)
-    return Outcome(errors, distance(predicted, stream.lower, stream.upper).astype(np.uint8))
+def error_sums(predicted: Ranks, stream: TrialStream, *used: Ranks) -> NDArray[np.uint32]:
+    """Distances to the exact labels and to those ``used``, summed up to each of `kept_trials`."""
+    kept = kept_trials(predicted.size) - 1
+    both = (stream.ranks, stream.ranks), used
+    return np.array([distance(predicted, *ends).cumsum()[kept] for ends in both], dtype=np.uint32)
 
 
-def trajectory_trials(trials: int) -> NDArray[np.int64]:
-    """Trials after which thresholds are stored, logarithmically spaced."""
-    points = np.geomspace(1, trials, min(N_TRAJECTORY, trials))
-    return np.unique(np.round(points).astype(np.int64))
-
-
-def followed(learner: Learner, curve: Curve, stream: TrialStream) -> tuple[Ranks, NDArray[Any]]:
-    """Predictions as in one pass, and the thresholds after each of `trajectory_trials`."""
-    predicted, kept, start = [], [], 0
-    for stop in trajectory_trials(stream.ranks.size):
-        part = stream.part(slice(start, int(stop)))
-        predicted.append(predictions(learner, curve, part))
-        kept.append(learner.thresholds)
-        start = int(stop)
-    return np.concatenate(predicted), np.concatenate(kept)
+def thresholds_along(learner: Learner, curve: Curve, stream: TrialStream) -> Floats:
+    """Thresholds after each of `kept_trials`, (trials, K - 1)."""
+    thresholds, start = [], 0
+    lower, upper = stream.labels(curve)
+    for stop in kept_trials(lower.size).tolist():
+        learner.learn_many(stream.X[start:stop], lower[start:stop], upper[start:stop])
+        thresholds.append(learner.thresholds)
+        start = stop
+    return np.array(thresholds)

@@ -1,18 +1,18 @@
-"""Load data sets, run the experiments, and write figures and report to a folder."""
+"""Load the data sets, and write everything that is made from the results to a folder."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 from ordspan import data
 from ordspan.data import Dataset, DataUnavailable
-from ordspan.experiments.claims import write_claims
-from ordspan.experiments.figures import figure1, figure2
-from ordspan.experiments.report import write_report
-from ordspan.experiments.summary import write_summary
-from ordspan.experiments.table import Results, read_table
+from ordspan.experiments.claims import Claim, claims_text, make_claims
+from ordspan.experiments.figures import write_figures
+from ordspan.experiments.report import report_page
+from ordspan.experiments.results import Results, SummaryRow, write_summary
 from ordspan.models.atomic import write_atomically
 
 PAPER = ("california", "abalone", "parkinson", "mslr")
@@ -44,28 +44,39 @@ def load_datasets(
     return tuple(found), missing
 
 
-def write_outputs(folder: Path, seconds: float | None = None) -> Results:
-    """Write summary, figures, claims and report from the results table of a folder.
+class Outcome(NamedTuple):
+    """The results of a folder, and what was made from them."""
+
+    results: Results
+    summary: list[SummaryRow]
+    claims: list[Claim]
+
+
+def write_outputs(folder: Path, seconds: float | None = None) -> Outcome:
+    """Write summary, figures, claims and page from the table of results of a folder.
 
     Parameters
     ----------
     folder : Path
-        Contains ``results.parquet``; everything else is written there.
+        Contains ``results.npz``; everything else is written there.
     seconds : float, optional
         How long the run took; by default, the value of an earlier call.
     """
-    table = folder / "results.parquet"
+    table, note = folder / "results.npz", folder / "seconds.json"
     if not table.exists():
-        raise FileNotFoundError(f"{folder} has no results.parquet; run ordspan reproduce first")
-    results = Results(read_table(table))
-    note = folder / "seconds.json"
+        raise FileNotFoundError(f"{folder} has no results.npz; run ordspan reproduce first")
+    results = Results.load(table)
     if seconds is not None:
         write_atomically(note, json.dumps(round(seconds, 2)).encode())
     elif note.exists():
         seconds = json.loads(note.read_text(encoding="utf-8"))
-    write_summary(results, folder / "summary.csv")
-    write_claims(results, folder / "claims.md")
-    figure1(results, folder)
-    figure2(results, folder)
-    write_report(results, folder, seconds=seconds)
-    return results
+    summary, claims = results.summary(), make_claims(results)
+    write_summary(summary, folder / "summary.csv")
+    write_figures(results, folder)
+    texts = {
+        "claims.md": claims_text(claims, results.settings),
+        "report.html": report_page(results, claims, summary, seconds),
+    }
+    for name, text in texts.items():
+        (folder / name).write_text(text, encoding="utf-8", newline="\n")
+    return Outcome(results, summary, claims)

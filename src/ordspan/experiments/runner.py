@@ -1,42 +1,42 @@
-"""Run the experiments in parallel, store finished work, and resume after an interruption."""
+"""Run the experiments in parallel; finished work is kept, so that a killed run goes on."""
 
 from __future__ import annotations
 
-import io
 import json
 import shutil
-import threading
 import zlib
 from collections.abc import Callable, Iterator
-from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass
 from functools import partial
 from importlib.metadata import version
+from itertools import count, product
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.parquet as pq
+from joblib import Parallel, delayed
+from numpy.typing import NDArray
 
 import ordspan
+from ordspan.core.state import Floats
 from ordspan.data import Dataset
 from ordspan.experiments import hindsight, protocol
-from ordspan.experiments.hindsight import HINDSIGHT_RUNS, Fixed
-from ordspan.experiments.protocol import GRID, RULE, TUNING_RUNS, Curve, curves
-from ordspan.experiments.table import HINDSIGHT, SCHEMA, read_table, settings_of, with_settings
-from ordspan.models.atomic import write_atomically
+from ordspan.experiments.hindsight import HINDSIGHT_RUNS
+from ordspan.experiments.protocol import GRID, RULE, TUNING_RUNS, Curve
+from ordspan.experiments.results import HINDSIGHT, Results, load_arrays, table_type
+from ordspan.models.atomic import opened_atomically, write_atomically
 
 BOUNDED = Curve("PA-I")
 """The curve whose theorem bounds the sum of hinge losses; the others bound their squares."""
 
-RUNS_A_CELL = 5
-"""Runs per task: an interruption loses at most this many per thread."""
+BLOCK = 5
+"""Runs of a task: more would lose more to a kill, fewer would wait more often for the disk."""
 
 StepCallback = Callable[[str, int, int], object]
 """Called as ``progress(what, done, total)`` after each task."""
 
 Strengths = dict[tuple[int, str], float]
+"""The chosen C by percentage and curve."""
 
 
 @dataclass(frozen=True)
@@ -55,20 +55,20 @@ class Plan:
     @property
     def curves(self) -> list[Curve]:
         """The curves of the figures."""
-        return curves(self.algorithms, average=self.average, solver=self.solver)
+        return protocol.curves(self.algorithms, average=self.average, solver=self.solver)
+
+    def streams(self, data: Dataset, kind: int, run: int) -> Iterator[protocol.TrialStream]:
+        """The trials of a run, for each of the percentages."""
+        return protocol.streams(data, self.labels, self.seed, kind, run, self.trials)
 
 
 class OtherSettings(ValueError):  # noqa: N818 - the name describes the problem
     """The folder contains results with other settings."""
 
 
-class RunStopped(Exception):  # noqa: N818
-    """The run was asked to stop."""
-
-
 def settings(plan: Plan, unavailable: dict[str, str]) -> dict[str, Any]:
     """Everything the results depend on, and details for the report."""
-    packages = ("numpy", "numba", "scikit-learn", "scipy", "pyarrow")
+    packages = ("numpy", "numba", "scikit-learn", "scipy")
     return {
         "datasets": [data.name for data in plan.datasets],
         "algorithms": [curve.name for curve in plan.curves],
@@ -83,7 +83,6 @@ def settings(plan: Plan, unavailable: dict[str, str]) -> dict[str, Any]:
         "versions": {name: version(name) for name in packages},
         "sources": {data.name: data.source for data in plan.datasets},
         "sums": {data.name: checksum(data) for data in plan.datasets},
-        "sizes": {data.name: list(data.X.shape) for data in plan.datasets},
         "n_classes": {data.name: data.n_classes for data in plan.datasets},
         "truth_mae": {data.name: data.truth.mae for data in plan.datasets if data.truth},
         "unavailable": unavailable,
@@ -102,9 +101,9 @@ def run(
     jobs: int,
     unavailable: dict[str, str] | None = None,
     overwrite: bool = False,
-    progress: StepCallback | None = None,
-) -> Path:
-    """Run the remaining work; returns the path of the results table.
+    progress: StepCallback = lambda what, done, total: None,
+) -> Results:
+    """Run the remaining work, and keep the table of results in ``results.npz``.
 
     The table is the same to the byte for the same settings, whatever ``jobs`` is and however
     often the run was interrupted.
@@ -114,7 +113,7 @@ def run(
     plan : Plan
         What to run.
     folder : Path
-        Where ``results.parquet`` is written; unfinished work is kept in ``cells`` there.
+        Where ``results.npz`` is written; until then, finished work is kept in ``cells`` there.
     jobs : int
         Threads.
     unavailable : dict, optional
@@ -125,36 +124,25 @@ def run(
         Called after each task.
     """
     chosen = settings(plan, unavailable or {})
-    result, cells = folder / "results.parquet", folder / "cells"
+    path, cells = folder / "results.npz", folder / "cells"
     if overwrite:
-        result.unlink(missing_ok=True)
+        path.unlink(missing_ok=True)
         shutil.rmtree(cells, ignore_errors=True)
-    if result.exists():
-        refuse_other(settings_of(read_table(result)), chosen, folder)
-        return result
-    begin(cells, chosen, folder)
-    work = Work(plan, cells, progress)
-    with ThreadPoolExecutor(jobs) as pool:
-        try:
-            work.tune(pool)
-            work.measure(pool)
-        except BaseException:
-            work.stop.set()
-            pool.shutdown(cancel_futures=True)
-            raise
-    write_table(result, with_settings(joined(plan, cells), chosen))
-    shutil.rmtree(cells)
-    return result
-
-
-def begin(cells: Path, chosen: dict[str, Any], folder: Path) -> None:
-    """Create the folder for unfinished work, or resume an existing one."""
+    if path.exists():
+        results = Results.load(path)
+        refuse_other(results.settings, chosen, folder)
+        return results
     note = cells / "settings.json"
     if note.exists():
         refuse_other(json.loads(note.read_text(encoding="utf-8")), chosen, folder)
-        return
-    cells.mkdir(parents=True, exist_ok=True)
-    write_atomically(note, json.dumps(chosen, sort_keys=True).encode())
+    else:
+        cells.mkdir(parents=True, exist_ok=True)
+        write_atomically(note, json.dumps(chosen).encode())
+    table = run_tasks(plan, cells, jobs, progress)
+    results = Results(table, protocol.kept_trials(plan.trials), chosen)
+    results.save(path)
+    shutil.rmtree(cells)
+    return results
 
 
 def refuse_other(found: dict[str, Any], chosen: dict[str, Any], folder: Path) -> None:
@@ -169,180 +157,129 @@ def refuse_other(found: dict[str, Any], chosen: dict[str, Any], folder: Path) ->
             )
 
 
-class Work:
-    """The tasks of a plan, each run once and stored in its own file."""
+def run_tasks(plan: Plan, cells: Path, jobs: int, progress: StepCallback) -> NDArray[Any]:
+    """Choose every C, run everything with it, and put the results into one table."""
+    threads = Parallel(n_jobs=jobs, prefer="threads", return_as="generator")
+    blocks = [range(plan.runs)[start : start + BLOCK] for start in range(0, plan.runs, BLOCK)]
+    done, total = count(1), len(plan.datasets) * (TUNING_RUNS + len(blocks))
 
-    def __init__(self, plan: Plan, cells: Path, progress: StepCallback | None) -> None:
-        self.plan = plan
-        self.cells = cells
-        self.stop = threading.Event()
-        self.strengths: dict[str, Strengths] = {}
-        self._progress = progress or (lambda what, done, total: None)
-        self._done = 0
-        tuned = any(curve.is_tunable for curve in plan.curves)
-        self._total = len(plan.datasets) * (TUNING_RUNS * tuned + len(self._blocks()))
+    def finished(*tasks: tuple[Any, ...]) -> list[NDArray[Any]]:
+        """The results of tasks (name, function, arguments) in their order."""
+        results = []
+        for array in threads(delayed(kept)(*task) for task in tasks):
+            results.append(array)
+            progress(tasks[len(results) - 1][0], next(done), total)
+        return results
 
-    def _blocks(self) -> list[range]:
-        runs = self.plan.runs
-        return [range(a, min(a + RUNS_A_CELL, runs)) for a in range(0, runs, RUNS_A_CELL)]
+    def kept(name: str, task: Callable[..., NDArray[Any]], *arguments: Any) -> NDArray[Any]:
+        """The result of a task, which is kept in a file: an earlier one is read."""
+        path = cells / f"{name}.npy"
+        if not path.exists():
+            array = task(plan, *arguments)
+            with opened_atomically(path) as file:
+                np.save(file, array)
+        return load_arrays(path)
 
-    def _step(self, what: str) -> None:
-        self._done += 1
-        self._progress(what, self._done, self._total)
-
-    def _path(self, data: Dataset, block: range) -> Path:
-        return self.cells / f"{data.name}-{block.start:06d}.parquet"
-
-    def tune(self, pool: ThreadPoolExecutor) -> None:
-        """Tune every C, or read stored values."""
-        for data in self.plan.datasets:
-            note = self.cells / f"{data.name}-strengths.json"
-            if note.exists():
-                found = json.loads(note.read_text(encoding="utf-8"))
-                for _ in range(TUNING_RUNS if found else 0):
-                    self._step(f"{data.name}: C already chosen")
-            else:
-                found = self._tuned(pool, data)
-                write_atomically(note, json.dumps(found).encode())
-            self.strengths[data.name] = {(percent, name): C for percent, name, C in found}
-
-    def _tuned(self, pool: ThreadPoolExecutor, data: Dataset) -> list[tuple[int, str, float]]:
-        tunable = [curve for curve in self.plan.curves if curve.is_tunable]
-        if not tunable:
-            return []
-        tasks = [pool.submit(self._tuning_run, data, tunable, run) for run in range(TUNING_RUNS)]
-        for _ in finished(tasks):
-            self._step(f"{data.name}: choosing C")
-        errors = sum(task.result() for task in tasks)  # in the order of the runs
-        return [
-            (percent, curve.name, GRID[int(np.argmin(errors[i, j]))])
-            for i, percent in enumerate(self.plan.labels)
-            for j, curve in enumerate(tunable)
-        ]
-
-    def _tuning_run(self, data: Dataset, tunable: list[Curve], run: int) -> Any:
-        """Total error to the labels trained on, (fractions, curves, grid)."""
-        plan = self.plan
-        totals = np.zeros((len(plan.labels), len(tunable), len(GRID)), dtype=np.int64)
-        sampled = protocol.streams(data, plan.labels, plan.seed, protocol.TUNING, run, plan.trials)
-        for i, (_, stream) in enumerate(sampled):
-            for j, curve in enumerate(tunable):
-                for k, C in enumerate(GRID):
-                    self._check_stop()
-                    learner = curve.learner(data.X.shape[1], data.n_classes, C)
-                    predicted = protocol.predictions(learner, curve, stream)
-                    totals[i, j, k] = protocol.outcome(predicted, curve, stream)[1].sum()
-        return totals
-
-    def measure(self, pool: ThreadPoolExecutor) -> None:
-        """Run every block that is not stored yet."""
-        tasks = {}
-        for data in self.plan.datasets:
-            for block in self._blocks():
-                if self._path(data, block).exists():
-                    self._step(f"{data.name}: already done")
-                else:
-                    tasks[pool.submit(self._measure_block, data, block)] = data.name
-        for task in finished(list(tasks)):
-            self._step(f"{tasks[task]}: running")
-
-    def _measure_block(self, data: Dataset, block: range) -> None:
-        rows = [row for run in block for row in self._rows_of_run(data, run)]
-        write_table(self._path(data, block), pa.Table.from_pylist(rows, schema=SCHEMA))
-
-    def _rows_of_run(self, data: Dataset, run: int) -> Iterator[dict[str, Any]]:
-        plan = self.plan
-        baseline: dict[str, dict[str, Any]] = {}
-        sampled = protocol.streams(
-            data, plan.labels, plan.seed, protocol.REPORTED, run, plan.trials
-        )
-        for percent, stream in sampled:
-            best = hindsight.best_fixed(stream, data.n_classes) if run < HINDSIGHT_RUNS else None
-            for curve in plan.curves:
-                self._check_stop()
-                if curve.uses_intervals:
-                    row = self._row(data, percent, curve, run, stream)
-                    if curve == BOUNDED and run == 0 and best is not None:
-                        row["bounds"] = hindsight.bound_along(
-                            best, stream, data.n_classes, row["C"]
-                        )
-                    yield row
-                else:  # exact labels: the same under every percentage
-                    if curve.name not in baseline:
-                        baseline[curve.name] = self._row(data, percent, curve, run, stream)
-                    yield baseline[curve.name] | {"labels": percent}
-            if best is not None:
-                yield fixed_row(data.name, percent, run, stream, best)
-
-    def _row(
-        self, data: Dataset, percent: int, curve: Curve, run: int, stream: protocol.TrialStream
-    ) -> dict[str, Any]:
-        C = self.strengths[data.name].get((percent, curve.name))
-        fresh = partial(curve.learner, data.X.shape[1], data.n_classes, C, stream.seed)
-        along: dict[str, Any] = {}
-        if run == 0 and curve.has_thresholds:
-            predicted, along["trajectory"] = protocol.followed(fresh(), curve, stream)
-            along["trajectory_trials"] = protocol.trajectory_trials(stream.ranks.size)
-        else:
-            predicted = protocol.predictions(fresh(), curve, stream)
-        if run == 0 and curve.has_losses:
-            along["losses"] = hindsight.cumulative(hindsight.learner_losses(fresh(), curve, stream))
-        row = {"dataset": data.name, "labels": percent, "algorithm": curve.name, "C": C}
-        return {**row, "run": run, **counted(protocol.outcome(predicted, curve, stream)), **along}
-
-    def _check_stop(self) -> None:
-        if self.stop.is_set():
-            raise RunStopped
+    tables = []
+    for data in plan.datasets:
+        tuning = ((f"{data.name} C {run}", tuning_run, data, run) for run in range(TUNING_RUNS))
+        chosen = best_strengths(plan, np.sum(finished(*tuning), axis=0))
+        runs = ((f"{data.name} {block[0]}", run_sums, data, chosen, block) for block in blocks)
+        sums = np.concatenate(finished(*runs)).swapaxes(0, 1)
+        # in this thread: it is Python that would keep the compiled code of others waiting
+        paths = kept(f"{data.name} paths", first_paths, data, chosen)
+        tables.append(data_table(plan, data, chosen, paths, sums))
+    return np.concatenate(tables)
 
 
-def fixed_row(
-    dataset: str, percent: int, run: int, stream: protocol.TrialStream, best: Fixed
-) -> dict[str, Any]:
-    """The row of the best fixed ranker."""
-    row = {"dataset": dataset, "labels": percent, "algorithm": HINDSIGHT, "C": best.C, "run": run}
-    if run == 0:
-        row["trajectory_trials"] = protocol.trajectory_trials(stream.ranks.size)
-        row["losses"] = hindsight.cumulative(best.losses)
-    return {**row, **counted(hindsight.fixed_outcome(best, stream))}
+def tuning_run(plan: Plan, data: Dataset, run: int) -> NDArray[Any]:
+    """Total error to the labels trained on, (percentages, curves, grid)."""
+    curves = [curve for curve in plan.curves if curve.is_tunable]
+    totals = [
+        [[one_curve(data, curve, C, stream)[1, -1] for C in GRID] for curve in curves]
+        for stream in plan.streams(data, protocol.TUNING, run)
+    ]
+    return np.array(totals, dtype=np.int64).reshape(len(plan.labels), -1, len(GRID))
 
 
-def counted(outcome: protocol.Outcome) -> dict[str, Any]:
-    """Error columns of a row."""
-    errors, interval_errors = outcome
-    return {
-        "trials": errors.size,
-        "mae": float(errors.mean()),
-        "interval_mae": float(interval_errors.mean()),
-        "errors": errors.tobytes(),
-        "interval_errors": interval_errors.tobytes(),
-    }
+def one_curve(
+    data: Dataset, curve: Curve, C: float | None, stream: protocol.TrialStream
+) -> NDArray[np.uint32]:
+    """The sums of the errors of a curve on a stream."""
+    learner = curve.learner(data.X.shape[1], data.n_classes, C, stream.seed)
+    predicted = protocol.predictions(learner, curve, stream)
+    return protocol.error_sums(predicted, stream, *stream.labels(curve))
 
 
-def finished(tasks: list[Future[Any]]) -> Iterator[Future[Any]]:
-    """Tasks as they finish; polls, so that Ctrl-C works."""
-    waiting = set(tasks)
-    while waiting:
-        done, waiting = wait(waiting, timeout=0.2, return_when=FIRST_COMPLETED)
-        for task in done:
-            task.result()
-            yield task
+def best_strengths(plan: Plan, errors: NDArray[Any]) -> Strengths:
+    """The C with the fewest errors, by percentage and curve; the smaller one of equals."""
+    names = [curve.name for curve in plan.curves if curve.is_tunable]
+    best = (GRID[number] for number in errors.argmin(axis=-1).ravel())
+    return dict(zip(product(plan.labels, names), best, strict=True))
 
 
-def joined(plan: Plan, cells: Path) -> pa.Table:
-    """All cells as one table, in the order of the plan."""
-    table = pa.concat_tables(read_table(path) for path in sorted(cells.glob("*.parquet")))
-    places: dict[str, Callable[[Any], int]] = {
-        "dataset": [data.name for data in plan.datasets].index,
-        "labels": int,
-        "algorithm": [*(curve.name for curve in plan.curves), HINDSIGHT].index,
-        "run": int,
-    }
-    keys = [[place(value) for value in table[name].to_pylist()] for name, place in places.items()]
-    return table.take(np.lexsort(keys[::-1])).combine_chunks()
+def run_sums(plan: Plan, data: Dataset, chosen: Strengths, runs: range) -> NDArray[np.uint32]:
+    """Sums of errors, (runs, curves of all percentages, 2, trials)."""
+    return np.array([one_run(plan, data, chosen, run) for run in runs])
 
 
-def write_table(path: Path, table: pa.Table) -> None:
-    """Write a table atomically."""
-    buffer = io.BytesIO()
-    pq.write_table(table, buffer, compression="zstd")
-    write_atomically(path, buffer.getvalue())
+def one_run(plan: Plan, data: Dataset, chosen: Strengths, run: int) -> list[NDArray[np.uint32]]:
+    """Sums of errors of the curves, and last of the fixed ranker, for each of the percentages."""
+    rows = []
+    exact: dict[Curve, NDArray[np.uint32]] = {}  # the same under every percentage
+    sampled = plan.streams(data, protocol.REPORTED, run)
+    for percent, stream in zip(plan.labels, sampled, strict=True):
+        for curve in plan.curves:
+            if curve not in exact:
+                sums = one_curve(data, curve, chosen.get((percent, curve.name)), stream)
+                if not curve.uses_intervals:
+                    exact[curve] = sums
+            rows.append(exact.get(curve, sums))
+        fixed = np.zeros_like(sums)
+        if run < HINDSIGHT_RUNS:
+            predicted = hindsight.best_fixed(stream, data.n_classes).predictions(stream.X)
+            fixed = protocol.error_sums(predicted, stream, stream.lower, stream.upper)
+        rows.append(fixed)
+    return rows
+
+
+def first_paths(plan: Plan, data: Dataset, chosen: Strengths) -> Floats:
+    """Losses, bounds and thresholds along the first run; NaN for what a curve has not."""
+    rows = []
+    n_trials = protocol.kept_trials(plan.trials).size
+    sampled = plan.streams(data, protocol.REPORTED, 0)
+    for percent, stream in zip(plan.labels, sampled, strict=True):
+        best = hindsight.best_fixed(stream, data.n_classes)
+        for curve in plan.curves:
+            row = np.full((1 + data.n_classes, n_trials), np.nan)
+            C = chosen.get((percent, curve.name), 1.0)
+            new = partial(curve.learner, data.X.shape[1], data.n_classes, C, stream.seed)
+            if curve.has_losses:
+                row[0] = hindsight.cumulative(hindsight.learner_losses(new(), curve, stream))
+            if curve == BOUNDED:
+                row[1] = hindsight.bound_along(best, stream, data.n_classes, C)
+            if curve.has_thresholds:
+                row[2:] = protocol.thresholds_along(new(), curve, stream).T
+            rows.append(row)
+        rows.append(np.full_like(row, np.nan))
+        rows[-1][0] = hindsight.cumulative(best.losses)
+    return np.array(rows)
+
+
+def data_table(
+    plan: Plan, data: Dataset, chosen: Strengths, paths: Floats, sums: NDArray[np.uint32]
+) -> NDArray[Any]:
+    """The rows of one data set."""
+    names = list(product(plan.labels, [*(curve.name for curve in plan.curves), HINDSIGHT]))
+    most_grades = max(each.n_classes for each in plan.datasets)
+    table = np.zeros(len(names), table_type(plan.runs, sums.shape[-1], most_grades - 1))
+    table["dataset"] = data.name
+    table["labels"], table["algorithm"] = zip(*names, strict=True)
+    table["C"] = [chosen.get(name, np.nan) for name in names]
+    is_fixed = table["algorithm"] == HINDSIGHT
+    table["runs"] = np.where(is_fixed, min(plan.runs, HINDSIGHT_RUNS), plan.runs)
+    table["error_sums"], table["interval_error_sums"] = np.moveaxis(sums, 2, 0)
+    table["losses"], table["bounds"] = paths[:, 0], paths[:, 1]
+    table["thresholds"] = np.nan
+    table["thresholds"][..., : data.n_classes - 1] = paths[:, 2:].swapaxes(1, 2)
+    return table

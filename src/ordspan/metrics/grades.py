@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from ordspan.core.measures import distance, quadratic_kappa
+from ordspan.metrics.ranks import macro_error
 from ordspan.metrics.scale import ERROR, Metric, to_ranks
 
 
@@ -74,7 +75,7 @@ def mean_absolute_error(true: Any, predicted: Any, *, classes: Any = None) -> fl
     array([-0.  , -0.33])
     """
     metric = Metric("mean_absolute_error", scorer=ERROR)
-    lower, upper, ranks, _ = to_ranks(metric, true, predicted, classes)
+    lower, upper, ranks, *_ = to_ranks(metric, true, predicted, classes)
     return float(distance(ranks, lower, upper).mean())
 
 
@@ -101,11 +102,9 @@ def macro_mean_absolute_error(true: Any, predicted: Any, *, classes: Any = None)
     1.0
     """
     metric = Metric("macro_mean_absolute_error", scorer=ERROR)
-    lower, upper, ranks, _ = to_ranks(metric, true, predicted, classes)
-    errors = distance(ranks, lower, upper)
+    lower, upper, ranks, *_ = to_ranks(metric, true, predicted, classes)
     _, group = np.unique(np.column_stack([lower, upper]), axis=0, return_inverse=True)
-    group = group.ravel()
-    return float((np.bincount(group, errors) / np.bincount(group)).mean())
+    return macro_error(group.ravel(), distance(ranks, lower, upper))
 
 
 def accuracy(true: Any, predicted: Any, *, classes: Any = None) -> float:
@@ -135,7 +134,7 @@ def accuracy(true: Any, predicted: Any, *, classes: Any = None) -> float:
     0.5
     """
     metric = Metric("accuracy", measures_distance=False)
-    lower, upper, ranks, _ = to_ranks(metric, true, predicted, classes)
+    lower, upper, ranks, *_ = to_ranks(metric, true, predicted, classes)
     if not np.array_equal(lower, upper):
         raise ValueError("accuracy needs exact labels; for ranges use inside_interval")
     return float((ranks == lower).mean())
@@ -169,7 +168,7 @@ def inside_interval(true: Any, predicted: Any, *, classes: Any = None) -> float:
     1.0
     """
     metric = Metric("inside_interval", measures_distance=False)
-    lower, upper, ranks, _ = to_ranks(metric, true, predicted, classes)
+    lower, upper, ranks, *_ = to_ranks(metric, true, predicted, classes)
     return float((distance(ranks, lower, upper) == 0).mean())
 
 
@@ -202,7 +201,7 @@ def quadratic_weighted_kappa(true: Any, predicted: Any, *, classes: Any = None) 
     -1.0
     """
     metric = Metric("quadratic_weighted_kappa")
-    lower, upper, ranks, _ = to_ranks(metric, true, predicted, classes)
+    lower, upper, ranks, *_ = to_ranks(metric, true, predicted, classes)
     if not np.array_equal(lower, upper):
         raise ValueError("quadratic_weighted_kappa needs exact labels")
     return quadratic_kappa(lower, ranks)

@@ -95,7 +95,7 @@ def ranked_probability_score(true: Any, proba: Any, *, classes: Any = None) -> f
     np.True_
     """
     metric = Metric("ranked_probability_score", "true, proba", FROM_PROBABILITIES)
-    outcomes = cumulative_outcomes(*_read(metric, true, proba, classes))
+    outcomes = cumulative_outcomes(*read_probabilities(metric, true, proba, classes))
     return float(ranked_scores(outcomes.predicted, outcomes.observed).mean())
 
 
@@ -131,14 +131,14 @@ def log_score(true: Any, proba: Any, *, classes: Any = None) -> float:
     inf
     """
     metric = Metric("log_score", "true, proba", FROM_PROBABILITIES)
-    share, lower, upper = _read(metric, true, proba, classes)
+    share, lower, upper = read_probabilities(metric, true, proba, classes)
     inside = ranks_inside(lower, upper, share.shape[1])
     hit = np.minimum(np.where(inside, share, 0.0).sum(axis=1), 1.0)
     with np.errstate(divide="ignore"):
         return float(0.0 - np.log(hit).mean())
 
 
-def _read(
+def read_probabilities(
     metric: Metric, true: Any, proba: Any, classes: Any
 ) -> tuple[NDArray[np.float64], Ranks, Ranks]:
     """Probabilities of all grades, (n, K), and the ends of the labels as ranks."""

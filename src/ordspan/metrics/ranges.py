@@ -72,7 +72,7 @@ def interval_coverage(
         scorer=", response_method=['predict_interval']",
         measures_distance=False,
     )
-    lower, upper, first, last = to_ranks(metric, true, predicted, classes, ranges=True)
+    lower, upper, first, last, _ = to_ranks(metric, true, predicted, classes, ranges=True)
     if count is None and (lower != upper).any():
         row = int(np.argmax(lower != upper))
         raise ValueError(
@@ -114,5 +114,5 @@ def interval_width(predicted: Any, *, classes: Any = None) -> float:
     3.0
     """
     metric = Metric("interval_width", "predicted", scorer=None)
-    _, _, first, last = to_ranks(metric, predicted, predicted, classes, ranges=True)
+    _, _, first, last, _ = to_ranks(metric, predicted, predicted, classes, ranges=True)
     return float((last - first + 1).mean())

@@ -34,12 +34,13 @@ ERROR = ", greater_is_better=False"
 
 
 class Ranked(NamedTuple):
-    """Ends of the labels, and of the predictions, as ranks."""
+    """Ends of the labels, and of the predictions, as ranks of all grades."""
 
     lower: Ranks
     upper: Ranks
     first: Ranks
     last: Ranks
+    grades: NDArray[Any]
 
 
 def to_ranks(
@@ -51,11 +52,13 @@ def to_ranks(
     order = known_order(classes, labels_order, guesses_order)
     grades = numbers_that_occur(metric, labels, guesses) if order is None else order
     first, last = encode(guesses, grades, what="prediction")
-    ranked = Ranked(*encode(labels, grades), first, last)
+    ranked = Ranked(*encode(labels, grades), first, last, grades)
     if order is not None or not metric.measures_distance:
         return ranked
     rank_of = _whole_numbers_as_ranks(metric, grades)
-    return Ranked(*(rank_of[place - 1] for place in ranked))
+    whole = int(float(grades[0])) + np.arange(rank_of[-1])
+    lower, upper, first, last = (rank_of[place - 1] for place in ranked[:4])
+    return Ranked(lower, upper, first, last, whole)
 
 
 def _check_rows(labels: Labels, guesses: Labels, ranges: bool) -> None:

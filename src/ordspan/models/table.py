@@ -121,6 +121,23 @@ class TableModel:
         """The scores where the predicted grade changes, (K - 1,)."""
         return self.learner.thresholds if self.calibration is None else self.calibration.medians
 
+    def ranks(self, score: NDArray[np.float64]) -> NDArray[np.int64]:
+        """Predicted ranks: the median of the probabilities, or by thresholds without them.
+
+        Parameters
+        ----------
+        score : array of shape (n,)
+            Latent scores.
+
+        Returns
+        -------
+        array of shape (n,)
+            Ranks 1..K.
+        """
+        if self.calibration is None:
+            return rank_among(self.learner.thresholds, score)
+        return self.calibration.predict(score)
+
     def answer(self, X: Any, coverage: float | None = None) -> Answer:
         """Score, rank, margin and range of encoded rows.
 
@@ -139,10 +156,7 @@ class TableModel:
             Arrays of one value per row.
         """
         score, calibration = self.learner.latent(X), self.calibration
-        if calibration is None:
-            rank = rank_among(self.learner.thresholds, score)
-        else:
-            rank = calibration.predict(score)
+        rank = self.ranks(score)
         edges = np.concatenate([[-np.inf], self.thresholds, [np.inf]])
         margin = np.minimum(score - edges[rank - 1], edges[rank] - score)
         if coverage is None or calibration is None:

@@ -1,33 +1,13 @@
-"""Helpers of the displays: axes to draw on, and labels as ranks."""
+"""Helpers of the displays: axes to draw on, and the names of grades along them."""
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from ordspan.core.state import Ranks
-from ordspan.labels.ranks import encode, read_labels
-from ordspan.metrics.scale import Metric, check_count, known_order, numbers_that_occur
-
-
-class TrueRanks(NamedTuple):
-    """Labels as ranks of all grades."""
-
-    lower: Ranks
-    upper: Ranks
-    classes: NDArray[Any]
-
-
-def read_truth(name: str, arguments: str, true: Any, n_rows: int, classes: Any) -> TrueRanks:
-    """Labels as ranks, checked to match the number of predictions."""
-    labels, own_order = read_labels(true)
-    check_count(labels, n_rows, "predictions")
-    order = known_order(classes, own_order)
-    if order is None:
-        order = numbers_that_occur(Metric(name, arguments, None), labels)
-    return TrueRanks(*encode(labels, order), order)
+MOST_TICKS = 30
+CHARACTER = 0.09  # width in inches, with the margins of the axes
 
 
 def axes_of(ax: Any, caller: str, *, figsize: tuple[float, float] | None = None) -> Any:
@@ -41,6 +21,15 @@ def axes_of(ax: Any, caller: str, *, figsize: tuple[float, float] | None = None)
     return pyplot.subplots(figsize=figsize, layout="constrained")[1]
 
 
-def names_of(classes: NDArray[Any]) -> list[str]:
-    """Grades as axis labels."""
-    return [str(grade) for grade in np.asarray(classes).tolist()]
+def names_of(classes: Any) -> list[str]:
+    """Grades as axis labels, in which a dollar sign does not begin a formula."""
+    return [str(grade).replace("$", r"\$") for grade in np.asarray(classes).tolist()]
+
+
+def grade_ticks(axis: Any, names: list[str]) -> None:
+    """A tick for each name, or for some of many; upright along an x-axis if they need more room."""
+    shown = range(0, len(names), -(-len(names) // MOST_TICKS))
+    axis.set_ticks([*shown], [names[place] for place in shown])
+    needed = CHARACTER * sum(1 + len(names[place]) for place in shown)
+    if axis.axis_name == "x" and needed > axis.axes.figure.get_figwidth():
+        axis.set_tick_params(rotation=90)

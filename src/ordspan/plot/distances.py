@@ -8,8 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ordspan.drawing import RANGES
-from ordspan.labels.ranks import read_labels
-from ordspan.metrics.scale import Metric, known_order, numbers_that_occur, to_ranks
+from ordspan.metrics.scale import Metric, to_ranks
 from ordspan.plot.display import axes_of, names_of
 
 MOST_CELLS = 15  # largest number of rows or columns with printed numbers
@@ -112,9 +111,9 @@ class ConfusionDistanceDisplay:
             The display.
         """
         metric = Metric("ConfusionDistanceDisplay.from_predictions", "y_true, y_pred", None)
-        lower, upper, rank, _ = to_ranks(metric, y_true, y_pred, classes)
+        lower, upper, rank, _, grades = to_ranks(metric, y_true, y_pred, classes)
         away = np.minimum(rank - lower, 0) + np.maximum(rank - upper, 0)
-        names = grades_of(metric, y_true, y_pred, classes)
+        names = names_of(grades)
         group = np.where(lower == upper, lower - 1, len(names))
         names = names if (lower == upper).all() else [*names, RANGES]
         distances = np.arange(min(away.min(), 0), max(away.max(), 0) + 1)
@@ -154,14 +153,3 @@ class ConfusionDistanceDisplay:
         ax.figure.colorbar(self.im_, ax=ax, label="% of the rows of a grade")
         self.ax_, self.figure_ = ax, ax.figure
         return self
-
-
-def grades_of(metric: Metric, y_true: Any, y_pred: Any, classes: Any) -> list[str]:
-    """The grades whose ranks are 1, 2, ...: those given, or whole numbers from the lowest on."""
-    (labels, true_order), (guesses, own_order) = read_labels(y_true), read_labels(y_pred)
-    order = known_order(classes, true_order, own_order)
-    if order is not None:
-        return names_of(order)
-    numbers = numbers_that_occur(metric, labels, guesses)
-    lowest, highest = (int(float(grade)) for grade in numbers[[0, -1]])
-    return [str(grade) for grade in range(lowest, highest + 1)]

@@ -9,8 +9,9 @@ from numpy.typing import NDArray
 
 from ordspan.core.measures import ReliabilityBins, cumulative_outcomes
 from ordspan.drawing import BLUE, GREY
-from ordspan.metrics.probabilities import check_probabilities
-from ordspan.plot.display import axes_of, read_truth
+from ordspan.metrics.probabilities import read_probabilities
+from ordspan.metrics.scale import Metric
+from ordspan.plot.display import axes_of
 
 Floats = NDArray[np.float64]
 LARGEST, SMALLEST = 120.0, 15.0  # areas of markers
@@ -118,16 +119,9 @@ class ReliabilityDisplay:
         """
         if n_bins < 1:
             raise ValueError(f"n_bins must be a whole number >= 1, got {n_bins!r}")
-        share = check_probabilities(np.asarray(proba, dtype=np.float64))
-        name, arguments = "ReliabilityDisplay.from_predictions", "y_true, proba"
-        truth = read_truth(name, arguments, y_true, share.shape[0], classes)
-        if truth.classes.size != share.shape[1]:
-            raise ValueError(
-                f"{truth.classes.size} grades but {share.shape[1]} columns of probabilities; give "
-                "every grade in classes="
-            )
+        metric = Metric("ReliabilityDisplay.from_predictions", "y_true, proba", None)
         bins = ReliabilityBins(n_bins)
-        bins.add(cumulative_outcomes(share, truth.lower, truth.upper))
+        bins.add(cumulative_outcomes(*read_probabilities(metric, y_true, proba, classes)))
         return cls(bins.counts, *bins.means).plot(ax)
 
     def plot(self, ax: Any = None) -> Self:

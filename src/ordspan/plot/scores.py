@@ -10,15 +10,19 @@ from numpy.typing import NDArray
 
 from ordspan.core.state import Ranks
 from ordspan.drawing import BLUE, GREY, ORANGE, RANGES, label_heights
-from ordspan.plot.display import axes_of, names_of, read_truth
+from ordspan.labels.ranks import encode, read_labels
+from ordspan.metrics.scale import Metric, check_count, known_order, numbers_that_occur
+from ordspan.plot.display import axes_of, grade_ticks, names_of
 
 Floats = NDArray[np.float64]
+FEW = 20  # fewer scores of a grade are also drawn one by one
+MOST_SHAPES = 40  # of more grades, bands are drawn
 
 
 class ScoreDisplay:
     """Latent score of the rows of each true grade, with the thresholds between the grades.
 
-    A box between the two thresholds of its grade is predicted correctly.
+    A shape between the two thresholds of its grade is predicted correctly.
 
     Parameters
     ----------
@@ -38,7 +42,7 @@ class ScoreDisplay:
     figure_ : matplotlib Figure
         The figure of the axes.
     boxes_ : list of matplotlib artists
-        One box for each grade that occurs, and one for all ranges.
+        One box for each grade that occurs, and one for all ranges; of many grades, two bands.
     lines_ : list of matplotlib artists
         The thresholds.
 
@@ -121,17 +125,25 @@ class ScoreDisplay:
         """
         given = np.asarray(scores, dtype=np.float64)
         edges = np.asarray(thresholds, dtype=np.float64)
-        arguments = "y_true, scores, thresholds"
-        truth = read_truth("ScoreDisplay.from_predictions", arguments, y_true, given.size, classes)
-        if truth.classes.size != edges.size + 1:
+        labels, own_order = read_labels(y_true)
+        check_count(labels, given.size, "predictions")
+        order = known_order(classes, own_order)
+        if order is None:
+            arguments = "y_true, scores, thresholds"
+            metric = Metric("ScoreDisplay.from_predictions", arguments, None)
+            order = numbers_that_occur(metric, labels)
+        if order.size != edges.size + 1:
             raise ValueError(
-                f"{truth.classes.size} grades need {truth.classes.size - 1} thresholds, got "
+                f"{order.size} grades need {order.size - 1} thresholds, got "
                 f"{edges.size}; give every grade in classes="
             )
-        return cls(given, truth.lower, truth.upper, edges, truth.classes).plot(ax)
+        return cls(given, *encode(labels, order), edges, order).plot(ax)
 
     def plot(self, ax: Any = None) -> Self:
-        """Draw boxes from quartile to quartile, whiskers from 5 % to 95 %, and the thresholds.
+        """Draw densities, boxes of the quartiles, whiskers from 5 % to 95 %, and the thresholds.
+
+        Fewer than 20 scores of a grade are also drawn as points, and more than 40 grades as bands
+        through their quantiles. The axis leaves out the most extreme 1 % of every grade.
 
         Parameters
         ----------
@@ -150,27 +162,55 @@ class ScoreDisplay:
         shown = names if exact.all() else [*names, RANGES]
         groups += [] if exact.all() else [self.scores[~exact]]
         there = [place for place, group in enumerate(groups) if group.size]
-        found = ax.boxplot(
-            [groups[place] for place in there],
-            positions=there,
-            widths=0.6,
-            whis=(5, 95),
-            showfliers=False,
-            patch_artist=True,
-            manage_ticks=False,
-            medianprops={"color": "black"},
-        )
-        for place, box in zip(there, found["boxes"], strict=True):
-            box.set(facecolor=GREY if place == len(names) else BLUE, alpha=0.6)
+        shapes = [groups[place] for place in there]
+        many = len(there) > MOST_SHAPES
+        colors = [GREY if place == len(names) else BLUE for place in there]
+        draw = draw_bands if many else draw_shapes
+        self.boxes_ = draw(ax, shapes, there, colors)
         self.lines_ = [
-            ax.axhline(value, color=ORANGE, linestyle="--", linewidth=1.2)
+            ax.axhline(value, color=ORANGE, linestyle="--", linewidth=0.3 if many else 1.2)
             for value in self.thresholds.tolist()
         ]
         ax.set(xlabel="true grade", ylabel="latent score", xlim=(-0.5, len(shown) - 0.5))
-        ax.set_xticks(range(len(shown)), shown)
+        grade_ticks(ax.xaxis, shown)
+        ends = [np.quantile(shape, [0.005, 0.995]) for shape in shapes]
+        low, high = np.quantile(np.concatenate([self.thresholds, *ends]), [0, 1])
+        ax.set_ylim(low - 0.05 * (high - low or 1), high + 0.05 * (high - low or 1))
         pairs = [f"{a} | {b}" for a, b in pairwise(names)]
         for number, height in label_heights(self.thresholds, *ax.get_ylim()).items():
             spot: dict[str, Any] = {"xy": (1.01, height), "xycoords": ("axes fraction", "data")}
             ax.annotate(pairs[number], **spot, va="center", color=ORANGE, annotation_clip=False)
-        self.ax_, self.figure_, self.boxes_ = ax, ax.figure, found["boxes"]
+        self.ax_, self.figure_ = ax, ax.figure
         return self
+
+
+def draw_shapes(ax: Any, shapes: list[Floats], places: list[int], colors: list[str]) -> list[Any]:
+    """The density of the scores of each grade, and a box of its quartiles."""
+    bodies = ax.violinplot(shapes, places, widths=0.85, showextrema=False)["bodies"]
+    boxes: list[Any] = ax.boxplot(
+        shapes,
+        positions=places,
+        widths=0.1,
+        whis=(5, 95),
+        showfliers=False,
+        patch_artist=True,
+        manage_ticks=False,
+        medianprops={"color": "white", "linewidth": 2},
+    )["boxes"]
+    parts = zip(shapes, places, colors, bodies, boxes, strict=True)
+    for shape, place, color, body, box in parts:
+        body.set(color=color, alpha=0.4)
+        box.set(color=color)
+        if shape.size < FEW:
+            ax.scatter(np.full(shape.size, place + 0.12), shape, 9, color=color, zorder=3)
+    return boxes
+
+
+def draw_bands(ax: Any, shapes: list[Floats], places: list[int], colors: list[str]) -> list[Any]:
+    """Bands through the quantiles of the grades: 5 % to 95 %, and the quartiles."""
+    quantiles = np.array([np.quantile(shape, [0.05, 0.25, 0.5, 0.75, 0.95]) for shape in shapes]).T
+    ax.plot(places, quantiles[2], color=colors[0])
+    return [
+        ax.fill_between(places, *quantiles[[low, high]], color=colors[0], alpha=alpha)
+        for low, high, alpha in ((0, 4, 0.25), (1, 3, 0.5))
+    ]

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from copy import deepcopy
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -12,16 +14,21 @@ from river import base
 from ordspan.labels.grades import check_classes
 from ordspan.learners import Calibration, Learner
 from ordspan.learners.rows import RowValueError
-from ordspan.river.grades import Grades, new_ranks, runs
-from ordspan.river.rows import (
-    OVERFLOW,
-    Row,
-    as_values,
-    check_values,
-    feature_refusal,
-    read_frame,
-    with_columns,
+from ordspan.river.grades import Grades
+from ordspan.river.rows import as_values, read_frame, with_columns
+
+OVERFLOW = (
+    "the score overflows, because the weights have grown too large; scale the features, for "
+    "example with preprocessing.StandardScaler, or choose a smaller C"
 )
+
+
+def _finite(call: Callable[..., Any], *rows: Any, **options: Any) -> Any:
+    """What a learner returns for rows that are checked: only its own weights can be too large."""
+    try:
+        return call(*rows, **options)
+    except RowValueError:
+        raise ValueError(OVERFLOW) from None
 
 
 class OrdinalClassifier(base.MiniBatchClassifier):
@@ -78,22 +85,19 @@ class OrdinalClassifier(base.MiniBatchClassifier):
         y : grade or (lower, upper)
             A number or a string, or a range of them, both ends included; None is an open end.
         """
-        values, columns, new = self._row(x)
+        values = as_values(x)
+        columns, new = self._numbered(x)
         grades, low, high = self._grades.read(y)
         n_features = len(self._columns) + len(new)
         learner, calibration = self._grown(
             self._learner, self._calibration, n_features, self._grades, grades
         )
-        if learner is None or calibration is None:
-            check_values(values, list(x))
-        else:
-            try:
-                score = learner.latent_sparse(values, columns)
-                learner.learn_sparse(values, columns, low, high)
-            except RowValueError:
-                raise ValueError(feature_refusal(values, list(x))) from None
+        if learner is not None and calibration is not None:
+            score = _finite(learner.latent_sparse, values, columns)
+            _finite(learner.learn_sparse, values, columns, low, high)
             calibration.observe_one(score, low, high)
-        self._keep(learner, calibration, grades, new)
+        self._columns.update(new)
+        self._learner, self._calibration, self._grades = learner, calibration, grades
 
     def predict_one(self, x: dict[Any, Any], **kwargs: Any) -> Any:
         """The median grade of one example's probabilities; None before anything was learned."""
@@ -133,22 +137,33 @@ class OrdinalClassifier(base.MiniBatchClassifier):
         labels = list(y.itertuples(False, None) if hasattr(y, "columns") else y)
         if len(labels) != rows.shape[0]:
             raise ValueError(f"X has {rows.shape[0]} rows, but there are {len(labels)} labels")
-        _, columns, new = self._row(dict.fromkeys(X.columns, 0.0))
+        columns, new = self._numbered(X.columns)
         n_features = len(self._columns) + len(new)
-        learner, grades = self._learner, self._grades
+        grades, runs = self._grades, [(0, self._grades)]
+        ends = []
+        for row, label in enumerate(labels):
+            try:
+                grown, *ranks = grades.read(label)
+            except ValueError as reason:
+                raise ValueError(f"row {row}: {reason}") from None
+            if grown is not grades:
+                grades = grown
+                runs.append((row, grades))
+            ends.append(ranks)
+        low, high = np.array(ends, dtype=np.int64).reshape(-1, 2).T
+        # copies, because a later row may be refused
+        learner = self._learner and self._learner.with_features(self._learner.n_features)
         calibration = deepcopy(self._calibration)
-        if learner is not None:  # a copy, because a later row may be refused
-            learner = learner.with_features(learner.n_features)
-        for part, low, high, grown in runs(labels, grades):
-            learner, calibration = self._grown(learner, calibration, n_features, grades, grown)
-            grades = grown
-            if learner is not None:
-                moved = with_columns(rows[part], columns, learner.n_features)
-                try:
-                    learner.learn_many(moved, low, high, calibration=calibration)
-                except RowValueError:
-                    raise ValueError(OVERFLOW) from None
-        self._keep(learner, calibration, grades, new)
+        before = self._grades
+        for (start, after), (stop, _) in pairwise([*runs, (rows.shape[0], grades)]):
+            learner, calibration = self._grown(learner, calibration, n_features, before, after)
+            before = after
+            if learner is not None and start < stop:
+                moved = with_columns(rows[start:stop], columns, learner.n_features)
+                part = low[start:stop], high[start:stop]
+                _finite(learner.learn_many, moved, *part, calibration=calibration)
+        self._columns.update(new)
+        self._learner, self._calibration, self._grades = learner, calibration, grades
 
     def predict_many(self, X: Any) -> Any:
         """The grade of every row of a data frame, as a Series; None before anything was learned."""
@@ -163,31 +178,24 @@ class OrdinalClassifier(base.MiniBatchClassifier):
         chances = self._probabilities(self._scores(X))
         return pd.DataFrame(chances, index=X.index, columns=self._grades.order)
 
-    def _score(self, x: dict[Any, Any]) -> Any:
+    def _score(self, x: Any) -> Any:
         """Score of an example; None before there is a learner."""
-        values, columns, new = self._row(x)
-        if new or self._learner is None:
-            check_values(values, list(x))
-        if self._learner is None:
+        values, learner = as_values(x), self._learner
+        if learner is None:
             return None
+        columns, new = self._numbered(x)
         if new:
             known = columns < len(self._columns)
             values, columns = values[known], columns[known]
-        try:
-            return self._learner.latent_sparse(values, columns)
-        except RowValueError:
-            raise ValueError(feature_refusal(values, list(x))) from None
+        return _finite(learner.latent_sparse, values, columns)
 
     def _scores(self, X: Any) -> Any:
         """Score of each row of a data frame; None before there is a learner."""
         rows, learner = read_frame(X), self._learner
         if learner is None:
             return [None] * len(X)
-        _, columns, _ = self._row(dict.fromkeys(X.columns, 0.0))
-        try:
-            return learner.latent(with_columns(rows, columns, learner.n_features))
-        except RowValueError:
-            raise ValueError(OVERFLOW) from None
+        columns, _ = self._numbered(X.columns)
+        return _finite(learner.latent, with_columns(rows, columns, learner.n_features))
 
     def _medians(self, scores: Any) -> list[Any]:
         """The grade of each score; without a calibration the only grade seen so far, if any."""
@@ -203,16 +211,16 @@ class OrdinalClassifier(base.MiniBatchClassifier):
         n_grades = len(self._grades.order)
         return np.full((len(scores), n_grades), 1.0 / max(1, n_grades))
 
-    def _row(self, x: dict[Any, Any]) -> Row:
-        values, column_of = as_values(x), self._columns
+    def _numbered(self, names: Any) -> tuple[NDArray[np.int64], dict[Any, int]]:
+        """The columns of some features, and by name those of the features that are new."""
+        column_of, new = self._columns, {}
         try:
-            columns = [column_of[name] for name in x]
-            return Row(values, np.array(columns, dtype=np.int64), [])
+            columns = [column_of[name] for name in names]
         except KeyError:
-            new = [name for name in x if name not in column_of]
-            numbered = {name: len(column_of) + i for i, name in enumerate(new)}
-            columns = [numbered[name] if name in numbered else column_of[name] for name in x]
-            return Row(values, np.array(columns), new)
+            unknown = (name for name in names if name not in column_of)
+            new = {name: len(column_of) + i for i, name in enumerate(unknown)}
+            columns = [new[name] if name in new else column_of[name] for name in names]
+        return np.array(columns, dtype=np.int64), new
 
     def _grown(
         self,
@@ -230,17 +238,8 @@ class OrdinalClassifier(base.MiniBatchClassifier):
             return self._make_learner(max(1, n_features), n_grades), Calibration(n_grades)
         if n_features > learner.n_features:  # doubled, so that copying is rare
             learner = learner.with_features(max(n_features, 2 * learner.n_features))
-        for rank in new_ranks(before, after):
-            learner, calibration = learner.with_rank(rank), calibration.with_rank(rank)
+        if after is not before:
+            for rank, grade in enumerate(after.order, start=1):
+                if grade not in before.ranks:
+                    learner, calibration = learner.with_rank(rank), calibration.with_rank(rank)
         return learner, calibration
-
-    def _keep(
-        self,
-        learner: Learner | None,
-        calibration: Calibration | None,
-        grades: Grades,
-        new: list[Any],
-    ) -> None:
-        self._learner, self._calibration, self._grades = learner, calibration, grades
-        for name in new:
-            self._columns[name] = len(self._columns)

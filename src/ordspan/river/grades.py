@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import numbers
 from bisect import insort
-from collections.abc import Hashable, Iterator
+from collections.abc import Hashable
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -22,16 +22,15 @@ def label_ends(y: Any) -> tuple[Any, Any]:
     >>> label_ends("mid"), label_ends((3, None))
     (('mid', 'mid'), (3, None))
     """
-    if isinstance(y, tuple | list):
-        if len(y) != 2:
-            raise ValueError(f"a range label is a pair (lower, upper), got {y!r}")
-        lower, upper = (None if is_open_value(end) else end for end in y)
-        return lower, upper
-    if is_open_value(y):
+    ends = y if isinstance(y, tuple | list) else (y, y)
+    if len(ends) != 2:
+        raise ValueError(f"a range label is a pair (lower, upper), got {y!r}")
+    if ends is not y and is_open_value(y):
         raise ValueError(
             f"label {y!r} is missing; give a range (lower, upper), or leave the example out"
         )
-    return y, y
+    lower, upper = (None if is_open_value(end) else end for end in ends)
+    return lower, upper
 
 
 class Grades:
@@ -59,7 +58,7 @@ class Grades:
             lower, upper = label_ends(y)
         grades = self
         for end in (lower, upper):
-            if end is not None:
+            if end is not None and not (isinstance(end, Hashable) and end in grades.ranks):
                 grades = grades.with_grade(end)
         low = 1 if lower is None else grades.ranks[lower]
         high = max(1, len(grades.order)) if upper is None else grades.ranks[upper]
@@ -70,13 +69,11 @@ class Grades:
         return grades, low, high
 
     def with_grade(self, grade: Any) -> Grades:
-        """These grades, and one more if it is new; an error if the user listed all grades."""
-        if isinstance(grade, Hashable) and grade in self.ranks:
-            return self
-        if not isinstance(grade, str | numbers.Real | np.bool_):
+        """These grades and a new one; an error if the user listed all grades."""
+        if not isinstance(grade, str | Real | np.bool_):
             raise ValueError(f"label {grade!r} is not a grade: give a number or a string")
-        mixed = self.order and isinstance(grade, str) != isinstance(self.order[0], str)
-        if self.given or mixed:
+        is_other_kind = self.order and isinstance(grade, str) != isinstance(self.order[0], str)
+        if self.given or is_other_kind:
             raise ValueError(
                 f"label {grade!r} is not one of the grades {shown(np.asarray(self.order))}; "
                 f"list every grade {LIST_THEM}"
@@ -85,30 +82,3 @@ class Grades:
         order = list(self.order)
         insort(order, grade.item() if isinstance(grade, np.generic) else grade, key=float)
         return Grades(order, given=False)
-
-
-def new_ranks(before: Grades, after: Grades) -> list[int]:
-    """Ranks of the grades that were not known before, lowest first."""
-    if after is before:
-        return []
-    return [rank for grade, rank in after.ranks.items() if grade not in before.ranks]
-
-
-def runs(labels: list[Any], grades: Grades) -> Iterator[tuple[slice, list[int], list[int], Grades]]:
-    """Rows in as few runs as possible, each with its ranks and the grades at its first row."""
-    start = 0
-    low: list[int] = []
-    high: list[int] = []
-    for i, label in enumerate(labels):
-        try:
-            grown, lowest, highest = grades.read(label)
-        except ValueError as reason:
-            raise ValueError(f"row {i}: {reason}") from None
-        if grown is not grades and i > start:
-            yield slice(start, i), low, high, grades
-            start, low, high = i, [], []
-        grades = grown
-        low.append(lowest)
-        high.append(highest)
-    if low:
-        yield slice(start, len(labels)), low, high, grades

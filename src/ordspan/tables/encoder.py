@@ -355,8 +355,8 @@ def matrix_of(
     return np.array(table[list(numbers)].to_numpy(order="fortran"), order="C")
 
 
-def as_frame(table: Any, columns: Sequence[str]) -> pl.DataFrame:
-    """Some columns of a pandas, polars or pyarrow table, or of a list of records."""
+def as_frame(table: Any, columns: Sequence[str] | None = None) -> pl.DataFrame:
+    """Some columns, by default all, of a pandas, polars or pyarrow table, or of records."""
     import polars as pl
 
     if isinstance(table, list):
@@ -364,13 +364,14 @@ def as_frame(table: Any, columns: Sequence[str]) -> pl.DataFrame:
     if not hasattr(table, "columns") or not hasattr(table, "shape"):
         raise TypeError(
             f"a {type(table).__name__} has no named columns; give a pandas, polars or pyarrow "
-            f"table with the columns of the model: {', '.join(columns[:8])}"
+            f"table with the columns of the model: {', '.join((columns or ())[:8])}"
         )
     there = list(getattr(table, "column_names", table.columns))
-    missing = [name for name in columns if name not in there]
-    if missing:
-        raise ValueError(f"the table has no column {missing[0]!r}, which the model needs")
-    names = list(columns)
+    names = there if columns is None else list(columns)
+    if missing := [name for name in names if name not in there]:
+        raise ValueError(
+            f"the table has no column {', '.join(map(repr, missing))}, which the model needs"
+        )
     if isinstance(table, pl.DataFrame):
         return table.select(names)
     if hasattr(table, "column_names"):

@@ -52,7 +52,7 @@ AHEAD = 2
 MAX_ROWS, MIN_ROWS = 1 << 16, 1 << 8
 REPLACED = "\ufffd"
 DEEPEST, MAX_DIGITS = 64, 18
-BLANK_LINE = re.compile(rb"\A\r?\n|\n\r?\n")
+BLANK_LINE = re.compile(rb"\A(?:\r?\n)+|\n(?:\r?\n)+")
 csv.field_size_limit(max(LONGEST_LINE, csv.field_size_limit()))  # 128 kB by default
 
 Types = Mapping[str, Any]
@@ -69,6 +69,7 @@ class Table:
     sparse = False
     decimal = "."
     words: Sequence[str] = ()  # columns that are words, whatever their type
+    untyped: Sequence[str] = ()  # columns of text that may be numbers
 
     def __init__(self, path: str) -> None:
         self.path = path
@@ -237,6 +238,7 @@ class CsvTable(TextTable):
     def sample(self, size: int) -> tuple[pl.DataFrame, bool]:
         """About ``size`` bytes of good rows; the decimal sign is found in them."""
         table, whole = super().sample(size)
+        self.untyped = self.names
         self._decimal = self._options.decimal or find_decimal(self.path, table, self.delimiter)
         return table, whole
 
@@ -266,8 +268,9 @@ class CsvTable(TextTable):
         n, faults = len(self.names), Faults()
         header = self.delimiter.join(map(str, range(n + 1))) + "\n"
         try:
-            if content.count(b'"') % 2:
-                raise pl.exceptions.ComputeError("a quote is not closed")
+            if content.count(b'"') % 2 or (b'"' in content and BLANK_LINE.search(content)):
+                raise pl.exceptions.ComputeError("for Python")
+            content = BLANK_LINE.sub(b"\n", content).lstrip(b"\r\n")
             table = pl.read_csv(
                 header.encode() + content,
                 separator=self.delimiter,
@@ -277,7 +280,6 @@ class CsvTable(TextTable):
             )
         except pl.exceptions.PolarsError:
             table = self._by_python(content, n + 1, faults)
-        table = table.filter(~pl.all_horizontal(pl.all().is_null()))
         for row in table[str(n)].is_not_null().arg_true():
             cell = brief(table[str(n)][row])
             faults[row] = f"more fields than the {n} of the header, from {cell} on"
@@ -304,7 +306,7 @@ class CsvTable(TextTable):
             except StopIteration:
                 more = False
             except csv.Error as error:
-                if reader.line_num - begun > 1:
+                if reader.line_num - begun > 1 or "end of data" in str(error):
                     line = content.split(b"\n")[begun].decode(errors="replace")
                     raise FileError(
                         f"{self.path}: a quote is not closed in the row that begins with "
@@ -313,7 +315,7 @@ class CsvTable(TextTable):
                 faults[len(records)] = f"a quote inside a quoted cell ({error}); double it"
                 cells = [REPLACED]  # keeps the place of the row
             begun = reader.line_num
-            if any(cells):
+            if cells:
                 records.append(cells[:width] + [None] * (width - len(cells)))
         return pl.DataFrame(records, {str(place): TEXT for place in range(width)}, orient="row")
 
@@ -374,10 +376,20 @@ class JsonTable(TextTable):
         asked = dict.fromkeys(self.words, TEXT) if schema is None else None
         if schema is None:  # Polars takes very long to find the type of deeply nested values
             lines = content.split(b"\n")
-            content = b"\n".join(n for n in lines if n.count(b"[") + n.count(b"{") <= DEEPEST)
-        return pl.read_ndjson(
+            depths = [line.count(b"[") + line.count(b"{") for line in lines]
+            if max(depths) > DEEPEST:
+                lines = [b"{}" if d > DEEPEST else n for n, d in zip(lines, depths, strict=True)]
+                content = b"\n".join(lines)
+        table = pl.read_ndjson(
             content, schema=schema, schema_overrides=asked, infer_schema_length=None
         )
+        table = table[[name for name in table.columns if name]]  # Polars cannot find ""
+        texts = [name for name, kind in table.schema.items() if kind == TEXT]
+        if asked is not None and texts:  # are most of the values among strings numbers?
+            as_floats: Any = dict.fromkeys(texts, FLOAT)
+            numbers = pl.read_ndjson(content, schema=as_floats, ignore_errors=True)
+            self.untyped = [n for n in texts if 2 * numbers[n].count() > table[n].count()]
+        return table
 
     def _parse_text(self, content: bytes, wanted: Sequence[str] | None) -> Frame:
         schema: Any = None if wanted is None else dict.fromkeys(wanted, TEXT)
@@ -385,15 +397,19 @@ class JsonTable(TextTable):
         try:
             table = self._read_lines(content, schema)
         except pl.exceptions.PolarsError:
-            lines: list[bytes] = []
+            values: list[dict[str, Any]] = []
             for line in content.split(b"\n"):
                 if line.strip():
                     value, fault = _json_object(line)
-                    if fault:
-                        faults[len(lines)] = fault
-                    lines.append(json.dumps(value).encode())
-            # a row of nulls keeps the place of a bad one
-            table = self._read_lines(b"\n".join(lines), schema)
+                    if fault:  # a row of nulls keeps its place
+                        faults[len(values)] = fault
+                    values.append(value)
+            content = b"\n".join(json.dumps(value).encode() for value in values)
+            try:
+                table = self._read_lines(content, schema)
+            except pl.exceptions.PolarsError:  # values of types that do not go together
+                names = dict.fromkeys(name for value in values for name in value)
+                table = self._read_lines(content, dict.fromkeys(names, TEXT))
         return Frame(table, np.arange(1, table.height + 1), faults, 0.0)
 
 
@@ -402,6 +418,7 @@ def _json_object(line: bytes) -> tuple[dict[str, Any], str]:
     try:
         value = json.loads(
             line.decode(),
+            object_pairs_hook=lambda pairs: dict(pairs) | dict(pairs[::-1]),  # the first of each
             parse_constant=lambda name: None,  # NaN is missing
             parse_int=lambda text: text if len(text) > MAX_DIGITS else int(text),
             parse_float=lambda text: text if isinf(float(text)) else float(text),
@@ -467,10 +484,12 @@ class ParquetTable(Table):
         self.n_rows = sum(self._sizes)
         if self.n_rows == 0:
             raise FileError(f"{self.path}: the file has columns but no rows")
+        from pyarrow import schema as schema_of
+
         self._types = {}
         for field in self.schema:
             try:
-                none = self.schema.empty_table().select([field.name])
+                none = schema_of([field]).empty_table()
                 self._types[field.name] = self._frame(none).dtypes[0]
             except FileError:
                 self._types[field.name] = pl.Object()
@@ -510,22 +529,27 @@ class ParquetTable(Table):
 
     def sample(self, size: int) -> tuple[pl.DataFrame, bool]:
         """About ``size`` bytes of rows spread over the file; whether these are all."""
+        from pyarrow import default_memory_pool
+
         names = [name for name in self.names if not _is_odd(self._types[name])]
         most = max(INFER_ROWS, size // (8 * max(1, len(names))))
         groups = [group for group, n_rows in enumerate(self._sizes) if n_rows]
         whole = self.n_rows <= most
         groups = groups if whole else groups[:: max(1, len(groups) // N_SPANS)]
-        # the first batch of each of many row groups, or the first rows of all batches of few
-        many = len(groups) > N_SPANS // 2 and not whole
-        n_rows = sum(self._sizes[group] for group in groups)
+        most = self.n_rows if whole else most // 2
         kept = []
         with self._damage_reported():
             for group in groups:
+                # the first rows of each group, or of each batch if there is only one
+                left = self._sizes[group] if whole else -(-most // len(groups))
                 for piece in self._batches(names, [group]):
-                    of = self._sizes[group] if many else piece.num_rows
-                    kept.append(self._frame(piece.slice(0, max(1, of * most // n_rows))).clone())
-                    if many:
+                    part = left if len(groups) > 1 else -(-piece.num_rows * most // self.n_rows)
+                    some = self._frame(piece.slice(0, part))
+                    kept.append(some[np.arange(some.height)])  # copied, not all rows kept alive
+                    left -= some.height
+                    if left <= 0:
                         break
+            default_memory_pool().release_unused()  # the decoded pages of every column
             if not kept:
                 raise OSError("its rows are missing")
         return pl.concat(kept, how="vertical_relaxed", rechunk=True), whole

@@ -75,7 +75,7 @@ class Sample:
     table: pl.DataFrame
     whole: bool = True
     decimal: str = "."
-    typed: bool = True  # whether text in its columns is text by its type
+    untyped: Sequence[str] = ()  # columns of text that may be numbers
     notes: list[str] = field(default_factory=list)
     fault: str = ""  # of the first bad row
     orders: dict[str, list[Any]] = field(default_factory=dict)  # of ordered types
@@ -99,7 +99,7 @@ def sample_file(
         table,
         whole,
         reader.decimal,
-        not hasattr(reader, "delimiter"),
+        reader.untyped,
         reader.notes,
         getattr(reader, "fault", ""),
         reader.orders(),
@@ -163,7 +163,7 @@ class Profile:
             return WORDS
         values, stray = self.numbers(name)
         n_numbers, n_stray = len(values) - values.null_count(), int(stray.sum())
-        typed = all(sample.typed for sample in self.samples)
+        typed = all(name not in sample.untyped for sample in self.samples)
         if n_numbers + n_stray == 0 or (not n_stray and not typed):
             return NUMBER
         cells = self.cells(name)

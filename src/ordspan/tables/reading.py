@@ -246,6 +246,16 @@ def count_features(files: Sequence[str], options: FileOptions) -> FileOptions:
     return replace(options, zero_based=zero_based, n_features=n_features)
 
 
+def unlabelled_note(count: int) -> str:
+    """What is said about rows without a label.
+
+    >>> unlabelled_note(1), unlabelled_note(1200)
+    ('1 row without a label was left out', '1,200 rows without a label were left out')
+    """
+    rows, were = ("rows", "were") if count > 1 else ("row", "was")
+    return f"{count:,} {rows} without a label {were} left out"
+
+
 @dataclass
 class RowReader:
     """Reads files in batches, with the numbers of a recipe and the ranks of the labels."""

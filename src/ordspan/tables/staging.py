@@ -12,10 +12,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ordspan.core.state import Ranks
+from ordspan.tables.encoder import stack_rows
 from ordspan.tables.rows import FileError
 
 VALUES, COLUMNS, ENDS, RANKS = "values", "columns", "ends", "ranks"
 TYPES = {VALUES: np.float64, COLUMNS: np.int32, ENDS: np.int64, RANKS: np.int64}
+
+MAPPED = 1024
+"""Rows read from one mapping; the pages around them are mapped with them."""
 
 
 class Staging:
@@ -90,7 +94,12 @@ class Staging:
 
     def take(self, rows: NDArray[np.int64]) -> tuple[Any, Ranks, Ranks]:
         """Features, lower and upper ranks of some rows."""
-        # mapped for each call: the system counts what stays mapped as memory of this process
+        # mapped for few rows: the system counts what stays mapped as memory of this process
+        parts = [self._mapped(rows[i : i + MAPPED]) for i in range(0, rows.size, MAPPED)]
+        X, lower, upper = zip(*parts, strict=True)
+        return stack_rows(list(X)), np.concatenate(lower), np.concatenate(upper)
+
+    def _mapped(self, rows: NDArray[np.int64]) -> tuple[Any, Ranks, Ranks]:
         names = (VALUES, RANKS) if self._dense else TYPES
         maps = {name: np.memmap(self.folder / name, TYPES[name], "r") for name in names}
         ranks = maps[RANKS].reshape(-1, 2)[rows]

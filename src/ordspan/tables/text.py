@@ -177,7 +177,8 @@ class Text:
         kept: list[bytes] = []
         each = BLOCK_BYTES
         for block in self.blocks():
-            kept.append(first_lines(block.content, each))
+            content = block.content
+            kept.append(content if each == BLOCK_BYTES else first_lines(content, each))
             if sum(map(len, kept)) > size:
                 each //= 2
                 kept = [first_lines(content, each) for content in kept]

@@ -1,0 +1,123 @@
+"""Plots of an evaluation, from its summary; each draws on given axes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ordspan.drawing import BLUE, GREY, ORANGE, PALE
+from ordspan.plot.display import MOST_TICKS, grade_ticks, names_of
+
+Floats = NDArray[np.float64]
+MOST_CELLS = 12  # largest confusion matrix with text in its cells
+N_TENTHS, N_NDCG_BINS = 10, 20
+
+
+def confusion_matrix(ax: Any, confusion: NDArray[np.int64], names: list[str]) -> None:
+    """Rows by true and predicted grade: their number, and percent of the true grade."""
+    from matplotlib.colors import LinearSegmentedColormap, to_rgba
+
+    shares = 100 * confusion / np.maximum(confusion.sum(axis=1, keepdims=True), 1)
+    # a transparent colour suits a light and a dark page
+    colors = LinearSegmentedColormap.from_list("shares", [to_rgba(BLUE, 0.0), to_rgba(BLUE, 0.75)])
+    roomy = len(names) <= MOST_CELLS
+    look = {"cmap": colors, "vmin": 0, "vmax": 100 if roomy else shares.max()}
+    image = ax.imshow(shares, **look, aspect="auto", interpolation="none")
+    grade_ticks(ax.xaxis, names_of(names))
+    grade_ticks(ax.yaxis, names_of(names))
+    ax.set(xlabel="predicted grade", ylabel="true grade")
+    ax.grid(visible=False)
+    if not roomy:
+        ax.figure.colorbar(image, ax=ax, label="% of the rows of a true grade")
+        return
+    lines = np.arange(1, len(names)) - 0.5
+    ax.vlines(lines, -0.5, len(names) - 0.5, color="white", linewidth=2)
+    ax.hlines(lines, -0.5, len(names) - 0.5, color="white", linewidth=2)
+    size = min(9.0, 11.0 * ax.figure.get_figwidth() / len(names))
+    for (true, predicted), count in np.ndenumerate(confusion):
+        words = cell_text(int(count), float(shares[true, predicted]))
+        ax.text(predicted, true, words, ha="center", va="center", fontsize=size)
+
+
+def cell_text(count: int, share: float) -> str:
+    """Text of a cell in the confusion matrix: rows, and percent of the true grade.
+
+    >>> cell_text(1234, 28.6), cell_text(3, 0.2), cell_text(0, 0.0)
+    ('1,234\\n29 %', '3\\n<1 %', '0')
+    """
+    if not count:
+        return "0"
+    return f"{count:,}\n{f'{share:.0f}' if share >= 0.5 else '<1'} %"
+
+
+def errors_by_grade(ax: Any, by_grade: list[dict[str, Any]], names: list[str]) -> None:
+    """Shares too low, right and too high of every true grade, as stacked bars."""
+    left = np.zeros(len(names))
+    # stripes distinguish the colours in black and white
+    looks = {"too_low": (ORANGE, "\\\\\\\\"), "right": (PALE, ""), "too_high": (BLUE, "////")}
+    for key, (color, stripes) in looks.items():
+        share = np.array([100 * (row[key] or 0.0) for row in by_grade])
+        look = {"facecolor": color, "hatch": stripes, "edgecolor": "white", "linewidth": 0}
+        look["label"] = key.replace("_", " ")
+        if len(names) > MOST_TICKS:
+            ax.fill_betweenx(np.arange(len(names)), left, left + share, step="mid", **look)
+        else:
+            ax.barh(np.arange(len(names)), share, 0.75, left, **look)
+        left = left + share
+    grade_ticks(ax.yaxis, names_of(names))
+    ax.invert_yaxis()
+    ax.set(xlabel="% of the rows of a grade", ylabel="true grade", xlim=(0, 100))
+    where = {"loc": "lower left", "bbox_to_anchor": (0, 1), "ncols": 3, "borderpad": 0}
+    ax.legend(**where, columnspacing=1.2, handlelength=1.5, frameon=False)
+
+
+def accuracy_by_margin(
+    ax: Any, margin: Floats, right: NDArray[np.bool_], weight: NDArray[np.float64]
+) -> None:
+    """Share of right grades in each tenth of the rows, from the smallest margins to the largest."""
+    order = np.argsort(margin, kind="stable")
+    margin, right, weight = margin[order], right[order], weight[order]
+    before = np.cumsum(weight) - weight / 2
+    tenth = np.minimum(N_TENTHS - 1, (N_TENTHS * before / weight.sum()).astype(int))
+    total = np.bincount(tenth, weight)
+    x, y = (np.bincount(tenth, weight * v)[total > 0] / total[total > 0] for v in (margin, right))
+    ax.plot(x, 100 * y, "o-", color=BLUE)
+    ax.set(xlabel="margin to the nearest threshold", ylabel="% of rows right")
+    ax.set(xlim=(0, None), ylim=(0, 103))
+
+
+def coverage(ax: Any, ranges: list[dict[str, Any]], with_ranges: bool) -> None:
+    """Observed coverage of ranges by requested coverage."""
+    asked, contains, expected, meets = (
+        100 * np.array([row[name] for row in ranges])
+        for name in ("coverage", "contains", "expected", "meets")
+    )
+    ax.plot(asked[[0, -1]], asked[[0, -1]], "--", color=GREY, label="ideal")
+    if with_ranges:
+        ax.fill_between(asked, contains, meets, color=BLUE, alpha=0.18, linewidth=0)
+        ax.plot(asked, meets, ":", color=BLUE, linewidth=1, label="meets the label")
+        ax.plot(asked, contains, ":", color=BLUE, linewidth=1, label="contains the label")
+    name = "expected" if with_ranges else "contains the label"
+    ax.plot(asked, expected, "o-", color=BLUE, label=name)
+    ax.set_xticks(asked, [f"{level:g}" for level in asked])
+    ax.set(xlabel="requested coverage, %", ylabel="observed coverage, %")
+    ax.legend(frameon=False)
+
+
+def range_widths(ax: Any, widths: list[int]) -> None:
+    """Histogram of the widths of ranges at one coverage."""
+    grades, shares = np.arange(1, len(widths) + 1), 100 * np.array(widths) / sum(widths)
+    if grades.size > MOST_TICKS:
+        ax.stairs(shares, np.arange(0.5, grades.size + 1), fill=True, color=BLUE)
+    else:
+        ax.bar(grades, shares, 0.75, color=BLUE)
+        ax.set_xticks(grades)
+    ax.set(xlabel="grades in the range", ylabel="% of rows", xlim=(0.4, grades.size + 0.6))
+
+
+def query_histogram(ax: Any, values: Floats) -> None:
+    """How many queries have which NDCG@10."""
+    ax.hist(values, N_NDCG_BINS, range=(0, 1), color=BLUE, edgecolor="white")
+    ax.set(xlabel="NDCG@10 of a query", ylabel="queries", xlim=(0, 1))
