@@ -16,7 +16,7 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 
 from ordspan.cli.printing import say
-from ordspan.commands.jobs import STDIN, Columns, FilePath, Job, Option, Paths, types_of
+from ordspan.commands.jobs import STDIN, Columns, FilePath, Job, Option, Paths, one_line, types_of
 from ordspan.wording import as_text, install_hint
 
 MISTAKE, INTERRUPTED = 1, 130
@@ -131,6 +131,7 @@ def command(job: type[Job], example: str, to: typer.Typer = app) -> Callable[[An
         plain = [Parameter("context", Parameter.KEYWORD_ONLY, annotation=typer.Context)]
         plain += [as_parameter(field, kinds[field.name]) for field in in_order(job)]
         plain += [Parameter("json", Parameter.KEYWORD_ONLY, annotation=AsJson, default=False)]
+        body.__name__ = run.__name__
         body.__signature__ = Signature(plain)  # type: ignore[attr-defined]
         body.__annotations__ = {one.name: one.annotation for one in plain}
         epilog = f"Example: ordspan {run.__name__} {example}"
@@ -194,7 +195,7 @@ def split_names(given: Sequence[str]) -> list[str]:
     >>> split_names(["a, b", '"x,y"'])
     ['a', 'b', 'x,y']
     """
-    rows = csv.reader(given, skipinitialspace=True)
+    rows = csv.reader(map(one_line, given), skipinitialspace=True)
     return [name.strip() for row in rows for name in row if name.strip()]
 
 

@@ -79,4 +79,9 @@ def print_summary(summary: dict[str, Any]) -> None:
     if (fitted := summary["fitted_mae"]) is not None:
         say("On the training rows:")
         say("  " + compared(fitted, constant["mae"], constant["grade"]))
+    if (found := summary["explained_by"]) is not None:
+        say(
+            f"{found['column']!r} alone explains {100 * found['share']:.0f} % of this; is it known "
+            "before the grade is?"
+        )
     say(f"Written to {summary['model']}.")

@@ -13,12 +13,13 @@ from typing import TYPE_CHECKING, Any
 from ordspan.catalog import ESTIMATORS, SVM
 from ordspan.commands.jobs import TrainJob
 from ordspan.commands.models import label_reader, options_for, read_table_model
+from ordspan.commands.outputs import check_replaced
 from ordspan.commands.tally import LabelCounts
 from ordspan.models.atomic import check_can_write
 from ordspan.models.checkpoint import ENDING
 from ordspan.models.file import ModelFileError, read_header_and_model
 from ordspan.models.table import TableModel
-from ordspan.tables.files import FileOptions, describe_columns, expand, open_file
+from ordspan.tables.files import FileOptions, describe_columns, expand, no_columns, open_file
 from ordspan.tables.label_columns import LabelColumns, label_columns
 from ordspan.tables.profile import AS_REQUESTED
 from ordspan.tables.reading import RowReader, check_index_base, order_in_files
@@ -68,6 +69,14 @@ def check_model_path(path: Path, inputs: Iterable[str] = ()) -> None:
     for name in inputs:
         if name != STDIN and path.exists() and Path(name).exists() and path.samefile(name):
             raise FileError(f"{path} would overwrite the input of that name; choose another")
+    for old in (path, path.with_name(path.name + ENDING)):
+        check_replaced(old, "a model", is_model, overwrite=True)
+
+
+def is_model(path: Path) -> bool:
+    """Whether ordspan wrote a file as a model, perhaps in another version."""
+    with path.open("rb") as file:
+        return b'"__metadata__":{"ordspan":' in file.read(100)
 
 
 def refuse_to_overwrite(path: Path, *, pipe: bool = False, continued: bool = False) -> None:
@@ -228,7 +237,7 @@ def _refuse_unknown(
         return
     if missing := [name for name in columns.names() if name not in first.names]:
         raise FileError(
-            f"{files[0]}: no column {missing[0]!r}, the label of the model; "
+            f"{files[0]}: {no_columns(missing)}, the label of the model; "
             f"{describe_columns(first.names)}. Name the label with "
             + hint("label=", "--label COLUMN")
         )

@@ -31,6 +31,7 @@ from ordspan.tables.files import (
     describe_columns,
     expand,
     is_svmlight,
+    no_columns,
     open_file,
 )
 from ordspan.tables.label_columns import LabelColumns, label_columns
@@ -79,7 +80,7 @@ def open_labelled(job: EvaluateJob, model: TableModel, bad: BadRows, pipe: Any) 
         missing = [name for name in columns.names() if name not in first.names]
         if missing and columns == model.columns:
             raise FileError(
-                f"{files[0]}: no column {missing[0]!r}, the label column used in training; "
+                f"{files[0]}: {no_columns(missing)}, the label column used in training; "
                 f"{describe_columns(first.names)}. "
                 f"Name the labels here with {hint('label=', '--label COLUMN')}, or the "
                 "two columns of ranges"

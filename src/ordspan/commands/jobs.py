@@ -69,7 +69,14 @@ def read_grades(text: str) -> list[Any]:
     """Grades from lowest to highest, such as low,mid,high or 1..5."""
     from ordspan.labels.grades import read_order
 
-    return read_order(text).tolist()
+    return read_order(one_line(text)).tolist()
+
+
+def one_line(text: str) -> str:
+    """The text of a list; a line break in it is a mistake of a shell script."""
+    if "\r" in text or "\n" in text:
+        raise ValueError(f"{text!r} contains a line break; write the list on one line")
+    return text
 
 
 def read_delimiter(text: str) -> str:
@@ -130,6 +137,10 @@ class Job:
                 value = os.fspath(value)
             if kinds[name] in (Columns, Columns | None, Paths) and value is not None:
                 value = [os.fspath(one) for one in ([value] if isinstance(value, str) else value)]
+            if value == "" and kinds[name] in (FilePath, FilePath | None):
+                value = [""]
+            if isinstance(value, list) and kinds[name] is not Any and "" in value:
+                raise ValueError(f"{name}: a name is empty; give the name of a file")
             if about.read and isinstance(value, str):
                 value = about.read(value)
             object.__setattr__(self, name, value)

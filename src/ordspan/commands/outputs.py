@@ -5,7 +5,7 @@ from __future__ import annotations
 import errno
 import os
 import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Protocol
@@ -152,15 +152,32 @@ def check_path(out: str, endings: Iterable[str], inputs: Iterable[str] = ()) -> 
     return path
 
 
-def check_page(path: Path, *, overwrite: bool) -> None:
-    """Refuse to replace a file, unless it is a page of ours and may be overwritten."""
+def check_replaced(path: Path, what: str, ours: Callable[[Path], bool], overwrite: bool) -> None:
+    """Refuse to replace a file, unless ordspan wrote it and it may be overwritten."""
     if not path.exists():
         return
-    if not is_page(path):
-        raise FileError(f"{path} is not a page that ordspan wrote; choose another name")
+    if not ours(path):
+        raise FileError(f"{path} is not {what} that ordspan wrote; choose another name")
     if not overwrite:
         replace = hint("overwrite=True", "--overwrite")
         raise FileError(f"{path} already exists: {replace} replaces it")
+
+
+def check_page(path: Path, *, overwrite: bool) -> None:
+    """Refuse to replace a file, unless it is a page of ours and may be overwritten."""
+    check_replaced(path, "a page", is_page, overwrite)
+
+
+def has_columns(path: Path, names: Iterable[str]) -> bool:
+    """Whether a table in a format that can be written has these columns."""
+    import polars as pl
+
+    scan: dict[str, Any] = {".csv": pl.scan_csv, ".parquet": pl.scan_parquet}
+    try:
+        columns = scan.get(path.suffix.lower(), pl.scan_ndjson)(path).collect_schema()
+    except (pl.exceptions.PolarsError, OSError):
+        return False
+    return set(names) <= set(columns)
 
 
 @contextmanager
@@ -175,7 +192,9 @@ def report_full_disk(name: str) -> Iterator[None]:
 
 
 @contextmanager
-def opened_output(out: str, inputs: Iterable[str] = ()) -> Iterator[Output]:
+def opened_output(
+    out: str, inputs: Iterable[str] = (), *, columns: Sequence[str] = (), overwrite: bool = True
+) -> Iterator[Output]:
     """Open an output for tables; a file appears only if the block succeeds.
 
     Parameters
@@ -184,6 +203,10 @@ def opened_output(out: str, inputs: Iterable[str] = ()) -> Iterator[Output]:
         A file that ends with .csv, .parquet or .jsonl, or "-": CSV on standard output.
     inputs : iterable of str
         Files being read, which must not be overwritten.
+    columns : sequence of str
+        A file that is there is replaced only if it has these columns.
+    overwrite : bool
+        Whether it may be replaced.
     """
     if out == STDOUT:
         with report_full_disk("standard output"):
@@ -192,6 +215,8 @@ def opened_output(out: str, inputs: Iterable[str] = ()) -> Iterator[Output]:
             sys.stdout.buffer.flush()
         return
     path = check_path(out, OUTPUTS, inputs)
+    if columns:
+        check_replaced(path, "a table", lambda old: has_columns(old, columns), overwrite)
     with report_full_disk(out), opened_atomically(path) as file:
         output = OUTPUTS[path.suffix.lower()](file)
         try:

@@ -13,7 +13,7 @@ from ordspan.commands.outputs import opened_output
 from ordspan.commands.stopping import Stop, StoppablePipe
 from ordspan.models.table import Scored, TableModel, scored
 from ordspan.tables.encoder import Recipe
-from ordspan.tables.files import closest, describe_columns, expand, open_file
+from ordspan.tables.files import closest, describe_columns, expand, no_columns, open_file
 from ordspan.tables.label_columns import LabelColumns
 from ordspan.tables.reading import RowReader, check_index_base
 from ordspan.tables.rows import KEEP, REFUSE, BadRows, Batch, FileError
@@ -84,8 +84,8 @@ def predict(
     with stop.at_any_moment():
         reader = make_reader(job, model, StoppablePipe(stop, pipe) if STDIN in job.files else None)
     clock, rows = Clock(), 0
-    inputs = [str(job.model), *(name for name in reader.files if name != STDIN)]
-    with opened_output(str(job.out), inputs) as output:
+    inputs = [job.model, *(name for name in reader.files if name != STDIN)]
+    with opened_output(job.out, inputs, columns=ADDED, overwrite=job.overwrite) as output:
         for table, share in stop.between(answer_tables(job, model, reader)):
             output.write(table)
             rows += table.height
@@ -163,9 +163,8 @@ def check_needed(reader: Any, recipe: Recipe, job: PredictJob) -> None:
         if missing:
             close = closest(missing[0], reader.names)
             meant = "did you mean" if names is job.keep else "was it renamed to"
-            more = f" and {len(missing) - 1} more" if len(missing) > 1 else ""
             raise FileError(
-                f"{reader.path}: no column {missing[0]!r}{more}, which {who}; "
+                f"{reader.path}: {no_columns(missing)}, which {who}; "
                 + describe_columns(reader.names)
                 + (close and f"; {meant} {close!r}?")
             )

@@ -24,7 +24,7 @@ from ordspan.commands.tally import LabelCounts
 from ordspan.core.measures import distance
 from ordspan.core.state import Ranks
 from ordspan.labels.grades import grades_hint
-from ordspan.learners import Calibration
+from ordspan.learners import Calibration, LinearLearner
 from ordspan.learners.rows import RowValueError
 from ordspan.metrics.ranks import against_constants, nearest_constant
 from ordspan.models.atomic import write_atomically
@@ -49,6 +49,9 @@ FEW_ROWS = 50
 """With fewer rows, runs of one grade mean nothing."""
 FEW, RARE = 100, 10_000
 """With fewer rows no grade is rare; otherwise one is if it is in one row of this many."""
+SAMPLE_ROWS, CANDIDATES = 2000, 10
+MUCH, NEARLY_ALL = 0.6, 0.95
+"""A gain over a constant prediction that is worth a question, and the share of it."""
 EVERY_MINUTE = Every()
 
 TrainReport = Callable[[int, float, float | None], None]
@@ -238,6 +241,7 @@ def fit_at_once(run: Run, stop: Stop, report: TrainReport | None) -> None:
     model.learner = fitted.learner_
     model.fitted = {name: getattr(fitted, name) for name in OrdinalSVM._fitted_numbers}
     run.labels.add(lower, upper)
+    run.sample = (X[:SAMPLE_ROWS], lower[:SAMPLE_ROWS], upper[:SAMPLE_ROWS])
     model.training |= {
         "sweeps": int(fitted.n_iter_),
         "bytes": run.staging.n_bytes,
@@ -289,6 +293,7 @@ class Run:
         self.classes = self.reader.grades.classes
         self.progress, self.labels = TrainProgress(), LabelCounts(self.classes.size)
         self.label_runs = LabelRuns(self.classes.size)
+        self.sample: tuple[Any, Ranks, Ranks] | None = None  # the first rows that are learned
         self.notes = list(self.reader.notes)
         self.shuffle = self._shuffles(dask)
         again = self.shuffle or job.passes > 1 or job.hold_out or job.learner == SVM
@@ -452,6 +457,8 @@ class Run:
         progress.learned += lower.size
         self.label_runs.add(lower, upper)
         self.labels.add(lower, upper)
+        if self.sample is None:
+            self.sample = (X[:SAMPLE_ROWS].copy(), lower[:SAMPLE_ROWS], upper[:SAMPLE_ROWS])
 
     def calibrate(self) -> None:
         """Calibrate on rows that no pass has learned: scores of learned rows are too good."""
@@ -541,6 +548,7 @@ class Run:
             "constant": self.constant(),
             "held_out": training.get("held_out"),
             "fitted_mae": training.get("fitted_mae"),
+            "explained_by": None if self.sample is None else sole_column(self.model, *self.sample),
             "shuffled": self.shuffle,
             "left_out": self.reader.left_out,
             "notes": self.all_notes(),
@@ -579,6 +587,43 @@ class Run:
         names = first_few([str(grade) for grade in self.classes[rare].tolist()])
         way = grades_hint(self.classes[~rare].tolist())
         return [f"very few rows have the grades {names}; if these are mistyped, {way} finds them"]
+
+
+def sole_column(
+    model: TableModel, X: Any, lower: Ranks, upper: Ranks
+) -> dict[str, str | float] | None:
+    """The column that alone gives nearly all of a large gain, such as a copy of the label.
+
+    Only its part of the linear score is used, and the rows are graded by the order of that part,
+    so that every grade is as frequent as among the labels.
+    """
+    recipe, learner = model.recipe, model.learner
+    if not isinstance(learner, LinearLearner) or recipe.n_sparse or len(recipe.columns) < 2:
+        return None
+    sizes: dict[str | None, int] = dict.fromkeys(recipe.numbers, 1) | {
+        None: len(recipe.missing_indicators)
+    }
+    sizes |= {name: len(words) for name, words in recipe.words}
+    places = np.split(np.arange(recipe.n_plain), np.cumsum([*sizes.values()])[:-1])
+    columns = X if isinstance(X, np.ndarray) else X.tocsc()
+    scores: dict[str, Any] = {
+        name: columns[:, own] @ learner.weights[own]
+        for name, own in zip(sizes, places, strict=True)
+        if name is not None
+    }
+    begin, end = (np.bincount(ranks - 1, minlength=model.classes_.size) for ranks in (lower, upper))
+    constant = nearest_constant(begin, end)[1]
+    gain = constant - distance(model.answer(X).rank, lower, upper).mean()
+    if gain <= MUCH * constant:
+        return None
+    ranks, found = np.sort((lower + upper) // 2), {}
+    for name in sorted(scores, key=lambda name: -np.std(scores[name]))[:CANDIDATES]:
+        _, value, counts = np.unique(scores[name], return_inverse=True, return_counts=True)
+        middle = np.cumsum(counts) - (counts + 1) // 2  # of the places of equal scores
+        mae = distance(ranks[middle[value]], lower, upper).mean()
+        found[name] = min(1.0, float((constant - mae) / gain))
+    best = max(found, key=lambda name: found[name], default="")
+    return {"column": best, "share": found[best]} if found.get(best, 0) >= NEARLY_ALL else None
 
 
 class LabelRuns:
