@@ -16,7 +16,17 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 
 from ordspan.cli.printing import say
-from ordspan.commands.jobs import STDIN, Columns, FilePath, Job, Option, Paths, one_line, types_of
+from ordspan.commands.jobs import (
+    STDIN,
+    Columns,
+    FilePath,
+    Job,
+    Option,
+    Paths,
+    in_order,
+    one_line,
+    types_of,
+)
 from ordspan.wording import as_text, install_hint
 
 MISTAKE, INTERRUPTED = 1, 130
@@ -141,11 +151,6 @@ def command(job: type[Job], example: str, to: typer.Typer = app) -> Callable[[An
     return register
 
 
-def in_order(job: type[Job]) -> list[Field[Any]]:
-    """The fields of a job, first those that are positional in Python."""
-    return sorted(fields(job), key=lambda field: bool(field.kw_only))
-
-
 def is_given(context: typer.Context, name: str) -> bool:
     """Whether an option is on the command line."""
     source = context.get_parameter_source(name)
@@ -170,7 +175,8 @@ def as_parameter(field: Field[Any], kind: Any) -> Parameter:
         how |= {"min": about.least, "max": about.most, "rich_help_panel": about.group}
         if about.words:
             how["callback"], how["autocompletion"] = one_of(about.words), lambda: list(about.words)
-        made = typer.Option(*about.flags, show_default=default not in (None, False), **how)
+        flags = about.names(field.name) if default is False else about.flags
+        made = typer.Option(*flags, show_default=default not in (None, False), **how)
     if default is None and kind in (list[str], str, Path):
         kind = kind | None
     return Parameter(

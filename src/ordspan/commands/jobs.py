@@ -9,7 +9,8 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import Field, dataclass, field, fields
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, Self, get_type_hints
 
@@ -53,6 +54,17 @@ def option(default: Any, help: str, *, positional: bool = False, **about: Any) -
     """A field of a job that is an option; ``positional`` in Python."""
     more = {} if default is REQUIRED else {"default": default}
     return field(**more, kw_only=not positional, metadata={"option": Option(help, **about)})
+
+
+advanced = partial(option, group=ADVANCED)
+of_model = partial(advanced, of_model=True)
+of_learner = partial(advanced, None, of_learner=True)
+
+
+def in_order(job: type[Job]) -> list[Field[Any]]:
+    """The fields of a job: positional ones first, those that few people need last."""
+    about = options_of(job)
+    return sorted(fields(job), key=lambda one: (one.kw_only, about[one.name].group == ADVANCED))
 
 
 def options_of(job: type[Job]) -> dict[str, Option]:
@@ -174,28 +186,19 @@ FORMATS = ("csv", "jsonl", "parquet", "arrow", "xlsx", "svmlight")
 class OpeningJob(Job):
     """How to open files."""
 
-    format: str | None = option(
+    format: str | None = advanced(
         None,
         "csv, jsonl, parquet, arrow, xlsx or svmlight. By default, from the file extension.",
         words=FORMATS,
-        group=ADVANCED,
     )
-    delimiter: str | None = option(
-        None,
-        "Field separator of CSV files; detected by default.",
-        read=read_delimiter,
-        group=ADVANCED,
+    delimiter: str | None = advanced(
+        None, "Field separator of CSV files; detected by default.", read=read_delimiter
     )
-    decimal: str | None = option(
-        None,
-        "Decimal sign of text files, . or ,; detected by default.",
-        words=(".", ","),
-        group=ADVANCED,
+    decimal: str | None = advanced(
+        None, "Decimal sign of text files, . or ,; detected by default.", words=(".", ",")
     )
-    encoding: str | None = option(
-        None,
-        "Encoding of text files, such as utf-8 or cp1252; detected by default.",
-        group=ADVANCED,
+    encoding: str | None = advanced(
+        None, "Encoding of text files, such as utf-8 or cp1252; detected by default."
     )
 
     @property
@@ -242,48 +245,24 @@ class TrainJob(FileJob):
         of_model=True,
     )
     drop: Columns = option((), "Columns to leave out, comma separated.")
-    features: Columns | None = option(
+    features: Columns | None = of_model(
         None,
         "Columns to learn from, comma separated (quote a name that contains a comma). By default "
         "all others except ids and empty columns.",
-        group=ADVANCED,
-        of_model=True,
     )
-    text: Columns = option(
-        (),
-        "Columns to treat as text even if they look like numbers.",
-        group=ADVANCED,
-        of_model=True,
-    )
-    hashed: Columns = option(
+    text: Columns = of_model((), "Columns to treat as text even if they look like numbers.")
+    hashed: Columns = of_model(
         (),
         "Text columns to hash. By default those with very many distinct values.",
         flags=("--hash",),
-        group=ADVANCED,
-        of_model=True,
     )
-    hash_bits: int = option(
-        12,
-        "Hash text into 2^this many features.",
-        least=1,
-        most=24,
-        group=ADVANCED,
-        of_model=True,
-    )
-    standardise: bool = option(
-        True,
-        "Scale numbers to zero mean and unit standard deviation.",
-        flags=("--standardise/--no-standardise",),
-        group=ADVANCED,
-        of_model=True,
-    )
-    missing: str = option(
+    hash_bits: int = of_model(12, "Hash text into 2^this many features.", least=1, most=24)
+    standardise: bool = of_model(True, "Scale numbers to zero mean and unit standard deviation.")
+    missing: str = of_model(
         "mean",
         "Missing numbers. mean: fill in the mean of the column and add an indicator feature; "
         "error: treat the row as a bad row.",
         words=("mean", "error"),
-        group=ADVANCED,
-        of_model=True,
     )
     learner: str = option(
         "pa",
@@ -292,116 +271,66 @@ class TrainJob(FileJob):
         words=("pa", "kernel", "svm"),
         of_model=True,
     )
-    variant: str | None = option(
-        None,
-        "(pa, kernel) PA, PA-I or PA-II; default PA-I.",
-        words=("PA", "PA-I", "PA-II"),
-        group=ADVANCED,
-        of_learner=True,
+    variant: str | None = of_learner(
+        "(pa, kernel) PA, PA-I or PA-II; default PA-I.", words=("PA", "PA-I", "PA-II")
     )
-    C: float | None = option(
-        None,
+    C: float | None = of_learner(
         "Aggressiveness: how far one row may move the model; default 0.1, kernel 1.",
         flags=("--C", "-C"),
-        group=ADVANCED,
-        of_learner=True,
     )
-    average: bool | None = option(
-        None,
-        "(pa, kernel) Predict with the average of all iterates (default) or the last.",
-        flags=("--average/--no-average",),
-        group=ADVANCED,
-        of_learner=True,
+    average: bool | None = of_learner(
+        "(pa, kernel) Predict with the average of all iterates (default) or the last."
     )
-    balanced: bool | None = option(
-        None,
+    balanced: bool | None = of_learner(
         "(pa) Let thresholds move as far as scores (default), or as in the paper, which learns "
-        "slowly from many features.",
-        flags=("--balanced/--no-balanced",),
-        group=ADVANCED,
-        of_learner=True,
+        "slowly from many features."
     )
-    kernel: str | None = option(
-        None,
+    kernel: str | None = of_learner(
         "(kernel) rbf (default), linear, poly or sigmoid.",
         words=("rbf", "linear", "poly", "sigmoid"),
-        group=ADVANCED,
-        of_learner=True,
     )
-    gamma: float | str | None = option(
-        None,
-        "(kernel) distance (default), scale, auto or a number.",
-        read=read_gamma,
-        group=ADVANCED,
-        of_learner=True,
+    gamma: float | str | None = of_learner(
+        "(kernel) distance (default), scale, auto or a number.", read=read_gamma
     )
-    degree: float | None = option(
-        None, "(kernel) Degree of poly; default 3.", group=ADVANCED, of_learner=True
+    degree: float | None = of_learner("(kernel) Degree of poly; default 3.")
+    coef0: float | None = of_learner("(kernel) Constant of poly and sigmoid; default 0.")
+    budget: int | None = of_learner(
+        "(kernel) Maximum number of support vectors; default 500.", least=1
     )
-    coef0: float | None = option(
-        None, "(kernel) Constant of poly and sigmoid; default 0.", group=ADVANCED, of_learner=True
+    loss: str | None = of_learner(
+        "(svm) hinge or squared_hinge (default).", words=("hinge", "squared_hinge")
     )
-    budget: int | None = option(
-        None,
-        "(kernel) Maximum number of support vectors; default 500.",
-        least=1,
-        group=ADVANCED,
-        of_learner=True,
-    )
-    loss: str | None = option(
-        None,
-        "(svm) hinge or squared_hinge (default).",
-        words=("hinge", "squared_hinge"),
-        group=ADVANCED,
-        of_learner=True,
-    )
-    tol: float | None = option(
-        None, "(svm) Relative duality gap; default 0.001.", group=ADVANCED, of_learner=True
-    )
-    max_iter: int | None = option(
-        None,
-        "(svm) Maximum number of sweeps over the rows; default 1000.",
-        least=1,
-        group=ADVANCED,
-        of_learner=True,
+    tol: float | None = of_learner("(svm) Relative duality gap; default 0.001.")
+    max_iter: int | None = of_learner(
+        "(svm) Maximum number of sweeps over the rows; default 1000.", least=1
     )
     passes: int = option(1, "(pa, kernel) Number of passes over the files.", least=1)
-    shuffle: bool | None = option(
-        None,
-        "Whether to learn the rows in random order; by default, only if they are sorted.",
-        flags=("--shuffle/--no-shuffle",),
-        group=ADVANCED,
+    shuffle: bool | None = advanced(
+        None, "Whether to learn the rows in random order; by default, only if they are sorted."
     )
-    seed: int = option(0, "Seed for shuffling and for --hold-out.", least=0, group=ADVANCED)
+    seed: int = advanced(0, "Seed for shuffling and for --hold-out.", least=0)
     hold_out: float = option(
         0.0,
         "Share of the rows to hold out from training and evaluate on at the end.",
         least=0,
         most=0.9,
     )
-    start: FilePath | None = option(
+    start: FilePath | None = advanced(
         None,
         "Continue training a finished model: same columns, grades and scaling.",
         flags=("--from",),
         metavar="MODEL",
-        group=ADVANCED,
     )
-    zero_based: bool | None = option(
+    zero_based: bool | None = of_model(
         None,
         "First index in svmlight files. By default 0 if it occurs, otherwise 1.",
         flags=("--zero-based/--one-based",),
-        group=ADVANCED,
-        of_model=True,
     )
-    n_features: int = option(
-        0,
-        "Number of features in svmlight files; 0 counts them in a first pass.",
-        least=0,
-        group=ADVANCED,
-        of_model=True,
+    n_features: int = of_model(
+        0, "Number of features in svmlight files; 0 counts them in a first pass.", least=0
     )
-    on_bad_row: str = option("raise", BAD_ROW_HELP, words=("raise", "skip"), group=ADVANCED)
-    allow_skipped: float = option(0.2, SKIPPED_HELP, least=0, most=1, group=ADVANCED)
+    on_bad_row: str = advanced("raise", BAD_ROW_HELP, words=("raise", "skip"))
+    allow_skipped: float = advanced(0.2, SKIPPED_HELP, least=0, most=1)
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -482,23 +411,17 @@ class TrainCommand(TrainJob):
     """A training, where to write its model, and how to run it."""
 
     model: FilePath = option(REQUIRED, "Where to write the model.", positional=True)
-    overwrite: bool = option(False, "Replace an existing model.", flags=("--overwrite",))
-    resume: bool = option(
-        False, "Resume from the checkpoint of this model.", flags=("--resume",), group=ADVANCED
+    overwrite: bool = option(False, "Replace an existing model.")
+    resume: bool = advanced(False, "Resume from the checkpoint of this model.")
+    checkpoint_every: Any = advanced(
+        "60s", "Rows (100000) or time (30s, 5m) between checkpoints.", read=read_interval
     )
-    checkpoint_every: Any = option(
-        "60s",
-        "Rows (100000) or time (30s, 5m) between checkpoints.",
-        read=read_interval,
-        group=ADVANCED,
-    )
-    dask: Any = option(
+    dask: Any = advanced(
         None,
         "Train on a Dask cluster, or with local on all processors of this machine. Each file is a "
         "block and each pass a round, with a checkpoint after it.",
         read=str,
         metavar="ADDRESS",
-        group=ADVANCED,
     )
 
 
@@ -521,19 +444,15 @@ class PredictJob(FileJob):
         "Columns to copy to the output, such as id; for svmlight label and qid. Columns that are "
         "not features are copied as text from CSV and JSON lines.",
     )
-    where: bool = option(
-        False,
-        "Also write the file and line (Parquet: row) of every row.",
-        flags=("--where",),
-    )
+    where: bool = option(False, "Also write the file and line (Parquet: row) of every row.")
     coverage: float | None = option(
         None,
         "Also write lower and upper: a range of grades that contains the true one with this "
         "probability, 0.5, 0.8, 0.9, 0.95 or 0.99.",
         flags=("--range", "--coverage"),
     )
-    proba: bool = option(False, "Also write the probability of every grade.", flags=("--proba",))
-    overwrite: bool = option(False, "Replace an earlier prediction.", flags=("--overwrite",))
+    proba: bool = option(False, "Also write the probability of every grade.")
+    overwrite: bool = option(False, "Replace an earlier prediction.")
     on_bad_row: str = option(
         "empty",
         "empty: write the reason instead of a grade; raise: stop at the first bad row.",
@@ -553,14 +472,9 @@ class EvaluateJob(FileJob):
         None, "Column with the query of each row, for NDCG; svmlight files use qid."
     )
     page: FilePath | None = option(
-        None,
-        "Also write a web page with plots.",
-        flags=("--html", "--page"),
-        metavar="PAGE.html",
+        None, "Also write a web page with plots.", flags=("--html", "--page"), metavar="PAGE.html"
     )
-    overwrite: bool = option(
-        False, "Replace a page of an earlier evaluation.", flags=("--overwrite",)
-    )
+    overwrite: bool = option(False, "Replace a page of an earlier evaluation.")
     on_bad_row: str = option("raise", BAD_ROW_HELP, words=("raise", "skip"))
     allow_skipped: float = option(0.2, SKIPPED_HELP, least=0, most=1)
 
@@ -580,7 +494,7 @@ class ExportJob(Job):
         "float32 or float64: type of the input, score and probabilities; float64 inside.",
         words=("float32", "float64"),
     )
-    overwrite: bool = option(False, "Replace an earlier graph.", flags=("--overwrite",))
+    overwrite: bool = option(False, "Replace an earlier graph.")
 
 
 @dataclass(frozen=True)
@@ -667,8 +581,4 @@ class AnnotateJob(OpeningJob, ServerJob):
         "Write all answers to a .csv, .parquet or .jsonl file and exit; - is CSV on standard "
         "output.",
     )
-    open: bool | None = option(
-        None,
-        "Open the page in a browser; by default if run in a terminal.",
-        flags=("--open/--no-open",),
-    )
+    open: bool | None = option(None, "Open the page in a browser; by default if run in a terminal.")

@@ -78,9 +78,8 @@ def predict(
     [['id', 'prediction', 'rank'], ['x', 'high', '2'], ['y', 'low', '1']]
     """
     stop = stop or Stop()
-    check_kept(job)
     model = read_table_model(job.model)
-    check_calibrated(job, model)
+    check_asked(job, model)
     with stop.at_any_moment():
         reader = make_reader(job, model, StoppablePipe(stop, pipe) if STDIN in job.files else None)
     clock, rows = Clock(), 0
@@ -104,28 +103,18 @@ def predict(
     }
 
 
-def check_kept(job: PredictJob) -> None:
-    """Raise if a kept column has the name of a column of predictions."""
-    own = (*(PLACE if job.where else ()), *ADDED, *(RANGE if job.coverage else ()), REASON)
-    for name in job.keep:
-        if name in own:
-            raise ValueError(
-                f"cannot keep the column {name!r}: predictions have a column of that name; "
-                "rename it in the file, or join it afterwards"
-            )
-
-
-def check_calibrated(job: PredictJob, model: TableModel) -> None:
-    """Raise if the model has no such range or probabilities, or their names clash."""
-    if job.coverage is None and not job.proba:
-        return
-    calibration = model.needed_calibration()
+def check_asked(job: PredictJob, model: TableModel) -> None:
+    """Raise if the model has no such range or probabilities, or a kept column would clash."""
     if job.coverage is not None:
-        calibration.level(job.coverage)
-    if clash := set(job.keep) & set(proba_names(model) if job.proba else ()):
+        model.needed_calibration().level(job.coverage)
+    own = [*(PLACE if job.where else ()), *ADDED, *(RANGE if job.coverage else ()), REASON]
+    if job.proba:
+        model.needed_calibration()
+        own += proba_names(model)
+    if clash := [name for name in job.keep if name in own]:
         raise ValueError(
-            f"cannot keep the column {min(clash)!r}: probabilities have a column of that "
-            "name; rename it in the file, or join it afterwards"
+            f"cannot keep the column {clash[0]!r}: predictions have a column of that name; "
+            "rename it in the file, or join it afterwards"
         )
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from dataclasses import MISSING, fields
+from dataclasses import MISSING
 from difflib import get_close_matches
 from inspect import Parameter, Signature, cleandoc
 from textwrap import fill
@@ -19,6 +19,7 @@ with report_missing():
         Job,
         PredictJob,
         TrainCommand,
+        in_order,
         options_of,
         types_of,
     )
@@ -32,7 +33,6 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 def with_options(kind: type[Job]) -> Callable[[F], F]:
     """Give a function of a job the options of the job as its parameters, with their words."""
-    order = sorted(fields(kind), key=lambda field: bool(field.kw_only))
     types, about = types_of(kind), options_of(kind)
     parameters = [
         Parameter(
@@ -41,7 +41,7 @@ def with_options(kind: type[Job]) -> Callable[[F], F]:
             default=Parameter.empty if field.default is MISSING else field.default,
             annotation=types[field.name],
         )
-        for field in order
+        for field in in_order(kind)
     ]
     plain = Signature(parameters)
     aliases = {
@@ -95,7 +95,7 @@ def described(parameter: Parameter, help: str) -> str:
 def train_files(job: TrainCommand) -> TableModel:
     """Train a model on files of any size and write it; the same as ``ordspan train``.
 
-    With ``dask``, an address or a `distributed.Client`, which is not closed. In a script, call it
+    With ``dask``, an address or a client, which is not closed. In a script, call it
     below ``if __name__ == "__main__":``, as Dask's workers import the script.
 
     Parameters
