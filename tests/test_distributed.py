@@ -19,11 +19,10 @@ import scipy.sparse as sp
 from distributed import Client, LocalCluster, Status
 from examples import ESTIMATORS, graded
 from sklearn.base import clone
-from sklearn.datasets import dump_svmlight_file
 
 from fuzz.dask_kills import KILLED, fit_and_kill, mortals
 from ordspan import MulticlassPA, OrdinalPA, OrdinalSVM, PRank, load, save
-from ordspan.distributed import Round, fit, predict, training
+from ordspan.distributed import Round, fit, predict
 from ordspan.distributed.training import LEARNS_IN_PASSES
 
 pytestmark = pytest.mark.filterwarnings(
@@ -143,36 +142,21 @@ def test_every_container_gives_the_same_model(client, tmp_path):
         frame[start : start + 100].to_parquet(tmp_path / f"part-{start}.parquet")
     frames, read = dd.from_pandas(frame, npartitions=4), dd.read_parquet(tmp_path)
     sparse = lazy(X).map_blocks(sp.csr_array, meta=sp.csr_array((0, 4)))
-    columns = {"lower": "low", "upper": "high", "features": names}
     expected = state_of(fit(client, OrdinalPA(), lazy(X), lazy(SPANS), rounds=2))
-    for rows, labels, settings in (
-        (sparse, lazy(SPANS), {}),
-        (frames[names], frames[["low", "high"]], {}),
-        (read[names], read[["low", "high"]], {}),
-        (tmp_path, None, columns),
-        (sorted(tmp_path.iterdir()), None, columns | {"persist": False, "classes": CLASSES}),
+    for rows, labels in (
+        (sparse, lazy(SPANS)),
+        (frames[names], frames[["low", "high"]]),
+        (read[names], read[["low", "high"]]),
     ):
-        model = fit(client, OrdinalPA(), rows, labels, rounds=2, **settings)
+        model = fit(client, OrdinalPA(), rows, labels, rounds=2)
         sums = 1e-12 if rows is sparse else 0  # sparse ones add in another order
         np.testing.assert_allclose(state_of(model), expected, rtol=sums)
         named = getattr(model, "feature_names_in_", np.array([])).tolist()
         assert named == ([] if rows is sparse else names)
     exact = fit(client, OrdinalPA(), frames[names], frames["grade"], rounds=1)
-    by_label = fit(client, OrdinalPA(), tmp_path, rounds=1, label="grade", features=names)
-    np.testing.assert_array_equal(state_of(exact), state_of(by_label))
-
-
-@pytest.mark.parametrize("zero_based", [True, False])
-def test_svmlight_files_agree_on_their_columns(client, tmp_path, zero_based):
-    rows = np.abs(np.where(np.abs(X) > 0.5, X, 0.0))
-    rows[:100, 3] = 0.0  # the first file does not show the last column
-    rows[100:, 0] = 0.0  # the others do not show the first one
-    for number, part in enumerate(np.split(np.arange(400), [100, 200, 300])):
-        path = tmp_path / f"{number}.svm"
-        dump_svmlight_file(rows[part], Y[part], str(path), zero_based=zero_based)
-    model = fit(client, OrdinalPA(), tmp_path, rounds=1)
-    dense = fit(client, OrdinalPA(), lazy(rows), lazy(Y), rounds=1)
-    np.testing.assert_allclose(model.coef_, dense.coef_, rtol=1e-9)
+    np.testing.assert_array_equal(
+        state_of(exact), state_of(fit(client, OrdinalPA(), lazy(X), lazy(Y), rounds=1))
+    )
 
 
 @pytest.mark.parametrize(("persist", "times"), [(True, 1), (False, 3)])
@@ -339,7 +323,7 @@ def test_a_cluster_that_loses_its_last_worker_is_an_error_in_time():
         Client(cluster, set_as_default=False) as lonely,
     ):
         started = time.monotonic()
-        with pytest.raises(RuntimeError, match="has had no worker for 1 s; with checkpoint=PATH"):
+        with pytest.raises(RuntimeError, match=r"has had no worker for 0\.5 s; with .*=PATH"):
             fit(
                 lonely,
                 OrdinalPA(),
@@ -358,13 +342,13 @@ def test_a_cluster_whose_workers_are_paused_is_an_error_in_time(threads):
         for worker in threads.cluster.workers.values():
             threads.loop.add_callback(setattr, worker, "status", Status.paused)
 
-    settings = {"rounds": 99, "timeout": 1, "classes": CLASSES}
-    reason = "2 of 2 workers paused and none working for 1 s; give the workers more memory, or"
-    for progress in (pause, None):  # in the middle, and from the start
-        started = time.monotonic()
+    settings = {"rounds": 99, "timeout": 1, "classes": CLASSES, "progress": pause}
+    started = time.monotonic()
+    stuck = "2 of 2 workers paused for lack of memory and none working for 0.5 s"
+    for reason in (stuck, "had no running worker within 1 s"):  # paused meanwhile, then before
         with pytest.raises(RuntimeError, match=reason):
-            fit(threads, OrdinalPA(), lazy(X), lazy(Y), **settings, progress=progress)
-        assert time.monotonic() - started < 10 + BUSY
+            fit(threads, OrdinalPA(), lazy(X), lazy(Y), **settings)
+    assert time.monotonic() - started < 10 + BUSY
 
 
 @pytest.mark.slow
@@ -377,7 +361,7 @@ def test_scattered_data_that_dies_with_its_worker_is_named(threads):
             threads.loop.add_callback(worker.close)
 
     settings = {"rounds": 99, "timeout": BUSY, "progress": close}
-    reason = r"^block \d: its data was lost with a worker.*scattered"
+    reason = r"^block \d: Dask has lost its data.*scattered"
     with pytest.raises(RuntimeError, match=reason):
         fit(threads, OrdinalPA(), rows, lazy(Y, 200), classes=CLASSES, **settings)
 
@@ -411,28 +395,15 @@ def test_a_bad_row_names_its_block_and_row_and_leaves_the_model_unchanged(client
     np.testing.assert_array_equal(state_of(model), before)
 
 
-def test_a_block_that_cannot_be_made_names_itself(client, tmp_path):
+@pytest.mark.parametrize("error", [OSError, ConnectionError, TimeoutError, CancelledError])
+def test_a_block_that_raises_is_named_and_no_fault_of_the_cluster(threads, error):
     def broken(block, block_info=None):
         if block_info[0]["chunk-location"][0] == 3:
-            raise OSError("disk on fire")
+            raise error("of its own")
         return block
 
-    burning = lazy(X).map_blocks(broken, dtype=float, meta=X[:0])
-    with pytest.raises(ValueError, match=r"^block 3: OSError: disk on fire"):
-        fit(client, OrdinalPA(), burning, lazy(Y), rounds=1)
-    path = tmp_path / "cut.parquet"
-    path.write_bytes(b"PAR1 and nothing else")
-    with pytest.raises(ValueError, match=r"^block 0 \(.*cut.parquet\): "):
-        fit(client, OrdinalPA(), tmp_path, rounds=1, label="y")
-
-
-@pytest.mark.parametrize("error", [ConnectionError, TimeoutError, CancelledError])
-def test_what_a_block_raises_is_not_taken_for_a_fault_of_the_cluster(threads, error):
-    def broken(block):
-        raise error("of its own")
-
     rows = lazy(X).map_blocks(broken, dtype=float, meta=X[:0])
-    with pytest.raises(ValueError, match=rf"^block \d: {error.__name__}: of its own"):
+    with pytest.raises(ValueError, match=rf"^block 3: {error.__name__}: of its own"):
         fit(threads, OrdinalPA(), rows, lazy(Y), rounds=1, classes=CLASSES)
 
 
@@ -575,13 +546,6 @@ def test_progress_tells_rounds_blocks_and_the_running_error(client):
     assert model.rounds_[0] == Round(1, 400, moved, error / 400)
 
 
-def test_a_large_model_is_sent_apart_and_the_same(client, monkeypatch):
-    small = fit(client, OrdinalPA(), lazy(X), lazy(Y), rounds=2)
-    monkeypatch.setattr(training, "MAX_INLINE_BYTES", 0)  # as if the model were large
-    large = fit(client, OrdinalPA(), lazy(X), lazy(Y), rounds=2)
-    np.testing.assert_array_equal(state_of(large), state_of(small))
-
-
 @pytest.mark.parametrize("labels", [Y, np.full(len(Y), 9)], ids=["fitted", "refused"])
 def test_nothing_is_left_on_the_cluster(client, labels):
     error = None
@@ -647,34 +611,10 @@ def test_empty_blocks_are_skipped(client):
         fit(client, OrdinalPA(classes=CLASSES), *nothing, rounds=1)
 
 
-def test_blocks_must_have_the_same_columns(client, tmp_path):
+def test_blocks_must_have_the_same_columns(client):
     pieces = [da.from_delayed(dask.delayed(X[:, :w]), (400, 4), float) for w in (4, 3)]
     with pytest.raises(ValueError, match=r"^block 1: X has 3 features, but OrdinalPA is expecting"):
         fit(client, OrdinalPA(), da.concatenate(pieces), lazy(np.tile(Y, 2), 400), rounds=1)
-    frame = pd.DataFrame(X, columns=list("wxyz")).assign(grade=Y)
-    frame.to_parquet(tmp_path / "0.parquet")
-    frame.drop(columns="x").to_parquet(tmp_path / "1.parquet")
-    with pytest.raises(ValueError, match=r"1\.parquet: no column 'x'; the columns are w, y, z"):
-        fit(client, OrdinalPA(), tmp_path, rounds=1, label="grade")
-    frame.to_parquet(tmp_path / "1.parquet")
-    # found here: a task that raises makes its worker log a traceback
-    with pytest.raises(
-        ValueError, match=r"^[^()]*0\.parquet: no column 'grad'; the columns are w, x"
-    ):
-        fit(client, OrdinalPA(), tmp_path, rounds=1, label="grad")
-    with pytest.raises(ValueError, match="name the label column with label="):
-        fit(client, OrdinalPA(), tmp_path, rounds=1)
-
-
-def test_columns_that_the_estimator_will_not_prepare_again_are_named(client, tmp_path):
-    frame = pd.DataFrame(X[:, :2], columns=["size", "age"]).assign(grade=Y)
-    frame["word"] = np.where(X[:, 2] > 0, "high", "low")
-    frame.loc[::7, "age"] = np.nan
-    frame.to_parquet(tmp_path / "0.parquet")
-    with pytest.warns(
-        UserWarning, match=r"\['age', 'word'\].* ordspan\.train_files\(.*dask=client"
-    ):
-        fit(client, OrdinalPA(), tmp_path, rounds=1, label="grade")
 
 
 def test_rows_and_labels_must_go_together(client):
@@ -694,9 +634,9 @@ def test_rows_and_labels_must_go_together(client):
         ({"weights": "size"}, ValueError, "unknown weights 'size'; choose one of rows, updates"),
         ({"timeout": 0}, ValueError, "timeout must be"),
         ({"retries": -1}, ValueError, "retries must be"),
-        ({"label": "grade"}, ValueError, "are for files"),
-        ({"X": X}, TypeError, "X is a local ndarray; give a Dask collection"),
-        ({"y": Y}, TypeError, "y is a ndarray; with a Dask X"),
+        ({"X": X}, TypeError, "X is a ndarray, not a Dask collection"),
+        ({"X": ["a.csv"]}, TypeError, r"files with ordspan.train_files\(.*dask=client"),
+        ({"y": Y}, TypeError, "y is a ndarray, not a Dask collection"),
         ({"y": lazy(Y[1:])}, ValueError, "X has 400 rows, but y has 399 labels"),
         (
             {"estimator": OrdinalPA(random_state=np.random.RandomState(0)), "shuffle": True},
@@ -711,22 +651,6 @@ def test_what_cannot_be_mixed_is_refused(client, changes, error, message):
         fit(client, **asked)
 
 
-@pytest.mark.parametrize(
-    ("name", "message"),
-    [
-        ("", "no files that end in"),
-        ("rows.csv", r"no column 'y'; the columns are a, b"),
-        ("nowhere", "nowhere: no such file or folder"),
-        ("rows.dat", r"rows\.dat: .*train_files\(\.\.\., format="),
-    ],
-)
-def test_files_that_cannot_be_read_are_refused(client, tmp_path, name, message):
-    if "." in name:
-        (tmp_path / name).write_text("a,b\n")
-    with pytest.raises(ValueError, match=message):
-        fit(client, OrdinalPA(), tmp_path / name, rounds=1, label="y")
-
-
 def test_a_client_that_cannot_work_is_named_in_seconds():
     started = time.monotonic()
     with pytest.raises(TypeError, match=r"client is None, not a distributed.Client"):
@@ -734,10 +658,10 @@ def test_a_client_that_cannot_work_is_named_in_seconds():
     idle = {"processes": False, "n_workers": 0, "dashboard_address": ":0"}
     with (
         Client(**idle, set_as_default=False) as empty,
-        pytest.raises(RuntimeError, match="had no worker within 1 s; start one"),
+        pytest.raises(RuntimeError, match="had no running worker within 1 s; start one"),
     ):
         fit(empty, OrdinalPA(), lazy(X), lazy(Y), rounds=1, timeout=1)
-    with pytest.raises(ValueError, match="client is closed, not running"):
+    with pytest.raises(ValueError, match="client is closed; connect"):
         fit(empty, OrdinalPA(), lazy(X), lazy(Y), rounds=1)
     assert time.monotonic() - started < 10 + BUSY
 

@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from files_to_train import FORMATS, make_rows, write_rows
+from sklearn.datasets import dump_svmlight_file
 
 import ordspan
 from tables import said, stopped, summary
@@ -68,6 +69,58 @@ def test_all_rows_decide_the_scale_and_a_second_run_gives_the_same_bytes(tmp_pat
         np.testing.assert_allclose(scales[1][feature], expected, rtol=1e-12)
 
 
+@pytest.mark.parametrize("passes", [1, 3])
+@pytest.mark.parametrize("ranges", [False, True])
+def test_models_have_probabilities_and_ranges(tmp_path, address, passes, ranges):
+    rng, paths = np.random.default_rng(0), []
+    for number, rows in enumerate(np.split(np.arange(3000), [200, 900])):  # of several sizes
+        low, high = np.clip(GRADES[rows] + rng.integers(-1, 2, (2, rows.size)) * ranges, 1, 4)
+        table = pd.DataFrame(X[rows], columns=["a", "b", "c"])
+        table = table.assign(low=np.minimum(low, GRADES[rows]), high=np.maximum(high, GRADES[rows]))
+        paths.append(tmp_path / f"{number}.parquet")
+        table.to_parquet(paths[-1])
+    settings = {"lower": "low", "upper": "high", "passes": passes}
+    mixed = ordspan.train_files(paths, tmp_path / "dask", dask=address, **settings)
+    plain = ordspan.train_files(paths, tmp_path / "plain", **settings)
+    rows, truth = make_rows(4000, seed=1)
+    rows = pd.DataFrame(rows, columns=["a", "b", "c"])
+    hits = [model.predict_proba(rows)[np.arange(4000), truth - 1] for model in (mixed, plain)]
+    assert np.log(hits[0]).mean() > np.log(hits[1]).mean() - 0.02
+    low, high = np.transpose(mixed.predict_interval(rows, coverage=0.9))
+    covered = ((low <= truth) & (truth <= high)).mean()
+    assert 0.87 < covered < (1.0 if ranges else 0.93)
+    kept = [note for note in mixed.training["notes"] if "kept to calibrate" in note]
+    assert kept == (
+        ["300 rows are not learned in any pass, but kept to calibrate probabilities"] * (passes > 1)
+    )
+    assert mixed.training["rows"] == (3000 if passes == 1 else passes * 2700)
+
+
+@pytest.mark.parametrize("zero_based", [True, False])
+def test_svmlight_files_agree_on_their_columns(tmp_path, address, zero_based):
+    rows = np.abs(X)
+    rows[:1000, 2] = 0.0  # the first file does not show the last column
+    rows[1000:, 0] = 0.0  # the others do not show the first one
+    for number, part in enumerate(np.split(np.arange(3000), 3)):
+        path = str(tmp_path / f"{number}.svm")
+        dump_svmlight_file(rows[part], GRADES[part], path, zero_based=zero_based)
+    found = summary("train", tmp_path, "--model", tmp_path / "m", "--dask", address)
+    plain = summary("train", tmp_path, "--model", tmp_path / "n")
+    assert (found["features"], found["classes"]) == (plain["features"], plain["classes"])
+
+
+def test_files_that_cannot_be_read_are_named(tmp_path, address):
+    paths = parts_in(tmp_path, "parquet")
+    table = pd.read_parquet(paths[1])
+    table.drop(columns="grade").to_parquet(paths[1])
+    asked = words(paths, tmp_path / "m", "--dask", address)
+    assert f"{paths[1]}: no column 'grade'; the columns are x0" in said(*asked, code=1)
+    paths[1].write_bytes(b"PAR1 and nothing else")
+    assert f"{paths[1]}: " in said(*asked, code=1)
+    table.assign(grade=table["grade"].where(table.index > 9)).to_parquet(paths[1])
+    assert "10 rows without a label were left out" in summary(*asked)["notes"]
+
+
 def test_sorted_rows_are_shuffled_and_files_with_a_grade_each_refused(tmp_path, address):
     order = np.argsort(GRADES, kind="stable")
     path = write_rows(tmp_path, "csv", X[order], GRADES[order])
@@ -97,7 +150,7 @@ def test_bad_rows_are_named_with_their_block_or_skipped(tmp_path, address):
     with paths[1].open("a") as file:
         file.write("x,1,1,1\n")
     asked = words(paths, tmp_path / "m", "--grades", "1..4", "--dask", address)
-    assert f"block 1 ({paths[1]}), row 1001: column 'x0' holds" in said(*asked, code=1)
+    assert f"{paths[1]}, row 1001: column 'x0' holds" in said(*asked, code=1)
     found = summary(*asked, "--on-bad-row", "skip")
     assert (found["rows"], found["skipped"]) == (3000, 1)
 

@@ -79,7 +79,6 @@ def svmlight(content, first=1):
             np.zeros(n + 1, np.int32),
             np.zeros(entries, np.int32),
             np.zeros(entries),
-            np.zeros(n, np.int64),
         )
         answers.append((walk(data, first, *arrays), *(a.tolist() for a in arrays)))
     assert answers[0] == answers[1]
@@ -88,10 +87,10 @@ def svmlight(content, first=1):
 
 def test_svmlight_lines_become_a_csr_matrix():
     text = b"# about\n2 qid:7 1:0.5 3:-2 # tail\n\n0 2:1\r\n1\n"
-    n, grades, queries, starts, columns, values, lines = svmlight(text)
+    n, grades, queries, starts, columns, values = svmlight(text)
     assert n == 3
     assert (grades[:3], queries[:3], starts[:4]) == ([2, 0, 1], [7, -1, -1], [0, 2, 3, 3])
-    assert (columns[:3], values[:3], lines[:3]) == ([0, 2, 1], [0.5, -2, 1], [1, 3, 4])
+    assert (columns[:3], values[:3]) == ([0, 2, 1], [0.5, -2, 1])
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""Workers that die at any moment: the same model to the bit as without."""
+"""Workers that die at any moment: the same model to the bit as without, or a clear error."""
 
 import atexit
 import faulthandler
@@ -35,7 +35,16 @@ def attack(rng, folder: Path) -> None:
         settings["classes"] = [1, 2, 3, 4, 5]
     if rng.integers(2):
         settings["progress"] = lambda progress: None
-    fit_and_kill(connected(), rng, settings)
+    try:
+        connected().wait_for_workers(2, timeout=30)
+        fit_and_kill(connected(), rng, settings)
+    except TimeoutError:  # a nanny has died with its worker
+        connected.cache_clear()
+    except RuntimeError as error:  # both nannies have
+        if "has had no worker for" not in str(error) or connected().nthreads():
+            raise
+        print(f": {error}")
+        connected.cache_clear()
 
 
 def fit_and_kill(client, rng, settings) -> None:

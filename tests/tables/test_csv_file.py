@@ -89,7 +89,7 @@ MORE, ODD = "more fields than the 3 of the header", "is not UTF-8; save it as UT
     [
         (b"x,10,1\ny,1,000,2\nz,30,2\n", 2, MORE, [10, 30]),
         (b"x,10,1\ny,1,0,2\nz,3\n", 2, MORE, [10]),
-        (b'5" disk,1,1\n"a\nb",2,2\nx,3,2,1\n', 3, MORE, [1, 2]),
+        (b'5" disk,1,1\n"a b",2,2\nx,3,2,1\n', 3, MORE, [1, 2]),
         (b'x,1,1\n"a" b" c",2,2\n"u",3,2\nx,y,2\n', 4, "column 'a' holds 'y'", [1, 2, 3]),
         (b"\r\nx,1,1\r\n\r\n\r\nx,y,2\r\n", 2, "column 'a' holds 'y'", [1]),
         (b"x,1,1\n,,\nx,y,2\n", 3, "column 'a' holds 'y'", [1]),

@@ -7,16 +7,15 @@ import ordspan.distributed  # noqa: F401  first, as its error names the extra to
 # isort: split
 import logging
 import os
-import socket
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, nullcontext
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
+from dask.delayed import delayed
 from distributed import Client, LocalCluster
-from distributed.comm import get_address_host_port
 
 from ordspan.catalog import PA
 from ordspan.clock import Clock
@@ -28,14 +27,17 @@ from ordspan.commands.tally import LabelCounts
 from ordspan.commands.train import Run, TrainReport
 from ordspan.distributed.blocks import Blocks
 from ordspan.distributed.cluster import Cluster
-from ordspan.distributed.file_blocks import Spec, block_names, delayed_blocks, preview_on_workers
-from ordspan.distributed.training import Progress, fit_blocks
+from ordspan.distributed.training import Progress, prepare, train
 from ordspan.estimators import OrdinalPA
+from ordspan.labels.text import LabelReader
 from ordspan.models.atomic import write_atomically
 from ordspan.models.checkpoint import Rounds, sole_writer
 from ordspan.models.file import to_bytes
-from ordspan.tables.files import expand
-from ordspan.tables.rows import N_EXAMPLES, FileError
+from ordspan.tables.encoder import Encoder, stack_rows
+from ordspan.tables.files import expand, is_svmlight
+from ordspan.tables.reading import RowReader, find_words
+from ordspan.tables.rows import N_EXAMPLES, BadRows, FileError
+from ordspan.tables.svmlight import index_base, survey
 from ordspan.tables.text import STDIN
 
 LOCAL = "local"
@@ -44,23 +46,38 @@ MAX_BETWEEN = 0.3
 """Largest accepted share of the variance of the labels that lies between files."""
 
 
-class Counted(NamedTuple):
-    """Counts of one file."""
+def reader_of(reader: RowReader, path: str) -> Any:
+    """A reader of one of the files, which shares nothing that changes with the reader of all."""
+    assert reader.grades is not None
+    return replace(
+        reader,
+        files=[path],
+        first=None,
+        encoder=Encoder(reader.recipe, reader.encoder.state.copy()),
+        grades=LabelReader(reader.grades.classes),
+        bad=BadRows(reader.bad.policy),
+    )
 
-    rows: int
-    skipped: int
-    examples: list[str]
-    labels: LabelCounts
 
-
-def count(path: str, spec: Spec) -> Counted:
-    """Count the rows and grades of a file; runs on a worker."""
-    reader, labels = spec.reader(path), LabelCounts(len(spec.classes))
-    for batch in reader.batches():
-        assert batch.lower is not None
-        assert batch.upper is not None
+def count(reader: RowReader, path: str) -> tuple[LabelCounts, BadRows, int]:
+    """Labels, bad rows and unlabelled rows of a file; runs on a worker."""
+    own = reader_of(reader, path)
+    labels = LabelCounts(own.grades.classes.size)
+    for batch in own.batches():
         labels.add(batch.lower, batch.upper)
-    return Counted(labels.rows, reader.bad.count, reader.bad.examples, labels)
+    return labels, own.bad, own.unlabelled
+
+
+def read_block(reader: RowReader, path: str) -> tuple[Any, Any]:
+    """Features and labels of a file; runs on a worker."""
+    own = reader_of(reader, path)
+    classes, parts, ends = own.grades.classes, [], []
+    for batch in own.batches():
+        parts.append(own.encoder.features(batch.X, batch.table))
+        ends.append(np.column_stack([batch.lower, batch.upper]))
+    if not parts:
+        return np.empty((0, own.recipe.n_features)), np.empty((0, 2), dtype=classes.dtype)
+    return stack_rows(parts), classes[np.concatenate(ends) - 1]
 
 
 @contextmanager
@@ -71,37 +88,27 @@ def connected(address: str | Client) -> Iterator[Client]:
         return
     if not isinstance(address, str):
         raise TypeError(f'dask is {address!r}; give an address, "local" or a distributed.Client')
+    cluster: Any = nullcontext(address)
     if address == LOCAL:
-        with _local_cluster() as cluster, Client(cluster, set_as_default=False) as client:
+        try:  # without logs of what blocks raise, as it is raised here
+            cluster = LocalCluster(
+                threads_per_worker=1, dashboard_address=":0", silence_logs=logging.CRITICAL
+            )
+        except RuntimeError as error:
+            raise RuntimeError(
+                f"{error} Workers import the script that starts them; in a script, call this "
+                'function below: if __name__ == "__main__":'
+            ) from error
+    with cluster as place:
+        try:
+            client = Client(place, timeout=TIMEOUT / 4, set_as_default=False)
+        except (OSError, ValueError, TypeError, OverflowError) as error:
+            raise FileError(
+                f"no Dask scheduler answers at {address!r} ({error}); give its address, such as "
+                "tcp://10.0.0.5:8786, or local"
+            ) from None
+        with client:
             yield client
-        return
-    if not address.startswith("inproc://"):  # has no port to connect to
-        _check_reachable(address)
-    with Client(address, timeout=TIMEOUT / 4, set_as_default=False) as client:
-        yield client
-
-
-def _local_cluster() -> LocalCluster:
-    """A cluster on this machine, which logs no errors of blocks: Cluster reports them."""
-    silent = {"dashboard_address": ":0", "silence_logs": logging.CRITICAL}
-    try:
-        return LocalCluster(threads_per_worker=1, **silent)
-    except RuntimeError as error:
-        raise RuntimeError(
-            f"{error} Workers import the script that starts them; in a script, call this "
-            'function below: if __name__ == "__main__":'
-        ) from error
-
-
-def _check_reachable(address: str) -> None:
-    """Refuse an unreachable address: a client would wait long and be hard to interrupt."""
-    try:
-        socket.create_connection(get_address_host_port(address), timeout=TIMEOUT / 4).close()
-    except (OSError, ValueError, TypeError, OverflowError) as error:
-        raise FileError(
-            f"no Dask scheduler answers at {address!r} ({error}); give its address, such as "
-            "tcp://10.0.0.5:8786, or local"
-        ) from None
 
 
 def train_on_dask(
@@ -116,8 +123,8 @@ def train_on_dask(
 ) -> dict[str, Any]:
     """Train on a Dask cluster by iterative parameter mixing, and write the model.
 
-    Each file is a block and each pass a round, with a checkpoint after it. The workers preview
-    the files before the first round, so the same paths must exist on every worker.
+    Each file is a block and each pass a round, with a checkpoint after it. The same paths must
+    exist here and on every worker.
 
     Parameters
     ----------
@@ -157,81 +164,83 @@ def train_on_dask(
             refuse_to_overwrite(path)
         with connected(address) as client, stop.at_any_moment():
             cluster = Cluster(client, timeout=TIMEOUT, retries=0, persist=False)
-            run = prepared_run(cluster, job, path)
+            # workers may have another working directory
+            paths = [os.path.abspath(path) for path in files]
+            run = prepared_run(cluster, job, paths, path)
             if not resume:
                 run.checkpoint.remove()
             elif run.checkpoint.read(OrdinalPA, Rounds) is None:
                 raise FileError(no_checkpoint_hint(path, run.checkpoint.path))
-            _fit(cluster, run, report)
+            _fit(cluster, run, paths, report)
     return run.summary(run.progress.learned, resume, clock.seconds())
 
 
-def prepared_run(cluster: Cluster, job: TrainJob, out: Path) -> Run:
+def prepared_run(cluster: Cluster, job: TrainJob, paths: list[str], out: Path) -> Run:
     """The run; workers find the grades and the number of features that are not given."""
-    paths = [os.path.abspath(path) for path in expand(job.files)]
-    found = preview_on_workers(
-        cluster, paths, job.options, job.label_columns(), job.classes, job.on_bad_row
-    )
-    job = replace(job, **vars(found.options))
-    return Run(job, out, dask=True, samples=found.samples, words=found.words)
+    options, columns, words = job.options, job.label_columns(), None
+    if is_svmlight(paths[0], options):
+        if job.classes is None or not options.n_features:
+            extents = cluster.run(survey, [(path,) for path in paths], paths, "ordspan-survey")
+            words = set().union(*(extent.grades for extent in extents))
+            if not options.n_features:
+                zero_based, n_features = index_base(paths, extents, options.zero_based)
+                options = replace(options, zero_based=zero_based, n_features=n_features)
+    elif job.classes is None:
+        tasks = [([path], options, columns) for path in paths]
+        words = set().union(*cluster.run(find_words, tasks, paths, "ordspan-grades"))
+    return Run(replace(job, **vars(options)), out, dask=True, words=words)
 
 
-def _fit(cluster: Cluster, run: Run, report: TrainReport | None) -> None:
+def _fit(cluster: Cluster, run: Run, paths: list[str], report: TrainReport | None) -> None:
     """Count the rows, train in rounds and write the model."""
-    job, reader = run.job, run.reader
-    spec = Spec(
-        *(reader.options, reader.recipe, reader.columns, run.classes, job.on_bad_row),
-        reader.decimals,
-    )
-    names = block_names(run.files)
-    tasks = [(os.path.abspath(path), spec) for path in run.files]
-    found = cluster.run(count, tasks, names, "ordspan-count")
-    rows, skipped = sum(f.rows for f in found), sum(f.skipped for f in found)
-    run.bad.count = skipped
-    run.bad.examples = [example for f in found for example in f.examples][:N_EXAMPLES]
-    if rows == 0:
-        raise FileError(f"{run.files[0]}: no usable row in any file; {skipped} skipped")
-    run.bad.check(rows, job.allow_skipped)
-    refuse_separate_grades(run.files, [part.labels for part in found])
-    run.progress.good = rows
-    for part in found:
-        run.labels.merge(part.labels)
-    blocks = Blocks(
-        *delayed_blocks(cluster, run.files, spec, reader.encoder.state),
-        names,
-        [],
-        np.zeros((1, reader.recipe.n_features)),
-        run.classes,
-    )
-    estimator = fit_blocks(
+    job, progress = run.job, run.progress
+    decimals = {os.path.abspath(path): sign for path, sign in run.reader.decimals.items()}
+    reader = cluster.share(replace(run.reader, first=None, decimals=decimals), "ordspan-reader")
+    counts = cluster.run(count, [(reader, path) for path in paths], paths, "ordspan-count")
+    labels, bad, unlabelled = zip(*counts, strict=True)
+    for part in labels:
+        run.labels.merge(part)
+    run.bad.count = sum(part.count for part in bad)
+    run.bad.examples = [example for part in bad for example in part.examples][:N_EXAMPLES]
+    progress.good, run.reader.unlabelled = run.labels.rows, sum(unlabelled)
+    if not progress.good:
+        raise FileError(f"{run.files[0]}: no usable row in any file; {run.bad.summary()}")
+    run.bad.check(progress.good, job.allow_skipped)
+    refuse_separate_grades(run.files, labels)
+    read = delayed(read_block, pure=False)
+    sample = np.zeros((1, run.reader.recipe.n_features))
+    blocks = Blocks([read(reader, path) for path in paths], paths, sample, run.classes)
+    model = prepare(OrdinalPA(**run.model.parameters), blocks)
+    run.model.calibration = train(
         cluster,
-        OrdinalPA(**run.model.parameters),
+        model,
         blocks,
+        run.checkpoint,
         job.passes,
         shuffle=run.shuffle,
-        checkpoint=run.checkpoint,
-        progress=_report_progress(report, rows),
+        progress=None if report is None else _progress_reporter(report, progress.good),
+        calibrated=True,
     )
-    run.progress.mae = [done.mae for done in estimator.rounds_]
-    run.progress.learned, run.progress.skipped = rows * job.passes, skipped
-    run.model.learner = estimator.learner_
-    model = run.trained()
-    model.training["blocks"] = len(run.files)
+    run.model.learner = model.learner_
+    progress.mae = [done.mae for done in model.rounds_]
+    progress.learned = sum(done.rows for done in model.rounds_)
+    if n_kept := progress.good - model.rounds_[-1].rows:
+        run.notes.append(
+            f"{n_kept:,} rows are not learned in any pass, but kept to calibrate probabilities"
+        )
+    run.model.training["blocks"] = len(paths)
     with report_full_disk(str(run.out)):
-        write_atomically(run.out, to_bytes(model))
+        write_atomically(run.out, to_bytes(run.trained()))
     run.checkpoint.remove()
 
 
 def refuse_separate_grades(files: Sequence[str], counts: Sequence[LabelCounts]) -> None:
     """Refuse files with very different grades: each block would learn only its own."""
-    rows = np.array([count.rows for count in counts])
-    grades = np.arange(1, counts[0].lower.size + 1)
-    sums = np.array([(c.lower + c.upper) @ grades / 2 for c in counts])
-    squares = sum(((c.lower + c.upper) @ grades**2) / 2 for c in counts)
-    mean = sums.sum() / rows.sum()
-    total = squares - rows.sum() * mean**2
-    between = (np.square(sums) / np.maximum(rows, 1)).sum() - rows.sum() * mean**2
-    if len(files) > 1 and between > MAX_BETWEEN * total > 0:
+    weight = np.array([(count.lower + count.upper) / 2 for count in counts])
+    grades, rows = np.arange(weight.shape[1]), weight.sum(axis=1)
+    means, mean = weight @ grades / np.maximum(rows, 1), weight.sum(axis=0) @ grades / rows.sum()
+    between, total = rows @ (means - mean) ** 2, weight.sum(axis=0) @ (grades - mean) ** 2
+    if between > MAX_BETWEEN * total:
         raise FileError(
             "each file is trained as a block of its own, but the grades differ between files "
             f"({between / total:.0%} of their variance lies between the files, such as "
@@ -239,10 +248,8 @@ def refuse_separate_grades(files: Sequence[str], counts: Sequence[LabelCounts]) 
         )
 
 
-def _report_progress(report: TrainReport | None, rows: int) -> Any:
+def _progress_reporter(report: TrainReport, rows: int) -> Callable[[Progress], None]:
     """A callback that reports the progress of Dask as that of a training run."""
-    if report is None:
-        return None
 
     def forward(done: Progress) -> None:
         share = (done.round - 1 + done.done / done.blocks) / done.rounds

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import numbers
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -12,23 +12,22 @@ from sklearn.base import clone
 
 from ordspan.core.measures import distance
 from ordspan.core.state import UPDATES, model_view
-from ordspan.distributed.blocks import Blocks, FileColumns, blocks_of
+from ordspan.distributed.blocks import Blocks, blocks_of
 from ordspan.distributed.cluster import Cluster
 from ordspan.distributed.mixing import mix
 from ordspan.estimators import MulticlassPA, MulticlassPerceptron, OrdinalPA, PRank
 from ordspan.estimators.base import refuse_balanced
 from ordspan.labels.ranks import read_labels
-from ordspan.learners import Learner
+from ordspan.learners import Calibration, Learner
 from ordspan.learners.rows import NO_ORDER
 from ordspan.models.checkpoint import Checkpoint, Rounds
-from ordspan.models.file import Header, estimator_header
+from ordspan.models.file import estimator_header
 
 LEARNS_IN_PASSES = (OrdinalPA, PRank, MulticlassPerceptron, MulticlassPA)
 WEIGHTS = ("rows", "updates")
 SAME = ("estimator", "classes", "n_features", "feature_names")
 START_OVER = "give another checkpoint=, or delete the file to start over"
-MAX_INLINE_BYTES = 1 << 18
-"""Up to this size the model is sent with every task, which is faster than fetching it."""
+CALIBRATION_ROWS, HELD_OUT_SHARE = 5000, 0.1
 
 
 class Progress(NamedTuple):
@@ -86,18 +85,19 @@ class Round(NamedTuple):
 
 
 class Learned(NamedTuple):
-    """Result of a block: the state of its learner and two numbers."""
+    """What a block returns."""
 
     state: NDArray[np.float64]
     rows: int
     error: int  # sum of the distances in ranks
+    kept: NDArray[np.float64]  # score before learning, lower and upper rank of some rows
 
 
 def fit(
     client: Any,
     estimator: Any,
     X: Any,
-    y: Any = None,
+    y: Any,
     *,
     rounds: int,
     classes: Any = None,
@@ -108,11 +108,6 @@ def fit(
     progress: Callable[[Progress], object] | None = None,
     retries: int = 0,
     timeout: float = 60.0,
-    label: str | None = None,
-    lower: str | None = None,
-    upper: str | None = None,
-    features: Sequence[str] | None = None,
-    drop: Sequence[str] = (),
 ) -> Any:
     """Train an online estimator on the blocks of a cluster by iterative parameter mixing.
 
@@ -128,15 +123,11 @@ def fit(
         Connected to your cluster; it is not closed.
     estimator : OrdinalPA, PRank, MulticlassPerceptron or MulticlassPA
         Trained from scratch, in place. Its ``max_iter`` and ``shuffle`` are ignored.
-    X : dask array, dask data frame, folder, or list of paths
-        Rows. Blocks of an array may be dense or CSR. Files are of any format that
-        `ordspan.data.stream` reads, one block per file, read by the workers. Empty blocks are
-        skipped. Words in files are encoded and gaps filled for training, but the estimator does
-        not keep how, and numbers are not standardised; `ordspan.train_files` with ``dask=client``
-        keeps both in its model.
-    y : dask array, series or data frame, optional
-        Exact labels (n,), or ranges (n, 2) or two columns, in the same blocks as ``X``; None for
-        files.
+    X : dask array or dask data frame
+        Rows. Blocks of an array may be dense or CSR. Empty blocks are skipped. For files, use
+        `ordspan.train_files` with ``dask=client``.
+    y : dask array, series or data frame
+        Exact labels (n,), or ranges (n, 2) or two columns, in the same blocks as ``X``.
     rounds : int
         Passes over all blocks, with averaging after each.
     classes : array-like, optional
@@ -148,11 +139,11 @@ def fit(
         Shuffle the rows of each block in each round, seeded by ``random_state`` of the estimator.
     persist : bool
         Keep the blocks in the memory of the workers; Dask spills to disk what does not fit. If
-        False, blocks are recomputed (files: read again) in each round.
+        False, blocks are recomputed in each round.
     checkpoint : path-like, optional
         A model file that is replaced after each round. If it exists, training continues from its
-        round, with the same result as without interruption; a checkpoint with different settings,
-        blocks or files is refused. The rows of a collection are not compared.
+        round, with the same result as without interruption; a checkpoint with different settings or
+        blocks is refused. The rows are not compared.
     progress : callable, optional
         Called with a `Progress` when a block is done; for example ``print``.
     retries : int
@@ -161,14 +152,6 @@ def fit(
     timeout : float
         Seconds before an error if the scheduler does not answer, no worker is left, or Dask has
         paused the workers for lack of memory. A block may take any time.
-    label : str, optional
-        Label column in files.
-    lower, upper : str, optional
-        The two columns of ranges in files.
-    features : sequence of str, optional
-        Columns of files to learn from; by default, all but the labels.
-    drop : sequence of str
-        Columns of files to leave out.
 
     Returns
     -------
@@ -194,60 +177,12 @@ def fit(
     >>> model.rounds_[1].rows, model.score(data.X, data.ranks)
     (4000, -0.5015)
     """
-    _check_settings(rounds, weights, timeout, retries)
-    refuse_others(estimator)
-    cluster = Cluster(client, timeout=timeout, retries=retries, persist=persist)
-    given = estimator.classes if classes is None else classes
-    columns = FileColumns(label, lower, upper, features, tuple(drop))
-    try:
-        blocks = blocks_of(cluster, X, y, given, columns, identified=checkpoint is not None)
-        return fit_blocks(
-            cluster, estimator, blocks, rounds, weights, shuffle, checkpoint, progress
-        )
-    finally:
-        cluster.release()
-
-
-def fit_blocks(
-    cluster: Cluster,
-    estimator: Any,
-    blocks: Blocks,
-    rounds: int,
-    weights: str = "rows",
-    shuffle: bool = False,
-    checkpoint: Any = None,
-    progress: Callable[[Progress], object] | None = None,
-) -> Any:
-    """`fit` on blocks that are already prepared; ``checkpoint`` is a path or a `Checkpoint`."""
-    model = clone(estimator)
-    _prepare(model, blocks)
-    keeper = checkpoint
-    if not isinstance(checkpoint, Checkpoint):
-        settings = {"weights": weights, "shuffle": shuffle, "blocks": blocks.marks}
-        if checkpoint is not None:
-            settings |= _settings_of(estimator_header(model))
-        keeper = Checkpoint(checkpoint, settings, blocks.identities, START_OVER)
-    _train(cluster, model, blocks, keeper, rounds, weights, shuffle, progress)
-    return _hand_over(model, estimator)
-
-
-def _settings_of(model: Header) -> dict[str, Any]:
-    """Settings of a model that must match when training resumes."""
-    own = {f"estimator.{name}": value for name, value in model.parameters.items()}
-    return {name: getattr(model, name) for name in SAME} | own
-
-
-def refuse_others(estimator: Any) -> None:
-    """Raise if an estimator does not learn in passes over rows."""
     if not isinstance(estimator, LEARNS_IN_PASSES):
         names = ", ".join(kind.__name__ for kind in LEARNS_IN_PASSES)
         raise TypeError(
             f"a {type(estimator).__name__} cannot be trained in blocks; give one of {names}"
         )
     refuse_balanced(estimator.class_weight, "a block")
-
-
-def _check_settings(rounds: int, weights: str, timeout: float, retries: int) -> None:
     for name, value, least in (("rounds", rounds, 1), ("retries", retries, 0)):
         if not isinstance(value, numbers.Integral) or value < least:
             raise ValueError(f"{name} must be a whole number >= {least}, got {value!r}")
@@ -255,13 +190,28 @@ def _check_settings(rounds: int, weights: str, timeout: float, retries: int) -> 
         raise ValueError(f"unknown weights {weights!r}; choose one of {', '.join(WEIGHTS)}")
     if not timeout > 0:
         raise ValueError(f"timeout must be a number of seconds above 0, got {timeout!r}")
+    cluster = Cluster(client, timeout=timeout, retries=retries, persist=persist)
+    try:
+        blocks = blocks_of(cluster, X, y, estimator.classes if classes is None else classes)
+        model = prepare(estimator, blocks)
+        settings = {"weights": weights, "shuffle": shuffle, "blocks": blocks.row_counts}
+        if checkpoint is not None:
+            header = estimator_header(model)
+            settings |= {name: getattr(header, name) for name in SAME}
+            settings |= {f"estimator.{name}": value for name, value in header.parameters.items()}
+        keeper = Checkpoint(checkpoint, settings, [], START_OVER)
+        train(cluster, model, blocks, keeper, rounds, weights, shuffle, progress)
+        return _copy_fitted_attributes(model, estimator)
+    finally:
+        cluster.release()
 
 
-def _prepare(model: Any, blocks: Blocks) -> None:
-    """Set features and grades of the model before it learns."""
+def prepare(estimator: Any, blocks: Blocks) -> Any:
+    """A copy of the estimator with the features and grades of the blocks, which knows nothing."""
+    model = clone(estimator)
     model._checked(blocks.sample, reset=True)
     learner = model._make_learner(model.n_features_in_, blocks.classes.size)
-    model.from_learner(learner, blocks.classes, n_iter=0)
+    return model.from_learner(learner, blocks.classes, n_iter=0)
 
 
 def _continued(model: Any, state: NDArray[np.float64]) -> Learner:
@@ -269,16 +219,23 @@ def _continued(model: Any, state: NDArray[np.float64]) -> Learner:
     return model._make_learner(model.n_features_in_, model.classes_.size).restore(state)
 
 
-def _train(
+def train(
     cluster: Cluster,
     model: Any,
     blocks: Blocks,
     keeper: Checkpoint,
     rounds: int,
-    weights: str,
-    shuffle: bool,
-    progress: Callable[[Progress], object] | None,
-) -> None:
+    weights: str = "rows",
+    shuffle: bool = False,
+    progress: Callable[[Progress], object] | None = None,
+    calibrated: bool = False,
+) -> Calibration | None:
+    """Train a prepared model in rounds; returns a calibration, if asked for and there are rows.
+
+    It is fitted on scores from before learning, which blocks return in the last round; so there
+    is no checkpoint after that one. With several rounds these rows are held out of all of them,
+    because scores of learned rows are too good.
+    """
     state = Rounds(_seed(model) if shuffle else None, [])
     if (found := keeper.read(type(model), Rounds)) is not None:
         then, state = found
@@ -289,17 +246,24 @@ def _train(
             f"the checkpoint {keeper.path} already has {len(past)} rounds, more than "
             f"rounds={rounds}; give another checkpoint="
         )
-    model.n_iter_ = len(past)
+    model.n_iter_, parts = len(past), []
+    report_to = progress or (lambda progress: None)
+    n_kept = -(-CALIBRATION_ROWS // len(blocks.pairs)) if calibrated else 0
     for number in range(len(past) + 1, rounds + 1):
-        report = (
-            None
-            if progress is None
-            else _progress_reporter(progress, number, rounds, len(blocks.rows))
-        )
-        parts = _one_round(cluster, model, blocks, number, state.seed, report)
+        report = _progress_reporter(report_to, number, rounds, len(blocks.pairs))
+        label = f"ordspan-round-{number}"
+        start = cluster.share(model, f"{label}-start")
+        work = [
+            (start, pair, state.seed, (number, block), n_kept, calibrated and rounds > 1)
+            for block, pair in enumerate(blocks.pairs)
+        ]
+        parts = cluster.run(_learn_block, work, blocks.names, label, report)
+        parts = [part for part in parts if part.rows]  # without empty blocks
         past.append(_mix_into(model, parts, number, weights))
-        keeper.write(model, Rounds(state.seed, [*past]))
+        if number < rounds or not calibrated:
+            keeper.write(model, Rounds(state.seed, [*past]))
     model.rounds_ = past
+    return _calibrate(model, parts) if any(part.kept.size for part in parts) else None
 
 
 def _seed(model: Any) -> int:
@@ -314,80 +278,88 @@ def _seed(model: Any) -> int:
 
 def _progress_reporter(
     progress: Callable[[Progress], object], number: int, rounds: int, n_blocks: int
-) -> Callable[[Learned | None], None]:
+) -> Callable[[Learned], None]:
     """A callback that passes the progress of a round to the user's function."""
     done, rows, error = 0, 0, 0
 
-    def report(part: Learned | None) -> None:
+    def report(part: Learned) -> None:
         nonlocal done, rows, error
-        done += 1
-        if part is not None:
-            rows, error = rows + part.rows, error + part.error
+        done, rows, error = done + 1, rows + part.rows, error + part.error
         progress(Progress(number, rounds, done, n_blocks, error / rows if rows else np.nan))
 
     return report
 
 
-def _one_round(
-    cluster: Cluster,
+def _learn_block(
     model: Any,
-    blocks: Blocks,
-    number: int,
+    block: tuple[Any, Any],
     seed: int | None,
-    report: Callable[[Learned | None], None] | None,
-) -> list[Learned | None]:
-    """Train every block from the current model; results are in the order of the blocks."""
-    label = f"ordspan-round-{number}"
-    start = model
-    if model.learner_.state.nbytes * len(blocks.rows) > MAX_INLINE_BYTES:
-        start = cluster.place(model, f"{label}-start-{cluster.token}")
-    work = [
-        (start, X, y, None if seed is None else (seed, number, block))
-        for block, (X, y) in enumerate(zip(blocks.rows, blocks.labels, strict=True))
-    ]
-    return cluster.run(_learn_block, work, blocks.names, label, report)
-
-
-def _learn_block(model: Any, X: Any, y: Any, seed: Any) -> Learned | None:
-    """One pass over a block, as in ``partial_fit``, on a worker; None if it is empty."""
+    number: tuple[int, int],
+    n_kept: int,
+    hold_out: bool,
+) -> Learned:
+    """One pass over a block, as in ``partial_fit``, on a worker."""
+    X, y = block
     if X.shape[0] == 0 and len(y) == 0:
-        return None
+        return Learned(model.learner_.state, 0, 0, np.empty((0, 3)))
     X = model._checked(X, reset=False)
     rows = model._rows(X, read_labels(y)[0], model.classes_)
     rows = rows._replace(weight=model._weights(rows, model.classes_))
     n_rows = rows.lower.size
-    learner = _continued(model, model.learner_.state)
-    order = NO_ORDER if seed is None else np.random.default_rng(seed).permutation(n_rows)
-    ranks = learner.learn(rows, order, predict=True, feature_names=model._names())
+    order = NO_ORDER
+    if seed is not None:
+        order = np.random.default_rng([seed, *number]).permutation(n_rows)
+    if hold_out:  # the same rows in all rounds; a weight of 0 skips a row
+        kept = np.random.default_rng(0).permutation(n_rows)
+        kept = kept[: min(n_kept, int(HELD_OUT_SHARE * n_rows))]
+        weight = rows.weight if rows.weight.size else np.ones(n_rows)
+        weight[kept] = 0.0
+        rows = rows._replace(weight=weight)
+    else:  # the last ones, whose scores are closest to those of the final model
+        kept = order if order.size else np.arange(n_rows)
+        kept = kept[n_rows - min(n_kept, n_rows // 2) :]
+    learner, scores = _continued(model, model.learner_.state), np.empty(n_rows)
+    ranks = learner.learn(rows, order, feature_names=model._names(), scores_before=scores)
     assert ranks is not None
     errors = distance(ranks, rows.lower, rows.upper)
-    return Learned(learner.state, n_rows, int(errors.sum()))
+    errors = np.delete(errors, kept) if hold_out else errors
+    calibration = np.column_stack([scores[kept], rows.lower[kept], rows.upper[kept]])
+    return Learned(learner.state, errors.size, int(errors.sum()), calibration)
 
 
-def _mix_into(model: Any, parts: list[Learned | None], number: int, weights: str) -> Round:
+def _mix_into(model: Any, parts: list[Learned], number: int, weights: str) -> Round:
     """Set the model to the average of the blocks."""
-    before = model.learner_.state
-    full = [part for part in parts if part is not None]
-    if not full:
+    if not parts:
         raise ValueError("every block is empty: there is no row to learn from")
-    ends = [part.state for part in full]
-    rows = np.array([part.rows for part in full], dtype=np.float64)
+    before, ends = model.learner_.state, [part.state for part in parts]
+    rows = np.array([part.rows for part in parts], dtype=np.float64)
     updates = [model_view(state).counters[UPDATES] for state in (before, *ends)]
     moved = np.array(updates[1:]) - updates[0]
     # if nothing changed, all states are equal and any weights will do
     counted = moved if weights == "updates" and moved.any() else rows
     state = mix(before, ends, (counted / counted.sum()).tolist())
     model.from_learner(_continued(model, state), model.classes_, n_iter=number)
-    mae = sum(part.error for part in full) / rows.sum()
+    mae = sum(part.error for part in parts) / rows.sum()
     return Round(number, int(rows.sum()), int(moved.sum()), float(mae))
 
 
-def _hand_over(model: Any, estimator: Any) -> Any:
+def _calibrate(model: Any, parts: list[Learned]) -> Calibration:
+    """Calibrate on the rows that the blocks scored before learning; each stands for many."""
+    fold = np.repeat(np.arange(len(parts)), [len(part.kept) for part in parts])
+    weight = np.array([part.rows / max(1, len(part.kept)) for part in parts])[fold]
+    bands = np.array([_continued(model, part.state).thresholds for part in parts])
+    scores, lower, upper = np.concatenate([part.kept for part in parts]).T
+    calibration = Calibration(model.classes_.size)
+    calibration.fit(scores, lower, upper, weight, thresholds=bands, fold=fold)
+    calibration.use_thresholds(model.learner_.thresholds)
+    return calibration
+
+
+def _copy_fitted_attributes(model: Any, estimator: Any) -> Any:
     """Copy the fitted attributes to the user's estimator."""
     parameters = estimator.get_params(deep=False)
-    for own in [name for name in vars(estimator) if name not in parameters]:
-        delattr(estimator, own)
-    for name, value in vars(model).items():
-        if name not in parameters:
-            setattr(estimator, name, value)
+    for name in vars(estimator).keys() - parameters.keys():
+        delattr(estimator, name)
+    fitted = {name: value for name, value in vars(model).items() if name not in parameters}
+    vars(estimator).update(fitted)
     return estimator

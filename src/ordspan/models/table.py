@@ -41,6 +41,8 @@ class TableModel:
         The grades from lowest to highest.
     learner : Learner
         Its learner, on encoded features.
+    training : dict
+        The record of the training, in plain values.
     calibration : Calibration, optional
         Needed for probabilities and ranges.
     fitted : dict
@@ -49,8 +51,6 @@ class TableModel:
         Columns of the labels.
     options : FileOptions
         How the files were opened.
-    training : dict
-        The record of the training, in plain values.
 
     Examples
     --------

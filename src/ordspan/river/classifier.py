@@ -13,6 +13,7 @@ from river import base
 
 from ordspan.labels.grades import check_classes
 from ordspan.learners import Calibration, Learner
+from ordspan.learners.base import rank_among
 from ordspan.learners.rows import RowValueError
 from ordspan.river.grades import Grades
 from ordspan.river.rows import as_values, read_frame, with_columns
@@ -100,15 +101,19 @@ class OrdinalClassifier(base.MiniBatchClassifier):
         self._learner, self._calibration, self._grades = learner, calibration, grades
 
     def predict_one(self, x: dict[Any, Any], **kwargs: Any) -> Any:
-        """The median grade of one example's probabilities; None before anything was learned."""
-        return self._medians([self._score(x)])[0]
+        """The grade of one example; None before anything was learned.
+
+        It is the median of the probabilities; without averaging, which is for streams that drift,
+        that of the learner's thresholds, which follow sooner.
+        """
+        return self._predicted([self._score(x)])[0]
 
     def predict_proba_one(self, x: dict[Any, Any], **kwargs: Any) -> dict[Any, float]:
         """The probability of every grade known so far, by grade.
 
         Probabilities are learned online, from the score of each example before it is learned. The
-        grade of `predict_one` is their median, which has the smallest expected distance, and need
-        not be the most probable one.
+        grade of `predict_one` is their median, or close to it, and need not be the most probable
+        one.
 
         Parameters
         ----------
@@ -169,7 +174,7 @@ class OrdinalClassifier(base.MiniBatchClassifier):
         """The grade of every row of a data frame, as a Series; None before anything was learned."""
         import pandas as pd
 
-        return pd.Series(self._medians(self._scores(X)), index=X.index)
+        return pd.Series(self._predicted(self._scores(X)), index=X.index)
 
     def predict_proba_many(self, X: Any) -> Any:
         """The probability of every grade for every row of a data frame, one column per grade."""
@@ -197,11 +202,16 @@ class OrdinalClassifier(base.MiniBatchClassifier):
         columns, _ = self._numbered(X.columns)
         return _finite(learner.latent, with_columns(rows, columns, learner.n_features))
 
-    def _medians(self, scores: Any) -> list[Any]:
-        """The grade of each score; without a calibration the only grade seen so far, if any."""
+    def _predicted(self, scores: Any) -> list[Any]:
+        """The grade of each score; without a learner the only grade seen so far, if any."""
         order = self._grades.order
-        if self._calibration is not None:
-            return [order[rank - 1] for rank in self._calibration.predict(scores).tolist()]
+        if self._learner is not None and self._calibration is not None:
+            scores = np.asarray(scores, dtype=np.float64)
+            if getattr(self, "average", False):
+                ranks = self._calibration.predict(scores)
+            else:
+                ranks = rank_among(self._learner.thresholds, scores)
+            return [order[rank - 1] for rank in ranks.tolist()]
         return [None if self._grades.given or not order else order[0]] * len(scores)
 
     def _probabilities(self, scores: Any) -> NDArray[np.float64]:

@@ -141,10 +141,11 @@ class TextTable(Table):
         if self.path == STDIN:
             return self._good_rows(self.head()), False
         pieces, whole = self._text().sample(size)
-        pieces[0] = pieces[0][self._begin :]
-        if not whole:  # one of a large file may begin or end within quotes
-            pieces = [piece for piece in pieces if self._is_sound(piece)]
-        return self._good_rows(b"".join(pieces)), whole
+        if whole:
+            return self._good_rows(b"".join(pieces)[self._begin :]), True
+        # one of a large file may begin or end within quotes
+        sound = filter(self._is_sound, [pieces[0][self._begin :], *pieces[1:]])
+        return self._good_rows(b"".join(sound)), False
 
     def _is_sound(self, content: bytes) -> bool:
         """Whether the quotes of lines are closed."""
@@ -239,15 +240,16 @@ class CsvTable(TextTable):
         """About ``size`` bytes of good rows; the decimal sign is found in them."""
         table, whole = super().sample(size)
         self.untyped = self.names
-        self._decimal = self._options.decimal or find_decimal(self.path, table, self.delimiter)
+        if self._options.decimal is None:
+            self._decimal = find_decimal(self.path, table, self.delimiter)
         return table, whole
 
     @property
     def decimal(self) -> str:  # type: ignore[override]
         """The decimal sign of the file: given, or found in a sample of its cells."""
-        if not hasattr(self, "_decimal"):
+        if self._options.decimal is None and not hasattr(self, "_decimal"):
             self.sample(SAMPLE_BYTES)
-        return self._decimal
+        return self._options.decimal or self._decimal
 
     def _read(self, content: bytes, types: Types) -> pl.DataFrame:
         plain = FLOAT not in types.values() or self.decimal == "."
@@ -358,10 +360,7 @@ class JsonTable(TextTable):
         head = self.head()
         if not head:
             raise FileError(f"{self.path}: the file is empty")
-        frame = self._parse_text(first_lines(head, SAMPLE_BYTES), None)
-        if len(frame.faults) == frame.rows.size:
-            raise FileError(f"{self.path}, row 1: {frame.faults[0]}")
-        return frame.table.columns
+        return self._parse_text(first_lines(head, SAMPLE_BYTES), None).table.columns
 
     def sample(self, size: int) -> tuple[pl.DataFrame, bool]:
         """Rows spread over the file, with keys that the first lines may not have."""
@@ -410,6 +409,8 @@ class JsonTable(TextTable):
             except pl.exceptions.PolarsError:  # values of types that do not go together
                 names = dict.fromkeys(name for value in values for name in value)
                 table = self._read_lines(content, dict.fromkeys(names, TEXT))
+        if not table.width:
+            raise FileError(f"{self.path}, row 1: {faults.get(0, 'an object without values')}")
         return Frame(table, np.arange(1, table.height + 1), faults, 0.0)
 
 
