@@ -19,13 +19,14 @@ from numpy.typing import NDArray
 from ordspan.clock import Clock
 from ordspan.commands.jobs import EvaluateJob
 from ordspan.commands.models import label_reader, options_for, read_table_model, trained_on
-from ordspan.commands.outputs import check_page, check_path, report_full_disk
+from ordspan.commands.outputs import check_path, check_replaced, report_full_disk
 from ordspan.commands.tally import compared
 from ordspan.core.measures import ReliabilityBins, cumulative_outcomes, distance, ranked_scores
 from ordspan.learners import Calibration
 from ordspan.metrics.ranks import CUTS, against_constants, best_probabilities, ndcg
 from ordspan.models.atomic import write_atomically
 from ordspan.models.table import TableModel, scored
+from ordspan.pages import is_page
 from ordspan.tables.files import (
     check_columns,
     describe_columns,
@@ -397,7 +398,7 @@ def evaluate(
         import matplotlib as mpl  # noqa: F401 - fail early
 
         check_path(job.page, (".html", ".htm"), [job.model, *expand(job.files)])
-        check_page(Path(job.page), overwrite=job.overwrite)
+        check_replaced(Path(job.page), "a page", is_page, job.overwrite)
     model, bad = read_table_model(job.model), BadRows(job.on_bad_row)
     reader = open_labelled(job, model, bad, pipe)
     clock = Clock()

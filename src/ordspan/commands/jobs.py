@@ -222,20 +222,33 @@ class FileJob(OpeningJob):
         return STDIN in self.files
 
 
-LABEL_HELP = "Column of grades, or of ranges such as 3-5, >=3, at least 3, [3,5]."
-LOWER_HELP = "Column with the lowest possible grade; an empty cell means no lower bound."
-UPPER_HELP = "Column with the highest possible grade; an empty cell means no upper bound."
-BAD_ROW_HELP = "raise: stop at the first bad row; skip: skip bad rows and count them."
-SKIPPED_HELP = "With --on-bad-row skip: the largest share of bad rows to accept."
+@dataclass(frozen=True)
+class LabelledJob(FileJob):
+    """A job on rows with labels, some of which may be bad."""
+
+    label: str | None = option(
+        None, "Column of grades, or of ranges such as 3-5, >=3, at least 3, [3,5]."
+    )
+    lower: str | None = option(
+        None, "Column with the lowest possible grade; an empty cell means no lower bound."
+    )
+    upper: str | None = option(
+        None, "Column with the highest possible grade; an empty cell means no upper bound."
+    )
+    on_bad_row: str = advanced(
+        "raise",
+        "raise: stop at the first bad row; skip: skip bad rows and count them.",
+        words=("raise", "skip"),
+    )
+    allow_skipped: float = advanced(
+        0.2, "With --on-bad-row skip: the largest share of bad rows to accept.", least=0, most=1
+    )
 
 
 @dataclass(frozen=True)
-class TrainJob(FileJob):
+class TrainJob(LabelledJob):
     """What to train, and from which files: everything that the model depends on."""
 
-    label: str | None = option(None, LABEL_HELP)
-    lower: str | None = option(None, LOWER_HELP)
-    upper: str | None = option(None, UPPER_HELP)
     classes: Any = option(
         None,
         "All grades from lowest to highest: low,mid,high or 0..4. By default the numbers in the "
@@ -329,8 +342,6 @@ class TrainJob(FileJob):
     n_features: int = of_model(
         0, "Number of features in svmlight files; 0 counts them in a first pass.", least=0
     )
-    on_bad_row: str = advanced("raise", BAD_ROW_HELP, words=("raise", "skip"))
-    allow_skipped: float = advanced(0.2, SKIPPED_HELP, least=0, most=1)
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -461,13 +472,10 @@ class PredictJob(FileJob):
 
 
 @dataclass(frozen=True)
-class EvaluateJob(FileJob):
+class EvaluateJob(LabelledJob):
     """A model, and files to measure it on."""
 
     model: FilePath = option(REQUIRED, TRAINED_HELP, positional=True)
-    label: str | None = option(None, LABEL_HELP)
-    lower: str | None = option(None, LOWER_HELP)
-    upper: str | None = option(None, UPPER_HELP)
     group: str | None = option(
         None, "Column with the query of each row, for NDCG; svmlight files use qid."
     )
@@ -475,8 +483,6 @@ class EvaluateJob(FileJob):
         None, "Also write a web page with plots.", flags=("--html", "--page"), metavar="PAGE.html"
     )
     overwrite: bool = option(False, "Replace a page of an earlier evaluation.")
-    on_bad_row: str = option("raise", BAD_ROW_HELP, words=("raise", "skip"))
-    allow_skipped: float = option(0.2, SKIPPED_HELP, least=0, most=1)
 
 
 @dataclass(frozen=True)

@@ -7,11 +7,11 @@ import os
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from functools import partial
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Protocol
 
 from ordspan.models.atomic import check_can_write, opened_atomically
-from ordspan.pages import is_page
 from ordspan.tables.rows import FileError
 from ordspan.wording import as_text, hint
 
@@ -37,20 +37,6 @@ class Output(Protocol):
         """Release the file, which will be removed."""
 
 
-class TextOutput:
-    """Unbuffered text output."""
-
-    def __init__(self, file: IO[bytes]) -> None:
-        self._file = file
-        self._begun = False
-
-    def close(self) -> None:
-        """Nothing is buffered."""
-
-    def abandon(self) -> None:
-        """Nothing to release."""
-
-
 class Terminal:
     """Standard output on a terminal, with control characters escaped."""
 
@@ -59,15 +45,28 @@ class Terminal:
         sys.stdout.buffer.write(as_text(lines.decode()).encode())
 
 
-class CsvOutput(TextOutput):
-    """Comma separated values with a header; cells are quoted if needed."""
+class TextOutput:
+    """Comma separated values with a header, or one JSON object per line; nothing is buffered."""
+
+    def __init__(self, file: IO[bytes], *, json: bool = False) -> None:
+        self._file, self._json = file, json
+        self._begun = False
 
     def write(self, table: pl.DataFrame) -> None:
-        """Append rows, after a header the first time."""
+        """Append rows, in CSV after a header the first time; cells are quoted if needed."""
+        if self._json:
+            self._file.write(table.write_ndjson().encode())
+            return
         if not self._begun:
             check_cells(table)
         self._file.write(table.write_csv(include_header=not self._begun).encode())
         self._begun = True
+
+    def close(self) -> None:
+        """Nothing is buffered."""
+
+    def abandon(self) -> None:
+        """Nothing to release."""
 
 
 def check_cells(table: pl.DataFrame) -> None:
@@ -78,14 +77,6 @@ def check_cells(table: pl.DataFrame) -> None:
                 f"column {column.name!r} holds {column.dtype}, which CSV cannot represent; "
                 "leave it out, or write .parquet or .jsonl"
             )
-
-
-class JsonOutput(TextOutput):
-    """One JSON object per line."""
-
-    def write(self, table: pl.DataFrame) -> None:
-        """Append rows."""
-        self._file.write(table.write_ndjson().encode())
 
 
 class ParquetOutput:
@@ -128,9 +119,9 @@ class ParquetOutput:
 
 
 OUTPUTS: dict[str, Callable[[IO[bytes]], Output]] = {
-    ".csv": CsvOutput,
+    ".csv": TextOutput,
     ".parquet": ParquetOutput,
-    ".jsonl": JsonOutput,
+    ".jsonl": partial(TextOutput, json=True),
 }
 
 
@@ -161,11 +152,6 @@ def check_replaced(path: Path, what: str, ours: Callable[[Path], bool], overwrit
     if not overwrite:
         replace = hint("overwrite=True", "--overwrite")
         raise FileError(f"{path} already exists: {replace} replaces it")
-
-
-def check_page(path: Path, *, overwrite: bool) -> None:
-    """Refuse to replace a file, unless it is a page of ours and may be overwritten."""
-    check_replaced(path, "a page", is_page, overwrite)
 
 
 def has_columns(path: Path, names: Iterable[str]) -> bool:
@@ -211,7 +197,7 @@ def opened_output(
     if out == STDOUT:
         with report_full_disk("standard output"):
             file: Any = Terminal() if sys.stdout.isatty() else sys.stdout.buffer
-            yield CsvOutput(file)
+            yield TextOutput(file)
             sys.stdout.buffer.flush()
         return
     path = check_path(out, OUTPUTS, inputs)
