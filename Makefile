@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 # bytecode is kept even where the environment forbids it: the tests start Python many times
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help setup test test-slow fuzz lint format demo annotate-demo docs bench peers clean
+.PHONY: help setup test test-slow fuzz lint cli format demo annotate-demo docs bench peers clean
 .DEFAULT_GOAL := help
 
 help: ## show the verbs
@@ -34,11 +34,15 @@ MINUTES ?= 10
 fuzz: $(VENV)/.test ## attack files, models and estimators for MINUTES (10) with new seeds
 	NUMBA_BOUNDSCHECK=1 NUMBA_CACHE_DIR=$(VENV)/fuzz $(BIN)/python tests/fuzz/run.py --minutes $(MINUTES) $(FUZZERS)
 
-lint: $(VENV)/.lint ## check style, types and the direction of imports
+lint: $(VENV)/.lint ## check style, types, the direction of imports and docs/cli.md
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+	$(BIN)/python docs/refresh_cli.py --check
+
+cli: $(VENV)/.lint ## write the help of every command to docs/cli.md
+	$(BIN)/python docs/refresh_cli.py
 
 format: $(VENV)/.lint ## rewrite the code in the project's style
 	$(BIN)/ruff format .

@@ -220,7 +220,6 @@ KERNEL = r"holds an estimator (KernelOrdinalPA) without feature weights: kernel 
     [
         (["model", "m.txt"], "m.txt: unknown file extension '.txt'; choose .onnx"),
         (["model", "none/m.onnx"], "none: no such folder"),
-        (["model", "m.onnx", "--dtype", "float16"], "unknown dtype 'float16'; choose from"),
         (["hashed", "m.onnx"], "hashes the words of town, which no standard ONNX operator does"),
         (["kernel", "m.onnx"], KERNEL),
         (["calibrated", "m.onnx"], KERNEL),
@@ -236,3 +235,9 @@ def test_what_cannot_be_exported_is_told_in_one_line(folder, monkeypatch, words,
     assert answer.exit_code == 1
     assert message in answer.output
     assert sorted(folder.iterdir()) == before
+
+
+def test_a_type_that_no_graph_has_is_wrong_usage(folder):
+    answer = ask("export", folder / "model", folder / "m.onnx", "--dtype", "float16")
+    assert answer.exit_code == 2
+    assert "'float16' is not one of float32, float64" in answer.output

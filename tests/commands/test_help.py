@@ -43,7 +43,6 @@ def test_shells_can_complete():
         ("--on-bad-row", ["raise", "skip"]),
         ("--learner", ["pa", "kernel", "svm"]),
         ("--missing", ["mean", "error"]),
-        ("--checkpoint-every", ["100000", "30s", "5m"]),
     ],
 )
 def test_a_word_that_an_option_does_not_know_is_wrong_usage(option, known, tmp_path):
@@ -53,3 +52,11 @@ def test_a_word_that_an_option_does_not_know_is_wrong_usage(option, known, tmp_p
     assert all(word in wrong for word in ("nonsense", *known))
     for word in known:
         assert "no such file" in said(*words, word, code=1)
+
+
+def test_the_time_between_checkpoints_is_rows_or_a_time(tmp_path):
+    words = ["train", tmp_path / "missing.csv", "--label", "y", "--model", tmp_path / "m"]
+    for word in ("100000", "30s", "5m"):
+        assert "no such file" in said(*words, "--checkpoint-every", word, code=1)
+    wrong = said(*words, "--checkpoint-every", "often", code=1)
+    assert "'often' is neither rows, such as 100000, nor a time, such as 30s" in wrong

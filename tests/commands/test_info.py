@@ -41,7 +41,7 @@ def test_all_of_a_model_of_files_is_told(model):
     assert (told["parameters"]["C"], told["classes"], told["features"]) == (0.1, GRADES, 2 + 3)
     assert told["thresholds"] == loaded.estimator.thresholds_.tolist()
     assert told["columns"]["words"] == {"town": sorted(set(ratings()["town"].to_pylist()))}
-    assert (told["columns"]["gaps"], told["columns"]["hashed"]) == ([], [])
+    assert (told["columns"]["missing_indicators"], told["columns"]["hashed"]) == ([], [])
     assert told["training"]["rows"] == 2 * 240  # of 300 rows a fifth is kept to calibrate
     assert told["training"]["settings"]["files"] == [f"{model}-train.csv"]
     assert len(told["training"]["mae"]) == told["passes"] == 2

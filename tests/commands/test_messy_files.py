@@ -199,8 +199,9 @@ def numbers_of(model):
 
 
 def ranks(paths, model, *words):
-    said("predict", *paths, "--model", model, "--out", model.with_name("out.csv"), *words)
-    return [row["rank"] for row in read_rows(model.with_name("out.csv"))]
+    out = model.with_name("out.csv")
+    said("predict", *paths, "--model", model, "--out", out, "--overwrite", *words)
+    return [row["rank"] for row in read_rows(out)]
 
 
 @pytest.mark.parametrize("name", SAME)

@@ -17,7 +17,6 @@ from files_to_train import make_rows
 import processes
 from ordspan import load
 from ordspan.commands.train import TrainJob, train
-from ordspan.tables.files import FileOptions
 from tables import ask, said, stopped, summary
 
 X, GRADES = make_rows(600)
@@ -157,8 +156,8 @@ def test_a_pipe_that_trickles_gives_the_same_model(model):
     quoted = ['"' + row.replace(",", '",', 1) for row in ROWS]
     piped(quoted, *words(model.with_name("whole")))
     pipe = Trickle((HEAD + "".join(quoted)).encode())
-    options = FileOptions(format="csv")
-    train(TrainJob(["-"], label="grade", classes=[1, 2, 3, 4], options=options), model, pipe=pipe)
+    how = {"label": "grade", "classes": [1, 2, 3, 4], "format": "csv"}
+    train(TrainJob(["-"], **how), model, pipe=pipe)
     assert model.read_bytes() == model.with_name("whole").read_bytes()
 
 

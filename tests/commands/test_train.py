@@ -188,7 +188,7 @@ def test_a_stop_while_held_out_rows_are_evaluated_loses_nothing(path, monkeypatc
     said(*words_for(path, "whole"), *words)
     with monkeypatch.context() as patch:
         patch.setattr(
-            "ordspan.commands.train_run.Run.held_out", lambda _: signal.raise_signal(signal.SIGINT)
+            "ordspan.commands.train.Run.held_out", lambda _: signal.raise_signal(signal.SIGINT)
         )
         said(*words_for(path), *words, code=130)
     whole, left = (load(path.with_name(name)).training for name in ("whole", "m.checkpoint"))

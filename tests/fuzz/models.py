@@ -27,7 +27,8 @@ from forging import (
 from ordspan import OrdinalPA
 from ordspan.cli.info import model_pairs, training_pairs
 from ordspan.commands.info import describe_model
-from ordspan.commands.predict import PredictJob, predict
+from ordspan.commands.jobs import PredictJob
+from ordspan.commands.predict import predict
 from ordspan.commands.stopping import Stopped
 from ordspan.commands.train import train
 from ordspan.models.checkpoint import Rounds
@@ -90,7 +91,7 @@ def predicted(model, path, rng) -> None:
 
 def predicted_from_file(model, path, rng) -> None:
     rows = workshop() / ("rows.txt" if model.recipe.n_sparse else "rows.csv")
-    predict(PredictJob([str(rows)], str(path)), path.with_name("out.csv"))
+    predict(PredictJob([rows], path, path.with_name("out.csv"), overwrite=True))
 
 
 def learned(model, path, rng) -> None:

@@ -240,6 +240,7 @@ def progress(**changes):
         lambda header, tensors: header["checkpoint"].update(progress=None),
         lambda header, tensors: header.pop("checkpoint"),
         lambda header, tensors: header["table"]["training"].pop("settings"),
+        lambda header, tensors: header["table"]["training"].update(identities=[1]),
         lambda header, tensors: header["table"]["recipe"].update(missing_indicators=["job"]),
         lambda header, tensors: header["parameters"].update(max_iter=["x"]),
         lambda header, tensors: header["classes"].update(values=[1, 2, 3, 9]),

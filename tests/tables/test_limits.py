@@ -74,7 +74,7 @@ def test_labels_of_too_many_grades_are_refused(tmp_path, ending):
 
 
 def test_budgets_that_do_not_fit_are_refused(tmp_path, table, small_machine):
-    job = TrainJob([str(table)], label="g", learner="kernel", parameters={"budget": 10**10})
+    job = TrainJob([str(table)], label="g", learner="kernel", budget=10**10)
     message = "10000000000 support vectors of 1 features would take about 80.0 GB.* smaller budget"
     with pytest.raises(FileError, match=message):
         train(job, tmp_path / "m")

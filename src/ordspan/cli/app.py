@@ -1,22 +1,66 @@
-"""The command line app. Heavy imports are deferred to the commands that need them."""
+"""The command line app, and commands made from jobs. Heavy imports are left to the commands."""
 
 from __future__ import annotations
 
+import csv
 import os
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Annotated, Any, NoReturn
+from dataclasses import MISSING, Field, fields
+from inspect import Parameter, Signature
+from pathlib import Path
+from typing import Annotated, Any, BinaryIO, NoReturn, get_args
 
 import typer
-from typer.core import TyperGroup
+from typer.core import TyperCommand, TyperGroup
 
 from ordspan.cli.printing import say
+from ordspan.commands.jobs import (
+    STDIN,
+    Columns,
+    FilePath,
+    Job,
+    Option,
+    Paths,
+    in_order,
+    one_line,
+    types_of,
+)
 from ordspan.wording import as_text, install_hint
 
 MISTAKE, INTERRUPTED = 1, 130
 COMPILING = "Compiling for this processor; only the first time."
 UsageError: Any = typer.BadParameter.__base__  # of click, or of the copy vendored by typer
+METAVARS: dict[Any, str] = {list[str]: "NAMES", Path: "FILE", str: "TEXT", int: "N", float: "X"}
+AsJson = Annotated[bool, typer.Option("--json", help="Print the result as one JSON object.")]
+
+
+class Command(TyperCommand):
+    """A command whose help has its options in groups, and reads well in 80 columns."""
+
+    def collect_usage_pieces(self, ctx: Any) -> list[str]:
+        """The parts of the line of usage, without braces."""
+        return [
+            piece.replace("{", "").replace("}", "") for piece in super().collect_usage_pieces(ctx)
+        ]
+
+    def format_options(self, ctx: Any, formatter: Any) -> None:
+        """Write arguments and options, group by group."""
+        groups: dict[str, list[tuple[str, str]]] = {}
+        for one in self.get_params(ctx):
+            plain = "Arguments" if one.param_type_name == "argument" else "Options"
+            if record := one.get_help_record(ctx):
+                group = getattr(one, "rich_help_panel", None) or plain
+                heading = record[0].partition(" <")[0]  # without a type in Python's words
+                groups.setdefault(group, []).append((heading, record[1]))
+        for name, records in groups.items():
+            with formatter.section(name):
+                formatter.write_dl(records)
+
+    def format_epilog(self, ctx: Any, formatter: Any) -> None:
+        """Write the example on one line, to be copied."""
+        formatter.write(f"\n{self.epilog}\n")
 
 
 class Commands(TyperGroup):
@@ -47,6 +91,7 @@ app = typer.Typer(
     cls=Commands,
     help="Learn ordered grades from exact labels or from ranges.",
     no_args_is_help=True,
+    rich_markup_mode=None,
     pretty_exceptions_enable=False,
 )
 
@@ -72,6 +117,108 @@ def ordspan_command(
     """Learn ordered grades from exact labels or from ranges."""
 
 
+def command(job: type[Job], example: str, to: typer.Typer = app) -> Callable[[Any], Any]:
+    """Make a command whose options are those of a job, and --json.
+
+    The function gets the job, whether to print JSON, and the pipe to read, if one is given.
+    """
+    about = {field.name: field.metadata["option"] for field in fields(job)}
+    kinds = types_of(job)
+
+    def register(run: Callable[[Any, bool, BinaryIO | None], None]) -> Any:
+        def body(context: typer.Context, json: bool, **values: Any) -> None:
+            with report_errors():
+                given = {name: value for name, value in values.items() if is_given(context, name)}
+                for name in given:
+                    if kinds[name] in (Columns, Columns | None):
+                        given[name] = split_names(given[name])
+                pipe = None
+                if "files" in given:
+                    given["files"], pipe = context.with_resource(opened_pipe(given["files"]))
+                made = job.make(given, lambda name: about[name].names(name)[0])
+            run(made, json, pipe)
+
+        plain = [Parameter("context", Parameter.KEYWORD_ONLY, annotation=typer.Context)]
+        plain += [as_parameter(field, kinds[field.name]) for field in in_order(job)]
+        plain += [Parameter("json", Parameter.KEYWORD_ONLY, annotation=AsJson, default=False)]
+        body.__name__ = run.__name__
+        body.__signature__ = Signature(plain)  # type: ignore[attr-defined]
+        body.__annotations__ = {one.name: one.annotation for one in plain}
+        epilog = f"Example: ordspan {run.__name__} {example}"
+        to.command(run.__name__, cls=Command, help=run.__doc__, epilog=epilog)(body)
+        return run
+
+    return register
+
+
+def is_given(context: typer.Context, name: str) -> bool:
+    """Whether an option is on the command line."""
+    source = context.get_parameter_source(name)
+    return source is not None and source.name == "COMMANDLINE"
+
+
+def as_parameter(field: Field[Any], kind: Any) -> Parameter:
+    """The field of a job as a parameter for Typer."""
+    about: Option = field.metadata["option"]
+    default = Parameter.empty if field.default is MISSING else field.default
+    if kind in (Columns, Columns | None, Paths):
+        kind, default = list[str], None if default == () else default
+    elif about.read is not None:
+        kind = str
+    elif kind in (FilePath, FilePath | None):
+        kind = Path
+    bare = kind if kind in METAVARS else next(iter(get_args(kind)), None)  # without None
+    how: dict[str, Any] = {"help": about.help, "metavar": about.metavar or METAVARS.get(bare)}
+    if about.argument:
+        made: Any = typer.Argument(**how)
+    else:
+        how |= {"min": about.least, "max": about.most, "rich_help_panel": about.group}
+        if about.words:
+            how["callback"], how["autocompletion"] = one_of(about.words), lambda: list(about.words)
+        flags = about.names(field.name) if default is False else about.flags
+        made = typer.Option(*flags, show_default=default not in (None, False), **how)
+    if default is None and kind in (list[str], str, Path):
+        kind = kind | None
+    return Parameter(
+        field.name, Parameter.KEYWORD_ONLY, annotation=Annotated[kind, made], default=default
+    )
+
+
+def one_of(words: Sequence[str]) -> Callable[[str | None], str | None]:
+    """Checks that a value is one of some words."""
+
+    def check(given: str | None) -> str | None:
+        if given is not None and given not in words:
+            raise typer.BadParameter(f"{given!r} is not one of {', '.join(words)}")
+        return given
+
+    return check
+
+
+def split_names(given: Sequence[str]) -> list[str]:
+    """Names in one or more comma separated lists; quote a name that contains a comma.
+
+    >>> split_names(["a, b", '"x,y"'])
+    ['a', 'b', 'x,y']
+    """
+    rows = csv.reader(map(one_line, given), skipinitialspace=True)
+    return [name.strip() for row in rows for name in row if name.strip()]
+
+
+@contextmanager
+def opened_pipe(files: list[str]) -> Iterator[tuple[list[str], BinaryIO | None]]:
+    """The files; a named pipe such as /dev/fd/63 is open and stands for standard input."""
+    paths = [Path(name) for name in files if name != STDIN]
+    pipes = [p for p in paths if p.exists() and not (p.is_file() or p.is_dir())]
+    if not pipes:
+        yield files, None
+        return
+    if len(files) > 1:
+        raise ValueError(f"{pipes[0]} is a pipe, which cannot be mixed with files; give it alone")
+    with open(pipes[0], "rb") as pipe:
+        yield [STDIN], pipe
+
+
 @contextmanager
 def report_errors(hint: str | Callable[[], str] = "") -> Iterator[None]:
     """Print user errors, missing extras and full disks as messages, not tracebacks.
@@ -90,7 +237,8 @@ def report_errors(hint: str | Callable[[], str] = "") -> Iterator[None]:
     except ModuleNotFoundError as missing:
         _exit_with(install_hint(missing.name))
     except MemoryError as error:
-        _exit_with(f"error: not enough memory ({error})")
+        reason = f" ({error})" if str(error) else ""
+        _exit_with(f"error: not enough memory{reason}")
     except (ValueError, OSError, LookupError) as error:
         notes = (f". {note}" for note in getattr(error, "__notes__", ()))
         _exit_with(f"error: {error}" + "".join(notes))
@@ -98,7 +246,10 @@ def report_errors(hint: str | Callable[[], str] = "") -> Iterator[None]:
 
 def _exit_with(reason: str) -> NoReturn:
     """Print a reason on one line and exit."""
-    say(reason.replace("\n", " "), err=True, color=typer.colors.RED)
+    try:
+        say(reason.replace("\n", " "), err=True, color=typer.colors.RED)
+    except MemoryError:  # text that needs none
+        os.write(2, b"error: not enough memory\n")
     flush_output()
     raise typer.Exit(MISTAKE) from None
 
@@ -140,3 +291,21 @@ def progress_bar(*, counted: bool = True) -> Any:
     if not bar.disable:
         compiling.announce(lambda: bar.console.print(COMPILING, soft_wrap=True))
     return bar
+
+
+def bar_report(bar: Any) -> Callable[[int, float | None, float | None], None]:
+    """A callback that draws the rows done, their speed, their MAE and the share of the work."""
+    from ordspan.clock import Clock
+
+    clock = Clock()
+    task = bar.add_task("reading", total=None)
+    at_start: list[int] = []  # rows learned before a resumed run
+
+    def report(rows: int, mae: float | None, share: float | None) -> None:
+        if not at_start:
+            at_start.append(rows)
+        rate = (rows - at_start[0]) / max(1e-9, clock.seconds())
+        text = f"{rows:,} rows, {rate:,.0f}/s" + ("" if mae is None else f", MAE {mae:.3f}")
+        bar.update(task, description=text, completed=share or 0, total=share and 1)
+
+    return report

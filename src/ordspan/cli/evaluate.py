@@ -2,17 +2,11 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Any, BinaryIO
 
-import typer
-
-from ordspan.cli import options as o
-from ordspan.cli.app import app, progress_bar, report_errors
-from ordspan.cli.printing import say, show, table
-
-if TYPE_CHECKING:
-    from ordspan.commands.evaluate import EvaluateReport
+from ordspan.cli.app import bar_report, command, progress_bar, report_errors
+from ordspan.cli.printing import print_json, print_notes, print_skipped, say, show, table
+from ordspan.commands.jobs import EvaluateJob
 
 MAX_COLUMNS = 12
 """Largest confusion matrix to print."""
@@ -29,32 +23,8 @@ PROBABILITY_MEASURES = {"rps": "RPS", "log_score": "log score"}
 """Name and title of the measures of probabilities."""
 
 
-@app.command(epilog="Example: ordspan evaluate ratings.csv --model ratings.ordspan")
-def evaluate(
-    context: typer.Context,
-    files: o.Files,
-    model: o.TrainedModel,
-    label: o.Label = None,
-    lower: o.Lower = None,
-    upper: o.Upper = None,
-    group: Annotated[
-        str | None,
-        typer.Option(help="Column with the query of each row, for NDCG; svmlight files use qid."),
-    ] = None,
-    html: Annotated[
-        Path | None, typer.Option(metavar="PAGE.html", help="Also write a web page with plots.")
-    ] = None,
-    overwrite: Annotated[
-        bool, typer.Option("--overwrite", help="Replace a page of an earlier evaluation.")
-    ] = False,
-    on_bad_row: o.OnBadRow = "raise",
-    allow_skipped: o.AllowSkipped = 0.2,
-    format: o.Format = None,
-    delimiter: o.Delimiter = None,
-    decimal: o.Decimal = None,
-    encoding: o.Encoding = None,
-    json: o.AsJson = False,
-) -> None:
+@command(EvaluateJob, "ratings.csv --model ratings.ordspan")
+def evaluate(job: EvaluateJob, json: bool, pipe: BinaryIO | None) -> None:
     """Measure how well a model grades the rows of files, in bounded memory.
 
     Labels are read from the columns used in training, or from those named
@@ -78,28 +48,11 @@ def evaluate(
     must be consecutive.
     """
     with report_errors():
-        from ordspan.commands.evaluate import EvaluateJob
         from ordspan.commands.evaluate import evaluate as run
 
-        options = o.file_options(format, delimiter, decimal, encoding)
-        files, pipe = context.with_resource(o.opened_pipe(files))
-        job = EvaluateJob(
-            files, model, label, lower, upper, group, on_bad_row, allow_skipped, options
-        )
         with progress_bar(counted=False) as bar:
-            report = bar_report(bar)
-            summary = run(job, page=html, overwrite=overwrite, pipe=pipe, report=report)
-        o.print_json(summary) if json else print_tables(summary)
-
-
-def bar_report(bar: Any) -> EvaluateReport:
-    """A callback that updates the progress bar."""
-    task = bar.add_task("reading", total=None)
-
-    def report(rows: int, mae: float, share: float | None) -> None:
-        o.draw(bar, task, f"{rows:,} rows, MAE {mae:.3f}", share)
-
-    return report
+            summary = run(job, pipe=pipe, report=bar_report(bar))
+        print_json(summary) if json else print_tables(summary)
 
 
 def print_tables(summary: dict[str, Any]) -> None:
@@ -122,8 +75,8 @@ def print_tables(summary: dict[str, Any]) -> None:
     without = (summary["ndcg"] or {}).get("queries_without_relevant_rows")
     if without:
         say(f"Queries left out of NDCG, without a row above the lowest grade: {without:,}.")
-    o.print_skipped(summary)
-    o.print_notes(summary["notes"])
+    print_skipped(summary)
+    print_notes(summary["notes"])
     say(verdict(summary))
     if "page" in summary:
         say(f"Written to {summary['page']}; open it in a browser.")

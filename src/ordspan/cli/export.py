@@ -2,28 +2,15 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import Annotated
+from typing import Any
 
-import typer
-
-from ordspan.cli import options as o
-from ordspan.cli.app import app, report_errors
-from ordspan.cli.printing import say
+from ordspan.cli.app import command, report_errors
+from ordspan.cli.printing import print_json, say
+from ordspan.commands.jobs import ExportJob
 
 
-@app.command(epilog="Example: ordspan export ratings.ordspan ratings.onnx")
-def export(
-    model: Annotated[Path, typer.Argument(help="A model file.")],
-    out: Annotated[Path, typer.Argument(metavar="OUT.onnx", help="The graph to write.")],
-    dtype: Annotated[
-        str,
-        typer.Option(
-            help="float32 or float64: type of the input, score and probabilities; float64 inside."
-        ),
-    ] = "float32",
-    json: o.AsJson = False,
-) -> None:
+@command(ExportJob, "ratings.ordspan ratings.onnx")
+def export(job: ExportJob, json: bool, _: Any) -> None:
     """Write a model as one ONNX graph of standard operators, for other runtimes.
 
     Inputs: X, the raw numbers, one example per row, NaN if missing; and words, strings, if the
@@ -37,9 +24,7 @@ def export(
     with report_errors():
         from ordspan.commands.export import export as run
 
-        summary = run(model, out, dtype=dtype)
-        if json:
-            o.print_json(summary)
-        else:
-            size = f"{summary['features']} features, {len(summary['classes'])} grades"
-            say(f"{size}, {dtype}, written to {summary['out']}.")
+        summary = run(job.model, job.out, dtype=job.dtype, overwrite=job.overwrite)
+        size = f"{summary['features']} features, {len(summary['classes'])} grades"
+        line = f"{size}, {job.dtype}, written to {summary['out']}."
+        print_json(summary) if json else say(line)

@@ -2,33 +2,25 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
-import typer
+from ordspan.cli.app import command, report_errors
+from ordspan.cli.printing import print_json, show, table
+from ordspan.commands.jobs import InfoJob
 
-from ordspan.cli import options as o
-from ordspan.cli.app import app, report_errors
-from ordspan.cli.printing import show, table
-
+ROUNDING = 1e-12
 MAX_CLASSES = 8
 """Weight vectors to show for models with one per grade; --json has all."""
 
 
-@app.command(epilog="Example: ordspan info ratings.ordspan --top 10")
-def info(
-    model: Annotated[Path, typer.Argument(help="A model file, or a checkpoint of ordspan train.")],
-    top: Annotated[
-        int, typer.Option(min=0, help="Number of largest weights to show; 0 shows all.")
-    ] = 20,
-    json: o.AsJson = False,
-) -> None:
+@command(InfoJob, "ratings.ordspan --top 10")
+def info(job: InfoJob, json: bool, _: Any) -> None:
     """Show the parameters, grades, calibration, largest weights and training of a model."""
     with report_errors():
         from ordspan.commands.info import describe_model
 
-        found = describe_model(model, top)
-        o.print_json(found) if json else print_info(found)
+        found = describe_model(job.model, job.top)
+        print_json(found) if json else print_info(found)
 
 
 def print_info(found: dict[str, Any]) -> None:
@@ -42,17 +34,28 @@ def print_info(found: dict[str, Any]) -> None:
     show(*tables)
 
 
-def number(value: Any) -> str:
-    """A number with six digits; strings unchanged, None as empty.
+def number(value: Any, scale: float = 1.0) -> str:
+    """A number with six digits; strings unchanged, None as empty, what rounding left over as 0.
 
-    >>> number(0.123456789), number("PA-I"), number(None), number(1234567)
-    ('0.123457', 'PA-I', '', '1,234,567')
+    >>> number(0.123456789), number("PA-I"), number(None), number(1234567), number(8.7e-19)
+    ('0.123457', 'PA-I', '', '1,234,567', '0')
     """
     if value is None:
         return ""
     if isinstance(value, bool | str | list):
         return str(value)
-    return f"{value:,}" if isinstance(value, int) else f"{value:.6g}"
+    if isinstance(value, int):
+        return f"{value:,}"
+    return f"{value:.6g}" if abs(value) >= ROUNDING * scale else "0"
+
+
+def plural(count: int, noun: str) -> str:
+    """A number of things.
+
+    >>> plural(1, "word"), plural(2000, "word")
+    ('1 word', '2,000 words')
+    """
+    return f"{count:,} {noun}{'s' * (count != 1)}"
 
 
 def model_pairs(found: dict[str, Any]) -> list[tuple[str, str]]:
@@ -78,7 +81,7 @@ def checkpoint_text(checkpoint: dict[str, Any] | None, path: str) -> str:
     if checkpoint is None:
         return ""
     if "rounds" in checkpoint:
-        return f" of an unfinished training on Dask: {checkpoint['rounds']} rounds are done"
+        return f" of an unfinished training on Dask: {plural(checkpoint['rounds'], 'round')} done"
     again = f"ordspan train --from {path}" if checkpoint["from_pipe"] else "ordspan train --resume"
     return (
         f" of an unfinished training: {checkpoint['rows']:,} rows learned, in pass "
@@ -93,11 +96,11 @@ def columns_text(columns: dict[str, Any] | None) -> str:
         return ""
     if columns["svmlight_features"]:
         return " of svmlight rows"
-    parts = [f"{len(columns['numbers']):,} columns of numbers"]
-    if columns["gaps"]:
-        parts.append(f"marks of missing numbers in {', '.join(columns['gaps'])}")
+    parts = [f"{plural(len(columns['numbers']), 'column')} of numbers"]
+    if columns["missing_indicators"]:
+        parts.append(f"marks of missing numbers in {', '.join(columns['missing_indicators'])}")
     for name, words in columns["words"].items():
-        parts.append(f"{len(words)} words of {name}")
+        parts.append(f"{plural(len(words), 'word')} of {name}")
     if columns["hashed"]:
         words = ", ".join(columns["hashed"])
         parts.append(f"words of {words} hashed into {2 ** columns['hash_bits']:,}")
@@ -169,7 +172,10 @@ def weights_table(found: dict[str, Any]) -> Any:
     lines = []
     for row in rows:
         weights = row["weight"][:MAX_CLASSES] if vectors else [row["weight"]]
-        lines.append([row["feature"], *map(number, (*weights, *(row[name] for name in scaled)))])
+        line = [row["feature"], *map(number, weights)]
+        if scaled:
+            line += [number(row["mean"], row["spread"] or 0.0), number(row["spread"], 0.0)]
+        lines.append(line)
     return table("Largest weights", ["feature", *heads, *scaled], lines, "feature")
 
 

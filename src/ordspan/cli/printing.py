@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from functools import cache
 from typing import Any
@@ -80,3 +81,34 @@ def _console_class() -> Any:
             raise BrokenPipeError
 
     return TextConsole
+
+
+FEW = 0.01
+"""If a larger share of the rows was skipped, the share is printed."""
+
+
+def print_notes(notes: Sequence[str], *, err: bool = False) -> None:
+    """Print what a user may not expect, one note per line."""
+    for note in notes:
+        say(f"Note: {note}.", err=err)
+
+
+def print_skipped(summary: dict[str, Any]) -> None:
+    """Print how many bad rows were skipped, with examples."""
+    skipped = summary["skipped"]
+    if not skipped:
+        return
+    read = skipped + summary.get("read", summary["rows"])
+    share = skipped / read
+    if share > FEW:
+        text = f"{skipped:,} of {read:,} rows ({share:.1%}) were bad and were skipped"
+    else:
+        text = f"{skipped:,} bad row{' was' if skipped == 1 else 's were'} skipped"
+    say(f"{text}, such as:", color=typer.colors.YELLOW if share > FEW else None)
+    for example in summary["skipped_examples"]:
+        say(f"  {example}")
+
+
+def print_json(summary: dict[str, Any]) -> None:
+    """Print one JSON object on one line."""
+    say(json.dumps(summary))

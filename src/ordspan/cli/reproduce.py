@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ordspan.cli.app import app, progress_bar, report_errors
+from ordspan.cli.app import Command, app, progress_bar, report_errors
 from ordspan.cli.printing import say, show, table
 
 if TYPE_CHECKING:
@@ -69,7 +69,9 @@ def percentages(text: str) -> tuple[int, ...]:
     return tuple(values)
 
 
-@app.command(epilog="Example: ordspan reproduce --datasets abalone --runs 10 --out quick")
+@app.command(
+    cls=Command, epilog="Example: ordspan reproduce --datasets abalone --runs 10 --out quick"
+)
 def reproduce(
     datasets: DatasetNames = None,
     algorithms: AlgorithmNames = "PA,PA-I,PA-II,PRank,MCP",

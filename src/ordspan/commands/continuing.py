@@ -1,21 +1,182 @@
-"""Continue training a finished model on new files."""
+"""What is there already: models not to overwrite, checkpoints to resume, models to continue."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+import os
+import shlex
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from ordspan.catalog import ESTIMATORS, SVM
+from ordspan.commands.jobs import TrainJob
 from ordspan.commands.models import label_reader, options_for, read_table_model
-from ordspan.commands.train_job import TrainJob
+from ordspan.commands.outputs import check_replaced
+from ordspan.commands.tally import LabelCounts
+from ordspan.models.atomic import check_can_write
+from ordspan.models.checkpoint import ENDING
+from ordspan.models.file import ModelFileError, read_header_and_model
 from ordspan.models.table import TableModel
-from ordspan.tables.files import FileOptions, describe_columns, expand, open_file
+from ordspan.tables.files import FileOptions, describe_columns, expand, no_columns, open_file
 from ordspan.tables.label_columns import LabelColumns, label_columns
 from ordspan.tables.profile import AS_REQUESTED
 from ordspan.tables.reading import RowReader, check_index_base, order_in_files
-from ordspan.tables.rows import GROUP, BadRows, FileError
+from ordspan.tables.rows import BEGINNING, GROUP, BadRows, Count, Cursor, FileError
 from ordspan.tables.text import STDIN
 from ordspan.wording import columns_hint, hint
+
+if TYPE_CHECKING:
+    from ordspan.commands.train import Run
+
+OVERWRITE, RESUME = hint("overwrite=True", "--overwrite"), hint("resume=True", "--resume")
+START_OVER = f"use the same settings and files, or start over with {OVERWRITE} and without {RESUME}"
+"""What to do if a checkpoint belongs to another training."""
+
+
+@dataclass
+class TrainProgress:
+    """State of a run, as stored in a checkpoint."""
+
+    cursor: Cursor = BEGINNING
+    rows: Count = 0  # of this pass
+    loss: Count = 0  # sum of errors in this pass, each row predicted before it is learned
+    mae: list[float] = field(default_factory=list)  # of every finished pass
+    learned: Count = 0  # rows of all passes
+    good: Count = 0  # rows of the first pass, held-out ones too
+    skipped: Count = 0  # bad rows before the cursor
+    unlabelled: Count = 0  # rows without a label before it
+    bad_rows: list[str] = field(default_factory=list)  # the first of them
+    labels: dict[str, list[Count]] = field(default_factory=dict)  # counts of grades
+
+    @property
+    def running_mae(self) -> float:
+        """MAE of the current pass so far."""
+        return self.loss / max(1, self.rows)
+
+
+def check_model_path(path: Path, inputs: Iterable[str] = ()) -> None:
+    """Raise if no model can be written here, or if it would overwrite an input."""
+    if not Path(os.path.realpath(path)).parent.is_dir():
+        raise FileError(f"{path.parent}: no such folder; create it first, or choose another")
+    if path.is_dir():
+        raise FileError(f"{path} is a folder; give the name of a file")
+    for name in (path.name, path.name + ENDING):
+        check_can_write(path.with_name(name))
+    if path.exists() and not path.is_file():
+        raise FileError(f"{path} is not a regular file; give the name of a file")
+    for name in inputs:
+        if name != STDIN and path.exists() and Path(name).exists() and path.samefile(name):
+            raise FileError(f"{path} would overwrite the input of that name; choose another")
+    for old in (path, path.with_name(path.name + ENDING)):
+        check_replaced(old, "a model", is_model, overwrite=True)
+
+
+def is_model(path: Path) -> bool:
+    """Whether ordspan wrote a file as a model, perhaps in another version."""
+    with path.open("rb") as file:
+        return b'"__metadata__":{"ordspan":' in file.read(100)
+
+
+def refuse_to_overwrite(path: Path, *, pipe: bool = False, continued: bool = False) -> None:
+    """Raise if there is already a model, or a checkpoint that is not ``continued``."""
+    checkpoint = path.with_name(path.name + ENDING)
+    if checkpoint.exists() and not continued:
+        resume = RESUME
+        if from_pipe(checkpoint):
+            resume = continue_hint(checkpoint, pipe=pipe)
+        raise FileError(
+            f"{checkpoint} is left from an interrupted training: {resume} continues it, "
+            f"{OVERWRITE} starts over"
+        )
+    if path.exists():
+        raise FileError(
+            f"{path} already exists: {OVERWRITE} replaces it, {start_hint(path)} and another "
+            "output path continues training it"
+        )
+
+
+def is_own_checkpoint(path: Path, start: str | None, *, pipe: bool) -> bool:
+    """Whether training starts from the checkpoint that it will replace.
+
+    Refused for files: a resumed run would no longer find the model it started from.
+    """
+    checkpoint = path.with_name(path.name + ENDING)
+    if start is None or not checkpoint.exists() or not Path(start).exists():
+        return False
+    own = checkpoint.samefile(start)
+    if own and not pipe:
+        raise FileError(
+            f"{checkpoint} would be replaced by the checkpoints of this training; choose another "
+            "output path"
+        )
+    return own
+
+
+def from_pipe(checkpoint: Path) -> bool:
+    """Whether the rows of a checkpoint came from a pipe, which cannot be read again."""
+    with suppress(ModelFileError, OSError):
+        table = read_header_and_model(checkpoint.read_bytes(), str(checkpoint))[0].table
+        return table is not None and STDIN in table.training["settings"]["files"]
+    return False
+
+
+def continue_hint(checkpoint: Path, *, pipe: bool) -> str:
+    """How to continue a checkpoint that cannot be resumed, with rows of a pipe or of files."""
+    return start_hint(checkpoint) + ("" if pipe else " and another output path")
+
+
+def no_checkpoint_hint(out: Path, checkpoint: Path | None) -> str:
+    """What to do if there is no checkpoint to resume from."""
+    if out.exists():
+        return (
+            f"there is no checkpoint {checkpoint}: {out} is finished. To continue training it, "
+            f"give {start_hint(out)} and another output path; to retrain it, leave out {RESUME} "
+            f"and give {OVERWRITE}"
+        )
+    return (
+        f"there is no checkpoint {checkpoint}, so there is nothing to resume; leave out {RESUME} "
+        f"to start, or continue a finished model with {hint('start=', '--from MODEL')}"
+    )
+
+
+def start_hint(path: Path) -> str:
+    """How to continue a model or a checkpoint."""
+    return hint(f"start={str(path)!r}", f"--from {shlex.quote(str(path))}")
+
+
+def resume(run: Run) -> None:
+    """Continue a run from its checkpoint, which must be of the same training."""
+    path, pipe = run.checkpoint.path, run.job.is_pipe
+    assert path is not None
+    if pipe or from_pipe(path):
+        go_on = f", and continue it with {continue_hint(path, pipe=pipe)}"
+        raise ValueError(
+            "training from a pipe such as standard input cannot be resumed; leave out "
+            + RESUME
+            + (go_on if path.exists() else "")
+        )
+    found = run.checkpoint.read(TableModel, TrainProgress)
+    if found is None:
+        raise FileError(no_checkpoint_hint(run.out, path))
+    model, progress = found
+    counts = [
+        {name: len(n) for name, n in labels.items()}
+        for labels in (progress.labels, run.labels.to_dict())
+    ]
+    then = (model.kind, model.recipe, model.classes_.tolist(), counts[0])
+    now = (run.model.kind, run.reader.recipe, run.classes.tolist(), counts[1])
+    if then != now:
+        raise ModelFileError(
+            f"{path} has a different learner, different columns or different grades; {START_OVER}"
+        )
+    run.progress, run.labels = progress, LabelCounts.from_dict(progress.labels)
+    for name in ("learner", "parameters", "fitted", "calibration"):
+        setattr(run.model, name, getattr(model, name))
+    run.model.encoder.state[...] = model.encoder.state
+    run.reader.unlabelled = progress.unlabelled
+    run.bad.count, run.bad.examples = progress.skipped, list(progress.bad_rows)
 
 
 def model_to_continue(path: str) -> TableModel:
@@ -76,7 +237,7 @@ def _refuse_unknown(
         return
     if missing := [name for name in columns.names() if name not in first.names]:
         raise FileError(
-            f"{files[0]}: no column {missing[0]!r}, the label of the model; "
+            f"{files[0]}: {no_columns(missing)}, the label of the model; "
             f"{describe_columns(first.names)}. Name the label with "
             + hint("label=", "--label COLUMN")
         )

@@ -8,8 +8,7 @@ queries, and a billion rows need 16 GB in the folder for temporary files.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from tempfile import TemporaryFile
 from typing import Any, BinaryIO
@@ -18,25 +17,27 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ordspan.clock import Clock
+from ordspan.commands.jobs import EvaluateJob
 from ordspan.commands.models import label_reader, options_for, read_table_model, trained_on
-from ordspan.commands.outputs import check_page, check_path, report_full_disk
+from ordspan.commands.outputs import check_path, check_replaced, report_full_disk
 from ordspan.commands.tally import compared
 from ordspan.core.measures import ReliabilityBins, cumulative_outcomes, distance, ranked_scores
 from ordspan.learners import Calibration
 from ordspan.metrics.ranks import CUTS, against_constants, best_probabilities, ndcg
 from ordspan.models.atomic import write_atomically
 from ordspan.models.table import TableModel, scored
+from ordspan.pages import is_page
 from ordspan.tables.files import (
-    FileOptions,
     check_columns,
     describe_columns,
     expand,
     is_svmlight,
+    no_columns,
     open_file,
 )
 from ordspan.tables.label_columns import LabelColumns, label_columns
 from ordspan.tables.reading import RowReader, check_index_base, unlabelled_note
-from ordspan.tables.rows import GROUP, LABEL, SKIPPED_SHARE, BadRows, Batch, FileError
+from ordspan.tables.rows import GROUP, LABEL, BadRows, Batch, FileError
 from ordspan.wording import hint
 
 ROW = np.dtype([("score", "f8"), ("lower", "i4"), ("upper", "i4")])
@@ -52,39 +53,6 @@ NO_PROBABILITIES = "The model has no probabilities or ranges, because it was tra
 
 EvaluateReport = Callable[[int, float, float | None], None]
 """Callback with the rows so far, their MAE, and the share of the files read, if known."""
-
-
-@dataclass(frozen=True)
-class EvaluateJob:
-    """What to evaluate.
-
-    Parameters
-    ----------
-    files : sequence of str
-        Files and folders, or "-" for standard input.
-    model : path
-        A model file that ``ordspan train`` wrote.
-    label, lower, upper : str, optional
-        Label columns; by default those used in training.
-    group : str, optional
-        Column with the query of each row; svmlight rows use their qid.
-    on_bad_row : {"raise", "skip"}
-        Stop at the first bad row, or skip bad rows and count them.
-    allow_skipped : float
-        Largest accepted share of skipped rows.
-    options : FileOptions
-        How to open the files; by default detected, or as in training.
-    """
-
-    files: Sequence[str]
-    model: str | Path
-    label: str | None = None
-    lower: str | None = None
-    upper: str | None = None
-    group: str | None = None
-    on_bad_row: str = "raise"
-    allow_skipped: float = SKIPPED_SHARE
-    options: FileOptions = field(default_factory=FileOptions)
 
 
 def open_labelled(job: EvaluateJob, model: TableModel, bad: BadRows, pipe: Any) -> RowReader:
@@ -113,7 +81,7 @@ def open_labelled(job: EvaluateJob, model: TableModel, bad: BadRows, pipe: Any) 
         missing = [name for name in columns.names() if name not in first.names]
         if missing and columns == model.columns:
             raise FileError(
-                f"{files[0]}: no column {missing[0]!r}, the label column used in training; "
+                f"{files[0]}: {no_columns(missing)}, the label column used in training; "
                 f"{describe_columns(first.names)}. "
                 f"Name the labels here with {hint('label=', '--label COLUMN')}, or the "
                 "two columns of ranges"
@@ -390,8 +358,6 @@ def describe_files(files: list[str]) -> str:
 def evaluate(
     job: EvaluateJob,
     *,
-    page: str | Path | None = None,
-    overwrite: bool = False,
     pipe: BinaryIO | None = None,
     report: EvaluateReport | None = None,
 ) -> dict[str, Any]:
@@ -400,11 +366,7 @@ def evaluate(
     Parameters
     ----------
     job : EvaluateJob
-        What to evaluate.
-    page : path, optional
-        Where to write a web page with plots.
-    overwrite : bool
-        Whether to replace an existing page that an evaluation wrote.
+        What to evaluate, and where to write a page.
     pipe : binary file, optional
         Read instead of standard input.
     report : callable, optional
@@ -420,7 +382,8 @@ def evaluate(
     Examples
     --------
     >>> import pathlib, tempfile
-    >>> from ordspan.commands.train import TrainJob, train
+    >>> from ordspan.commands.jobs import TrainJob
+    >>> from ordspan.commands.train import train
     >>> folder = pathlib.Path(tempfile.mkdtemp())
     >>> rows = "1,1\\n2,1\\n5,2\\n6,2\\n8,3\\n9,3\\n" * 50
     >>> _ = (folder / "a.csv").write_text("size,grade\\n" + rows)
@@ -431,11 +394,11 @@ def evaluate(
     >>> found["better_than_constant"], found["best_constant"]["mae"]
     (True, {'grade': 2, 'value': 0.6666666666666666})
     """
-    if page is not None:
+    if job.page is not None:
         import matplotlib as mpl  # noqa: F401 - fail early
 
-        check_path(str(page), (".html", ".htm"), [str(job.model), *expand(job.files)])
-        check_page(Path(page), overwrite=overwrite)
+        check_path(job.page, (".html", ".htm"), [job.model, *expand(job.files)])
+        check_replaced(Path(job.page), "a page", is_page, job.overwrite)
     model, bad = read_table_model(job.model), BadRows(job.on_bad_row)
     reader = open_labelled(job, model, bad, pipe)
     clock = Clock()
@@ -447,11 +410,11 @@ def evaluate(
         seconds = clock.seconds()
         summary["seconds"] = round(seconds, 3)
         summary["rows_per_second"] = round(rows.size / max(seconds, 1e-9))
-        if page is not None:
+        if job.page is not None:
             from ordspan.commands.evaluate_page import page_text
 
             text = page_text(summary, model, *draw_sample(rows, summary), ndcgs)
-            with report_full_disk(str(page)):
-                write_atomically(Path(page), text.encode())
-            summary["page"] = str(page)
+            with report_full_disk(job.page):
+                write_atomically(Path(job.page), text.encode())
+            summary["page"] = job.page
     return summary

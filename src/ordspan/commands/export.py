@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 import ordspan
 from ordspan.commands.models import ModelFile, read_model
 from ordspan.commands.onnx_graph import Graph
-from ordspan.commands.outputs import check_path, report_full_disk
+from ordspan.commands.outputs import check_path, check_replaced, report_full_disk
 from ordspan.core import calibration as calibration_parts
 from ordspan.core import scaling as scaling_parts
 from ordspan.learners import Calibration
@@ -86,7 +86,9 @@ class Exported:
         return int(self.weights.shape[-1]) - len(self.gaps) - n_words
 
 
-def export(model: str | Path, out: str | Path, *, dtype: str = "float32") -> dict[str, Any]:
+def export(
+    model: str | Path, out: str | Path, *, dtype: str = "float32", overwrite: bool = False
+) -> dict[str, Any]:
     """Write a model as an ONNX graph that predicts as ``ordspan predict`` does.
 
     Parameters
@@ -98,6 +100,8 @@ def export(model: str | Path, out: str | Path, *, dtype: str = "float32") -> dic
     dtype : {"float32", "float64"}
         Type of the input X, the score and the probabilities. The graph computes in float64, so
         that a float32 graph gives the same ranks as ordspan for the same float32 values.
+    overwrite : bool
+        Replace an existing graph that ordspan wrote.
 
     Returns
     -------
@@ -107,6 +111,7 @@ def export(model: str | Path, out: str | Path, *, dtype: str = "float32") -> dic
     if dtype not in DTYPES:
         raise ValueError(f"unknown dtype {dtype!r}; choose from {', '.join(DTYPES)}")
     path = check_path(str(out), (ENDING,), [str(model)])
+    check_replaced(path, "a graph", is_graph, overwrite)
     numbers = exported(read_model(model))
     content = to_onnx(numbers, dtype).SerializeToString()
     with report_full_disk(str(out)):
@@ -122,6 +127,17 @@ def export(model: str | Path, out: str | Path, *, dtype: str = "float32") -> dic
         "opset": OPSET,
         "bytes": len(content),
     }
+
+
+def is_graph(path: Path) -> bool:
+    """Whether ordspan wrote a file as a graph."""
+    import onnx
+    from google.protobuf.message import DecodeError
+
+    try:
+        return bool(onnx.load(path, load_external_data=False).producer_name == "ordspan")
+    except DecodeError:
+        return False
 
 
 def exported(file: ModelFile) -> Exported:

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from ordspan.commands.continuing import TrainProgress
 from ordspan.commands.models import ModelFile, read_model
-from ordspan.commands.train_progress import TrainProgress
 from ordspan.models.checkpoint import Rounds, progress_in
 from ordspan.models.file import Header
 from ordspan.models.table import TableModel
@@ -141,7 +141,7 @@ def describe_table(model: Any) -> dict[str, Any]:
     columns = {
         "label": model.columns.names(),
         "numbers": list(recipe.numbers),
-        "gaps": list(recipe.missing_indicators),
+        "missing_indicators": list(recipe.missing_indicators),
         "words": {name: list(words) for name, words in recipe.words},
         "hashed": list(recipe.hashed),
         "hash_bits": recipe.hash_bits if recipe.hashed else None,

@@ -5,13 +5,13 @@ from __future__ import annotations
 import errno
 import os
 import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from functools import partial
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Protocol
 
 from ordspan.models.atomic import check_can_write, opened_atomically
-from ordspan.pages import is_page
 from ordspan.tables.rows import FileError
 from ordspan.wording import as_text, hint
 
@@ -37,20 +37,6 @@ class Output(Protocol):
         """Release the file, which will be removed."""
 
 
-class TextOutput:
-    """Unbuffered text output."""
-
-    def __init__(self, file: IO[bytes]) -> None:
-        self._file = file
-        self._begun = False
-
-    def close(self) -> None:
-        """Nothing is buffered."""
-
-    def abandon(self) -> None:
-        """Nothing to release."""
-
-
 class Terminal:
     """Standard output on a terminal, with control characters escaped."""
 
@@ -59,15 +45,28 @@ class Terminal:
         sys.stdout.buffer.write(as_text(lines.decode()).encode())
 
 
-class CsvOutput(TextOutput):
-    """Comma separated values with a header; cells are quoted if needed."""
+class TextOutput:
+    """Comma separated values with a header, or one JSON object per line; nothing is buffered."""
+
+    def __init__(self, file: IO[bytes], *, json: bool = False) -> None:
+        self._file, self._json = file, json
+        self._begun = False
 
     def write(self, table: pl.DataFrame) -> None:
-        """Append rows, after a header the first time."""
+        """Append rows, in CSV after a header the first time; cells are quoted if needed."""
+        if self._json:
+            self._file.write(table.write_ndjson().encode())
+            return
         if not self._begun:
             check_cells(table)
         self._file.write(table.write_csv(include_header=not self._begun).encode())
         self._begun = True
+
+    def close(self) -> None:
+        """Nothing is buffered."""
+
+    def abandon(self) -> None:
+        """Nothing to release."""
 
 
 def check_cells(table: pl.DataFrame) -> None:
@@ -78,14 +77,6 @@ def check_cells(table: pl.DataFrame) -> None:
                 f"column {column.name!r} holds {column.dtype}, which CSV cannot represent; "
                 "leave it out, or write .parquet or .jsonl"
             )
-
-
-class JsonOutput(TextOutput):
-    """One JSON object per line."""
-
-    def write(self, table: pl.DataFrame) -> None:
-        """Append rows."""
-        self._file.write(table.write_ndjson().encode())
 
 
 class ParquetOutput:
@@ -128,9 +119,9 @@ class ParquetOutput:
 
 
 OUTPUTS: dict[str, Callable[[IO[bytes]], Output]] = {
-    ".csv": CsvOutput,
+    ".csv": TextOutput,
     ".parquet": ParquetOutput,
-    ".jsonl": JsonOutput,
+    ".jsonl": partial(TextOutput, json=True),
 }
 
 
@@ -152,15 +143,27 @@ def check_path(out: str, endings: Iterable[str], inputs: Iterable[str] = ()) -> 
     return path
 
 
-def check_page(path: Path, *, overwrite: bool) -> None:
-    """Refuse to replace a file, unless it is a page of ours and may be overwritten."""
+def check_replaced(path: Path, what: str, ours: Callable[[Path], bool], overwrite: bool) -> None:
+    """Refuse to replace a file, unless ordspan wrote it and it may be overwritten."""
     if not path.exists():
         return
-    if not is_page(path):
-        raise FileError(f"{path} is not a page that ordspan wrote; choose another name")
+    if not ours(path):
+        raise FileError(f"{path} is not {what} that ordspan wrote; choose another name")
     if not overwrite:
         replace = hint("overwrite=True", "--overwrite")
         raise FileError(f"{path} already exists: {replace} replaces it")
+
+
+def has_columns(path: Path, names: Iterable[str]) -> bool:
+    """Whether a table in a format that can be written has these columns."""
+    import polars as pl
+
+    scan: dict[str, Any] = {".csv": pl.scan_csv, ".parquet": pl.scan_parquet}
+    try:
+        columns = scan.get(path.suffix.lower(), pl.scan_ndjson)(path).collect_schema()
+    except (pl.exceptions.PolarsError, OSError):
+        return False
+    return set(names) <= set(columns)
 
 
 @contextmanager
@@ -175,7 +178,9 @@ def report_full_disk(name: str) -> Iterator[None]:
 
 
 @contextmanager
-def opened_output(out: str, inputs: Iterable[str] = ()) -> Iterator[Output]:
+def opened_output(
+    out: str, inputs: Iterable[str] = (), *, columns: Sequence[str] = (), overwrite: bool = True
+) -> Iterator[Output]:
     """Open an output for tables; a file appears only if the block succeeds.
 
     Parameters
@@ -184,14 +189,20 @@ def opened_output(out: str, inputs: Iterable[str] = ()) -> Iterator[Output]:
         A file that ends with .csv, .parquet or .jsonl, or "-": CSV on standard output.
     inputs : iterable of str
         Files being read, which must not be overwritten.
+    columns : sequence of str
+        A file that is there is replaced only if it has these columns.
+    overwrite : bool
+        Whether it may be replaced.
     """
     if out == STDOUT:
         with report_full_disk("standard output"):
             file: Any = Terminal() if sys.stdout.isatty() else sys.stdout.buffer
-            yield CsvOutput(file)
+            yield TextOutput(file)
             sys.stdout.buffer.flush()
         return
     path = check_path(out, OUTPUTS, inputs)
+    if columns:
+        check_replaced(path, "a table", lambda old: has_columns(old, columns), overwrite)
     with report_full_disk(out), opened_atomically(path) as file:
         output = OUTPUTS[path.suffix.lower()](file)
         try:

@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
-from pathlib import Path
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 from ordspan.clock import Clock
+from ordspan.commands.jobs import PredictJob
 from ordspan.commands.models import options_for, read_table_model, trained_on
-from ordspan.commands.outputs import STDOUT, opened_output
+from ordspan.commands.outputs import opened_output
 from ordspan.commands.stopping import Stop, StoppablePipe
 from ordspan.models.table import Scored, TableModel, scored
 from ordspan.tables.encoder import Recipe
-from ordspan.tables.files import FileOptions, closest, describe_columns, expand, open_file
+from ordspan.tables.files import closest, describe_columns, expand, no_columns, open_file
 from ordspan.tables.label_columns import LabelColumns
 from ordspan.tables.reading import RowReader, check_index_base
 from ordspan.tables.rows import KEEP, REFUSE, BadRows, Batch, FileError
@@ -27,64 +26,15 @@ if TYPE_CHECKING:
 ADDED = ("prediction", "rank", "score", "margin")
 """Columns of a prediction, before a range, probabilities and the reason."""
 RANGE, REASON = ("lower", "upper"), "reason"
-EMPTY, RAISE = "empty", "raise"
 PLACE = ("file", "row")
 """Columns with the location of a row."""
 
-PredictReport = Callable[[int, float | None], None]
-"""Callback with the rows done, and the share of the files read, if known."""
-
-
-@dataclass(frozen=True)
-class PredictJob:
-    """What to predict, and what else to write.
-
-    Parameters
-    ----------
-    files : sequence of str
-        Files and folders, or "-" for standard input.
-    model : str
-        A model file that ``ordspan train`` wrote.
-    keep : sequence of str
-        Columns to copy to the output; svmlight rows have ``label`` and perhaps ``qid``.
-    where : bool
-        Also write the file and the row number, from 1, of every row.
-    coverage : float, optional
-        Also write ``lower`` and ``upper``, the range of grades that contains the true one with
-        this probability; one of the coverages the model was calibrated for.
-    proba : bool
-        Also write the probability of every grade.
-    on_bad_row : {"empty", "raise"}
-        What to do with a row that cannot be predicted: write it without a grade and with the
-        reason, or stop at the first one.
-    options : FileOptions
-        How to open the files; by default detected, or as in training.
-    """
-
-    files: Sequence[str]
-    model: str
-    keep: Sequence[str] = ()
-    where: bool = False
-    coverage: float | None = None
-    proba: bool = False
-    on_bad_row: str = EMPTY
-    options: FileOptions = field(default_factory=FileOptions)
-
-    def __post_init__(self) -> None:
-        if self.on_bad_row not in (EMPTY, RAISE):
-            raise ValueError(f"on_bad_row must be {EMPTY} or {RAISE}, got {self.on_bad_row!r}")
-        own = (*(PLACE if self.where else ()), *ADDED, *(RANGE if self.coverage else ()), REASON)
-        for name in self.keep:
-            if name in own:
-                raise ValueError(
-                    f"cannot keep the column {name!r}: predictions have a column of that name; "
-                    "rename it in the file, or join it afterwards"
-                )
+PredictReport = Callable[[int, None, float | None], None]
+"""Callback with the rows done, no MAE, and the share of the files read, if known."""
 
 
 def predict(
     job: PredictJob,
-    out: str | Path = STDOUT,
     *,
     stop: Stop | None = None,
     pipe: BinaryIO | None = None,
@@ -97,10 +47,7 @@ def predict(
     Parameters
     ----------
     job : PredictJob
-        What to predict.
-    out : path
-        A file that ends with .csv, .parquet or .jsonl, which appears only when it is complete; or
-        "-", CSV on standard output.
+        What to predict, and where to write it.
     stop : Stop, optional
         Requests an early end, which raises `Stopped` and leaves no file.
     pipe : binary file, optional
@@ -116,37 +63,37 @@ def predict(
     Examples
     --------
     >>> import pathlib, tempfile
-    >>> from ordspan.commands.predict import PredictJob, predict
-    >>> from ordspan.commands.train import TrainJob, train
+    >>> from ordspan.commands.jobs import PredictJob, TrainJob
+    >>> from ordspan.commands.train import train
     >>> folder = pathlib.Path(tempfile.mkdtemp())
     >>> rows = "1,low\\n2,low\\n8,high\\n9,high\\n" * 50
     >>> _ = (folder / "a.csv").write_text("size,grade\\n" + rows)
     >>> job = TrainJob([str(folder / "a.csv")], label="grade", classes=["low", "high"])
     >>> _ = train(job, folder / "model")
     >>> _ = (folder / "new.csv").write_text("id,size\\nx,9\\ny,1\\n")
-    >>> job = PredictJob([str(folder / "new.csv")], str(folder / "model"), keep=["id"])
-    >>> predict(job, folder / "out.csv")["rows"]
+    >>> job = PredictJob([folder / "new.csv"], folder / "model", folder / "out.csv", keep=["id"])
+    >>> predict(job)["rows"]
     2
     >>> [line.split(",")[:3] for line in (folder / "out.csv").read_text().split()]
     [['id', 'prediction', 'rank'], ['x', 'high', '2'], ['y', 'low', '1']]
     """
     stop = stop or Stop()
     model = read_table_model(job.model)
-    check_calibrated(job, model)
+    check_asked(job, model)
     with stop.at_any_moment():
         reader = make_reader(job, model, StoppablePipe(stop, pipe) if STDIN in job.files else None)
-    rows, clock = 0, Clock()
+    clock, rows = Clock(), 0
     inputs = [job.model, *(name for name in reader.files if name != STDIN)]
-    with opened_output(str(out), inputs) as output:
+    with opened_output(job.out, inputs, columns=ADDED, overwrite=job.overwrite) as output:
         for table, share in stop.between(answer_tables(job, model, reader)):
             output.write(table)
             rows += table.height
             if report is not None:
-                report(rows, share)
+                report(rows, None, share)
         if rows == 0:
             raise FileError(f"{reader.files[0]}: no row to predict; does it contain only a header?")
     return {
-        "out": str(out),
+        "out": job.out,
         "model": job.model,
         "rows": rows,
         "empty": reader.bad.count,
@@ -156,17 +103,18 @@ def predict(
     }
 
 
-def check_calibrated(job: PredictJob, model: TableModel) -> None:
-    """Raise if the model has no such range or probabilities, or their names clash."""
-    if job.coverage is None and not job.proba:
-        return
-    calibration = model.needed_calibration()
+def check_asked(job: PredictJob, model: TableModel) -> None:
+    """Raise if the model has no such range or probabilities, or a kept column would clash."""
     if job.coverage is not None:
-        calibration.level(job.coverage)
-    if clash := set(job.keep) & set(proba_names(model) if job.proba else ()):
+        model.needed_calibration().level(job.coverage)
+    own = [*(PLACE if job.where else ()), *ADDED, *(RANGE if job.coverage else ()), REASON]
+    if job.proba:
+        model.needed_calibration()
+        own += proba_names(model)
+    if clash := [name for name in job.keep if name in own]:
         raise ValueError(
-            f"cannot keep the column {min(clash)!r}: probabilities have a column of that "
-            "name; rename it in the file, or join it afterwards"
+            f"cannot keep the column {clash[0]!r}: predictions have a column of that name; "
+            "rename it in the file, or join it afterwards"
         )
 
 
@@ -189,7 +137,7 @@ def make_reader(job: PredictJob, model: TableModel, pipe: Any) -> RowReader:
         model.encoder,
         LabelColumns(),
         None,
-        BadRows(REFUSE if job.on_bad_row == RAISE else KEEP),
+        BadRows(REFUSE if job.on_bad_row == "raise" else KEEP),
         keep=tuple(dict.fromkeys(job.keep)),
         first=first,
     )
@@ -204,9 +152,8 @@ def check_needed(reader: Any, recipe: Recipe, job: PredictJob) -> None:
         if missing:
             close = closest(missing[0], reader.names)
             meant = "did you mean" if names is job.keep else "was it renamed to"
-            more = f" and {len(missing) - 1} more" if len(missing) > 1 else ""
             raise FileError(
-                f"{reader.path}: no column {missing[0]!r}{more}, which {who}; "
+                f"{reader.path}: {no_columns(missing)}, which {who}; "
                 + describe_columns(reader.names)
                 + (close and f"; {meant} {close!r}?")
             )

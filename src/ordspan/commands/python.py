@@ -2,63 +2,105 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import fields
+import re
+from collections.abc import Callable
+from dataclasses import MISSING
 from difflib import get_close_matches
-from pathlib import Path
-from types import MappingProxyType
-from typing import Any
+from inspect import Parameter, Signature, cleandoc
+from textwrap import fill
+from typing import Any, TypeVar
 
 from ordspan.wording import report_missing
 
 with report_missing():
-    from ordspan.catalog import DEFAULTS, PA, learner_parameters
-    from ordspan.commands import evaluate as evaluating
-    from ordspan.commands import predict as predicting
-    from ordspan.commands import train as training
+    from ordspan.commands.evaluate import evaluate
+    from ordspan.commands.jobs import (
+        EvaluateJob,
+        Job,
+        PredictJob,
+        TrainCommand,
+        in_order,
+        options_of,
+        types_of,
+    )
     from ordspan.commands.models import read_table_model
+    from ordspan.commands.predict import predict
+    from ordspan.commands.train import run_command
     from ordspan.models.table import TableModel
-    from ordspan.tables.files import FileOptions
 
-FilePath = str | os.PathLike[str]
-FILE_OPTIONS = {field.name for field in fields(FileOptions)}
-LISTS = ("features", "drop", "text", "hashed", "keep")
-"""Settings with the names of columns."""
-IN_SHELL = {"grades": "classes", "range": "coverage", "hash": "hashed"}
-"""Names of options of the commands that differ from those of the settings."""
+F = TypeVar("F", bound=Callable[..., Any])
 
 
-@report_missing()
-def train_files(
-    files: FilePath | Sequence[FilePath],
-    model: FilePath,
-    *,
-    overwrite: bool = False,
-    resume: bool = False,
-    dask: Any = None,
-    **settings: Any,
-) -> TableModel:
+def with_options(kind: type[Job]) -> Callable[[F], F]:
+    """Give a function of a job the options of the job as its parameters, with their words."""
+    types, about = types_of(kind), options_of(kind)
+    parameters = [
+        Parameter(
+            field.name,
+            Parameter.KEYWORD_ONLY if field.kw_only else Parameter.POSITIONAL_OR_KEYWORD,
+            default=Parameter.empty if field.default is MISSING else field.default,
+            annotation=types[field.name],
+        )
+        for field in in_order(kind)
+    ]
+    plain = Signature(parameters)
+    aliases = {
+        flag.lstrip("-").replace("-", "_"): name
+        for name, option in about.items()
+        for flag in option.flags
+        if "/" not in flag
+    }
+
+    def decorate(run: F) -> F:
+        @report_missing()
+        def function(*args: Any, **given: Any) -> Any:
+            given = {aliases.get(name, name): value for name, value in given.items()}
+            for name in given.keys() - about.keys():
+                close = get_close_matches(name, about, n=1)
+                meant = f"did you mean {close[0]}=?" if close else f"it has {', '.join(about)}"
+                raise TypeError(f"{run.__name__}() has no setting {name}=; {meant}")
+            bound = plain.bind(*args, **given)
+            return run(kind.make(bound.arguments, lambda name: f"{name}="))
+
+        words = "\n".join(described(one, about[one.name].help) for one in parameters)
+        doc = cleandoc(run.__doc__ or "").replace("{options}", words)
+        function.__name__, function.__qualname__, function.__doc__ = run.__name__, run.__name__, doc
+        function.__module__ = run.__module__
+        result = Signature.from_callable(run).return_annotation
+        function.__signature__ = plain.replace(return_annotation=result)  # type: ignore[attr-defined]
+        return function  # type: ignore[return-value]
+
+    return decorate
+
+
+def type_name(kind: Any) -> str:
+    """The type of an option in words."""
+    plain = str(kind).removesuffix(" | None").removeprefix("typing.Optional[")
+    for part, name in (("Sequence", "sequence"), ("Path", "path"), ("Any", "object")):
+        if part in plain:
+            return name
+    return getattr(kind, "__name__", plain)
+
+
+def described(parameter: Parameter, help: str) -> str:
+    """A parameter in the style of numpydoc, with the words of the command line."""
+    words = re.sub(r"--([a-z-]+)", lambda flag: f"``{flag[1].replace('-', '_')}``", help)
+    kind = type_name(parameter.annotation)
+    default = "" if parameter.default is Parameter.empty else ", optional"
+    text = fill(words, 96, initial_indent="    ", subsequent_indent="    ")
+    return f"{parameter.name} : {kind}{default}\n{text}"
+
+
+@with_options(TrainCommand)
+def train_files(job: TrainCommand) -> TableModel:
     """Train a model on files of any size and write it; the same as ``ordspan train``.
+
+    With ``dask``, an address or a client, which is not closed. In a script, call it
+    below ``if __name__ == "__main__":``, as Dask's workers import the script.
 
     Parameters
     ----------
-    files : path or sequence of paths
-        Files and folders.
-    model : path
-        Where to write the model.
-    overwrite : bool
-        Replace an existing model.
-    resume : bool
-        Continue an interrupted training from its checkpoint.
-    dask : str or distributed.Client, optional
-        Train on a Dask cluster: the address of its scheduler, "local" for all processors of this
-        machine, or a client, which is not closed. Each file is a block. In a script, call it below
-        ``if __name__ == "__main__":``, as Dask's workers import the script.
-    **settings
-        Fields of `ordspan.commands.train_job.TrainJob`, such as ``label="stars"``, ``lower``,
-        ``upper``, ``classes``, ``drop``, ``hold_out``, ``learner``; parameters of the learner, such
-        as ``C``; and how to open the files: ``format``, ``delimiter``, ``decimal``, ``encoding``.
+    {options}
 
     Returns
     -------
@@ -78,42 +120,17 @@ def train_files(
     >>> model.training["rows"]
     200
     """
-    learner = settings.get("learner", PA)
-    learner_parameters(learner, {})  # raises if it is unknown
-    owners = {name: kind for kind, names in DEFAULTS.items() for name in names}
-    options = _checked(settings, "train_files", training.TrainJob, DEFAULTS[learner], owners)
-    parameters = {name: settings.pop(name) for name in DEFAULTS[learner] if name in settings}
-    if parameters:
-        settings["parameters"] = {**settings.get("parameters", {}), **parameters}
-    if start := settings.get("start"):
-        settings["start"] = os.fspath(start)
-    job = training.TrainJob(_paths(files), options=options, **settings)
-    if dask is None:
-        training.train(job, os.fspath(model), overwrite=overwrite, resume=resume)
-    else:
-        from ordspan.commands.train_dask import train_on_dask
-
-        train_on_dask(job, os.fspath(model), dask, overwrite=overwrite, resume=resume)
-    return read_table_model(os.fspath(model))
+    run_command(job)
+    return read_table_model(job.model)
 
 
-@report_missing()
-def predict_files(
-    files: FilePath | Sequence[FilePath], model: FilePath, out: FilePath, **settings: Any
-) -> dict[str, Any]:
+@with_options(PredictJob)
+def predict_files(job: PredictJob) -> dict[str, Any]:
     """Predict the rows of files of any size; the same as ``ordspan predict``.
 
     Parameters
     ----------
-    files : path or sequence of paths
-        Files and folders.
-    model : path
-        A model file of `train_files` or ``ordspan train``.
-    out : path
-        Where to write the predictions; ends with .csv, .parquet or .jsonl.
-    **settings
-        Fields of `ordspan.commands.predict.PredictJob`: ``keep``, ``where``, ``coverage``,
-        ``proba``, ``on_bad_row``; and how to open the files, as in `train_files`.
+    {options}
 
     Returns
     -------
@@ -130,36 +147,16 @@ def predict_files(
     >>> ordspan.predict_files(folder / "a.csv", folder / "model", folder / "out.csv")["rows"]
     150
     """
-    options = _checked(settings, "predict_files", predicting.PredictJob)
-    job = predicting.PredictJob(_paths(files), os.fspath(model), options=options, **settings)
-    return predicting.predict(job, os.fspath(out))
+    return predict(job)
 
 
-@report_missing()
-def evaluate_files(
-    files: FilePath | Sequence[FilePath],
-    model: FilePath,
-    *,
-    page: FilePath | None = None,
-    overwrite: bool = False,
-    **settings: Any,
-) -> dict[str, Any]:
+@with_options(EvaluateJob)
+def evaluate_files(job: EvaluateJob) -> dict[str, Any]:
     """Measure a model on files of any size; the same as ``ordspan evaluate``.
 
     Parameters
     ----------
-    files : path or sequence of paths
-        Files and folders.
-    model : path
-        A model file of `train_files` or ``ordspan train``.
-    page : path, optional
-        Where to write a web page with plots.
-    overwrite : bool
-        Whether to replace a page of an earlier evaluation.
-    **settings
-        Fields of `ordspan.commands.evaluate.EvaluateJob`: ``label``, ``lower``, ``upper``,
-        ``group``, ``on_bad_row``, ``allow_skipped``; and how to open the files, as in
-        `train_files`.
+    {options}
 
     Returns
     -------
@@ -176,40 +173,4 @@ def evaluate_files(
     >>> ordspan.evaluate_files(folder / "a.csv", folder / "model")["rows"]
     150
     """
-    options = _checked(settings, "evaluate_files", evaluating.EvaluateJob)
-    job = evaluating.EvaluateJob(_paths(files), os.fspath(model), options=options, **settings)
-    where = None if page is None else Path(page)
-    return evaluating.evaluate(job, page=where, overwrite=overwrite)
-
-
-def _paths(files: FilePath | Sequence[FilePath]) -> list[str]:
-    """File names as text.
-
-    >>> _paths(Path("a.csv")), _paths(["a.csv", Path("b.csv")])
-    (['a.csv'], ['a.csv', 'b.csv'])
-    """
-    if isinstance(files, str | os.PathLike):
-        return [os.fspath(files)]
-    return [os.fspath(file) for file in files]
-
-
-def _checked(
-    settings: dict[str, Any],
-    function: str,
-    job: type[Any],
-    more: Iterable[str] = (),
-    owners: Mapping[str, str] = MappingProxyType({}),
-) -> FileOptions:
-    """Check the names of settings, and take those that say how to open files out of the others."""
-    known = {field.name for field in fields(job)} - {"files", "model", "options"}
-    known |= FILE_OPTIONS.union(more)
-    for name in [name for name in settings if name not in known]:
-        close = get_close_matches(IN_SHELL.get(name, name), known, n=1)
-        meant = f"did you mean {close[0]}=?" if close else f"it has {', '.join(sorted(known))}"
-        if name in owners:
-            meant = f"it belongs to learner={owners[name]!r}"
-        raise TypeError(f"{function}() has no setting {name}=; {meant}")
-    for name in LISTS:
-        if isinstance(settings.get(name), str):
-            settings[name] = [settings[name]]
-    return FileOptions(**{name: settings.pop(name) for name in FILE_OPTIONS & settings.keys()})
+    return evaluate(job)

@@ -4,47 +4,75 @@ from __future__ import annotations
 
 import time
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import replace
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
-from ordspan.catalog import ESTIMATORS, SVM
+from ordspan.catalog import ESTIMATORS, KERNEL, SVM, make_learner
 from ordspan.clock import Clock
-from ordspan.commands.model_path import (
-    check_model_path,
-    continue_hint,
-    is_own_checkpoint,
-    refuse_to_overwrite,
-)
+from ordspan.commands import continuing
+from ordspan.commands.continuing import TrainProgress
+from ordspan.commands.jobs import Every, TrainCommand, TrainJob
 from ordspan.commands.outputs import report_full_disk
 from ordspan.commands.stopping import Stop, StoppablePipe, Stopped
-from ordspan.commands.train_job import TrainJob
-from ordspan.commands.train_progress import TrainReport
-from ordspan.commands.train_run import Run
+from ordspan.commands.tally import LabelCounts
 from ordspan.core.measures import distance
+from ordspan.core.state import Ranks
+from ordspan.labels.grades import grades_hint
+from ordspan.learners import Calibration, LinearLearner
+from ordspan.learners.rows import RowValueError
+from ordspan.metrics.ranks import against_constants, nearest_constant
 from ordspan.models.atomic import write_atomically
-from ordspan.models.checkpoint import sole_writer
+from ordspan.models.checkpoint import ENDING, Checkpoint, sole_writer
 from ordspan.models.file import to_bytes
-from ordspan.tables.files import expand
-from ordspan.tables.reading import ROWS_AT_ONCE
-from ordspan.tables.rows import Cursor, FileError, memory_limit
+from ordspan.models.table import TableModel
+from ordspan.tables.files import expand, identity
+from ordspan.tables.ordering import are_runs
+from ordspan.tables.profile import first_few
+from ordspan.tables.reading import ROWS_AT_ONCE, open_rows, unlabelled_note
+from ordspan.tables.rows import BadRows, Batch, Cursor, FileError, check_memory, memory_limit
+from ordspan.tables.staging import Staging
+from ordspan.tables.text import STDIN
+from ordspan.wording import hint
 
-DEFAULT_SECONDS = 60.0
-
-
-@dataclass(frozen=True)
-class Every:
-    """How often to write a checkpoint: rows or seconds between two; 0 disables either."""
-
-    rows: int = 0
-    seconds: float = DEFAULT_SECONDS
-
-
+ROWS = ".rows"
+"""Ending of the folder with the rows of a training that reads them more than once."""
+CALIBRATION_SHARE, MAX_CALIBRATION = 0.2, 5000
+"""Rows kept out of several passes, to calibrate on what was not learned."""
+JUDGED_PORTION = 10_000
+FEW_ROWS = 50
+"""With fewer rows, runs of one grade mean nothing."""
+FEW, RARE = 100, 10_000
+"""With fewer rows no grade is rare; otherwise one is if it is in one row of this many."""
+SAMPLE_ROWS, CANDIDATES = 2000, 10
+MUCH, NEARLY_ALL = 0.6, 0.95
+"""A gain over a constant prediction that is worth a question, and the share of it."""
 EVERY_MINUTE = Every()
+
+TrainReport = Callable[[int, float, float | None], None]
+"""Callback with the rows learned, the MAE of this pass, and the share done, if known."""
+
+
+def run_command(
+    job: TrainCommand,
+    *,
+    stop: Stop | None = None,
+    pipe: BinaryIO | None = None,
+    report: TrainReport | None = None,
+) -> dict[str, Any]:
+    """Train on this machine or on Dask, as the job says, and write the model."""
+    how: dict[str, Any] = {"resume": job.resume, "overwrite": job.overwrite}
+    how |= {"stop": stop, "report": report}
+    if job.dask is None:
+        return train(job, job.model, every=job.checkpoint_every, pipe=pipe, **how)
+    from ordspan.commands.train_dask import train_on_dask
+
+    return train_on_dask(job, job.model, job.dask, **how)
 
 
 def train(
@@ -85,121 +113,105 @@ def train(
     dict
         A summary in plain values.
     """
-    path, stop, clock = Path(out), stop or Stop(), Clock()
-    check_model_path(path, expand(job.files))
+    path, stop = Path(out), stop or Stop()
+    continuing.check_model_path(path, expand(job.files))
     if resume and job.learner == SVM:
         raise ValueError(
             "the svm is fitted in one step and has no checkpoints; train without resuming"
         )
     with sole_writer(path):
-        continued = is_own_checkpoint(path, job.start, pipe=job.is_pipe)
+        continued = continuing.is_own_checkpoint(path, job.start, pipe=job.is_pipe)
         if not (overwrite or resume):
-            refuse_to_overwrite(path, pipe=job.is_pipe, continued=continued)
+            continuing.refuse_to_overwrite(path, pipe=job.is_pipe, continued=continued)
         with stop.at_any_moment():
             source = StoppablePipe(stop, pipe) if job.is_pipe else None
             run = Run(job, path, pipe=source, resume=resume)
         if resume:
-            run.resume()
+            continuing.resume(run)
         elif not continued:  # its rows would be lost
             run.checkpoint.remove()
-        at_start = run.progress.learned
+        clock, at_start = Clock(), run.progress.learned
         if run.staged:
-            stage(run, stop)
-        if run.kind == ESTIMATORS[SVM]:
+            run.stage(stop)
+        if run.model.kind == ESTIMATORS[SVM]:
             fit_at_once(run, stop, report)
         else:
-            _learn_all(run, every, stop, report)
+            learn_all(run, every, stop, report)
         if job.hold_out:
             try:
                 with stop.at_any_moment():
-                    run.training["held_out"] = run.held_out()
+                    run.model.training["held_out"] = run.held_out()
             except Stopped:
                 if job.learner != SVM:
                     run.save_checkpoint()
                 raise
         with report_full_disk(str(path)):
-            write_atomically(path, to_bytes(run.model()))
+            write_atomically(path, to_bytes(run.trained()))
         run.checkpoint.remove()
         run.staging.remove()
     return run.summary(run.progress.learned - at_start, resume, clock.seconds())
 
 
-def _learn_all(run: Run, every: Every, stop: Stop, report: TrainReport | None) -> None:
-    """Make the remaining passes.
+def learn_all(run: Run, every: Every, stop: Stop, report: TrainReport | None) -> None:
+    """Make the remaining passes, with checkpoints.
 
-    Write a checkpoint if stopped, and on an error of a pipe, whose rows cannot be read again.
+    Write one if stopped, and on an error of a pipe, whose rows cannot be read again.
     """
-    saved, size = Saved(run, every), min(every.rows or ROWS_AT_ONCE, ROWS_AT_ONCE)
+    progress, size = run.progress, min(every.rows or ROWS_AT_ONCE, ROWS_AT_ONCE)
+    saved_rows, saved_at = progress.learned, time.monotonic()
     try:
-        for epoch in range(run.progress.cursor.epoch, run.job.passes):
-            for _ in _one_pass(run, epoch, size, stop):
-                saved.save_if_due()
+        for epoch in range(progress.cursor.epoch, run.job.passes):
+            for share in one_pass(run, epoch, size, stop):
+                rows, seconds = progress.learned - saved_rows, time.monotonic() - saved_at
+                if 0 < every.rows <= rows or 0 < every.seconds <= seconds:
+                    run.save_checkpoint()
+                    saved_rows, saved_at = progress.learned, time.monotonic()
                 if report is not None:
-                    report(run.progress.learned, run.progress.running_mae, run.share)
+                    report(progress.learned, progress.running_mae, share)
             stop.check()
             run.end_pass()
-            if run.progress.learned == 0:
+            if progress.learned == 0:
                 raise FileError(f"{run.files[0]}: no usable row; {run.bad.summary()}")
         run.check_skipped()
         if run.staged:
             run.calibrate()
     except Stopped:
-        if run.progress.learned or not run.job.is_pipe:
+        if progress.learned or not run.job.is_pipe:
             run.save_checkpoint()
         raise
     except Exception as error:
-        if run.job.is_pipe and run.progress.learned and (path := run.checkpoint.path):
+        if run.job.is_pipe and progress.learned and (path := run.checkpoint.path):
             with suppress(OSError, FileError):  # report the first error
                 run.save_checkpoint()
                 error.add_note(
-                    f"{path} holds the model after {run.progress.learned:,} rows of this pipe; "
-                    f"continue it with {continue_hint(path, pipe=True)}"
+                    f"{path} holds the model after {progress.learned:,} rows of this pipe; "
+                    f"continue it with {continuing.continue_hint(path, pipe=True)}"
                 )
         raise
 
 
-class Saved:
-    """When the last checkpoint was written."""
-
-    def __init__(self, run: Run, every: Every) -> None:
-        self._run, self._every = run, every
-        self._rows, self._time = run.progress.learned, time.monotonic()
-
-    def save_if_due(self) -> None:
-        """Write a checkpoint after so many rows or seconds."""
-        rows, seconds = self._run.progress.learned - self._rows, time.monotonic() - self._time
-        due = self._every.rows and rows >= self._every.rows
-        if due or (self._every.seconds and seconds >= self._every.seconds):
-            self._run.save_checkpoint()
-            self._rows, self._time = self._run.progress.learned, time.monotonic()
-
-
-def stage(run: Run, stop: Stop) -> None:
-    """Keep the rows of the files as numbers, to read them in any order."""
-    try:
-        with report_full_disk(str(run.staging.folder)):
-            run.stage(stop)
-    except BaseException:
-        run.staging.remove()
-        raise
-
-
-def _one_pass(run: Run, epoch: int, size: int, stop: Stop) -> Iterator[None]:
-    """Learn from the cursor to the end of a pass, so many rows at a time."""
+def one_pass(run: Run, epoch: int, size: int, stop: Stop) -> Iterator[float | None]:
+    """Learn from the cursor to the end of a pass, so many rows at a time; yields the share done."""
+    progress = run.progress
     if not run.staged:
         # a pipe checks itself when all rows received so far are learned
         check = Stop() if run.job.is_pipe else stop
-        for batch in check.between(run.reader.batches(run.progress.cursor, size)):
-            run.learn_batch(batch)
-            yield
+        for batch in check.between(run.reader.batches(progress.cursor, size)):
+            assert batch.lower is not None
+            assert batch.upper is not None
+            progress.good += len(batch)
+            run.learn(run.features(batch), batch.lower, batch.upper, batch.where(0))
+            progress.cursor = batch.after
+            if progress.good + run.bad.count >= JUDGED_PORTION:
+                run.check_skipped()
+            yield run.reader.share(batch)
         return
     order = run.order(epoch)
-    for begin in stop.between(range(run.progress.cursor.row, order.size, size)):
+    for begin in stop.between(range(progress.cursor.row, order.size, size)):
         rows = order[begin : begin + size]
         run.learn(*run.staging.take(rows), f"row {rows[0] + 1} of the files")
-        run.progress.cursor = Cursor(epoch, row=begin + rows.size)
-        run.share = (epoch + (begin + rows.size) / order.size) / run.job.passes
-        yield
+        progress.cursor = Cursor(epoch, row=begin + rows.size)
+        yield (epoch + (begin + rows.size) / order.size) / run.job.passes
 
 
 def fit_at_once(run: Run, stop: Stop, report: TrainReport | None) -> None:
@@ -214,22 +226,421 @@ def fit_at_once(run: Run, stop: Stop, report: TrainReport | None) -> None:
             f"{limit / 1e9:.1f} GB, half of the available memory; use the learner pa, or "
             "fewer rows"
         )
-    X, lower, upper = run.staging.take(run.rows)
+    X, lower, upper = run.staging.take(run.rows.learned)
     run.progress.learned = lower.size
     if report is not None:
         report(run.progress.learned, float("nan"), 1.0)
     stop.check()
+    model = run.model
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        calibrated = CalibratedOrdinal(OrdinalSVM(**run.parameters), random_state=run.job.seed)
+        calibrated = CalibratedOrdinal(OrdinalSVM(**model.parameters), random_state=run.job.seed)
         calibrated.fit(X, run.classes[np.column_stack([lower, upper]) - 1])
     run.notes += list(dict.fromkeys(str(warning.message) for warning in caught))
-    model, run.calibration = calibrated.estimator_, calibrated.calibration_
-    run.learner = model.learner_
-    run.fitted = {name: getattr(model, name) for name in OrdinalSVM._fitted_numbers}
+    fitted, model.calibration = calibrated.estimator_, calibrated.calibration_
+    model.learner = fitted.learner_
+    model.fitted = {name: getattr(fitted, name) for name in OrdinalSVM._fitted_numbers}
     run.labels.add(lower, upper)
-    run.training |= {
-        "sweeps": int(model.n_iter_),
+    run.sample = (X[:SAMPLE_ROWS], lower[:SAMPLE_ROWS], upper[:SAMPLE_ROWS])
+    model.training |= {
+        "sweeps": int(fitted.n_iter_),
         "bytes": run.staging.n_bytes,
-        "fitted_mae": float(distance(run.learner.predict_many(X), lower, upper).mean()),
+        "fitted_mae": float(distance(model.learner.predict_many(X), lower, upper).mean()),
     }
+
+
+class StagedRows(NamedTuple):
+    """Which of the staged rows are learned, kept to calibrate on, and held out."""
+
+    learned: NDArray[np.int64]
+    calibration: NDArray[np.int64]
+    test: NDArray[np.int64]
+
+
+class Run:
+    """One training: where its rows come from, the model so far, and how far it has come."""
+
+    rows: StagedRows
+
+    def __init__(
+        self,
+        job: TrainJob,
+        out: Path,
+        *,
+        dask: bool = False,
+        samples: Any = None,
+        words: set[str] | None = None,
+        pipe: Any = None,
+        resume: bool = False,
+    ) -> None:
+        self.job, self.out = job, out
+        self.base = None if job.start is None else continuing.model_to_continue(job.start)
+        if self.base is None:
+            self.reader = open_rows(
+                job.files,
+                job.options,
+                job.label_columns(),
+                job.choice(),
+                classes=job.classes,
+                on_bad_row=job.on_bad_row,
+                samples=samples,
+                words=words,
+                pipe=pipe,
+            )
+        else:
+            self.reader = continuing.reader_for(self.base, job, pipe)
+        assert self.reader.grades is not None
+        self.classes = self.reader.grades.classes
+        self.progress, self.labels = TrainProgress(), LabelCounts(self.classes.size)
+        self.label_runs = LabelRuns(self.classes.size)
+        self.sample: tuple[Any, Ranks, Ranks] | None = None  # the first rows that are learned
+        self.notes = list(self.reader.notes)
+        self.shuffle = self._shuffles(dask)
+        again = self.shuffle or job.passes > 1 or job.hold_out or job.learner == SVM
+        self.staged = bool(again) and not dask and not job.is_pipe
+        self.staging = Staging(out.with_name(out.name + ROWS), self.reader.recipe.n_features)
+        self.model = self._new_model(dask, resume)
+        self.identities = [identity(path) for path in self.files if path != STDIN]
+        start = [] if job.start is None else [identity(job.start)]
+        self.checkpoint = Checkpoint(
+            out.with_name(out.name + ENDING),
+            job.to_dict() | {"dask": dask},
+            self.identities + start,
+            continuing.START_OVER,
+        )
+
+    @property
+    def files(self) -> Sequence[str]:
+        """The files to read."""
+        return self.reader.files
+
+    @property
+    def bad(self) -> BadRows:
+        """The bad rows so far."""
+        return self.reader.bad
+
+    def _shuffles(self, dask: bool) -> bool:
+        """Whether to shuffle: as requested, or if the rows are sorted, which is noted."""
+        what, asked = self.reader.sorted_by, self.job.shuffle
+        if what and asked is False:
+            self.notes.append(
+                f"the rows are sorted by {what}, and learned in that order, as requested"
+            )
+        if what and asked is None:
+            where = ", within each file" if dask else ""
+            self.notes.append(
+                f"the rows are sorted by {what}: they are learned in random order{where}"
+            )
+        return bool(what) if asked is None else asked
+
+    def _new_model(self, dask: bool, resume: bool) -> TableModel:
+        """An untrained model, or the one to continue from."""
+        if self.base is not None:
+            kind, parameters = self.base.kind, self.base.parameters
+            learner, calibration = self.base.learner, self.base.calibration
+        else:
+            kind, parameters = ESTIMATORS[self.job.learner], self._parameters(resume)
+            n_features = self.reader.recipe.n_features
+            learner = make_learner(kind, parameters, n_features, self.classes.size)
+            calibration = None
+        if calibration is None and not dask:
+            calibration = Calibration(self.classes.size)
+        return TableModel(
+            encoder=self.reader.encoder,
+            kind=kind,
+            parameters=parameters,
+            classes_=self.classes,
+            learner=learner,
+            training={},
+            calibration=calibration,
+            fitted={"gamma_": float(parameters["gamma"])} if kind == ESTIMATORS[KERNEL] else {},
+            columns=self.reader.columns,
+            options=self.reader.options,
+        )
+
+    def _parameters(self, resume: bool) -> dict[str, Any]:
+        """The parameters of the estimator."""
+        job, parameters, n_features = self.job, self.job.parameters, self.reader.recipe.n_features
+        if job.learner == KERNEL:
+            budget, rule = parameters["budget"] or 0, parameters["gamma"]
+            check_memory(
+                f"{budget} support vectors of {n_features:,} features",
+                8 * budget * n_features,
+                f"; give a smaller {hint('budget', '--budget')}, or use the learner pa",
+            )
+            if isinstance(rule, str):
+                parameters["gamma"] = 1.0 if resume else self._gamma(rule)
+        parameters |= {"classes": self.classes, "random_state": job.seed}
+        if job.learner != SVM:
+            parameters |= {"max_iter": job.passes, "shuffle": self.shuffle}
+        return parameters
+
+    def _gamma(self, rule: str) -> float:
+        """Gamma by a rule, from the first rows; for a pipe, as if standardised."""
+        from ordspan.estimators.kernel import KernelOrdinalPA
+
+        recipe = self.reader.recipe
+        # a hashed column counts once, however many buckets it has
+        n_columns = recipe.n_sparse or len(recipe.columns) + len(recipe.missing_indicators)
+        rows: Any = np.zeros((1, n_columns))
+        if self.staged:
+            self.stage()
+            learned = np.random.default_rng(0).permutation(self.rows.learned)
+            rows = self.staging.take(learned[:ROWS_AT_ONCE])[0]
+        elif not self.job.is_pipe:
+            policy, self.reader.bad = self.reader.bad, BadRows("skip")
+            first = next(self.reader.batches(), None)
+            self.reader.bad, self.reader.unlabelled = policy, 0  # the rows are read again
+            if first is not None:
+                rows = self.reader.encoder.features(first.X, first.table)
+        return KernelOrdinalPA(gamma=rule)._find_gamma(rows)
+
+    def stage(self, stop: Stop | None = None) -> None:
+        """Read the files once and keep their rows as numbers; then choose the rows to learn."""
+        try:
+            with report_full_disk(str(self.staging.folder)):
+                if not (self.progress.good and self.staging.n_rows == self.progress.good):
+                    self.bad.count, self.bad.examples, self.reader.unlabelled = 0, [], 0
+                    self.staging.write(self._encoded(stop or Stop()))
+                    self.progress.good = self.staging.n_rows
+            if not self.progress.good:
+                raise FileError(f"{self.files[0]}: no usable row; {self.bad.summary()}")
+            self.check_skipped()
+        except BaseException:
+            self.staging.remove()
+            raise
+        n_rows = self.progress.good
+        drawn = np.random.default_rng(self.job.seed).permutation(n_rows)
+        n_test = round(self.job.hold_out * n_rows)
+        n_kept = min(int(CALIBRATION_SHARE * (n_rows - n_test)), MAX_CALIBRATION)
+        n_kept = 0 if self.job.passes == 1 else n_kept
+        test, kept, learned = map(np.sort, np.split(drawn, [n_test, n_test + n_kept]))
+        self.rows = StagedRows(learned, kept, test)
+        note = f"{n_kept:,} rows are not learned in any pass, but kept to calibrate probabilities"
+        if n_kept and note not in self.notes:
+            self.notes.append(note)
+
+    def _encoded(self, stop: Stop) -> Iterator[tuple[Any, Any, Any, float | None]]:
+        """Features and ranks of all rows of the files."""
+        n_read = 0
+        for batch in stop.between(self.reader.batches()):
+            n_read += len(batch)
+            yield self.features(batch), batch.lower, batch.upper, self.reader.share(batch)
+            if n_read + self.bad.count >= JUDGED_PORTION:
+                self.bad.check(n_read, self.job.allow_skipped)
+
+    def order(self, epoch: int) -> NDArray[np.int64]:
+        """The staged rows of a pass, in the order to learn them."""
+        if not self.shuffle:
+            return self.rows.learned
+        return np.random.default_rng([self.job.seed, epoch]).permutation(self.rows.learned)
+
+    def features(self, batch: Batch) -> Any:
+        """Features of rows for the learner."""
+        encoder = self.reader.encoder
+        return encoder.features(batch.X, batch.table, learn=self.reader.learns_scale)
+
+    def learn(self, X: Any, lower: Ranks, upper: Ranks, where: str) -> None:
+        """Learn rows in order."""
+        progress = self.progress
+        # later passes see rows already learned, whose scores are too optimistic
+        calibration = self.model.calibration if progress.cursor.epoch == 0 else None
+        try:
+            predicted = self.model.learner.learn_many(
+                X, lower, upper, predict=True, calibration=calibration
+            )
+        except RowValueError as error:
+            raise FileError(f"in the rows from {where} on, {error}") from None
+        assert predicted is not None
+        progress.loss += int(distance(predicted, lower, upper).sum())
+        progress.rows += lower.size
+        progress.learned += lower.size
+        self.label_runs.add(lower, upper)
+        self.labels.add(lower, upper)
+        if self.sample is None:
+            self.sample = (X[:SAMPLE_ROWS].copy(), lower[:SAMPLE_ROWS], upper[:SAMPLE_ROWS])
+
+    def calibrate(self) -> None:
+        """Calibrate on rows that no pass has learned: scores of learned rows are too good."""
+        if not self.rows.calibration.size:
+            return
+        X, lower, upper = self.staging.take(self.rows.calibration)
+        learner = self.model.learner
+        self.model.calibration = Calibration(self.classes.size).fit(
+            learner.latent(X), lower, upper, thresholds=learner.thresholds
+        )
+
+    def check_skipped(self) -> None:
+        """Raise if too many rows are bad."""
+        if self.progress.good:
+            self.bad.check(self.progress.good, self.job.allow_skipped)
+
+    def end_pass(self) -> None:
+        """Finish a pass over the files."""
+        progress = self.progress
+        progress.mae = [*progress.mae, progress.running_mae]
+        progress.rows = progress.loss = 0
+        progress.cursor = Cursor(progress.cursor.epoch + 1)
+
+    def save_checkpoint(self) -> None:
+        """Write model and progress atomically."""
+        progress = self.progress
+        progress.labels, progress.unlabelled = self.labels.to_dict(), self.reader.unlabelled
+        progress.skipped, progress.bad_rows = self.bad.count, list(self.bad.examples)
+        with report_full_disk(str(self.checkpoint.path)):
+            self.checkpoint.write(self.trained(), progress)
+
+    def trained(self) -> TableModel:
+        """The current model with the record of its training."""
+        rows_before = 0 if self.base is None else self.base.training["rows"]
+        files = [] if self.base is None else self.base.training.get("identities", [])
+        training = self.model.training | {
+            "settings": self.job.to_dict(),
+            "from": self.job.start,
+            "identities": [*files, *([one.name, one.size, one.digest] for one in self.identities)],
+            "rows": self.progress.learned + rows_before,
+            "skipped": self.bad.count,
+            "mae": self.progress.mae,
+            "constant": self.constant(),
+            "left_out": self.reader.left_out,
+            "notes": self.notes,
+        }
+        return replace(self.model, training=training)
+
+    def constant(self) -> dict[str, Any] | None:
+        """The best constant prediction, and its MAE."""
+        if not self.labels.rows:
+            return None
+        rank, mae = nearest_constant(self.labels.lower, self.labels.upper)
+        return {"grade": self.classes.tolist()[rank - 1], "mae": mae}
+
+    def held_out(self) -> dict[str, Any]:
+        """Measures on the held-out rows."""
+        model, ranks = self.trained(), []
+        for begin in range(0, self.rows.test.size, ROWS_AT_ONCE):
+            X, lower, upper = self.staging.take(self.rows.test[begin : begin + ROWS_AT_ONCE])
+            ranks.append([lower, upper, model.answer(X).rank])
+        if not ranks:
+            raise FileError(
+                f"{self.files[0]}: holding out {self.job.hold_out:g} of the rows leaves none to "
+                "evaluate; hold out a larger share, or give more rows"
+            )
+        lower, upper, rank = np.concatenate(ranks, axis=1)
+        return {"rows": rank.size} | against_constants(lower, upper, rank, self.classes.tolist())
+
+    def summary(self, learned: int, resumed: bool, seconds: float) -> dict[str, Any]:
+        """A summary in plain values."""
+        recipe, training = self.reader.recipe, self.model.training
+        n_labels, learned_all = self.labels.rows, self.progress.learned
+        n_ranges = n_labels - int(self.labels.exact.sum())  # on Dask, of one pass only
+        return {
+            "model": str(self.out),
+            "estimator": self.model.kind,
+            "rows": learned_all,
+            "ranges": round(n_ranges * learned_all / max(1, n_labels)),
+            "passes": self.job.passes,
+            "features": recipe.n_features,
+            "words": list(recipe.texts),
+            "classes": self.classes.tolist(),
+            "thresholds": self.model.learner.thresholds.tolist(),
+            "updates": self.model.learner.n_updates,
+            "mae": self.progress.mae,
+            "constant": self.constant(),
+            "held_out": training.get("held_out"),
+            "fitted_mae": training.get("fitted_mae"),
+            "explained_by": None if self.sample is None else sole_column(self.model, *self.sample),
+            "shuffled": self.shuffle,
+            "left_out": self.reader.left_out,
+            "notes": self.all_notes(),
+            "read": self.progress.good,
+            "skipped": self.bad.count,
+            "skipped_examples": self.bad.examples,
+            "resumed": resumed,
+            "seconds": round(seconds, 3),
+            "rows_per_second": round(learned / max(seconds, 1e-9)),
+        }
+
+    def all_notes(self) -> list[str]:
+        """What a user may not expect."""
+        notes = [*self.notes, *self.reader.encoder.unseen.messages(), *self._rare_grades()]
+        if self.reader.unlabelled:
+            notes.append(unlabelled_note(self.reader.unlabelled))
+        if self.job.is_pipe and self.label_runs.are_long():
+            notes.append(
+                "the labels come in long runs of one grade, and an online learner forgets earlier "
+                "grades; shuffle the rows, or give a file instead of a pipe"
+            )
+        return notes
+
+    def _rare_grades(self) -> list[str]:
+        """A note on grades that were found in very few labels, perhaps by mistake."""
+        labels, learned = self.labels, self.progress.learned
+        found = labels.lower + labels.upper - labels.exact
+        # a grade of an ordered type may have no rows at all
+        once = max(1, round(labels.rows * self.job.passes / max(1, learned)))
+        if self.model.kind == ESTIMATORS[SVM]:
+            once = 1  # times that each row is counted
+        rare = (found > 0) & (found <= max(once, labels.rows // RARE))
+        given = self.job.classes is not None or self.base is not None
+        if given or learned < FEW or not rare.any() or (~rare).sum() < 2:
+            return []
+        names = first_few([str(grade) for grade in self.classes[rare].tolist()])
+        way = grades_hint(self.classes[~rare].tolist())
+        return [f"very few rows have the grades {names}; if these are mistyped, {way} finds them"]
+
+
+def sole_column(
+    model: TableModel, X: Any, lower: Ranks, upper: Ranks
+) -> dict[str, str | float] | None:
+    """The column that alone gives nearly all of a large gain, such as a copy of the label.
+
+    Only its part of the linear score is used, and the rows are graded by the order of that part,
+    so that every grade is as frequent as among the labels.
+    """
+    recipe, learner = model.recipe, model.learner
+    if not isinstance(learner, LinearLearner) or recipe.n_sparse or len(recipe.columns) < 2:
+        return None
+    sizes: dict[str | None, int] = dict.fromkeys(recipe.numbers, 1) | {
+        None: len(recipe.missing_indicators)
+    }
+    sizes |= {name: len(words) for name, words in recipe.words}
+    places = np.split(np.arange(recipe.n_plain), np.cumsum([*sizes.values()])[:-1])
+    columns = X if isinstance(X, np.ndarray) else X.tocsc()
+    scores: dict[str, Any] = {
+        name: columns[:, own] @ learner.weights[own]
+        for name, own in zip(sizes, places, strict=True)
+        if name is not None
+    }
+    begin, end = (np.bincount(ranks - 1, minlength=model.classes_.size) for ranks in (lower, upper))
+    constant = nearest_constant(begin, end)[1]
+    gain = constant - distance(model.answer(X).rank, lower, upper).mean()
+    if gain <= MUCH * constant:
+        return None
+    ranks, found = np.sort((lower + upper) // 2), {}
+    for name in sorted(scores, key=lambda name: -np.std(scores[name]))[:CANDIDATES]:
+        _, value, counts = np.unique(scores[name], return_inverse=True, return_counts=True)
+        middle = np.cumsum(counts) - (counts + 1) // 2  # of the places of equal scores
+        mae = distance(ranks[middle[value]], lower, upper).mean()
+        found[name] = min(1.0, float((constant - mae) / gain))
+    best = max(found, key=lambda name: found[name], default="")
+    return {"column": best, "share": found[best]} if found.get(best, 0) >= NEARLY_ALL else None
+
+
+class LabelRuns:
+    """Counts how often a label equals that of the previous row."""
+
+    def __init__(self, n_classes: int) -> None:
+        self._counts = np.zeros(n_classes, dtype=np.int64)
+        self._same = 0
+        self._last = 0
+
+    def add(self, lower: NDArray[np.int64], upper: NDArray[np.int64]) -> None:
+        """Add rows in order."""
+        middle = (lower + upper) // 2
+        self._same += int((np.diff(middle, prepend=self._last) == 0).sum())
+        self._counts += np.bincount(middle - 1, minlength=self._counts.size)
+        self._last = int(middle[-1])
+
+    def are_long(self) -> bool:
+        """Whether neighbours are equal much more often than by chance."""
+        return int(self._counts.sum()) >= FEW_ROWS and are_runs(self._counts, self._same)

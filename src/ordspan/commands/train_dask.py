@@ -19,13 +19,12 @@ from distributed import Client, LocalCluster
 
 from ordspan.catalog import PA
 from ordspan.clock import Clock
-from ordspan.commands.model_path import check_model_path, no_checkpoint_hint, refuse_to_overwrite
+from ordspan.commands.continuing import check_model_path, no_checkpoint_hint, refuse_to_overwrite
+from ordspan.commands.jobs import TrainJob
 from ordspan.commands.outputs import report_full_disk
 from ordspan.commands.stopping import Stop
 from ordspan.commands.tally import LabelCounts
-from ordspan.commands.train_job import TrainJob
-from ordspan.commands.train_progress import TrainReport
-from ordspan.commands.train_run import Run
+from ordspan.commands.train import Run, TrainReport
 from ordspan.distributed.blocks import Blocks
 from ordspan.distributed.cluster import Cluster
 from ordspan.distributed.training import Progress, prepare, train
@@ -189,7 +188,7 @@ def prepared_run(cluster: Cluster, job: TrainJob, paths: list[str], out: Path) -
     elif job.classes is None:
         tasks = [([path], options, columns) for path in paths]
         words = set().union(*cluster.run(find_words, tasks, paths, "ordspan-grades"))
-    return Run(replace(job, options=options), out, dask=True, words=words)
+    return Run(replace(job, **vars(options)), out, dask=True, words=words)
 
 
 def _fit(cluster: Cluster, run: Run, paths: list[str], report: TrainReport | None) -> None:
@@ -201,9 +200,9 @@ def _fit(cluster: Cluster, run: Run, paths: list[str], report: TrainReport | Non
     labels, bad, unlabelled = zip(*counts, strict=True)
     for part in labels:
         run.labels.merge(part)
-    run.bad.count = progress.skipped = sum(part.count for part in bad)
+    run.bad.count = sum(part.count for part in bad)
     run.bad.examples = [example for part in bad for example in part.examples][:N_EXAMPLES]
-    progress.good, progress.unlabelled = run.labels.rows, sum(unlabelled)
+    progress.good, run.reader.unlabelled = run.labels.rows, sum(unlabelled)
     if not progress.good:
         raise FileError(f"{run.files[0]}: no usable row in any file; {run.bad.summary()}")
     run.bad.check(progress.good, job.allow_skipped)
@@ -211,8 +210,8 @@ def _fit(cluster: Cluster, run: Run, paths: list[str], report: TrainReport | Non
     read = delayed(read_block, pure=False)
     sample = np.zeros((1, run.reader.recipe.n_features))
     blocks = Blocks([read(reader, path) for path in paths], paths, sample, run.classes)
-    model = prepare(OrdinalPA(**run.parameters), blocks)
-    run.calibration = train(
+    model = prepare(OrdinalPA(**run.model.parameters), blocks)
+    run.model.calibration = train(
         cluster,
         model,
         blocks,
@@ -222,16 +221,16 @@ def _fit(cluster: Cluster, run: Run, paths: list[str], report: TrainReport | Non
         progress=None if report is None else _progress_reporter(report, progress.good),
         calibrated=True,
     )
-    run.learner = model.learner_
+    run.model.learner = model.learner_
     progress.mae = [done.mae for done in model.rounds_]
     progress.learned = sum(done.rows for done in model.rounds_)
     if n_kept := progress.good - model.rounds_[-1].rows:
         run.notes.append(
             f"{n_kept:,} rows are not learned in any pass, but kept to calibrate probabilities"
         )
-    run.training["blocks"] = len(paths)
+    run.model.training["blocks"] = len(paths)
     with report_full_disk(str(run.out)):
-        write_atomically(run.out, to_bytes(run.model()))
+        write_atomically(run.out, to_bytes(run.trained()))
     run.checkpoint.remove()
 
 

@@ -177,6 +177,7 @@ class Training(msgspec.Struct):
     notes: list[str]
     start: str | None = msgspec.field(name="from")
     sweeps: Count = 0
+    identities: list[tuple[str, Count, str]] = []  # name, size and digest of each file
 
 
 class Table(msgspec.Struct):

@@ -184,13 +184,21 @@ def open_file(path: str, options: FileOptions, pipe: Any = None) -> Any:
 
 
 def check_columns(path: str, there: Iterable[str], wanted: Iterable[str]) -> None:
-    """Raise if a file lacks a wanted column."""
+    """Raise if a file lacks a wanted column; all such columns are named."""
     there = list(there)
-    for name in wanted:
-        if name not in there:
-            close = closest(name, there)
-            meant = f"; did you mean {close!r}?" if close else ""
-            raise FileError(f"{path}: no column {name!r}; {describe_columns(there)}{meant}")
+    if missing := [name for name in wanted if name not in there]:
+        close = closest(missing[0], there)
+        meant = f"; did you mean {close!r}?" if close else ""
+        raise FileError(f"{path}: {no_columns(missing)}; {describe_columns(there)}{meant}")
+
+
+def no_columns(missing: Sequence[str]) -> str:
+    """Names the columns that are missing.
+
+    >>> print(no_columns(["size"]), "and", no_columns(["size", "age"]))
+    no column 'size' and no columns 'size', 'age'
+    """
+    return f"no column{'s' * (len(missing) > 1)} {', '.join(map(repr, missing))}"
 
 
 def closest(name: str, there: Sequence[str]) -> str:

@@ -1,0 +1,595 @@
+"""What every command can be told. An option is a field here: its type, default and help, once.
+
+The command line is made from these fields (`ordspan.cli.app.command`), and so are the functions for
+files in Python (`ordspan.commands.python`). Nothing heavy is imported before a job is made.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import Field, dataclass, field, fields
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, Self, get_type_hints
+
+if TYPE_CHECKING:
+    from ordspan.tables.files import FileOptions
+    from ordspan.tables.label_columns import LabelColumns
+    from ordspan.tables.profile import ColumnChoice
+
+FilePath = Annotated[str, Path]
+"""Text in a job, given as text or as a path."""
+Columns = Sequence[str]
+Paths = Sequence[FilePath]
+STDIN = STDOUT = "-"
+ADVANCED = "Advanced"
+"""The group of options that few people need, at the end of the help."""
+REQUIRED: Any = ...
+PER_UNIT = {None: 0, "s": 1, "m": 60, "h": 3600}
+
+
+class Option(NamedTuple):
+    """What is known of an option besides its type and default."""
+
+    help: str
+    flags: tuple[str, ...] = ()  # on the command line; by default made from the name
+    group: str | None = None  # of the help
+    words: tuple[str, ...] = ()  # the only values
+    least: float | None = None
+    most: float | None = None
+    read: Callable[[str], Any] | None = None  # turns text into a value
+    metavar: str | None = None
+    argument: bool = False  # on the command line, given without a flag
+    of_model: bool = False  # fixed by the model when training continues from one
+    of_learner: bool = False  # a parameter of some learners; None is the learner's default
+
+    def names(self, name: str) -> tuple[str, ...]:
+        """The flags of the command line, the best known first."""
+        return self.flags or (f"--{name.replace('_', '-')}",)
+
+
+def option(default: Any, help: str, *, positional: bool = False, **about: Any) -> Any:
+    """A field of a job that is an option; ``positional`` in Python."""
+    more = {} if default is REQUIRED else {"default": default}
+    return field(**more, kw_only=not positional, metadata={"option": Option(help, **about)})
+
+
+advanced = partial(option, group=ADVANCED)
+of_model = partial(advanced, of_model=True)
+of_learner = partial(advanced, None, of_learner=True)
+
+
+def in_order(job: type[Job]) -> list[Field[Any]]:
+    """The fields of a job: positional ones first, those that few people need last."""
+    about = options_of(job)
+    return sorted(fields(job), key=lambda one: (one.kw_only, about[one.name].group == ADVANCED))
+
+
+def options_of(job: type[Job]) -> dict[str, Option]:
+    """The options of a job by name."""
+    return {field.name: field.metadata["option"] for field in fields(job)}
+
+
+def types_of(job: type[Job]) -> dict[str, Any]:
+    """The types of the options."""
+    return get_type_hints(job, include_extras=True)
+
+
+def read_grades(text: str) -> list[Any]:
+    """Grades from lowest to highest, such as low,mid,high or 1..5."""
+    from ordspan.labels.grades import read_order
+
+    return read_order(one_line(text)).tolist()
+
+
+def one_line(text: str) -> str:
+    """The text of a list; a line break in it is a mistake of a shell script."""
+    if "\r" in text or "\n" in text:
+        raise ValueError(f"{text!r} contains a line break; write the list on one line")
+    return text
+
+
+def read_delimiter(text: str) -> str:
+    r"""The delimiter; a tab can be written as tab or \\t.
+
+    >>> read_delimiter("tab"), read_delimiter(";")
+    ('\t', ';')
+    """
+    return "\t" if text in ("\\t", "tab") else text
+
+
+def read_gamma(text: str) -> str | float:
+    """A named rule, or a number.
+
+    >>> read_gamma("scale"), read_gamma("0.5")
+    ('scale', 0.5)
+    """
+    if text in ("distance", "scale", "auto"):
+        return text
+    try:
+        return float(text)
+    except ValueError:
+        raise ValueError(f"gamma is distance, scale, auto or a number, got {text!r}") from None
+
+
+class Every(NamedTuple):
+    """How often to write a checkpoint: rows or seconds between two; 0 disables either."""
+
+    rows: int = 0
+    seconds: float = 60.0
+
+
+def read_interval(text: str) -> Every:
+    """Rows, or seconds, between two checkpoints.
+
+    >>> read_interval("5000"), read_interval("5m")
+    (Every(rows=5000, seconds=0.0), Every(rows=0, seconds=300.0))
+    """
+    match = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*(s|m|h)?\s*", text)
+    if not match or (match[2] is None and "." in match[1]) or float(match[1]) == 0:
+        raise ValueError(
+            f"{text!r} is neither rows, such as 100000, nor a time, such as 30s, 5m or 1h"
+        )
+    if match[2] is None:
+        return Every(int(match[1]), 0.0)
+    return Every(0, float(match[1]) * PER_UNIT[match[2]])
+
+
+@dataclass(frozen=True)
+class Job:
+    """Options of a command, checked; paths are text, and text that stands for a value is read."""
+
+    def __post_init__(self) -> None:
+        kinds = types_of(type(self))
+        for name, about in options_of(type(self)).items():
+            value = getattr(self, name)
+            if isinstance(value, os.PathLike):
+                value = os.fspath(value)
+            if kinds[name] in (Columns, Columns | None, Paths) and value is not None:
+                value = [os.fspath(one) for one in ([value] if isinstance(value, str) else value)]
+            if value == "" and kinds[name] in (FilePath, FilePath | None):
+                value = [""]
+            if isinstance(value, list) and kinds[name] is not Any and "" in value:
+                raise ValueError(f"{name}: a name is empty; give the name of a file")
+            if about.read and isinstance(value, str):
+                value = about.read(value)
+            object.__setattr__(self, name, value)
+            if value is not None:
+                check(name, value, about)
+
+    @classmethod
+    def make(cls, given: Mapping[str, Any], shown: Callable[[str], str]) -> Self:
+        """A job of the options that were given; messages call them as ``shown`` says."""
+        return cls(**given)
+
+
+def check(name: str, value: Any, about: Option) -> None:
+    """Raise if a value is not allowed."""
+    if about.words and value not in about.words:
+        raise ValueError(f"unknown {name} {value!r}; choose from {', '.join(about.words)}")
+    least, most = about.least, about.most
+    if (least is not None and value < least) or (most is not None and value > most):
+        limits = f"at least {least}" if most is None else f"from {least} to {most}"
+        raise ValueError(f"{name} must be {limits}, got {value}")
+
+
+FILES_HELP = (
+    "CSV, JSON lines, Parquet, Arrow, Excel or svmlight/LETOR files, text files also .gz or .zst; "
+    "a folder of them; a quoted glob pattern; or - for standard input (CSV or JSON lines)."
+)
+FORMATS = ("csv", "jsonl", "parquet", "arrow", "xlsx", "svmlight")
+
+
+@dataclass(frozen=True)
+class OpeningJob(Job):
+    """How to open files."""
+
+    format: str | None = advanced(
+        None,
+        "csv, jsonl, parquet, arrow, xlsx or svmlight. By default, from the file extension.",
+        words=FORMATS,
+    )
+    delimiter: str | None = advanced(
+        None, "Field separator of CSV files; detected by default.", read=read_delimiter
+    )
+    decimal: str | None = advanced(
+        None, "Decimal sign of text files, . or ,; detected by default.", words=(".", ",")
+    )
+    encoding: str | None = advanced(
+        None, "Encoding of text files, such as utf-8 or cp1252; detected by default."
+    )
+
+    @property
+    def options(self) -> FileOptions:
+        """How to open the files."""
+        from ordspan.tables.files import FileOptions
+
+        names = [field.name for field in fields(FileOptions)]
+        return FileOptions(**{name: vars(self)[name] for name in names if name in vars(self)})
+
+
+@dataclass(frozen=True)
+class FileJob(OpeningJob):
+    """A job on files."""
+
+    files: Paths = option(REQUIRED, FILES_HELP, metavar="FILE", argument=True, positional=True)
+
+    @property
+    def is_pipe(self) -> bool:
+        """Whether the rows come from standard input."""
+        return STDIN in self.files
+
+
+@dataclass(frozen=True)
+class LabelledJob(FileJob):
+    """A job on rows with labels, some of which may be bad."""
+
+    label: str | None = option(
+        None, "Column of grades, or of ranges such as 3-5, >=3, at least 3, [3,5]."
+    )
+    lower: str | None = option(
+        None, "Column with the lowest possible grade; an empty cell means no lower bound."
+    )
+    upper: str | None = option(
+        None, "Column with the highest possible grade; an empty cell means no upper bound."
+    )
+    on_bad_row: str = advanced(
+        "raise",
+        "raise: stop at the first bad row; skip: skip bad rows and count them.",
+        words=("raise", "skip"),
+    )
+    allow_skipped: float = advanced(
+        0.2, "With --on-bad-row skip: the largest share of bad rows to accept.", least=0, most=1
+    )
+
+
+@dataclass(frozen=True)
+class TrainJob(LabelledJob):
+    """What to train, and from which files: everything that the model depends on."""
+
+    classes: Any = option(
+        None,
+        "All grades from lowest to highest: low,mid,high or 0..4. By default the numbers in the "
+        "label column, or the order of a categorical column.",
+        flags=("--grades", "--classes"),
+        read=read_grades,
+        of_model=True,
+    )
+    drop: Columns = option((), "Columns to leave out, comma separated.")
+    features: Columns | None = of_model(
+        None,
+        "Columns to learn from, comma separated (quote a name that contains a comma). By default "
+        "all others except ids and empty columns.",
+    )
+    text: Columns = of_model((), "Columns to treat as text even if they look like numbers.")
+    hashed: Columns = of_model(
+        (),
+        "Text columns to hash. By default those with very many distinct values.",
+        flags=("--hash",),
+    )
+    hash_bits: int = of_model(12, "Hash text into 2^this many features.", least=1, most=24)
+    standardise: bool = of_model(True, "Scale numbers to zero mean and unit standard deviation.")
+    missing: str = of_model(
+        "mean",
+        "Missing numbers. mean: fill in the mean of the column and add an indicator feature; "
+        "error: treat the row as a bad row.",
+        words=("mean", "error"),
+    )
+    learner: str = option(
+        "pa",
+        "pa: linear, any size; kernel: non-linear, with a budget of support vectors; svm: the "
+        "linear optimum, for data that fits in memory.",
+        words=("pa", "kernel", "svm"),
+        of_model=True,
+    )
+    variant: str | None = of_learner(
+        "(pa, kernel) PA, PA-I or PA-II; default PA-I.", words=("PA", "PA-I", "PA-II")
+    )
+    C: float | None = of_learner(
+        "Aggressiveness: how far one row may move the model; default 0.1, kernel 1.",
+        flags=("--C", "-C"),
+    )
+    average: bool | None = of_learner(
+        "(pa, kernel) Predict with the average of all iterates (default) or the last."
+    )
+    balanced: bool | None = of_learner(
+        "(pa) Let thresholds move as far as scores (default), or as in the paper, which learns "
+        "slowly from many features."
+    )
+    kernel: str | None = of_learner(
+        "(kernel) rbf (default), linear, poly or sigmoid.",
+        words=("rbf", "linear", "poly", "sigmoid"),
+    )
+    gamma: float | str | None = of_learner(
+        "(kernel) distance (default), scale, auto or a number.", read=read_gamma
+    )
+    degree: float | None = of_learner("(kernel) Degree of poly; default 3.")
+    coef0: float | None = of_learner("(kernel) Constant of poly and sigmoid; default 0.")
+    budget: int | None = of_learner(
+        "(kernel) Maximum number of support vectors; default 500.", least=1
+    )
+    loss: str | None = of_learner(
+        "(svm) hinge or squared_hinge (default).", words=("hinge", "squared_hinge")
+    )
+    tol: float | None = of_learner("(svm) Relative duality gap; default 0.001.")
+    max_iter: int | None = of_learner(
+        "(svm) Maximum number of sweeps over the rows; default 1000.", least=1
+    )
+    passes: int = option(1, "(pa, kernel) Number of passes over the files.", least=1)
+    shuffle: bool | None = advanced(
+        None, "Whether to learn the rows in random order; by default, only if they are sorted."
+    )
+    seed: int = advanced(0, "Seed for shuffling and for --hold-out.", least=0)
+    hold_out: float = option(
+        0.0,
+        "Share of the rows to hold out from training and evaluate on at the end.",
+        least=0,
+        most=0.9,
+    )
+    start: FilePath | None = advanced(
+        None,
+        "Continue training a finished model: same columns, grades and scaling.",
+        flags=("--from",),
+        metavar="MODEL",
+    )
+    zero_based: bool | None = of_model(
+        None,
+        "First index in svmlight files. By default 0 if it occurs, otherwise 1.",
+        flags=("--zero-based/--one-based",),
+    )
+    n_features: int = of_model(
+        0, "Number of features in svmlight files; 0 counts them in a first pass.", least=0
+    )
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        _ = self.parameters  # raises if one is not of this learner
+        if self.is_pipe:
+            if self.passes > 1:
+                raise ValueError(
+                    "standard input and other pipes can be read only once: passes must be 1"
+                )
+            if self.shuffle:
+                raise ValueError("rows of a pipe cannot be shuffled; shuffle them before")
+            if self.hold_out:
+                raise ValueError(
+                    "standard input and other pipes can be read only once: no rows can be held out"
+                )
+
+    @classmethod
+    def make(cls, given: Mapping[str, Any], shown: Callable[[str], str]) -> Self:
+        """A job of the given options, none of which may be without effect."""
+        about, given = options_of(cls), {k: v for k, v in given.items() if v is not None}
+        for name in given:
+            if "start" in given and (about[name].of_model or about[name].of_learner):
+                raise ValueError(
+                    f"{shown(name)} cannot be given with {shown('start')}, because the model "
+                    "decides it"
+                )
+        if given.get("learner") == "svm" and "passes" in given:
+            raise ValueError(f"{shown('passes')} cannot be given with {shown('learner')} svm")
+        return super().make(given, shown)
+
+    @property
+    def parameters(self) -> dict[str, Any]:
+        """All parameters of the learner: the given ones, and its defaults for the others."""
+        from ordspan.catalog import learner_parameters
+
+        names = [name for name, about in options_of(type(self)).items() if about.of_learner]
+        given = {name: getattr(self, name) for name in names}
+        given = {name: value for name, value in given.items() if value is not None}
+        return learner_parameters(self.learner, given)
+
+    def to_dict(self) -> dict[str, Any]:
+        """All options as plain values, for the model file; where it is written is none of them."""
+        about, given = options_of(TrainJob), vars(self)
+        found = {name: given[name] for name in about if not about[name].of_learner}
+        if self.classes is not None:
+            found["classes"] = [g.item() if hasattr(g, "item") else g for g in self.classes]
+        return found if self.start is not None else found | self.parameters
+
+    def choice(self) -> ColumnChoice:
+        """The settings of the feature columns."""
+        from ordspan.tables.profile import ColumnChoice
+
+        return ColumnChoice(**{name: vars(self)[name] for name in ColumnChoice._fields})
+
+    def label_columns(self) -> LabelColumns:
+        """The columns of the labels."""
+        from ordspan.tables.files import expand, is_svmlight, sizes_of
+        from ordspan.tables.label_columns import label_columns
+        from ordspan.tables.rows import LABEL
+        from ordspan.wording import hint
+
+        columns = label_columns(self.label, self.lower, self.upper)
+        files = expand(self.files)
+        sizes_of(files)  # raises if a file is missing
+        sparse = is_svmlight(files[0], self.options)
+        if sparse and columns.names() not in ([], [LABEL]):
+            raise ValueError(
+                f"{self.files[0]}: svmlight rows start with their grade; name no label column"
+            )
+        if not columns.names() and not sparse:
+            ends = hint("lower= and upper=", "--lower and --upper")
+            raise ValueError(f"no label: give {hint('label=', '--label COLUMN')}, or {ends}")
+        return columns
+
+
+@dataclass(frozen=True)
+class TrainCommand(TrainJob):
+    """A training, where to write its model, and how to run it."""
+
+    model: FilePath = option(REQUIRED, "Where to write the model.", positional=True)
+    overwrite: bool = option(False, "Replace an existing model.")
+    resume: bool = advanced(False, "Resume from the checkpoint of this model.")
+    checkpoint_every: Any = advanced(
+        "60s", "Rows (100000) or time (30s, 5m) between checkpoints.", read=read_interval
+    )
+    dask: Any = advanced(
+        None,
+        "Train on a Dask cluster, or with local on all processors of this machine. Each file is a "
+        "block and each pass a round, with a checkpoint after it.",
+        read=str,
+        metavar="ADDRESS",
+    )
+
+
+TRAINED_HELP = "A model written by ordspan train."
+
+
+@dataclass(frozen=True)
+class PredictJob(FileJob):
+    """What to predict, and what else to write."""
+
+    model: FilePath = option(REQUIRED, TRAINED_HELP, positional=True)
+    out: FilePath = option(
+        STDOUT,
+        "Output file, .csv, .parquet or .jsonl, which appears when it is complete; - is CSV on "
+        "standard output.",
+        positional=True,
+    )
+    keep: Columns = option(
+        (),
+        "Columns to copy to the output, such as id; for svmlight label and qid. Columns that are "
+        "not features are copied as text from CSV and JSON lines.",
+    )
+    where: bool = option(False, "Also write the file and line (Parquet: row) of every row.")
+    coverage: float | None = option(
+        None,
+        "Also write lower and upper: a range of grades that contains the true one with this "
+        "probability, 0.5, 0.8, 0.9, 0.95 or 0.99.",
+        flags=("--range", "--coverage"),
+    )
+    proba: bool = option(False, "Also write the probability of every grade.")
+    overwrite: bool = option(False, "Replace an earlier prediction.")
+    on_bad_row: str = option(
+        "empty",
+        "empty: write the reason instead of a grade; raise: stop at the first bad row.",
+        words=("empty", "raise"),
+    )
+
+
+@dataclass(frozen=True)
+class EvaluateJob(LabelledJob):
+    """A model, and files to measure it on."""
+
+    model: FilePath = option(REQUIRED, TRAINED_HELP, positional=True)
+    group: str | None = option(
+        None, "Column with the query of each row, for NDCG; svmlight files use qid."
+    )
+    page: FilePath | None = option(
+        None, "Also write a web page with plots.", flags=("--html", "--page"), metavar="PAGE.html"
+    )
+    overwrite: bool = option(False, "Replace a page of an earlier evaluation.")
+
+
+@dataclass(frozen=True)
+class ExportJob(Job):
+    """A model to write as an ONNX graph."""
+
+    model: FilePath = option(
+        REQUIRED, "A model file.", metavar="MODEL", positional=True, argument=True
+    )
+    out: FilePath = option(
+        REQUIRED, "The graph to write.", metavar="OUT.onnx", positional=True, argument=True
+    )
+    dtype: str = option(
+        "float32",
+        "float32 or float64: type of the input, score and probabilities; float64 inside.",
+        words=("float32", "float64"),
+    )
+    overwrite: bool = option(False, "Replace an earlier graph.")
+
+
+@dataclass(frozen=True)
+class InfoJob(Job):
+    """A model to describe."""
+
+    model: FilePath = option(
+        REQUIRED,
+        "A model file, or a checkpoint of ordspan train.",
+        metavar="MODEL",
+        positional=True,
+        argument=True,
+    )
+    top: int = option(20, "Number of largest weights to show; 0 shows all.", least=0)
+
+
+GRADES_HELP = "The grades from lowest to highest, such as 1..5 or low,mid,high."
+
+
+@dataclass(frozen=True)
+class ServerJob(Job):
+    """Where to listen, and where to keep what is learned."""
+
+    state: FilePath = option(
+        REQUIRED,
+        "Folder for the log of all labels and snapshots of the model; created if missing.",
+        metavar="FOLDER",
+    )
+    host: str = option("127.0.0.1", "Address to listen on; other than localhost needs a token.")
+    port: int = option(8000, "Port; 0 picks a free one.", least=0, most=65535)
+    token_file: FilePath | None = option(
+        None,
+        "File with a secret of at least 16 characters that every request except /health must send, "
+        "as Authorization: Bearer SECRET; the page of annotate asks for it.",
+    )
+
+
+@dataclass(frozen=True)
+class ServeJob(ServerJob):
+    """A model to serve over HTTP."""
+
+    model: FilePath | None = option(
+        None, "Initial model, written by ordspan train; only needed the first time."
+    )
+    classes: Any = option(
+        None,
+        f"To start without a model. {GRADES_HELP}",
+        flags=("--grades", "--classes"),
+        read=read_grades,
+    )
+    columns: Columns = option((), "To start without a model: the columns of a record.")
+    text: Columns = option((), "Which of the columns are text; the others are numbers.")
+    snapshot_every: int = option(10_000, "Labels between two snapshots of the model.", least=1)
+    most_waiting: int = option(
+        20_000, "Largest number of rows waiting to be learned; more are refused.", least=1
+    )
+    export: str | None = option(
+        None,
+        "Write all labels to a .csv, .parquet or .jsonl file and exit; - is CSV on standard "
+        "output.",
+    )
+
+
+@dataclass(frozen=True)
+class AnnotateJob(OpeningJob, ServerJob):
+    """Items for people to grade on a page."""
+
+    items: FilePath | None = option(
+        None,
+        "A table of items: CSV, JSON lines, Parquet, Arrow or Excel. Remembered by the state "
+        "folder.",
+        argument=True,
+        positional=True,
+    )
+    classes: Any = option(None, GRADES_HELP, flags=("--grades", "--classes"), read=read_grades)
+    id: str | None = option(None, "Column with the id of each item; by default the row number.")
+    drop: Columns = option((), "Columns to show but not to learn from.")
+    hide: Columns = option((), "Columns to neither show nor learn from.")
+    text: Columns = option((), "Columns to treat as text even if they look like numbers.")
+    question: str = option("Which grade fits?", "The question shown with each item.")
+    guess: str = option(
+        "half",
+        "Show the model's guess for a random half of the items, so that its influence on the "
+        "answers can be measured (half), for all (show) or for none (hide).",
+        words=("half", "show", "hide"),
+    )
+    export: str | None = option(
+        None,
+        "Write all answers to a .csv, .parquet or .jsonl file and exit; - is CSV on standard "
+        "output.",
+    )
+    open: bool | None = option(None, "Open the page in a browser; by default if run in a terminal.")
