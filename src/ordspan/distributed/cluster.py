@@ -103,6 +103,10 @@ class Cluster:
         futures = self.client.compute(tasks, retries=self.retries)
         block_names, results = dict(zip(keys, names, strict=True)), {}
         try:
+            if arrived is None:  # fetching results one by one slows the workers down
+                for future in self._completed(futures, with_results=False):
+                    if future.status == "error":
+                        break
             for future, result in self._completed(futures):
                 # not by the status of the future, which may have changed since
                 if isinstance(result, BaseException):
@@ -117,19 +121,19 @@ class Cluster:
                 future.release()
         return [results[key] for key in keys]
 
-    def _completed(self, futures: list[Any]) -> Iterator[tuple[Any, Any]]:
-        """Futures and results as they arrive; raises if the cluster no longer works."""
+    def _completed(self, futures: list[Any], with_results: bool = True) -> Iterator[Any]:
+        """Futures, with their results, as they arrive; raises if the cluster no longer works."""
         pending, problem = {*futures}, ""
         while pending:
             # the loop of this client, which may not be the default client
             arrivals = as_completed(
-                pending, self.client.loop, True, raise_errors=False, timeout=self.timeout / 2
+                pending, self.client.loop, with_results, False, timeout=self.timeout / 2
             )
             try:
-                for future, result in arrivals:
-                    pending.remove(future)
+                for arrival in arrivals:
+                    pending.remove(arrival[0] if with_results else arrival)
                     problem = ""
-                    yield future, result
+                    yield arrival
             except TimeoutError:
                 before, problem = problem, self._problem()
                 if before and problem:  # and nothing arrived since

@@ -247,10 +247,9 @@ def train(
             f"rounds={rounds}; give another checkpoint="
         )
     model.n_iter_, parts = len(past), []
-    report_to = progress or (lambda progress: None)
     n_kept = -(-CALIBRATION_ROWS // len(blocks.pairs)) if calibrated else 0
     for number in range(len(past) + 1, rounds + 1):
-        report = _progress_reporter(report_to, number, rounds, len(blocks.pairs))
+        report = progress and _progress_reporter(progress, number, rounds, len(blocks.pairs))
         label = f"ordspan-round-{number}"
         start = cluster.share(model, f"{label}-start")
         work = [
