@@ -1,8 +1,8 @@
 """How many requests does the service answer, compared with an endpoint that only parses them?
 
 ``make bench`` runs this at full size and writes docs/measured/serve.md; the tests run it at toy
-size. The bare endpoint is FastAPI on the same server: it takes the same bodies and answers with the
-number of rows in them. Requests alternate between the two.
+size. The bare endpoint is Starlette on the same server: it takes the same bodies and answers with
+the number of rows in them. Requests alternate between the two.
 """
 
 from __future__ import annotations
@@ -28,16 +28,15 @@ COLUMNS = [f"x{number}" for number in range(8)]
 GRADES = 5
 BARE = """
 import sys
-from fastapi import FastAPI, Request
+from starlette.applications import Starlette
+from starlette.responses import JSONResponse
+from starlette.routing import Route
 from ordspan.serving.running import run_server
 
-app = FastAPI()
+async def parse(request):
+    return JSONResponse({"rows": len(await request.json())})
 
-@app.post("/predict")
-async def parse(request: Request):
-    body = await request.json()
-    return {"rows": len(body)}
-
+app = Starlette(routes=[Route("/predict", parse, methods=["POST"])])
 run_server(app, "127.0.0.1", 0, lambda address: print(address, flush=True))
 """
 OURS = """

@@ -25,7 +25,7 @@ PACKAGES = {
     "onnx": ("onnx",),
     "river": ("river",),
     "dask": ("dask", "distributed"),
-    "serve": ("fastapi", "uvicorn", "prometheus_client"),
+    "serve": ("starlette", "uvicorn", "prometheus_client"),
 }
 EXTRAS = {package: extra for extra, packages in PACKAGES.items() for package in packages}
 """The extra that installs an optional package; all others are in experiments."""

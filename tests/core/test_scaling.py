@@ -5,6 +5,8 @@ import pytest
 from sklearn.preprocessing import StandardScaler
 
 from ordspan.core import scaling
+from ordspan.data import load_dataset
+from ordspan.learners import Calibration, LinearLearner
 from steps import both
 
 ROWS = np.random.default_rng(0).normal(3.0, 2.0, size=(60, 4))
@@ -21,21 +23,55 @@ def test_each_row_is_scaled_by_the_rows_up_to_it(step):
     np.testing.assert_array_equal(out[0], 0.0)
 
 
-def test_after_many_rows_the_spread_is_looked_at_seldom():
+def naive_scaled(rows):
+    """Each row scaled by the rows up to it, and the rows with absurd values clipped."""
+    kept, out = rows.copy(), np.zeros_like(rows)
+    for i in range(len(rows)):
+        for j in range(rows.shape[1]):
+            looked = i if i < scaling.EVERY_ROW else i // scaling.SELDOM * scaling.SELDOM
+            spread = kept[:looked, j].std() if looked else 0.0
+            mean = kept[:i, j].mean() if i else 0.0
+            far = (rows[i, j] - mean) / spread if spread else 0.0
+            if i >= scaling.FEW_ROWS and abs(far) > scaling.LIMIT:
+                out[i, j] = np.copysign(scaling.LIMIT, far)
+                kept[i, j] = mean + out[i, j] * spread
+                continue
+            seen = i + 1 if i < scaling.EVERY_ROW else (i + 1) // scaling.SELDOM * scaling.SELDOM
+            spread = kept[:seen, j].std()
+            mean = kept[: i + 1, j].mean()
+            out[i, j] = (rows[i, j] - mean) / spread if spread else 0.0
+    return out, kept
+
+
+def test_absurd_values_are_clipped_and_the_spread_is_looked_at_seldom():
     rows = np.random.default_rng(1).normal(3.0, 2.0, size=(1300, 3))
     rows[:, 1] = 7.0
-    rows[1150, 1:] = 1e6  # where the spread known is 0, and where it is far too small
+    rows[1150, 1] = 8.0  # where the spread is 0
+    rows[[5, 500, 1150], 2] = 50.0, -9999.0, 1e6
     state, out = np.zeros((scaling.N_STATE_ROWS, 3)), rows.copy()
     scaling.learn_dense(state, out)
-    for i in range(scaling.EVERY_ROW, len(rows)):
-        seen = rows[: i + 1]
-        known = StandardScaler().fit(seen[: len(seen) // scaling.SELDOM * scaling.SELDOM])
-        spread = np.where(known.var_ > 0.0, np.sqrt(known.var_), np.inf)
-        expected = np.clip((rows[i] - seen.mean(axis=0)) / spread, -np.sqrt(i), np.sqrt(i))
-        np.testing.assert_allclose(out[i], expected, atol=1e-8)
-    assert out[1150, 2] == np.sqrt(1150)
-    np.testing.assert_allclose(state[scaling.MEAN], rows.mean(axis=0))
-    np.testing.assert_allclose(state[scaling.SPREAD], len(rows) * rows.var(axis=0))
+    expected, kept = naive_scaled(rows)
+    np.testing.assert_allclose(out, expected, atol=1e-7)
+    assert np.argwhere(np.abs(out) == scaling.LIMIT).tolist() == [[500, 2], [1150, 2]]
+    np.testing.assert_allclose(state[scaling.MEAN], kept.mean(axis=0))
+    np.testing.assert_allclose(state[scaling.SPREAD], len(rows) * kept.var(axis=0))
+
+
+def test_one_absurd_row_does_not_ruin_a_model():
+    """100 rows later the error is that of a model without it, on each set in the box."""
+    for name in ("california", "abalone", "parkinson"):
+        data = load_dataset(name)
+        order = np.random.default_rng(0).permutation(len(data.ranks))[:4000]
+        errors = []
+        for absurd in (False, True):
+            X, ranks = data.X[order].copy(), data.ranks[order]
+            X[1000, :4] = -9999.0 if absurd else X[1000, :4]
+            scaling.learn_dense(np.zeros((scaling.N_STATE_ROWS, X.shape[1])), X)
+            learner = LinearLearner(X.shape[1], ranks.max(), average=True)
+            calibration = Calibration(ranks.max())
+            predicted = learner.learn_many(X, ranks, predict=True, calibration=calibration)
+            errors.append(np.abs(predicted - ranks)[1100:].mean())
+        assert errors[1] < 1.02 * errors[0]
 
 
 @both(scaling.scale_dense)

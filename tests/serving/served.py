@@ -24,7 +24,7 @@ with warnings.catch_warnings():  # about the package that Starlette would rather
     from starlette.testclient import TestClient
 
 GRADES = ["low", "mid", "high"]
-ROW = {"size": 1.5, "price": "1.234,5", "town": "Ulm", "note": "old roof"}
+ROW = {"size": 1.5, "price": 1234.5, "town": "Ulm", "note": "old roof"}
 """A record of the model "mixed"."""
 
 
@@ -44,14 +44,14 @@ def model_file(kind: str) -> Path:
 
 
 def mixed_file(folder: Path) -> Path:
-    """Numbers with gaps, numbers with a comma, few words, many words."""
+    """Numbers with gaps, numbers without, few words, many words."""
     rng = np.random.default_rng(0)
     lines = io.StringIO()
     write = csv.writer(lines, delimiter=";")
     write.writerow(["size", "price", "town", "note", "grade"])
     for number in range(300):
         size, town = rng.normal(), rng.choice(["Ulm", "Aach", ""])
-        price = f"{rng.integers(1, 9)}.{rng.integers(100, 999)},{rng.integers(10)}"
+        price = f"{rng.integers(1000, 9999)}.{rng.integers(10)}"
         grade = GRADES[int(np.digitize(size + (town == "Ulm"), [-0.3, 0.8]))]
         write.writerow(
             [

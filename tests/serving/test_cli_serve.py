@@ -11,7 +11,7 @@ import pytest
 
 from commands.tables import ask
 from ordspan.serving import running
-from serving.served import ROW, model_file
+from serving.served import ROW, empty, model_file, serving
 
 EMPTY = ("--grades", "1..5", "--columns", "a,b", "--text", "b")
 
@@ -40,7 +40,7 @@ def test_it_learns_ends_and_goes_on(tmp_path):
         assert said["events"] == 0
         assert said["address"].startswith("http://127.0.0.1:")
         refused = client.post("/learn", json=ROW | {"size": "x", "label": "mid"})
-        assert "column 'size' holds 'x', not a number; correct it" in refused.json()["detail"]
+        assert "column 'size': Expected `float | null`, got `str`" in refused.json()["detail"]
         for key in ("one", "two", "one"):
             learned = client.post("/learn", json=ROW | {"label": "mid", "key": key})
             assert learned.status_code == 200
@@ -107,3 +107,22 @@ def test_a_new_folder_needs_a_model_or_grades_and_columns(tmp_path):
         assert refused.exit_code == 1
         assert sentence in " ".join(refused.output.split())
         assert not (tmp_path / "state").exists()
+
+
+def test_labels_are_exported_as_a_table_for_train(tmp_path):
+    state, out = tmp_path / "state", tmp_path / "labels.csv"
+    assert "nothing to export" in ask("serve", "--state", state, "--export", out).output
+    with serving(state, empty("a,b", text=["b"])) as client:
+        for key, label, note in (
+            ("k1", "2-3", "@x"),
+            ("k2", 4, "-5"),
+            ("k3", 1, "=y"),
+            ("k4", 1, 7),
+        ):
+            client.post("/learn", json={"a": -1.5, "b": note, "label": label, "key": key})
+        client.post("/undo", json={"key": "k3"})
+        answer = ask("serve", "--state", state, "--export", out)  # while it is served
+    assert "3 labels written" in answer.output
+    assert out.read_text().splitlines() == [
+        *("key,lower,upper,a,b", "k1,2,3,-1.5,'@x", "k2,4,4,-1.5,-5", "k4,1,1,-1.5,7")
+    ]

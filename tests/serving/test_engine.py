@@ -7,9 +7,9 @@ from threading import Thread
 
 import numpy as np
 import pytest
-from lessons import KINDS, killed, lessons, one_by_one, start
+from lessons import KINDS, killed, lessons, one_by_one, rows_of, start
 
-from ordspan.models.file import to_bytes
+from ordspan.models.file import from_bytes, to_bytes
 from ordspan.serving import engine as engine_module
 from ordspan.serving.engine import SNAPSHOT, Engine, KeyConflictError
 from ordspan.serving.models import warm_up
@@ -30,6 +30,7 @@ def from_log_alone(folder):
 def test_the_model_depends_only_on_the_order_of_the_rows(kind, tmp_path, monkeypatch):
     """Not on how they were grouped, on snapshots, restarts and kills, or on how it is replayed."""
     monkeypatch.setattr(engine_module, "PORTION", 11)
+    monkeypatch.setattr(engine_module, "SMALL", 0)  # as if it were large
     some = [lesson._replace(key=str(n)) for n, lesson in enumerate(lessons(kind, N))]
     expected = one_by_one(kind, some)
     rng = np.random.default_rng(1)
@@ -38,8 +39,10 @@ def test_the_model_depends_only_on_the_order_of_the_rows(kind, tmp_path, monkeyp
     cuts = [0, *sorted(rng.choice(range(1, N), size=12, replace=False).tolist()), N]
     for number, (begin, end) in enumerate(pairwise(cuts)):
         middle = (begin + end) // 2
-        engine.learn_groups([engine.checked(some[begin:middle]) for _ in range(middle > begin)])
-        engine.learn(some[max(0, begin - 5) : end])  # some of them once more
+        if middle > begin:
+            both = [some[begin:middle], some[max(0, begin - 5) : middle]]  # some once more
+            engine.learn_groups([rows_of(engine, group) for group in both])
+        engine.learn(rows_of(engine, some[max(0, begin - 5) : end]))
         if number % 3 == 1:
             engine.close()
             engine = Engine(engine.folder, every=7)
@@ -58,26 +61,26 @@ def test_a_key_counts_once_and_belongs_to_one_label(tmp_path):
     first, second, fresh = (
         lesson._replace(key=key) for lesson, key in zip(lessons("empty", 3), "abc", strict=True)
     )
-    one, two, again = engine.learn([first, second, first])
+    one, two, again = engine.learn(rows_of(engine, [first, second, first]))
     assert (one.id, two.id, again) == (1, 2, one)
     for _ in range(2):
         before = to_bytes(engine.model)
-        for other in ({"values": [9.0, 1.0, 1.0]}, {"lower": 1, "upper": 4}):
+        for other in ({"values": (9.0, 1.0, 1.0)}, {"lower": 1, "upper": 4}):
             clash = first._replace(**other)
             for some in ([clash], [fresh, clash]):
                 said = f"record {len(some)}: the key 'a' belongs"
                 with pytest.raises(KeyConflictError, match=said):
-                    engine.learn(some)
+                    engine.learn(rows_of(engine, some))
             with pytest.raises(KeyConflictError, match="the key 'c'"):
-                engine.learn([fresh, clash._replace(key="c")])
+                engine.learn(rows_of(engine, [fresh, clash._replace(key="c")]))
         for act, about in ((engine.undo, (1, "b")), (engine.skip, ({}, "a"))):
             with pytest.raises(KeyConflictError, match="belongs to another event"):
                 act(*about)
         assert (to_bytes(engine.model), engine.n_events) == (before, 2)
         engine.close()
         engine = Engine(tmp_path)
-    groups = [[fresh, first], [first._replace(upper=9, key=None)], [fresh]]  # written together
-    done, error, same = engine.learn_groups(map(engine.checked, groups))
+    groups = [[fresh, first], [first._replace(upper=9, key=None)], [fresh]]  # sent together
+    done, error, same = engine.learn_groups([rows_of(engine, group) for group in groups])
     assert ([event.id for event in done], same) == ([3, 1], done[:1])
     assert isinstance(error, ValueError)
     assert to_bytes(engine.model) == one_by_one("empty", [first, second, fresh])
@@ -90,7 +93,7 @@ def test_undo_gives_the_model_of_the_log_without_the_event(kind, every, tmp_path
     engine = Engine(tmp_path / "state", start(kind), every=every)
     left = {}
     for number, lesson in enumerate(lessons(kind, 24), 1):
-        (event,) = engine.learn([lesson])
+        (event,) = engine.learn(rows_of(engine, [lesson]))
         left[event.id] = lesson
         if number in (3, 9, 24):  # the last one
             engine.undo(event.id)
@@ -108,9 +111,11 @@ def test_undo_gives_the_model_of_the_log_without_the_event(kind, every, tmp_path
     engine.close()
 
 
-@pytest.mark.parametrize("kind", ["empty", "kernel"])
-def test_predictions_never_see_half_an_update(kind, tmp_path):
+@pytest.mark.parametrize("small", [0, 1 << 18])
+@pytest.mark.parametrize("kind", ["empty", "hashed", "kernel"])
+def test_predictions_never_see_half_an_update(kind, small, tmp_path, monkeypatch):
     """A model that is published is the one after some number of events, and stays that."""
+    monkeypatch.setattr(engine_module, "SMALL", small)
     some = lessons(kind, 90)
     engine, over, seen = Engine(tmp_path / "state", start(kind)), Flag(), []
     begun = start(kind).training["rows"]
@@ -118,13 +123,14 @@ def test_predictions_never_see_half_an_update(kind, tmp_path):
     def look():
         while not over.is_set():
             model = engine.model
-            seen.append((model, to_bytes(model)))
+            content = to_bytes(model)
+            seen.append((model if len(seen) % 3 == 0 else from_bytes(content, "model"), content))
             time.sleep(0.001)
 
     watcher = Thread(target=look)
     watcher.start()
     for begin in range(0, 90, 3):
-        engine.learn(some[begin : begin + 3])
+        engine.learn(rows_of(engine, some[begin : begin + 3]))
     over.set()
     watcher.join()
     engine.close()

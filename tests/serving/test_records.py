@@ -6,18 +6,13 @@ import re
 import numpy as np
 import polars as pl
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from labels.test_forms import SPELLED, with_ends
 from ordspan.commands.models import read_table_model
 from ordspan.commands.train import TrainJob, train
 from ordspan.labels.text import LabelReader
 from ordspan.models.file import to_bytes
-from ordspan.serving.records import batch_of
-from ordspan.tables.encoder import Encoder, Recipe
 from ordspan.tables.label_columns import LabelColumns, read_ranks
-from ordspan.tables.rows import RowError
 from serving.served import GRADES, ROW, empty, mixed_file, model_file, opened, serving, standing
 
 LABELS = [with_ends(form, 2, 4) for form in SPELLED] + ["3", " 3.0 ", "3,0", "[2,]", "(,4)", "(2,]"]
@@ -51,52 +46,47 @@ def test_every_form_of_label_has_the_ranks_that_files_give_it(tmp_path):
 BAD_BODIES = {
     "not JSON": (b"size=1", 400, "byte 0"),
     "nothing": (b"", 400, "cannot be read"),
-    "not UTF-8": (b'{"x0": "\xff"}', 400, "UTF-8"),
+    "not UTF-8": (b'{"label": "\xff"}', 400, "UTF-8"),
     "half a surrogate": (b'{"x0": "\\ud800"}', 400, "cannot be read"),
     "NaN": (json.dumps(GOOD | {"x0": float("nan")}).encode(), 400, "null for missing values"),
-    "infinity": (json.dumps(GOOD).replace("1.0", "1e999").encode(), 400, "out of range"),
-    "a number of 5,000 digits": (
-        json.dumps(GOOD).replace("1.0", "9" * 5000).encode(),
-        400,
-        "range",
-    ),
-    "deep": (b"[" * 100_000 + b"]" * 100_000, 400, "nested too deeply"),
+    "infinity": (json.dumps(GOOD).replace("1.0", "1e999").encode(), 422, "out of range"),
+    "long number": (json.dumps(GOOD).replace("1.0", "9" * 5000).encode(), 422, "'x0': Number out"),
+    "deep": (b"[" * 100_000 + b"]" * 100_000, 422, "record 1: Expected `object`, got `array`"),
+    "a name twice": (json.dumps([GOOD]).encode().replace(b"1.0", b'1.0, "x0" :2'), 400, "twice"),
+    "a name twice, escaped": (json.dumps(GOOD).encode()[:-1] + b', "\\u00780": 2}', 400, "twice"),
     "UTF-16": (json.dumps(GOOD).encode("utf-16"), 400, "cannot be read"),
     "empty list": (b"[]", 422, "empty list; send at least one"),
-    "a word": (b'"x0"', 422, "record 1: 'x0' is not an object"),
-    "a list of lists": (json.dumps([GOOD, [1, 2, 3]]).encode(), 422, "record 2: [1, 2, 3] is not"),
+    "a word": (b'"x0"', 422, "Expected `object | array`, got `str`"),
+    "a list of lists": (json.dumps([GOOD, [1]]).encode(), 422, "record 2: Expected `object`"),
 }
 BAD_RECORDS = {
-    "missing column": ({"x1": ...}, "missing column 'x1', which the model needs; use null"),
-    "renamed column": (
-        {"x1": ..., "x1 ": 1},
-        "missing column 'x1', which the model needs; did you mean 'x1 '?",
-    ),
-    "unknown column": ({"x9": 1}, "unknown column 'x9'; remove it. The model has ['x0',"),
-    "a word": ({"x1": "seven"}, "column 'x1' holds 'seven', not a number; send a JSON number"),
-    "a number in a string": ({"x1": "7"}, "column 'x1' holds '7', not a number; send a JSON"),
-    "a missing number in a string": ({"x1": "NA"}, "column 'x1' holds 'NA', not a number; send"),
-    "nested list": ({"x1": [1]}, "column 'x1' holds [1]; use a number"),
-    "nested object": ({"x1": {"a": [1] * 999}}, "column 'x1' holds \"{'a': [1, 1"),
+    "missing column": ({"x1": ...}, "Object missing required field `x1`; see /docs"),
+    "renamed column": ({"x1": ..., "x1 ": 1}, "Object contains unknown field `x1 `"),
+    "unknown column": ({"x9": 1}, "Object contains unknown field `x9`; see /docs"),
+    "a word": ({"x1": "seven"}, "column 'x1': Expected `float | null`, got `str`"),
+    "number as string": ({"x1": "7"}, "column 'x1': Expected `float | null`, got `str`"),
+    "truth": ({"x1": True}, "column 'x1': Expected `float | null`, got `bool`"),
+    "nested list": ({"x1": [1]}, "column 'x1': Expected `float | null`, got `array`"),
+    "nested object": ({"x1": {"a": [1] * 999}}, "column 'x1': Expected `float | null`, got `obj"),
     "too large": ({"x1": 1e91}, "column 'x1' holds 1e+91, which is too large"),
-    "4,000 digits": ({"x1": int("9" * 4000)}, "column 'x1' holds '99999"),
+    "4,000 digits": ({"x1": int("9" * 4000)}, "column 'x1': Number out of range"),
     "unknown grade": ({"label": 9}, "grade '9' is not among the model's [1, 2, 3, 4]; correct it"),
     "grade of 4,000 digits": ({"label": int("9" * 4000)}, "(4,000 characters) is not among"),
     "half a grade": ({"label": 2.5}, "grade '2.5' is not among"),
-    "truth as grade": ({"label": True}, "grade 'true' is not among"),
+    "truth as grade": ({"label": True}, "got `bool`"),
     "empty label": ({"label": None}, "the label is empty"),
     "range upside down": ({"label": "4-2"}, "lower end of '4-2' is above its upper end; swap"),
     "list upside down": ({"label": [4, 2]}, "lower 4 is above upper 2; swap"),
     "columns upside down": ({"label": ..., "lower": 4, "upper": "2"}, "lower 4 is above upper '2'"),
     "unknown end": ({"label": [0, 2]}, "grade '0' is not among"),
-    "list of three": ({"label": [1, 2, 3]}, "the label [1, 2, 3] is neither a grade nor a range"),
-    "object as label": ({"label": {"lower": 1}}, "the label {'lower': 1} is neither"),
-    "list in a list": ({"label": [[1], 2]}, "the label [1] is neither"),
+    "list of three": ({"label": [1, 2, 3]}, "column 'label': Expected `array` of length 2"),
+    "object as label": ({"label": {"lower": 1}}, "got `object`"),
+    "list in a list": ({"label": [[1], 2]}, "got `array`"),
     "no label": ({"label": ...}, "no label; give 'label', or 'lower', 'upper' or both"),
     "two labels": ({"lower": 1}, "give either 'label', or"),
-    "key of number": ({"key": 7}, "the key 7 is not a string of 1 to 200"),
-    "empty key": ({"key": ""}, "the key '' is not a string"),
-    "long key": ({"key": "k" * 201}, "(201 characters) is not a string"),
+    "key of number": ({"key": 7}, "column 'key': Expected `str | null`, got `int`"),
+    "empty key": ({"key": ""}, "column 'key': Expected `str` of length >= 1"),
+    "long key": ({"key": "k" * 201}, "column 'key': Expected `str` of length <= 200"),
 }
 
 
@@ -132,16 +122,7 @@ def test_a_bad_record_is_refused_by_its_number_and_no_other_is_learned(name, cli
     assert words in said
     if not change.keys() & {"label", "lower", "key"}:
         del bad["label"]
-        assert refusal(client, "/predict", bad) == said.replace("record 2", "record 1")
-
-
-@pytest.mark.parametrize("cell", [1e91, -1e300])
-def test_bad_cells_have_the_words_of_tables(cell, client):
-    row = {"x0": 1, "x1": cell, "x2": 3}
-    with pytest.raises(RowError) as words:
-        client.engine.model.predict(pl.DataFrame([row]))
-    told = str(words.value).removeprefix("the table, row 0: ")
-    assert refusal(client, "/predict", row) == f"the request, record 1: {told}"
+        assert words in refusal(client, "/predict", bad)
 
 
 @pytest.mark.parametrize("grades", ["1..5", "0.5,1,1.5", "poor,quite fair,good", "no,yes"])
@@ -163,7 +144,7 @@ def test_a_label_that_is_not_read_gets_ranges_that_are(grades, tmp_path):
 def test_a_row_is_worth_the_same_beside_any_other(tmp_path):
     """In a list, alone, and when the log is replayed: cells are read one by one."""
     model = read_table_model(model_file("mixed"))
-    cells = [1.5, None, True, -3, 1e22, 12345678901234567890]
+    cells = [1.5, 1234.5, None, -3, 1e22, 12345678901234567890]
     rows = [ROW | {"price": price, "town": town} for price in cells for town in ("Ulm", 5, None)]
     with serving(tmp_path, "mixed") as client:
         alone = [client.post("/predict", json=row).json()["score"] for row in rows]
@@ -179,30 +160,11 @@ def test_a_row_is_worth_the_same_beside_any_other(tmp_path):
     engine.close()
 
 
-CELLS = st.none() | st.booleans() | st.integers() | st.floats() | st.text()
-
-
-@settings(max_examples=50)
-@given(st.lists(st.tuples(CELLS, CELLS), max_size=4))
-def test_any_cells_make_numbers_or_an_error_with_the_place(rows):
-    encoder = Encoder(Recipe(("a", "b")))
-    try:
-        X = batch_of(encoder, rows).X if rows else np.empty((0, 2))
-    except RowError as error:
-        row = int(re.match(r"the request, record (\d+): column '[ab]' ", str(error))[1]) - 1
-        with pytest.raises(RowError):
-            batch_of(encoder, [rows[row]])
-        return
-    assert X.shape == (len(rows), 2)
-    assert not np.isinf(X).any()
-    for x, row in zip(X, rows, strict=True):
-        np.testing.assert_array_equal(batch_of(encoder, [row]).X[0], x)
-
-
 def test_features_of_svmlight_rows_have_one_name_each_and_are_numbers(tmp_path):
     names = ("0", "4", "01", "1.0", "x", "", "-1", "٣", "9" * 30)
-    wrong = [({name: 1, "1": 1}, "numbered from 1 to 3") for name in names]
-    wrong += [({"2": cell}, "feature 2") for cell in ("x", None, [1], 1e91)]
+    wrong = [({name: 1, "1": 1}, "record 1: ") for name in names]
+    wrong += [({"2": cell}, "Expected `float`") for cell in ("x", None, [1], True)]
+    wrong += [({"2": 1e91}, "feature 2"), ({"4": 1}, "Expected `int` <= 3")]
     with serving(tmp_path, "svmlight") as client:
         for row, words in wrong:
             assert words in refusal(client, "/learn", row | {"label": 1})
@@ -215,12 +177,16 @@ def test_a_model_with_a_column_named_as_a_label_is_not_served(tmp_path):
 
 def test_named_grades_are_learned_as_training_reads_them(tmp_path):
     """The same file, once more, by training and by requests."""
-    rows = pl.read_csv(mixed_file(tmp_path), separator=";")[:40]
+    rows = pl.read_csv(mixed_file(tmp_path), separator=";", infer_schema=False)[:40]
     rows.write_csv(tmp_path / "more.csv", separator=";")
     job = TrainJob([str(tmp_path / "more.csv")], start=str(model_file("mixed")))
     train(job, tmp_path / "expected")
     with serving(tmp_path / "state", "mixed") as client:
-        records = [row | {"label": row.pop("grade")} for row in rows.to_dicts()]
+        numbers = rows.with_columns(
+            pl.col("size").replace("", None).cast(pl.Float64()),
+            pl.col("price").cast(pl.Float64()),
+        )
+        records = [row | {"label": row.pop("grade")} for row in numbers.to_dicts()]
         assert client.post("/learn", json=records).status_code == 200
         learned = client.engine.model
         assert learned.classes_.tolist() == GRADES

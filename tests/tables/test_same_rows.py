@@ -23,8 +23,6 @@ NAMES = ["x0", "x1", "x2"]
 @pytest.mark.parametrize("ending", FORMATS)
 def test_every_reader_sees_the_same_rows(tmp_path, monkeypatch, ending):
     distributed = pytest.importorskip("distributed")
-    from ordspan.distributed import fit
-
     read_in_small_parts(monkeypatch.setattr)
     path = write_rows(tmp_path, ending, X, GRADES)
     label = {} if ending == "txt" else {"label": "grade"}
@@ -46,7 +44,8 @@ def test_every_reader_sees_the_same_rows(tmp_path, monkeypatch, ending):
     with distributed.Client(
         processes=False, n_workers=1, threads_per_worker=1, dashboard_address=":0"
     ) as client:
-        mixed = fit(client, OrdinalPA(), [path], rounds=1, **label)
+        settings = {"standardise": False, "dask": client, **label}
+        mixed = ordspan.train_files(path, tmp_path / "mixed", **settings).estimator
     np.testing.assert_array_equal(mixed.coef_, expected.coef_)
 
     out = tmp_path / "out.csv"

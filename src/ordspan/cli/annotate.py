@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from ordspan.cli.app import command, report_errors
 from ordspan.cli.printing import print_json, print_notes, say
-from ordspan.commands.jobs import AnnotateJob
+from ordspan.commands.jobs import STDOUT, AnnotateJob
 
 if TYPE_CHECKING:
     from ordspan.serving.annotate.items import Items
@@ -29,19 +29,22 @@ def annotate(job: AnnotateJob, json: bool, _: Any) -> None:
     with report_errors():
         from ordspan.serving.annotate.items import ItemColumns
         from ordspan.serving.annotate.session import Session, open_engine
-        from ordspan.serving.annotate.settings import check_can_export, opened
+        from ordspan.serving.annotate.settings import ChangedItemsError, check_can_export, opened
         from ordspan.serving.guard import check_host, read_token
 
         token = None if job.token_file is None else read_token(Path(job.token_file))
         check_host(job.host, token)
         state, items = Path(job.state), None if job.items is None else Path(job.items)
-        if job.export is not None:
-            check_can_export(state)
         columns = ItemColumns(job.id, job.drop, job.hide, job.text)
-        settings, table = opened(state, items, job.classes, columns, job.options)
         if job.export is not None:  # works while the page is served
-            print_export(state, job.export, settings, table, json)
+            known = check_can_export(state)
+            try:
+                _, there = opened(state, items, job.classes, columns, job.options)
+            except ChangedItemsError:
+                there = None
+            print_export(job, known, there, json)
             return
+        settings, table = opened(state, items, job.classes, columns, job.options)
         session = Session(open_engine(state, table, settings), table, settings, job.guess)
         serve_page(session, job, token, json)
 
@@ -66,26 +69,25 @@ def serve_page(session: Session, job: AnnotateJob, token: str | None, json: bool
     run_server(application, job.host, job.port, started)
 
 
-def print_export(state: Path, out: str, settings: FolderSettings, items: Items, json: bool) -> None:
+def print_export(
+    job: AnnotateJob, settings: FolderSettings, items: Items | None, json: bool
+) -> None:
     """Write the answers of a state folder, and say how to learn from them."""
-    from ordspan.serving.annotate.history import History
-    from ordspan.serving.annotate.labels import export_labels, train_command
-    from ordspan.serving.engine import LOG
-    from ordspan.serving.log import Log
+    from ordspan.commands.outputs import check_table
+    from ordspan.serving.annotate.history import read_history
+    from ordspan.serving.annotate.labels import ANNOTATED, export_answers, train_command
+    from ordspan.serving.export import read_state
 
-    if not (state / LOG).exists():
-        raise ValueError(f"{state}: there are no answers yet to write; annotate some items first")
-    log = Log(state / LOG)
-    try:
-        history = History(len(items), len(settings.grades), log.read())
-    finally:
-        log.close()
-    rows = export_labels(out, items, settings.grades, history.replies.values(), [str(items.path)])
-    if json and out != "-":
+    out = job.export or STDOUT
+    check_table(Path(out), ANNOTATED, job.overwrite)
+    model, events = read_state(Path(job.state))
+    replies, recipe = read_history(events, len(settings.grades)).replies.values(), model.recipe
+    rows = export_answers(out, recipe, settings.grades, replies, items, [settings.items])
+    if json and out != STDOUT:
         print_json({"out": out, "answers": rows})
-    elif out != "-":
+    elif out != STDOUT:
         say(f"{rows:,} answers written to {out}. To train on them:")
-        say(f"  {train_command(out, settings.grades, items, settings.columns.text)}")
+        say(f"  {train_command(out, settings.grades, recipe, settings.columns.text)}")
 
 
 def print_started(address: str, session: Session, secret: bool, json: bool) -> None:

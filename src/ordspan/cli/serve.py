@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from ordspan.cli.app import command, report_errors
 from ordspan.cli.printing import print_json, say
-from ordspan.commands.jobs import ServeJob
+from ordspan.commands.jobs import STDOUT, ServeJob
 
 if TYPE_CHECKING:
     from ordspan.serving.engine import Engine
@@ -31,6 +31,9 @@ def serve(job: ServeJob, json: bool, _: Any) -> None:
         token = None if job.token_file is None else read_token(Path(job.token_file))
         check_host(job.host, token)
         check_folder(Path(job.state))
+        if job.export is not None:  # works while the service is running
+            print_export(job.export, job, json)
+            return
         engine = Engine(Path(job.state), starting_model(job), every=job.snapshot_every)
         warm_up(engine.model)
         application = make_app(engine, token=token, most_waiting=job.most_waiting)
@@ -51,6 +54,19 @@ def check_folder(state: Path) -> None:
             f"{state} is a state folder of ordspan annotate, whose answers belong to items; "
             "choose another with --state"
         )
+
+
+def print_export(out: str, job: ServeJob, json: bool) -> None:
+    """Write the labels of a state folder."""
+    from ordspan.commands.outputs import check_table
+    from ordspan.serving.export import export_labels
+
+    check_table(Path(out), ("key", "lower", "upper"), job.overwrite)
+    rows = export_labels(out, Path(job.state))
+    if json and out != STDOUT:
+        print_json({"out": out, "labels": rows})
+    elif out != STDOUT:
+        say(f"{rows:,} labels written to {out}.")
 
 
 def starting_model(job: ServeJob) -> Any:

@@ -18,6 +18,10 @@ EVERY_ROW, SELDOM = 1024, 64
 """The factor is updated with each of the first EVERY_ROW rows, and every SELDOM rows after them: a
 root and a division for every value would take longer than learning it."""
 
+FEW_ROWS, LIMIT = 10, 10.0
+"""After FEW_ROWS rows, a number more than LIMIT standard deviations away from the mean of the rows
+before it is clipped: one absurd row must not spoil the mean and the spread."""
+
 
 def why_unusable(state: NDArray[Any], n_features: int) -> str | None:
     """Why an untrusted array cannot be the state for this many features, or None.
@@ -38,8 +42,10 @@ def why_unusable(state: NDArray[Any], n_features: int) -> str | None:
 def learn_dense(state, rows):
     """Update the state row by row; centre and scale each row by the rows up to it, in place.
 
-    A constant feature becomes 0. The spread may be up to SELDOM rows old, so values are clipped to
-    the root of the number of rows before them: the most that a spread up to date allows.
+    A constant feature becomes 0. A value beyond LIMIT, by the rows before it, becomes LIMIT or
+    -LIMIT, and the mean and the spread take the clipped value. The spread may be up to SELDOM rows
+    old, so values are also clipped to the root of the number of rows before them: the most that a
+    spread up to date allows.
     """
     mean, spread, scale = state[MEAN], state[SPREAD], state[SCALE]
     n = state[COUNT, 0]
@@ -51,14 +57,19 @@ def learn_dense(state, rows):
         for j in range(rows.shape[1]):
             value = np.float64(rows[i, j])
             value = value if value == value else mean[j]  # missing: the mean of the rows before
-            step = value - mean[j]
+            step, clipped = value - mean[j], 0.0
+            if n > FEW_ROWS and abs(step) * scale[j] > LIMIT:
+                clipped = LIMIT if step > 0.0 else -LIMIT
+                step = clipped / scale[j]
+                value = mean[j] + step
             mean[j] += step * share
             spread[j] += step * (value - mean[j])
             if refresh:
                 scale[j] = sqrt(n / spread[j]) if spread[j] > 0.0 else 0.0
             scaled = (value - mean[j]) * scale[j]
             scaled = scaled if scaled < most else most
-            rows[i, j] = scaled if scaled > -most else -most
+            scaled = scaled if scaled > -most else -most
+            rows[i, j] = clipped if clipped != 0.0 else scaled
     state[COUNT, :] = n
 
 

@@ -1,53 +1,63 @@
-"""The service over HTTP: predict, learn, the model and its metrics."""
+"""The service over HTTP: predict, learn, undo, the model and its metrics."""
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Mapping, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager, contextmanager
 from difflib import get_close_matches
+from functools import partial
 from typing import Any
 
-from fastapi import FastAPI, HTTPException, Request, Response
-from fastapi.concurrency import run_in_threadpool
+import msgspec
+from starlette.applications import Starlette
+from starlette.concurrency import run_in_threadpool
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import RedirectResponse, Response
+from starlette.routing import Route
 
 import ordspan
+from ordspan.learners.rows import RowValueError
 from ordspan.models.file import to_bytes
 from ordspan.models.table import TableModel
-from ordspan.serving.engine import Checked, Engine, KeyConflictError, Lesson
+from ordspan.serving.engine import Engine, KeyConflictError, MissingError
 from ordspan.serving.guard import MAX_BODY_BYTES, Guard
-from ordspan.serving.labels import LabelParser, key_of, some_range
 from ordspan.serving.log import Event, LogError
 from ordspan.serving.metrics import CONTENT_TYPE, Metrics
-from ordspan.serving.models import COVERAGE, predict_batch
-from ordspan.serving.offload import Offload
+from ordspan.serving.models import COVERAGE
 from ordspan.serving.records import (
-    KEY,
-    LABEL_NAMES,
-    MAX_ROWS,
     REQUEST,
     BodyError,
-    batch_of,
+    Key,
+    RecordReader,
+    Rows,
     check_names,
     decoded,
     example_record,
-    refusals,
-    values_of,
+    some_range,
 )
-from ordspan.serving.responses import add_error_handlers, as_json
+from ordspan.serving.responses import as_json, error_handlers
 from ordspan.serving.service import MOST_WAITING, BusyError, Service
-from ordspan.tables.encoder import Recipe
 from ordspan.tables.rows import RowError
 from ordspan.wording import LONGEST_SHOWN, brief
 
 STATUSES = {
     RowError: 422,
     KeyConflictError: 409,
+    MissingError: 404,
     BusyError: 503,
     LogError: 503,
     BodyError: 400,
 }
-HEALTH = "/health"
-PATHS = ("/predict", "/learn", "/model", "/metrics", HEALTH, "/openapi.json")
+HEALTH, DOCS = "/health", "/openapi.json"
+MANY_BYTES = 1 << 17
+"""Larger bodies are processed in a thread, so that small ones are not delayed."""
+
+
+class UndoRequest(msgspec.Struct, forbid_unknown_fields=True):
+    """Request to undo a label."""
+
+    key: Key
 
 
 def make_app(
@@ -77,147 +87,159 @@ def make_app(
     """
     check_names(engine.model.recipe)
     service = Service(engine, most_waiting=most_waiting)
-    metrics = Metrics(engine, PATHS, lambda: service.n_waiting)
-    service.learned = metrics.learned
+    handlers = Handlers(service)
 
     @asynccontextmanager
-    async def lifespan(app: FastAPI) -> AsyncIterator[None]:
+    async def lifespan(app: Starlette) -> AsyncIterator[None]:
         yield
         await run_in_threadpool(service.close)
 
-    app = FastAPI(
-        title="ordspan",
-        version=ordspan.__version__,
-        description="Ordinal predictions with probabilities and ranges, learned online.",
-        docs_url=None,
-        redoc_url=None,
-        redirect_slashes=False,
-        lifespan=lifespan,
-    )
-    add_error_handlers(app, STATUSES)
-    _add_service_routes(app, service, metrics, Offload())
+    routes = [
+        Route("/predict", handlers.predict, methods=["POST"]),
+        Route("/learn", handlers.learn, methods=["POST"]),
+        Route("/undo", handlers.undo, methods=["POST"]),
+        Route("/model", handlers.model),
+        Route("/metrics", handlers.metrics_text),
+        Route(HEALTH, handlers.health),
+    ]
+    about = describe(engine, routes)
+    paths = [*about["paths"], DOCS]
+    metrics = handlers.metrics = Metrics(engine, paths, lambda: service.n_waiting)
+    engine.learned = metrics.learned
+    routes += [
+        Route(
+            "/", lambda _: as_json(about["info"] | {"docs": DOCS, "requests": [*about["paths"]]})
+        ),
+        Route("/docs", lambda _: RedirectResponse(DOCS)),
+        Route(DOCS, lambda _: as_json(about)),
+    ]
+    app = Starlette(routes=routes, exception_handlers=error_handlers(STATUSES), lifespan=lifespan)
+    app.router.redirect_slashes = False
     return Guard(app, token=token, public=[HEALTH], observe=metrics.asked, most_bytes=most_bytes)
 
 
-def read_records(body: bytes, most: int = MAX_ROWS) -> tuple[list[dict[str, Any]], bool]:
-    """Records of a request body, and whether it was a single record instead of a list."""
-    content = decoded(body)
-    records = content if isinstance(content, list) else [content]
-    if not records:
-        raise RowError(f"{REQUEST} is an empty list; send at least one record")
-    if len(records) > most:
-        raise HTTPException(413, f"{REQUEST} has {len(records):,} records; send at most {most:,}")
-    for number, record in enumerate(records, 1):
-        if not isinstance(record, dict):
-            raise RowError(
-                f"{REQUEST}, record {number}: {brief(record)} is not an object with a value for "
-                "each column"
-            )
-    return records, records is not content
+class Handlers:
+    """What is done with each request."""
+
+    metrics: Metrics
+
+    def __init__(self, service: Service) -> None:
+        self.service, self.engine = service, service.engine
+        self.reader: RecordReader = service.engine.reader
+
+    async def predict(self, request: Request) -> Response:
+        """Predict grade, probabilities and range of a record or a list of records."""
+        text = check_parameters(request, "coverage").get("coverage", COVERAGE)
+        try:
+            coverage = float(text)
+        except ValueError:
+            raise RowError(f"{REQUEST}: coverage is {brief(text)}, not a number") from None
+        model = self.engine.model
+
+        def work(body: bytes) -> Response:
+            rows, alone = self.reader.read(model.encoder, body, labelled=False)
+            with refusals():
+                answers = predictions(model, self.reader, rows, coverage)
+            return as_json(answers[0] if alone else answers)
+
+        return await _process(work, await request.body())
+
+    async def learn(self, request: Request) -> Response:
+        """Learn labelled records; the response is sent once they are on disk."""
+        check_parameters(request)
+        read = partial(self.reader.read, self.engine.model.encoder, labelled=True)
+        rows, alone = await _process(read, await request.body())
+        if len(rows) > (most := self.service.most_waiting):
+            raise HTTPException(413, f"{REQUEST} has {len(rows):,} records; send at most {most:,}")
+        with refusals():
+            events = await self.service.learn(rows)
+        grades = self.engine.model.classes_.tolist()
+        answers = [
+            _confirmed(grades, event) | _if_any("unseen", self.reader.unseen(row))
+            for event, row in zip(events, rows.values, strict=True)
+        ]
+        return as_json(answers[0] if alone else answers)
+
+    async def undo(self, request: Request) -> Response:
+        """Undo the label with a key: the model becomes what it is without it."""
+        check_parameters(request)
+        asked = decoded(await request.body(), UndoRequest)
+        event = await run_in_threadpool(self.engine.undo_key, asked.key)
+        return as_json({"event": event.id, "undone": event.undoes})
+
+    async def model(self, request: Request) -> Response:
+        """Download the current model as a file that every ordspan command accepts."""
+        content = await run_in_threadpool(to_bytes, self.engine.model)
+        named = {"Content-Disposition": 'attachment; filename="model.ordspan"'}
+        return Response(content, 200, named, "application/octet-stream")
+
+    async def health(self, request: Request) -> Response:
+        """Whether the service is ready; needs no token."""
+        return as_json({"ready": True})
+
+    async def metrics_text(self, request: Request) -> Response:
+        """Rows, error, coverage, latency and queue length, for Prometheus."""
+        return Response(self.metrics.text(), media_type=CONTENT_TYPE)
 
 
-def check_parameters(request: Request, *known: str) -> None:
-    """Refuse an unknown parameter in the address: a misspelled one would have no effect."""
-    for name in request.query_params:
+async def _process(work: Callable[[bytes], Any], body: bytes) -> Any:
+    return work(body) if len(body) <= MANY_BYTES else await run_in_threadpool(work, body)
+
+
+@contextmanager
+def refusals() -> Any:
+    """Report value errors of the model, such as an uncalibrated coverage, as errors of the request.
+
+    Subclasses keep their own meaning.
+    """
+    try:
+        yield
+    except ValueError as error:
+        if type(error) not in (ValueError, RowValueError):
+            raise
+        raise RowError(f"{REQUEST}: {error}") from None
+
+
+def check_parameters(request: Request, *known: str) -> Mapping[str, str]:
+    """Parameters in the address; an unknown one is refused, as it would have no effect."""
+    given = request.query_params if request.scope["query_string"] else {}
+    for name in given:
         if name not in known:
             alike = get_close_matches(name[:LONGEST_SHOWN], known, 1, 0.7)
             way_out = f"did you mean {alike[0]}?" if alike else "remove it"
             raise RowError(f"{REQUEST}: unknown parameter {brief(name)}; {way_out}")
+    return given
 
 
-def _add_service_routes(app: FastAPI, service: Service, metrics: Metrics, offload: Offload) -> None:
-    engine, labels = service.engine, LabelParser(service.engine.model.classes_)
-    grades = engine.model.classes_.tolist()
-    most = min(MAX_ROWS, service.most_waiting)
-    example = example_record(engine.model.recipe)
-    labelled = {"label": some_range(engine.model.classes_), "key": "interview 17"}
-
-    @app.post("/predict", openapi_extra=_body(example))
-    async def predict(request: Request, coverage: float = COVERAGE) -> Response:
-        """Predict grade, probabilities and range of a record or a list of records."""
-        check_parameters(request, "coverage")
-
-        def work(body: bytes) -> Response:
-            records, alone = read_records(body)
-            found = predict_records(engine.model, records, coverage)
-            return as_json(found[0] if alone else found)
-
-        return await offload(work, await request.body())
-
-    @app.post("/learn", openapi_extra=_body(example | labelled))
-    async def learn(request: Request) -> Response:
-        """Learn labelled records; the response is sent once they are on disk."""
-        check_parameters(request)
-
-        def work(body: bytes) -> tuple[Checked, bool]:
-            records, alone = read_records(body, most)
-            lessons = [lesson_of(engine.model.recipe, labels, *r) for r in enumerate(records, 1)]
-            return engine.checked(lessons), alone
-
-        checked, alone = await offload(work, await request.body())
-        with refusals():
-            events = await service.learn(checked)
-        done = [_confirmed(grades, event) for event in events]
-        return as_json(done[0] if alone else done)
-
-    @app.get("/model", response_class=Response)
-    async def model() -> Response:
-        """Download the current model as a file that every ordspan command accepts."""
-        content = await run_in_threadpool(to_bytes, engine.model)
-        named = {"Content-Disposition": 'attachment; filename="model.ordspan"'}
-        return Response(content, 200, named, "application/octet-stream")
-
-    @app.get(HEALTH)
-    async def health() -> Response:
-        """Whether the service is ready; needs no token."""
-        return as_json({"ready": True})
-
-    @app.get("/metrics", response_class=Response)
-    async def metrics_text() -> Response:
-        """Rows, error, coverage, latency and queue length, for Prometheus."""
-        return Response(metrics.text(), media_type=CONTENT_TYPE)
-
-
-def _body(example: Any) -> dict[str, Any]:
-    """The body of a request in OpenAPI, by an example for the model."""
-    content = {"application/json": {"example": example}}
-    return {"requestBody": {"required": True, "content": content}}
-
-
-def lesson_of(recipe: Recipe, labels: LabelParser, number: int, record: dict[str, Any]) -> Lesson:
-    """Split a labelled record into values, label and key."""
-    label = {name: record.pop(name) for name in LABEL_NAMES if name in record}
-    key = key_of(record.pop(KEY, None), number)
-    return Lesson(values_of(recipe, record, number), *labels.ends(label, number), key)
-
-
-def predict_records(
-    model: TableModel, records: Sequence[Mapping[str, Any]], coverage: float
+def predictions(
+    model: TableModel, reader: RecordReader, rows: Rows, coverage: float
 ) -> list[dict[str, Any]]:
-    """Predictions for records, in grades."""
-    recipe, calibration = model.recipe, model.calibration
-    rows = [values_of(recipe, record, number) for number, record in enumerate(records, 1)]
-    batch = batch_of(model.encoder, rows)
-    with refusals():
-        predicted = predict_batch(model, batch, coverage)
-    grades = model.classes_.tolist()
+    """Predictions for rows, in grades."""
+    answer = model.answer(model.encoder.features(rows.X, rows.table), coverage)
+    grades, nothing = model.classes_.tolist(), [None] * len(rows)
     names = [str(grade) for grade in grades]
-    chances = None if calibration is None else calibration.probabilities(predicted.score).tolist()
-    found = []
-    for row, (rank, score) in enumerate(
-        zip(predicted.rank.tolist(), predicted.score.tolist(), strict=True)
-    ):
-        _, low, high = predicted.ranks(row)
-        found.append(
-            {
-                "grade": grades[rank - 1],
-                "rank": rank,
-                "score": score,
-                "range": _in_grades(grades, low, high),
-                "probabilities": chances and dict(zip(names, chances[row], strict=True)),
-            }
+    ends: Any = (nothing, nothing)
+    chances: Any = nothing
+    if model.calibration is not None and answer.low is not None and answer.high is not None:
+        ends = answer.low.tolist(), answer.high.tolist()
+        chances = model.calibration.probabilities(answer.score).tolist()
+    return [
+        {
+            "grade": grades[rank - 1],
+            "rank": rank,
+            "score": score,
+            "range": _in_grades(grades, low, high),
+            "probabilities": chance and dict(zip(names, chance, strict=True)),
+        }
+        | _if_any("unseen", reader.unseen(row))
+        for rank, score, low, high, chance, row in zip(
+            answer.rank.tolist(), answer.score.tolist(), *ends, chances, rows.values, strict=True
         )
-    return found
+    ]
+
+
+def _if_any(name: str, values: dict[str, Any]) -> dict[str, Any]:
+    return {name: values} if values else {}
 
 
 def _in_grades(grades: Sequence[Any], low: int | None, high: int | None) -> list[Any] | None:
@@ -227,8 +249,44 @@ def _in_grades(grades: Sequence[Any], low: int | None, high: int | None) -> list
 def _confirmed(grades: Sequence[Any], event: Event) -> dict[str, Any]:
     """Response to a label: its event number, and the prediction made before learning it."""
     assert event.predicted is not None
-    return {
+    answer = {
         "event": event.id,
         "predicted": grades[event.predicted - 1],
         "range": _in_grades(grades, event.low, event.high),
+    }
+    return answer if event.extra == "{}" else answer | msgspec.json.decode(event.extra)
+
+
+def describe(engine: Engine, routes: Sequence[Route]) -> dict[str, Any]:
+    """The requests in OpenAPI, from the declared record and an example for the model."""
+    model, reader = engine.model, engine.reader
+    example = example_record(model.recipe)
+    labelled = example | {"label": some_range(model.classes_), "key": "interview 17"}
+    record = dict[str, Any] if model.recipe.n_sparse else reader.type
+    (one, undo), schemas = msgspec.json.schema_components(
+        [record, UndoRequest], ref_template="#/components/schemas/{name}"
+    )
+    either = {"oneOf": [one, {"type": "array", "items": one}]}
+    bodies = {
+        "/predict": {"schema": either, "example": example},
+        "/learn": {"schema": either, "example": labelled},
+        "/undo": {"schema": undo, "example": {"key": "interview 17"}},
+    }
+    paths: dict[str, Any] = {}
+    for route in routes:
+        text = (route.endpoint.__doc__ or "").strip()
+        about: dict[str, Any] = {"summary": text, "responses": {"200": {"description": "Done."}}}
+        if body := bodies.get(route.path):
+            about["requestBody"] = {"required": True, "content": {"application/json": body}}
+        paths[route.path] = {"post" if body else "get": about}
+    info = {
+        "title": "ordspan",
+        "version": ordspan.__version__,
+        "description": "Ordinal predictions with probabilities and ranges, learned online.",
+    }
+    return {
+        "openapi": "3.1.0",
+        "info": info,
+        "paths": paths,
+        "components": {"schemas": schemas},
     }

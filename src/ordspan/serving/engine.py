@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack, suppress
+from dataclasses import replace
 from itertools import islice
 from pathlib import Path
 from threading import Lock
-from typing import Any, NamedTuple
+from typing import Any
+from weakref import ref
 
 import msgspec
 import numpy as np
@@ -20,38 +22,25 @@ from ordspan.models.checkpoint import Checkpoint, sole_writer
 from ordspan.models.file import ModelFileError, from_bytes, to_bytes
 from ordspan.models.table import TableModel
 from ordspan.serving.log import LEARN, SKIP, UNDO, Event, Log, Totals
-from ordspan.serving.models import copy_model, learn, predict_batch
-from ordspan.serving.records import batch_of
-from ordspan.tables.rows import Batch, Count, FileError
+from ordspan.serving.models import copy_model, encode, learn
+from ordspan.serving.records import RecordReader, Rows, join_rows
+from ordspan.tables.rows import Count, FileError
 
 EVERY = 10_000
 """Events between two snapshots."""
 PORTION = 8192
 """Events learned at once when the model is rebuilt."""
+SMALL = 1 << 18
+"""Bytes of a state that is copied faster than rows are learned again."""
 LOG, BASE, SNAPSHOT = "log.sqlite", "base.ordspan", "snapshot.ordspan"
-
-Content = tuple[str, int | None, int | None]
-
-
-class Lesson(NamedTuple):
-    """A labelled row: values in the order of the model's columns, and the ranks of its label."""
-
-    values: Sequence[Any]
-    lower: int
-    upper: int
-    key: str | None = None
-    extra: Mapping[str, Any] | None = None
-
-
-class Checked(NamedTuple):
-    """Validated lessons and their rows."""
-
-    lessons: Sequence[Lesson]
-    batch: Batch
 
 
 class KeyConflictError(ValueError):
     """The key was used before for something else."""
+
+
+class MissingError(LookupError):
+    """There is no such label or item, or nothing to undo."""
 
 
 class SnapshotProgress(msgspec.Struct):
@@ -77,6 +66,11 @@ class Engine:
         Events between two snapshots.
     """
 
+    model: TableModel  # predicts; never changes
+    learned: Callable[[Sequence[Event]], None] | None = None  # called with new events
+    _training: TableModel  # the same state, which learns once nobody holds the model
+    _spare: tuple[TableModel, ref[TableModel], Any] | None
+
     def __init__(
         self, folder: str | Path, start: TableModel | None = None, *, every: int = EVERY
     ) -> None:
@@ -95,11 +89,11 @@ class Engine:
                 self.folder / SNAPSHOT, {"serves": os.fspath(LOG)}, [], "remove it"
             )
             self._last, self._saved = self._log.last, 0
-            self._mine = self._rebuilt()
+            self.reader = RecordReader(self._base)
+            self._replace_model(self._rebuilt())
         except BaseException:
             self._open.close()
             raise
-        self.model = copy_model(self._mine)
 
     def _check_can_begin(self, start: TableModel | None) -> None:
         """Raise, before a folder is created, if there is no initial model."""
@@ -157,40 +151,33 @@ class Engine:
 
     def _learned(self, model: TableModel, after: int) -> TableModel:
         """Learn the events after a given one, except those that were undone."""
-        undone = set(self._log.undone())
-        events = (e for e in self._log.read(after) if e.kind == LEARN and e.id not in undone)
+        self._undone = set(self._log.undone())
+        events = (e for e in self._log.read(after) if e.kind == LEARN and e.id not in self._undone)
         while some := list(islice(events, PORTION)):
             try:
-                rows = [msgspec.json.decode(event.values) for event in some]
+                rows = self.reader.logged(model.encoder, [event.values for event in some])
                 lower = np.array([event.lower for event in some])
                 upper = np.array([event.upper for event in some])
-                batch = batch_of(model.encoder, rows, "counted from the first")
-                learn(model, batch, lower, upper)
-            except (ValueError, TypeError, IndexError, msgspec.DecodeError) as error:
+                learn(model, encode(model, *rows)[0], lower, upper)
+            except (ValueError, TypeError, IndexError) as error:
                 raise FileError(
                     f"{self._log.path}: events {some[0].id} to {some[-1].id} cannot be learned "
                     f"again ({error}); the file is damaged, restore it from a backup"
                 ) from error
         return model
 
-    def checked(self, lessons: Sequence[Lesson]) -> Checked:
-        """Validate lessons against the model's columns; errors name the position."""
-        return Checked(lessons, batch_of(self.model.encoder, [lesson.values for lesson in lessons]))
+    def learn(self, rows: Rows) -> list[Event]:
+        """Learn rows in order, all or nothing; the events are on disk when this returns.
 
-    def learn(self, lessons: Sequence[Lesson]) -> list[Event]:
-        """Learn in order, all or nothing; the events are on disk when this returns.
-
-        A lesson whose key was learned before is not learned again: its first event is returned.
+        A row whose key was learned before is not learned again: its first event is returned.
         """
-        if not lessons:
-            return []
-        (done,) = self.learn_groups([self.checked(lessons)])
+        (done,) = self.learn_groups([rows])
         if isinstance(done, Exception):
             raise done
         return done
 
-    def learn_groups(self, groups: Iterable[Checked]) -> list[list[Event] | Exception]:
-        """`learn` several groups of lessons with a single write to disk.
+    def learn_groups(self, groups: Sequence[Rows]) -> list[list[Event] | Exception]:
+        """`learn` several groups of rows at once, with a single write to disk.
 
         A group that cannot be learned returns its error instead of its events; if the write
         fails, the error is raised and nothing was learned.
@@ -200,70 +187,93 @@ class Engine:
                 "an OrdinalSVM is fitted in one step and cannot be continued; retrain it"
             )
         with self._lock:
-            new: list[Event] = []
-            done: list[list[Event] | Exception] = []
             try:
-                known = self._known(groups := list(groups))
-                for group in groups:
-                    done.append(self._learn_group(group, known, new))
-                self._log.append(new)
-            except BaseException:
-                self._mine = copy_model(self.model)
-                raise
+                return self._learn_together(groups)
+            except ValueError as error:
+                if len(groups) == 1:
+                    return [error]
+        return [done for group in groups for done in self.learn_groups([group])]
+
+    def _learn_together(self, groups: Sequence[Rows]) -> list[list[Event] | Exception]:
+        keys = [key for group in groups for key in group.keys if key is not None]
+        taken: dict[str, tuple[Any, Any]] = {}
+        for key, event in self._log.with_keys(keys).items() if keys else ():
+            undone = event.id in self._undone
+            taken[key] = None if undone else (event.values, event.lower, event.upper), event
+        parts: list[Rows] = []
+        n_new, answers = 0, []
+        for group in groups:
+            answer, new = _assign(group, taken, n_new)
+            answers.append(answer)
             if new:
-                self._last += len(new)
-                self._publish()
-        return done
+                parts.append(group if len(new) == len(group) else group.only(new))
+                n_new += len(new)
+        events = self._learn_new(parts) if parts else []
+        return [
+            answer
+            if isinstance(answer, Exception)
+            else [events[place] if isinstance(place, int) else place for place in answer]
+            for answer in answers
+        ]
 
-    def _known(self, groups: Sequence[Checked]) -> dict[str, Event]:
-        keys = [lesson.key for group in groups for lesson in group.lessons if lesson.key]
-        return self._log.with_keys(keys) if keys else {}
-
-    def _learn_group(
-        self, group: Checked, known: dict[str, Event], new: list[Event]
-    ) -> list[Event] | Exception:
-        """Learn the new lessons of a group and append their events; all or nothing."""
-        lessons = group.lessons
-        keyed = [(lesson.key, (_values(lesson), lesson.lower, lesson.upper)) for lesson in lessons]
-        fresh: list[int] = []
-        own: dict[str, Content] = {}
-        for place, (key, content) in enumerate(keyed):
-            then = None if key is None else own.get(key) or _content(known.get(key))
-            if then is None:
-                fresh.append(place)
-                own |= {} if key is None else {key: content}
-            elif then != content:
-                return KeyConflictError(
-                    f"record {place + 1}: the key {key!r} belongs to another label; use a "
-                    "different key for each label"
-                )
-        if not fresh:
-            return [known[str(key)] for key, _ in keyed]
-        batch = group.batch if len(fresh) == len(lessons) else group.batch.only(np.array(fresh))
-        lower = np.array([lessons[place].lower for place in fresh])
-        upper = np.array([lessons[place].upper for place in fresh])
-        try:
-            before = predict_batch(self._mine, batch)
-            learn(self._mine, batch, lower, upper)
-        except ValueError as error:
-            return error
-        first, now = self._last + len(new) + 1, time.time()
-        events = {
-            place: Event(
-                first + row,
-                LEARN,
-                lessons[place].key,
-                now,
-                *keyed[place][1],
-                *before.ranks(row),
-                None,
-                msgspec.json.encode(lessons[place].extra or {}).decode(),
+    def _learn_new(self, parts: Sequence[Rows]) -> list[Event]:
+        """Learn rows on a copy of the model, write their events, and publish the copy."""
+        model = self._writable_copy()
+        X, table, lower, upper = join_rows(parts)
+        features, clipped = encode(model, X, table)
+        before = learn(model, features, lower, upper)
+        n_rows, now = lower.size, time.time()
+        nothing = [None] * n_rows
+        events = [
+            Event._make([self._last + number, LEARN, key, now, text, *ranks, None, extra])
+            for number, (key, text, extra, *ranks) in enumerate(
+                zip(
+                    (key for part in parts for key in part.keys),
+                    (text for part in parts for text in part.texts),
+                    (part.extra for part in parts for _ in range(len(part))),
+                    lower.tolist(),
+                    upper.tolist(),
+                    before.rank.tolist(),
+                    nothing if before.low is None else before.low.tolist(),
+                    nothing if before.high is None else before.high.tolist(),
+                    strict=True,
+                ),
+                1,
             )
-            for row, place in enumerate(fresh)
-        }
-        new += events.values()
-        known |= {event.key: event for event in events.values() if event.key is not None}
-        return [events.get(place) or known[str(key)] for place, (key, _) in enumerate(keyed)]
+        ]
+        if clipped is not None and clipped.any():
+            for row in np.flatnonzero(clipped.any(axis=1)).tolist():
+                names = np.array(self._base.recipe.numbers)[clipped[row]].tolist()
+                values = {"clipped": dict(zip(names, X[row, clipped[row]].tolist(), strict=True))}
+                events[row] = events[row]._replace(extra=msgspec.json.encode(values).decode())
+        self._log.append(events)
+        self._last += n_rows
+        spare, held = self._training, ref(self.model)
+        self._replace_model(model)
+        self._spare = spare, held, (features, lower, upper)
+        if self.learned is not None:
+            self.learned(events)
+        self._save_if_due()
+        return events
+
+    def _replace_model(self, model: TableModel) -> None:
+        """Publish a model; whoever holds the last one keeps it as it was."""
+        self._spare = None
+        self._training, self.model = model, replace(model)
+
+    def _writable_copy(self) -> TableModel:
+        """A model equal to the published one that nobody else holds.
+
+        A large one is not copied: the model before it learns the same rows, if nobody predicts
+        with it any more.
+        """
+        spare, self._spare = self._spare, None
+        if spare is None or self._training.learner.state.nbytes < SMALL or spare[1]() is not None:
+            return copy_model(self._training)
+        model, _, learned = spare
+        model.encoder.state[...] = self._training.encoder.state
+        learn(model, *learned)
+        return model
 
     def skip(self, extra: dict[str, Any], key: str | None = None) -> Event:
         """Record that a row was skipped."""
@@ -272,6 +282,15 @@ class Engine:
     def undo(self, event_id: int, key: str | None = None) -> Event:
         """Undo an event: the model is rebuilt from the log without it."""
         return self._note(UNDO, key, event_id, {})
+
+    def undo_key(self, key: str) -> Event:
+        """Undo the label with a key; once more gives the same event."""
+        with self._lock:
+            event = self._log.with_keys([key]).get(key)
+            done = None if event is None else self._log.undo_of(event.id)
+        if event is None or event.kind != LEARN:
+            raise MissingError(f"there is no label with the key {key!r}")
+        return done or self.undo(event.id)
 
     def _note(self, kind: str, key: str | None, undoes: int | None, extra: Any) -> Event:
         with self._lock:
@@ -282,20 +301,18 @@ class Engine:
                     )
                 return before
             if undoes is not None and not self._log.can_undo(undoes):
-                raise ValueError(f"there is no label or skip with number {undoes} to undo")
+                raise MissingError(f"there is no label or skip with number {undoes} to undo")
             encoded = msgspec.json.encode(extra).decode()
             number = self._last + 1
             event = Event(number, kind, key, time.time(), "", undoes=undoes, extra=encoded)
             self._log.append([event])
             self._last = number
             if undoes is not None:
-                self._mine = self._rebuilt()
-            self._publish()
+                self._replace_model(self._rebuilt())
+            self._save_if_due()
         return event
 
-    def _publish(self) -> None:
-        """Replace the model that predicts, and write a snapshot when one is due."""
-        self.model = copy_model(self._mine)
+    def _save_if_due(self) -> None:
         if self._last - self._saved >= self.every:
             self.save()
 
@@ -328,10 +345,31 @@ class Engine:
             self._open.close()
 
 
-def _values(lesson: Lesson) -> str:
-    return msgspec.json.encode(lesson.values).decode()
+def _assign(
+    group: Rows, taken: dict[str, tuple[Any, Any]], n_new: int
+) -> tuple[list[Any] | Exception, list[int]]:
+    """For each row of a group its known event or the number of a new one, and the new rows.
 
-
-def _content(event: Event | None) -> Content | None:
-    """What must be equal when a key is used again."""
-    return None if event is None else (event.values, event.lower, event.upper)
+    ``taken`` holds the content and the event, or its number, of each key.
+    """
+    if not any(group.keys):
+        return list(range(n_new, n_new + len(group))), list(range(len(group)))
+    places: list[Any] = []
+    new: list[int] = []
+    own: dict[str, tuple[Any, Any]] = {}
+    contents = zip(group.texts, group.lower.tolist(), group.upper.tolist(), strict=True)
+    for row, (key, content) in enumerate(zip(group.keys, contents, strict=True)):
+        then = None if key is None else own.get(key) or taken.get(key)
+        if then is None:
+            then = content, n_new + len(new)
+            new.append(row)
+            if key is not None:
+                own[key] = then
+        elif then[0] != content:
+            return KeyConflictError(
+                f"record {row + 1}: the key {key!r} belongs to another label, or to one that was "
+                "undone; use a different key for each label"
+            ), []
+        places.append(then[1])
+    taken |= own
+    return places, new

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import hmac
-import re
 import time
 from collections.abc import Callable, Collection
 from pathlib import Path
 from typing import Any
 
-import msgspec
+from starlette.exceptions import HTTPException
+from starlette.middleware.trustedhost import TrustedHostMiddleware
 
-LOCAL_HOSTS = ("127.0.0.1", "localhost", "::1")
-LOCAL_NAMES = re.compile(r"(127\.0\.0\.1|localhost|\[::1\])(:[0-9]{1,5})?")
-MAX_BODY_BYTES = 8 << 20
+from ordspan.serving.responses import as_json
+
+LOCAL_HOSTS = ("127.0.0.1", "localhost", "::1", "[::1]")
+MAX_BODY_BYTES = 1 << 20
+CLOSE = {"Connection": "close"}
+"""After a refusal, as the rest of the request was not read."""
 SHORTEST_TOKEN = 16
 PAGE_POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' blob:; "
@@ -77,8 +80,9 @@ class Guard:
         observe: Observe | None = None,
         most_bytes: int = MAX_BODY_BYTES,
     ) -> None:
-        self.app, self.public, self.observe, self.most_bytes = app, public, observe, most_bytes
+        self.public, self.observe, self.most_bytes = public, observe, most_bytes
         self._expected = None if token is None else f"Bearer {token}".encode()
+        self.app = app if token else TrustedHostMiddleware(app, LOCAL_HOSTS, www_redirect=False)
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
         """Handle a request, or reject it."""
@@ -95,75 +99,45 @@ class Guard:
                 message["headers"] = [*message.get("headers", []), *HEADERS]
             await send(message)
 
-        refused = self._refused(scope)
-        if refused is None and scope["method"] not in ("GET", "HEAD"):
-            body, refused = await self._body(scope, receive)
-            receive = _replayed(body, receive)
-        if refused is None:
-            await self.app(scope, receive, answer)
+        size = 0
+
+        async def limited() -> Any:
+            nonlocal size
+            message = await receive()
+            size += len(message.get("body", b""))
+            if size > self.most_bytes:
+                raise HTTPException(413, self._too_large, CLOSE)
+            return message
+
+        if (refused := self._refused(scope)) is None:
+            await self.app(scope, limited, answer)
         else:
-            await _send_error(answer, *refused)
+            status, detail, headers = refused
+            await as_json({"detail": detail}, status, headers)(scope, receive, answer)
         if self.observe is not None:
             self.observe(scope["path"], status, time.perf_counter() - begin)
 
-    def _refused(self, scope: Any) -> tuple[int, str] | None:
-        """Reason to reject a request by its headers, if any."""
+    @property
+    def _too_large(self) -> str:
+        return f"the body has more than {self.most_bytes:,} bytes; send fewer rows"
+
+    def _refused(self, scope: Any) -> tuple[int, str, dict[str, str]] | None:
+        """Reason to reject a request by its headers, if any; its body is not read."""
         headers = dict(scope["headers"])
-        if self._expected is None:
-            host = headers.get(b"host", b"").decode("latin-1")
-            if not LOCAL_NAMES.fullmatch(host):
-                return 421, f"this service only accepts requests to {' or '.join(LOCAL_HOSTS)}"
-        elif scope["path"] not in self.public:
+        if self._expected is not None and scope["path"] not in self.public:
             given = headers.get(b"authorization", b"")
             if not hmac.compare_digest(given, self._expected):
-                return 401, "send the token of this service as Authorization: Bearer TOKEN"
+                detail = "send the token of this service as Authorization: Bearer TOKEN"
+                return 401, detail, CLOSE | {"WWW-Authenticate": "Bearer"}
         if scope["method"] in ("GET", "HEAD"):
             return None
         kind = headers.get(b"content-type", b"").partition(b";")[0].strip().lower()
         if kind != b"application/json":
             # pages of other sites can send other types from a browser without a preflight
-            return 415, "send JSON, with Content-Type: application/json"
+            return 415, "send JSON, with Content-Type: application/json", CLOSE
         if b"content-encoding" in headers:
-            return 415, "send the body uncompressed, without Content-Encoding"
+            return 415, "send the body uncompressed, without Content-Encoding", CLOSE
+        length = headers.get(b"content-length", b"0")
+        if length.isdigit() and int(length) > self.most_bytes:
+            return 413, self._too_large, CLOSE
         return None
-
-    async def _body(self, scope: Any, receive: Any) -> tuple[bytes, tuple[int, str] | None]:
-        """The whole body, or the reason to reject it."""
-        parts, size = [], 0
-        while True:
-            message = await receive()
-            if message["type"] == "http.disconnect":
-                return b"", (400, "the request ended early")
-            parts.append(message.get("body", b""))
-            size += len(parts[-1])
-            if size > self.most_bytes:
-                return b"", (
-                    413,
-                    f"the body has more than {self.most_bytes:,} bytes; send fewer rows",
-                )
-            if not message.get("more_body"):
-                return b"".join(parts), None
-
-
-def _replayed(body: bytes, receive: Any) -> Any:
-    """A receive function that replays a body already read."""
-    waiting = [{"type": "http.request", "body": body, "more_body": False}]
-
-    async def again() -> Any:
-        return waiting.pop() if waiting else await receive()
-
-    return again
-
-
-async def _send_error(send: Any, status: int, detail: str) -> None:
-    """Send an error and close the connection, as the rest of the request was not read."""
-    body = msgspec.json.encode({"detail": detail})
-    headers = [
-        (b"content-type", b"application/json"),
-        (b"content-length", str(len(body)).encode()),
-        (b"connection", b"close"),
-    ]
-    if status == 401:
-        headers.append((b"www-authenticate", b"Bearer"))
-    await send({"type": "http.response.start", "status": status, "headers": headers})
-    await send({"type": "http.response.body", "body": body})

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from itertools import chain
 from pathlib import Path
 from typing import NamedTuple
 
@@ -13,6 +14,8 @@ APPLICATION, FORMAT = 0x6F726473, 1
 """Stored in the header of the SQLite file: the application and the format version."""
 MOST_NAMED = 500
 """Keys per query, well below SQLite's limit on parameters."""
+TOGETHER = 50
+"""Events per statement: SQLite lets other threads run after each."""
 TABLE = """
 CREATE TABLE events (
     id INTEGER PRIMARY KEY,
@@ -30,6 +33,7 @@ CREATE TABLE events (
 ) STRICT
 """
 REMEDIES = {
+    "locked": "another process is writing to it; end that process, such as a backup or sqlite3",
     "full": "free some disk space",
     "malformed": "restore it from a backup",
     "not a database": "restore it from a backup",
@@ -122,13 +126,17 @@ class Log:
             found: int = self._db.execute("SELECT coalesce(max(id), 0) FROM events").fetchone()[0]
         return found
 
-    def append(self, events: Iterable[Event]) -> None:
+    def append(self, events: Sequence[Event]) -> None:
         """Write events, all or none; they are on disk when this returns."""
-        places = ", ".join("?" * len(Event._fields))
+        one = f"({', '.join('?' * len(Event._fields))})"
+        many = f"INSERT INTO events VALUES {', '.join([one] * TOGETHER)}"
+        whole = len(events) // TOGETHER * TOGETHER
         with _sqlite_errors(self.path):
             try:
                 self._db.execute("BEGIN IMMEDIATE")
-                self._db.executemany(f"INSERT INTO events VALUES ({places})", events)
+                for begin in range(0, whole, TOGETHER):
+                    self._db.execute(many, [*chain(*events[begin : begin + TOGETHER])])
+                self._db.executemany(f"INSERT INTO events VALUES {one}", events[whole:])
                 self._db.execute("COMMIT")
             except BaseException:
                 if self._db.in_transaction:
@@ -154,6 +162,12 @@ class Log:
         )
         with _sqlite_errors(self.path):
             return bool(self._db.execute(query, (number,)).fetchone()[0])
+
+    def undo_of(self, number: int) -> Event | None:
+        """The event that undid an event, if any."""
+        with _sqlite_errors(self.path):
+            rows = self._db.execute("SELECT * FROM events WHERE undoes = ?", (number,))
+            return next(map(Event._make, rows), None)
 
     def with_keys(self, keys: Sequence[str]) -> dict[str, Event]:
         """Events by key, for those of the keys that exist."""

@@ -91,11 +91,12 @@ class Metrics:
 
     def learned(self, events: Iterable[Event]) -> None:
         """Count newly learned rows."""
-        for distance, contains, meets in self._take(events):
-            self._rows.inc()
-            self._error.inc(distance)
-            self._contains.inc(bool(contains))
-            self._meets.inc(bool(meets))
+        if found := self._take(events):
+            distances, contains, meets = zip(*found, strict=True)
+            self._rows.inc(len(found))
+            self._error.inc(sum(distances))
+            self._contains.inc(sum(filter(None, contains)))
+            self._meets.inc(sum(filter(None, meets)))
 
     def _take(self, events: Iterable[Event]) -> list[Judged]:
         found = [_judged(event) for event in events if event.kind == LEARN]

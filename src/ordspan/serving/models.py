@@ -1,4 +1,4 @@
-"""What the service does with a model: copy it, predict with it and let it learn."""
+"""What the service does with a model: copy it, and let it learn."""
 
 from __future__ import annotations
 
@@ -7,42 +7,22 @@ from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ordspan.core.scaling import LIMIT
+from ordspan.core.state import Ranks
 from ordspan.models.table import ESTIMATORS, SVM, TableModel
-from ordspan.serving.records import batch_of
+from ordspan.serving.records import RecordReader, example_record
 from ordspan.tables.encoder import Encoder
-from ordspan.tables.rows import Batch
 
 COVERAGE = 0.9
 
 
-class BatchPredictions(NamedTuple):
-    """Predictions for a batch of rows, in ranks 1..K."""
+class Learned(NamedTuple):
+    """What a model predicted for rows before each was learned, in ranks 1..K."""
 
-    score: NDArray[np.float64]
-    rank: NDArray[np.int64]
-    low: NDArray[np.int64] | None  # None if the model is not calibrated
-    high: NDArray[np.int64] | None
-
-    def ranks(self, row: int) -> tuple[int, int | None, int | None]:
-        """Rank and range of a row."""
-        if self.low is None or self.high is None:
-            return int(self.rank[row]), None, None
-        return int(self.rank[row]), int(self.low[row]), int(self.high[row])
-
-
-def predict_batch(model: TableModel, batch: Batch, coverage: float = COVERAGE) -> BatchPredictions:
-    """Score, rank and range of every row of a batch."""
-    return predict_features(model, model.encoder.features(batch.X, batch.table), coverage)
-
-
-def predict_features(
-    model: TableModel, features: Any, coverage: float = COVERAGE
-) -> BatchPredictions:
-    """Score, rank and range of every row of prepared features."""
-    found = model.answer(features, coverage)
-    return BatchPredictions(found.score, found.rank, found.low, found.high)
+    rank: Ranks
+    low: Ranks | None = None  # None if the model is not calibrated
+    high: Ranks | None = None
 
 
 def copy_model(model: TableModel) -> TableModel:
@@ -60,30 +40,46 @@ def copy_model(model: TableModel) -> TableModel:
     return copied
 
 
-def learn(
-    model: TableModel, batch: Batch, lower: NDArray[np.int64], upper: NDArray[np.int64]
-) -> None:
-    """Learn rows in order; a model that started empty also learns their scale."""
-    started_empty = bool(model.training["settings"].get("scaled_on_the_way"))
-    online_scale = model.recipe.standardise and started_empty
-    before = model.encoder.state.copy() if online_scale else None
-    try:
-        features = model.encoder.features(batch.X, batch.table, learn=online_scale)
-        model.learner.learn_many(features, lower, upper, calibration=model.calibration)
-    except BaseException:
-        if before is not None:
-            model.encoder.state[...] = before
-        raise
-    model.training["rows"] += len(batch)
+def encode(model: TableModel, X: Any, table: Any) -> tuple[Any, Any]:
+    """Features of rows to learn, and which of their numbers were clipped.
+
+    A model that started empty learns the scale of the numbers from these rows; others have a fixed
+    scale, and clip nothing.
+    """
+    if not (model.recipe.standardise and model.training["settings"].get("scaled_on_the_way")):
+        return model.encoder.features(X, table), None
+    scaled = X.copy()
+    features = model.encoder.features(scaled, table, learn=True)
+    return features, np.abs(scaled) == LIMIT
+
+
+def learn(model: TableModel, features: Any, lower: Ranks, upper: Ranks) -> Learned:
+    """Learn rows in order; if it raises, the model is spoilt.
+
+    Each row is predicted by what the rows before it taught; the width of its range is that of the
+    calibration before the first row.
+    """
+    rows, calibration = model.learner.rows(features, lower, upper), model.calibration
+    model.training["rows"] += lower.size
+    if calibration is None:
+        rank = model.learner.learn(rows, predict=True)
+        assert rank is not None
+        return Learned(rank)
+    scores = np.empty(lower.size)
+    model.learner.learn(rows, scores_before=scores)
+    low, high = calibration.ranges(scores, COVERAGE)
+    rank = calibration.observe(scores, rows.lower, rows.upper, predict=True)
+    assert rank is not None
+    return Learned(rank, np.minimum(low, rank), np.maximum(high, rank))
 
 
 def warm_up(model: TableModel) -> None:
     """Compile what predicting and learning need, on a copy, so that no request waits for it."""
     recipe, trial = model.recipe, copy_model(model)
-    row: list[Any] = [0.0] * len(recipe.numbers) + [""] * len(recipe.texts)
-    batch = batch_of(model.encoder, [[[0, 1.0]] if recipe.n_sparse else row])
-    said = predict_batch(trial, batch)
+    values = [(0, 1.0)] if recipe.n_sparse else list(example_record(recipe).values())
+    X, table = RecordReader(model).arrays(model.encoder, [values])
+    answer = trial.answer(trial.encoder.features(X.copy(), table), COVERAGE)
     if trial.calibration is not None:
-        trial.calibration.probabilities(said.score)
+        trial.calibration.probabilities(answer.score)
     if model.kind != ESTIMATORS[SVM]:
-        learn(trial, batch, np.array([1]), np.array([1]))
+        learn(trial, encode(trial, X, table)[0], np.array([1]), np.array([1]))

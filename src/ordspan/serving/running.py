@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any
 
 import uvicorn
 
-MOST_CONNECTIONS = 512
 LONGEST_HEAD = 1 << 16
 KEEP_ALIVE = 30
 """Seconds until a connection without a request is closed."""
@@ -31,6 +31,15 @@ class Server(uvicorn.Server):
             self._report_started(f"http://{shown}:{port}")
 
 
+def allow_many_connections() -> None:
+    """Open as many files as the system allows, so that idle connections do not lock others out."""
+    with suppress(ImportError, ValueError, OSError):  # Windows, or a lower limit of the system
+        import resource
+
+        most = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+        resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
+
+
 def run_server(app: Any, host: str, port: int, started: Callable[[str], None]) -> None:
     """Serve until SIGTERM or SIGINT; then finish requests in progress.
 
@@ -43,6 +52,7 @@ def run_server(app: Any, host: str, port: int, started: Callable[[str], None]) -
     started : callable
         Called with the URL once requests are accepted.
     """
+    allow_many_connections()
     config = uvicorn.Config(
         app,
         host=host,
@@ -53,7 +63,6 @@ def run_server(app: Any, host: str, port: int, started: Callable[[str], None]) -
         access_log=False,
         log_level="warning",
         server_header=False,
-        limit_concurrency=MOST_CONNECTIONS,
         timeout_keep_alive=KEEP_ALIVE,
         timeout_graceful_shutdown=LONGEST_SHUTDOWN,
         h11_max_incomplete_event_size=LONGEST_HEAD,

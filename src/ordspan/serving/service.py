@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from threading import Condition, Thread
 from typing import NamedTuple
 
-from ordspan.serving.engine import Checked, Engine
+from ordspan.serving.engine import Engine
 from ordspan.serving.log import Event
+from ordspan.serving.records import Rows
 
 MOST_WAITING = 20_000
 AT_ONCE = 5_000
@@ -21,7 +22,7 @@ class BusyError(Exception):
 
 
 class _Waiting(NamedTuple):
-    checked: Checked
+    rows: Rows
     future: asyncio.Future[list[Event]]
     loop: asyncio.AbstractEventLoop
 
@@ -35,52 +36,39 @@ class Service:
         The model and its log.
     most_waiting : int
         Most rows that may wait; further ones are refused.
-    learned : callable, optional
-        Called with new events.
     """
 
-    def __init__(
-        self,
-        engine: Engine,
-        *,
-        most_waiting: int = MOST_WAITING,
-        learned: Callable[[Sequence[Event]], None] | None = None,
-    ) -> None:
-        self.engine, self.most_waiting, self.learned = engine, most_waiting, learned
+    def __init__(self, engine: Engine, *, most_waiting: int = MOST_WAITING) -> None:
+        self.engine, self.most_waiting = engine, most_waiting
         self.n_waiting = 0
         self._line: deque[_Waiting] = deque()
         self._change, self._ending = Condition(), False
         self._thread = Thread(target=self._work, name="learning", daemon=True)
         self._thread.start()
 
-    async def learn(self, checked: Checked) -> list[Event]:
+    async def learn(self, rows: Rows) -> list[Event]:
         """Learn in order, all or nothing; the events are on disk when this returns."""
-        n_rows = len(checked.lessons)
         loop = asyncio.get_running_loop()
-        waiting = _Waiting(checked, loop.create_future(), loop)
+        waiting = _Waiting(rows, loop.create_future(), loop)
         with self._change:
-            if self._ending or self.n_waiting + n_rows > self.most_waiting:
+            if self._ending or self.n_waiting + len(rows) > self.most_waiting:
                 raise BusyError(
                     f"{self.n_waiting:,} of at most {self.most_waiting:,} rows are waiting to be "
                     "learned; try again in a moment"
                 )
-            self.n_waiting += n_rows
+            self.n_waiting += len(rows)
             self._line.append(waiting)
             self._change.notify()
-        return await asyncio.shield(waiting.future)
+        return await waiting.future
 
     def _work(self) -> None:
         while some := self._next():
-            last = self.engine.n_events
             try:
-                done = self.engine.learn_groups([one.checked for one in some])
+                done = self.engine.learn_groups([one.rows for one in some])
             except Exception as error:
                 done = [error] * len(some)
-            if self.learned is not None:
-                new = {e.id: e for one in done if isinstance(one, list) for e in one if e.id > last}
-                self.learned(list(new.values()))
             with self._change:
-                self.n_waiting -= sum(len(one.checked.lessons) for one in some)
+                self.n_waiting -= sum(len(one.rows) for one in some)
             for loop in {one.loop for one in some}:
                 answers = [(one, d) for one, d in zip(some, done, strict=True) if one.loop is loop]
                 loop.call_soon_threadsafe(_answer, answers)
@@ -94,7 +82,7 @@ class Service:
             n_rows = 0
             while self._line and (not some or n_rows < AT_ONCE):
                 some.append(self._line.popleft())
-                n_rows += len(some[-1].checked.lessons)
+                n_rows += len(some[-1].rows)
             return some
 
     def close(self) -> None:

@@ -8,7 +8,7 @@ from ordspan.serving.annotate import asking
 from ordspan.serving.annotate.asking import ENOUGH, Asker
 from ordspan.serving.annotate.history import History
 from ordspan.serving.starting import untrained
-from ordspan.tables.encoder import Recipe, Scale
+from ordspan.tables.encoder import Encoder, Recipe
 
 K = 4
 
@@ -42,7 +42,7 @@ def test_a_guess_is_earned_by_answers_and_by_beating_every_constant_grade(skill)
             why = str(rng.choice(["random", "widest"]))
             event = events.learn(step % 100, lower, upper, predicted, asked_by=why)
         history.add(event)
-        seen.append(history.earned(ENOUGH))
+        seen.append(history.beats_constant(ENOUGH))
         assert seen[-1] == naive_earned(events.all)
     assert not any(seen[: ENOUGH - 1])
 
@@ -64,7 +64,7 @@ def test_only_the_first_answer_to_an_item_tests_the_model():
 def model_of(n_features=2, seed=0):
     """A model that has learned and is calibrated."""
     recipe = Recipe(tuple(f"x{j}" for j in range(n_features)), standardise=False)
-    model = untrained(recipe, Scale(n_features), np.arange(1, K + 1))
+    model = untrained(Encoder(recipe), np.arange(1, K + 1))
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(300, n_features))
     ranks = np.digitize(X.sum(axis=1) + rng.normal(0, 1, 300), [-1, 0, 1]) + 1

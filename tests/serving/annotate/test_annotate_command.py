@@ -67,7 +67,7 @@ def test_a_bad_file_of_items_leaves_no_folder(tmp_path, started):
     words = ["annotate", tmp_path / "items.csv", "--grades", "1..5", "--state", tmp_path / "state"]
     answer = ask(*words)
     assert answer.exit_code == 1
-    assert "line 2: the image '../a.png' in column 'picture' is outside the folder" in answer.output
+    assert "row 1: the image '../a.png' in column 'picture' is outside the folder" in answer.output
     assert "--hide picture" in answer.output
     assert not (tmp_path / "state").exists()
 

@@ -7,12 +7,12 @@ from at_work import PNG, read, write_items
 
 from ordspan import load
 from ordspan.commands.train import TrainJob, train
-from ordspan.serving.records import batch_of
-from ordspan.tables.encoder import prepare_features
+from ordspan.serving.records import RecordReader
+from ordspan.serving.starting import untrained
 
 ODD = pl.DataFrame(
     {
-        "price": [f"{i}.{i:03d},5" if i % 7 else None for i in range(1, 41)],  # 1.001,5
+        "price": [1001.5 * i if i % 7 else None for i in range(1, 41)],
         "weight": [i / 8 for i in range(40)],
         "town": [None if i % 9 == 0 else f"town {i % 3}" for i in range(40)],
         "code": [f"{i:05d}" for i in range(40)],
@@ -28,8 +28,8 @@ def test_features_are_those_that_train_finds(tmp_path):
     files = [str(tmp_path / "labelled.csv")]
     train(TrainJob(files, label="grade", drop=["id"]), tmp_path / "model")
     model = load(tmp_path / "model")
-    assert items.recipe == model.recipe
-    np.testing.assert_array_equal(items.scale.state, model.scale.state)
+    assert items.encoder.recipe == model.recipe
+    np.testing.assert_array_equal(items.encoder.state, model.encoder.state)
 
 
 @pytest.mark.parametrize("ending", ["csv", "jsonl", "parquet"])
@@ -37,28 +37,28 @@ def test_the_log_gives_the_features_that_items_are_predicted_by(tmp_path, ending
     path = tmp_path / f"items.{ending}"
     getattr(ODD, {"jsonl": "write_ndjson"}.get(ending, f"write_{ending}"))(path)
     items = read(path, text=["code"])
-    again = batch_of(items.recipe, [items.values(i) for i in range(len(items))])
-    expected = items.features()
-    np.testing.assert_array_equal(prepare_features(items.recipe, items.scale, again), expected)
-    assert items.recipe.numbers == ("price", "weight")
-    assert items.values(1)[0] == 2002.5
-    assert [cell.value for cell in items.cells(1)] == ["2.002,5", "0.125", "town 1", "00001"]
+    reader = RecordReader(untrained(items.encoder, np.array([1, 2])))
+    again = reader.arrays(items.encoder, [items.values(i) for i in range(len(items))])
+    np.testing.assert_array_equal(items.encoder.features(*again), items.features())
+    assert items.encoder.recipe.numbers == ("price", "weight")
+    assert items.values(1)[0] == 2003.0
+    assert [cell.value for cell in items.cells(1)] == ["2003", "0.125", "town 1", "00001"]
     assert [cell.kind for cell in items.cells(1)] == ["number", "number", "text", "text"]
     assert items.cells(6)[0].value == ""
-    assert items.name(1) == "row 2"
+    assert items.name(1) == "00001"  # the only column that names each row
 
 
 def test_columns_can_be_shown_and_not_learned_or_hidden(tmp_path):
     path, _ = write_items(tmp_path)
     items = read(path, id="id", drop=["age"], hide=["town"])
     assert [cell.name for cell in items.cells(0)] == ["size", "age"]
-    assert items.recipe.columns == ("size",)
+    assert items.encoder.recipe.columns == ("size",)
     assert items.name(3) == items.key(3) == "x3"
 
 
 @pytest.mark.parametrize(
     ("rows", "told"),
-    [("a,1\na,2\n", "line 2: the id 'a' is not unique"), ("a,1\n,2\n", "line 3: the id ''")],
+    [("a,1\na,2\n", "row 1: the id 'a' is not unique"), ("a,1\n,2\n", "row 2: the id ''")],
 )
 def test_an_id_names_one_item(tmp_path, rows, told):
     (tmp_path / "items.csv").write_text("id,size\n" + rows)
@@ -122,13 +122,13 @@ def test_pictures_are_shown_and_not_learned_from(pictures):
     ],
 )
 def test_a_picture_outside_the_folder_is_refused_before_anything_starts(pictures, name):
-    with pytest.raises(ValueError, match=r"line 3: the image .* is outside the folder"):
+    with pytest.raises(ValueError, match=r"row 2: the image .* is outside the folder"):
         read(with_pictures(pictures, "a.png", name))
 
 
 def test_a_missing_picture_is_refused(pictures):
     with pytest.raises(
-        ValueError, match=r"line 3: the image 'b[.]png' in column 'picture' does not exist"
+        ValueError, match=r"row 2: the image 'b[.]png' in column 'picture' does not exist"
     ):
         read(with_pictures(pictures, "a.png", "b.png"))
 

@@ -4,12 +4,13 @@ import shlex
 
 import polars as pl
 import pytest
-from at_work import Caller, begin, read, write_items
+from at_work import Caller, begin, write_items
 
 from ordspan import load
 from ordspan.serving.annotate.history import History
-from ordspan.serving.annotate.labels import export_labels, train_command
+from ordspan.serving.annotate.labels import export_answers, train_command
 from ordspan.serving.annotate.settings import opened
+from ordspan.tables.encoder import Recipe
 from ordspan.tables.files import FileOptions
 from tables import ask
 
@@ -18,7 +19,8 @@ FIRST = ["item", "lower", "upper", "annotator", "seconds", "asked_by"]
 
 def export(session, out):
     said = session.history.replies.values()
-    return export_labels(str(out), session.items, session.settings.grades, said, [])
+    recipe, grades = session.items.encoder.recipe, session.settings.grades
+    return export_answers(str(out), recipe, grades, said, session.items, [])
 
 
 @pytest.fixture(scope="module")
@@ -65,7 +67,7 @@ def test_train_takes_it_as_it_is_and_learns_what_the_page_learned(answered, tmp_
     names = "left out 'item', 'annotator', 'seconds', 'asked_by' (ordspan annotate added it"
     assert names in " ".join(answer.output.split())
     model = load(tmp_path / "m")
-    assert model.recipe.columns == answered.items.recipe.columns
+    assert model.recipe.columns == answered.items.encoder.recipe.columns
     assert model.classes_.tolist() == answered.settings.grades
 
 
@@ -96,15 +98,15 @@ def test_the_printed_command_trains_named_grades(tmp_path):
     Caller(session).answer_many(ranks, 40)
     out = tmp_path / "labels.csv"
     export(session, out)
-    command = train_command(str(out), grades, session.items, text)
+    command = train_command(str(out), grades, session.items.encoder.recipe, text)
     assert command.startswith("ordspan train ")
     words = shlex.split(command)[1:-1]
     assert ask(*words, tmp_path / "m").exit_code == 0
     model = load(tmp_path / "m")
     assert model.classes_.tolist() == grades
     names = {"item of the item": "item"}
-    assert {names.get(n, n) for n in model.recipe.texts} == set(session.items.recipe.texts)
-    assert model.recipe.numbers == session.items.recipe.numbers == ("size",)
+    assert {names.get(n, n) for n in model.recipe.texts} == set(session.items.encoder.recipe.texts)
+    assert model.recipe.numbers == session.items.encoder.recipe.numbers == ("size",)
     session.engine.close()
 
 
@@ -120,12 +122,9 @@ def test_columns_of_the_same_name_are_told_apart(tmp_path):
 
 
 def test_without_an_answer_no_file_is_written(tmp_path):
-    path, _ = write_items(tmp_path)
-    items = read(path)
+    replies = History(1, 2).replies.values()
     with pytest.raises(ValueError, match="no answers to export yet"):
-        export_labels(
-            str(tmp_path / "labels.csv"), items, [1, 2], History(1, 2).replies.values(), []
-        )
+        export_answers(str(tmp_path / "labels.csv"), Recipe(("a",)), [1, 2], replies, None, [])
     assert not (tmp_path / "labels.csv").exists()
 
 
@@ -149,3 +148,29 @@ def test_a_state_folder_keeps_to_its_items(tmp_path, session):
     path.write_text(path.read_text() + "x60,1,1,Ulm\n")
     with pytest.raises(ValueError, match="has changed since"):
         opened(tmp_path / "state", None, None, type(columns)(), FileOptions())
+
+
+def test_answers_can_be_exported_whatever_becomes_of_the_items(tmp_path):
+    """The only id is found without --id, and kept in the log; a formula is no formula."""
+    path, ranks = write_items(tmp_path)
+    path.write_text(path.read_text().replace("Graz", "=1+1"))
+    session = begin(tmp_path / "state", path)
+    Caller(session).answer_many(ranks, 20, "-ann")
+    items = [session.items.key(one.extra.item) for one in session.history.replies.values()]
+    assert items[0].startswith("x")
+    session.engine.close()
+    path.write_bytes(path.read_bytes().replace(b"\n", b"\r\n"))
+    begin(tmp_path / "state").engine.close()  # other line ends are no other items
+    for change in (lambda: path.write_text("other\n1\n"), path.unlink):
+        change()
+        with pytest.raises(ValueError, match=r"has changed|is missing"):
+            begin(tmp_path / "state")
+        words = ("annotate", "--state", tmp_path / "state", "--export", tmp_path / "labels.csv")
+        answer = ask(*words, "--overwrite")
+        assert answer.exit_code == 0, answer.output
+        assert "already exists" in ask(*words).output
+        table = pl.read_csv(tmp_path / "labels.csv")
+        assert table["item"].to_list() == items
+        assert set(table["town"]) == {"Ulm", "'=1+1"}
+        assert set(table["annotator"]) == {"'-ann"}
+        assert table["size"].dtype.is_float()

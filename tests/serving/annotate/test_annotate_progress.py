@@ -6,10 +6,13 @@ from at_work import Events
 
 from ordspan.serving.annotate.history import History
 from ordspan.serving.annotate.progress import MOST_POINTS, error_curve, progress
+from ordspan.tables.encoder import Recipe
+
+SIZE = Recipe(("size",))
 
 
-def told(events, n_items=10, n_classes=5):
-    return progress(History(n_items, n_classes, events.all))
+def told(events, n_items=10, n_classes=5, recipe=SIZE):
+    return progress(History(n_items, n_classes, events.all), recipe)
 
 
 def test_nothing_said_yet():
@@ -117,3 +120,22 @@ def test_what_was_taken_back_counts_nowhere():
     for log in (events, plain):
         log.learn(1, 4, predicted=3, low=2, high=4, annotator="bob", seconds=7)
     assert told(events) == told(plain)
+
+
+@pytest.mark.parametrize(
+    ("recipe", "words"),
+    [
+        (Recipe(("size",)), "only learns from size"),
+        (Recipe(hashed=("note",)), "only has texts to learn from (note)"),
+        (Recipe(words=(("id", ("",)),)), "no column to learn from"),
+        (Recipe(tuple("abc")), "may need more answers"),
+    ],
+)
+def test_a_model_that_is_no_better_than_a_constant_is_explained_after_40_answers(recipe, words):
+    bad, good = Events(), Events()
+    for item in range(40):
+        assert not told(bad, 40, recipe=recipe)["advice"]
+        bad.learn(item, 1, predicted=5)
+        good.learn(item, 1 + item % 5, predicted=1 + item % 5)
+    assert words in told(bad, 40, recipe=recipe)["advice"]
+    assert not told(good, 40, recipe=recipe)["advice"]

@@ -2,26 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable
+import unicodedata
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from importlib.resources import files
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from fastapi import FastAPI, HTTPException, Request, Response
-from fastapi.concurrency import run_in_threadpool
-from fastapi.responses import FileResponse
+import msgspec
 from msgspec import Meta, Struct
+from starlette.applications import Starlette
+from starlette.concurrency import run_in_threadpool
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import FileResponse, Response
+from starlette.routing import Route
 
 from ordspan.serving.annotate.history import Extra, Guess
-from ordspan.serving.annotate.session import MissingError, Session
-from ordspan.serving.engine import KeyConflictError
+from ordspan.serving.annotate.session import Session
+from ordspan.serving.engine import KeyConflictError, MissingError
 from ordspan.serving.guard import Guard
 from ordspan.serving.log import LogError
-from ordspan.serving.records import BodyError, decoded
-from ordspan.serving.responses import add_error_handlers, as_json
+from ordspan.serving.records import REQUEST, BodyError, Key, decoded
+from ordspan.serving.responses import as_json, error_handlers
 from ordspan.tables.rows import RowError
-from ordspan.wording import as_text
 
 PAGES = {"/": "annotate.html", "/progress": "progress.html"}
 KINDS = {
@@ -40,7 +44,6 @@ STATUSES = {
 }
 
 Name = Annotated[str, Meta(min_length=1, max_length=100)]
-Key = Annotated[str, Meta(min_length=1, max_length=200)]
 Index = Annotated[int, Meta(ge=0, lt=2**53)]
 Rank = Annotated[int, Meta(ge=1, lt=2**31)]
 Seconds = Annotated[float, Meta(ge=0, le=1e6)]
@@ -117,74 +120,86 @@ def make_app(session: Session, *, title: str, question: str, token: str | None =
     """
 
     @asynccontextmanager
-    async def lifespan(app: FastAPI) -> AsyncIterator[None]:
+    async def lifespan(app: Starlette) -> AsyncIterator[None]:
         yield
         await run_in_threadpool(session.engine.close)
 
-    app = FastAPI(
-        title="ordspan", docs_url=None, redoc_url=None, openapi_url=None, lifespan=lifespan
+    handlers, pages = Handlers(session, title, question), page_routes()
+    routes = [
+        Route("/api/task", handlers.task),
+        Route("/api/progress", handlers.progress),
+        Route("/api/image/{item}/{cell}", handlers.image),
+        Route("/api/next", handlers.ask, methods=["POST"]),
+        Route("/api/answer", handlers.answer, methods=["POST"]),
+        Route("/api/skip", handlers.skip, methods=["POST"]),
+        Route("/api/undo", handlers.undo, methods=["POST"]),
+    ]
+    app = Starlette(
+        routes=[*routes, *pages], exception_handlers=error_handlers(STATUSES), lifespan=lifespan
     )
-    app.state.folder = f"{session.settings.digest[:16]}-{session.settings.seed}"
-    add_error_handlers(app, STATUSES)
-    _add_questions(app, session, title, question)
-    _add_answers(app, session)
-    public = _add_pages(app)
+    public = [page.path for page in pages]
     return Guard(app, token=token, public=public, most_bytes=LONGEST_BODY)
 
 
-async def read(request: Request, kind: type[Any]) -> Any:
-    """Decode and validate the body of a request."""
-    asked = decoded(await request.body(), kind)
-    folder = request.app.state.folder
-    if asked.folder not in (None, folder):
-        raise KeyConflictError(
-            "this page belongs to other items than those that are served now; reload the page"
-        )
-    asked.annotator = asked.annotator.strip()
-    if not asked.annotator or as_text(asked.annotator) != asked.annotator:
-        raise HTTPException(
-            422, "the annotator's name must have visible characters and no control characters"
-        )
-    return asked
+class Handlers:
+    """What is done with each request of the pages."""
 
-
-def _add_questions(app: FastAPI, session: Session, title: str, question: str) -> None:
-    @app.get("/api/task")
-    async def task() -> Response:
+    def __init__(self, session: Session, title: str, question: str) -> None:
+        self.session = session
+        self.folder = f"{session.settings.digest[:16]}-{session.settings.seed}"
         grades = [str(grade) for grade in session.settings.grades]
-        shown: dict[str, Any] = {"title": title, "grades": grades, "question": question}
-        shown |= {"n_items": len(session.items), "folder": app.state.folder}
-        return as_json(shown)
+        self._task: dict[str, Any] = {"title": title, "grades": grades, "question": question}
+        self._task |= {"n_items": len(session.items), "folder": self.folder}
 
-    @app.post("/api/next")
-    async def ask(request: Request) -> Response:
-        asked: NextRequest = await read(request, NextRequest)
-        return as_json(await run_in_threadpool(session.ask, asked.annotator, asked.skip_items))
+    async def read(self, request: Request, kind: type[Any]) -> Any:
+        """Decode and validate the body of a request."""
+        content = decoded(await request.body())
+        try:
+            asked = msgspec.convert(content, kind)
+        except msgspec.ValidationError as error:
+            raise RowError(f"{REQUEST}: {error}") from None
+        if asked.folder not in (None, self.folder):
+            raise KeyConflictError(
+                "this page belongs to other items than those that are served now; reload the page"
+            )
+        asked.annotator = asked.annotator.strip()
+        if not is_visible(asked.annotator):
+            raise RowError(
+                "the annotator's name must have visible characters and no control characters"
+            )
+        return asked
 
-    @app.get("/api/progress")
-    async def progress() -> Response:
-        return as_json(await run_in_threadpool(session.progress))
+    async def task(self, request: Request) -> Response:
+        """The title, the question and the grades."""
+        return as_json(self._task)
 
-    @app.get("/api/image/{item}/{cell}")
-    async def image(item: str, cell: str) -> Response:
-        places = [int(n) for n in (item, cell) if n.isascii() and n.isdecimal() and len(n) < 10]
-        found = await run_in_threadpool(session.items.image, *places) if len(places) == 2 else None
+    async def progress(self, request: Request) -> Response:
+        """The numbers of the progress page."""
+        return as_json(await run_in_threadpool(self.session.progress))
+
+    async def image(self, request: Request) -> Response:
+        """An image of an item, by the numbers of the item and the cell."""
+        words = request.path_params.values()
+        places = [int(n) for n in words if n.isascii() and n.isdecimal() and len(n) < 10]
+        find = self.session.items.image
+        found = await run_in_threadpool(find, *places) if len(places) == 2 else None
         if found is None:
             raise HTTPException(404, "there is no image")
         return FileResponse(found[0], media_type=found[1])
 
+    async def ask(self, request: Request) -> Response:
+        """The next item for an annotator."""
+        asked: NextRequest = await self.read(request, NextRequest)
+        question = await run_in_threadpool(self.session.ask, asked.annotator, asked.skip_items)
+        return as_json(question)
 
-def _add_answers(app: FastAPI, session: Session) -> None:
-    last = len(session.settings.grades)
-
-    @app.post("/api/answer")
-    async def answer(request: Request) -> Response:
-        given: AnswerRequest = await read(request, AnswerRequest)
+    async def answer(self, request: Request) -> Response:
+        """Learn an answer."""
+        given: AnswerRequest = await self.read(request, AnswerRequest)
+        last = len(self.session.settings.grades)
         for end in (given, given.guess):
             if end is not None and not end.lower <= end.upper <= last:
-                raise HTTPException(
-                    422, f"{end.lower} to {end.upper} is not a range of ranks from 1 to {last}"
-                )
+                raise RowError(f"{end.lower} to {end.upper} is not a range of ranks 1 to {last}")
         guess = None
         if given.guess is not None:
             middle = (given.guess.lower + given.guess.upper) // 2
@@ -199,34 +214,43 @@ def _add_answers(app: FastAPI, session: Session) -> None:
             given.shown,
             given.via,
         )
-        saved = await run_in_threadpool(session.answer, given.key, given.lower, given.upper, extra)
-        return as_json(saved)
+        answer = self.session.answer
+        return as_json(await run_in_threadpool(answer, given.key, given.lower, given.upper, extra))
 
-    @app.post("/api/skip")
-    async def skip(request: Request) -> Response:
-        given: SkipRequest = await read(request, SkipRequest)
+    async def skip(self, request: Request) -> Response:
+        """Record a skip."""
+        given: SkipRequest = await self.read(request, SkipRequest)
         extra = Extra(given.item, given.annotator, given.seconds, given.asked_by)
-        return as_json(await run_in_threadpool(session.skip, given.key, extra))
+        return as_json(await run_in_threadpool(self.session.skip, given.key, extra))
 
-    @app.post("/api/undo")
-    async def undo(request: Request) -> Response:
-        given: UndoRequest = await read(request, UndoRequest)
-        return as_json(await run_in_threadpool(session.undo, given.key, given.annotator))
+    async def undo(self, request: Request) -> Response:
+        """Undo the last answer or skip of an annotator."""
+        given: UndoRequest = await self.read(request, UndoRequest)
+        return as_json(await run_in_threadpool(self.session.undo, given.key, given.annotator))
 
 
-def _add_pages(app: FastAPI) -> list[str]:
-    """Serve the static files of the pages; returns their paths."""
+def is_visible(name: str) -> bool:
+    """Whether a name has only letters, marks, digits, signs and spaces between them.
+
+    >>> is_visible("Ann Lee"), is_visible("Ann\\u200b"), is_visible("\\x1b[31m"), is_visible("")
+    (True, False, False, False)
+    """
+    return bool(name) and all(
+        char == " " or unicodedata.category(char)[0] in "LMNPS" for char in name
+    )
+
+
+def page_routes() -> list[Route]:
+    """The static files of the pages."""
     folder = files("ordspan.serving.annotate") / "pages"
     served = {f"/static/{file.name}": file.name for file in folder.iterdir()} | PAGES
 
-    def page(name: str) -> Callable[[], Any]:
+    def route(path: str, name: str) -> Route:
         content, kind = (folder / name).read_bytes(), KINDS[Path(name).suffix]
 
-        async def send() -> Response:
+        async def send(request: Request) -> Response:
             return Response(content, media_type=kind)
 
-        return send
+        return Route(path, send)
 
-    for path, name in served.items():
-        app.get(path)(page(name))
-    return list(served)
+    return [route(path, name) for path, name in served.items()]

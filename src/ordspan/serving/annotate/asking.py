@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from ordspan.models.table import TableModel
 from ordspan.serving.annotate.history import RANDOM, WIDEST, Guess, History
-from ordspan.serving.models import predict_features
+from ordspan.serving.models import COVERAGE
 
 ENOUGH = 30
 """Answers needed before guesses are shown or used."""
@@ -41,7 +41,7 @@ class ItemPredictions(NamedTuple):
 
 def predict_items(model: TableModel, features: Any) -> ItemPredictions:
     """Rank, 90 % range and entropy of every item."""
-    found = predict_features(model, features)
+    found = model.answer(features, COVERAGE)
     assert found.low is not None
     assert found.high is not None
     chances = model.needed_calibration().probabilities(found.score)
@@ -99,7 +99,7 @@ class Asker:
         if not open_items.any():
             return None
         widest, show = self._draws(annotator, history.n_answers.get(annotator, 0))
-        if self.features is None or not history.earned(ENOUGH):
+        if self.features is None or not history.beats_constant(ENOUGH):
             return Question(self._first(open_items), RANDOM, None, show=False)
         known = self._predictions(model)
         at_random, others = open_items & self.reserved, open_items & ~self.reserved

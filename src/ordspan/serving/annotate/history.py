@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 import msgspec
@@ -33,6 +33,7 @@ class Extra(msgspec.Struct, frozen=True):
     guess: Guess | None = None
     shown: bool = False
     via: str = ""
+    id: str | None = None  # of the item, if it has one
 
 
 class Reply(NamedTuple):
@@ -116,10 +117,12 @@ class History:
         """Whether an annotator has answered or skipped an item."""
         return annotator in self.seen and item in self.seen[annotator]
 
-    def earned(self, enough: int) -> bool:
+    def beats_constant(self, min_answers: int) -> bool:
         """Whether the model has learned enough rows and beats the best constant grade."""
         learned = int(self.answered.sum())
-        return learned >= enough and bool(self.tests) and self.loss < self.constant_losses.min()
+        return (
+            learned >= min_answers and bool(self.tests) and self.loss < self.constant_losses.min()
+        )
 
     def _count(self, reply: Reply, sign: int) -> None:
         event, extra = reply.event, reply.extra
@@ -134,3 +137,9 @@ class History:
             self.tests += sign
             self.loss += sign * reply.distance
             self.constant_losses += sign * distance(ranks, *reply.ends)
+
+
+def read_history(events: Sequence[Event], n_classes: int) -> History:
+    """The history of a log whose items are not known."""
+    noted = (msgspec.json.decode(event.extra, type=Extra) for event in events if event.kind != UNDO)
+    return History(1 + max((extra.item for extra in noted), default=0), n_classes, events)

@@ -6,7 +6,8 @@ import json
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from hashlib import file_digest
+from hashlib import sha256
+from math import floor, log10
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -59,7 +60,7 @@ class Items:
     path : Path
         The file.
     digest : str
-        SHA-256 digest of the file.
+        Digest of the file, whatever its line ends.
     ids : list of str, optional
         Ids of the items, if there is an id column.
     table : polars.DataFrame
@@ -72,8 +73,6 @@ class Items:
         Input of the recipe for every item.
     encoder : Encoder
         How the columns become features.
-    learnable : bool
-        Whether there is a column to learn from; otherwise the recipe is empty.
     notes : list of str
         Notes for the user about how columns are used.
     """
@@ -86,11 +85,15 @@ class Items:
     images: dict[str, list[str]]
     batch: Batch
     encoder: Encoder
-    learnable: bool
     notes: list[str]
 
     def __len__(self) -> int:
         return len(self.batch)
+
+    @property
+    def learnable(self) -> bool:
+        """Whether there is a column to learn from."""
+        return can_learn(self.encoder.recipe)
 
     def key(self, item: int) -> str:
         """The id of an item, or its row number from 1."""
@@ -102,8 +105,11 @@ class Items:
 
     def cells(self, item: int) -> list[ItemCell]:
         """Cells of an item to show."""
-        row = self.table.row(item)
-        return [ItemCell(n, self.kinds[n], v) for n, v in zip(self.table.columns, row, strict=True)]
+        return [
+            ItemCell(name, kind, short_number(cell) if kind == NUMBER else cell)
+            for name, cell in zip(self.table.columns, self.table.row(item), strict=True)
+            for kind in (self.kinds[name],)
+        ]
 
     def values(self, item: int) -> list[Any]:
         """Values of an item in the recipe's columns: numbers (None where missing), then text."""
@@ -124,6 +130,31 @@ class Items:
         with open(path, "rb") as file:
             kind = image_kind(file.read(12))
         return None if kind is None else (path, kind)
+
+
+def can_learn(recipe: Recipe) -> bool:
+    """Whether a recipe has features other than the one of items without any."""
+    return bool(recipe.numbers or recipe.hashed) or any(len(words) > 1 for _, words in recipe.words)
+
+
+def short_number(text: str) -> str:
+    """A number with at most 4 digits, or as many as it has before the decimal point.
+
+    >>> [short_number(text) for text in ("0.123456", "1234.56", "-98765.4", "7", "2.50", "", "NA")]
+    ['0.1235', '1235', '-98765', '7', '2.5', '', 'NA']
+    """
+    try:
+        number = float(text)
+        decimals = 3 - floor(log10(abs(number))) if number else 0
+    except (ValueError, OverflowError):
+        return text
+    short = f"{number:.{max(0, decimals)}f}" if decimals < 10 else f"{number:.4g}"
+    return short.rstrip("0").rstrip(".") if "." in short and "e" not in short else short
+
+
+def digest_of(path: str | Path) -> str:
+    """Digest of a file, whatever its line ends."""
+    return sha256(Path(path).read_bytes().replace(b"\r\n", b"\n")).hexdigest()
 
 
 def image_kind(head: bytes) -> str | None:
@@ -155,8 +186,6 @@ def read_items(path: str | Path, options: FileOptions, columns: ItemColumns) -> 
     sizes_of([name])  # a missing file is refused
     if is_svmlight(name, options):
         raise FileError(f"{name}: svmlight files have no columns to show; use a table")
-    with open(name, "rb") as file:
-        digest = file_digest(file, "sha256").hexdigest()
     there = open_file(name, options).names
     identity = [] if columns.id is None else [columns.id]
     check_columns(name, there, [*identity, *columns.drop, *columns.hide, *columns.text])
@@ -166,21 +195,36 @@ def read_items(path: str | Path, options: FileOptions, columns: ItemColumns) -> 
     images = {n: _image_paths(whole, table[n]) for n in shown if are_images(table[n])}
     unlearned = dict.fromkeys([*identity, *columns.drop, *columns.hide, *images])
     choice = ColumnChoice(drop=[*unlearned], text=columns.text)
-    reader, learnable = _feature_reader(name, options, choice, there)
+    reader = _feature_reader(name, options, choice, there)
     batch = _all_rows(reader)
     numbers = reader.recipe.numbers
+    ids = None if columns.id is None else _ids(whole, table[columns.id].str.strip_chars())
+    likely = [
+        n for n in shown if n in reader.left_out and n not in columns.drop and is_id(table[n])
+    ]
+    if columns.id is None and len(likely) == 1:
+        ids = table[likely[0]].str.strip_chars().to_list()
     return Items(
         path=Path(name),
-        digest=digest,
-        ids=None if columns.id is None else _ids(whole, table[columns.id].str.strip_chars()),
+        digest=digest_of(name),
+        ids=ids,
         table=table.select(shown),
         kinds={n: IMAGE if n in images else NUMBER if n in numbers else TEXT for n in shown},
         images=images,
         batch=replace(batch, table=_as_words(batch.table, reader.recipe.texts)),
         encoder=reader.encoder,
-        learnable=learnable,
         notes=reader.notes,
     )
+
+
+def is_id(column: pl.Series) -> bool:
+    """Whether every cell of a column names its row.
+
+    >>> is_id(pl.Series(["a1", "a2"])), is_id(pl.Series(["a1", "a1"])), is_id(pl.Series(["a", ""]))
+    (True, False, False)
+    """
+    cells = column.str.strip_chars()
+    return not (cells == "").any() and not cells.is_duplicated().any()
 
 
 def _reader(name: str, options: FileOptions, recipe: Recipe, keep: Sequence[str] = ()) -> RowReader:
@@ -190,15 +234,13 @@ def _reader(name: str, options: FileOptions, recipe: Recipe, keep: Sequence[str]
 
 def _feature_reader(
     name: str, options: FileOptions, choice: ColumnChoice, there: Sequence[str]
-) -> tuple[RowReader, bool]:
-    """A reader of the columns ``ordspan train`` would learn from, and whether there are any."""
+) -> RowReader:
+    """A reader of the columns ``ordspan train`` would learn from."""
     try:
-        return open_rows(
-            [name], options, LabelColumns(), choice, classes=None, on_bad_row=REFUSE
-        ), True
+        return open_rows([name], options, LabelColumns(), choice, classes=None, on_bad_row=REFUSE)
     except NoFeatureError:
         # a category that hardly any item has, so that the model only learns grade frequencies
-        return _reader(name, options, Recipe(words=((there[0], ("",)),))), False
+        return _reader(name, options, Recipe(words=((there[0], ("",)),)))
 
 
 def _all_rows(reader: RowReader) -> Batch:

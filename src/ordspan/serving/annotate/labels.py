@@ -9,34 +9,43 @@ from typing import Any
 
 import polars as pl
 
-from ordspan.commands.outputs import STDOUT, opened_output
+from ordspan.commands.outputs import STDOUT
 from ordspan.labels.forms import number_as_text
 from ordspan.serving.annotate.history import Reply
-from ordspan.serving.annotate.items import Items
+from ordspan.serving.annotate.items import Items, can_learn
+from ordspan.serving.export import value_columns, write_labels
 from ordspan.serving.log import LEARN
+from ordspan.tables.encoder import Recipe
 from ordspan.tables.profile import ANNOTATED
 from ordspan.tables.rows import FileError
 from ordspan.wording import shell_list
 
 
-def export_labels(
-    out: str, items: Items, grades: list[Any], replies: Iterable[Reply], inputs: Iterable[str]
+def export_answers(
+    out: str,
+    recipe: Recipe,
+    grades: list[Any],
+    replies: Iterable[Reply],
+    items: Items | None,
+    inputs: Iterable[str],
 ) -> int:
     """Write a row for every answer, in order.
 
     The columns are item, lower, upper, annotator, seconds and asked_by, followed by the columns
-    that the model learns from, with the values of the original file.
+    that the model learns from, as they were learned.
 
     Parameters
     ----------
     out : str
         A file ending in .csv, .parquet or .jsonl, or "-" for CSV on standard output.
-    items : Items
-        The items.
+    recipe : Recipe
+        The columns that the model learns from.
     grades : list
         Grades from lowest to highest.
     replies : iterable of Reply
         Answers and skips; skips are not written.
+    items : Items, optional
+        The items; without them, ids are those of the log.
     inputs : iterable of str
         Files that must not be overwritten.
 
@@ -48,10 +57,13 @@ def export_labels(
     answers = [one for one in replies if one.event.kind == LEARN]
     if not answers:
         raise FileError("there are no answers to export yet")
-    asked = [one.extra.item for one in answers]
+    ids = [
+        items.key(one.extra.item) if items else one.extra.id or str(one.extra.item + 1)
+        for one in answers
+    ]
     table = pl.DataFrame(
         [
-            pl.Series("item", [items.key(item) for item in asked]),
+            pl.Series("item", ids),
             pl.Series("lower", [grades[one.ends[0] - 1] for one in answers]),
             pl.Series("upper", [grades[one.ends[1] - 1] for one in answers]),
             pl.Series("annotator", [one.extra.annotator for one in answers]),
@@ -60,22 +72,19 @@ def export_labels(
         ]
     )
     assert tuple(table.columns) == ANNOTATED
-    learned = items.table.select(
-        n for n in items.table.columns if n in items.encoder.recipe.columns
-    )
-    if items.learnable:
-        table = table.hstack(learned[asked].rename({n: _exported(n) for n in learned.columns}))
-    with opened_output(out, inputs) as output:
-        output.write(table)
+    if can_learn(recipe):
+        learned = value_columns(recipe, [one.event for one in answers])
+        table = table.hstack(learned.rename({n: _exported(n) for n in learned.columns}))
+    write_labels(out, table, inputs)
     return len(answers)
 
 
-def train_command(out: str, grades: list[Any], items: Items, text: Sequence[str]) -> str:
+def train_command(out: str, grades: list[Any], recipe: Recipe, text: Sequence[str]) -> str:
     """The command that trains a model from exported answers with the same features.
 
     It lists all grades, because some may not occur in the answers.
     """
-    text = [_exported(name) for name in text if name in items.encoder.recipe.columns]
+    text = [_exported(name) for name in text if name in recipe.columns]
     model = "labels.ordspan" if out == STDOUT else str(Path(out).with_suffix(".ordspan"))
     words = ["ordspan train", shlex.quote(out), "--lower lower --upper upper"]
     words += ["--grades", shell_list(map(number_as_text, grades))]

@@ -10,14 +10,19 @@ from typing import Any
 import numpy as np
 
 from ordspan.serving.annotate.history import History, Reply
+from ordspan.serving.annotate.items import can_learn
 from ordspan.serving.log import LEARN
 from ordspan.serving.models import COVERAGE
+from ordspan.tables.encoder import Recipe
 
+PATIENCE = 40
+"""Answers after which the page says why the model is not better than a constant grade."""
+FEW_COLUMNS = 3
 MOST_POINTS = 200
 """Most points in the error curve; it is thinned beyond that."""
 
 
-def progress(history: History) -> dict[str, Any]:
+def progress(history: History, recipe: Recipe) -> dict[str, Any]:
     """The numbers of the progress page, as plain values."""
     replies = list(history.replies.values())
     answers = [one for one in replies if one.event.kind == LEARN]
@@ -32,6 +37,7 @@ def progress(history: History) -> dict[str, Any]:
         "per_minute": per_minute,
         **_range_shares(answers),
         "error": error_curve([one.distance for one in tests]),
+        "advice": advice(history, recipe),
         "best_constant": int(history.constant_losses.min()) / len(tests) if tests else None,
         "coverage": _coverage(tests),
         "annotators": _annotators(replies),
@@ -41,6 +47,27 @@ def progress(history: History) -> dict[str, Any]:
             "hidden": _anchoring(one for one in answers if not one.extra.shown),
         },
     }
+
+
+def advice(history: History, recipe: Recipe) -> str:
+    """Why the model does not beat a constant grade after PATIENCE answers, as far as is known."""
+    if int(history.answered.sum()) < PATIENCE or history.beats_constant(PATIENCE):
+        return ""
+    if not can_learn(recipe):
+        reason = "There is no column to learn from. Add columns that say something about the grade."
+    elif recipe.hashed and not recipe.numbers:
+        reason = (
+            f"It only has texts to learn from ({', '.join(recipe.hashed)}), and knows a text by "
+            "the whole cell, not by its words. Add columns with numbers or categories."
+        )
+    elif len(recipe.columns) < FEW_COLUMNS:
+        reason = (
+            f"It only learns from {' and '.join(recipe.columns)}. Add columns that say more about "
+            "the grade."
+        )
+    else:
+        reason = "Its columns may say little about the grade, or it may need more answers."
+    return f"The model is not better than always giving the same grade. {reason}"
 
 
 def mean(values: Sequence[float]) -> float | None:

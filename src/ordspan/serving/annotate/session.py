@@ -15,17 +15,14 @@ from ordspan.serving.annotate.history import Extra, History, Reply
 from ordspan.serving.annotate.items import Items
 from ordspan.serving.annotate.progress import progress
 from ordspan.serving.annotate.settings import FolderSettings
-from ordspan.serving.engine import BASE, Engine, KeyConflictError, Lesson
+from ordspan.serving.engine import BASE, Engine, KeyConflictError, MissingError
 from ordspan.serving.log import LEARN, SKIP, UNDO, Event
+from ordspan.serving.records import Rows
 from ordspan.serving.starting import untrained
 from ordspan.tables.rows import FileError
 
 MOST_ASKED = 10_000
 """Most open questions kept in memory."""
-
-
-class MissingError(LookupError):
-    """There is no such item, or nothing to undo."""
 
 
 def open_engine(folder: Path, items: Items, settings: FolderSettings) -> Engine:
@@ -84,10 +81,11 @@ class Session:
             event = self._known(key, LEARN, extra)
             if event is None:
                 extra = self._as_asked(extra)
-                values = self.items.values(extra.item)
-                (event,) = self.engine.learn(
-                    [Lesson(values, lower, upper, key, _to_builtins(extra))]
-                )
+                values = [tuple(self.items.values(extra.item))]
+                X, table = self.engine.reader.arrays(self.engine.model.encoder, values)
+                ends = np.array([lower]), np.array([upper])
+                noted = msgspec.json.encode(extra).decode()
+                (event,) = self.engine.learn(Rows(values, X, table, *ends, [key], noted))
                 self._record(event, extra)
             elif (event.lower, event.upper) != (lower, upper):
                 raise KeyConflictError(
@@ -101,7 +99,7 @@ class Session:
             event = self._known(key, SKIP, extra)
             if event is None:
                 extra = self._as_asked(extra)
-                event = self.engine.skip(_to_builtins(extra), key)
+                event = self.engine.skip(msgspec.to_builtins(extra), key)
                 self._record(event, extra)
             return {"event": event.id, "answered": self._counts(extra.annotator)["answered"]}
 
@@ -131,7 +129,7 @@ class Session:
         with self._lock:
             n_events = len(self.history.events)
             if self._progress[0] != n_events:
-                self._progress = n_events, progress(self.history)
+                self._progress = n_events, progress(self.history, self.items.encoder.recipe)
             return self._progress[1]
 
     def _known(self, key: str, kind: str, extra: Extra) -> Event | None:
@@ -159,6 +157,8 @@ class Session:
                 f"{extra.annotator} has answered or skipped {self.items.name(extra.item)} already; "
                 "undo that first"
             )
+        if self.items.ids is not None:
+            extra = msgspec.structs.replace(extra, id=self.items.key(extra.item))
         asked = self._asked.get((extra.annotator, extra.item))
         if asked is None:  # asked before a restart
             return extra
@@ -198,7 +198,3 @@ class Session:
         seen = len(self.history.seen.get(annotator, ()))
         answered = self.history.n_answers.get(annotator, 0)
         return {"answered": answered, "left": len(self.items) - seen}
-
-
-def _to_builtins(extra: Extra) -> dict[str, Any]:
-    return msgspec.to_builtins(extra)

@@ -11,7 +11,7 @@ from typing import Any
 import msgspec
 
 from ordspan.models.atomic import write_atomically
-from ordspan.serving.annotate.items import ItemColumns, Items, read_items
+from ordspan.serving.annotate.items import ItemColumns, Items, digest_of, read_items
 from ordspan.serving.engine import BASE
 from ordspan.tables.files import FileOptions
 from ordspan.tables.rows import FileError
@@ -19,6 +19,10 @@ from ordspan.wording import brief
 
 NAME = "annotate.json"
 ANOTHER = "give the same or leave it out, or start a new folder with --state"
+
+
+class ChangedItemsError(FileError):
+    """The items of a state folder are gone, or others."""
 
 
 class FolderSettings(msgspec.Struct, frozen=True):
@@ -29,7 +33,7 @@ class FolderSettings(msgspec.Struct, frozen=True):
     items : str
         Path of the items file.
     digest : str
-        SHA-256 digest of that file.
+        Digest of that file.
     grades : list
         Grades from lowest to highest.
     columns : ItemColumns
@@ -63,11 +67,13 @@ def read_settings(folder: Path) -> FolderSettings | None:
         raise FileError(f"{path}: {error}; restore it, or start a new folder") from None
 
 
-def check_can_export(folder: Path) -> None:
-    """Refuse to export from a folder that was never created, instead of creating it."""
-    if read_settings(folder) is None:
+def check_can_export(folder: Path) -> FolderSettings:
+    """Settings of a folder to export from; one that was never created is refused."""
+    known = read_settings(folder)
+    if known is None:
         kind = "a state folder" if folder.exists() else "a folder"
         raise FileError(f"{folder} is not {kind}, so there is nothing to export; correct --state")
+    return known
 
 
 def opened(
@@ -97,15 +103,15 @@ def opened(
         _check_given(folder, name, given, getattr(known.columns, name))
     for name in ("format", "delimiter", "decimal", "encoding"):
         _check_given(folder, name, getattr(options, name), getattr(known.options, name))
-    if path is None and not Path(known.items).is_file():
-        raise FileError(f"{known.items}, the items of {folder}, is missing; give the file again")
-    items = read_items(path or Path(known.items), known.options, known.columns)
-    if items.digest != known.digest:
-        raise FileError(
-            f"{items.path} has changed since {folder} was created, and answers belong to its rows; "
-            "restore the file, or start a new folder with --state"
+    path = path or Path(known.items)
+    if not path.is_file():
+        raise ChangedItemsError(f"{path}, the items of {folder}, is missing; give the file again")
+    if digest_of(path) != known.digest:
+        raise ChangedItemsError(
+            f"{path} has changed since {folder} was created, and answers belong to its rows; "
+            "restore the file, or start a new folder with --state (--export still works)"
         )
-    return known, items
+    return known, read_items(path, known.options, known.columns)
 
 
 def _check_given(folder: Path, name: str, given: Any, then: Any) -> None:

@@ -31,8 +31,10 @@ function drawTiles(seen) {
   );
 }
 
-function drawErrors({ error, best_constant: constant }) {
+function drawErrors({ error, best_constant: constant, advice }) {
   const now = error.at(-1);
+  find("advice").textContent = advice;
+  find("advice").hidden = !advice;
   find("error-figure").hidden = !now;
   if (!now) {
     find("error-words").textContent = "Half of the items are chosen at random. Once some are answered, this shows how far the model's guess, made before learning the answer, is from it.";
