@@ -53,7 +53,7 @@ def start(kind):
         return untrained(encoder, GRADES)
     with tempfile.TemporaryDirectory() as folder:
         path = write_rows(Path(folder), "txt" if kind == "svmlight" else "csv", *make_rows(60))
-        how = {"label": "grade", "learner": "kernel", "parameters": {"budget": 12}}
+        how = {"label": "grade", "learner": "kernel", "budget": 12}
         train(TrainJob([str(path)], **({} if kind == "svmlight" else how)), Path(folder) / "model")
         return from_bytes((Path(folder) / "model").read_bytes(), "model")
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from ordspan.cli.app import command, report_errors
 from ordspan.cli.printing import print_json, print_notes, say
-from ordspan.commands.jobs import AnnotateJob
+from ordspan.commands.jobs import STDOUT, AnnotateJob
 
 if TYPE_CHECKING:
     from ordspan.serving.annotate.items import Items
@@ -29,11 +29,7 @@ def annotate(job: AnnotateJob, json: bool, _: Any) -> None:
     with report_errors():
         from ordspan.serving.annotate.items import ItemColumns
         from ordspan.serving.annotate.session import Session, open_engine
-        from ordspan.serving.annotate.settings import (
-            ChangedItemsError,
-            check_can_export,
-            opened,
-        )
+        from ordspan.serving.annotate.settings import ChangedItemsError, check_can_export, opened
         from ordspan.serving.guard import check_host, read_token
 
         token = None if job.token_file is None else read_token(Path(job.token_file))
@@ -46,7 +42,7 @@ def annotate(job: AnnotateJob, json: bool, _: Any) -> None:
                 _, there = opened(state, items, job.classes, columns, job.options)
             except ChangedItemsError:
                 there = None
-            print_export(state, job.export, known, there, json)
+            print_export(job, known, there, json)
             return
         settings, table = opened(state, items, job.classes, columns, job.options)
         session = Session(open_engine(state, table, settings), table, settings, job.guess)
@@ -74,19 +70,22 @@ def serve_page(session: Session, job: AnnotateJob, token: str | None, json: bool
 
 
 def print_export(
-    state: Path, out: str, settings: FolderSettings, items: Items | None, json: bool
+    job: AnnotateJob, settings: FolderSettings, items: Items | None, json: bool
 ) -> None:
     """Write the answers of a state folder, and say how to learn from them."""
+    from ordspan.commands.outputs import check_table
     from ordspan.serving.annotate.history import read_history
-    from ordspan.serving.annotate.labels import export_answers, train_command
+    from ordspan.serving.annotate.labels import ANNOTATED, export_answers, train_command
     from ordspan.serving.export import read_state
 
-    model, events = read_state(state)
+    out = job.export or STDOUT
+    check_table(Path(out), ANNOTATED, job.overwrite)
+    model, events = read_state(Path(job.state))
     replies, recipe = read_history(events, len(settings.grades)).replies.values(), model.recipe
     rows = export_answers(out, recipe, settings.grades, replies, items, [settings.items])
-    if json and out != "-":
+    if json and out != STDOUT:
         print_json({"out": out, "answers": rows})
-    elif out != "-":
+    elif out != STDOUT:
         say(f"{rows:,} answers written to {out}. To train on them:")
         say(f"  {train_command(out, settings.grades, recipe, settings.columns.text)}")
 

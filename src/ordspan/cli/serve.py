@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from ordspan.cli.app import command, report_errors
 from ordspan.cli.printing import print_json, say
-from ordspan.commands.jobs import ServeJob
+from ordspan.commands.jobs import STDOUT, ServeJob
 
 if TYPE_CHECKING:
     from ordspan.serving.engine import Engine
@@ -32,7 +32,7 @@ def serve(job: ServeJob, json: bool, _: Any) -> None:
         check_host(job.host, token)
         check_folder(Path(job.state))
         if job.export is not None:  # works while the service is running
-            print_export(job.export, Path(job.state), json)
+            print_export(job.export, job, json)
             return
         engine = Engine(Path(job.state), starting_model(job), every=job.snapshot_every)
         warm_up(engine.model)
@@ -56,14 +56,16 @@ def check_folder(state: Path) -> None:
         )
 
 
-def print_export(out: str, state: Path, json: bool) -> None:
+def print_export(out: str, job: ServeJob, json: bool) -> None:
     """Write the labels of a state folder."""
+    from ordspan.commands.outputs import check_table
     from ordspan.serving.export import export_labels
 
-    rows = export_labels(out, state)
-    if json and out != "-":
+    check_table(Path(out), ("key", "lower", "upper"), job.overwrite)
+    rows = export_labels(out, Path(job.state))
+    if json and out != STDOUT:
         print_json({"out": out, "labels": rows})
-    elif out != "-":
+    elif out != STDOUT:
         say(f"{rows:,} labels written to {out}.")
 
 

@@ -536,6 +536,12 @@ class ServerJob(Job):
         "File with a secret of at least 16 characters that every request except /health must send, "
         "as Authorization: Bearer SECRET; the page of annotate asks for it.",
     )
+    export: str | None = option(
+        None,
+        "Write all labels to a .csv, .parquet or .jsonl file and exit; - is CSV on standard "
+        "output.",
+    )
+    overwrite: bool = option(False, "Replace an earlier export.")
 
 
 @dataclass(frozen=True)
@@ -556,11 +562,6 @@ class ServeJob(ServerJob):
     snapshot_every: int = option(10_000, "Labels between two snapshots of the model.", least=1)
     most_waiting: int = option(
         20_000, "Largest number of rows waiting to be learned; more are refused.", least=1
-    )
-    export: str | None = option(
-        None,
-        "Write all labels to a .csv, .parquet or .jsonl file and exit; - is CSV on standard "
-        "output.",
     )
 
 
@@ -586,10 +587,5 @@ class AnnotateJob(OpeningJob, ServerJob):
         "Show the model's guess for a random half of the items, so that its influence on the "
         "answers can be measured (half), for all (show) or for none (hide).",
         words=("half", "show", "hide"),
-    )
-    export: str | None = option(
-        None,
-        "Write all answers to a .csv, .parquet or .jsonl file and exit; - is CSV on standard "
-        "output.",
     )
     open: bool | None = option(None, "Open the page in a browser; by default if run in a terminal.")

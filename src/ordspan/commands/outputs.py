@@ -154,6 +154,11 @@ def check_replaced(path: Path, what: str, ours: Callable[[Path], bool], overwrit
         raise FileError(f"{path} already exists: {replace} replaces it")
 
 
+def check_table(path: Path, columns: Sequence[str], overwrite: bool) -> None:
+    """Refuse to replace a file, unless it is a table with these columns and may be overwritten."""
+    check_replaced(path, "a table", lambda old: has_columns(old, columns), overwrite)
+
+
 def has_columns(path: Path, names: Iterable[str]) -> bool:
     """Whether a table in a format that can be written has these columns."""
     import polars as pl
@@ -202,7 +207,7 @@ def opened_output(
         return
     path = check_path(out, OUTPUTS, inputs)
     if columns:
-        check_replaced(path, "a table", lambda old: has_columns(old, columns), overwrite)
+        check_table(path, columns, overwrite)
     with report_full_disk(out), opened_atomically(path) as file:
         output = OUTPUTS[path.suffix.lower()](file)
         try:

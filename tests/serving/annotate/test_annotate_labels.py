@@ -166,8 +166,9 @@ def test_answers_can_be_exported_whatever_becomes_of_the_items(tmp_path):
         with pytest.raises(ValueError, match=r"has changed|is missing"):
             begin(tmp_path / "state")
         words = ("annotate", "--state", tmp_path / "state", "--export", tmp_path / "labels.csv")
-        answer = ask(*words)
+        answer = ask(*words, "--overwrite")
         assert answer.exit_code == 0, answer.output
+        assert "already exists" in ask(*words).output
         table = pl.read_csv(tmp_path / "labels.csv")
         assert table["item"].to_list() == items
         assert set(table["town"]) == {"Ulm", "'=1+1"}
