@@ -49,7 +49,7 @@ N_BINS = 10
 SAMPLE_SIZE, LEAST_OF_GRADE = 20_000, 50
 """Rows in the plots of a page: of all grades together, and at least of each."""
 
-NO_PROBABILITIES = "The model has no probabilities or ranges, because it was trained on Dask."
+NO_PROBABILITIES = "The model has no probabilities or ranges."
 
 EvaluateReport = Callable[[int, float, float | None], None]
 """Callback with the rows so far, their MAE, and the share of the files read, if known."""

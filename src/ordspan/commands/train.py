@@ -268,7 +268,6 @@ class Run:
         out: Path,
         *,
         dask: bool = False,
-        samples: Any = None,
         words: set[str] | None = None,
         pipe: Any = None,
         resume: bool = False,
@@ -283,7 +282,6 @@ class Run:
                 job.choice(),
                 classes=job.classes,
                 on_bad_row=job.on_bad_row,
-                samples=samples,
                 words=words,
                 pipe=pipe,
             )

@@ -248,8 +248,7 @@ class TableModel:
         """The calibration; raises if the model has none."""
         if self.calibration is None:
             raise ValueError(
-                "the model has no probabilities or ranges, because it was trained on Dask; retrain "
-                "it on one machine"
+                "the model has no probabilities or ranges; train it again with ordspan train"
             )
         return self.calibration
 

@@ -286,11 +286,11 @@ class Encoder:
         # one feature of each row per entry: its column, -1 for none, and its value
         places: list[NDArray[Any]] = []
         values: list[NDArray[Any]] = []
-        at = n_numbers
-        for hole in holes:
-            places.append(np.where(hole, at, -1))
-            values.append(np.ones(n_rows))
-            at += 1
+        at = n_numbers + len(holes)
+        for place, hole in enumerate(holes, n_numbers):
+            if hole.any():
+                places.append(np.where(hole, place, -1))
+                values.append(np.ones(n_rows))
         for name, words in recipe.words:
             codes = self._word_codes(table, name, words, bad)
             places.append(np.where(codes >= 0, at + codes, -1))
@@ -306,7 +306,9 @@ class Encoder:
                 known = column >= 0
                 rows[each[known], column[known]] = value[known]
             return rows
-        return _csr(rows, np.array(places), np.array(values), recipe.n_features)
+        shape = len(places), n_rows
+        parts = np.array(places).reshape(shape), np.array(values).reshape(shape)
+        return _csr(rows, *parts, recipe.n_features)
 
     def _scaled_values(self, matrix: Any, learn: bool) -> Any:
         values = matrix.data.astype(np.float64)

@@ -61,14 +61,13 @@ def open_rows(
     on_bad_row: str,
     group: str | None = None,
     keep: Sequence[str] = (),
-    samples: Any = None,
     words: set[str] | None = None,
     pipe: Any = None,
 ) -> RowReader:
     """The rows of files to learn from, with columns, grades and features found and checked.
 
-    The ``samples`` of the files and the ``words`` of their labels may be available already. A
-    ``pipe`` is read instead of standard input.
+    The ``words`` of the labels may be available already. A ``pipe`` is read instead of standard
+    input.
     """
     from ordspan.tables.profile import (
         AS_REQUESTED,
@@ -79,15 +78,12 @@ def open_rows(
     )
 
     files = expand(paths)
-    if samples is None:
-        sizes_of(files)  # raises if one is missing
+    sizes_of(files)  # raises if one is missing
     options, bad = count_features(files, options), BadRows(on_bad_row)
     if is_svmlight(files[0], options):
-        return _open_sparse(files, options, choice, classes, bad, keep, samples, words)
-    if samples is None:
-        words_asked = (*choice.text, *choice.hashed)
-        samples = [sample_file(path, options, len(files), words_asked, pipe) for path in files]
-    profile = Profile(samples)
+        return _open_sparse(files, options, choice, classes, bad, keep, words)
+    asked = (*choice.text, *choice.hashed)
+    profile = Profile([sample_file(path, options, len(files), asked, pipe) for path in files])
     taken = [*columns.names(), *([group] if group else [])]
     plan = plan_columns(profile, taken, choice)
     recipe, grades = plan.encoder.recipe, None
@@ -184,7 +180,6 @@ def _open_sparse(
     classes: Sequence[Any] | None,
     bad: BadRows,
     keep: Sequence[str],
-    sample: tuple[Any, str] | None,
     words: set[str] | None,
 ) -> RowReader:
     """The rows of svmlight files, whose label and query have fixed places."""
@@ -197,7 +192,7 @@ def _open_sparse(
     )
     columns = LabelColumns(LABEL)
     grades = LabelReader(known_classes(classes, files, options, columns, words))
-    state, sorted_by = sample or sample_sparse(files, options)
+    state, sorted_by = sample_sparse(files, options)
     encoder = Encoder(recipe, state)
     reader = RowReader(files, options, encoder, columns, grades, bad, GROUP, tuple(keep))
     reader.sorted_by = sorted_by
