@@ -20,7 +20,7 @@ from bench_ranges import Split, cut, splits
 from measuring import command, machine
 from ordspan import CalibratedOrdinal, KernelOrdinalPA, OrdinalPA, OrdinalSVM
 from ordspan.catalog import DEFAULT_BUDGET
-from ordspan.commands import train_run
+from ordspan.commands import train as training
 from ordspan.data import Dataset, DataUnavailable
 from ordspan.experiments.reproduce import PAPER
 from ordspan.metrics import interval_coverage, ranked_probability_score
@@ -146,7 +146,7 @@ def trained(data: Dataset, learner: str, passes: int, n_splits: int) -> np.ndarr
 
 def several_passes(scale: float, n_splits: int) -> tuple[str, str]:
     """The table of passes, and that of the rows to keep."""
-    in_use = train_run.CALIBRATION_SHARE, train_run.MAX_CALIBRATION
+    in_use = training.CALIBRATION_SHARE, training.MAX_CALIBRATION
     rows, columns = [], ["share", "at most"]
     kept = {choice: [f"{choice[0]:g}", f"{choice[1]:,}"] for choice in KEPT}
     for data, learner in product(sets(SEVERAL, scale), ("pa", "kernel")):
@@ -160,10 +160,10 @@ def several_passes(scale: float, n_splits: int) -> tuple[str, str]:
             rows.append((data.name, learner, passes, *numbers, "worse" if worse else ""))
         columns.append(f"{data.name}, {learner}")
         for choice, cells in kept.items():
-            train_run.CALIBRATION_SHARE, train_run.MAX_CALIBRATION = choice
+            training.CALIBRATION_SHARE, training.MAX_CALIBRATION = choice
             ten = trained(data, learner, 10, n_splits)
             cells.append(f"{ten[:, 1].mean() / one[:, 1].mean():.3f}")
-        train_run.CALIBRATION_SHARE, train_run.MAX_CALIBRATION = in_use
+        training.CALIBRATION_SHARE, training.MAX_CALIBRATION = in_use
     names = ("set", "learner", "passes", "MAE", "RPS", "noise", "coverage", "")
     return markdown(names, rows), markdown(columns, kept.values())
 
@@ -171,7 +171,7 @@ def several_passes(scale: float, n_splits: int) -> tuple[str, str]:
 def report(scale: float) -> str:
     """The page."""
     n_splits = max(2, round(10 * scale))
-    in_use = f"{train_run.CALIBRATION_SHARE:g}, at most {train_run.MAX_CALIBRATION:,}"
+    in_use = f"{training.CALIBRATION_SHARE:g}, at most {training.MAX_CALIBRATION:,}"
     both, passes = medians(scale, n_splits), several_passes(scale, n_splits)
     return PAGE.format(machine(), n_splits, *both, passes[0], in_use, passes[1])
 

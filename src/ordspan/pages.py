@@ -62,7 +62,7 @@ def figure_svg(figure: Any, alt: str) -> str:
     used = set(re.findall(r"#(\w+)", inside))
 
     def tidy(tag: re.Match[str]) -> str:
-        text = re.sub(r' id="(\w+)"', lambda name: name[0] if name[1] in used else "", tag[0])
+        text = re.sub(r' id="([\w.]+)"', lambda name: name[0] if name[1] in used else "", tag[0])
         text = re.sub(r"font-family: [^;\"]*;? ?|(?<=\.\d\d)\d+", "", text)
         return re.sub("#[0-9a-f]{6}", lambda c: COLORS.get(c[0], c[0]), text)
 

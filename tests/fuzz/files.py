@@ -35,7 +35,9 @@ def attack(rng, folder: Path) -> None:
     path.write_bytes(content := damaged(rng, path.read_bytes()))
     policy = ["--on-bad-row", str(rng.choice(["raise", "skip"])), "--allow-skipped", 1]
     refused_or_done(path, "train", path, *label, *policy, "--model", folder / "m", "--overwrite")
-    refused_or_done(path, "predict", path, "--model", model, "--out", folder / "out.csv")
+    refused_or_done(
+        path, "predict", path, "--model", model, "--out", folder / "out.csv", "--overwrite"
+    )
     lines_stay_lines = not set(content) & set(b'\r"\x00\x0b\x0c')
     if content.startswith(b"x0,x1,x2,grade\n") and lines_stay_lines:
         check_rows(path, content)

@@ -102,6 +102,7 @@ class TextTable(Table):
     """Lines of text, parsed by Polars in blocks; a pipe can be read once."""
 
     quoted = False
+    hasty = False  # whether rows that are too long may be taken as they are
     patient = True  # whether to wait for many lines of a pipe
     fault = ""  # of the first bad row of a sample
 
@@ -143,14 +144,17 @@ class TextTable(Table):
         pieces, whole = self._text().sample(size)
         if whole:
             return self._good_rows(b"".join(pieces)[self._begin :]), True
-        # one of a large file may begin or end within quotes
-        sound = filter(self._is_sound, [pieces[0][self._begin :], *pieces[1:]])
-        return self._good_rows(b"".join(sound)), False
+        pieces[0] = pieces[0][self._begin :]
+        if self.quoted:  # one of a large file may begin or end within quotes
+            pieces = [piece for piece in pieces if piece.count(b'"') % 2 == 0]
+        try:
+            return self._good_rows(b"".join(pieces)), False
+        except FileError:
+            sound = [piece for piece in pieces if self._is_sound(piece)]
+            return self._good_rows(b"".join(sound)), False
 
     def _is_sound(self, content: bytes) -> bool:
-        """Whether the quotes of lines are closed."""
-        if not self.quoted or b'"' not in content:
-            return True
+        """Whether lines can be read apart from those around them."""
         try:
             self._parse_text(content, None)
         except FileError:
@@ -254,15 +258,17 @@ class CsvTable(TextTable):
     def _read(self, content: bytes, types: Types) -> pl.DataFrame:
         plain = FLOAT not in types.values() or self.decimal == "."
         kinds = [types.get(name, TEXT) if plain else TEXT for name in self.names]
-        # all columns: of some, Polars would not see that a row is too long
+        places = [place for place, name in enumerate(self.names) if name in types]
+        # usually all columns: of some, Polars would not see that a row is too long
         table = pl.read_csv(
             content,
             has_header=False,
             separator=self.delimiter,
             schema={f"column_{place}": kind for place, kind in enumerate(kinds, 1)},
+            columns=places if self.hasty else None,
         )
-        table.columns = self.names
-        if table[self.names[-1]].null_count() and BLANK_LINE.search(content):
+        table.columns = [self.names[place] for place in places] if self.hasty else self.names
+        if table[table.columns[-1]].null_count() and BLANK_LINE.search(content):
             raise pl.exceptions.ComputeError("blank lines")  # each would be a row
         return table[list(types)]
 

@@ -89,8 +89,10 @@ def open_rows(
     recipe, grades = plan.encoder.recipe, None
     if columns.names():
         classes = profile.order(columns, ALL_GRADES) if classes is None else classes
-        if profile.whole and classes is None:
+        if classes is None and words is None:
             words = label_words(profile.labels(columns))
+            if not profile.whole:
+                words = find_words(files, options, columns, words)
         try:
             grades = LabelReader(known_classes(classes, files, options, columns, words))
         except ValueError as error:
@@ -150,8 +152,17 @@ def known_classes(
         raise ValueError(f"column {names}: {error}") from None
 
 
-def find_words(files: Sequence[str], options: FileOptions, columns: LabelColumns) -> set[str]:
-    """All distinct values in the label columns."""
+def find_words(
+    files: Sequence[str],
+    options: FileOptions,
+    columns: LabelColumns,
+    known: set[str] | None = None,
+) -> set[str]:
+    """All distinct values in the label columns.
+
+    Those of a sample that are ``known`` are usually all; if a hasty look finds others, every row
+    is read, because others may come from rows that are too long.
+    """
     words: set[str] = set()
     for path in files:
         if path == STDIN:
@@ -165,12 +176,15 @@ def find_words(files: Sequence[str], options: FileOptions, columns: LabelColumns
         from ordspan.tables.numbers import TEXT
 
         reader = open_file(path, options)
+        reader.hasty = known is not None
         check_columns(path, reader.names, columns.names())
         for frame in reader.frames(dict.fromkeys(columns.names(), TEXT)):
             good = np.setdiff1d(np.arange(frame.rows.size), list(frame.faults))
             words |= label_words(label_frame(frame.table[good], columns))
             check_grades(len(words), f"{path}: the label has", MAX_LABELS)
-    return words
+    if known is None or words <= known:
+        return words
+    return find_words(files, options, columns)
 
 
 def _open_sparse(
