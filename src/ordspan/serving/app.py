@@ -92,7 +92,7 @@ def make_app(
     @asynccontextmanager
     async def lifespan(app: Starlette) -> AsyncIterator[None]:
         yield
-        await run_in_threadpool(service.close)
+        await service.close()
 
     routes = [
         Route("/predict", handlers.predict, methods=["POST"]),

@@ -88,7 +88,7 @@ class Engine:
             self._snapshot = Checkpoint(
                 self.folder / SNAPSHOT, {"serves": os.fspath(LOG)}, [], "remove it"
             )
-            self._last, self._saved = self._log.last, 0
+            self._saved = 0
             self.reader = RecordReader(self._base)
             self._replace_model(self._rebuilt())
         except BaseException:
@@ -129,25 +129,19 @@ class Engine:
 
     def _rebuilt(self) -> TableModel:
         """The model after the last event."""
-        found = self._read_snapshot()
-        if found is not None and all(n > found[1] for n in self._log.undone(after=found[1])):
-            model, self._saved = found
-            return self._learned(model, after=self._saved)
-        self._saved = 0
-        return self._learned(copy_model(self._base), after=0)
-
-    def _read_snapshot(self) -> tuple[TableModel, int] | None:
-        try:
-            found = self._snapshot.read(TableModel, SnapshotProgress)
-        except ModelFileError:  # damaged; rebuild from the log
-            return None
-        if found is not None and found[1].events > self._last:
-            raise FileError(
-                f"{self.folder / SNAPSHOT} has learned {found[1].events:,} events, but the log "
-                f"ends with number {self._last:,}: some were lost on disk. Restore {LOG} from a "
-                "backup, or delete the snapshot to continue without them"
-            )
-        return None if found is None else (found[0], found[1].events)
+        model, self._saved, last = copy_model(self._base), 0, self._log.last
+        with suppress(ModelFileError):  # damaged; rebuild from the log
+            if found := self._snapshot.read(TableModel, SnapshotProgress):
+                learned = found[1].events
+                if learned > last:
+                    raise FileError(
+                        f"{self.folder / SNAPSHOT} has learned {learned:,} events, but the log "
+                        f"ends with number {last:,}: some were lost on disk. Restore {LOG} from a "
+                        "backup, or delete the snapshot to continue without them"
+                    )
+                if all(number > learned for number in self._log.undone(after=learned)):
+                    model, self._saved = found[0], learned
+        return self._learned(model, after=self._saved)
 
     def _learned(self, model: TableModel, after: int) -> TableModel:
         """Learn the events after a given one, except those that were undone."""
@@ -225,7 +219,7 @@ class Engine:
         n_rows, now = lower.size, time.time()
         nothing = [None] * n_rows
         events = [
-            Event._make([self._last + number, LEARN, key, now, text, *ranks, None, extra])
+            Event._make([self._log.last + number, LEARN, key, now, text, *ranks, None, extra])
             for number, (key, text, extra, *ranks) in enumerate(
                 zip(
                     (key for part in parts for key in part.keys),
@@ -247,7 +241,6 @@ class Engine:
                 values = {"clipped": dict(zip(names, X[row, clipped[row]].tolist(), strict=True))}
                 events[row] = events[row]._replace(extra=msgspec.json.encode(values).decode())
         self._log.append(events)
-        self._last += n_rows
         spare, held = self._training, ref(self.model)
         self._replace_model(model)
         self._spare = spare, held, (features, lower, upper)
@@ -277,55 +270,50 @@ class Engine:
 
     def skip(self, extra: dict[str, Any], key: str | None = None) -> Event:
         """Record that a row was skipped."""
-        return self._note(SKIP, key, None, extra)
+        with self._lock:
+            event = self._note(SKIP, key, extra=msgspec.json.encode(extra).decode())
+            self._save_if_due()
+            return event
 
     def undo(self, event_id: int, key: str | None = None) -> Event:
-        """Undo an event: the model is rebuilt from the log without it."""
-        return self._note(UNDO, key, event_id, {})
+        """Undo a label or skip: the model is rebuilt from the log without it."""
+        with self._lock:
+            return self._undo(event_id, key)
 
     def undo_key(self, key: str) -> Event:
         """Undo the label with a key; once more gives the same event."""
         with self._lock:
             event = self._log.with_keys([key]).get(key)
-            done = None if event is None else self._log.undo_of(event.id)
-        if event is None or event.kind != LEARN:
-            raise MissingError(f"there is no label with the key {key!r}")
-        return done or self.undo(event.id)
+            if event is None or event.kind != LEARN:
+                raise MissingError(f"there is no label with the key {key!r}")
+            return self._log.undo_of(event.id) or self._undo(event.id)
 
-    def _note(self, kind: str, key: str | None, undoes: int | None, extra: Any) -> Event:
-        with self._lock:
-            if key is not None and (before := self._log.with_keys([key]).get(key)):
-                if before.kind != kind:
-                    raise KeyConflictError(
-                        f"the key {key!r} belongs to another event; use a different key for each"
-                    )
-                return before
-            if undoes is not None and not self._log.can_undo(undoes):
-                raise MissingError(f"there is no label or skip with number {undoes} to undo")
-            encoded = msgspec.json.encode(extra).decode()
-            number = self._last + 1
-            event = Event(number, kind, key, time.time(), "", undoes=undoes, extra=encoded)
-            self._log.append([event])
-            self._last = number
-            if undoes is not None:
-                self._replace_model(self._rebuilt())
-            self._save_if_due()
+    def _undo(self, event_id: int, key: str | None = None) -> Event:
+        event = self._note(UNDO, key, undoes=event_id)
+        self._replace_model(self._rebuilt())
+        self._save_if_due()
+        return event
+
+    def _note(self, kind: str, key: str | None, **more: Any) -> Event:
+        """Write an event without a row."""
+        event = Event(self._log.last + 1, kind, key, time.time(), "", **more)
+        self._log.append([event])
         return event
 
     def _save_if_due(self) -> None:
-        if self._last - self._saved >= self.every:
+        if self._log.last - self._saved >= self.every:
             self.save()
 
     def save(self) -> None:
         """Write a snapshot; optional, as the log is complete without it."""
         with suppress(OSError):
-            self._snapshot.write(self.model, SnapshotProgress(self._last))
-            self._saved = self._last
+            self._snapshot.write(self.model, SnapshotProgress(self._log.last))
+            self._saved = self._log.last
 
     @property
     def n_events(self) -> int:
         """Number of the last event."""
-        return self._last
+        return self._log.last
 
     def events(self, after: int = 0) -> list[Event]:
         """The events after a number, in order."""
@@ -340,7 +328,7 @@ class Engine:
     def close(self) -> None:
         """Write a snapshot and release the folder."""
         with self._lock:
-            if self._saved < self._last:
+            if self._saved < self._log.last:
                 self.save()
             self._open.close()
 
