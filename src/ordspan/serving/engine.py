@@ -268,7 +268,7 @@ class Engine:
         learn(model, *learned)
         return model
 
-    def skip(self, extra: dict[str, Any], key: str | None = None) -> Event:
+    def skip(self, extra: Any, key: str | None = None) -> Event:
         """Record that a row was skipped."""
         with self._lock:
             event = self._note(SKIP, key, extra=msgspec.json.encode(extra).decode())

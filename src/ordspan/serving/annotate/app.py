@@ -50,20 +50,23 @@ Seconds = Annotated[float, Meta(ge=0, le=1e6)]
 AskedBy = Literal["random", "widest"]
 
 
-class NextRequest(Struct):
-    """Request for the next item."""
+class FromPage(Struct, kw_only=True):
+    """What every request of a page says."""
 
     annotator: Name
     folder: str | None = None
+
+
+class NextRequest(FromPage, kw_only=True):
+    """Request for the next item."""
+
     skip_items: Annotated[list[Index], Meta(max_length=1000)] = []
 
 
-class UndoRequest(Struct):
+class UndoRequest(FromPage, kw_only=True):
     """Request to undo the last answer or skip."""
 
     key: Key
-    annotator: Name
-    folder: str | None = None
 
 
 class Shown(Struct):
@@ -74,28 +77,19 @@ class Shown(Struct):
     grade: Rank | None = None
 
 
-class SkipRequest(Struct):
+class SkipRequest(UndoRequest, kw_only=True):
     """Request to skip an item."""
 
-    key: Key
-    annotator: Name
     item: Index
-    folder: str | None = None
     seconds: Seconds | None = None
     asked_by: AskedBy = "random"
 
 
-class AnswerRequest(Struct):
+class AnswerRequest(SkipRequest, kw_only=True):
     """An answer."""
 
-    key: Key
-    annotator: Name
-    item: Index
     lower: Rank
     upper: Rank
-    folder: str | None = None
-    seconds: Seconds | None = None
-    asked_by: AskedBy = "random"
     guess: Shown | None = None
     shown: bool = False
     via: Literal["slider", "higher", "lower"] = "slider"
@@ -201,27 +195,19 @@ class Handlers:
             if end is not None and not end.lower <= end.upper <= last:
                 raise RowError(f"{end.lower} to {end.upper} is not a range of ranks 1 to {last}")
         guess = None
-        if given.guess is not None:
-            middle = (given.guess.lower + given.guess.upper) // 2
-            grade = min(given.guess.grade or middle, last)
-            guess = Guess(given.guess.lower, given.guess.upper, grade)
-        extra = Extra(
-            given.item,
-            given.annotator,
-            given.seconds,
-            given.asked_by,
-            guess,
-            given.shown,
-            given.via,
-        )
+        if (sent := given.guess) is not None:
+            grade = min(sent.grade or (sent.lower + sent.upper) // 2, last)
+            guess = Guess(sent.lower, sent.upper, grade)
+        about = (given.seconds, given.asked_by, guess, given.shown, given.via)
+        extra = Extra(given.item, given.annotator, *about)
         answer = self.session.answer
-        return as_json(await run_in_threadpool(answer, given.key, given.lower, given.upper, extra))
+        return as_json(await run_in_threadpool(answer, given.key, extra, given.lower, given.upper))
 
     async def skip(self, request: Request) -> Response:
         """Record a skip."""
         given: SkipRequest = await self.read(request, SkipRequest)
         extra = Extra(given.item, given.annotator, given.seconds, given.asked_by)
-        return as_json(await run_in_threadpool(self.session.skip, given.key, extra))
+        return as_json(await run_in_threadpool(self.session.answer, given.key, extra))
 
     async def undo(self, request: Request) -> Response:
         """Undo the last answer or skip of an annotator."""

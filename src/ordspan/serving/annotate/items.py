@@ -34,14 +34,6 @@ IMAGE_KINDS = {
 }
 
 
-class ItemCell(NamedTuple):
-    """One cell of an item, as shown on the page."""
-
-    name: str
-    kind: str
-    value: str
-
-
 class ItemColumns(NamedTuple):
     """Roles of the columns, as chosen by the user."""
 
@@ -103,12 +95,11 @@ class Items:
         """Name of an item on the page."""
         return f"row {item + 1}" if self.ids is None else self.ids[item]
 
-    def cells(self, item: int) -> list[ItemCell]:
-        """Cells of an item to show."""
+    def cells(self, item: int) -> list[dict[str, str]]:
+        """Cells of an item, as shown on the page."""
         return [
-            ItemCell(name, kind, short_number(cell) if kind == NUMBER else cell)
-            for name, cell in zip(self.table.columns, self.table.row(item), strict=True)
-            for kind in (self.kinds[name],)
+            {"name": name, "kind": kind, "value": short_number(cell) if kind == NUMBER else cell}
+            for (name, kind), cell in zip(self.kinds.items(), self.table.row(item), strict=True)
         ]
 
     def values(self, item: int) -> list[Any]:
