@@ -71,8 +71,7 @@ class Totals(NamedTuple):
 
     rows: int
     error: int  # distances from the prediction to the label
-    ranged: int  # rows with a 90 % range
-    contains: int  # rows whose range contains the whole label
+    contains: int  # rows whose 90 % range contains the whole label
     meets: int  # rows whose range contains any grade of the label
 
 
@@ -160,7 +159,7 @@ class Log:
         """Totals over all rows that were not undone."""
         (totals,) = self._rows(f"""
             SELECT count(*), coalesce(sum(max(lower - predicted, predicted - upper, 0)), 0),
-                count(low), coalesce(sum(low <= lower AND upper <= high), 0),
+                coalesce(sum(low <= lower AND upper <= high), 0),
                 coalesce(sum(low <= upper AND lower <= high), 0)
             FROM events WHERE kind = '{LEARN}' AND id NOT IN
                 (SELECT undoes FROM events WHERE undoes IS NOT NULL)

@@ -16,12 +16,22 @@ from prometheus_client import (
 from prometheus_client.exposition import CONTENT_TYPE_LATEST
 
 from ordspan.serving.engine import Engine
-from ordspan.serving.log import LEARN, Event
+from ordspan.serving.log import LEARN, Event, Totals
 from ordspan.serving.models import COVERAGE
 
 WINDOW = 1000
 """Rows in the running averages."""
 BUCKETS = (0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0)
+COUNTERS = {
+    "ordspan_learned_rows": "Rows learned.",
+    "ordspan_absolute_error": "Sum of the distances in grades from the prediction before learning "
+    "to the label.",
+    "ordspan_range_contains_label": "Rows whose whole label lay in the predicted range at "
+    f"{COVERAGE:.0%}.",
+    "ordspan_range_meets_label": "Rows whose label shared a grade with the predicted range at "
+    f"{COVERAGE:.0%}.",
+}
+"""The names and meanings of `Totals`."""
 CONTENT_TYPE = CONTENT_TYPE_LATEST
 
 Judged = tuple[int, bool | None, bool | None]
@@ -47,22 +57,7 @@ class Metrics:
         self._registry, self._paths = CollectorRegistry(), set(paths)
         self._recent: deque[Judged] = deque(maxlen=WINDOW)
         r = self._registry
-        self._rows = Counter("ordspan_learned_rows", "Rows learned.", registry=r)
-        self._error = Counter(
-            "ordspan_absolute_error",
-            "Sum of the distances in grades from the prediction before learning to the label.",
-            registry=r,
-        )
-        self._contains = Counter(
-            "ordspan_range_contains_label",
-            f"Rows whose whole label lay in the predicted range at {COVERAGE:.0%}.",
-            registry=r,
-        )
-        self._meets = Counter(
-            "ordspan_range_meets_label",
-            f"Rows whose label shared a grade with the predicted range at {COVERAGE:.0%}.",
-            registry=r,
-        )
+        self._counters = [Counter(name, about, registry=r) for name, about in COUNTERS.items()]
         self._mae = Gauge(
             "ordspan_running_mae", f"Mean distance over the last {WINDOW:,} rows.", registry=r
         )
@@ -82,21 +77,19 @@ class Metrics:
         )
         queue = Gauge("ordspan_queue_rows", "Rows waiting to be learned.", registry=r)
         queue.set_function(waiting)
-        totals = engine.totals()
-        self._rows.inc(totals.rows)
-        self._error.inc(totals.error)
-        self._contains.inc(totals.contains)
-        self._meets.inc(totals.meets)
+        self._count(engine.totals())
         self._take(engine.events(after=engine.n_events - WINDOW))
 
     def learned(self, events: Iterable[Event]) -> None:
         """Count newly learned rows."""
         if found := self._take(events):
-            distances, contains, meets = zip(*found, strict=True)
-            self._rows.inc(len(found))
-            self._error.inc(sum(distances))
-            self._contains.inc(sum(filter(None, contains)))
-            self._meets.inc(sum(filter(None, meets)))
+            distances, *ranges = zip(*found, strict=True)
+            contains, meets = (sum(filter(None, bools)) for bools in ranges)
+            self._count(Totals(len(found), sum(distances), contains, meets))
+
+    def _count(self, totals: Totals) -> None:
+        for counter, amount in zip(self._counters, totals, strict=True):
+            counter.inc(amount)
 
     def _take(self, events: Iterable[Event]) -> list[Judged]:
         found = [_judged(event) for event in events if event.kind == LEARN]
