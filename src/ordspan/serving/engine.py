@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import replace
+from functools import partial
 from itertools import islice
 from pathlib import Path
 from threading import Lock
@@ -112,19 +113,19 @@ class Engine:
 
     def _begin(self, start: TableModel | None) -> TableModel:
         """Read the initial model, or write it to a new folder."""
-        path, name = self.folder / BASE, str(self.folder / BASE)
+        path = self.folder / BASE
         given = None if start is None else to_bytes(start)
         if given is not None and not path.exists():
             write_atomically(path, given)
         content = path.read_bytes()
-        if given is not None and given != content:
+        if given not in (None, content):
             raise FileError(
                 f"{self.folder} was started with another model; omit the model to continue with "
                 "that one, or choose another state folder"
             )
-        model = from_bytes(content, name)
+        model = from_bytes(content, str(path))
         if not isinstance(model, TableModel):
-            raise FileError(f"{name} is not a model written by ordspan train")
+            raise FileError(f"{path} is not a model written by ordspan train")
         return model
 
     def _rebuilt(self) -> TableModel:
@@ -160,17 +161,20 @@ class Engine:
                 ) from error
         return model
 
-    def learn(self, rows: Rows) -> list[Event]:
+    def learn(self, rows: Rows, extra: str = "{}") -> list[Event]:
         """Learn rows in order, all or nothing; the events are on disk when this returns.
 
         A row whose key was learned before is not learned again: its first event is returned.
+        ``extra`` is application data of the events, as JSON.
         """
-        (done,) = self.learn_groups([rows])
+        (done,) = self.learn_groups([rows], extra)
         if isinstance(done, Exception):
             raise done
         return done
 
-    def learn_groups(self, groups: Sequence[Rows]) -> list[list[Event] | Exception]:
+    def learn_groups(
+        self, groups: Sequence[Rows], extra: str = "{}"
+    ) -> list[list[Event] | Exception]:
         """`learn` several groups of rows at once, with a single write to disk.
 
         A group that cannot be learned returns its error instead of its events; if the write
@@ -182,16 +186,16 @@ class Engine:
             )
         with self._lock:
             try:
-                return self._learn_together(groups)
+                return self._learn_together(groups, extra)
             except ValueError as error:
                 if len(groups) == 1:
                     return [error]
-        return [done for group in groups for done in self.learn_groups([group])]
+        return [done for group in groups for done in self.learn_groups([group], extra)]
 
-    def _learn_together(self, groups: Sequence[Rows]) -> list[list[Event] | Exception]:
+    def _learn_together(self, groups: Sequence[Rows], extra: str) -> list[list[Event] | Exception]:
         keys = [key for group in groups for key in group.keys if key is not None]
         taken: dict[str, tuple[Any, Any]] = {}
-        for key, event in self._log.with_keys(keys).items() if keys else ():
+        for key, event in self._log.with_keys(keys).items():
             undone = event.id in self._undone
             taken[key] = None if undone else (event.values, event.lower, event.upper), event
         parts: list[Rows] = []
@@ -202,7 +206,7 @@ class Engine:
             if new:
                 parts.append(group if len(new) == len(group) else group.only(new))
                 n_new += len(new)
-        events = self._learn_new(parts) if parts else []
+        events = self._learn_new(join_rows(parts), extra) if parts else []
         return [
             answer
             if isinstance(answer, Exception)
@@ -210,40 +214,28 @@ class Engine:
             for answer in answers
         ]
 
-    def _learn_new(self, parts: Sequence[Rows]) -> list[Event]:
+    def _learn_new(self, rows: Rows, extra: str) -> list[Event]:
         """Learn rows on a copy of the model, write their events, and publish the copy."""
-        model = self._writable_copy()
-        X, table, lower, upper = join_rows(parts)
-        features, clipped = encode(model, X, table)
-        before = learn(model, features, lower, upper)
-        n_rows, now = lower.size, time.time()
-        nothing = [None] * n_rows
+        model, ends = self._writable_copy(), (rows.lower, rows.upper)
+        features, clipped = encode(model, rows.X, rows.table)
+        ranks = np.column_stack([*ends, *learn(model, features, *ends)]).tolist()
+        now, labelled = time.time(), zip(rows.keys, rows.texts, ranks, strict=True)
+        make = partial(Event, extra=extra)
         events = [
-            Event._make([self._log.last + number, LEARN, key, now, text, *ranks, None, extra])
-            for number, (key, text, extra, *ranks) in enumerate(
-                zip(
-                    (key for part in parts for key in part.keys),
-                    (text for part in parts for text in part.texts),
-                    (part.extra for part in parts for _ in range(len(part))),
-                    lower.tolist(),
-                    upper.tolist(),
-                    before.rank.tolist(),
-                    nothing if before.low is None else before.low.tolist(),
-                    nothing if before.high is None else before.high.tolist(),
-                    strict=True,
-                ),
-                1,
-            )
+            make(number, LEARN, key, now, text, *of_row)
+            for number, (key, text, of_row) in enumerate(labelled, self._log.last + 1)
         ]
         if clipped is not None and clipped.any():
             for row in np.flatnonzero(clipped.any(axis=1)).tolist():
                 names = np.array(self._base.recipe.numbers)[clipped[row]].tolist()
-                values = {"clipped": dict(zip(names, X[row, clipped[row]].tolist(), strict=True))}
+                values = {
+                    "clipped": dict(zip(names, rows.X[row, clipped[row]].tolist(), strict=True))
+                }
                 events[row] = events[row]._replace(extra=msgspec.json.encode(values).decode())
         self._log.append(events)
         spare, held = self._training, ref(self.model)
         self._replace_model(model)
-        self._spare = spare, held, (features, lower, upper)
+        self._spare = spare, held, (features, *ends)
         if self.learned is not None:
             self.learned(events)
         self._save_if_due()

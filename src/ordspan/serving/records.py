@@ -110,8 +110,6 @@ class Rows:
         Ends of the labels, as ranks.
     keys : sequence
         The key of each row, or None.
-    extra : str
-        Application data of the events, as JSON.
     """
 
     values: Sequence[tuple[Any, ...]]
@@ -120,7 +118,6 @@ class Rows:
     lower: Ranks = field(default_factory=lambda: NO_RANKS)
     upper: Ranks = field(default_factory=lambda: NO_RANKS)
     keys: Sequence[str | None] = ()
-    extra: str = "{}"
 
     def __len__(self) -> int:
         return len(self.values)
@@ -131,7 +128,7 @@ class Rows:
         values = [self.values[row] for row in rows]
         X, lower, upper = self.X[places], self.lower[places], self.upper[places]
         table = self.table[places] if self.table.width else self.table
-        return Rows(values, X, table, lower, upper, [self.keys[row] for row in rows], self.extra)
+        return Rows(values, X, table, lower, upper, [self.keys[row] for row in rows])
 
     @cached_property
     def texts(self) -> list[str]:
@@ -293,14 +290,18 @@ def _sparse_matrix(rows: Sequence[Sequence[tuple[int, float]]], n_features: int)
     return matrix
 
 
-def join_rows(parts: Sequence[Rows]) -> tuple[Any, pl.DataFrame, Ranks, Ranks]:
-    """Numbers, text columns and labels of several groups of rows."""
+def join_rows(parts: Sequence[Rows]) -> Rows:
+    """Several groups of rows as one."""
+    if len(parts) == 1:
+        return parts[0]
     tables = [part.table for part in parts]
-    return (
+    return Rows(
+        [row for part in parts for row in part.values],
         stack_rows([part.X for part in parts]),
         pl.concat(tables) if tables[0].width else tables[0],
         np.concatenate([part.lower for part in parts]),
         np.concatenate([part.upper for part in parts]),
+        [key for part in parts for key in part.keys],
     )
 
 

@@ -95,7 +95,7 @@ class Session:
         X, table = self.engine.reader.arrays(self.engine.model.encoder, values)
         lower, upper = np.array(ends).reshape(2, 1)
         noted = msgspec.json.encode(extra).decode()
-        return self.engine.learn(Rows(values, X, table, lower, upper, [key], noted))[0]
+        return self.engine.learn(Rows(values, X, table, lower, upper, [key]), noted)[0]
 
     def _is_same(self, event: Event, extra: Extra, ends: Sequence[int]) -> bool:
         """Whether an event is an answer or a skip of the same item by the same annotator."""
