@@ -186,33 +186,37 @@ class Engine:
             )
         with self._lock:
             try:
-                return self._learn_together(groups, extra)
+                return [*self._learn_together(groups, extra)]
             except ValueError as error:
                 if len(groups) == 1:
                     return [error]
         return [done for group in groups for done in self.learn_groups([group], extra)]
 
-    def _learn_together(self, groups: Sequence[Rows], extra: str) -> list[list[Event] | Exception]:
-        keys = [key for group in groups for key in group.keys if key is not None]
-        taken: dict[str, tuple[Any, Any]] = {}
-        for key, event in self._log.with_keys(keys).items():
+    def _learn_together(self, groups: Sequence[Rows], extra: str) -> list[list[Event]]:
+        rows, places = join_rows(groups), []
+        keys = [key for key in rows.keys if key is not None]
+        taken: dict[str | None, tuple[Any, Any]] = {}  # content, and event or number of a new one
+        for event in self._log.with_keys(keys).values():
             undone = event.id in self._undone
-            taken[key] = None if undone else (event.values, event.lower, event.upper), event
-        parts: list[Rows] = []
-        n_new, answers = 0, []
-        for group in groups:
-            answer, new = _assign(group, taken, n_new)
-            answers.append(answer)
-            if new:
-                parts.append(group if len(new) == len(group) else group.only(new))
-                n_new += len(new)
-        events = self._learn_new(join_rows(parts), extra) if parts else []
-        return [
-            answer
-            if isinstance(answer, Exception)
-            else [events[place] if isinstance(place, int) else place for place in answer]
-            for answer in answers
-        ]
+            taken[event.key] = None if undone else (event.values, event.lower, event.upper), event
+        contents = zip(rows.texts, rows.lower.tolist(), rows.upper.tolist(), strict=True)
+        new: list[int] = []
+        for row, (key, content) in enumerate(zip(rows.keys, contents, strict=True)):
+            known = taken.get(key)
+            if known is None:
+                known = content, len(new)
+                new.append(row)
+                if key is not None:
+                    taken[key] = known
+            elif known[0] != content:
+                raise KeyConflictError(
+                    f"record {row + 1}: the key {key!r} belongs to another label, or to one that "
+                    "was undone; use a different key for each label"
+                )
+            places.append(known[1])
+        events = self._learn_new(rows.only(new), extra) if new else []
+        done = (events[place] if isinstance(place, int) else place for place in places)
+        return [list(islice(done, len(group))) for group in groups]
 
     def _learn_new(self, rows: Rows, extra: str) -> list[Event]:
         """Learn rows on a copy of the model, write their events, and publish the copy."""
@@ -323,33 +327,3 @@ class Engine:
             if self._saved < self._log.last:
                 self.save()
             self._open.close()
-
-
-def _assign(
-    group: Rows, taken: dict[str, tuple[Any, Any]], n_new: int
-) -> tuple[list[Any] | Exception, list[int]]:
-    """For each row of a group its known event or the number of a new one, and the new rows.
-
-    ``taken`` holds the content and the event, or its number, of each key.
-    """
-    if not any(group.keys):
-        return list(range(n_new, n_new + len(group))), list(range(len(group)))
-    places: list[Any] = []
-    new: list[int] = []
-    own: dict[str, tuple[Any, Any]] = {}
-    contents = zip(group.texts, group.lower.tolist(), group.upper.tolist(), strict=True)
-    for row, (key, content) in enumerate(zip(group.keys, contents, strict=True)):
-        then = None if key is None else own.get(key) or taken.get(key)
-        if then is None:
-            then = content, n_new + len(new)
-            new.append(row)
-            if key is not None:
-                own[key] = then
-        elif then[0] != content:
-            return KeyConflictError(
-                f"record {row + 1}: the key {key!r} belongs to another label, or to one that was "
-                "undone; use a different key for each label"
-            ), []
-        places.append(then[1])
-    taken |= own
-    return places, new

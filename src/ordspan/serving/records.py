@@ -123,7 +123,9 @@ class Rows:
         return len(self.values)
 
     def only(self, rows: Sequence[int]) -> Rows:
-        """Some of the rows."""
+        """Some of the rows, in order."""
+        if len(rows) == len(self):
+            return self
         places = np.array(rows)
         values = [self.values[row] for row in rows]
         X, lower, upper = self.X[places], self.lower[places], self.upper[places]
@@ -147,20 +149,20 @@ class RecordReader:
 
     def __init__(self, model: TableModel) -> None:
         self.recipe = recipe = model.recipe
-        own = zip(LABEL_NAMES, model.columns, strict=True)
-        roles = {name: name for name in LABEL_NAMES} | {name: role for role, name in own if name}
+        own = zip(model.columns, LABEL_NAMES, strict=True)
+        roles = {name: name for name in LABEL_NAMES} | {name: role for name, role in own if name}
         kinds = dict.fromkeys(recipe.numbers, Number) | dict.fromkeys(recipe.texts, Word)
-        columns: list[tuple[Any, ...]] = list(kinds.items())
         optional: dict[str, Any] = dict.fromkeys(model.training["left_out"], Any)
         optional |= {name: Label if role == "label" else Grade for name, role in roles.items()}
         optional.pop(KEY, None)
         optional |= {KEY: Key | None}  # the last one
-        others = [(n, kind | UnsetType, UNSET) for n, kind in optional.items() if n not in kinds]
-        columns += others
-        self._roles = [(at, roles[name]) for at, (name, *_) in enumerate(others) if name in roles]
-        fields = [(f"c{number}", *column[1:]) for number, column in enumerate(columns)]
-        names = {field[0]: column[0] for field, column in zip(fields, columns, strict=True)}
-        self._names = list(names.values())
+        others = {name: kind for name, kind in optional.items() if name not in kinds}
+        self._roles = [(at, roles[name]) for at, name in enumerate(others) if name in roles]
+        self._names = [*kinds, *others]
+        types: list[Any] = [(kind,) for kind in kinds.values()]
+        types += [(kind | UnsetType, UNSET) for kind in others.values()]
+        fields = [(f"c{number}", *kind) for number, kind in enumerate(types)]
+        names = {f"c{number}": name for number, name in enumerate(self._names)}
         self.type: Any = msgspec.defstruct(
             "Record", fields, rename=names, forbid_unknown_fields=True, kw_only=True
         )
