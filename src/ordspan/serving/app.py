@@ -200,14 +200,17 @@ def predictions(
     model: TableModel, reader: RecordReader, rows: Rows, coverage: float
 ) -> list[dict[str, Any]]:
     """Predictions for rows, in grades."""
-    answer = model.answer(model.encoder.features(rows.X, rows.table), coverage)
-    grades, nothing = model.classes_.tolist(), [None] * len(rows)
+    answer, calibration = (
+        model.answer(model.encoder.features(rows.X, rows.table)),
+        model.calibration,
+    )
+    grades = model.classes_.tolist()
     names = [str(grade) for grade in grades]
-    ends: Any = (nothing, nothing)
-    chances: Any = nothing
-    if model.calibration is not None and answer.low is not None and answer.high is not None:
-        ends = answer.low.tolist(), answer.high.tolist()
-        chances = model.calibration.probabilities(answer.score).tolist()
+    calibrated: list[list[Any]] = [[None] * len(rows)] * 3
+    if calibration is not None:
+        low_high = calibration.ranges(answer.score, coverage)
+        chances = calibration.probabilities(answer.score)
+        calibrated = [array.tolist() for array in (*low_high, chances)]
     return [
         {
             "grade": grades[rank - 1],
@@ -218,7 +221,7 @@ def predictions(
         }
         | _if_any("unseen", reader.unseen(row))
         for rank, score, low, high, chance, row in zip(
-            answer.rank.tolist(), answer.score.tolist(), *ends, chances, rows.values, strict=True
+            answer.rank.tolist(), answer.score.tolist(), *calibrated, rows.values, strict=True
         )
     ]
 

@@ -42,6 +42,10 @@ REMEDIES = {
 }
 
 
+Judged = tuple[int, bool | None, bool | None]
+"""Distance of a prediction, and whether its range, if it has one, contains and meets the label."""
+
+
 class LogError(OSError):
     """The log cannot be read or written; nothing was learned."""
 
@@ -64,6 +68,16 @@ class Event(NamedTuple):
     high: int | None = None
     undoes: int | None = None  # id of the event that is undone
     extra: str = "{}"  # JSON, application data
+
+    @property
+    def judged(self) -> Judged:
+        """How good the prediction of a learned event was."""
+        # only the range may be missing
+        lower, upper, predicted, low, high = (rank or 0 for rank in self[5:10])
+        distance = max(lower - predicted, predicted - upper, 0)
+        if self.low is None:
+            return distance, None, None
+        return distance, low <= lower and upper <= high, low <= upper and lower <= high
 
 
 class Totals(NamedTuple):

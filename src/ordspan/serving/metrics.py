@@ -16,7 +16,7 @@ from prometheus_client import (
 from prometheus_client.exposition import CONTENT_TYPE_LATEST
 
 from ordspan.serving.engine import Engine
-from ordspan.serving.log import LEARN, Event, Totals
+from ordspan.serving.log import LEARN, Event, Judged, Totals
 from ordspan.serving.models import COVERAGE
 
 WINDOW = 1000
@@ -33,9 +33,6 @@ COUNTERS = {
 }
 """The names and meanings of `Totals`."""
 CONTENT_TYPE = CONTENT_TYPE_LATEST
-
-Judged = tuple[int, bool | None, bool | None]
-"""Distance of a prediction, and whether its range, if it has one, contains and meets the label."""
 
 disable_created_metrics()  # one extra line per metric with the start time of the process
 
@@ -92,7 +89,7 @@ class Metrics:
             counter.inc(amount)
 
     def _take(self, events: Iterable[Event]) -> list[Judged]:
-        found = [_judged(event) for event in events if event.kind == LEARN]
+        found = [event.judged for event in events if event.kind == LEARN]
         self._recent.extend(found)
         return found
 
@@ -110,12 +107,3 @@ class Metrics:
             self._coverage.labels("contains").set(sum(contains) / len(ranged))
             self._coverage.labels("meets").set(sum(meets) / len(ranged))
         return generate_latest(self._registry)
-
-
-def _judged(event: Event) -> Judged:
-    ranks = (event.lower, event.upper, event.predicted, event.low, event.high)
-    lower, upper, predicted, low, high = (rank or 0 for rank in ranks)  # only ranges may be missing
-    distance = max(lower - predicted, predicted - upper, 0)
-    if event.low is None:
-        return distance, None, None
-    return distance, low <= lower and upper <= high, low <= upper and lower <= high

@@ -55,12 +55,6 @@ class Reply(NamedTuple):
         """Whether it tests the model: asked at random, and the item not learned before."""
         return self.fresh and self.event.kind == LEARN and self.extra.asked_by == RANDOM
 
-    @property
-    def distance(self) -> int:
-        """Ranks between the prediction before learning and the answer."""
-        assert self.event.predicted is not None
-        return int(distance(self.event.predicted, *self.ends))
-
 
 class History:
     """The events of a log in order, and the replies that are not undone.
@@ -121,7 +115,7 @@ class History:
         if reply.tests:
             ranks = np.arange(1, self.constant_losses.size + 1)
             self.tests += sign
-            self.loss += sign * reply.distance
+            self.loss += sign * event.judged[0]
             self.constant_losses += sign * distance(ranks, *reply.ends)
 
 

@@ -16,7 +16,7 @@ from ordspan.serving.annotate.items import Items
 from ordspan.serving.annotate.progress import progress
 from ordspan.serving.annotate.settings import FolderSettings
 from ordspan.serving.engine import BASE, Engine, KeyConflictError, MissingError
-from ordspan.serving.log import UNDO, Event
+from ordspan.serving.log import Event
 from ordspan.serving.records import Rows
 from ordspan.serving.starting import untrained
 from ordspan.tables.rows import FileError
@@ -116,14 +116,11 @@ class Session:
                     raise MissingError(f"{annotator} has no answer that can be undone")
                 event = self.engine.undo(last.event.id, key)
                 self.history.add(event)
-            if event.kind != UNDO or event.undoes is None:
+            undone = self.history.undone.get(event.undoes or 0)
+            if undone is None or undone.extra.annotator != annotator:
+                whose = "an answer" if undone is None else "another annotator"
                 raise KeyConflictError(
-                    f"the key {key!r} belongs to an answer; use a different key for each"
-                )
-            undone = self.history.undone[event.undoes]
-            if undone.extra.annotator != annotator:
-                raise KeyConflictError(
-                    f"the key {key!r} belongs to another annotator; use a different key for each"
+                    f"the key {key!r} belongs to {whose}; use a different key for each"
                 )
             then = undone.event
             ends = {"undone": then.kind, "lower": then.lower, "upper": then.upper}
