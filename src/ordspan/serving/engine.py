@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import os
 import time
 from collections.abc import Callable, Sequence
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack, closing, suppress
 from dataclasses import replace
 from functools import partial
 from itertools import islice
@@ -76,25 +75,18 @@ class Engine:
         self, folder: str | Path, start: TableModel | None = None, *, every: int = EVERY
     ) -> None:
         self.folder, self.every = Path(folder), every
-        self._open = ExitStack()
         self._lock = Lock()
         self._check_can_begin(start)
-        try:
+        with ExitStack() as opened:
             self.folder.mkdir(parents=True, exist_ok=True)
             check_can_write(self.folder / LOG)
-            self._open.enter_context(sole_writer(self.folder / LOG, "in use"))
+            opened.enter_context(sole_writer(self.folder / LOG, "in use"))
             self._base = self._begin(start)
-            self._log = Log(self.folder / LOG)
-            self._open.callback(self._log.close)
-            self._snapshot = Checkpoint(
-                self.folder / SNAPSHOT, {"serves": os.fspath(LOG)}, [], "remove it"
-            )
-            self._saved = 0
+            self._log = opened.enter_context(closing(Log(self.folder / LOG)))
+            self._snapshot = Checkpoint(self.folder / SNAPSHOT, {"serves": LOG}, [], "remove it")
             self.reader = RecordReader(self._base)
             self._replace_model(self._rebuilt())
-        except BaseException:
-            self._open.close()
-            raise
+            self._open = opened.pop_all()
 
     def _check_can_begin(self, start: TableModel | None) -> None:
         """Raise, before a folder is created, if there is no initial model."""
@@ -242,7 +234,7 @@ class Engine:
         self._spare = spare, held, (features, *ends)
         if self.learned is not None:
             self.learned(events)
-        self._save_if_due()
+        self._save_if_due(self.every)
         return events
 
     def _replace_model(self, model: TableModel) -> None:
@@ -268,7 +260,7 @@ class Engine:
         """Record that a row was skipped."""
         with self._lock:
             event = self._note(SKIP, key, extra=msgspec.json.encode(extra).decode())
-            self._save_if_due()
+            self._save_if_due(self.every)
             return event
 
     def undo(self, event_id: int, key: str | None = None) -> Event:
@@ -287,7 +279,7 @@ class Engine:
     def _undo(self, event_id: int, key: str | None = None) -> Event:
         event = self._note(UNDO, key, undoes=event_id)
         self._replace_model(self._rebuilt())
-        self._save_if_due()
+        self._save_if_due(self.every)
         return event
 
     def _note(self, kind: str, key: str | None, **more: Any) -> Event:
@@ -296,15 +288,12 @@ class Engine:
         self._log.append([event])
         return event
 
-    def _save_if_due(self) -> None:
-        if self._log.last - self._saved >= self.every:
-            self.save()
-
-    def save(self) -> None:
-        """Write a snapshot; optional, as the log is complete without it."""
-        with suppress(OSError):
-            self._snapshot.write(self.model, SnapshotProgress(self._log.last))
-            self._saved = self._log.last
+    def _save_if_due(self, every: int) -> None:
+        """Write a snapshot after a number of events; the log is complete without it."""
+        if self._log.last - self._saved >= every:
+            with suppress(OSError):
+                self._snapshot.write(self.model, SnapshotProgress(self._log.last))
+                self._saved = self._log.last
 
     @property
     def n_events(self) -> int:
@@ -324,6 +313,5 @@ class Engine:
     def close(self) -> None:
         """Write a snapshot and release the folder."""
         with self._lock:
-            if self._saved < self._log.last:
-                self.save()
+            self._save_if_due(1)
             self._open.close()

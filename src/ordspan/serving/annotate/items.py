@@ -188,7 +188,8 @@ def read_items(path: str | Path, options: FileOptions, columns: ItemColumns) -> 
     choice = ColumnChoice(drop=[*unlearned], text=columns.text)
     reader = _feature_reader(name, options, choice, there)
     batch = _all_rows(reader)
-    numbers = reader.recipe.numbers
+    numbers, texts = reader.recipe.numbers, pl.col(reader.recipe.texts)
+    words = texts.cast(pl.String()).fill_null("").str.strip_chars()
     ids = None if columns.id is None else _ids(whole, table[columns.id].str.strip_chars())
     likely = [
         n for n in shown if n in reader.left_out and n not in columns.drop and is_id(table[n])
@@ -202,7 +203,7 @@ def read_items(path: str | Path, options: FileOptions, columns: ItemColumns) -> 
         table=table.select(shown),
         kinds={n: IMAGE if n in images else NUMBER if n in numbers else TEXT for n in shown},
         images=images,
-        batch=replace(batch, table=_as_words(batch.table, reader.recipe.texts)),
+        batch=replace(batch, table=batch.table.select(words)),
         encoder=reader.encoder,
         notes=reader.notes,
     )
@@ -246,11 +247,6 @@ def _all_rows(reader: RowReader) -> Batch:
         table=pl.concat(tables, how="vertical_relaxed") if tables[0].width else tables[0],
         rows=np.concatenate([batch.rows for batch in batches]),
     )
-
-
-def _as_words(table: pl.DataFrame, names: Sequence[str]) -> pl.DataFrame:
-    """Text columns as stripped words, a missing one empty."""
-    return table.select(pl.col(n).cast(pl.String()).fill_null("").str.strip_chars() for n in names)
 
 
 def _as_text(column: pl.Series) -> pl.Series:
