@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterable
+from functools import partial
 
 from prometheus_client import (
     CollectorRegistry,
@@ -55,25 +56,17 @@ class Metrics:
         self._recent: deque[Judged] = deque(maxlen=WINDOW)
         r = self._registry
         self._counters = [Counter(name, about, registry=r) for name, about in COUNTERS.items()]
-        self._mae = Gauge(
-            "ordspan_running_mae", f"Mean distance over the last {WINDOW:,} rows.", registry=r
-        )
-        self._coverage = Gauge(
-            "ordspan_running_coverage",
+        gauge = partial(Gauge, registry=r)
+        about = f"Mean distance over the last {WINDOW:,} rows."
+        self._mae = gauge("ordspan_running_mae", about)
+        about = (
             f"Share of the last {WINDOW:,} rows; the coverage of the true grade lies between the "
-            "two bounds.",
-            ["bound"],
-            registry=r,
+            "two bounds."
         )
-        self._seconds = Histogram(
-            "ordspan_request_seconds",
-            "Time to respond.",
-            ["path", "status"],
-            buckets=BUCKETS,
-            registry=r,
-        )
-        queue = Gauge("ordspan_queue_rows", "Rows waiting to be learned.", registry=r)
-        queue.set_function(waiting)
+        self._coverage = gauge("ordspan_running_coverage", about, ["bound"])
+        gauge("ordspan_queue_rows", "Rows waiting to be learned.").set_function(waiting)
+        name, labels = "ordspan_request_seconds", ["path", "status"]
+        self._seconds = Histogram(name, "Time to respond.", labels, buckets=BUCKETS, registry=r)
         self._count(engine.totals())
         self._take(engine.events(after=engine.n_events - WINDOW))
 
