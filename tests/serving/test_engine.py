@@ -73,9 +73,6 @@ def test_a_key_counts_once_and_belongs_to_one_label(tmp_path):
                     engine.learn(rows_of(engine, some))
             with pytest.raises(KeyConflictError, match="the key 'c'"):
                 engine.learn(rows_of(engine, [fresh, clash._replace(key="c")]))
-        for act, about in ((engine.undo, (1, "b")), (engine.skip, ({}, "a"))):
-            with pytest.raises(KeyConflictError, match="belongs to another event"):
-                act(*about)
         assert (to_bytes(engine.model), engine.n_events) == (before, 2)
         engine.close()
         engine = Engine(tmp_path)

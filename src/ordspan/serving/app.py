@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
-from contextlib import asynccontextmanager, contextmanager
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import contextmanager
 from difflib import get_close_matches
 from functools import partial
 from typing import Any
 
 import msgspec
-from starlette.applications import Starlette
 from starlette.concurrency import run_in_threadpool
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
@@ -20,14 +19,13 @@ import ordspan
 from ordspan.learners.rows import RowValueError
 from ordspan.models.file import to_bytes
 from ordspan.models.table import TableModel
-from ordspan.serving.engine import Engine, KeyConflictError, MissingError
+from ordspan.serving.engine import Engine
 from ordspan.serving.guard import MAX_BODY_BYTES, Guard
-from ordspan.serving.log import Event, LogError
+from ordspan.serving.log import Event
 from ordspan.serving.metrics import CONTENT_TYPE, Metrics
 from ordspan.serving.models import COVERAGE
 from ordspan.serving.records import (
     REQUEST,
-    BodyError,
     Key,
     RecordReader,
     Rows,
@@ -36,19 +34,11 @@ from ordspan.serving.records import (
     example_record,
     some_range,
 )
-from ordspan.serving.responses import as_json, error_handlers
-from ordspan.serving.service import MOST_WAITING, BusyError, Service
+from ordspan.serving.responses import application, as_json
+from ordspan.serving.service import MOST_WAITING, Service
 from ordspan.tables.rows import RowError
 from ordspan.wording import LONGEST_SHOWN, brief
 
-STATUSES = {
-    RowError: 422,
-    KeyConflictError: 409,
-    MissingError: 404,
-    BusyError: 503,
-    LogError: 503,
-    BodyError: 400,
-}
 HEALTH, DOCS = "/health", "/openapi.json"
 MANY_BYTES = 1 << 17
 """Larger bodies are processed in a thread, so that small ones are not delayed."""
@@ -89,11 +79,6 @@ def make_app(
     service = Service(engine, most_waiting=most_waiting)
     handlers = Handlers(service)
 
-    @asynccontextmanager
-    async def lifespan(app: Starlette) -> AsyncIterator[None]:
-        yield
-        await run_in_threadpool(service.close)
-
     routes = [
         Route("/predict", handlers.predict, methods=["POST"]),
         Route("/learn", handlers.learn, methods=["POST"]),
@@ -113,7 +98,7 @@ def make_app(
         Route("/docs", lambda _: RedirectResponse(DOCS)),
         Route(DOCS, lambda _: as_json(about)),
     ]
-    app = Starlette(routes=routes, exception_handlers=error_handlers(STATUSES), lifespan=lifespan)
+    app = application(routes, service.close)
     app.router.redirect_slashes = False
     return Guard(app, token=token, public=[HEALTH], observe=metrics.asked, most_bytes=most_bytes)
 
@@ -215,14 +200,17 @@ def predictions(
     model: TableModel, reader: RecordReader, rows: Rows, coverage: float
 ) -> list[dict[str, Any]]:
     """Predictions for rows, in grades."""
-    answer = model.answer(model.encoder.features(rows.X, rows.table), coverage)
-    grades, nothing = model.classes_.tolist(), [None] * len(rows)
+    answer, calibration = (
+        model.answer(model.encoder.features(rows.X, rows.table)),
+        model.calibration,
+    )
+    grades = model.classes_.tolist()
     names = [str(grade) for grade in grades]
-    ends: Any = (nothing, nothing)
-    chances: Any = nothing
-    if model.calibration is not None and answer.low is not None and answer.high is not None:
-        ends = answer.low.tolist(), answer.high.tolist()
-        chances = model.calibration.probabilities(answer.score).tolist()
+    calibrated: list[list[Any]] = [[None] * len(rows)] * 3
+    if calibration is not None:
+        low_high = calibration.ranges(answer.score, coverage)
+        chances = calibration.probabilities(answer.score)
+        calibrated = [array.tolist() for array in (*low_high, chances)]
     return [
         {
             "grade": grades[rank - 1],
@@ -233,7 +221,7 @@ def predictions(
         }
         | _if_any("unseen", reader.unseen(row))
         for rank, score, low, high, chance, row in zip(
-            answer.rank.tolist(), answer.score.tolist(), *ends, chances, rows.values, strict=True
+            answer.rank.tolist(), answer.score.tolist(), *calibrated, rows.values, strict=True
         )
     ]
 

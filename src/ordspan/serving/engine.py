@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import os
 import time
 from collections.abc import Callable, Sequence
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack, closing, suppress
 from dataclasses import replace
+from functools import partial
 from itertools import islice
 from pathlib import Path
 from threading import Lock
@@ -75,25 +75,18 @@ class Engine:
         self, folder: str | Path, start: TableModel | None = None, *, every: int = EVERY
     ) -> None:
         self.folder, self.every = Path(folder), every
-        self._open = ExitStack()
         self._lock = Lock()
         self._check_can_begin(start)
-        try:
+        with ExitStack() as opened:
             self.folder.mkdir(parents=True, exist_ok=True)
             check_can_write(self.folder / LOG)
-            self._open.enter_context(sole_writer(self.folder / LOG, "in use"))
+            opened.enter_context(sole_writer(self.folder / LOG, "in use"))
             self._base = self._begin(start)
-            self._log = Log(self.folder / LOG)
-            self._open.callback(self._log.close)
-            self._snapshot = Checkpoint(
-                self.folder / SNAPSHOT, {"serves": os.fspath(LOG)}, [], "remove it"
-            )
-            self._last, self._saved = self._log.last, 0
+            self._log = opened.enter_context(closing(Log(self.folder / LOG)))
+            self._snapshot = Checkpoint(self.folder / SNAPSHOT, {"serves": LOG}, [], "remove it")
             self.reader = RecordReader(self._base)
             self._replace_model(self._rebuilt())
-        except BaseException:
-            self._open.close()
-            raise
+            self._open = opened.pop_all()
 
     def _check_can_begin(self, start: TableModel | None) -> None:
         """Raise, before a folder is created, if there is no initial model."""
@@ -112,42 +105,36 @@ class Engine:
 
     def _begin(self, start: TableModel | None) -> TableModel:
         """Read the initial model, or write it to a new folder."""
-        path, name = self.folder / BASE, str(self.folder / BASE)
+        path = self.folder / BASE
         given = None if start is None else to_bytes(start)
         if given is not None and not path.exists():
             write_atomically(path, given)
         content = path.read_bytes()
-        if given is not None and given != content:
+        if given not in (None, content):
             raise FileError(
                 f"{self.folder} was started with another model; omit the model to continue with "
                 "that one, or choose another state folder"
             )
-        model = from_bytes(content, name)
+        model = from_bytes(content, str(path))
         if not isinstance(model, TableModel):
-            raise FileError(f"{name} is not a model written by ordspan train")
+            raise FileError(f"{path} is not a model written by ordspan train")
         return model
 
     def _rebuilt(self) -> TableModel:
         """The model after the last event."""
-        found = self._read_snapshot()
-        if found is not None and all(n > found[1] for n in self._log.undone(after=found[1])):
-            model, self._saved = found
-            return self._learned(model, after=self._saved)
-        self._saved = 0
-        return self._learned(copy_model(self._base), after=0)
-
-    def _read_snapshot(self) -> tuple[TableModel, int] | None:
-        try:
-            found = self._snapshot.read(TableModel, SnapshotProgress)
-        except ModelFileError:  # damaged; rebuild from the log
-            return None
-        if found is not None and found[1].events > self._last:
-            raise FileError(
-                f"{self.folder / SNAPSHOT} has learned {found[1].events:,} events, but the log "
-                f"ends with number {self._last:,}: some were lost on disk. Restore {LOG} from a "
-                "backup, or delete the snapshot to continue without them"
-            )
-        return None if found is None else (found[0], found[1].events)
+        model, self._saved, last = copy_model(self._base), 0, self._log.last
+        with suppress(ModelFileError):  # damaged; rebuild from the log
+            if found := self._snapshot.read(TableModel, SnapshotProgress):
+                learned = found[1].events
+                if learned > last:
+                    raise FileError(
+                        f"{self.folder / SNAPSHOT} has learned {learned:,} events, but the log "
+                        f"ends with number {last:,}: some were lost on disk. Restore {LOG} from a "
+                        "backup, or delete the snapshot to continue without them"
+                    )
+                if all(number > learned for number in self._log.undone(after=learned)):
+                    model, self._saved = found[0], learned
+        return self._learned(model, after=self._saved)
 
     def _learned(self, model: TableModel, after: int) -> TableModel:
         """Learn the events after a given one, except those that were undone."""
@@ -166,17 +153,20 @@ class Engine:
                 ) from error
         return model
 
-    def learn(self, rows: Rows) -> list[Event]:
+    def learn(self, rows: Rows, extra: str = "{}") -> list[Event]:
         """Learn rows in order, all or nothing; the events are on disk when this returns.
 
         A row whose key was learned before is not learned again: its first event is returned.
+        ``extra`` is application data of the events, as JSON.
         """
-        (done,) = self.learn_groups([rows])
+        (done,) = self.learn_groups([rows], extra)
         if isinstance(done, Exception):
             raise done
         return done
 
-    def learn_groups(self, groups: Sequence[Rows]) -> list[list[Event] | Exception]:
+    def learn_groups(
+        self, groups: Sequence[Rows], extra: str = "{}"
+    ) -> list[list[Event] | Exception]:
         """`learn` several groups of rows at once, with a single write to disk.
 
         A group that cannot be learned returns its error instead of its events; if the write
@@ -188,72 +178,63 @@ class Engine:
             )
         with self._lock:
             try:
-                return self._learn_together(groups)
+                return [*self._learn_together(groups, extra)]
             except ValueError as error:
                 if len(groups) == 1:
                     return [error]
-        return [done for group in groups for done in self.learn_groups([group])]
+        return [done for group in groups for done in self.learn_groups([group], extra)]
 
-    def _learn_together(self, groups: Sequence[Rows]) -> list[list[Event] | Exception]:
-        keys = [key for group in groups for key in group.keys if key is not None]
-        taken: dict[str, tuple[Any, Any]] = {}
-        for key, event in self._log.with_keys(keys).items() if keys else ():
+    def _learn_together(self, groups: Sequence[Rows], extra: str) -> list[list[Event]]:
+        rows, places = join_rows(groups), []
+        keys = [key for key in rows.keys if key is not None]
+        taken: dict[str | None, tuple[Any, Any]] = {}  # content, and event or number of a new one
+        for event in self._log.with_keys(keys).values():
             undone = event.id in self._undone
-            taken[key] = None if undone else (event.values, event.lower, event.upper), event
-        parts: list[Rows] = []
-        n_new, answers = 0, []
-        for group in groups:
-            answer, new = _assign(group, taken, n_new)
-            answers.append(answer)
-            if new:
-                parts.append(group if len(new) == len(group) else group.only(new))
-                n_new += len(new)
-        events = self._learn_new(parts) if parts else []
-        return [
-            answer
-            if isinstance(answer, Exception)
-            else [events[place] if isinstance(place, int) else place for place in answer]
-            for answer in answers
-        ]
+            taken[event.key] = None if undone else (event.values, event.lower, event.upper), event
+        contents = zip(rows.texts, rows.lower.tolist(), rows.upper.tolist(), strict=True)
+        new: list[int] = []
+        for row, (key, content) in enumerate(zip(rows.keys, contents, strict=True)):
+            known = taken.get(key)
+            if known is None:
+                known = content, len(new)
+                new.append(row)
+                if key is not None:
+                    taken[key] = known
+            elif known[0] != content:
+                raise KeyConflictError(
+                    f"record {row + 1}: the key {key!r} belongs to another label, or to one that "
+                    "was undone; use a different key for each label"
+                )
+            places.append(known[1])
+        events = self._learn_new(rows.only(new), extra) if new else []
+        done = (events[place] if isinstance(place, int) else place for place in places)
+        return [list(islice(done, len(group))) for group in groups]
 
-    def _learn_new(self, parts: Sequence[Rows]) -> list[Event]:
+    def _learn_new(self, rows: Rows, extra: str) -> list[Event]:
         """Learn rows on a copy of the model, write their events, and publish the copy."""
-        model = self._writable_copy()
-        X, table, lower, upper = join_rows(parts)
-        features, clipped = encode(model, X, table)
-        before = learn(model, features, lower, upper)
-        n_rows, now = lower.size, time.time()
-        nothing = [None] * n_rows
+        model, ends = self._writable_copy(), (rows.lower, rows.upper)
+        features, clipped = encode(model, rows.X, rows.table)
+        ranks = np.column_stack([*ends, *learn(model, features, *ends)]).tolist()
+        now, labelled = time.time(), zip(rows.keys, rows.texts, ranks, strict=True)
+        make = partial(Event, extra=extra)
         events = [
-            Event._make([self._last + number, LEARN, key, now, text, *ranks, None, extra])
-            for number, (key, text, extra, *ranks) in enumerate(
-                zip(
-                    (key for part in parts for key in part.keys),
-                    (text for part in parts for text in part.texts),
-                    (part.extra for part in parts for _ in range(len(part))),
-                    lower.tolist(),
-                    upper.tolist(),
-                    before.rank.tolist(),
-                    nothing if before.low is None else before.low.tolist(),
-                    nothing if before.high is None else before.high.tolist(),
-                    strict=True,
-                ),
-                1,
-            )
+            make(number, LEARN, key, now, text, *of_row)
+            for number, (key, text, of_row) in enumerate(labelled, self._log.last + 1)
         ]
         if clipped is not None and clipped.any():
             for row in np.flatnonzero(clipped.any(axis=1)).tolist():
                 names = np.array(self._base.recipe.numbers)[clipped[row]].tolist()
-                values = {"clipped": dict(zip(names, X[row, clipped[row]].tolist(), strict=True))}
+                values = {
+                    "clipped": dict(zip(names, rows.X[row, clipped[row]].tolist(), strict=True))
+                }
                 events[row] = events[row]._replace(extra=msgspec.json.encode(values).decode())
         self._log.append(events)
-        self._last += n_rows
         spare, held = self._training, ref(self.model)
         self._replace_model(model)
-        self._spare = spare, held, (features, lower, upper)
+        self._spare = spare, held, (features, *ends)
         if self.learned is not None:
             self.learned(events)
-        self._save_if_due()
+        self._save_if_due(self.every)
         return events
 
     def _replace_model(self, model: TableModel) -> None:
@@ -275,57 +256,49 @@ class Engine:
         learn(model, *learned)
         return model
 
-    def skip(self, extra: dict[str, Any], key: str | None = None) -> Event:
+    def skip(self, extra: Any, key: str | None = None) -> Event:
         """Record that a row was skipped."""
-        return self._note(SKIP, key, None, extra)
+        with self._lock:
+            event = self._note(SKIP, key, extra=msgspec.json.encode(extra).decode())
+            self._save_if_due(self.every)
+            return event
 
     def undo(self, event_id: int, key: str | None = None) -> Event:
-        """Undo an event: the model is rebuilt from the log without it."""
-        return self._note(UNDO, key, event_id, {})
+        """Undo a label or skip: the model is rebuilt from the log without it."""
+        with self._lock:
+            return self._undo(event_id, key)
 
     def undo_key(self, key: str) -> Event:
         """Undo the label with a key; once more gives the same event."""
         with self._lock:
             event = self._log.with_keys([key]).get(key)
-            done = None if event is None else self._log.undo_of(event.id)
-        if event is None or event.kind != LEARN:
-            raise MissingError(f"there is no label with the key {key!r}")
-        return done or self.undo(event.id)
+            if event is None or event.kind != LEARN:
+                raise MissingError(f"there is no label with the key {key!r}")
+            return self._log.undo_of(event.id) or self._undo(event.id)
 
-    def _note(self, kind: str, key: str | None, undoes: int | None, extra: Any) -> Event:
-        with self._lock:
-            if key is not None and (before := self._log.with_keys([key]).get(key)):
-                if before.kind != kind:
-                    raise KeyConflictError(
-                        f"the key {key!r} belongs to another event; use a different key for each"
-                    )
-                return before
-            if undoes is not None and not self._log.can_undo(undoes):
-                raise MissingError(f"there is no label or skip with number {undoes} to undo")
-            encoded = msgspec.json.encode(extra).decode()
-            number = self._last + 1
-            event = Event(number, kind, key, time.time(), "", undoes=undoes, extra=encoded)
-            self._log.append([event])
-            self._last = number
-            if undoes is not None:
-                self._replace_model(self._rebuilt())
-            self._save_if_due()
+    def _undo(self, event_id: int, key: str | None = None) -> Event:
+        event = self._note(UNDO, key, undoes=event_id)
+        self._replace_model(self._rebuilt())
+        self._save_if_due(self.every)
         return event
 
-    def _save_if_due(self) -> None:
-        if self._last - self._saved >= self.every:
-            self.save()
+    def _note(self, kind: str, key: str | None, **more: Any) -> Event:
+        """Write an event without a row."""
+        event = Event(self._log.last + 1, kind, key, time.time(), "", **more)
+        self._log.append([event])
+        return event
 
-    def save(self) -> None:
-        """Write a snapshot; optional, as the log is complete without it."""
-        with suppress(OSError):
-            self._snapshot.write(self.model, SnapshotProgress(self._last))
-            self._saved = self._last
+    def _save_if_due(self, every: int) -> None:
+        """Write a snapshot after a number of events; the log is complete without it."""
+        if self._log.last - self._saved >= every:
+            with suppress(OSError):
+                self._snapshot.write(self.model, SnapshotProgress(self._log.last))
+                self._saved = self._log.last
 
     @property
     def n_events(self) -> int:
         """Number of the last event."""
-        return self._last
+        return self._log.last
 
     def events(self, after: int = 0) -> list[Event]:
         """The events after a number, in order."""
@@ -340,36 +313,5 @@ class Engine:
     def close(self) -> None:
         """Write a snapshot and release the folder."""
         with self._lock:
-            if self._saved < self._last:
-                self.save()
+            self._save_if_due(1)
             self._open.close()
-
-
-def _assign(
-    group: Rows, taken: dict[str, tuple[Any, Any]], n_new: int
-) -> tuple[list[Any] | Exception, list[int]]:
-    """For each row of a group its known event or the number of a new one, and the new rows.
-
-    ``taken`` holds the content and the event, or its number, of each key.
-    """
-    if not any(group.keys):
-        return list(range(n_new, n_new + len(group))), list(range(len(group)))
-    places: list[Any] = []
-    new: list[int] = []
-    own: dict[str, tuple[Any, Any]] = {}
-    contents = zip(group.texts, group.lower.tolist(), group.upper.tolist(), strict=True)
-    for row, (key, content) in enumerate(zip(group.keys, contents, strict=True)):
-        then = None if key is None else own.get(key) or taken.get(key)
-        if then is None:
-            then = content, n_new + len(new)
-            new.append(row)
-            if key is not None:
-                own[key] = then
-        elif then[0] != content:
-            return KeyConflictError(
-                f"record {row + 1}: the key {key!r} belongs to another label, or to one that was "
-                "undone; use a different key for each label"
-            ), []
-        places.append(then[1])
-    taken |= own
-    return places, new

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from contextlib import closing
 from pathlib import Path
 
 import msgspec
@@ -25,11 +26,8 @@ def read_state(folder: Path) -> tuple[TableModel, list[Event]]:
     """The initial model of a state folder, and all events of its log; a service may be running."""
     if not (folder / LOG).exists():
         raise FileError(f"{folder} holds no labels, so there is nothing to export; correct --state")
-    log = Log(folder / LOG)
-    try:
+    with closing(Log(folder / LOG)) as log:
         return read_table_model(folder / BASE), list(log.read())
-    finally:
-        log.close()
 
 
 def export_labels(out: str, folder: Path) -> int:

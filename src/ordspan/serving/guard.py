@@ -81,6 +81,7 @@ class Guard:
         most_bytes: int = MAX_BODY_BYTES,
     ) -> None:
         self.public, self.observe, self.most_bytes = public, observe, most_bytes
+        self._too_large = f"the body has more than {most_bytes:,} bytes; send fewer rows"
         self._expected = None if token is None else f"Bearer {token}".encode()
         self.app = app if token else TrustedHostMiddleware(app, LOCAL_HOSTS, www_redirect=False)
 
@@ -116,10 +117,6 @@ class Guard:
             await as_json({"detail": detail}, status, headers)(scope, receive, answer)
         if self.observe is not None:
             self.observe(scope["path"], status, time.perf_counter() - begin)
-
-    @property
-    def _too_large(self) -> str:
-        return f"the body has more than {self.most_bytes:,} bytes; send fewer rows"
 
     def _refused(self, scope: Any) -> tuple[int, str, dict[str, str]] | None:
         """Reason to reject a request by its headers, if any; its body is not read."""

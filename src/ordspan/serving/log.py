@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from itertools import chain
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 LEARN, SKIP, UNDO = "learn", "skip", "undo"
 APPLICATION, FORMAT = 0x6F726473, 1
@@ -40,7 +40,10 @@ REMEDIES = {
     "readonly": "check the permissions of the folder and its files",
     "unable to open": "check the permissions of the folder and its files",
 }
-UNDONE = "(SELECT undoes FROM events WHERE undoes IS NOT NULL)"
+
+
+Judged = tuple[int, bool | None, bool | None]
+"""Distance of a prediction, and whether its range, if it has one, contains and meets the label."""
 
 
 class LogError(OSError):
@@ -66,14 +69,23 @@ class Event(NamedTuple):
     undoes: int | None = None  # id of the event that is undone
     extra: str = "{}"  # JSON, application data
 
+    @property
+    def judged(self) -> Judged:
+        """How good the prediction of a learned event was."""
+        # only the range may be missing
+        lower, upper, predicted, low, high = (rank or 0 for rank in self[5:10])
+        distance = max(lower - predicted, predicted - upper, 0)
+        if self.low is None:
+            return distance, None, None
+        return distance, low <= lower and upper <= high, low <= upper and lower <= high
+
 
 class Totals(NamedTuple):
     """Sums over the events that were learned and not undone."""
 
     rows: int
     error: int  # distances from the prediction to the label
-    ranged: int  # rows with a 90 % range
-    contains: int  # rows whose range contains the whole label
+    contains: int  # rows whose 90 % range contains the whole label
     meets: int  # rows whose range contains any grade of the label
 
 
@@ -86,6 +98,8 @@ class Log:
         The file; created if it does not exist.
     """
 
+    last: int  # number of the last event; 0 if there is none
+
     def __init__(self, path: Path) -> None:
         self.path = path
         with _sqlite_errors(self.path):
@@ -96,100 +110,75 @@ class Log:
             self._prepare()
 
     def _prepare(self) -> None:
-        there = self._db.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]
-        application, version = (
-            self._db.execute(f"PRAGMA {name}").fetchone()[0]
-            for name in ("application_id", "user_version")
-        )
-        if there and (application != APPLICATION or version != FORMAT):
+        ((there,),) = self._rows("SELECT count(*) FROM sqlite_master")
+        ((application,),) = self._rows("PRAGMA application_id")
+        ((version,),) = self._rows("PRAGMA user_version")
+        if there and (application, version) != (APPLICATION, FORMAT):
             raise LogError(
                 f"{self.path} was not written by this version of ordspan; choose another "
                 "state folder"
             )
         if not there:
-            self._db.execute("BEGIN IMMEDIATE")
-            self._db.execute(TABLE)
-            self._db.execute(f"PRAGMA application_id = {APPLICATION}")
-            self._db.execute(f"PRAGMA user_version = {FORMAT}")
-            self._db.execute("COMMIT")
-        n_events = self._db.execute("SELECT count(*) FROM events").fetchone()[0]
+            with self._db:
+                self._db.execute("BEGIN IMMEDIATE")
+                self._db.execute(TABLE)
+                self._db.execute(f"PRAGMA application_id = {APPLICATION}")
+                self._db.execute(f"PRAGMA user_version = {FORMAT}")
+        ((n_events, self.last),) = self._rows("SELECT count(*), coalesce(max(id), 0) FROM events")
         if n_events != self.last:
             raise LogError(
                 f"{self.path} holds {n_events:,} events, but the last one is number {self.last:,}; "
                 "restore it from a backup"
             )
 
-    @property
-    def last(self) -> int:
-        """Number of the last event; 0 if there is none."""
-        with _sqlite_errors(self.path):
-            found: int = self._db.execute("SELECT coalesce(max(id), 0) FROM events").fetchone()[0]
-        return found
-
     def append(self, events: Sequence[Event]) -> None:
         """Write events, all or none; they are on disk when this returns."""
         one = f"({', '.join('?' * len(Event._fields))})"
-        many = f"INSERT INTO events VALUES {', '.join([one] * TOGETHER)}"
-        whole = len(events) // TOGETHER * TOGETHER
+        with _sqlite_errors(self.path), self._db:
+            self._db.execute("BEGIN IMMEDIATE")
+            for begin in range(0, len(events), TOGETHER):
+                some = events[begin : begin + TOGETHER]
+                many = f"INSERT INTO events VALUES {', '.join([one] * len(some))}"
+                self._db.execute(many, [*chain(*some)])
+        self.last += len(events)
+
+    def _rows(self, query: str, *parameters: Any) -> Iterator[Any]:
         with _sqlite_errors(self.path):
-            try:
-                self._db.execute("BEGIN IMMEDIATE")
-                for begin in range(0, whole, TOGETHER):
-                    self._db.execute(many, [*chain(*events[begin : begin + TOGETHER])])
-                self._db.executemany(f"INSERT INTO events VALUES {one}", events[whole:])
-                self._db.execute("COMMIT")
-            except BaseException:
-                if self._db.in_transaction:
-                    self._db.execute("ROLLBACK")
-                raise
+            yield from self._db.execute(query, parameters)
 
     def read(self, after: int = 0) -> Iterator[Event]:
         """The events after a number, in order."""
-        with _sqlite_errors(self.path):
-            rows = self._db.execute("SELECT * FROM events WHERE id > ? ORDER BY id", (after,))
-            yield from map(Event._make, rows)
+        return map(Event._make, self._rows("SELECT * FROM events WHERE id > ? ORDER BY id", after))
 
     def undone(self, after: int = 0) -> list[int]:
         """Ids of events undone by events after a number."""
         query = "SELECT undoes FROM events WHERE undoes IS NOT NULL AND id > ?"
-        with _sqlite_errors(self.path):
-            return [number for (number,) in self._db.execute(query, (after,))]
-
-    def can_undo(self, number: int) -> bool:
-        """Whether the event exists, is not undone, and is not an undo itself."""
-        query = (
-            f"SELECT count(*) FROM events WHERE id = ? AND kind != '{UNDO}' AND id NOT IN {UNDONE}"
-        )
-        with _sqlite_errors(self.path):
-            return bool(self._db.execute(query, (number,)).fetchone()[0])
+        return [number for (number,) in self._rows(query, after)]
 
     def undo_of(self, number: int) -> Event | None:
         """The event that undid an event, if any."""
-        with _sqlite_errors(self.path):
-            rows = self._db.execute("SELECT * FROM events WHERE undoes = ?", (number,))
-            return next(map(Event._make, rows), None)
+        rows = self._rows("SELECT * FROM events WHERE undoes = ?", number)
+        return next(map(Event._make, rows), None)
 
     def with_keys(self, keys: Sequence[str]) -> dict[str, Event]:
         """Events by key, for those of the keys that exist."""
         found: dict[str, Event] = {}
-        with _sqlite_errors(self.path):
-            for begin in range(0, len(keys), MOST_NAMED):
-                some = keys[begin : begin + MOST_NAMED]
-                places = ", ".join("?" * len(some))
-                rows = self._db.execute(f"SELECT * FROM events WHERE key IN ({places})", some)
-                found |= {row[2]: Event._make(row) for row in rows}
+        for begin in range(0, len(keys), MOST_NAMED):
+            some = keys[begin : begin + MOST_NAMED]
+            query = f"SELECT * FROM events WHERE key IN ({', '.join('?' * len(some))})"
+            found |= {row[2]: Event._make(row) for row in self._rows(query, *some)}
         return found
 
     def totals(self) -> Totals:
         """Totals over all rows that were not undone."""
-        query = f"""
+        (totals,) = self._rows(f"""
             SELECT count(*), coalesce(sum(max(lower - predicted, predicted - upper, 0)), 0),
-                count(low), coalesce(sum(low <= lower AND upper <= high), 0),
+                coalesce(sum(low <= lower AND upper <= high), 0),
                 coalesce(sum(low <= upper AND lower <= high), 0)
-            FROM events WHERE kind = '{LEARN}' AND id NOT IN {UNDONE}
-        """
-        with _sqlite_errors(self.path):
-            return Totals._make(self._db.execute(query).fetchone())
+            FROM events WHERE kind = '{LEARN}' AND id NOT IN
+                (SELECT undoes FROM events WHERE undoes IS NOT NULL)
+        """)
+        return Totals._make(totals)
 
     def close(self) -> None:
         """Close the file."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterable
+from functools import partial
 
 from prometheus_client import (
     CollectorRegistry,
@@ -16,16 +17,23 @@ from prometheus_client import (
 from prometheus_client.exposition import CONTENT_TYPE_LATEST
 
 from ordspan.serving.engine import Engine
-from ordspan.serving.log import LEARN, Event
+from ordspan.serving.log import LEARN, Event, Judged, Totals
 from ordspan.serving.models import COVERAGE
 
 WINDOW = 1000
 """Rows in the running averages."""
 BUCKETS = (0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0)
+COUNTERS = {
+    "ordspan_learned_rows": "Rows learned.",
+    "ordspan_absolute_error": "Sum of the distances in grades from the prediction before learning "
+    "to the label.",
+    "ordspan_range_contains_label": "Rows whose whole label lay in the predicted range at "
+    f"{COVERAGE:.0%}.",
+    "ordspan_range_meets_label": "Rows whose label shared a grade with the predicted range at "
+    f"{COVERAGE:.0%}.",
+}
+"""The names and meanings of `Totals`."""
 CONTENT_TYPE = CONTENT_TYPE_LATEST
-
-Judged = tuple[int, bool | None, bool | None]
-"""Distance of a prediction, and whether its range, if it has one, contains and meets the label."""
 
 disable_created_metrics()  # one extra line per metric with the start time of the process
 
@@ -47,59 +55,34 @@ class Metrics:
         self._registry, self._paths = CollectorRegistry(), set(paths)
         self._recent: deque[Judged] = deque(maxlen=WINDOW)
         r = self._registry
-        self._rows = Counter("ordspan_learned_rows", "Rows learned.", registry=r)
-        self._error = Counter(
-            "ordspan_absolute_error",
-            "Sum of the distances in grades from the prediction before learning to the label.",
-            registry=r,
-        )
-        self._contains = Counter(
-            "ordspan_range_contains_label",
-            f"Rows whose whole label lay in the predicted range at {COVERAGE:.0%}.",
-            registry=r,
-        )
-        self._meets = Counter(
-            "ordspan_range_meets_label",
-            f"Rows whose label shared a grade with the predicted range at {COVERAGE:.0%}.",
-            registry=r,
-        )
-        self._mae = Gauge(
-            "ordspan_running_mae", f"Mean distance over the last {WINDOW:,} rows.", registry=r
-        )
-        self._coverage = Gauge(
-            "ordspan_running_coverage",
+        self._counters = [Counter(name, about, registry=r) for name, about in COUNTERS.items()]
+        gauge = partial(Gauge, registry=r)
+        about = f"Mean distance over the last {WINDOW:,} rows."
+        self._mae = gauge("ordspan_running_mae", about)
+        about = (
             f"Share of the last {WINDOW:,} rows; the coverage of the true grade lies between the "
-            "two bounds.",
-            ["bound"],
-            registry=r,
+            "two bounds."
         )
-        self._seconds = Histogram(
-            "ordspan_request_seconds",
-            "Time to respond.",
-            ["path", "status"],
-            buckets=BUCKETS,
-            registry=r,
-        )
-        queue = Gauge("ordspan_queue_rows", "Rows waiting to be learned.", registry=r)
-        queue.set_function(waiting)
-        totals = engine.totals()
-        self._rows.inc(totals.rows)
-        self._error.inc(totals.error)
-        self._contains.inc(totals.contains)
-        self._meets.inc(totals.meets)
+        self._coverage = gauge("ordspan_running_coverage", about, ["bound"])
+        gauge("ordspan_queue_rows", "Rows waiting to be learned.").set_function(waiting)
+        name, labels = "ordspan_request_seconds", ["path", "status"]
+        self._seconds = Histogram(name, "Time to respond.", labels, buckets=BUCKETS, registry=r)
+        self._count(engine.totals())
         self._take(engine.events(after=engine.n_events - WINDOW))
 
     def learned(self, events: Iterable[Event]) -> None:
         """Count newly learned rows."""
         if found := self._take(events):
-            distances, contains, meets = zip(*found, strict=True)
-            self._rows.inc(len(found))
-            self._error.inc(sum(distances))
-            self._contains.inc(sum(filter(None, contains)))
-            self._meets.inc(sum(filter(None, meets)))
+            distances, *ranges = zip(*found, strict=True)
+            contains, meets = (sum(filter(None, bools)) for bools in ranges)
+            self._count(Totals(len(found), sum(distances), contains, meets))
+
+    def _count(self, totals: Totals) -> None:
+        for counter, amount in zip(self._counters, totals, strict=True):
+            counter.inc(amount)
 
     def _take(self, events: Iterable[Event]) -> list[Judged]:
-        found = [_judged(event) for event in events if event.kind == LEARN]
+        found = [event.judged for event in events if event.kind == LEARN]
         self._recent.extend(found)
         return found
 
@@ -117,12 +100,3 @@ class Metrics:
             self._coverage.labels("contains").set(sum(contains) / len(ranged))
             self._coverage.labels("meets").set(sum(meets) / len(ranged))
         return generate_latest(self._registry)
-
-
-def _judged(event: Event) -> Judged:
-    ranks = (event.lower, event.upper, event.predicted, event.low, event.high)
-    lower, upper, predicted, low, high = (rank or 0 for rank in ranks)  # only ranges may be missing
-    distance = max(lower - predicted, predicted - upper, 0)
-    if event.low is None:
-        return distance, None, None
-    return distance, low <= lower and upper <= high, low <= upper and lower <= high

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from copy import copy
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -15,14 +15,6 @@ from ordspan.serving.records import RecordReader, example_record
 from ordspan.tables.encoder import Encoder
 
 COVERAGE = 0.9
-
-
-class Learned(NamedTuple):
-    """What a model predicted for rows before each was learned, in ranks 1..K."""
-
-    rank: Ranks
-    low: Ranks | None = None  # None if the model is not calibrated
-    high: Ranks | None = None
 
 
 def copy_model(model: TableModel) -> TableModel:
@@ -53,8 +45,10 @@ def encode(model: TableModel, X: Any, table: Any) -> tuple[Any, Any]:
     return features, np.abs(scaled) == LIMIT
 
 
-def learn(model: TableModel, features: Any, lower: Ranks, upper: Ranks) -> Learned:
+def learn(model: TableModel, features: Any, lower: Ranks, upper: Ranks) -> tuple[Ranks, ...]:
     """Learn rows in order; if it raises, the model is spoilt.
+
+    Returns what was predicted: the ranks, and if the model is calibrated the ends of the ranges.
 
     Each row is predicted by what the rows before it taught; the width of its range is that of the
     calibration before the first row.
@@ -64,13 +58,13 @@ def learn(model: TableModel, features: Any, lower: Ranks, upper: Ranks) -> Learn
     if calibration is None:
         rank = model.learner.learn(rows, predict=True)
         assert rank is not None
-        return Learned(rank)
+        return (rank,)
     scores = np.empty(lower.size)
     model.learner.learn(rows, scores_before=scores)
     low, high = calibration.ranges(scores, COVERAGE)
     rank = calibration.observe(scores, rows.lower, rows.upper, predict=True)
     assert rank is not None
-    return Learned(rank, np.minimum(low, rank), np.maximum(high, rank))
+    return rank, np.minimum(low, rank), np.maximum(high, rank)
 
 
 def warm_up(model: TableModel) -> None:

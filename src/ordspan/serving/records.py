@@ -110,8 +110,6 @@ class Rows:
         Ends of the labels, as ranks.
     keys : sequence
         The key of each row, or None.
-    extra : str
-        Application data of the events, as JSON.
     """
 
     values: Sequence[tuple[Any, ...]]
@@ -120,18 +118,19 @@ class Rows:
     lower: Ranks = field(default_factory=lambda: NO_RANKS)
     upper: Ranks = field(default_factory=lambda: NO_RANKS)
     keys: Sequence[str | None] = ()
-    extra: str = "{}"
 
     def __len__(self) -> int:
         return len(self.values)
 
     def only(self, rows: Sequence[int]) -> Rows:
-        """Some of the rows."""
+        """Some of the rows, in order."""
+        if len(rows) == len(self):
+            return self
         places = np.array(rows)
         values = [self.values[row] for row in rows]
         X, lower, upper = self.X[places], self.lower[places], self.upper[places]
         table = self.table[places] if self.table.width else self.table
-        return Rows(values, X, table, lower, upper, [self.keys[row] for row in rows], self.extra)
+        return Rows(values, X, table, lower, upper, [self.keys[row] for row in rows])
 
     @cached_property
     def texts(self) -> list[str]:
@@ -150,20 +149,20 @@ class RecordReader:
 
     def __init__(self, model: TableModel) -> None:
         self.recipe = recipe = model.recipe
-        own = zip(LABEL_NAMES, model.columns, strict=True)
-        roles = {name: name for name in LABEL_NAMES} | {name: role for role, name in own if name}
+        own = zip(model.columns, LABEL_NAMES, strict=True)
+        roles = {name: name for name in LABEL_NAMES} | {name: role for name, role in own if name}
         kinds = dict.fromkeys(recipe.numbers, Number) | dict.fromkeys(recipe.texts, Word)
-        columns: list[tuple[Any, ...]] = list(kinds.items())
         optional: dict[str, Any] = dict.fromkeys(model.training["left_out"], Any)
         optional |= {name: Label if role == "label" else Grade for name, role in roles.items()}
         optional.pop(KEY, None)
         optional |= {KEY: Key | None}  # the last one
-        others = [(n, kind | UnsetType, UNSET) for n, kind in optional.items() if n not in kinds]
-        columns += others
-        self._roles = [(at, roles[name]) for at, (name, *_) in enumerate(others) if name in roles]
-        fields = [(f"c{number}", *column[1:]) for number, column in enumerate(columns)]
-        names = {field[0]: column[0] for field, column in zip(fields, columns, strict=True)}
-        self._names = list(names.values())
+        others = {name: kind for name, kind in optional.items() if name not in kinds}
+        self._roles = [(at, roles[name]) for at, name in enumerate(others) if name in roles]
+        self._names = [*kinds, *others]
+        types: list[Any] = [(kind,) for kind in kinds.values()]
+        types += [(kind | UnsetType, UNSET) for kind in others.values()]
+        fields = [(f"c{number}", *kind) for number, kind in enumerate(types)]
+        names = {f"c{number}": name for number, name in enumerate(self._names)}
         self.type: Any = msgspec.defstruct(
             "Record", fields, rename=names, forbid_unknown_fields=True, kw_only=True
         )
@@ -293,14 +292,18 @@ def _sparse_matrix(rows: Sequence[Sequence[tuple[int, float]]], n_features: int)
     return matrix
 
 
-def join_rows(parts: Sequence[Rows]) -> tuple[Any, pl.DataFrame, Ranks, Ranks]:
-    """Numbers, text columns and labels of several groups of rows."""
+def join_rows(parts: Sequence[Rows]) -> Rows:
+    """Several groups of rows as one."""
+    if len(parts) == 1:
+        return parts[0]
     tables = [part.table for part in parts]
-    return (
+    return Rows(
+        [row for part in parts for row in part.values],
         stack_rows([part.X for part in parts]),
         pl.concat(tables) if tables[0].width else tables[0],
         np.concatenate([part.lower for part in parts]),
         np.concatenate([part.upper for part in parts]),
+        [key for part in parts for key in part.keys],
     )
 
 

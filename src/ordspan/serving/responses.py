@@ -1,16 +1,33 @@
-"""Shared responses: JSON, and errors as a status with a message."""
+"""Shared by the applications: responses in JSON, and errors as a status with a message."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager
 from typing import Any
 
 import msgspec
+from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
+from starlette.routing import Route
+
+from ordspan.serving.engine import KeyConflictError, MissingError
+from ordspan.serving.log import LogError
+from ordspan.serving.records import BodyError
+from ordspan.serving.service import BusyError
+from ordspan.tables.rows import RowError
 
 UNAVAILABLE = 503
+STATUSES: dict[Any, int] = {
+    BodyError: 400,
+    MissingError: 404,
+    KeyConflictError: 409,
+    RowError: 422,
+    BusyError: UNAVAILABLE,
+    LogError: UNAVAILABLE,
+}
 
 
 def as_json(content: Any, status: int = 200, headers: Mapping[str, str] | None = None) -> Response:
@@ -18,15 +35,23 @@ def as_json(content: Any, status: int = 200, headers: Mapping[str, str] | None =
     return Response(msgspec.json.encode(content), status, headers, "application/json")
 
 
-def error_handlers(statuses: Mapping[type[Exception], int]) -> dict[Any, Any]:
-    """Handlers that respond to each type of error with its status and message."""
+def application(routes: Sequence[Route], close: Callable[[], Awaitable[None]]) -> Starlette:
+    """An application that responds to errors with a message, and is closed on shutdown."""
 
-    def report(request: Request, error: Exception) -> Response:
-        status = next(code for kind, code in statuses.items() if isinstance(error, kind))
-        headers = {"Retry-After": "1"} if status == UNAVAILABLE else None
-        return as_json({"detail": str(error)}, status, headers)
+    @asynccontextmanager
+    async def lifespan(app: Starlette) -> AsyncIterator[None]:
+        yield
+        await close()
 
-    def report_http_error(request: Request, error: HTTPException) -> Response:
-        return as_json({"detail": error.detail}, error.status_code, error.headers)
+    handlers: Any = dict.fromkeys(STATUSES, _report) | {HTTPException: _report_http_error}
+    return Starlette(routes=routes, exception_handlers=handlers, lifespan=lifespan)
 
-    return dict.fromkeys(statuses, report) | {HTTPException: report_http_error}
+
+def _report(request: Request, error: Exception) -> Response:
+    status = next(code for kind, code in STATUSES.items() if isinstance(error, kind))
+    headers = {"Retry-After": "1"} if status == UNAVAILABLE else None
+    return as_json({"detail": str(error)}, status, headers)
+
+
+def _report_http_error(request: Request, error: HTTPException) -> Response:
+    return as_json({"detail": error.detail}, error.status_code, error.headers)

@@ -31,15 +31,6 @@ class Server(uvicorn.Server):
             self._report_started(f"http://{shown}:{port}")
 
 
-def allow_many_connections() -> None:
-    """Open as many files as the system allows, so that idle connections do not lock others out."""
-    with suppress(ImportError, ValueError, OSError):  # Windows, or a lower limit of the system
-        import resource
-
-        most = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
-        resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
-
-
 def run_server(app: Any, host: str, port: int, started: Callable[[str], None]) -> None:
     """Serve until SIGTERM or SIGINT; then finish requests in progress.
 
@@ -52,7 +43,12 @@ def run_server(app: Any, host: str, port: int, started: Callable[[str], None]) -
     started : callable
         Called with the URL once requests are accepted.
     """
-    allow_many_connections()
+    with suppress(ImportError, ValueError, OSError):  # Windows, or a lower limit of the system
+        import resource
+
+        # as many open files as the system allows, so that idle connections lock nobody out
+        most = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+        resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
     config = uvicorn.Config(
         app,
         host=host,

@@ -101,7 +101,7 @@ def test_everyone_meets_the_items_in_the_same_random_order_and_each_once():
     assert [q.item for q in ann] == [q.item for q in bob]
     assert sorted(q.item for q in ann) == list(range(50))
     assert {q.asked_by for q in ann + bob} == {"random"}
-    assert not any(q.guess or q.show for q in ann + bob)
+    assert not any(q.guess or q.shown for q in ann + bob)
     other = all_asked(Asker(50, seed=4), History(50, K), Events(), "ann")
     assert [q.item for q in ann] != [q.item for q in other]
 
@@ -161,7 +161,7 @@ def test_guesses_are_shown_to_all_to_none_or_to_a_half(guess, shares):
     for _ in range(30):
         question = asker.ask(history, model, "ann")
         assert question.guess is not None
-        shown.add(question.show)
+        shown.add(question.shown)
         history.add(events.learn(question.item, 1, asked_by="widest"))
     assert shown == shares
 
@@ -169,4 +169,4 @@ def test_guesses_are_shown_to_all_to_none_or_to_a_half(guess, shares):
 def test_without_features_there_is_never_a_guess():
     _, history = earned(60)
     question = Asker(60, 0).ask(history, model_of(), "ann")
-    assert (question.asked_by, question.guess, question.show) == ("random", None, False)
+    assert (question.asked_by, question.guess, question.shown) == ("random", None, False)

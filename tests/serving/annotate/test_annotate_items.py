@@ -42,16 +42,16 @@ def test_the_log_gives_the_features_that_items_are_predicted_by(tmp_path, ending
     np.testing.assert_array_equal(items.encoder.features(*again), items.features())
     assert items.encoder.recipe.numbers == ("price", "weight")
     assert items.values(1)[0] == 2003.0
-    assert [cell.value for cell in items.cells(1)] == ["2003", "0.125", "town 1", "00001"]
-    assert [cell.kind for cell in items.cells(1)] == ["number", "number", "text", "text"]
-    assert items.cells(6)[0].value == ""
+    assert [cell["value"] for cell in items.cells(1)] == ["2003", "0.125", "town 1", "00001"]
+    assert [cell["kind"] for cell in items.cells(1)] == ["number", "number", "text", "text"]
+    assert items.cells(6)[0]["value"] == ""
     assert items.name(1) == "00001"  # the only column that names each row
 
 
 def test_columns_can_be_shown_and_not_learned_or_hidden(tmp_path):
     path, _ = write_items(tmp_path)
     items = read(path, id="id", drop=["age"], hide=["town"])
-    assert [cell.name for cell in items.cells(0)] == ["size", "age"]
+    assert [cell["name"] for cell in items.cells(0)] == ["size", "age"]
     assert items.encoder.recipe.columns == ("size",)
     assert items.name(3) == items.key(3) == "x3"
 
@@ -103,7 +103,7 @@ def with_pictures(folder, *names):
 def test_pictures_are_shown_and_not_learned_from(pictures):
     items = read(with_pictures(pictures, "a.png", "", "inside.png", "./fake.png"), hide=["note"])
     assert not items.learnable
-    assert [cell.kind for cell in items.cells(0)] == ["image"]
+    assert [cell["kind"] for cell in items.cells(0)] == ["image"]
     shown = str((pictures / "a.png").resolve()), "image/png"
     assert items.image(0, 0) == items.image(2, 0) == shown
     nothing = [(1, 0), (3, 0), (0, 1), (0, -1), (-1, 0), (4, 0), (10**9, 10**9)]
@@ -143,5 +143,5 @@ def test_a_picture_that_becomes_a_link_is_not_followed(pictures):
 @pytest.mark.parametrize("name", ["a.svg", "https://example.org/a.png", "a.png.txt", "no picture"])
 def test_other_columns_are_text(pictures, name):
     items = read(with_pictures(pictures, "a.png", name))
-    assert items.cells(0)[0].kind == "text"
+    assert items.cells(0)[0]["kind"] == "text"
     assert items.image(0, 0) is None

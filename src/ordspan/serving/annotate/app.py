@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from functools import partial
 from importlib.resources import files
+from importlib.resources.abc import Traversable
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import msgspec
 from msgspec import Meta, Struct
-from starlette.applications import Starlette
 from starlette.concurrency import run_in_threadpool
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
@@ -20,11 +19,10 @@ from starlette.routing import Route
 
 from ordspan.serving.annotate.history import Extra, Guess
 from ordspan.serving.annotate.session import Session
-from ordspan.serving.engine import KeyConflictError, MissingError
+from ordspan.serving.engine import KeyConflictError
 from ordspan.serving.guard import Guard
-from ordspan.serving.log import LogError
-from ordspan.serving.records import REQUEST, BodyError, Key, decoded
-from ordspan.serving.responses import as_json, error_handlers
+from ordspan.serving.records import REQUEST, Key, decoded
+from ordspan.serving.responses import application, as_json
 from ordspan.tables.rows import RowError
 
 PAGES = {"/": "annotate.html", "/progress": "progress.html"}
@@ -35,13 +33,6 @@ KINDS = {
     ".svg": "image/svg+xml",
 }
 LONGEST_BODY = 1 << 16
-STATUSES = {
-    MissingError: 404,
-    KeyConflictError: 409,
-    RowError: 422,
-    LogError: 503,
-    BodyError: 400,
-}
 
 Name = Annotated[str, Meta(min_length=1, max_length=100)]
 Index = Annotated[int, Meta(ge=0, lt=2**53)]
@@ -50,20 +41,23 @@ Seconds = Annotated[float, Meta(ge=0, le=1e6)]
 AskedBy = Literal["random", "widest"]
 
 
-class NextRequest(Struct):
-    """Request for the next item."""
+class FromPage(Struct, kw_only=True):
+    """What every request of a page says."""
 
     annotator: Name
     folder: str | None = None
+
+
+class NextRequest(FromPage, kw_only=True):
+    """Request for the next item."""
+
     skip_items: Annotated[list[Index], Meta(max_length=1000)] = []
 
 
-class UndoRequest(Struct):
+class UndoRequest(FromPage, kw_only=True):
     """Request to undo the last answer or skip."""
 
     key: Key
-    annotator: Name
-    folder: str | None = None
 
 
 class Shown(Struct):
@@ -74,28 +68,19 @@ class Shown(Struct):
     grade: Rank | None = None
 
 
-class SkipRequest(Struct):
+class SkipRequest(UndoRequest, kw_only=True):
     """Request to skip an item."""
 
-    key: Key
-    annotator: Name
     item: Index
-    folder: str | None = None
     seconds: Seconds | None = None
     asked_by: AskedBy = "random"
 
 
-class AnswerRequest(Struct):
+class AnswerRequest(SkipRequest, kw_only=True):
     """An answer."""
 
-    key: Key
-    annotator: Name
-    item: Index
     lower: Rank
     upper: Rank
-    folder: str | None = None
-    seconds: Seconds | None = None
-    asked_by: AskedBy = "random"
     guess: Shown | None = None
     shown: bool = False
     via: Literal["slider", "higher", "lower"] = "slider"
@@ -118,12 +103,6 @@ def make_app(session: Session, *, title: str, question: str, token: str | None =
     Guard
         An ASGI application.
     """
-
-    @asynccontextmanager
-    async def lifespan(app: Starlette) -> AsyncIterator[None]:
-        yield
-        await run_in_threadpool(session.engine.close)
-
     handlers, pages = Handlers(session, title, question), page_routes()
     routes = [
         Route("/api/task", handlers.task),
@@ -134,10 +113,9 @@ def make_app(session: Session, *, title: str, question: str, token: str | None =
         Route("/api/skip", handlers.skip, methods=["POST"]),
         Route("/api/undo", handlers.undo, methods=["POST"]),
     ]
-    app = Starlette(
-        routes=[*routes, *pages], exception_handlers=error_handlers(STATUSES), lifespan=lifespan
-    )
+    close = partial(run_in_threadpool, session.engine.close)
     public = [page.path for page in pages]
+    app = application([*routes, *pages], close)
     return Guard(app, token=token, public=public, most_bytes=LONGEST_BODY)
 
 
@@ -201,27 +179,19 @@ class Handlers:
             if end is not None and not end.lower <= end.upper <= last:
                 raise RowError(f"{end.lower} to {end.upper} is not a range of ranks 1 to {last}")
         guess = None
-        if given.guess is not None:
-            middle = (given.guess.lower + given.guess.upper) // 2
-            grade = min(given.guess.grade or middle, last)
-            guess = Guess(given.guess.lower, given.guess.upper, grade)
-        extra = Extra(
-            given.item,
-            given.annotator,
-            given.seconds,
-            given.asked_by,
-            guess,
-            given.shown,
-            given.via,
-        )
+        if (sent := given.guess) is not None:
+            grade = min(sent.grade or (sent.lower + sent.upper) // 2, last)
+            guess = Guess(sent.lower, sent.upper, grade)
+        about = (given.seconds, given.asked_by, guess, given.shown, given.via)
+        extra = Extra(given.item, given.annotator, *about)
         answer = self.session.answer
-        return as_json(await run_in_threadpool(answer, given.key, given.lower, given.upper, extra))
+        return as_json(await run_in_threadpool(answer, given.key, extra, given.lower, given.upper))
 
     async def skip(self, request: Request) -> Response:
         """Record a skip."""
         given: SkipRequest = await self.read(request, SkipRequest)
         extra = Extra(given.item, given.annotator, given.seconds, given.asked_by)
-        return as_json(await run_in_threadpool(self.session.skip, given.key, extra))
+        return as_json(await run_in_threadpool(self.session.answer, given.key, extra))
 
     async def undo(self, request: Request) -> Response:
         """Undo the last answer or skip of an annotator."""
@@ -244,13 +214,8 @@ def page_routes() -> list[Route]:
     """The static files of the pages."""
     folder = files("ordspan.serving.annotate") / "pages"
     served = {f"/static/{file.name}": file.name for file in folder.iterdir()} | PAGES
+    return [Route(path, partial(_send, folder / name)) for path, name in served.items()]
 
-    def route(path: str, name: str) -> Route:
-        content, kind = (folder / name).read_bytes(), KINDS[Path(name).suffix]
 
-        async def send(request: Request) -> Response:
-            return Response(content, media_type=kind)
-
-        return Route(path, send)
-
-    return [route(path, name) for path, name in served.items()]
+async def _send(file: Traversable, request: Request) -> Response:
+    return Response(file.read_bytes(), media_type=KINDS[Path(file.name).suffix])

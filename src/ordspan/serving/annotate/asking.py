@@ -9,21 +9,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ordspan.models.table import TableModel
-from ordspan.serving.annotate.history import RANDOM, WIDEST, Guess, History
+from ordspan.serving.annotate.history import RANDOM, WIDEST, Extra, Guess, History
 from ordspan.serving.models import COVERAGE
 
 ENOUGH = 30
 """Answers needed before guesses are shown or used."""
 SHOW, HIDE, HALF = "show", "hide", "half"
-
-
-class Question(NamedTuple):
-    """An item to show, and why; without a guess until the model is good enough."""
-
-    item: int
-    asked_by: str
-    guess: Guess | None
-    show: bool
 
 
 class ItemPredictions(NamedTuple):
@@ -80,8 +71,10 @@ class Asker:
 
     def ask(
         self, history: History, model: TableModel, annotator: str, without: Collection[int] = ()
-    ) -> Question | None:
+    ) -> Extra | None:
         """The next question; None if the annotator has seen all items.
+
+        It has no guess until the model is good enough.
 
         Parameters
         ----------
@@ -100,14 +93,14 @@ class Asker:
             return None
         widest, show = self._draws(annotator, history.n_answers.get(annotator, 0))
         if self.features is None or not history.beats_constant(ENOUGH):
-            return Question(self._first(open_items), RANDOM, None, show=False)
+            return Extra(self._first(open_items), annotator)
         known = self._predictions(model)
         at_random, others = open_items & self.reserved, open_items & ~self.reserved
         if (widest and others.any()) or not at_random.any():
             item, why = self._widest(known, others, history), WIDEST
         else:
             item, why = self._first(at_random), RANDOM
-        return Question(item, why, known.of(item), show)
+        return Extra(item, annotator, None, why, known.of(item), show)
 
     def _draws(self, annotator: str, n_answers: int) -> tuple[bool, bool]:
         """Draw whether to ask the widest range, and whether to show the guess."""

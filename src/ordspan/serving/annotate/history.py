@@ -55,12 +55,6 @@ class Reply(NamedTuple):
         """Whether it tests the model: asked at random, and the item not learned before."""
         return self.fresh and self.event.kind == LEARN and self.extra.asked_by == RANDOM
 
-    @property
-    def distance(self) -> int:
-        """Ranks between the prediction before learning and the answer."""
-        assert self.event.predicted is not None
-        return int(distance(self.event.predicted, *self.ends))
-
 
 class History:
     """The events of a log in order, and the replies that are not undone.
@@ -74,29 +68,23 @@ class History:
     """
 
     def __init__(self, n_items: int, n_classes: int, events: Iterable[Event] = ()) -> None:
-        self.events: list[Event] = []
         self.replies: dict[int, Reply] = {}  # by event id, without undone ones
+        self.undone: dict[int, Reply] = {}
         self.keys: dict[str, Event] = {}
         self.seen: dict[str, set[int]] = defaultdict(set)  # answered or skipped, by annotator
         self.n_answers: dict[str, int] = defaultdict(int)  # by annotator
         self.answered = np.zeros(n_items, dtype=np.int64)  # how often, by anyone
         self.tests, self.loss = 0, 0  # number of tests of the model, and the sum of its distances
-        self.constant_losses = np.zeros(
-            n_classes, dtype=np.int64
-        )  # of each constant grade on the same tests
-        self._undone: dict[int, Reply] = {}
+        self.constant_losses = np.zeros(n_classes, dtype=np.int64)  # of each grade, on these tests
         for event in events:
             self.add(event)
 
     def add(self, event: Event) -> None:
-        """Add the next event; a known one is ignored."""
-        if event.id <= len(self.events):
-            return
-        self.events.append(event)
+        """Add the next event."""
         if event.key is not None:
             self.keys[event.key] = event
         if event.kind == UNDO and event.undoes is not None:
-            reply = self._undone[event.undoes] = self.replies.pop(event.undoes)
+            reply = self.undone[event.undoes] = self.replies.pop(event.undoes)
             self._count(reply, -1)
         else:
             extra = msgspec.json.decode(event.extra, type=Extra)
@@ -104,18 +92,10 @@ class History:
             self.replies[event.id] = reply
             self._count(reply, 1)
 
-    def undone(self, number: int) -> Reply:
-        """An undone reply, by its event id."""
-        return self._undone[number]
-
     def last(self, annotator: str) -> Reply | None:
         """The last answer or skip of an annotator that is not undone."""
         replies = reversed(self.replies.values())
         return next((reply for reply in replies if reply.extra.annotator == annotator), None)
-
-    def has_seen(self, annotator: str, item: int) -> bool:
-        """Whether an annotator has answered or skipped an item."""
-        return annotator in self.seen and item in self.seen[annotator]
 
     def beats_constant(self, min_answers: int) -> bool:
         """Whether the model has learned enough rows and beats the best constant grade."""
@@ -135,7 +115,7 @@ class History:
         if reply.tests:
             ranks = np.arange(1, self.constant_losses.size + 1)
             self.tests += sign
-            self.loss += sign * reply.distance
+            self.loss += sign * event.judged[0]
             self.constant_losses += sign * distance(ranks, *reply.ends)
 
 

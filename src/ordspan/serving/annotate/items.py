@@ -34,14 +34,6 @@ IMAGE_KINDS = {
 }
 
 
-class ItemCell(NamedTuple):
-    """One cell of an item, as shown on the page."""
-
-    name: str
-    kind: str
-    value: str
-
-
 class ItemColumns(NamedTuple):
     """Roles of the columns, as chosen by the user."""
 
@@ -103,12 +95,11 @@ class Items:
         """Name of an item on the page."""
         return f"row {item + 1}" if self.ids is None else self.ids[item]
 
-    def cells(self, item: int) -> list[ItemCell]:
-        """Cells of an item to show."""
+    def cells(self, item: int) -> list[dict[str, str]]:
+        """Cells of an item, as shown on the page."""
         return [
-            ItemCell(name, kind, short_number(cell) if kind == NUMBER else cell)
-            for name, cell in zip(self.table.columns, self.table.row(item), strict=True)
-            for kind in (self.kinds[name],)
+            {"name": name, "kind": kind, "value": short_number(cell) if kind == NUMBER else cell}
+            for (name, kind), cell in zip(self.kinds.items(), self.table.row(item), strict=True)
         ]
 
     def values(self, item: int) -> list[Any]:
@@ -197,7 +188,8 @@ def read_items(path: str | Path, options: FileOptions, columns: ItemColumns) -> 
     choice = ColumnChoice(drop=[*unlearned], text=columns.text)
     reader = _feature_reader(name, options, choice, there)
     batch = _all_rows(reader)
-    numbers = reader.recipe.numbers
+    numbers, texts = reader.recipe.numbers, pl.col(reader.recipe.texts)
+    words = texts.cast(pl.String()).fill_null("").str.strip_chars()
     ids = None if columns.id is None else _ids(whole, table[columns.id].str.strip_chars())
     likely = [
         n for n in shown if n in reader.left_out and n not in columns.drop and is_id(table[n])
@@ -211,7 +203,7 @@ def read_items(path: str | Path, options: FileOptions, columns: ItemColumns) -> 
         table=table.select(shown),
         kinds={n: IMAGE if n in images else NUMBER if n in numbers else TEXT for n in shown},
         images=images,
-        batch=replace(batch, table=_as_words(batch.table, reader.recipe.texts)),
+        batch=replace(batch, table=batch.table.select(words)),
         encoder=reader.encoder,
         notes=reader.notes,
     )
@@ -255,11 +247,6 @@ def _all_rows(reader: RowReader) -> Batch:
         table=pl.concat(tables, how="vertical_relaxed") if tables[0].width else tables[0],
         rows=np.concatenate([batch.rows for batch in batches]),
     )
-
-
-def _as_words(table: pl.DataFrame, names: Sequence[str]) -> pl.DataFrame:
-    """Text columns as stripped words, a missing one empty."""
-    return table.select(pl.col(n).cast(pl.String()).fill_null("").str.strip_chars() for n in names)
 
 
 def _as_text(column: pl.Series) -> pl.Series:

@@ -36,7 +36,7 @@ def progress(history: History, recipe: Recipe) -> dict[str, Any]:
         "minutes": minutes,
         "per_minute": per_minute,
         **_range_shares(answers),
-        "error": error_curve([one.distance for one in tests]),
+        "error": error_curve([one.event.judged[0] for one in tests]),
         "advice": advice(history, recipe),
         "best_constant": int(history.constant_losses.min()) / len(tests) if tests else None,
         "coverage": _coverage(tests),
@@ -113,15 +113,11 @@ def error_curve(distances: Sequence[int]) -> list[dict[str, float]]:
 
 def _coverage(tests: Iterable[Reply]) -> dict[str, float | None] | None:
     """How often the range predicted before learning contains the answer, or a grade of it."""
-    events = [one.event for one in tests if one.event.low is not None]
-    if not events:
+    judged = [one.event.judged for one in tests if one.event.low is not None]
+    if not judged:
         return None
-    lower, upper, low, high = np.array([(e.lower, e.upper, e.low, e.high) for e in events]).T
-    return {
-        "contains": float(((low <= lower) & (upper <= high)).mean()),
-        "meets": float(((low <= upper) & (lower <= high)).mean()),
-        "asked": COVERAGE,
-    }
+    _, contains, meets = np.array(judged, dtype=np.float64).mean(axis=0).tolist()
+    return {"contains": contains, "meets": meets, "asked": COVERAGE}
 
 
 def _annotators(replies: Iterable[Reply]) -> list[dict[str, Any]]:

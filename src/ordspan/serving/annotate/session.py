@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from pathlib import Path
 from threading import Lock
 from typing import Any
@@ -10,13 +10,13 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from ordspan.serving.annotate.asking import HALF, Asker, Question
-from ordspan.serving.annotate.history import Extra, History, Reply
+from ordspan.serving.annotate.asking import HALF, Asker
+from ordspan.serving.annotate.history import Extra, History
 from ordspan.serving.annotate.items import Items
 from ordspan.serving.annotate.progress import progress
 from ordspan.serving.annotate.settings import FolderSettings
 from ordspan.serving.engine import BASE, Engine, KeyConflictError, MissingError
-from ordspan.serving.log import LEARN, SKIP, UNDO, Event
+from ordspan.serving.log import Event
 from ordspan.serving.records import Rows
 from ordspan.serving.starting import untrained
 from ordspan.tables.rows import FileError
@@ -62,7 +62,7 @@ class Session:
         self.history = History(len(items), len(settings.grades), engine.events())
         features = items.features() if items.learnable else None
         self._asker = Asker(len(items), settings.seed, features, guess)
-        self._asked: dict[tuple[str, int], Question] = {}
+        self._asked: dict[tuple[str, int], Extra] = {}
         self._lock = Lock()
         self._progress: tuple[int, dict[str, Any]] = (-1, {})
 
@@ -73,35 +73,38 @@ class Session:
             question = self._asker.ask(self.history, self.engine.model, annotator, here)
             if question is None:
                 return {"item": None} | self._counts(annotator)
-            return self._put(annotator, question)
+            return self._put(question)
 
-    def answer(self, key: str, lower: int, upper: int, extra: Extra) -> dict[str, Any]:
-        """Learn an answer; repeated with the same key, it is learned once."""
+    def answer(self, key: str, extra: Extra, *ends: int) -> dict[str, Any]:
+        """Learn an answer, or record a skip if it has no ends; once for each key."""
         with self._lock:
-            event = self._known(key, LEARN, extra)
+            event = self.history.keys.get(key)
             if event is None:
                 extra = self._as_asked(extra)
-                values = [tuple(self.items.values(extra.item))]
-                X, table = self.engine.reader.arrays(self.engine.model.encoder, values)
-                ends = np.array([lower]), np.array([upper])
-                noted = msgspec.json.encode(extra).decode()
-                (event,) = self.engine.learn(Rows(values, X, table, *ends, [key], noted))
-                self._record(event, extra)
-            elif (event.lower, event.upper) != (lower, upper):
+                event = self._learn(key, extra, ends) if ends else self.engine.skip(extra, key)
+                self.history.add(event)
+                self._asked.pop((extra.annotator, extra.item), None)
+            elif not self._is_same(event, extra, ends):
                 raise KeyConflictError(
                     f"the key {key!r} belongs to another answer; use a different key for each"
                 )
             return {"event": event.id, "answered": self._counts(extra.annotator)["answered"]}
 
-    def skip(self, key: str, extra: Extra) -> dict[str, Any]:
-        """Record that an annotator skipped an item."""
-        with self._lock:
-            event = self._known(key, SKIP, extra)
-            if event is None:
-                extra = self._as_asked(extra)
-                event = self.engine.skip(msgspec.to_builtins(extra), key)
-                self._record(event, extra)
-            return {"event": event.id, "answered": self._counts(extra.annotator)["answered"]}
+    def _learn(self, key: str, extra: Extra, ends: Sequence[int]) -> Event:
+        values = [tuple(self.items.values(extra.item))]
+        X, table = self.engine.reader.arrays(self.engine.model.encoder, values)
+        lower, upper = np.array(ends).reshape(2, 1)
+        noted = msgspec.json.encode(extra).decode()
+        return self.engine.learn(Rows(values, X, table, lower, upper, [key]), noted)[0]
+
+    def _is_same(self, event: Event, extra: Extra, ends: Sequence[int]) -> bool:
+        """Whether an event is an answer or a skip of the same item by the same annotator."""
+        reply = self.history.replies.get(event.id) or self.history.undone.get(event.id)
+        return (
+            reply is not None
+            and (reply.extra.item, reply.extra.annotator) == (extra.item, extra.annotator)
+            and (event.lower, event.upper) == (ends or (None, None))
+        )
 
     def undo(self, key: str, annotator: str) -> dict[str, Any]:
         """Undo the last answer or skip of an annotator, and ask it again."""
@@ -113,46 +116,29 @@ class Session:
                     raise MissingError(f"{annotator} has no answer that can be undone")
                 event = self.engine.undo(last.event.id, key)
                 self.history.add(event)
-            if event.kind != UNDO or event.undoes is None:
+            undone = self.history.undone.get(event.undoes or 0)
+            if undone is None or undone.extra.annotator != annotator:
+                whose = "an answer" if undone is None else "another annotator"
                 raise KeyConflictError(
-                    f"the key {key!r} belongs to an answer; use a different key for each"
+                    f"the key {key!r} belongs to {whose}; use a different key for each"
                 )
-            undone = self.history.undone(event.undoes)
-            if undone.extra.annotator != annotator:
-                raise KeyConflictError(
-                    f"the key {key!r} belongs to another annotator; use a different key for each"
-                )
-            return self._again(undone)
+            then = undone.event
+            ends = {"undone": then.kind, "lower": then.lower, "upper": then.upper}
+            return ends | self._put(undone.extra)
 
     def progress(self) -> dict[str, Any]:
         """Current progress."""
         with self._lock:
-            n_events = len(self.history.events)
+            n_events = self.engine.n_events
             if self._progress[0] != n_events:
                 self._progress = n_events, progress(self.history, self.items.encoder.recipe)
             return self._progress[1]
-
-    def _known(self, key: str, kind: str, extra: Extra) -> Event | None:
-        """The event of a known key, checked to be for the same item and annotator."""
-        event = self.history.keys.get(key)
-        if event is None:
-            return None
-        then = None if event.kind == UNDO else msgspec.json.decode(event.extra, type=Extra)
-        if then is None or (event.kind, then.item, then.annotator) != (
-            kind,
-            extra.item,
-            extra.annotator,
-        ):
-            raise KeyConflictError(
-                f"the key {key!r} belongs to another answer; use a different key for each"
-            )
-        return event
 
     def _as_asked(self, extra: Extra) -> Extra:
         """Add how the item was asked, if that is still in memory."""
         if not 0 <= extra.item < len(self.items):
             raise MissingError(f"there is no item {extra.item}; items count from 0")
-        if self.history.has_seen(extra.annotator, extra.item):
+        if extra.item in self.history.seen.get(extra.annotator, ()):
             raise KeyConflictError(
                 f"{extra.annotator} has answered or skipped {self.items.name(extra.item)} already; "
                 "undo that first"
@@ -162,36 +148,24 @@ class Session:
         asked = self._asked.get((extra.annotator, extra.item))
         if asked is None:  # asked before a restart
             return extra
-        shown = asked.guess is not None and (asked.show or extra.shown)
+        shown = asked.guess is not None and (asked.shown or extra.shown)
         return msgspec.structs.replace(
             extra, asked_by=asked.asked_by, guess=asked.guess, shown=shown
         )
 
-    def _record(self, event: Event, extra: Extra) -> None:
-        """Add an answer or skip that is on disk."""
-        self.history.add(event)
-        self._asked.pop((extra.annotator, extra.item), None)
-
-    def _put(self, annotator: str, question: Question) -> dict[str, Any]:
+    def _put(self, question: Extra) -> dict[str, Any]:
         """A question in the format of the page."""
         if len(self._asked) >= MOST_ASKED:
             self._asked.clear()
-        self._asked[annotator, question.item] = question
+        self._asked[question.annotator, question.item] = question
         return {
             "item": question.item,
             "name": self.items.name(question.item),
-            "cells": [cell._asdict() for cell in self.items.cells(question.item)],
+            "cells": self.items.cells(question.item),
             "asked_by": question.asked_by,
             "guess": question.guess and question.guess._asdict(),
-            "show_guess": question.show,
-        } | self._counts(annotator)
-
-    def _again(self, reply: Reply) -> dict[str, Any]:
-        """The question of an undone reply."""
-        extra, event = reply.extra, reply.event
-        question = Question(extra.item, extra.asked_by, extra.guess, extra.shown)
-        undone = {"undone": event.kind, "lower": event.lower, "upper": event.upper}
-        return undone | self._put(extra.annotator, question)
+            "show_guess": question.shown,
+        } | self._counts(question.annotator)
 
     def _counts(self, annotator: str) -> dict[str, int]:
         """Number of items an annotator has answered, and has left."""

@@ -98,11 +98,14 @@ def opened(
         folder.mkdir(parents=True, exist_ok=True)
         write_atomically(folder / NAME, msgspec.json.format(msgspec.json.encode(known)))
         return known, items
-    _check_given(folder, "grades", grades and list(grades), known.grades)
-    for name, given in columns._asdict().items():
-        _check_given(folder, name, given, getattr(known.columns, name))
-    for name in ("format", "delimiter", "decimal", "encoding"):
-        _check_given(folder, name, getattr(options, name), getattr(known.options, name))
+    now = _given(grades and list(grades), columns, options)
+    before = _given(known.grades, known.columns, known.options)
+    for name, then in before.items():
+        if now[name] and now[name] != then:
+            was = brief(then) if then else "nothing"
+            raise FileError(
+                f"{folder} was created with {was} as --{name}, not {brief(now[name])}; {ANOTHER}"
+            )
     path = path or Path(known.items)
     if not path.is_file():
         raise ChangedItemsError(f"{path}, the items of {folder}, is missing; give the file again")
@@ -114,10 +117,7 @@ def opened(
     return known, read_items(path, known.options, known.columns)
 
 
-def _check_given(folder: Path, name: str, given: Any, then: Any) -> None:
-    """Refuse a setting that differs from the stored one."""
-    if given and given != then:
-        was = brief(then) if then else "nothing"
-        raise FileError(
-            f"{folder} was created with {was} as --{name}, not {brief(given)}; {ANOTHER}"
-        )
+def _given(grades: Any, columns: ItemColumns, options: FileOptions) -> dict[str, Any]:
+    """Settings by the names of their options."""
+    how = {name: getattr(options, name) for name in ("format", "delimiter", "decimal", "encoding")}
+    return {"grades": grades} | columns._asdict() | how
