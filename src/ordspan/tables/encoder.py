@@ -73,10 +73,7 @@ class Recipe:
             raise ValueError(f"hash_bits must be in 1..{MAX_HASH_BITS}, got {self.hash_bits}")
         if self.missing not in MISSING:
             raise ValueError(f"missing must be {' or '.join(MISSING)}, got {self.missing!r}")
-        for names, known in (
-            (self.columns, self.columns),
-            (self.missing_indicators, self.numbers),
-        ):
+        for names, known in ((self.columns, self.columns), (self.missing_indicators, self.numbers)):
             if len(set(names)) < len(names) or not set(names) <= set(known):
                 raise ValueError(f"a recipe must name each column once, got {', '.join(names)}")
         if self.n_sparse < 0 or (self.n_sparse and self.columns):

@@ -70,11 +70,12 @@ class Table:
     decimal = "."
     words: Sequence[str] = ()  # columns that are words, whatever their type
     untyped: Sequence[str] = ()  # columns of text that may be numbers
+    fault = ""  # of the first bad row of a sample
 
-    def __init__(self, path: str) -> None:
+    def __init__(self, path: str, names: list[str] | None = None) -> None:
         self.path = path
         self.notes: list[str] = []
-        self.names = self._open()
+        self.names = self._open() if names is None else names
         twice = [name for name, count in Counter(self.names).items() if count > 1]
         if twice:
             raise FileError(
@@ -103,7 +104,6 @@ class TextTable(Table):
 
     quoted = False
     patient = True  # whether to wait for many lines of a pipe
-    fault = ""  # of the first bad row of a sample
 
     def __init__(self, path: str, options: FileOptions, pipe: Any = None) -> None:
         self._options, self._pipe = options, pipe
@@ -501,16 +501,16 @@ class ParquetTable(Table):
         """The schema; also notes the sizes of the row groups."""
         from pyarrow import ArrowInvalid, parquet
 
-        # without pre-buffering: row groups may be as large as the file
-        self._file = parquet.ParquetFile(self.path, pre_buffer=False, buffer_size=1 << 14)
-        metadata = self._file.metadata
+        with parquet.ParquetFile(self.path) as file:
+            self._metadata, schema = file.metadata, file.schema_arrow
+        metadata = self._metadata
         groups = [metadata.row_group(number) for number in range(metadata.num_row_groups)]
         self._sizes = [group.num_rows for group in groups]
         if sum(self._sizes) != metadata.num_rows or min(self._sizes, default=0) < 0:
             raise ArrowInvalid("the row counts do not agree")
         row_bytes = max((g.total_byte_size // max(1, g.num_rows) for g in groups), default=0)
         self._most_rows = max(MIN_ROWS, LONG_BYTES // max(1, row_bytes))
-        return self._file.schema_arrow
+        return schema
 
     @contextmanager
     def _damage_reported(self, what: str = "damaged") -> Iterator[None]:
@@ -523,10 +523,12 @@ class ParquetTable(Table):
 
     def _batches(self, columns: list[str], groups: Sequence[int]) -> Iterator[Any]:
         """Batches of some row groups."""
+        from pyarrow.parquet import ParquetFile
+
         size = min(self._most_rows, batch_rows(len(columns)))
-        yield from self._file.iter_batches(
-            size, row_groups=groups, columns=columns, use_threads=False
-        )
+        how: Any = {"pre_buffer": False, "buffer_size": 1 << 14}  # a group may be a whole file
+        with ParquetFile(self.path, metadata=self._metadata, **how) as file:
+            yield from file.iter_batches(size, groups, columns, use_threads=False)
 
     def sample(self, size: int) -> tuple[pl.DataFrame, bool]:
         """About ``size`` bytes of rows spread over the file; whether these are all."""

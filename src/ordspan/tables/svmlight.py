@@ -105,7 +105,7 @@ class SparseRows(NamedTuple):
 class SvmlightFile:
     """Sparse rows; the grade is the column ``label``, the query the column ``qid``."""
 
-    sparse = True
+    sparse, decimal = True, "."
     names = (LABEL, GROUP)
 
     def __init__(self, path: str, n_features: int = 0, zero_based: bool = False) -> None:
