@@ -20,12 +20,10 @@ if TYPE_CHECKING:
 
 DEFAULT_HASH_BITS = 12
 MAX_HASH_BITS = 24
-MAX_DENSE = 256
-"""Rows with text and more features than this are sparse."""
+MAX_DENSE = 256  # rows with text and more features than this are sparse
 MISSING = ("mean", "error")
 MAX_UNSEEN = 1000
-LARGEST = np.float64(1e90)
-"""Larger numbers are refused: the squared norm of a row would overflow."""
+LARGEST = np.float64(1e90)  # larger numbers are refused: the squared norm of a row would overflow
 
 
 @dataclass(frozen=True)
@@ -97,11 +95,8 @@ class Recipe:
     @property
     def n_plain(self) -> int:
         """Number of features before the hashed ones."""
-        return (
-            self.n_scaled
-            + len(self.missing_indicators)
-            + sum(len(words) for _, words in self.words)
-        )
+        n_words = sum(len(words) for _, words in self.words)
+        return self.n_scaled + len(self.missing_indicators) + n_words
 
     @property
     def n_features(self) -> int:
@@ -266,7 +261,11 @@ class Encoder:
         """
         recipe = self.recipe
         if recipe.n_sparse:
-            return self._scaled_values(X, learn) if recipe.standardise else X
+            if not recipe.standardise:
+                return X
+            values = X.data.astype(np.float64)
+            scaling.scale_sparse(self.state, values, X.indices, learn)
+            return type(X)((values, X.indices, X.indptr), shape=X.shape)
         n_rows, n_numbers = X.shape
         holes = [np.isnan(X[:, recipe.numbers.index(name)]) for name in recipe.missing_indicators]
         dense = recipe.dense
@@ -281,36 +280,24 @@ class Encoder:
         if recipe.n_features == n_numbers:
             return rows
         # one feature of each row per entry: its column, -1 for none, and its value
-        places: list[NDArray[Any]] = []
-        values: list[NDArray[Any]] = []
+        entries: list[tuple[NDArray[Any], Any]] = []
         at = n_numbers + len(holes)
         for place, hole in enumerate(holes, n_numbers):
             if hole.any():
-                places.append(np.where(hole, place, -1))
-                values.append(np.ones(n_rows))
+                entries.append((np.where(hole, place, -1), 1.0))
         for name, words in recipe.words:
             codes = self._word_codes(table, name, words, bad)
-            places.append(np.where(codes >= 0, at + codes, -1))
-            values.append(np.ones(n_rows))
+            entries.append((np.where(codes >= 0, at + codes, -1), 1.0))
             at += len(words)
         for name in recipe.hashed:
             bucket, sign = _hashed(table, name, recipe.hash_bits)
-            places.append(at + bucket)
-            values.append(sign)
-        if dense:
-            each = np.arange(n_rows)
-            for column, value in zip(places, values, strict=True):
-                known = column >= 0
-                rows[each[known], column[known]] = value[known]
-            return rows
-        shape = len(places), n_rows
-        parts = np.array(places).reshape(shape), np.array(values).reshape(shape)
-        return _csr(rows, *parts, recipe.n_features)
-
-    def _scaled_values(self, matrix: Any, learn: bool) -> Any:
-        values = matrix.data.astype(np.float64)
-        scaling.scale_sparse(self.state, values, matrix.indices, learn)
-        return type(matrix)((values, matrix.indices, matrix.indptr), shape=matrix.shape)
+            entries.append((at + bucket, sign))
+        if not dense:
+            return _csr(rows, entries, recipe.n_features)
+        for places, _ in entries:  # hashed words are never dense
+            known = np.flatnonzero(places >= 0)
+            rows[known, places[known]] = 1.0
+        return rows
 
     def _word_codes(
         self, table: Any, name: str, words: tuple[str, ...], bad: Sequence[int]
@@ -340,16 +327,17 @@ def matrix_of(
 
         columns = []
         for column in map(table.get_column, numbers):
-            values, stray = (
-                (column, None) if column.dtype.is_float() else as_numbers(column, decimal)
-            )
-            for row in () if stray is None else stray.arg_true():
+            if column.dtype.is_float():
+                columns.append(column)
+                continue
+            values, stray = as_numbers(column, decimal)
+            columns.append(values)
+            for row in stray.arg_true():
                 faults.setdefault(
                     row,
                     f"column {column.name!r} holds {brief(column[row])}, not a number; correct "
                     f"it, or train with {columns_hint('text', column.name)}",
                 )
-            columns.append(values)
         table = pl.DataFrame(columns)
     return np.array(table[list(numbers)].to_numpy(order="fortran"), order="C")
 
@@ -419,16 +407,17 @@ def _hashed(table: Any, name: str, bits: int) -> tuple[NDArray[np.int64], NDArra
 
 
 def _csr(
-    numbers: NDArray[np.float64], places: NDArray[Any], values: NDArray[Any], n_features: int
+    numbers: NDArray[np.float64], entries: Sequence[tuple[NDArray[Any], Any]], n_features: int
 ) -> Any:
     """Rows with some dense numbers and one entry (place, value) from each other column."""
     from scipy.sparse import csr_array
 
     n_rows, n_numbers = numbers.shape
-    columns = np.empty((n_rows, n_numbers + len(places)), dtype=np.int32)
-    columns[:, :n_numbers] = np.arange(n_numbers)
-    columns[:, n_numbers:] = places.T
-    data = np.concatenate([numbers, values.T], axis=1)
+    columns = np.empty((n_rows, n_numbers + len(entries)), dtype=np.int32)
+    data = np.empty(columns.shape)
+    columns[:, :n_numbers], data[:, :n_numbers] = np.arange(n_numbers), numbers
+    for place, entry in enumerate(entries, n_numbers):
+        columns[:, place], data[:, place] = entry
     there = (columns >= 0) & (data != 0.0)
     ends = np.concatenate([[0], np.cumsum(there.sum(axis=1))]).astype(np.int32)
     X = csr_array((data[there], columns[there], ends), shape=(n_rows, n_features))

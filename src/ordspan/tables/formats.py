@@ -9,17 +9,16 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from functools import partial
+from functools import cached_property, partial
 from itertools import chain
 from math import isinf
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from ordspan.tables.files import FileOptions
+from ordspan.tables.files import FileOptions, sizes_of
 from ordspan.tables.numbers import FLOAT, TEXT, find_decimal, not_plain
 from ordspan.tables.rows import BEGINNING, Cursor, Faults, FileError, Frame
 from ordspan.tables.text import (
@@ -36,10 +35,8 @@ from ordspan.tables.text import (
 )
 from ordspan.wording import SHOWN, brief
 
-INFER_ROWS = 500
-"""First rows of a pipe from which its columns are understood."""
-SAMPLE_BYTES = 1 << 20
-"""Text from which the decimal sign of a file is found."""
+INFER_ROWS = 500  # first rows of a pipe from which its columns are understood
+SAMPLE_BYTES = 1 << 20  # text from which the decimal sign of a file is found
 MANY_COLUMNS = 1 << 10
 """Text with more columns is parsed one block at a time: Polars takes some 30 kB per column."""
 DELIMITERS, HEAD_LINES = ",;\t|", 400
@@ -47,8 +44,7 @@ SEP_LINE = re.compile(r'\s*"?sep=(.)"?\r?\n', re.IGNORECASE)
 """A line above the header that gives Excel the delimiter."""
 BATCH_BYTES, LONG_BYTES = 1 << 22, 1 << 24
 """Size of a batch of numbers, and the limit for all columns together, whose text may be long."""
-AHEAD = 2
-"""Batches decoded ahead: one may take much longer than another."""
+AHEAD = 2  # batches decoded ahead: one may take much longer than another
 MAX_ROWS, MIN_ROWS = 1 << 16, 1 << 8
 REPLACED = "\ufffd"
 DEEPEST, MAX_DIGITS = 64, 18
@@ -86,17 +82,9 @@ class Table:
         """The names of the columns."""
         raise NotImplementedError
 
-    def sample(self, size: int) -> tuple[pl.DataFrame, bool]:
-        """About ``size`` bytes of good rows spread over the file; whether these are all."""
-        raise NotImplementedError
-
     def orders(self) -> dict[str, list[Any]]:
         """The values, from lowest to highest, of columns with an ordered type."""
         return {}
-
-    def frames(self, types: Types, at: Cursor = BEGINNING) -> Iterator[Frame]:
-        """At least the rows that are not done at a position."""
-        raise NotImplementedError
 
 
 class TextTable(Table):
@@ -211,7 +199,9 @@ class CsvTable(TextTable):
         text = self._text()
         head = b"\n".join(text.head.split(b"\n", HEAD_LINES)[:HEAD_LINES]).decode(errors="replace")
         skipped = SEP_LINE.match(head)
-        self.delimiter = self._options.delimiter or self._find_delimiter(head, skipped)
+        stated = skipped[1] if skipped else ""
+        usual = "\t" if plain_name(self.path).lower().endswith(".tsv") else ""
+        self.delimiter = self._options.delimiter or stated or usual or find_delimiter(head)
         lines = io.StringIO(head[skipped.end() if skipped else 0 :], newline="")
         reader = csv.reader(lines, delimiter=self.delimiter, strict=True)
         try:
@@ -229,27 +219,19 @@ class CsvTable(TextTable):
             self.notes.append(f"fields are separated by {self.delimiter!r}")
         return [name.strip() or f"column {place}" for place, name in enumerate(names, start=1)]
 
-    def _find_delimiter(self, head: str, skipped: re.Match[str] | None) -> str:
-        if skipped:
-            return skipped[1]
-        if plain_name(self.path).lower().endswith(".tsv"):
-            return "\t"
-        return find_delimiter(head)
-
     def sample(self, size: int) -> tuple[pl.DataFrame, bool]:
         """About ``size`` bytes of good rows; the decimal sign is found in them."""
         table, whole = super().sample(size)
         self.untyped = self.names
-        if self._options.decimal is None:
-            self._decimal = find_decimal(self.path, table, self.delimiter)
+        self.decimal = self._options.decimal or find_decimal(self.path, table, self.delimiter)
         return table, whole
 
-    @property
+    @cached_property
     def decimal(self) -> str:  # type: ignore[override]
         """The decimal sign of the file: given, or found in a sample of its cells."""
-        if self._options.decimal is None and not hasattr(self, "_decimal"):
-            self.sample(SAMPLE_BYTES)
-        return self._options.decimal or self._decimal
+        if self._options.decimal is not None:
+            return self._options.decimal
+        return find_decimal(self.path, super().sample(SAMPLE_BYTES)[0], self.delimiter)
 
     def _read(self, content: bytes, types: Types) -> pl.DataFrame:
         plain = FLOAT not in types.values() or self.decimal == "."
@@ -355,8 +337,7 @@ class JsonTable(TextTable):
     """A file, or standard input, with one JSON object per line; its keys are the columns."""
 
     def _open(self) -> list[str]:
-        text = self._text()
-        self._keep_pipe(text)
+        self._keep_pipe(self._text())
         head = self.head()
         if not head:
             raise FileError(f"{self.path}: the file is empty")
@@ -478,8 +459,7 @@ class ParquetTable(Table):
     kind = "a Parquet file"
 
     def _open(self) -> list[str]:
-        if not Path(self.path).is_file():
-            raise FileError(f"{self.path}: no such file")
+        sizes_of([self.path])  # raises if it is missing
         with self._damage_reported(f"not {self.kind}, or damaged or truncated"):
             self.schema = self._look()
         self.n_rows = sum(self._sizes)
@@ -494,8 +474,7 @@ class ParquetTable(Table):
                 self._types[field.name] = self._frame(none).dtypes[0]
             except FileError:
                 self._types[field.name] = pl.Object()
-        names: list[str] = self.schema.names
-        return names
+        return list(self.schema.names)
 
     def _look(self) -> Any:
         """The schema; also notes the sizes of the row groups."""

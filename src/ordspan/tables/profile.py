@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -25,13 +26,10 @@ from ordspan.wording import columns_hint, hint, join_hints
 
 WHOLE_BYTES, SAMPLE_BYTES = 1 << 25, 1 << 23
 """Files up to the first size are read completely; of larger ones a sample of the second size."""
-MAX_WORDS = 256
-"""Text columns with more distinct values than this are hashed."""
-ENOUGH_ROWS = 20
-"""With fewer rows a column is not taken for an id."""
+MAX_WORDS = 256  # text columns with more distinct values than this are hashed
+ENOUGH_ROWS = 20  # with fewer rows a column is not taken for an id
 ODD_SHARE = 0.1
-MOST = 0.99
-"""Share of the values that must be different in an id, which some rows may repeat."""
+MOST = 0.99  # share of the values that must be different in an id, which some rows may repeat
 NUMBER, WORDS = "number", "words"
 PARTLY, AS_REQUESTED = "not every file has it", "as requested"
 HAS_DATES, NEITHER = "it holds dates", "it holds neither numbers nor text"
@@ -52,10 +50,8 @@ SORTED_SHARE = 0.03
 """Rows are sorted if chunks of neighbours explain this share of the variance of a column."""
 CHANCE = 5 * np.sqrt(2 * N_CHUNKS)
 """Five standard deviations of what chunks of shuffled rows explain by chance, times n."""
-RUN_SHARE = 0.2
-"""Values come in runs if neighbours agree by this much more than by chance."""
-MAX_SPARSE = 20_000
-"""svmlight rows with more features than this are not checked for their order."""
+RUN_SHARE = 0.2  # values come in runs if neighbours agree by this much more than by chance
+MAX_SPARSE = 20_000  # svmlight rows with more features than this are not checked for their order
 
 
 class NoFeatureError(ValueError):
@@ -110,12 +106,6 @@ class Profile:
         if not self.n_rows:
             raise FileError(self.fault or f"{self.path}: the file has a header but no rows")
         self._numbers: dict[str, tuple[pl.Series, pl.Series]] = {}
-
-    def shared(self) -> list[str]:
-        """The columns that every file has, in the order of the first file."""
-        first, *others = self.files
-        everywhere = set(first.names).intersection(*(file.names for file in others))
-        return [name for name in first.names if name in everywhere]
 
     def check(self, needed: Iterable[str]) -> None:
         """Raise if a file lacks a needed column."""
@@ -242,10 +232,10 @@ def plan_columns(
     Columns in ``taken`` (labels, groups) do not. Also why columns are left out, and notes.
     """
     profile.check([*taken, *(choice.features or ()), *choice.text, *choice.hashed])
-    there = dict.fromkeys(name for file in profile.files for name in file.names)
+    there = Counter(name for file in profile.files for name in file.names)
     check_columns(profile.path, there, choice.drop)
     outside = {*taken, *choice.drop}
-    shared = profile.shared()
+    shared = [name for name, count in there.items() if count == len(profile.files)]
     chosen = list(dict.fromkeys(n for n in choice.features or shared if n not in outside))
     words = {*choice.text, *choice.hashed}
     kinds = {name: WORDS if name in words else profile.kind(name) for name in chosen}

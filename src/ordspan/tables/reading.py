@@ -65,8 +65,7 @@ ROWS_AT_ONCE = 1 << 13
 SPARSE_BYTES = 1 << 23
 VALUES, COLUMNS, ENDS, RANKS = "values", "columns", "ends", "ranks"
 TYPES = {VALUES: np.float64, COLUMNS: np.int32, ENDS: np.int64, RANKS: np.int64}
-MAPPED = 1024
-"""Rows read from one mapping; the pages around them are mapped with them."""
+MAPPED = 1024  # rows read from one mapping; the pages around them are mapped with them
 
 
 def open_rows(
@@ -74,7 +73,6 @@ def open_rows(
     options: FileOptions,
     columns: LabelColumns,
     choice: Any,
-    *,
     classes: Sequence[Any] | None,
     on_bad_row: str,
     group: str | None = None,

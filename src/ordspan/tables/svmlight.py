@@ -30,8 +30,7 @@ from ordspan.wording import brief, hint, join_hints
 
 NO_QUERY = -(1 << 62)
 LARGEST_INDEX = 2**31 - 2
-MAX_FALLBACK_BLOCKS = 3
-"""After this many blocks that were not plain, all are read line by line."""
+MAX_FALLBACK_BLOCKS = 3  # after this many blocks that were not plain, all are read line by line
 
 
 class Extent(NamedTuple):
@@ -156,25 +155,16 @@ class SvmlightFile:
         grades, queries = np.empty(n_most), np.full(n_most, NO_QUERY, dtype=np.int64)
         starts = np.zeros(n_most + 1, dtype=np.int32)
         columns, values = np.empty(entries, dtype=np.int32), np.empty(entries)
-        n = parsing.read_svmlight_lines(
-            np.frombuffer(content, dtype=np.uint8),
-            0 if self.zero_based else 1,
-            grades,
-            queries,
-            starts,
-            columns,
-            values,
-        )
+        raw, first = np.frombuffer(content, dtype=np.uint8), 0 if self.zero_based else 1
+        n = parsing.read_svmlight_lines(raw, first, grades, queries, starts, columns, values)
         size = int(starts[n]) if n >= 0 else 0
         known = queries[: max(n, 0)] != NO_QUERY
-        if n < 0 or self._too_large(columns[:size]) or (known.any() and not known.all()):
+        too_large = self.n_features and size and columns[:size].max() >= self.n_features
+        if n < 0 or too_large or (known.any() and not known.all()):
             self._odd_blocks += 1
             return None
         X = self._matrix(columns[:size], values[:size], starts[: n + 1])
         return SparseRows(X, grades[:n], queries[:n] if known.any() else None, {})
-
-    def _too_large(self, columns: Any) -> bool:
-        return bool(self.n_features and columns.size and columns.max() >= self.n_features)
 
     def _matrix(self, columns: Any, values: Any, starts: Any) -> Any:
         from scipy.sparse import csr_array
