@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from hashlib import blake2b
@@ -136,23 +137,20 @@ class Unseen:
     Those of bad rows, which get no prediction, are not counted.
     """
 
-    gaps: dict[str, int] = field(default_factory=dict)  # columns without gaps in training
-    counts: dict[tuple[str, str], int] = field(default_factory=dict)
+    gaps: Counter[str] = field(default_factory=Counter)  # columns without gaps in training
+    counts: Counter[tuple[str, str]] = field(default_factory=Counter)
 
     def add(self, name: str, words: list[str], counts: NDArray[np.int64]) -> None:
         """Count unseen values of a column."""
         for word, count in zip(words, counts.tolist(), strict=True):
-            if not count:
-                continue
-            key = (name, word if len(self.counts) < MAX_UNSEEN else "...")
-            self.counts[key] = self.counts.get(key, 0) + count
+            if count:
+                self.counts[name, word if len(self.counts) < MAX_UNSEEN else "..."] += count
 
     def messages(self) -> list[str]:
         """Messages about the most frequent ones."""
-        found = sorted(self.counts.items(), key=lambda item: -item[1])
         rows = [
             f"{name} = {word!r} ({count:,} row{'s' * (count > 1)})"
-            for (name, word), count in found[:5]
+            for (name, word), count in self.counts.most_common(5)
         ]
         messages = [f"values not seen in training: {', '.join(rows)}"] if rows else []
         if self.gaps:
@@ -168,7 +166,7 @@ class Unseen:
         counts = np.isnan(np.delete(X, list(bad), axis=0)).sum(axis=0)
         for name, count in zip(recipe.numbers, counts.tolist(), strict=True):
             if count and name not in recipe.missing_indicators:
-                self.gaps[name] = self.gaps.get(name, 0) + count
+                self.gaps[name] += count
 
 
 class Encoder:
@@ -206,7 +204,14 @@ class Encoder:
         """
         recipe = self.recipe
         if recipe.n_sparse:
-            matrix = _sparse_matrix(table, recipe.n_sparse)
+            from scipy.sparse import csr_array
+
+            matrix = csr_array(as_matrix(table))
+            if matrix.shape[1] != recipe.n_sparse:
+                raise ValueError(
+                    f"the matrix has {matrix.shape[1]} columns, but the model expects "
+                    f"{recipe.n_sparse}"
+                )
             return matrix, None, self.value_faults(matrix)
         table = as_frame(table, recipe.columns)
         faults: Faults = {}
@@ -369,17 +374,6 @@ def as_frame(table: Any, columns: Sequence[str] | None = None) -> pl.DataFrame:
         return pl.from_pandas(table[names])
     except (TypeError, ValueError) as error:  # a column of several types
         raise ValueError(f"a column of the table holds values of several types: {error}") from None
-
-
-def _sparse_matrix(table: Any, n_features: int) -> Any:
-    from scipy.sparse import csr_array
-
-    matrix = csr_array(as_matrix(table))
-    if matrix.shape[1] != n_features:
-        raise ValueError(
-            f"the matrix has {matrix.shape[1]} columns, but the model expects {n_features}"
-        )
-    return matrix
 
 
 def word_codes(column: pl.Series) -> tuple[NDArray[np.int64], list[str]]:

@@ -20,7 +20,7 @@ from ordspan.tables.files import FileOptions, check_columns, open_file
 from ordspan.tables.formats import Table
 from ordspan.tables.label_columns import LabelColumns, label_frame, read_ranks
 from ordspan.tables.numbers import TEXT, as_numbers, is_boolean, is_empty, refuse_dressed
-from ordspan.tables.rows import FEATURE_BYTES, FileError, check_memory
+from ordspan.tables.rows import FileError, check_features
 from ordspan.tables.text import STDIN
 from ordspan.wording import columns_hint, hint, join_hints
 
@@ -76,20 +76,6 @@ class Sample(NamedTuple):
     file: Table
     table: pl.DataFrame
     whole: bool = True
-
-
-def sample_file(
-    path: str, options: FileOptions, n_files: int = 1, words: Sequence[str] = (), pipe: Any = None
-) -> Sample:
-    """Read a sample of one of so many files, with some columns as words.
-
-    Of standard input it has only the first rows.
-    """
-    reader = open_file(path, options, pipe)
-    reader.words = words
-    small = path == STDIN or Path(path).stat().st_size <= WHOLE_BYTES // n_files
-    size = WHOLE_BYTES if small else max(1 << 18, SAMPLE_BYTES // n_files)
-    return Sample(reader, *reader.sample(size))
 
 
 class Profile:
@@ -224,6 +210,23 @@ class Profile:
         return [n + (f" ({file.path})" if many else "") for file in self.files for n in file.notes]
 
 
+def profile_files(
+    files: Sequence[str], options: FileOptions, words: Sequence[str] = (), pipe: Any = None
+) -> Profile:
+    """The profile of samples of files, with some columns as words.
+
+    Of standard input it has only the first rows.
+    """
+    samples = []
+    for path in files:
+        reader = open_file(path, options, pipe)
+        reader.words = words
+        small = path == STDIN or Path(path).stat().st_size <= WHOLE_BYTES // len(files)
+        size = WHOLE_BYTES if small else max(1 << 18, SAMPLE_BYTES // len(files))
+        samples.append(Sample(reader, *reader.sample(size)))
+    return Profile(samples)
+
+
 def plan_columns(
     profile: Profile, taken: Sequence[str], choice: ColumnChoice
 ) -> tuple[Encoder, dict[str, str], list[str]]:
@@ -275,7 +278,7 @@ def plan_columns(
     remedies = [f"give fewer {hint('hash_bits', '--hash-bits')}"] if hashed else []
     remedies.append(f"leave columns out with {hint('drop=', '--drop NAME')}")
     size = f"{profile.path}: {recipe.n_features:,} features from {len(chosen):,} columns"
-    check_memory(size, FEATURE_BYTES * recipe.n_features, join_hints(*remedies))
+    check_features(size, recipe.n_features, join_hints(*remedies))
     encoder = Encoder(recipe)
     if columns and not profile.is_pipe:
         encoder.state[...] = scale_of(np.column_stack([c.to_numpy() for c in columns]))

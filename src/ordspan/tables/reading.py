@@ -7,6 +7,7 @@ from __future__ import annotations
 import os
 import shutil
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -37,15 +38,13 @@ from ordspan.tables.label_columns import (
 from ordspan.tables.numbers import FLOAT, TEXT
 from ordspan.tables.profile import (
     AS_REQUESTED,
-    Profile,
     label_notes,
     plan_columns,
-    sample_file,
+    profile_files,
     sparse_order,
 )
 from ordspan.tables.rows import (
     BEGINNING,
-    FEATURE_BYTES,
     GROUP,
     LABEL,
     BadRows,
@@ -54,7 +53,7 @@ from ordspan.tables.rows import (
     FileError,
     Frame,
     RowError,
-    check_memory,
+    check_features,
 )
 from ordspan.tables.svmlight import index_base, survey
 from ordspan.tables.text import STDIN
@@ -105,7 +104,7 @@ def open_rows(
         reader.sorted_by = sorted_by
         return reader
     asked = (*choice.text, *choice.hashed)
-    profile = Profile([sample_file(path, options, len(files), asked, pipe) for path in files])
+    profile = profile_files(files, options, asked, pipe)
     taken = [*columns.names(), *([group] if group else [])]
     encoder, left_out, notes = plan_columns(profile, taken, choice)
     recipe = encoder.recipe
@@ -141,8 +140,7 @@ def order_in_files(reader: RowReader) -> str:
     assert reader.grades is not None
     if reader.recipe.n_sparse:
         return sample_sparse(reader.files, reader.options)[1]
-    samples = [sample_file(path, reader.options, len(reader.files)) for path in reader.files]
-    profile = Profile(samples)
+    profile = profile_files(reader.files, reader.options)
     profile.check([*reader.recipe.columns, *reader.columns.names()])
     reader.decimals = {file.path: file.decimal for file in profile.files}
     reader.notes += profile.file_notes()
@@ -225,7 +223,7 @@ def count_features(files: Sequence[str], options: FileOptions) -> FileOptions:
     sparse = [path for path in files if is_svmlight(path, options)]
     if options.n_features:
         fewer = f"; give a smaller {hint('n_features', '--n-features')}"
-        check_memory(f"{options.n_features:,} features", FEATURE_BYTES * options.n_features, fewer)
+        check_features(f"{options.n_features:,} features", options.n_features, fewer)
     if options.n_features or not sparse:
         return options
     extents = [survey(path) for path in sparse]
@@ -299,8 +297,7 @@ class RowReader:
             reader = open_file(path, known)
         if self.recipe.n_sparse and not reader.sparse:
             raise FileError(f"{reader.path}: svmlight rows are expected here")
-        if not self.recipe.n_sparse:
-            check_columns(reader.path, reader.names, self._types(reader))
+        check_columns(reader.path, reader.names, self._types(reader))
         return reader
 
     def _types(self, reader: Any) -> dict[str, Any]:
@@ -384,9 +381,9 @@ class Staging:
         """
         self.remove()
         self.folder.mkdir()
-        files = {name: open(self.folder / name, "wb") for name in TYPES}  # noqa: SIM115
         written = n_values = 0
-        try:
+        with ExitStack() as stack:
+            files = {n: stack.enter_context(open(self.folder / n, "wb")) for n in TYPES}
             for X, lower, upper, share in batches:
                 parts = {RANKS: np.column_stack([lower, upper])}
                 if isinstance(X, np.ndarray):
@@ -400,9 +397,6 @@ class Staging:
             for file in files.values():
                 file.flush()
                 os.fsync(file.fileno())
-        finally:
-            for file in files.values():
-                file.close()
 
     def _check_space(self, written: int, share: float | None) -> None:
         needed = written / share - written if share else 0.0

@@ -20,8 +20,7 @@ POLICIES = ("raise", "skip", "keep", "refuse")
 KEEP, REFUSE = POLICIES[2:]
 N_EXAMPLES = 5
 SKIPPED_SHARE = 0.2  # largest share of bad rows that is accepted by default
-FEATURE_BYTES = 150
-"""Memory per feature while a linear model is trained: scales, weights, averages, and copies."""
+FEATURE_BYTES = 150  # while a linear model is trained: scales, weights, averages, and copies
 
 LABEL, GROUP = "label", "qid"  # the columns of svmlight rows besides their features
 
@@ -247,6 +246,11 @@ def memory_limit() -> float:
     with suppress(OSError, ValueError):  # no container, or no limit
         memory = min(memory, int(Path("/sys/fs/cgroup/memory.max").read_text()))
     return memory / 2
+
+
+def check_features(what: str, n_features: int, remedy: str) -> None:
+    """Raise if a linear model of so many features needs more than half of the memory."""
+    check_memory(what, FEATURE_BYTES * n_features, remedy)
 
 
 def check_memory(what: str, n_bytes: float, remedy: str) -> None:

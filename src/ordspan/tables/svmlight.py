@@ -14,17 +14,7 @@ from numpy.typing import NDArray
 from ordspan.labels.forms import is_number
 from ordspan.labels.grades import MAX_GRADES
 from ordspan.tables import svmlight_numbers as parsing
-from ordspan.tables.rows import (
-    BEGINNING,
-    FEATURE_BYTES,
-    GROUP,
-    LABEL,
-    Cursor,
-    Faults,
-    FileError,
-    Frame,
-    check_memory,
-)
+from ordspan.tables.rows import GROUP, LABEL, Cursor, Faults, FileError, Frame, check_features
 from ordspan.tables.text import Block, Text, parallel_map
 from ordspan.wording import brief, hint, join_hints
 
@@ -84,9 +74,9 @@ def index_base(
     if n_features < 1:
         raise FileError(f"{path}: no line has a feature, index:value")
     bad = f"treat such lines as bad with {hint('n_features=', '--n-features N')}"
-    check_memory(
+    check_features(
         f"{path}, row {extent.row}: index {extent.largest} means {n_features:,} features, which",
-        FEATURE_BYTES * n_features,
+        n_features,
         join_hints("correct it", "number the features from 1", bad),
     )
     return zero_based, n_features
@@ -114,7 +104,7 @@ class SvmlightFile:
         if not any(_split_line(line) for line in lines):
             raise FileError(f"{path}: the file is empty")
 
-    def frames(self, types: Any = None, at: Cursor = BEGINNING) -> Iterator[Frame]:
+    def frames(self, types: Any, at: Cursor) -> Iterator[Frame]:
         """The rows from the block of a position on."""
         import polars as pl
 
