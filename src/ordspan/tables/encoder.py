@@ -148,15 +148,11 @@ class Unseen:
 
     def messages(self) -> list[str]:
         """Messages about the most frequent ones."""
-        rows = [
-            f"{name} = {word!r} ({count:,} row{'s' * (count > 1)})"
-            for (name, word), count in self.counts.most_common(5)
-        ]
+        common = self.counts.most_common(5)
+        rows = [f"{name} = {word!r} ({_n_rows(count)})" for (name, word), count in common]
         messages = [f"values not seen in training: {', '.join(rows)}"] if rows else []
         if self.gaps:
-            rows = [
-                f"{name} ({count:,} row{'s' * (count > 1)})" for name, count in self.gaps.items()
-            ]
+            rows = [f"{name} ({_n_rows(count)})" for name, count in self.gaps.items()]
             shown = ", ".join(rows[:8]) + (", ..." if len(rows) > 8 else "")
             messages.append(f"missing values, which training did not have, were filled: {shown}")
         return messages
@@ -167,6 +163,10 @@ class Unseen:
         for name, count in zip(recipe.numbers, counts.tolist(), strict=True):
             if count and name not in recipe.missing_indicators:
                 self.gaps[name] += count
+
+
+def _n_rows(count: int) -> str:
+    return f"{count:,} row{'s' * (count > 1)}"
 
 
 class Encoder:
@@ -232,13 +232,10 @@ class Encoder:
         for place, column in zip(*np.nonzero(bad), strict=True):
             row = int(np.searchsorted(X.indptr, place, side="right")) - 1 if sparse else int(place)
             name = self.recipe.feature_name(int(X.indices[place] if sparse else column))
-            value = values[place, column]
-            faults.setdefault(
-                row,
-                f"column {name!r} is empty or NaN; fill it"
-                if np.isnan(value)
-                else f"column {name!r} holds {value}, which is too large; check it",
-            )
+            what = f"holds {values[place, column]}, which is too large; check it"
+            if np.isnan(values[place, column]):
+                what = "is empty or NaN; fill it"
+            faults.setdefault(row, f"column {name!r} {what}")
         return faults
 
     def features(
@@ -338,11 +335,9 @@ def matrix_of(
             values, stray = as_numbers(column, decimal)
             columns.append(values)
             for row in stray.arg_true():
-                faults.setdefault(
-                    row,
-                    f"column {column.name!r} holds {brief(column[row])}, not a number; correct "
-                    f"it, or train with {columns_hint('text', column.name)}",
-                )
+                what = f"column {column.name!r} holds {brief(column[row])}, not a number"
+                remedy = f"correct it, or train with {columns_hint('text', column.name)}"
+                faults.setdefault(row, f"{what}; {remedy}")
         table = pl.DataFrame(columns)
     return np.array(table[list(numbers)].to_numpy(order="fortran"), order="C")
 

@@ -109,8 +109,9 @@ class TextTable(Table):
 
     def _keep_pipe(self, text: Text) -> None:
         """Go on with a pipe that is open; a file is opened again when it is read."""
-        self._opened = text.blocks(self._begin)
-        if self.path != STDIN:
+        if self.path == STDIN:
+            self._opened: Iterator[Block] = text.blocks(self._begin)
+        else:
             text.close()
 
     def head(self) -> bytes:
@@ -159,9 +160,8 @@ class TextTable(Table):
         if FLOAT in types.values():
             assert self.decimal  # found here, not in several threads
         blocks, before = self._blocks(at.byte), at.before
-        for block, frame in parallel_map(
-            partial(self._parse, types=types), blocks, 2 * (not alone)
-        ):
+        parse = partial(self._parse, types=types)
+        for block, frame in parallel_map(parse, blocks, 2 * (not alone)):
             n_rows = int(frame.rows[-1]) if frame.rows.size else 0
             begin = at._replace(byte=block.byte, before=before)
             yield frame._replace(rows=frame.rows + before, share=block.share, begin=begin)

@@ -100,8 +100,7 @@ class Profile:
 
     def cells(self, name: str) -> pl.Series:
         """A column of all files as stripped text."""
-        parts = [s.table[name].cast(TEXT).str.strip_chars() for s in self.samples]
-        return pl.concat(parts)
+        return pl.concat([s.table[name].cast(TEXT).str.strip_chars() for s in self.samples])
 
     def numbers(self, name: str) -> tuple[pl.Series, pl.Series]:
         """A column of all files as numbers, null where missing; and which cells are none."""

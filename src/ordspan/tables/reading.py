@@ -94,11 +94,8 @@ def open_rows(
         columns = LabelColumns(LABEL)
         grades = LabelReader(known_classes(classes, files, options, columns, words))
         state, sorted_by = sample_sparse(files, options)
-        recipe = Recipe(
-            n_sparse=options.n_features,
-            zero_based=bool(options.zero_based),
-            standardise=choice.standardise,
-        )
+        n, zero_based = options.n_features, bool(options.zero_based)
+        recipe = Recipe(n_sparse=n, zero_based=zero_based, standardise=choice.standardise)
         encoder = Encoder(recipe, state)
         reader = RowReader(files, options, encoder, columns, grades, bad, GROUP, tuple(keep))
         reader.sorted_by = sorted_by
@@ -205,9 +202,7 @@ def sample_sparse(files: Sequence[str], options: FileOptions) -> tuple[Any, str]
 
 def check_index_base(files: Sequence[str], recipe: Recipe, options: FileOptions) -> None:
     """Refuse svmlight files whose first index differs from that in training."""
-    for path in files if recipe.n_sparse else ():
-        if not is_svmlight(path, options):
-            continue
+    for path in [path for path in files if recipe.n_sparse and is_svmlight(path, options)]:
         extent = survey(path)
         if extent.smallest == 0 and not recipe.zero_based:
             raise FileError(f"{path}: indices start at 0 here, but at 1 in training")

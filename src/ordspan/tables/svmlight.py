@@ -74,11 +74,8 @@ def index_base(
     if n_features < 1:
         raise FileError(f"{path}: no line has a feature, index:value")
     bad = f"treat such lines as bad with {hint('n_features=', '--n-features N')}"
-    check_features(
-        f"{path}, row {extent.row}: index {extent.largest} means {n_features:,} features, which",
-        n_features,
-        join_hints("correct it", "number the features from 1", bad),
-    )
+    what = f"{path}, row {extent.row}: index {extent.largest} means {n_features:,} features, which"
+    check_features(what, n_features, join_hints("correct it", "number the features from 1", bad))
     return zero_based, n_features
 
 
