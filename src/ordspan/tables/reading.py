@@ -1,6 +1,7 @@
 """Files as rows ready to learn from: columns, grades, and a position to start from.
 
-Rows to be read again in any order, for several passes or sorted files, are kept on disk."""
+Rows to be read again in any order, for several passes or sorted files, are kept on disk.
+"""
 
 from __future__ import annotations
 
