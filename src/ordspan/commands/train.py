@@ -32,11 +32,9 @@ from ordspan.models.checkpoint import ENDING, Checkpoint, sole_writer
 from ordspan.models.file import to_bytes
 from ordspan.models.table import TableModel
 from ordspan.tables.files import expand, identity
-from ordspan.tables.ordering import are_runs
-from ordspan.tables.profile import first_few
-from ordspan.tables.reading import ROWS_AT_ONCE, open_rows, unlabelled_note
+from ordspan.tables.profile import are_runs, first_few
+from ordspan.tables.reading import ROWS_AT_ONCE, Staging, open_rows, unlabelled_note
 from ordspan.tables.rows import BadRows, Batch, Cursor, FileError, check_memory, memory_limit
-from ordspan.tables.staging import Staging
 from ordspan.tables.text import STDIN
 from ordspan.wording import hint
 

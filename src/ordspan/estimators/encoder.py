@@ -93,11 +93,12 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         TableEncoder
             The encoder itself.
         """
+        from ordspan.tables.formats import Table
         from ordspan.tables.profile import ColumnChoice, Profile, Sample, plan_columns
 
         table = as_frame(X)
         choice = ColumnChoice(**self.get_params())
-        profile = Profile([Sample("the table", table.columns, table)])
+        profile = Profile([Sample(Table("the table", table.columns), table)])
         self.encoder_, self.left_out_, _ = plan_columns(profile, [], choice)
         return self._keep_names(table.columns)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from hashlib import blake2b
@@ -20,12 +21,10 @@ if TYPE_CHECKING:
 
 DEFAULT_HASH_BITS = 12
 MAX_HASH_BITS = 24
-MAX_DENSE = 256
-"""Rows with text and more features than this are sparse."""
+MAX_DENSE = 256  # rows with text and more features than this are sparse
 MISSING = ("mean", "error")
 MAX_UNSEEN = 1000
-LARGEST = np.float64(1e90)
-"""Larger numbers are refused: the squared norm of a row would overflow."""
+LARGEST = np.float64(1e90)  # larger numbers are refused: the squared norm of a row would overflow
 
 
 @dataclass(frozen=True)
@@ -73,10 +72,7 @@ class Recipe:
             raise ValueError(f"hash_bits must be in 1..{MAX_HASH_BITS}, got {self.hash_bits}")
         if self.missing not in MISSING:
             raise ValueError(f"missing must be {' or '.join(MISSING)}, got {self.missing!r}")
-        for names, known in (
-            (self.columns, self.columns),
-            (self.missing_indicators, self.numbers),
-        ):
+        for names, known in ((self.columns, self.columns), (self.missing_indicators, self.numbers)):
             if len(set(names)) < len(names) or not set(names) <= set(known):
                 raise ValueError(f"a recipe must name each column once, got {', '.join(names)}")
         if self.n_sparse < 0 or (self.n_sparse and self.columns):
@@ -100,11 +96,8 @@ class Recipe:
     @property
     def n_plain(self) -> int:
         """Number of features before the hashed ones."""
-        return (
-            self.n_scaled
-            + len(self.missing_indicators)
-            + sum(len(words) for _, words in self.words)
-        )
+        n_words = sum(len(words) for _, words in self.words)
+        return self.n_scaled + len(self.missing_indicators) + n_words
 
     @property
     def n_features(self) -> int:
@@ -144,29 +137,22 @@ class Unseen:
     Those of bad rows, which get no prediction, are not counted.
     """
 
-    gaps: dict[str, int] = field(default_factory=dict)  # columns without gaps in training
-    counts: dict[tuple[str, str], int] = field(default_factory=dict)
+    gaps: Counter[str] = field(default_factory=Counter)  # columns without gaps in training
+    counts: Counter[tuple[str, str]] = field(default_factory=Counter)
 
     def add(self, name: str, words: list[str], counts: NDArray[np.int64]) -> None:
         """Count unseen values of a column."""
         for word, count in zip(words, counts.tolist(), strict=True):
-            if not count:
-                continue
-            key = (name, word if len(self.counts) < MAX_UNSEEN else "...")
-            self.counts[key] = self.counts.get(key, 0) + count
+            if count:
+                self.counts[name, word if len(self.counts) < MAX_UNSEEN else "..."] += count
 
     def messages(self) -> list[str]:
         """Messages about the most frequent ones."""
-        found = sorted(self.counts.items(), key=lambda item: -item[1])
-        rows = [
-            f"{name} = {word!r} ({count:,} row{'s' * (count > 1)})"
-            for (name, word), count in found[:5]
-        ]
+        common = self.counts.most_common(5)
+        rows = [f"{name} = {word!r} ({_n_rows(count)})" for (name, word), count in common]
         messages = [f"values not seen in training: {', '.join(rows)}"] if rows else []
         if self.gaps:
-            rows = [
-                f"{name} ({count:,} row{'s' * (count > 1)})" for name, count in self.gaps.items()
-            ]
+            rows = [f"{name} ({_n_rows(count)})" for name, count in self.gaps.items()]
             shown = ", ".join(rows[:8]) + (", ..." if len(rows) > 8 else "")
             messages.append(f"missing values, which training did not have, were filled: {shown}")
         return messages
@@ -176,7 +162,11 @@ class Unseen:
         counts = np.isnan(np.delete(X, list(bad), axis=0)).sum(axis=0)
         for name, count in zip(recipe.numbers, counts.tolist(), strict=True):
             if count and name not in recipe.missing_indicators:
-                self.gaps[name] = self.gaps.get(name, 0) + count
+                self.gaps[name] += count
+
+
+def _n_rows(count: int) -> str:
+    return f"{count:,} row{'s' * (count > 1)}"
 
 
 class Encoder:
@@ -214,7 +204,14 @@ class Encoder:
         """
         recipe = self.recipe
         if recipe.n_sparse:
-            matrix = _sparse_matrix(table, recipe.n_sparse)
+            from scipy.sparse import csr_array
+
+            matrix = csr_array(as_matrix(table))
+            if matrix.shape[1] != recipe.n_sparse:
+                raise ValueError(
+                    f"the matrix has {matrix.shape[1]} columns, but the model expects "
+                    f"{recipe.n_sparse}"
+                )
             return matrix, None, self.value_faults(matrix)
         table = as_frame(table, recipe.columns)
         faults: Faults = {}
@@ -235,13 +232,10 @@ class Encoder:
         for place, column in zip(*np.nonzero(bad), strict=True):
             row = int(np.searchsorted(X.indptr, place, side="right")) - 1 if sparse else int(place)
             name = self.recipe.feature_name(int(X.indices[place] if sparse else column))
-            value = values[place, column]
-            faults.setdefault(
-                row,
-                f"column {name!r} is empty or NaN; fill it"
-                if np.isnan(value)
-                else f"column {name!r} holds {value}, which is too large; check it",
-            )
+            what = f"holds {values[place, column]}, which is too large; check it"
+            if np.isnan(values[place, column]):
+                what = "is empty or NaN; fill it"
+            faults.setdefault(row, f"column {name!r} {what}")
         return faults
 
     def features(
@@ -269,7 +263,11 @@ class Encoder:
         """
         recipe = self.recipe
         if recipe.n_sparse:
-            return self._scaled_values(X, learn) if recipe.standardise else X
+            if not recipe.standardise:
+                return X
+            values = X.data.astype(np.float64)
+            scaling.scale_sparse(self.state, values, X.indices, learn)
+            return type(X)((values, X.indices, X.indptr), shape=X.shape)
         n_rows, n_numbers = X.shape
         holes = [np.isnan(X[:, recipe.numbers.index(name)]) for name in recipe.missing_indicators]
         dense = recipe.dense
@@ -284,36 +282,24 @@ class Encoder:
         if recipe.n_features == n_numbers:
             return rows
         # one feature of each row per entry: its column, -1 for none, and its value
-        places: list[NDArray[Any]] = []
-        values: list[NDArray[Any]] = []
+        entries: list[tuple[NDArray[Any], Any]] = []
         at = n_numbers + len(holes)
         for place, hole in enumerate(holes, n_numbers):
             if hole.any():
-                places.append(np.where(hole, place, -1))
-                values.append(np.ones(n_rows))
+                entries.append((np.where(hole, place, -1), 1.0))
         for name, words in recipe.words:
             codes = self._word_codes(table, name, words, bad)
-            places.append(np.where(codes >= 0, at + codes, -1))
-            values.append(np.ones(n_rows))
+            entries.append((np.where(codes >= 0, at + codes, -1), 1.0))
             at += len(words)
         for name in recipe.hashed:
             bucket, sign = _hashed(table, name, recipe.hash_bits)
-            places.append(at + bucket)
-            values.append(sign)
-        if dense:
-            each = np.arange(n_rows)
-            for column, value in zip(places, values, strict=True):
-                known = column >= 0
-                rows[each[known], column[known]] = value[known]
-            return rows
-        shape = len(places), n_rows
-        parts = np.array(places).reshape(shape), np.array(values).reshape(shape)
-        return _csr(rows, *parts, recipe.n_features)
-
-    def _scaled_values(self, matrix: Any, learn: bool) -> Any:
-        values = matrix.data.astype(np.float64)
-        scaling.scale_sparse(self.state, values, matrix.indices, learn)
-        return type(matrix)((values, matrix.indices, matrix.indptr), shape=matrix.shape)
+            entries.append((at + bucket, sign))
+        if not dense:
+            return _csr(rows, entries, recipe.n_features)
+        for places, _ in entries:  # hashed words are never dense
+            known = np.flatnonzero(places >= 0)
+            rows[known, places[known]] = 1.0
+        return rows
 
     def _word_codes(
         self, table: Any, name: str, words: tuple[str, ...], bad: Sequence[int]
@@ -343,16 +329,15 @@ def matrix_of(
 
         columns = []
         for column in map(table.get_column, numbers):
-            values, stray = (
-                (column, None) if column.dtype.is_float() else as_numbers(column, decimal)
-            )
-            for row in () if stray is None else stray.arg_true():
-                faults.setdefault(
-                    row,
-                    f"column {column.name!r} holds {brief(column[row])}, not a number; correct "
-                    f"it, or train with {columns_hint('text', column.name)}",
-                )
+            if column.dtype.is_float():
+                columns.append(column)
+                continue
+            values, stray = as_numbers(column, decimal)
             columns.append(values)
+            for row in stray.arg_true():
+                what = f"column {column.name!r} holds {brief(column[row])}, not a number"
+                remedy = f"correct it, or train with {columns_hint('text', column.name)}"
+                faults.setdefault(row, f"{what}; {remedy}")
         table = pl.DataFrame(columns)
     return np.array(table[list(numbers)].to_numpy(order="fortran"), order="C")
 
@@ -386,17 +371,6 @@ def as_frame(table: Any, columns: Sequence[str] | None = None) -> pl.DataFrame:
         raise ValueError(f"a column of the table holds values of several types: {error}") from None
 
 
-def _sparse_matrix(table: Any, n_features: int) -> Any:
-    from scipy.sparse import csr_array
-
-    matrix = csr_array(as_matrix(table))
-    if matrix.shape[1] != n_features:
-        raise ValueError(
-            f"the matrix has {matrix.shape[1]} columns, but the model expects {n_features}"
-        )
-    return matrix
-
-
 def word_codes(column: pl.Series) -> tuple[NDArray[np.int64], list[str]]:
     """A column as a code for every row, and the word of every code.
 
@@ -422,16 +396,17 @@ def _hashed(table: Any, name: str, bits: int) -> tuple[NDArray[np.int64], NDArra
 
 
 def _csr(
-    numbers: NDArray[np.float64], places: NDArray[Any], values: NDArray[Any], n_features: int
+    numbers: NDArray[np.float64], entries: Sequence[tuple[NDArray[Any], Any]], n_features: int
 ) -> Any:
     """Rows with some dense numbers and one entry (place, value) from each other column."""
     from scipy.sparse import csr_array
 
     n_rows, n_numbers = numbers.shape
-    columns = np.empty((n_rows, n_numbers + len(places)), dtype=np.int32)
-    columns[:, :n_numbers] = np.arange(n_numbers)
-    columns[:, n_numbers:] = places.T
-    data = np.concatenate([numbers, values.T], axis=1)
+    columns = np.empty((n_rows, n_numbers + len(entries)), dtype=np.int32)
+    data = np.empty(columns.shape)
+    columns[:, :n_numbers], data[:, :n_numbers] = np.arange(n_numbers), numbers
+    for place, entry in enumerate(entries, n_numbers):
+        columns[:, place], data[:, place] = entry
     there = (columns >= 0) & (data != 0.0)
     ends = np.concatenate([[0], np.cumsum(there.sum(axis=1))]).astype(np.int32)
     X = csr_array((data[there], columns[there], ends), shape=(n_rows, n_features))

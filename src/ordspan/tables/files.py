@@ -59,9 +59,8 @@ class FileOptions:
     def __post_init__(self) -> None:
         if self.format is not None and self.format not in FORMATS:
             raise ValueError(f"unknown format {self.format!r}; choose from {', '.join(FORMATS)}")
-        if self.delimiter is not None and (
-            len(self.delimiter) != 1 or not self.delimiter.isascii()
-        ):
+        delimiter = "," if self.delimiter is None else self.delimiter
+        if len(delimiter) != 1 or not delimiter.isascii():
             raise ValueError(f"the delimiter must be one ASCII character, got {self.delimiter!r}")
         if self.decimal not in (None, ".", ","):
             raise ValueError(f"the decimal separator must be . or , got {self.decimal!r}")
@@ -174,13 +173,10 @@ def open_file(path: str, options: FileOptions, pipe: Any = None) -> Any:
         return SvmlightFile(path, options.n_features, bool(options.zero_based))
     from ordspan.tables import formats
 
-    if name == "csv":
-        return formats.CsvTable(path, options, pipe)
-    if name == "jsonl":
-        return formats.JsonTable(path, options, pipe)
-    return {"parquet": formats.ParquetTable, "arrow": formats.ArrowTable}.get(
-        name, formats.ExcelTable
-    )(path)
+    if name in ("csv", "jsonl"):
+        return (formats.CsvTable if name == "csv" else formats.JsonTable)(path, options, pipe)
+    typed = {"parquet": formats.ParquetTable, "arrow": formats.ArrowTable}
+    return typed.get(name, formats.ExcelTable)(path)
 
 
 def check_columns(path: str, there: Iterable[str], wanted: Iterable[str]) -> None:

@@ -9,17 +9,16 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from functools import partial
+from functools import cached_property, partial
 from itertools import chain
 from math import isinf
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from ordspan.tables.files import FileOptions
+from ordspan.tables.files import FileOptions, sizes_of
 from ordspan.tables.numbers import FLOAT, TEXT, find_decimal, not_plain
 from ordspan.tables.rows import BEGINNING, Cursor, Faults, FileError, Frame
 from ordspan.tables.text import (
@@ -36,10 +35,8 @@ from ordspan.tables.text import (
 )
 from ordspan.wording import SHOWN, brief
 
-INFER_ROWS = 500
-"""First rows of a pipe from which its columns are understood."""
-SAMPLE_BYTES = 1 << 20
-"""Text from which the decimal sign of a file is found."""
+INFER_ROWS = 500  # first rows of a pipe from which its columns are understood
+SAMPLE_BYTES = 1 << 20  # text from which the decimal sign of a file is found
 MANY_COLUMNS = 1 << 10
 """Text with more columns is parsed one block at a time: Polars takes some 30 kB per column."""
 DELIMITERS, HEAD_LINES = ",;\t|", 400
@@ -47,8 +44,7 @@ SEP_LINE = re.compile(r'\s*"?sep=(.)"?\r?\n', re.IGNORECASE)
 """A line above the header that gives Excel the delimiter."""
 BATCH_BYTES, LONG_BYTES = 1 << 22, 1 << 24
 """Size of a batch of numbers, and the limit for all columns together, whose text may be long."""
-AHEAD = 2
-"""Batches decoded ahead: one may take much longer than another."""
+AHEAD = 2  # batches decoded ahead: one may take much longer than another
 MAX_ROWS, MIN_ROWS = 1 << 16, 1 << 8
 REPLACED = "\ufffd"
 DEEPEST, MAX_DIGITS = 64, 18
@@ -70,11 +66,12 @@ class Table:
     decimal = "."
     words: Sequence[str] = ()  # columns that are words, whatever their type
     untyped: Sequence[str] = ()  # columns of text that may be numbers
+    fault = ""  # of the first bad row of a sample
 
-    def __init__(self, path: str) -> None:
+    def __init__(self, path: str, names: list[str] | None = None) -> None:
         self.path = path
         self.notes: list[str] = []
-        self.names = self._open()
+        self.names = self._open() if names is None else names
         twice = [name for name, count in Counter(self.names).items() if count > 1]
         if twice:
             raise FileError(
@@ -85,17 +82,9 @@ class Table:
         """The names of the columns."""
         raise NotImplementedError
 
-    def sample(self, size: int) -> tuple[pl.DataFrame, bool]:
-        """About ``size`` bytes of good rows spread over the file; whether these are all."""
-        raise NotImplementedError
-
     def orders(self) -> dict[str, list[Any]]:
         """The values, from lowest to highest, of columns with an ordered type."""
         return {}
-
-    def frames(self, types: Types, at: Cursor = BEGINNING) -> Iterator[Frame]:
-        """At least the rows that are not done at a position."""
-        raise NotImplementedError
 
 
 class TextTable(Table):
@@ -104,7 +93,6 @@ class TextTable(Table):
     quoted = False
     hasty = False  # whether rows that are too long may be taken as they are
     patient = True  # whether to wait for many lines of a pipe
-    fault = ""  # of the first bad row of a sample
 
     def __init__(self, path: str, options: FileOptions, pipe: Any = None) -> None:
         self._options, self._pipe = options, pipe
@@ -122,8 +110,9 @@ class TextTable(Table):
 
     def _keep_pipe(self, text: Text) -> None:
         """Go on with a pipe that is open; a file is opened again when it is read."""
-        self._opened = text.blocks(self._begin)
-        if self.path != STDIN:
+        if self.path == STDIN:
+            self._opened: Iterator[Block] = text.blocks(self._begin)
+        else:
             text.close()
 
     def head(self) -> bytes:
@@ -175,9 +164,8 @@ class TextTable(Table):
         if FLOAT in types.values():
             assert self.decimal  # found here, not in several threads
         blocks, before = self._blocks(at.byte), at.before
-        for block, frame in parallel_map(
-            partial(self._parse, types=types), blocks, 2 * (not alone)
-        ):
+        parse = partial(self._parse, types=types)
+        for block, frame in parallel_map(parse, blocks, 2 * (not alone)):
             n_rows = int(frame.rows[-1]) if frame.rows.size else 0
             begin = at._replace(byte=block.byte, before=before)
             yield frame._replace(rows=frame.rows + before, share=block.share, begin=begin)
@@ -215,7 +203,9 @@ class CsvTable(TextTable):
         text = self._text()
         head = b"\n".join(text.head.split(b"\n", HEAD_LINES)[:HEAD_LINES]).decode(errors="replace")
         skipped = SEP_LINE.match(head)
-        self.delimiter = self._options.delimiter or self._find_delimiter(head, skipped)
+        stated = skipped[1] if skipped else ""
+        usual = "\t" if plain_name(self.path).lower().endswith(".tsv") else ""
+        self.delimiter = self._options.delimiter or stated or usual or find_delimiter(head)
         lines = io.StringIO(head[skipped.end() if skipped else 0 :], newline="")
         reader = csv.reader(lines, delimiter=self.delimiter, strict=True)
         try:
@@ -233,27 +223,19 @@ class CsvTable(TextTable):
             self.notes.append(f"fields are separated by {self.delimiter!r}")
         return [name.strip() or f"column {place}" for place, name in enumerate(names, start=1)]
 
-    def _find_delimiter(self, head: str, skipped: re.Match[str] | None) -> str:
-        if skipped:
-            return skipped[1]
-        if plain_name(self.path).lower().endswith(".tsv"):
-            return "\t"
-        return find_delimiter(head)
-
     def sample(self, size: int) -> tuple[pl.DataFrame, bool]:
         """About ``size`` bytes of good rows; the decimal sign is found in them."""
         table, whole = super().sample(size)
         self.untyped = self.names
-        if self._options.decimal is None:
-            self._decimal = find_decimal(self.path, table, self.delimiter)
+        self.decimal = self._options.decimal or find_decimal(self.path, table, self.delimiter)
         return table, whole
 
-    @property
+    @cached_property
     def decimal(self) -> str:  # type: ignore[override]
         """The decimal sign of the file: given, or found in a sample of its cells."""
-        if self._options.decimal is None and not hasattr(self, "_decimal"):
-            self.sample(SAMPLE_BYTES)
-        return self._options.decimal or self._decimal
+        if self._options.decimal is not None:
+            return self._options.decimal
+        return find_decimal(self.path, super().sample(SAMPLE_BYTES)[0], self.delimiter)
 
     def _read(self, content: bytes, types: Types) -> pl.DataFrame:
         plain = FLOAT not in types.values() or self.decimal == "."
@@ -361,8 +343,7 @@ class JsonTable(TextTable):
     """A file, or standard input, with one JSON object per line; its keys are the columns."""
 
     def _open(self) -> list[str]:
-        text = self._text()
-        self._keep_pipe(text)
+        self._keep_pipe(self._text())
         head = self.head()
         if not head:
             raise FileError(f"{self.path}: the file is empty")
@@ -484,8 +465,7 @@ class ParquetTable(Table):
     kind = "a Parquet file"
 
     def _open(self) -> list[str]:
-        if not Path(self.path).is_file():
-            raise FileError(f"{self.path}: no such file")
+        sizes_of([self.path])  # raises if it is missing
         with self._damage_reported(f"not {self.kind}, or damaged or truncated"):
             self.schema = self._look()
         self.n_rows = sum(self._sizes)
@@ -500,23 +480,22 @@ class ParquetTable(Table):
                 self._types[field.name] = self._frame(none).dtypes[0]
             except FileError:
                 self._types[field.name] = pl.Object()
-        names: list[str] = self.schema.names
-        return names
+        return list(self.schema.names)
 
     def _look(self) -> Any:
         """The schema; also notes the sizes of the row groups."""
         from pyarrow import ArrowInvalid, parquet
 
-        # without pre-buffering: row groups may be as large as the file
-        self._file = parquet.ParquetFile(self.path, pre_buffer=False, buffer_size=1 << 14)
-        metadata = self._file.metadata
+        with parquet.ParquetFile(self.path) as file:
+            self._metadata, schema = file.metadata, file.schema_arrow
+        metadata = self._metadata
         groups = [metadata.row_group(number) for number in range(metadata.num_row_groups)]
         self._sizes = [group.num_rows for group in groups]
         if sum(self._sizes) != metadata.num_rows or min(self._sizes, default=0) < 0:
             raise ArrowInvalid("the row counts do not agree")
         row_bytes = max((g.total_byte_size // max(1, g.num_rows) for g in groups), default=0)
         self._most_rows = max(MIN_ROWS, LONG_BYTES // max(1, row_bytes))
-        return self._file.schema_arrow
+        return schema
 
     @contextmanager
     def _damage_reported(self, what: str = "damaged") -> Iterator[None]:
@@ -529,10 +508,12 @@ class ParquetTable(Table):
 
     def _batches(self, columns: list[str], groups: Sequence[int]) -> Iterator[Any]:
         """Batches of some row groups."""
+        from pyarrow.parquet import ParquetFile
+
         size = min(self._most_rows, batch_rows(len(columns)))
-        yield from self._file.iter_batches(
-            size, row_groups=groups, columns=columns, use_threads=False
-        )
+        how: Any = {"pre_buffer": False, "buffer_size": 1 << 14}  # a group may be a whole file
+        with ParquetFile(self.path, metadata=self._metadata, **how) as file:
+            yield from file.iter_batches(size, groups, columns, use_threads=False)
 
     def sample(self, size: int) -> tuple[pl.DataFrame, bool]:
         """About ``size`` bytes of rows spread over the file; whether these are all."""

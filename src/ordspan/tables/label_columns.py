@@ -17,8 +17,7 @@ from ordspan.wording import brief
 if TYPE_CHECKING:
     import polars as pl
 
-NO_LABEL = 0
-"""The rank of a row without a label, which is left out."""
+NO_LABEL = 0  # the rank of a row without a label, which is left out
 _Read = Callable[[str], tuple[int, int]]
 
 

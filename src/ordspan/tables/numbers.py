@@ -56,9 +56,8 @@ def as_numbers(column: pl.Series, decimal: str = ".") -> tuple[pl.Series, pl.Ser
     digits = cells
     if decimal == ",":
         swapped = cells.str.replace(",", ".", literal=True)
-        digits = pl.select(
-            pl.when(~cells.str.contains(".", literal=True)).then(swapped)
-        ).to_series()
+        clear = pl.when(~cells.str.contains(".", literal=True)).then(swapped)
+        digits = pl.select(clear).to_series()
     values = digits.cast(FLOAT, strict=False).fill_nan(None)
     stray = values.is_null() & ~is_empty(cells)
     if stray.any() and (truth := is_boolean(cells)).any():  # 1 and 0, as in other formats

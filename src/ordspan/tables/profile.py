@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -17,22 +17,19 @@ from ordspan.labels.forms import number_as_text
 from ordspan.labels.text import LabelReader
 from ordspan.tables.encoder import DEFAULT_HASH_BITS, LARGEST, Encoder, Recipe
 from ordspan.tables.files import FileOptions, check_columns, open_file
+from ordspan.tables.formats import Table
 from ordspan.tables.label_columns import LabelColumns, label_frame, read_ranks
 from ordspan.tables.numbers import TEXT, as_numbers, is_boolean, is_empty, refuse_dressed
-from ordspan.tables.ordering import find_sort_key
-from ordspan.tables.rows import FEATURE_BYTES, FileError, check_memory
+from ordspan.tables.rows import FileError, check_features
 from ordspan.tables.text import STDIN
 from ordspan.wording import columns_hint, hint, join_hints
 
 WHOLE_BYTES, SAMPLE_BYTES = 1 << 25, 1 << 23
 """Files up to the first size are read completely; of larger ones a sample of the second size."""
-MAX_WORDS = 256
-"""Text columns with more distinct values than this are hashed."""
-ENOUGH_ROWS = 20
-"""With fewer rows a column is not taken for an id."""
+MAX_WORDS = 256  # text columns with more distinct values than this are hashed
+ENOUGH_ROWS = 20  # with fewer rows a column is not taken for an id
 ODD_SHARE = 0.1
-MOST = 0.99
-"""Share of the values that must be different in an id, which some rows may repeat."""
+MOST = 0.99  # share of the values that must be different in an id, which some rows may repeat
 NUMBER, WORDS = "number", "words"
 PARTLY, AS_REQUESTED = "not every file has it", "as requested"
 HAS_DATES, NEITHER = "it holds dates", "it holds neither numbers nor text"
@@ -48,6 +45,13 @@ ID_NAME = re.compile(
 ANNOTATED = ("item", "lower", "upper", "annotator", "seconds", "asked_by")
 """The first columns of a file that ``ordspan annotate`` wrote, of which only the label counts."""
 FROM_ANNOTATE = "ordspan annotate added it next to the answer"
+N_CHUNKS, CHUNK_ROWS = 32, 10
+SORTED_SHARE = 0.03
+"""Rows are sorted if chunks of neighbours explain this share of the variance of a column."""
+CHANCE = 5 * np.sqrt(2 * N_CHUNKS)
+"""Five standard deviations of what chunks of shuffled rows explain by chance, times n."""
+RUN_SHARE = 0.2  # values come in runs if neighbours agree by this much more than by chance
+MAX_SPARSE = 20_000  # svmlight rows with more features than this are not checked for their order
 
 
 class NoFeatureError(ValueError):
@@ -66,45 +70,12 @@ class ColumnChoice(NamedTuple):
     missing: str = "mean"
 
 
-@dataclass
-class Sample:
-    """Rows spread over a file, or all of them, and what is known about the file."""
+class Sample(NamedTuple):
+    """Rows spread over a file, or all of them."""
 
-    path: str
-    names: list[str]
+    file: Table
     table: pl.DataFrame
     whole: bool = True
-    decimal: str = "."
-    untyped: Sequence[str] = ()  # columns of text that may be numbers
-    notes: list[str] = field(default_factory=list)
-    fault: str = ""  # of the first bad row
-    orders: dict[str, list[Any]] = field(default_factory=dict)  # of ordered types
-    reader: Any = None  # of a pipe, which can be read only once
-
-
-def sample_file(
-    path: str, options: FileOptions, n_files: int = 1, words: Sequence[str] = (), pipe: Any = None
-) -> Sample:
-    """Read a sample of one of so many files, with some columns as words.
-
-    Of standard input it has only the first rows.
-    """
-    reader = open_file(path, options, pipe)
-    reader.words = words
-    small = path == STDIN or Path(path).stat().st_size <= WHOLE_BYTES // n_files
-    table, whole = reader.sample(WHOLE_BYTES if small else max(1 << 18, SAMPLE_BYTES // n_files))
-    return Sample(
-        path,
-        reader.names,
-        table,
-        whole,
-        reader.decimal,
-        reader.untyped,
-        reader.notes,
-        getattr(reader, "fault", ""),
-        reader.orders(),
-        reader if path == STDIN else None,
-    )
 
 
 class Profile:
@@ -112,35 +83,31 @@ class Profile:
 
     def __init__(self, samples: Sequence[Sample]) -> None:
         self.samples = list(samples)
-        self.path = self.samples[0].path
+        self.files = [sample.file for sample in self.samples]
+        self.path = self.files[0].path
         self.whole = all(sample.whole for sample in self.samples)
-        self.is_pipe = self.samples[0].reader is not None
-        self.fault = next((sample.fault for sample in self.samples if sample.fault), "")
+        self.is_pipe = self.path == STDIN
+        self.fault = next((file.fault for file in self.files if file.fault), "")
         self.n_rows = sum(sample.table.height for sample in self.samples)
         if not self.n_rows:
             raise FileError(self.fault or f"{self.path}: the file has a header but no rows")
         self._numbers: dict[str, tuple[pl.Series, pl.Series]] = {}
 
-    def shared(self) -> list[str]:
-        """The columns that every file has, in the order of the first file."""
-        first, *others = self.samples
-        everywhere = set(first.names).intersection(*(sample.names for sample in others))
-        return [name for name in first.names if name in everywhere]
-
     def check(self, needed: Iterable[str]) -> None:
         """Raise if a file lacks a needed column."""
-        for sample in self.samples:
-            check_columns(sample.path, sample.names, needed)
+        for file in self.files:
+            check_columns(file.path, file.names, needed)
 
     def cells(self, name: str) -> pl.Series:
         """A column of all files as stripped text."""
-        parts = [s.table[name].cast(TEXT).str.strip_chars() for s in self.samples]
-        return pl.concat(parts)
+        return pl.concat([s.table[name].cast(TEXT).str.strip_chars() for s in self.samples])
 
     def numbers(self, name: str) -> tuple[pl.Series, pl.Series]:
         """A column of all files as numbers, null where missing; and which cells are none."""
         if name not in self._numbers:
-            parts = [as_numbers(s.table[name], s.decimal) for s in self.samples if s.table.height]
+            parts = [
+                as_numbers(s.table[name], s.file.decimal) for s in self.samples if s.table.height
+            ]
             values, stray = zip(*parts, strict=True)
             self._numbers[name] = pl.concat(values), pl.concat(stray)
         return self._numbers[name]
@@ -163,7 +130,7 @@ class Profile:
             return WORDS
         values, stray = self.numbers(name)
         n_numbers, n_stray = len(values) - values.null_count(), int(stray.sum())
-        typed = all(name not in sample.untyped for sample in self.samples)
+        typed = all(name not in file.untyped for file in self.files)
         if n_numbers + n_stray == 0 or (not n_stray and not typed):
             return NUMBER
         cells = self.cells(name)
@@ -209,15 +176,15 @@ class Profile:
 
     def labels(self, columns: LabelColumns) -> pl.DataFrame:
         """The label columns of all rows, as text."""
-        return pl.concat([label_frame(s.table, columns, s.decimal) for s in self.samples])
+        return pl.concat([label_frame(s.table, columns, s.file.decimal) for s in self.samples])
 
     def order(self, columns: LabelColumns, remedy: str) -> list[Any] | None:
         """The grades from lowest to highest, if a label column has an ordered type."""
         orders = {
-            tuple(sample.orders[name]): sample.path
-            for sample in self.samples
-            for name in columns.names()
-            if name in sample.orders
+            tuple(order): file.path
+            for file in self.files
+            for name, order in file.orders().items()
+            if name in columns.names()
         }
         if len(orders) > 1:
             (one, first), (other, second) = list(orders.items())[:2]
@@ -238,35 +205,46 @@ class Profile:
 
     def file_notes(self) -> list[str]:
         """How the files are written, where that is not obvious."""
-        many = len(self.samples) > 1
-        return [n + (f" ({s.path})" if many else "") for s in self.samples for n in s.notes]
+        many = len(self.files) > 1
+        return [n + (f" ({file.path})" if many else "") for file in self.files for n in file.notes]
 
 
-class ColumnPlan(NamedTuple):
-    """The features made of the columns."""
+def profile_files(
+    files: Sequence[str], options: FileOptions, words: Sequence[str] = (), pipe: Any = None
+) -> Profile:
+    """The profile of samples of files, with some columns as words.
 
-    encoder: Encoder
-    left_out: dict[str, str]  # columns, and why
-    notes: list[str]
+    Of standard input it has only the first rows.
+    """
+    samples = []
+    for path in files:
+        reader = open_file(path, options, pipe)
+        reader.words = words
+        small = path == STDIN or Path(path).stat().st_size <= WHOLE_BYTES // len(files)
+        size = WHOLE_BYTES if small else max(1 << 18, SAMPLE_BYTES // len(files))
+        samples.append(Sample(reader, *reader.sample(size)))
+    return Profile(samples)
 
 
-def plan_columns(profile: Profile, taken: Sequence[str], choice: ColumnChoice) -> ColumnPlan:
+def plan_columns(
+    profile: Profile, taken: Sequence[str], choice: ColumnChoice
+) -> tuple[Encoder, dict[str, str], list[str]]:
     """Choose the columns that become features, and find their mean and spread.
 
-    Columns in ``taken`` (labels, groups) do not.
+    Columns in ``taken`` (labels, groups) do not. Also why columns are left out, and notes.
     """
     profile.check([*taken, *(choice.features or ()), *choice.text, *choice.hashed])
-    there = dict.fromkeys(name for sample in profile.samples for name in sample.names)
+    there = Counter(name for file in profile.files for name in file.names)
     check_columns(profile.path, there, choice.drop)
     outside = {*taken, *choice.drop}
-    shared = profile.shared()
+    shared = [name for name, count in there.items() if count == len(profile.files)]
     chosen = list(dict.fromkeys(n for n in choice.features or shared if n not in outside))
     words = {*choice.text, *choice.hashed}
     kinds = {name: WORDS if name in words else profile.kind(name) for name in chosen}
     left_out = {}
     if choice.features is None:
         left_out = dict.fromkeys(sorted(there.keys() - {*shared, *choice.drop}), PARTLY)
-        if all(tuple(s.names[: len(ANNOTATED)]) == ANNOTATED for s in profile.samples):
+        if all(tuple(f.names[: len(ANNOTATED)]) == ANNOTATED for f in profile.files):
             left_out |= {name: FROM_ANNOTATE for name in ANNOTATED if name not in outside}
         left_out |= {
             name: why
@@ -299,11 +277,11 @@ def plan_columns(profile: Profile, taken: Sequence[str], choice: ColumnChoice) -
     remedies = [f"give fewer {hint('hash_bits', '--hash-bits')}"] if hashed else []
     remedies.append(f"leave columns out with {hint('drop=', '--drop NAME')}")
     size = f"{profile.path}: {recipe.n_features:,} features from {len(chosen):,} columns"
-    check_memory(size, FEATURE_BYTES * recipe.n_features, join_hints(*remedies))
+    check_features(size, recipe.n_features, join_hints(*remedies))
     encoder = Encoder(recipe)
     if columns and not profile.is_pipe:
         encoder.state[...] = scale_of(np.column_stack([c.to_numpy() for c in columns]))
-    return ColumnPlan(encoder, left_out, _notes(profile, recipe, left_out))
+    return encoder, left_out, _notes(profile, recipe, left_out)
 
 
 def _are_dates(words: pl.Series) -> bool:
@@ -411,3 +389,97 @@ def first_few(words: Sequence[str], most: int = 8) -> str:
     """
     more = f", and {len(words) - most} more" if len(words) > most else ""
     return ", ".join(words[:most]) + more
+
+
+def find_sort_key(
+    labels: NDArray[Any],
+    numbers: Sequence[tuple[str, NDArray[Any]]] = (),
+    words: Sequence[tuple[str, NDArray[Any]]] = (),
+) -> str:
+    """The column by which rows are sorted or in runs; empty if they are shuffled.
+
+    Parameters
+    ----------
+    labels : array of shape (n,)
+        Midpoints of the labels.
+    numbers, words : sequences of (name, values of shape (n,))
+        Numeric columns, and the codes of text columns.
+
+    Examples
+    --------
+    >>> find_sort_key(np.repeat([1, 2, 3], 50)), find_sort_key(np.tile([1, 2, 3], 50))
+    ('labels', '')
+    """
+    n_rows = labels.size
+    if n_rows < 2 * CHUNK_ROWS:
+        return ""
+    if in_runs(labels) or (labels == labels[0]).all():
+        return "labels"
+    least = max(SORTED_SHARE, CHANCE / n_rows)  # chance explains more in small files
+    for name, values in [("labels", labels), *numbers, *words]:
+        if explained(np.asarray(values, dtype=np.float64)) > least:
+            return name
+    return next((name for name, values in words if in_runs(values)), "")
+
+
+def in_runs(values: NDArray[Any]) -> bool:
+    """Whether neighbours are equal much more often than by chance."""
+    return are_runs(
+        np.unique(values, return_counts=True)[1], int((values[1:] == values[:-1]).sum())
+    )
+
+
+def are_runs(counts: NDArray[np.int64], n_alike: int) -> bool:
+    """`in_runs` from the counts of the values and the number of equal neighbours."""
+    n_rows = max(1, int(counts.sum()))
+    by_chance = float(np.square(counts / n_rows).sum())
+    return by_chance < 1 and (n_alike / n_rows - by_chance) / (1 - by_chance) > RUN_SHARE
+
+
+def explained(values: NDArray[np.float64]) -> float:
+    """Share of the variance of a column that chunks of neighbours explain, beyond chance.
+
+    >>> round(explained(np.arange(1000.0)), 2)
+    1.0
+    """
+    values = values[np.isfinite(values)]
+    n = values.size
+    n_chunks = min(N_CHUNKS, n // CHUNK_ROWS)
+    if n_chunks < 2 or values.max() == values.min():
+        return 0.0
+    values = (values - values.mean()) / max(np.abs(values).max(), np.finfo(float).tiny)
+    total = np.square(values).sum()
+    starts = np.linspace(0, n, n_chunks + 1).astype(int)[:-1]
+    between = (np.square(np.add.reduceat(values, starts)) / np.diff([*starts, n])).sum()
+    return float(_beyond_chance(between, total, n, n_chunks))
+
+
+def _beyond_chance(between: Any, total: Any, n: int, n_chunks: int) -> Any:
+    """Omega squared of an analysis of variance: the share explained beyond chance."""
+    within = np.maximum(total - between, 0.0) / (n - n_chunks)
+    return (between - (n_chunks - 1) * within) / np.maximum(total + within, np.finfo(float).tiny)
+
+
+def sparse_order(rows: Sequence[tuple[Any, NDArray[np.float64]]]) -> str:
+    """What svmlight rows are sorted by, or nothing."""
+    from scipy.sparse import csr_array, vstack
+
+    if not rows:
+        return ""
+    grades = np.concatenate([grades for _, grades in rows])
+    if found := find_sort_key(grades):
+        return found
+    n, n_chunks = grades.size, min(N_CHUNKS, grades.size // CHUNK_ROWS)
+    if n_chunks < 2 or rows[0][0].shape[1] > MAX_SPARSE:
+        return ""
+    X = vstack([matrix for matrix, _ in rows], format="csr")
+    chunk = np.arange(n) * n_chunks // n
+    sums = csr_array((np.ones(n), (chunk, np.arange(n))), shape=(n_chunks, n)) @ X
+    mean = np.asarray(X.mean(axis=0)).ravel()
+    total = np.asarray(X.multiply(X).sum(axis=0)).ravel() - n * mean**2
+    sizes = np.bincount(chunk)[:, None]
+    between = (np.square(sums.toarray() - sizes * mean) / sizes).sum(axis=0)
+    share = _beyond_chance(between, total, n, n_chunks)
+    # ignore a sum of squares that is only rounding
+    share[total <= 1e-9 * n * mean**2] = 0.0
+    return "a feature" if (share > max(SORTED_SHARE, CHANCE / n)).any() else ""

@@ -1,18 +1,26 @@
-"""Files as rows ready to learn from: columns, grades, and a position to start from."""
+"""Files as rows ready to learn from: columns, grades, and a position to start from.
+
+Rows to be read again in any order, for several passes or sorted files, are kept on disk.
+"""
 
 from __future__ import annotations
 
+import os
+import shutil
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
+from ordspan.core.state import Ranks
 from ordspan.labels.grades import ALL_GRADES, MAX_LABELS, check_classes, check_grades, classes_of
 from ordspan.labels.text import LabelReader
-from ordspan.tables.encoder import LARGEST, Encoder, Recipe, matrix_of
+from ordspan.tables.encoder import LARGEST, Encoder, Recipe, matrix_of, stack_rows
 from ordspan.tables.files import (
     FileOptions,
     check_columns,
@@ -28,10 +36,16 @@ from ordspan.tables.label_columns import (
     label_words,
     read_ranks,
 )
-from ordspan.tables.ordering import sparse_order
+from ordspan.tables.numbers import FLOAT, TEXT
+from ordspan.tables.profile import (
+    AS_REQUESTED,
+    label_notes,
+    plan_columns,
+    profile_files,
+    sparse_order,
+)
 from ordspan.tables.rows import (
     BEGINNING,
-    FEATURE_BYTES,
     GROUP,
     LABEL,
     BadRows,
@@ -40,7 +54,7 @@ from ordspan.tables.rows import (
     FileError,
     Frame,
     RowError,
-    check_memory,
+    check_features,
 )
 from ordspan.tables.svmlight import index_base, survey
 from ordspan.tables.text import STDIN
@@ -49,6 +63,9 @@ from ordspan.wording import hint
 ROWS_AT_ONCE = 1 << 13
 """Rows per batch: enough to amortise Python overhead, few enough for prompt stops."""
 SPARSE_BYTES = 1 << 23
+VALUES, COLUMNS, ENDS, RANKS = "values", "columns", "ends", "ranks"
+TYPES = {VALUES: np.float64, COLUMNS: np.int32, ENDS: np.int64, RANKS: np.int64}
+MAPPED = 1024  # rows read from one mapping; the pages around them are mapped with them
 
 
 def open_rows(
@@ -56,7 +73,6 @@ def open_rows(
     options: FileOptions,
     columns: LabelColumns,
     choice: Any,
-    *,
     classes: Sequence[Any] | None,
     on_bad_row: str,
     group: str | None = None,
@@ -69,24 +85,27 @@ def open_rows(
     The ``words`` of the labels may be available already. A ``pipe`` is read instead of standard
     input.
     """
-    from ordspan.tables.profile import (
-        AS_REQUESTED,
-        Profile,
-        label_notes,
-        plan_columns,
-        sample_file,
-    )
-
     files = expand(paths)
     sizes_of(files)  # raises if one is missing
     options, bad = count_features(files, options), BadRows(on_bad_row)
+    grades: LabelReader | None = None
     if is_svmlight(files[0], options):
-        return _open_sparse(files, options, choice, classes, bad, keep, words)
+        if choice.features is not None or choice.drop or choice.text or choice.hashed:
+            raise ValueError(f"{files[0]}: svmlight rows have no named columns to choose from")
+        columns = LabelColumns(LABEL)
+        grades = LabelReader(known_classes(classes, files, options, columns, words))
+        state, sorted_by = sample_sparse(files, options)
+        n, zero_based = options.n_features, bool(options.zero_based)
+        recipe = Recipe(n_sparse=n, zero_based=zero_based, standardise=choice.standardise)
+        encoder = Encoder(recipe, state)
+        reader = RowReader(files, options, encoder, columns, grades, bad, GROUP, tuple(keep))
+        reader.sorted_by = sorted_by
+        return reader
     asked = (*choice.text, *choice.hashed)
-    profile = Profile([sample_file(path, options, len(files), asked, pipe) for path in files])
+    profile = profile_files(files, options, asked, pipe)
     taken = [*columns.names(), *([group] if group else [])]
-    plan = plan_columns(profile, taken, choice)
-    recipe, grades = plan.encoder.recipe, None
+    encoder, left_out, notes = plan_columns(profile, taken, choice)
+    recipe = encoder.recipe
     if columns.names():
         classes = profile.order(columns, ALL_GRADES) if classes is None else classes
         if classes is None and words is None:
@@ -99,15 +118,16 @@ def open_rows(
             if profile.fault and on_bad_row == "raise":  # perhaps the cause, and an error anyway
                 raise RowError(profile.fault) from error
             raise
-    unused = [] if choice.features is None else profile.samples[0].names
+    unused = [] if choice.features is None else profile.files[0].names
     unused = [name for name in (*unused, *choice.drop) if name not in (*taken, *recipe.columns)]
-    reader = RowReader(files, options, plan.encoder, columns, grades, bad, group, tuple(keep))
-    reader.first = profile.samples[0].reader
-    reader.notes = plan.notes + label_notes(recipe, grades)
-    reader.left_out = plan.left_out | dict.fromkeys(unused, AS_REQUESTED)
-    reader.decimals = {sample.path: sample.decimal for sample in profile.samples}
+    reader = RowReader(files, options, encoder, columns, grades, bad, group, tuple(keep))
+    reader.notes = notes + label_notes(recipe, grades)
+    reader.left_out = left_out | dict.fromkeys(unused, AS_REQUESTED)
+    reader.decimals = {file.path: file.decimal for file in profile.files}
     reader.learns_scale = profile.is_pipe
-    if grades is not None and not profile.is_pipe:
+    if profile.is_pipe:
+        reader.first = profile.files[0]
+    elif grades is not None:
         reader.sorted_by = profile.sorted_by(recipe, grades, columns)
     return reader
 
@@ -117,15 +137,12 @@ def order_in_files(reader: RowReader) -> str:
 
     Its notes get what a sample shows.
     """
-    from ordspan.tables.profile import Profile, sample_file
-
     assert reader.grades is not None
     if reader.recipe.n_sparse:
         return sample_sparse(reader.files, reader.options)[1]
-    samples = [sample_file(path, reader.options, len(reader.files)) for path in reader.files]
-    profile = Profile(samples)
+    profile = profile_files(reader.files, reader.options)
     profile.check([*reader.recipe.columns, *reader.columns.names()])
-    reader.decimals = {sample.path: sample.decimal for sample in profile.samples}
+    reader.decimals = {file.path: file.decimal for file in profile.files}
     reader.notes += profile.file_notes()
     return profile.sorted_by(reader.recipe, reader.grades, reader.columns)
 
@@ -173,8 +190,6 @@ def find_words(
         if is_svmlight(path, options):
             words |= survey(path).grades
             continue
-        from ordspan.tables.numbers import TEXT
-
         reader = open_file(path, options)
         reader.hasty = known is not None
         check_columns(path, reader.names, columns.names())
@@ -185,32 +200,6 @@ def find_words(
     if known is None or words <= known:
         return words
     return find_words(files, options, columns)
-
-
-def _open_sparse(
-    files: Sequence[str],
-    options: FileOptions,
-    choice: Any,
-    classes: Sequence[Any] | None,
-    bad: BadRows,
-    keep: Sequence[str],
-    words: set[str] | None,
-) -> RowReader:
-    """The rows of svmlight files, whose label and query have fixed places."""
-    if choice.features is not None or choice.drop or choice.text or choice.hashed:
-        raise ValueError(f"{files[0]}: svmlight rows have no named columns to choose from")
-    recipe = Recipe(
-        n_sparse=options.n_features,
-        zero_based=bool(options.zero_based),
-        standardise=choice.standardise,
-    )
-    columns = LabelColumns(LABEL)
-    grades = LabelReader(known_classes(classes, files, options, columns, words))
-    state, sorted_by = sample_sparse(files, options)
-    encoder = Encoder(recipe, state)
-    reader = RowReader(files, options, encoder, columns, grades, bad, GROUP, tuple(keep))
-    reader.sorted_by = sorted_by
-    return reader
 
 
 def sample_sparse(files: Sequence[str], options: FileOptions) -> tuple[Any, str]:
@@ -228,14 +217,11 @@ def sample_sparse(files: Sequence[str], options: FileOptions) -> tuple[Any, str]
 
 def check_index_base(files: Sequence[str], recipe: Recipe, options: FileOptions) -> None:
     """Refuse svmlight files whose first index differs from that in training."""
-    for path in files if recipe.n_sparse else ():
-        if not is_svmlight(path, options):
-            continue
+    for path in [path for path in files if recipe.n_sparse and is_svmlight(path, options)]:
         extent = survey(path)
-        there = 0 if extent.smallest == 0 else 1
-        if there == 0 and not recipe.zero_based:
+        if extent.smallest == 0 and not recipe.zero_based:
             raise FileError(f"{path}: indices start at 0 here, but at 1 in training")
-        if there == 1 and recipe.zero_based and extent.largest == recipe.n_sparse:
+        if extent.smallest and recipe.zero_based and extent.largest == recipe.n_sparse:
             raise FileError(f"{path}: indices start at 1 here, but at 0 in training")
 
 
@@ -247,7 +233,7 @@ def count_features(files: Sequence[str], options: FileOptions) -> FileOptions:
     sparse = [path for path in files if is_svmlight(path, options)]
     if options.n_features:
         fewer = f"; give a smaller {hint('n_features', '--n-features')}"
-        check_memory(f"{options.n_features:,} features", FEATURE_BYTES * options.n_features, fewer)
+        check_features(f"{options.n_features:,} features", options.n_features, fewer)
     if options.n_features or not sparse:
         return options
     extents = [survey(path) for path in sparse]
@@ -321,16 +307,13 @@ class RowReader:
             reader = open_file(path, known)
         if self.recipe.n_sparse and not reader.sparse:
             raise FileError(f"{reader.path}: svmlight rows are expected here")
-        if not self.recipe.n_sparse:
-            check_columns(reader.path, reader.names, self._types(reader))
+        check_columns(reader.path, reader.names, self._types(reader))
         return reader
 
     def _types(self, reader: Any) -> dict[str, Any]:
         """The columns to read; one that is a number and kept too is read as text."""
         if reader.sparse:
             return {}
-        from ordspan.tables.numbers import FLOAT, TEXT
-
         group = [] if self.group is None else [self.group]
         texts = [*self.recipe.texts, *self.columns.names(), *group, *self.keep]
         return dict.fromkeys(self.recipe.numbers, FLOAT) | dict.fromkeys(texts, TEXT)
@@ -345,11 +328,10 @@ class RowReader:
             X = frame.X[begin:end]
         faults = self.encoder.value_faults(X) | faults
         after = frame.begin._replace(row=int(rows[-1]))
-        batch = Batch(X, table, rows, reader.path, frame.share, after, keep=self.keep)
-        batch = replace(batch, group_column=self.group)
+        named: Any = {"group_column": self.group, "keep": self.keep}
+        batch = Batch(X, table, rows, reader.path, frame.share, after, **named)
         if self.grades is not None:
-            decimal = "." if reader.sparse else reader.decimal
-            labels = label_frame(table, self.columns, decimal)
+            labels = label_frame(table, self.columns, reader.decimal)
             lower, upper, wrong = read_ranks(self.grades, labels, self.columns)
             faults = wrong | faults
             batch = replace(batch, lower=lower, upper=upper, classes=self.grades.classes)
@@ -368,3 +350,99 @@ class RowReader:
             batch = batch if known.all() else batch.only(known)
         if len(batch):
             yield batch
+
+
+class Staging:
+    """Features and ranks of rows in a folder, written once and then read by row number.
+
+    Dense rows are their values; sparse ones have the columns of their values too, and the place
+    where each row ends among them.
+
+    Parameters
+    ----------
+    folder : Path
+        Where to write; the folder belongs to one training, beside its checkpoint.
+    n_features : int
+        Number of features.
+    """
+
+    def __init__(self, folder: Path, n_features: int) -> None:
+        self.folder, self.n_features = folder, n_features
+
+    @property
+    def _dense(self) -> bool:
+        return not (self.folder / COLUMNS).stat().st_size
+
+    @property
+    def n_bytes(self) -> int:
+        """Size of all rows."""
+        return sum((self.folder / name).stat().st_size for name in TYPES)
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows that are there."""
+        path = self.folder / RANKS
+        return path.stat().st_size // (2 * np.dtype(TYPES[RANKS]).itemsize) if path.exists() else 0
+
+    def write(self, batches: Iterable[tuple[Any, Ranks, Ranks, float | None]]) -> None:
+        """Write all rows, given as features, lower and upper ranks, and the share that is read.
+
+        Raises before the disk is full.
+        """
+        self.remove()
+        self.folder.mkdir()
+        written = n_values = 0
+        with ExitStack() as stack:
+            files = {n: stack.enter_context(open(self.folder / n, "wb")) for n in TYPES}
+            for X, lower, upper, share in batches:
+                parts = {RANKS: np.column_stack([lower, upper])}
+                if isinstance(X, np.ndarray):
+                    parts[VALUES] = X
+                else:
+                    parts |= {VALUES: X.data, COLUMNS: X.indices, ENDS: X.indptr[1:] + n_values}
+                    n_values += X.data.size
+                for name, part in parts.items():
+                    written += files[name].write(np.ascontiguousarray(part, TYPES[name]).data)
+                self._check_space(written, share)
+            for file in files.values():
+                file.flush()
+                os.fsync(file.fileno())
+
+    def _check_space(self, written: int, share: float | None) -> None:
+        needed = written / share - written if share else 0.0
+        free = shutil.disk_usage(self.folder).free
+        if needed > free:
+            self.remove()
+            raise FileError(
+                f"{self.folder.parent}: the rows are read more than once, for which they are kept "
+                f"there as numbers; {needed / 1e9:,.1f} GB are needed and {free / 1e9:,.1f} GB "
+                "free. Write the model to another disk, or make one pass over unsorted rows"
+            )
+
+    def take(self, rows: NDArray[np.int64]) -> tuple[Any, Ranks, Ranks]:
+        """Features, lower and upper ranks of some rows."""
+        # mapped for few rows: the system counts what stays mapped as memory of this process
+        parts = [self._mapped(rows[i : i + MAPPED]) for i in range(0, rows.size, MAPPED)]
+        X, lower, upper = zip(*parts, strict=True)
+        return stack_rows(list(X)), np.concatenate(lower), np.concatenate(upper)
+
+    def _mapped(self, rows: NDArray[np.int64]) -> tuple[Any, Ranks, Ranks]:
+        names = (VALUES, RANKS) if self._dense else TYPES
+        maps = {name: np.memmap(self.folder / name, TYPES[name], "r") for name in names}
+        ranks = maps[RANKS].reshape(-1, 2)[rows]
+        lower, upper = np.ascontiguousarray(ranks.T)
+        if self._dense:
+            return maps[VALUES].reshape(-1, self.n_features)[rows], lower, upper
+        from scipy.sparse import csr_array
+
+        ends = maps[ENDS]
+        last, first = ends[rows], np.where(rows > 0, ends[rows - 1], 0)
+        starts = np.concatenate([[0], np.cumsum(last - first)])
+        places = np.arange(starts[-1]) + np.repeat(first - starts[:-1], last - first)
+        shape = (rows.size, self.n_features)
+        X = csr_array((maps[VALUES][places], maps[COLUMNS][places], starts), shape=shape)
+        return X, lower, upper
+
+    def remove(self) -> None:
+        """Delete the rows."""
+        shutil.rmtree(self.folder, ignore_errors=True)

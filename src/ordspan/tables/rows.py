@@ -19,19 +19,15 @@ from ordspan.wording import hint
 POLICIES = ("raise", "skip", "keep", "refuse")
 KEEP, REFUSE = POLICIES[2:]
 N_EXAMPLES = 5
-SKIPPED_SHARE = 0.2
-"""Largest share of bad rows that is accepted by default."""
-FEATURE_BYTES = 150
-"""Memory per feature while a linear model is trained: scales, weights, averages, and copies."""
+SKIPPED_SHARE = 0.2  # largest share of bad rows that is accepted by default
+FEATURE_BYTES = 150  # while a linear model is trained: scales, weights, averages, and copies
 
-LABEL, GROUP = "label", "qid"
-"""The columns of svmlight rows besides their features."""
+LABEL, GROUP = "label", "qid"  # the columns of svmlight rows besides their features
 
 Count = Annotated[int, msgspec.Meta(ge=0, le=2**53)]
 """A count read from a file, limited so that a forged one cannot overflow."""
 
-Faults = dict[int, str]
-"""What is wrong with the bad rows of a batch, by position."""
+Faults = dict[int, str]  # what is wrong with the bad rows of a batch, by position
 
 
 class FileError(ValueError):
@@ -250,6 +246,11 @@ def memory_limit() -> float:
     with suppress(OSError, ValueError):  # no container, or no limit
         memory = min(memory, int(Path("/sys/fs/cgroup/memory.max").read_text()))
     return memory / 2
+
+
+def check_features(what: str, n_features: int, remedy: str) -> None:
+    """Raise if a linear model of so many features needs more than half of the memory."""
+    check_memory(what, FEATURE_BYTES * n_features, remedy)
 
 
 def check_memory(what: str, n_bytes: float, remedy: str) -> None:

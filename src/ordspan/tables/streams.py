@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from numpy.typing import NDArray
 
 from ordspan.tables.encoder import DEFAULT_HASH_BITS, Encoder, Unseen
-from ordspan.tables.files import FileOptions, expand
+from ordspan.tables.files import FileOptions
 from ordspan.tables.rows import Batch
 from ordspan.wording import report_missing
 
@@ -182,7 +182,7 @@ def stream(
     from ordspan.tables.profile import ColumnChoice
     from ordspan.tables.reading import open_rows
 
-    files = expand([paths] if isinstance(paths, str | Path) else paths)
+    paths = [paths] if isinstance(paths, str | Path) else paths
     options = FileOptions(format, delimiter, zero_based, n_features or 0, encoding, decimal)
     columns = label_columns(label, lower, upper)
     features = [features] if isinstance(features, str) else features
@@ -190,14 +190,4 @@ def stream(
         [names] if isinstance(names, str) else names for names in (drop, text, hashed, keep)
     )
     choice = ColumnChoice(features, drop, text, hashed, hash_bits, standardise, missing)
-    reader = open_rows(
-        files,
-        options,
-        columns,
-        choice,
-        classes=classes,
-        on_bad_row=on_bad_row,
-        group=group,
-        keep=keep,
-    )
-    return Stream(reader)
+    return Stream(open_rows(paths, options, columns, choice, classes, on_bad_row, group, keep))

@@ -14,24 +14,13 @@ from numpy.typing import NDArray
 from ordspan.labels.forms import is_number
 from ordspan.labels.grades import MAX_GRADES
 from ordspan.tables import svmlight_numbers as parsing
-from ordspan.tables.rows import (
-    BEGINNING,
-    FEATURE_BYTES,
-    GROUP,
-    LABEL,
-    Cursor,
-    Faults,
-    FileError,
-    Frame,
-    check_memory,
-)
+from ordspan.tables.rows import GROUP, LABEL, Cursor, Faults, FileError, Frame, check_features
 from ordspan.tables.text import Block, Text, parallel_map
 from ordspan.wording import brief, hint, join_hints
 
 NO_QUERY = -(1 << 62)
 LARGEST_INDEX = 2**31 - 2
-MAX_FALLBACK_BLOCKS = 3
-"""After this many blocks that were not plain, all are read line by line."""
+MAX_FALLBACK_BLOCKS = 3  # after this many blocks that were not plain, all are read line by line
 
 
 class Extent(NamedTuple):
@@ -85,11 +74,8 @@ def index_base(
     if n_features < 1:
         raise FileError(f"{path}: no line has a feature, index:value")
     bad = f"treat such lines as bad with {hint('n_features=', '--n-features N')}"
-    check_memory(
-        f"{path}, row {extent.row}: index {extent.largest} means {n_features:,} features, which",
-        FEATURE_BYTES * n_features,
-        join_hints("correct it", "number the features from 1", bad),
-    )
+    what = f"{path}, row {extent.row}: index {extent.largest} means {n_features:,} features, which"
+    check_features(what, n_features, join_hints("correct it", "number the features from 1", bad))
     return zero_based, n_features
 
 
@@ -105,7 +91,7 @@ class SparseRows(NamedTuple):
 class SvmlightFile:
     """Sparse rows; the grade is the column ``label``, the query the column ``qid``."""
 
-    sparse = True
+    sparse, decimal = True, "."
     names = (LABEL, GROUP)
 
     def __init__(self, path: str, n_features: int = 0, zero_based: bool = False) -> None:
@@ -115,7 +101,7 @@ class SvmlightFile:
         if not any(_split_line(line) for line in lines):
             raise FileError(f"{path}: the file is empty")
 
-    def frames(self, types: Any = None, at: Cursor = BEGINNING) -> Iterator[Frame]:
+    def frames(self, types: Any, at: Cursor) -> Iterator[Frame]:
         """The rows from the block of a position on."""
         import polars as pl
 
@@ -156,25 +142,16 @@ class SvmlightFile:
         grades, queries = np.empty(n_most), np.full(n_most, NO_QUERY, dtype=np.int64)
         starts = np.zeros(n_most + 1, dtype=np.int32)
         columns, values = np.empty(entries, dtype=np.int32), np.empty(entries)
-        n = parsing.read_svmlight_lines(
-            np.frombuffer(content, dtype=np.uint8),
-            0 if self.zero_based else 1,
-            grades,
-            queries,
-            starts,
-            columns,
-            values,
-        )
+        raw, first = np.frombuffer(content, dtype=np.uint8), 0 if self.zero_based else 1
+        n = parsing.read_svmlight_lines(raw, first, grades, queries, starts, columns, values)
         size = int(starts[n]) if n >= 0 else 0
         known = queries[: max(n, 0)] != NO_QUERY
-        if n < 0 or self._too_large(columns[:size]) or (known.any() and not known.all()):
+        too_large = self.n_features and size and columns[:size].max() >= self.n_features
+        if n < 0 or too_large or (known.any() and not known.all()):
             self._odd_blocks += 1
             return None
         X = self._matrix(columns[:size], values[:size], starts[: n + 1])
         return SparseRows(X, grades[:n], queries[:n] if known.any() else None, {})
-
-    def _too_large(self, columns: Any) -> bool:
-        return bool(self.n_features and columns.size and columns.max() >= self.n_features)
 
     def _matrix(self, columns: Any, values: Any, starts: Any) -> Any:
         from scipy.sparse import csr_array

@@ -20,8 +20,7 @@ S = TypeVar("S")
 
 BLOCK_BYTES = 1 << 23
 LONGEST_LINE, LOOK_AHEAD = 1 << 26, 1 << 16
-N_SPANS = 32
-"""Places of a large file that a sample takes rows from."""
+N_SPANS = 32  # places of a large file that a sample takes rows from
 STDIN = "-"
 PACKED = (".gz", ".zst")
 THREADS = 2
@@ -94,9 +93,6 @@ class Text:
         self.seekable = self._file is self._raw and path != STDIN and self._decoder is None
         with self._damage_reported():
             self.head = self._decoded(head)
-        self._check_head()
-
-    def _check_head(self) -> None:
         if b"\0" in self.head[:4096]:
             raise FileError(
                 f"{self.path}: contains null bytes, so it is not text but perhaps another format "
