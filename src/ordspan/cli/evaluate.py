@@ -84,8 +84,7 @@ def print_tables(summary: dict[str, Any]) -> None:
 
 def measures_table(summary: dict[str, Any]) -> Any:
     """One line for each measure."""
-    from ordspan.commands.evaluate import describe_files
-    from ordspan.commands.tally import constant_text
+    from ordspan.commands.evaluate import constant_text, describe_files
 
     rows, exact = f"{summary['rows']:,} rows", f"{summary['exact_rows']:,} exact labels"
     best = {

@@ -14,7 +14,6 @@ from ordspan.catalog import ESTIMATORS, SVM
 from ordspan.commands.jobs import TrainJob
 from ordspan.commands.models import label_reader, options_for, read_table_model
 from ordspan.commands.outputs import check_replaced
-from ordspan.commands.tally import LabelCounts
 from ordspan.models.atomic import check_can_write
 from ordspan.models.checkpoint import ENDING
 from ordspan.models.file import ModelFileError, read_header_and_model
@@ -34,6 +33,9 @@ OVERWRITE, RESUME = hint("overwrite=True", "--overwrite"), hint("resume=True", "
 START_OVER = f"use the same settings and files, or start over with {OVERWRITE} and without {RESUME}"
 """What to do if a checkpoint belongs to another training."""
 
+LABEL_COUNTS = ("lower", "upper", "exact")
+"""Labels that start at, end at, and are exactly each grade."""
+
 
 @dataclass
 class TrainProgress:
@@ -48,7 +50,7 @@ class TrainProgress:
     skipped: Count = 0  # bad rows before the cursor
     unlabelled: Count = 0  # rows without a label before it
     bad_rows: list[str] = field(default_factory=list)  # the first of them
-    labels: dict[str, list[Count]] = field(default_factory=dict)  # counts of grades
+    labels: dict[str, list[Count]] = field(default_factory=dict)  # counts by `LABEL_COUNTS`
 
     @property
     def running_mae(self) -> float:
@@ -161,17 +163,16 @@ def resume(run: Run) -> None:
     if found is None:
         raise FileError(no_checkpoint_hint(run.out, path))
     model, progress = found
-    counts = [
-        {name: len(n) for name, n in labels.items()}
-        for labels in (progress.labels, run.labels.to_dict())
-    ]
-    then = (model.kind, model.recipe, model.classes_.tolist(), counts[0])
-    now = (run.model.kind, run.reader.recipe, run.classes.tolist(), counts[1])
+    sizes = {name: len(counts) for name, counts in progress.labels.items()}
+    then = (model.kind, model.recipe, model.classes_.tolist(), sizes)
+    known = dict.fromkeys(LABEL_COUNTS, run.classes.size)
+    now = (run.model.kind, run.reader.recipe, run.classes.tolist(), known)
     if then != now:
         raise ModelFileError(
             f"{path} has a different learner, different columns or different grades; {START_OVER}"
         )
-    run.progress, run.labels = progress, LabelCounts.from_dict(progress.labels)
+    run.progress = progress
+    run.labels[...] = [progress.labels[name] for name in LABEL_COUNTS]
     for name in ("learner", "parameters", "fitted", "calibration"):
         setattr(run.model, name, getattr(model, name))
     run.model.encoder.state[...] = model.encoder.state

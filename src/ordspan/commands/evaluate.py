@@ -20,7 +20,6 @@ from ordspan.clock import Clock
 from ordspan.commands.jobs import EvaluateJob
 from ordspan.commands.models import label_reader, options_for, read_table_model, trained_on
 from ordspan.commands.outputs import check_path, check_replaced, report_full_disk
-from ordspan.commands.tally import compared
 from ordspan.core.measures import ReliabilityBins, cumulative_outcomes, distance, ranked_scores
 from ordspan.learners import Calibration
 from ordspan.metrics.ranks import CUTS, against_constants, best_probabilities, ndcg
@@ -329,6 +328,46 @@ def summarise(
         "skipped": bad.count,
         "skipped_examples": list(bad.examples),
     }
+
+
+def compared(mae: float, constant: float, grade: Any) -> str:
+    """Compare the MAE of a model with that of a constant prediction.
+
+    >>> compared(0.52, 1.2, 3)
+    'MAE 0.5200, against 1.2000 by always predicting 3: 57 % less.'
+    >>> compared(1.195, 1.2, 3)
+    'The model is hardly better than always predicting 3: MAE 1.1950, against 1.2000.'
+    >>> print(compared(1.21, 1.2, "low"))
+    The model is no better than always predicting 'low': MAE 1.2100, against 1.2000. By this
+    measure it gains nothing from the features.
+    """
+    always = f"always predicting {grade!r}"
+    if constant == 0:
+        return (
+            f"These rows cannot tell good models from bad: {always} is never wrong on them. "
+            f"The model's MAE is {mae:.4f}."
+        )
+    if mae >= constant:
+        return (
+            f"The model is no better than {always}: MAE {mae:.4f}, against {constant:.4f}. By this "
+            "measure it gains nothing from the features."
+        )
+    less = 100 * (1 - mae / constant)
+    if less < 1:
+        return f"The model is hardly better than {always}: MAE {mae:.4f}, against {constant:.4f}."
+    return f"MAE {mae:.4f}, against {constant:.4f} by {always}: {less:.0f} % less."
+
+
+def constant_text(constant: dict[str, Any] | None, shown: Callable[[float], str]) -> str:
+    """The best constant by a measure, and the grade that it is.
+
+    >>> constant_text({"grade": 3, "value": 1.25}, str)
+    '1.25 (always 3)'
+    """
+    if constant is None:
+        return "–"
+    grade = constant["grade"]
+    return f"{shown(constant['value'])} ({'any grade' if grade is None else f'always {grade}'})"
 
 
 def verdict(summary: dict[str, Any]) -> str:

@@ -10,7 +10,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ordspan.commands.tally import constant_text
+from ordspan.commands.evaluate import (
+    NO_PROBABILITIES,
+    constant_text,
+    describe_files,
+    range_shares,
+    verdict,
+)
 from ordspan.core.measures import distance
 from ordspan.drawing import PALE
 from ordspan.models.table import TableModel
@@ -57,8 +63,6 @@ def page_text(
     ndcgs: NDArray[np.float64] | None,
 ) -> str:
     """The page of an evaluation, with a sample of its rows and their weights in the plots."""
-    from ordspan.commands.evaluate import NO_PROBABILITIES, range_shares, verdict
-
     names = axis_names(summary["classes"])
     ranges, shares = (summary["probabilities"] or {}).get("ranges", ()), range_shares(summary)
     shown = shown_range(ranges) if ranges else {"coverage": 0.0, "mean_width": 0.0}
@@ -163,8 +167,6 @@ def axis_names(classes: list[Any]) -> list[str]:
 
 def lead(summary: dict[str, Any]) -> str:
     """The result in one or two sentences."""
-    from ordspan.commands.evaluate import describe_files
-
     files = describe_files([Path(path).name for path in summary["files"]])
     text = (
         f"On {summary['rows']:,} rows of {files} the predicted grade is "

@@ -16,17 +16,16 @@ from numpy.typing import NDArray
 from ordspan.catalog import ESTIMATORS, KERNEL, SVM, make_learner
 from ordspan.clock import Clock
 from ordspan.commands import continuing
-from ordspan.commands.continuing import TrainProgress
+from ordspan.commands.continuing import LABEL_COUNTS, TrainProgress
 from ordspan.commands.jobs import Every, TrainCommand, TrainJob
 from ordspan.commands.outputs import report_full_disk
 from ordspan.commands.stopping import Stop, StoppablePipe, Stopped
-from ordspan.commands.tally import LabelCounts
 from ordspan.core.measures import distance
 from ordspan.core.state import Ranks
 from ordspan.labels.grades import grades_hint
 from ordspan.learners import Calibration, LinearLearner
 from ordspan.learners.rows import RowValueError
-from ordspan.metrics.ranks import against_constants, nearest_constant
+from ordspan.metrics.ranks import against_constants, count_labels, nearest_constant
 from ordspan.models.atomic import write_atomically
 from ordspan.models.checkpoint import ENDING, Checkpoint, sole_writer
 from ordspan.models.file import to_bytes
@@ -240,7 +239,7 @@ def fit_at_once(run: Run, stop: Stop, report: TrainReport | None) -> None:
     fitted, model.calibration = calibrated.estimator_, calibrated.calibration_
     model.learner = fitted.learner_
     model.fitted = {name: getattr(fitted, name) for name in OrdinalSVM._fitted_numbers}
-    run.labels.add(lower, upper)
+    run.labels += count_labels(lower, upper, None, run.classes.size)
     run.sample = (X[:SAMPLE_ROWS], lower[:SAMPLE_ROWS], upper[:SAMPLE_ROWS])
     model.training |= {
         "sweeps": int(fitted.n_iter_),
@@ -289,7 +288,8 @@ class Run:
             self.reader = continuing.reader_for(self.base, job, pipe)
         assert self.reader.grades is not None
         self.classes = self.reader.grades.classes
-        self.progress, self.labels = TrainProgress(), LabelCounts(self.classes.size)
+        self.progress = TrainProgress()
+        self.labels = np.zeros((len(LABEL_COUNTS), self.classes.size), dtype=np.int64)
         self.label_runs = LabelRuns(self.classes.size)
         self.sample: tuple[Any, Ranks, Ranks] | None = None  # the first rows that are learned
         self.notes = list(self.reader.notes)
@@ -454,7 +454,7 @@ class Run:
         progress.rows += lower.size
         progress.learned += lower.size
         self.label_runs.add(lower, upper)
-        self.labels.add(lower, upper)
+        self.labels += count_labels(lower, upper, None, self.classes.size)
         if self.sample is None:
             self.sample = (X[:SAMPLE_ROWS].copy(), lower[:SAMPLE_ROWS], upper[:SAMPLE_ROWS])
 
@@ -483,7 +483,8 @@ class Run:
     def save_checkpoint(self) -> None:
         """Write model and progress atomically."""
         progress = self.progress
-        progress.labels, progress.unlabelled = self.labels.to_dict(), self.reader.unlabelled
+        progress.labels = dict(zip(LABEL_COUNTS, self.labels.tolist(), strict=True))
+        progress.unlabelled = self.reader.unlabelled
         progress.skipped, progress.bad_rows = self.bad.count, list(self.bad.examples)
         with report_full_disk(str(self.checkpoint.path)):
             self.checkpoint.write(self.trained(), progress)
@@ -507,9 +508,10 @@ class Run:
 
     def constant(self) -> dict[str, Any] | None:
         """The best constant prediction, and its MAE."""
-        if not self.labels.rows:
+        lower, upper, _ = self.labels
+        if not lower.any():
             return None
-        rank, mae = nearest_constant(self.labels.lower, self.labels.upper)
+        rank, mae = nearest_constant(lower, upper)
         return {"grade": self.classes.tolist()[rank - 1], "mae": mae}
 
     def held_out(self) -> dict[str, Any]:
@@ -529,13 +531,13 @@ class Run:
     def summary(self, learned: int, resumed: bool, seconds: float) -> dict[str, Any]:
         """A summary in plain values."""
         recipe, training = self.reader.recipe, self.model.training
-        n_labels, learned_all = self.labels.rows, self.progress.learned
-        n_ranges = n_labels - int(self.labels.exact.sum())  # on Dask, of one pass only
+        learned_all = self.progress.learned
+        n_labels, _, n_exact = self.labels.sum(axis=1).tolist()  # on Dask, of one pass only
         return {
             "model": str(self.out),
             "estimator": self.model.kind,
             "rows": learned_all,
-            "ranges": round(n_ranges * learned_all / max(1, n_labels)),
+            "ranges": round((n_labels - n_exact) * learned_all / max(1, n_labels)),
             "passes": self.job.passes,
             "features": recipe.n_features,
             "words": list(recipe.texts),
@@ -572,13 +574,13 @@ class Run:
 
     def _rare_grades(self) -> list[str]:
         """A note on grades that were found in very few labels, perhaps by mistake."""
-        labels, learned = self.labels, self.progress.learned
-        found = labels.lower + labels.upper - labels.exact
+        lower, upper, exact = self.labels
+        found, n_labels, learned = lower + upper - exact, int(lower.sum()), self.progress.learned
         # a grade of an ordered type may have no rows at all
-        once = max(1, round(labels.rows * self.job.passes / max(1, learned)))
+        once = max(1, round(n_labels * self.job.passes / max(1, learned)))
         if self.model.kind == ESTIMATORS[SVM]:
             once = 1  # times that each row is counted
-        rare = (found > 0) & (found <= max(once, labels.rows // RARE))
+        rare = (found > 0) & (found <= max(once, n_labels // RARE))
         given = self.job.classes is not None or self.base is not None
         if given or learned < FEW or not rare.any() or (~rare).sum() < 2:
             return []
@@ -609,7 +611,7 @@ def sole_column(
         for name, own in zip(sizes, places, strict=True)
         if name is not None
     }
-    begin, end = (np.bincount(ranks - 1, minlength=model.classes_.size) for ranks in (lower, upper))
+    begin, end, _ = count_labels(lower, upper, None, model.classes_.size)
     constant = nearest_constant(begin, end)[1]
     gain = constant - distance(model.answer(X).rank, lower, upper).mean()
     if gain <= MUCH * constant:

@@ -19,17 +19,22 @@ from distributed import Client, LocalCluster
 
 from ordspan.catalog import PA
 from ordspan.clock import Clock
-from ordspan.commands.continuing import check_model_path, no_checkpoint_hint, refuse_to_overwrite
+from ordspan.commands.continuing import (
+    LABEL_COUNTS,
+    check_model_path,
+    no_checkpoint_hint,
+    refuse_to_overwrite,
+)
 from ordspan.commands.jobs import TrainJob
 from ordspan.commands.outputs import report_full_disk
 from ordspan.commands.stopping import Stop
-from ordspan.commands.tally import LabelCounts
 from ordspan.commands.train import Run, TrainReport
 from ordspan.distributed.blocks import Blocks
 from ordspan.distributed.cluster import Cluster
 from ordspan.distributed.training import Progress, prepare, train
 from ordspan.estimators import OrdinalPA
 from ordspan.labels.text import LabelReader
+from ordspan.metrics.ranks import count_labels
 from ordspan.models.atomic import write_atomically
 from ordspan.models.checkpoint import Rounds, sole_writer
 from ordspan.models.file import to_bytes
@@ -59,12 +64,13 @@ def reader_of(reader: RowReader, path: str) -> Any:
     )
 
 
-def count(reader: RowReader, path: str) -> tuple[LabelCounts, BadRows, int]:
-    """Labels, bad rows and unlabelled rows of a file; runs on a worker."""
+def count(reader: RowReader, path: str) -> tuple[Any, BadRows, int]:
+    """Counts of labels, bad rows and unlabelled rows of a file; runs on a worker."""
     own = reader_of(reader, path)
-    labels = LabelCounts(own.grades.classes.size)
+    n_classes = own.grades.classes.size
+    labels = np.zeros((len(LABEL_COUNTS), n_classes), dtype=np.int64)
     for batch in own.batches():
-        labels.add(batch.lower, batch.upper)
+        labels += count_labels(batch.lower, batch.upper, None, n_classes)
     return labels, own.bad, own.unlabelled
 
 
@@ -198,11 +204,10 @@ def _fit(cluster: Cluster, run: Run, paths: list[str], report: TrainReport | Non
     reader = cluster.share(replace(run.reader, first=None, decimals=decimals), "ordspan-reader")
     counts = cluster.run(count, [(reader, path) for path in paths], paths, "ordspan-count")
     labels, bad, unlabelled = zip(*counts, strict=True)
-    for part in labels:
-        run.labels.merge(part)
+    run.labels += sum(labels)
     run.bad.count = sum(part.count for part in bad)
     run.bad.examples = [example for part in bad for example in part.examples][:N_EXAMPLES]
-    progress.good, run.reader.unlabelled = run.labels.rows, sum(unlabelled)
+    progress.good, run.reader.unlabelled = int(run.labels[0].sum()), sum(unlabelled)
     if not progress.good:
         raise FileError(f"{run.files[0]}: no usable row in any file; {run.bad.summary()}")
     run.bad.check(progress.good, job.allow_skipped)
@@ -234,9 +239,9 @@ def _fit(cluster: Cluster, run: Run, paths: list[str], report: TrainReport | Non
     run.checkpoint.remove()
 
 
-def refuse_separate_grades(files: Sequence[str], counts: Sequence[LabelCounts]) -> None:
+def refuse_separate_grades(files: Sequence[str], counts: Sequence[Any]) -> None:
     """Refuse files with very different grades: each block would learn only its own."""
-    weight = np.array([(count.lower + count.upper) / 2 for count in counts])
+    weight = np.array([(lower + upper) / 2 for lower, upper, _ in counts])
     grades, rows = np.arange(weight.shape[1]), weight.sum(axis=1)
     means, mean = weight @ grades / np.maximum(rows, 1), weight.sum(axis=0) @ grades / rows.sum()
     between, total = rows @ (means - mean) ** 2, weight.sum(axis=0) @ (grades - mean) ** 2
