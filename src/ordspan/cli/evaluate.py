@@ -57,11 +57,11 @@ def evaluate(job: EvaluateJob, json: bool, pipe: BinaryIO | None) -> None:
 
 def print_tables(summary: dict[str, Any]) -> None:
     """Print the measures, the confusion matrix, skipped rows and the verdict."""
-    from ordspan.commands.evaluate import NO_PROBABILITIES, verdict
+    from ordspan.commands.evaluate import NO_PROBABILITIES, range_table, verdict
 
     show(measures_table(summary))
     if summary["probabilities"]:
-        show(coverage_table(summary))
+        show(table("Ranges by coverage", *range_table(summary)))
     if summary["exact_rows"]:
         if len(summary["classes"]) <= MAX_COLUMNS:
             show(confusion_table(summary))
@@ -113,18 +113,6 @@ def measures_table(summary: dict[str, Any]) -> Any:
     title = f"{summary['model']} on {describe_files(summary['files'])}"
     heads = ("measure", "model", "best constant", "over")
     return table(title, heads, shown, "measure", "best constant", "over")
-
-
-def coverage_table(summary: dict[str, Any]) -> Any:
-    """The observed coverage of ranges at every level."""
-    from ordspan.commands.evaluate import range_shares
-
-    shares = range_shares(summary)
-    rows = []
-    for found in summary["probabilities"]["ranges"]:
-        held = [f"{100 * found[name]:.1f} %" for name in shares]
-        rows.append([f"{100 * found['coverage']:g} %", *held, f"{found['mean_width']:.2f}"])
-    return table("Ranges by coverage", ["coverage", *shares.values(), "mean width"], rows)
 
 
 def confusion_table(summary: dict[str, Any]) -> Any:

@@ -24,7 +24,7 @@ def export(job: ExportJob, json: bool, _: Any) -> None:
     with report_errors():
         from ordspan.commands.export import export as run
 
-        summary = run(job.model, job.out, dtype=job.dtype, overwrite=job.overwrite)
+        summary = run(job)
         size = f"{summary['features']} features, {len(summary['classes'])} grades"
         line = f"{size}, {job.dtype}, written to {summary['out']}."
         print_json(summary) if json else say(line)

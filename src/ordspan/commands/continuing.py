@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import shlex
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
@@ -12,16 +11,16 @@ from typing import TYPE_CHECKING, Any
 
 from ordspan.catalog import ESTIMATORS, SVM
 from ordspan.commands.jobs import TrainJob
-from ordspan.commands.models import label_reader, options_for, read_table_model
-from ordspan.commands.outputs import check_replaced
+from ordspan.commands.models import label_reader, open_for, read_table_model
+from ordspan.commands.outputs import check_place, check_replaced
 from ordspan.models.atomic import check_can_write
 from ordspan.models.checkpoint import ENDING
 from ordspan.models.file import ModelFileError, read_header_and_model
 from ordspan.models.table import TableModel
-from ordspan.tables.files import FileOptions, describe_columns, expand, no_columns, open_file
+from ordspan.tables.files import FileOptions, describe_columns, no_columns, open_file
 from ordspan.tables.label_columns import LabelColumns, label_columns
 from ordspan.tables.profile import AS_REQUESTED
-from ordspan.tables.reading import RowReader, check_index_base, order_in_files
+from ordspan.tables.reading import RowReader, order_in_files
 from ordspan.tables.rows import BEGINNING, GROUP, BadRows, Count, Cursor, FileError
 from ordspan.tables.text import STDIN
 from ordspan.wording import columns_hint, hint
@@ -60,17 +59,8 @@ class TrainProgress:
 
 def check_model_path(path: Path, inputs: Iterable[str] = ()) -> None:
     """Raise if no model can be written here, or if it would overwrite an input."""
-    if not Path(os.path.realpath(path)).parent.is_dir():
-        raise FileError(f"{path.parent}: no such folder; create it first, or choose another")
-    if path.is_dir():
-        raise FileError(f"{path} is a folder; give the name of a file")
-    for name in (path.name, path.name + ENDING):
-        check_can_write(path.with_name(name))
-    if path.exists() and not path.is_file():
-        raise FileError(f"{path} is not a regular file; give the name of a file")
-    for name in inputs:
-        if name != STDIN and path.exists() and Path(name).exists() and path.samefile(name):
-            raise FileError(f"{path} would overwrite the input of that name; choose another")
+    check_place(path, inputs, "would overwrite the input of that name; choose another")
+    check_can_write(path.with_name(path.name + ENDING))
     for old in (path, path.with_name(path.name + ENDING)):
         check_replaced(old, "a model", is_model, overwrite=True)
 
@@ -193,12 +183,9 @@ def model_to_continue(path: str) -> TableModel:
 
 def reader_for(base: TableModel, job: TrainJob, pipe: Any = None) -> RowReader:
     """A reader of files for a finished model; unknown columns are refused."""
-    files = expand(job.files)
-    options = options_for(base, files, job.options)
-    first = open_file(files[0], options, pipe)
+    files, options, first = open_for(base, job, pipe)
     given = label_columns(job.label, job.lower, job.upper)
     columns = given if given.names() else base.columns
-    check_index_base(files, base.recipe, options)
     _refuse_unknown(base, job, columns, files, options, first)
     reader = RowReader(
         files,

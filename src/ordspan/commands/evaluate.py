@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from ordspan.clock import Clock
 from ordspan.commands.jobs import EvaluateJob
-from ordspan.commands.models import label_reader, options_for, read_table_model, trained_on
+from ordspan.commands.models import label_reader, open_for, read_table_model, trained_on
 from ordspan.commands.outputs import check_path, check_replaced, report_full_disk
 from ordspan.core.measures import ReliabilityBins, cumulative_outcomes, distance, ranked_scores
 from ordspan.learners import Calibration
@@ -32,10 +32,9 @@ from ordspan.tables.files import (
     expand,
     is_svmlight,
     no_columns,
-    open_file,
 )
 from ordspan.tables.label_columns import LabelColumns, label_columns
-from ordspan.tables.reading import RowReader, check_index_base, unlabelled_note
+from ordspan.tables.reading import RowReader, unlabelled_note
 from ordspan.tables.rows import GROUP, LABEL, BadRows, Batch, FileError
 from ordspan.wording import hint
 
@@ -56,10 +55,8 @@ EvaluateReport = Callable[[int, float, float | None], None]
 
 def open_labelled(job: EvaluateJob, model: TableModel, bad: BadRows, pipe: Any) -> RowReader:
     """A reader of rows with labels, after checking that the first file has the columns."""
-    files, recipe = expand(job.files), model.recipe
-    options = options_for(model, files, job.options)
-    check_index_base(files, recipe, options)
-    sparse = is_svmlight(files[0], options)
+    files, options, first = open_for(model, job, pipe)
+    recipe, sparse = model.recipe, is_svmlight(files[0], options)
     given, group = label_columns(job.label, job.lower, job.upper), job.group
     if sparse and (given.names() not in ([], [LABEL]) or group not in (None, GROUP)):
         raise ValueError(
@@ -69,14 +66,12 @@ def open_labelled(job: EvaluateJob, model: TableModel, bad: BadRows, pipe: Any) 
     columns = given if given.names() else model.columns
     if sparse:
         columns, group = LabelColumns(LABEL), GROUP
-    first = open_file(files[0], options, pipe)
     if sparse and not recipe.n_sparse:
         raise FileError(
             f"{files[0]}: svmlight rows have no named columns, but the model was trained on "
             f"columns such as {recipe.columns[0]!r}"
         )
     if not recipe.n_sparse:
-        groups = [group] if group else []
         missing = [name for name in columns.names() if name not in first.names]
         if missing and columns == model.columns:
             raise FileError(
@@ -85,7 +80,7 @@ def open_labelled(job: EvaluateJob, model: TableModel, bad: BadRows, pipe: Any) 
                 f"Name the labels here with {hint('label=', '--label COLUMN')}, or the "
                 "two columns of ranges"
             )
-        check_columns(files[0], first.names, groups)
+        check_columns(files[0], first.names, [group] if group else [])
     labels = label_reader(model.classes_)
     return RowReader(files, options, model.encoder, columns, labels, bad, group, first=first)
 
@@ -376,11 +371,25 @@ def verdict(summary: dict[str, Any]) -> str:
     return compared(summary["mae"], constant["value"], constant["grade"])
 
 
-def range_shares(summary: dict[str, Any]) -> dict[str, str]:
-    """Shares to show for ranges, by name and title; one is enough for exact labels."""
-    if not summary["range_rows"]:
-        return {"contains": "contains the label"}
-    return {"contains": "contains the label", "expected": "expected", "meets": "meets the label"}
+def percent(share: float | None) -> str:
+    """A share as a percentage.
+
+    >>> percent(0.1234), percent(None)
+    ('12.3 %', '–')
+    """
+    return "–" if share is None else f"{100 * share:.1f} %"
+
+
+def range_table(summary: dict[str, Any]) -> tuple[list[str], list[list[str]]]:
+    """Heads and rows of a table of ranges; one share is enough for exact labels."""
+    shares = {"contains": "contains the label"}
+    if summary["range_rows"]:
+        shares |= {"expected": "expected", "meets": "meets the label"}
+    rows = []
+    for found in (summary["probabilities"] or {}).get("ranges", ()):
+        held = [percent(found[name]) for name in shares]
+        rows.append([f"{100 * found['coverage']:g} %", *held, f"{found['mean_width']:.2f}"])
+    return ["coverage", *shares.values(), "mean width"], rows
 
 
 def describe_files(files: list[str]) -> str:

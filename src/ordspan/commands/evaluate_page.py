@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from html import escape
 from pathlib import Path
 from typing import Any
@@ -14,7 +14,8 @@ from ordspan.commands.evaluate import (
     NO_PROBABILITIES,
     constant_text,
     describe_files,
-    range_shares,
+    percent,
+    range_table,
     verdict,
 )
 from ordspan.core.measures import distance
@@ -64,8 +65,10 @@ def page_text(
 ) -> str:
     """The page of an evaluation, with a sample of its rows and their weights in the plots."""
     names = axis_names(summary["classes"])
-    ranges, shares = (summary["probabilities"] or {}).get("ranges", ()), range_shares(summary)
-    shown = shown_range(ranges) if ranges else {"coverage": 0.0, "mean_width": 0.0}
+    heads, ranges = range_table(summary)
+    shown = {"coverage": 0.0, "mean_width": 0.0}
+    if summary["probabilities"]:
+        shown = shown_range(summary["probabilities"]["ranges"])
     drawn = draw_figures(summary, names, model, sample, weight, ndcgs)
     parts = {
         "title": f"Evaluation of {Path(summary['model']).name}",
@@ -84,8 +87,8 @@ def page_text(
         "notes": "".join(f'<p class="note">Note: {escape(n)}.</p>\n' for n in summary["notes"]),
         "cards": "".join(_card(*card) for card in cards(summary)),
         "grades": "".join(_grade_row(row) for row in summary["by_grade"]),
-        "range_heads": "".join(f"<th>{escape(title)}</th>" for title in shares.values()),
-        "range_rows": "".join(_range_row(found, shares) for found in ranges),
+        "range_heads": "".join(f"<th>{escape(title)}</th>" for title in heads),
+        "range_rows": "".join(map(table_row, ranges)),
         "has_probabilities": _hidden(summary["probabilities"] is not None),
         "range_labels": _hidden(not summary["range_rows"]),
         "made": terms(how_made(summary, sample.size)),
@@ -180,15 +183,6 @@ def lead(summary: dict[str, Any]) -> str:
     return text
 
 
-def percent(share: float | None) -> str:
-    """A share as a percentage.
-
-    >>> percent(0.1234), percent(None)
-    ('12.3 %', '–')
-    """
-    return "–" if share is None else f"{100 * share:.1f} %"
-
-
 def cards(summary: dict[str, Any]) -> list[tuple[str, str, str, str]]:
     """Name, value, best constant and meaning of every measure."""
     exact = "" if not summary["range_rows"] else f" ({summary['exact_rows']:,} exact labels)"
@@ -258,11 +252,6 @@ def _hidden(hidden: bool) -> str:
 def _grade_row(row: dict[str, Any]) -> str:
     shares = [percent(row[name]) for name in ("too_low", "right", "too_high")]
     return table_row([str(row["grade"]), f"{row['rows']:,}", _number(row["mae"]), *shares])
-
-
-def _range_row(found: dict[str, Any], shares: Iterable[str]) -> str:
-    held = [percent(found[name]) for name in shares]
-    return table_row([f"{100 * found['coverage']:g} %", *held, f"{found['mean_width']:.2f}"])
 
 
 def query_text(ndcg: dict[str, Any]) -> str:

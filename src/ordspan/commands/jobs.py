@@ -137,6 +137,9 @@ def read_interval(text: str) -> Every:
     return Every(0, float(match[1]) * PER_UNIT[match[2]])
 
 
+grades = partial(option, None, flags=("--grades", "--classes"), read=read_grades)
+
+
 @dataclass(frozen=True)
 class Job:
     """Options of a command, checked; paths are text, and text that stands for a value is read."""
@@ -249,12 +252,9 @@ class LabelledJob(FileJob):
 class TrainJob(LabelledJob):
     """What to train, and from which files: everything that the model depends on."""
 
-    classes: Any = option(
-        None,
+    classes: Any = grades(
         "All grades from lowest to highest: low,mid,high or 0..4. By default the numbers in the "
         "label column, or the order of a categorical column.",
-        flags=("--grades", "--classes"),
-        read=read_grades,
         of_model=True,
     )
     drop: Columns = option((), "Columns to leave out, comma separated.")
@@ -551,12 +551,7 @@ class ServeJob(ServerJob):
     model: FilePath | None = option(
         None, "Initial model, written by ordspan train; only needed the first time."
     )
-    classes: Any = option(
-        None,
-        f"To start without a model. {GRADES_HELP}",
-        flags=("--grades", "--classes"),
-        read=read_grades,
-    )
+    classes: Any = grades(f"To start without a model. {GRADES_HELP}")
     columns: Columns = option((), "To start without a model: the columns of a record.")
     text: Columns = option((), "Which of the columns are text; the others are numbers.")
     snapshot_every: int = option(10_000, "Labels between two snapshots of the model.", least=1)
@@ -576,7 +571,7 @@ class AnnotateJob(OpeningJob, ServerJob):
         argument=True,
         positional=True,
     )
-    classes: Any = option(None, GRADES_HELP, flags=("--grades", "--classes"), read=read_grades)
+    classes: Any = grades(GRADES_HELP)
     id: str | None = option(None, "Column with the id of each item; by default the row number.")
     drop: Columns = option((), "Columns to show but not to learn from.")
     hide: Columns = option((), "Columns to neither show nor learn from.")

@@ -9,11 +9,13 @@ from typing import Any, NamedTuple
 
 from numpy.typing import NDArray
 
+from ordspan.commands.jobs import FileJob
 from ordspan.labels.text import LabelReader
 from ordspan.learners import Calibration
 from ordspan.models.file import Header, read_header_and_model
 from ordspan.models.table import TableModel
-from ordspan.tables.files import FileOptions, format_of, identity
+from ordspan.tables.files import FileOptions, expand, format_of, identity, open_file
+from ordspan.tables.reading import check_index_base
 from ordspan.tables.rows import FileError
 from ordspan.tables.text import STDIN
 
@@ -77,15 +79,19 @@ def read_table_model(path: str | Path) -> TableModel:
     return file.model
 
 
-def options_for(model: TableModel, files: Sequence[str], given: FileOptions) -> FileOptions:
-    """How to open files for a model: as given, by file extension, or as in training."""
-    then, format = model.options, given.format
+def open_for(model: TableModel, job: FileJob, pipe: Any) -> tuple[list[str], FileOptions, Any]:
+    """The files of a job on a model, how to open them, and the first of them, open.
+
+    Files are opened as the job says, by file extension, or as in training.
+    """
+    files, then, given = expand(job.files), model.options, job.options
+    format = given.format
     if format is None:
         try:
             [format_of(path, FileOptions()) for path in files if path != STDIN]
         except FileError:
             format = then.format  # None if it was not given then either
-    return replace(
+    options = replace(
         given,
         format=format,
         # detected values are detected again in each file
@@ -93,6 +99,8 @@ def options_for(model: TableModel, files: Sequence[str], given: FileOptions) -> 
         zero_based=model.recipe.zero_based,
         n_features=model.recipe.n_sparse,
     )
+    check_index_base(files, model.recipe, options)
+    return files, options, open_file(files[0], options, pipe)
 
 
 def label_reader(classes: NDArray[Any], remedy: str = f"correct it, or {RETRAIN}") -> LabelReader:

@@ -8,16 +8,15 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 
 from ordspan.clock import Clock
 from ordspan.commands.jobs import PredictJob
-from ordspan.commands.models import options_for, read_table_model, trained_on
+from ordspan.commands.models import open_for, read_table_model, trained_on
 from ordspan.commands.outputs import opened_output
 from ordspan.commands.stopping import Stop, StoppablePipe
 from ordspan.models.table import Scored, TableModel, scored
 from ordspan.tables.encoder import Recipe
-from ordspan.tables.files import closest, describe_columns, expand, no_columns, open_file
+from ordspan.tables.files import closest, describe_columns, no_columns
 from ordspan.tables.label_columns import LabelColumns
-from ordspan.tables.reading import RowReader, check_index_base
+from ordspan.tables.reading import RowReader
 from ordspan.tables.rows import KEEP, REFUSE, BadRows, Batch, FileError
-from ordspan.tables.text import STDIN
 from ordspan.wording import hint
 
 if TYPE_CHECKING:
@@ -81,9 +80,9 @@ def predict(
     model = read_table_model(job.model)
     check_asked(job, model)
     with stop.at_any_moment():
-        reader = make_reader(job, model, StoppablePipe(stop, pipe) if STDIN in job.files else None)
+        reader = make_reader(job, model, StoppablePipe(stop, pipe) if job.is_pipe else None)
     clock, rows = Clock(), 0
-    inputs = [job.model, *(name for name in reader.files if name != STDIN)]
+    inputs = [job.model, *reader.files]
     with opened_output(job.out, inputs, columns=ADDED, overwrite=job.overwrite) as output:
         for table, share in stop.between(answer_tables(job, model, reader)):
             output.write(table)
@@ -125,10 +124,7 @@ def proba_names(model: TableModel) -> list[str]:
 
 def make_reader(job: PredictJob, model: TableModel, pipe: Any) -> RowReader:
     """A reader of the rows to predict."""
-    files = expand(job.files)
-    options = options_for(model, files, job.options)
-    check_index_base(files, model.recipe, options)
-    first = open_file(files[0], options, pipe)
+    files, options, first = open_for(model, job, pipe)
     first.patient = False  # predict rows of a pipe as they arrive
     check_needed(first, model.recipe, job)
     return RowReader(
