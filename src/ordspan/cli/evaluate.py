@@ -87,22 +87,14 @@ def measures_table(summary: dict[str, Any]) -> Any:
     from ordspan.commands.evaluate import constant_text, describe_files
 
     rows, exact = f"{summary['rows']:,} rows", f"{summary['exact_rows']:,} exact labels"
-    best = {
-        name: constant_text(found, "{:.4f}".format)
-        for name, found in summary["best_constant"].items()
-    }
-    lines = [
-        (title, summary[name], best[name], exact if of_exact else rows)
-        for name, title, of_exact in MEASURES
-    ]
+    lines = []
+    for name, title, of_exact in MEASURES:
+        constant = constant_text(summary["best_constant"][name], "{:.4f}".format)
+        lines.append((title, summary[name], constant, exact if of_exact else rows))
     if (found := summary["probabilities"]) is not None:
-        best |= {
-            name: f"{found['best_constant'][name]:.4f} (same for all)"
-            for name in PROBABILITY_MEASURES
-        }
-        lines += [
-            (title, found[name], best[name], rows) for name, title in PROBABILITY_MEASURES.items()
-        ]
+        for name, title in PROBABILITY_MEASURES.items():
+            constant = f"{found['best_constant'][name]:.4f} (same for all)"
+            lines.append((title, found[name], constant, rows))
     if (ndcg := summary["ndcg"]) is not None:
         over = f"{ndcg['queries'] - ndcg['queries_without_relevant_rows']:,} queries"
         lines += [(f"NDCG@{cut}", ndcg[f"ndcg@{cut}"], "–", over) for cut in (1, 5, 10)]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -11,14 +11,14 @@ from typing import TYPE_CHECKING, Any
 
 from ordspan.catalog import ESTIMATORS, SVM
 from ordspan.commands.jobs import TrainJob
-from ordspan.commands.models import label_reader, open_for, read_table_model
+from ordspan.commands.models import open_for, read_table_model
 from ordspan.commands.outputs import check_place, check_replaced
 from ordspan.models.atomic import check_can_write
 from ordspan.models.checkpoint import ENDING
 from ordspan.models.file import ModelFileError, read_header_and_model
 from ordspan.models.table import TableModel
-from ordspan.tables.files import FileOptions, describe_columns, no_columns, open_file
-from ordspan.tables.label_columns import LabelColumns, label_columns
+from ordspan.tables.files import describe_columns, no_columns, open_file
+from ordspan.tables.label_columns import label_columns
 from ordspan.tables.profile import AS_REQUESTED
 from ordspan.tables.reading import RowReader, order_in_files
 from ordspan.tables.rows import BEGINNING, GROUP, BadRows, Count, Cursor, FileError
@@ -183,39 +183,26 @@ def model_to_continue(path: str) -> TableModel:
 
 def reader_for(base: TableModel, job: TrainJob, pipe: Any = None) -> RowReader:
     """A reader of files for a finished model; unknown columns are refused."""
-    files, options, first = open_for(base, job, pipe)
+    reader = open_for(base, job, BadRows(job.on_bad_row), pipe)
     given = label_columns(job.label, job.lower, job.upper)
-    columns = given if given.names() else base.columns
-    _refuse_unknown(base, job, columns, files, options, first)
-    reader = RowReader(
-        files,
-        options,
-        base.encoder,
-        columns,
-        label_reader(base.classes_),
-        BadRows(job.on_bad_row),
-        GROUP if base.recipe.n_sparse else None,
-        first=first if job.is_pipe else None,
-        # what a pipe taught about the scale goes on with the next pipe
-        learns_scale=job.is_pipe and STDIN in base.training["settings"]["files"],
-    )
+    if given.names():
+        reader.columns = given
+    _refuse_unknown(reader, base, job)
+    reader.group = GROUP if base.recipe.n_sparse else None
+    # what a pipe taught about the scale goes on with the next pipe
+    reader.learns_scale = job.is_pipe and STDIN in base.training["settings"]["files"]
     reader.left_out = base.training["left_out"] | dict.fromkeys(job.drop, AS_REQUESTED)
     if job.is_pipe:
-        reader.notes += first.notes
+        reader.notes += reader.first.notes
     else:
+        reader.first = None
         reader.sorted_by = order_in_files(reader)
     return reader
 
 
-def _refuse_unknown(
-    base: TableModel,
-    job: TrainJob,
-    columns: LabelColumns,
-    files: Sequence[str],
-    options: FileOptions,
-    first: Any,
-) -> None:
+def _refuse_unknown(reader: RowReader, base: TableModel, job: TrainJob) -> None:
     """Refuse unknown columns, and the dropping of columns that the model needs."""
+    first, labels = reader.first, reader.columns.names()
     if used := [name for name in job.drop if name in base.recipe.columns]:
         raise ValueError(
             f"column {used[0]!r} is a feature of {job.start}, so it cannot be left out; train a "
@@ -223,17 +210,17 @@ def _refuse_unknown(
         )
     if base.recipe.n_sparse or first.sparse:
         return
-    if missing := [name for name in columns.names() if name not in first.names]:
+    if missing := [name for name in labels if name not in first.names]:
         raise FileError(
-            f"{files[0]}: {no_columns(missing)}, the label of the model; "
+            f"{reader.files[0]}: {no_columns(missing)}, the label of the model; "
             f"{describe_columns(first.names)}. Name the label with "
             + hint("label=", "--label COLUMN")
         )
-    known = {*base.recipe.columns, *columns.names(), *base.columns.names(), *job.drop}
+    known = {*base.recipe.columns, *labels, *base.columns.names(), *job.drop}
     known |= base.training["left_out"].keys()
-    for path in files:
+    for path in reader.files:
         # a pipe that is already open cannot be opened again
-        table = first if path == first.path else open_file(path, options)
+        table = first if path == first.path else open_file(path, reader.options)
         new = [name for name in table.names if name not in known]
         if new:
             raise FileError(

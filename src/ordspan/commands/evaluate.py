@@ -17,8 +17,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ordspan.clock import Clock
-from ordspan.commands.jobs import EvaluateJob
-from ordspan.commands.models import label_reader, open_for, read_table_model, trained_on
+from ordspan.commands.jobs import EvaluateJob, Report
+from ordspan.commands.models import open_for, read_table_model, trained_on
 from ordspan.commands.outputs import check_path, check_replaced, report_full_disk
 from ordspan.core.measures import ReliabilityBins, cumulative_outcomes, distance, ranked_scores
 from ordspan.learners import Calibration
@@ -26,13 +26,7 @@ from ordspan.metrics.ranks import CUTS, against_constants, best_probabilities, n
 from ordspan.models.atomic import write_atomically
 from ordspan.models.table import TableModel, scored
 from ordspan.pages import is_page
-from ordspan.tables.files import (
-    check_columns,
-    describe_columns,
-    expand,
-    is_svmlight,
-    no_columns,
-)
+from ordspan.tables.files import check_columns, describe_columns, expand, is_svmlight, no_columns
 from ordspan.tables.label_columns import LabelColumns, label_columns
 from ordspan.tables.reading import RowReader, unlabelled_note
 from ordspan.tables.rows import GROUP, LABEL, BadRows, Batch, FileError
@@ -49,40 +43,39 @@ SAMPLE_SIZE, LEAST_OF_GRADE = 20_000, 50
 
 NO_PROBABILITIES = "The model has no probabilities or ranges."
 
-EvaluateReport = Callable[[int, float, float | None], None]
-"""Callback with the rows so far, their MAE, and the share of the files read, if known."""
 
-
-def open_labelled(job: EvaluateJob, model: TableModel, bad: BadRows, pipe: Any) -> RowReader:
+def open_labelled(job: EvaluateJob, model: TableModel, pipe: Any) -> RowReader:
     """A reader of rows with labels, after checking that the first file has the columns."""
-    files, options, first = open_for(model, job, pipe)
-    recipe, sparse = model.recipe, is_svmlight(files[0], options)
+    reader, recipe = open_for(model, job, BadRows(job.on_bad_row), pipe), model.recipe
+    path, names = reader.files[0], reader.first.names
+    sparse = is_svmlight(path, reader.options)
     given, group = label_columns(job.label, job.lower, job.upper), job.group
     if sparse and (given.names() not in ([], [LABEL]) or group not in (None, GROUP)):
         raise ValueError(
-            f"{files[0]}: svmlight rows have fixed places for grade and qid; name "
+            f"{path}: svmlight rows have fixed places for grade and qid; name "
             "no columns for labels and queries"
         )
-    columns = given if given.names() else model.columns
+    if given.names():
+        reader.columns = given
     if sparse:
-        columns, group = LabelColumns(LABEL), GROUP
+        reader.columns, group = LabelColumns(LABEL), GROUP
     if sparse and not recipe.n_sparse:
         raise FileError(
-            f"{files[0]}: svmlight rows have no named columns, but the model was trained on "
+            f"{path}: svmlight rows have no named columns, but the model was trained on "
             f"columns such as {recipe.columns[0]!r}"
         )
     if not recipe.n_sparse:
-        missing = [name for name in columns.names() if name not in first.names]
-        if missing and columns == model.columns:
+        missing = [name for name in reader.columns.names() if name not in names]
+        if missing and reader.columns == model.columns:
             raise FileError(
-                f"{files[0]}: {no_columns(missing)}, the label column used in training; "
-                f"{describe_columns(first.names)}. "
+                f"{path}: {no_columns(missing)}, the label column used in training; "
+                f"{describe_columns(names)}. "
                 f"Name the labels here with {hint('label=', '--label COLUMN')}, or the "
                 "two columns of ranges"
             )
-        check_columns(files[0], first.names, [group] if group else [])
-    labels = label_reader(model.classes_)
-    return RowReader(files, options, model.encoder, columns, labels, bad, group, first=first)
+        check_columns(path, names, [group] if group else [])
+    reader.group = group
+    return reader
 
 
 def follow_queries(reader: RowReader, starts: list[int]) -> Iterator[Batch]:
@@ -121,15 +114,11 @@ def follow_queries(reader: RowReader, starts: list[int]) -> Iterator[Batch]:
 
 
 def read_rows(
-    model: TableModel,
-    reader: RowReader,
-    bad: BadRows,
-    file: Any,
-    report: EvaluateReport | None,
+    model: TableModel, reader: RowReader, file: Any, report: Report | None
 ) -> tuple[NDArray[Any], list[int]]:
     """Score all rows into a file; return them, and where the queries start."""
     starts: list[int] = []
-    n_rows = loss = 0
+    n_rows, loss, bad = 0, 0, reader.bad
     for batch, score, rank, _ in scored(model, follow_queries(reader, starts)):
         rows = np.empty(len(batch), dtype=ROW)
         rows["score"], rows["lower"], rows["upper"] = score, batch.lower, batch.upper
@@ -286,7 +275,6 @@ def summarise(
     job: EvaluateJob,
     model: TableModel,
     reader: RowReader,
-    bad: BadRows,
     rows: NDArray[Any],
     ndcgs: NDArray[np.float64] | None,
 ) -> dict[str, Any]:
@@ -320,8 +308,8 @@ def summarise(
         "by_grade": by_grade(confusion, classes),
         "confusion": confusion.tolist(),
         "notes": notes,
-        "skipped": bad.count,
-        "skipped_examples": list(bad.examples),
+        "skipped": reader.bad.count,
+        "skipped_examples": list(reader.bad.examples),
     }
 
 
@@ -407,7 +395,7 @@ def evaluate(
     job: EvaluateJob,
     *,
     pipe: BinaryIO | None = None,
-    report: EvaluateReport | None = None,
+    report: Report | None = None,
 ) -> dict[str, Any]:
     """Measure how well a model grades the rows of files.
 
@@ -447,14 +435,14 @@ def evaluate(
 
         check_path(job.page, (".html", ".htm"), [job.model, *expand(job.files)])
         check_replaced(Path(job.page), "a page", is_page, job.overwrite)
-    model, bad = read_table_model(job.model), BadRows(job.on_bad_row)
-    reader = open_labelled(job, model, bad, pipe)
+    model = read_table_model(job.model)
+    reader = open_labelled(job, model, pipe)
     clock = Clock()
     with TemporaryFile() as file:
-        rows, starts = read_rows(model, reader, bad, file, report)
-        bad.check(rows.size, job.allow_skipped)
+        rows, starts = read_rows(model, reader, file, report)
+        reader.bad.check(rows.size, job.allow_skipped)
         ndcgs = measure_queries(rows, starts, len(model.classes_)) if starts else None
-        summary = summarise(job, model, reader, bad, rows, ndcgs)
+        summary = summarise(job, model, reader, rows, ndcgs)
         seconds = clock.seconds()
         summary["seconds"] = round(seconds, 3)
         summary["rows_per_second"] = round(rows.size / max(seconds, 1e-9))

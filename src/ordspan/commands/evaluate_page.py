@@ -109,13 +109,18 @@ def draw_figures(
     ndcgs: NDArray[np.float64] | None,
 ) -> dict[str, str]:
     """The figures by name, without those that have nothing to show."""
+    from matplotlib import rc_context
+    from matplotlib.figure import Figure
+
     thresholds, found, drawn = np.array(summary["thresholds"]), summary["probabilities"], {}
 
     def add(name: str, height: float, draw: Callable[..., Any], *values: Any) -> None:
-        drawn[name] = "".join(
-            f'<div class="{kind}">{draw_svg(width, height, ALT[name], draw, *values)}</div>'
-            for kind, width in WIDTHS.items()
-        )
+        drawn[name] = ""
+        for kind, width in WIDTHS.items():
+            with rc_context(LOOK):
+                figure = Figure(figsize=(width, min(height, 1.2 * width)), layout="constrained")
+                draw(figure.subplots(), *values)
+                drawn[name] += f'<div class="{kind}">{figure_svg(figure, ALT[name])}</div>'
 
     score, lower, upper = sample["score"], sample["lower"], sample["upper"]
     add("scores", 4.8, ScoreDisplay(score, lower, upper, thresholds, np.array(names)).plot)
@@ -135,17 +140,6 @@ def draw_figures(
     if ndcgs is not None:
         add("queries", 3.3, panels.query_histogram, ndcgs[-1][np.isfinite(ndcgs[-1])])
     return drawn
-
-
-def draw_svg(width: float, height: float, alt: str, draw: Callable[..., Any], *values: Any) -> str:
-    """One figure, drawn on new axes."""
-    from matplotlib import rc_context
-    from matplotlib.figure import Figure
-
-    with rc_context(LOOK):
-        figure = Figure(figsize=(width, min(height, 1.2 * width)), layout="constrained")
-        draw(figure.subplots(), *values)
-        return figure_svg(figure, alt)
 
 
 def shown_range(ranges: list[dict[str, Any]]) -> dict[str, Any]:

@@ -205,28 +205,9 @@ def to_onnx(numbers: Exported, dtype: str) -> Any:
     also gives probabilities (n, K), and lower and upper, (n, number of coverages).
     """
     import onnx
-    from onnx import helper
-
-    model = helper.make_model(
-        _graph_body(numbers, helper.np_dtype_to_tensor_dtype(np.dtype(dtype))),
-        opset_imports=[
-            helper.make_opsetid("", OPSET),
-            *([helper.make_opsetid(ML, ML_OPSET)] if numbers.words else []),
-        ],
-        ir_version=IR_VERSION,
-        producer_name="ordspan",
-        producer_version=ordspan.__version__,
-        doc_string=ABOUT,
-    )
-    helper.set_model_props(model, properties(numbers))
-    onnx.checker.check_model(model, full_check=True)
-    return model
-
-
-def _graph_body(numbers: Exported, element: int) -> Any:
-    """Nodes, constants, input and outputs; X and score have the type ``element``."""
     from onnx import TensorProto, helper
 
+    element = helper.np_dtype_to_tensor_dtype(np.dtype(dtype))
     graph = Graph()
     _compute(graph, numbers, element)
     info = helper.make_tensor_value_info
@@ -244,7 +225,20 @@ def _graph_body(numbers: Exported, element: int) -> Any:
     inputs = [info("X", element, ["n", numbers.n_numbers])] if numbers.n_numbers else []
     if numbers.words:
         inputs.append(info("words", TensorProto.STRING, ["n", len(numbers.words)]))
-    return helper.make_graph(graph.nodes, "ordspan", inputs, outputs, graph.constants)
+    model = helper.make_model(
+        helper.make_graph(graph.nodes, "ordspan", inputs, outputs, graph.constants),
+        opset_imports=[
+            helper.make_opsetid("", OPSET),
+            *([helper.make_opsetid(ML, ML_OPSET)] if numbers.words else []),
+        ],
+        ir_version=IR_VERSION,
+        producer_name="ordspan",
+        producer_version=ordspan.__version__,
+        doc_string=ABOUT,
+    )
+    helper.set_model_props(model, properties(numbers))
+    onnx.checker.check_model(model, full_check=True)
+    return model
 
 
 def _compute(graph: Graph, numbers: Exported, element: int) -> None:

@@ -10,7 +10,6 @@ import numpy as np
 from ordspan.commands.continuing import TrainProgress
 from ordspan.commands.models import ModelFile, read_model
 from ordspan.models.checkpoint import Rounds, progress_in
-from ordspan.models.file import Header
 from ordspan.models.table import TableModel
 from ordspan.tables.text import STDIN
 
@@ -38,8 +37,6 @@ def describe_model(path: str | Path, top: int = DEFAULT_TOP) -> dict[str, Any]:
     >>> found["estimator"], found["classes"], found["features"], len(found["thresholds"])
     ('OrdinalPA', [1, 2, 3], 1, 2)
     """
-    if top < 0:
-        raise ValueError(f"top must be a whole number >= 0, got {top}")
     file = read_model(path)
     header = file.header
     found: dict[str, Any] = {
@@ -48,20 +45,15 @@ def describe_model(path: str | Path, top: int = DEFAULT_TOP) -> dict[str, Any]:
         "bytes": file.size,
         "format": header.format,
         "estimator": header.estimator,
-        "parameters": parameters(header),
+        "parameters": {
+            name: getattr(value, "values", value)
+            for name, value in header.parameters.items()
+            if name != "classes"
+        },
     }
     found |= describe_estimator(file.estimator, header.fitted)
     found |= {"calibration": describe_calibration(file), "weights": largest_weights(file, top)}
     return found | describe_table(file.model) | describe_checkpoint(file)
-
-
-def parameters(header: Header) -> dict[str, Any]:
-    """The parameters of the estimator, without its grades."""
-    return {
-        name: getattr(value, "values", value)
-        for name, value in header.parameters.items()
-        if name != "classes"
-    }
 
 
 def describe_estimator(estimator: Any, fitted: dict[str, Any]) -> dict[str, Any]:

@@ -16,8 +16,6 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, Self, get_type_hin
 
 if TYPE_CHECKING:
     from ordspan.tables.files import FileOptions
-    from ordspan.tables.label_columns import LabelColumns
-    from ordspan.tables.profile import ColumnChoice
 
 FilePath = Annotated[str, Path]
 """Text in a job, given as text or as a path."""
@@ -27,6 +25,8 @@ STDIN = STDOUT = "-"
 ADVANCED = "Advanced"
 """The group of options that few people need, at the end of the help."""
 REQUIRED: Any = ...
+Report = Callable[[int, float | None, float | None], None]
+"""Callback with the rows so far, their MAE, and the share done; None for what is not known."""
 PER_UNIT = {None: 0, "s": 1, "m": 60, "h": 3600}
 
 
@@ -389,32 +389,6 @@ class TrainJob(LabelledJob):
         if self.classes is not None:
             found["classes"] = [g.item() if hasattr(g, "item") else g for g in self.classes]
         return found if self.start is not None else found | self.parameters
-
-    def choice(self) -> ColumnChoice:
-        """The settings of the feature columns."""
-        from ordspan.tables.profile import ColumnChoice
-
-        return ColumnChoice(**{name: vars(self)[name] for name in ColumnChoice._fields})
-
-    def label_columns(self) -> LabelColumns:
-        """The columns of the labels."""
-        from ordspan.tables.files import expand, is_svmlight, sizes_of
-        from ordspan.tables.label_columns import label_columns
-        from ordspan.tables.rows import LABEL
-        from ordspan.wording import hint
-
-        columns = label_columns(self.label, self.lower, self.upper)
-        files = expand(self.files)
-        sizes_of(files)  # raises if a file is missing
-        sparse = is_svmlight(files[0], self.options)
-        if sparse and columns.names() not in ([], [LABEL]):
-            raise ValueError(
-                f"{self.files[0]}: svmlight rows start with their grade; name no label column"
-            )
-        if not columns.names() and not sparse:
-            ends = hint("lower= and upper=", "--lower and --upper")
-            raise ValueError(f"no label: give {hint('label=', '--label COLUMN')}, or {ends}")
-        return columns
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from functools import partial
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any, Protocol
+from typing import IO, TYPE_CHECKING, Any
 
 from ordspan.models.atomic import check_can_write, opened_atomically
 from ordspan.tables.rows import FileError
@@ -25,8 +25,8 @@ ROW_GROUP = 1 << 16
 NO_ROOM = (errno.ENOSPC, errno.EFBIG, errno.EDQUOT)
 
 
-class Output(Protocol):
-    """A sink for tables that all have the same columns."""
+class Output:
+    """A sink for tables that all have the same columns; nothing is buffered."""
 
     def write(self, table: pl.DataFrame) -> None:
         """Append rows."""
@@ -46,7 +46,7 @@ class Terminal:
         sys.stdout.buffer.write(as_text(lines.decode()).encode())
 
 
-class TextOutput:
+class TextOutput(Output):
     """Comma separated values with a header, or one JSON object per line; nothing is buffered."""
 
     def __init__(self, file: IO[bytes], *, json: bool = False) -> None:
@@ -63,12 +63,6 @@ class TextOutput:
         self._file.write(table.write_csv(include_header=not self._begun).encode())
         self._begun = True
 
-    def close(self) -> None:
-        """Nothing is buffered."""
-
-    def abandon(self) -> None:
-        """Nothing to release."""
-
 
 def check_cells(table: pl.DataFrame) -> None:
     """Refuse columns of lists or records."""
@@ -80,7 +74,7 @@ def check_cells(table: pl.DataFrame) -> None:
             )
 
 
-class ParquetOutput:
+class ParquetOutput(Output):
     """A Parquet file with row groups of a sensible size."""
 
     def __init__(self, file: IO[bytes]) -> None:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 from ordspan.clock import Clock
-from ordspan.commands.jobs import PredictJob
+from ordspan.commands.jobs import PredictJob, Report
 from ordspan.commands.models import open_for, read_table_model, trained_on
 from ordspan.commands.outputs import opened_output
 from ordspan.commands.stopping import Stop, StoppablePipe
@@ -28,16 +28,13 @@ RANGE, REASON = ("lower", "upper"), "reason"
 PLACE = ("file", "row")
 """Columns with the location of a row."""
 
-PredictReport = Callable[[int, None, float | None], None]
-"""Callback with the rows done, no MAE, and the share of the files read, if known."""
-
 
 def predict(
     job: PredictJob,
     *,
     stop: Stop | None = None,
     pipe: BinaryIO | None = None,
-    report: PredictReport | None = None,
+    report: Report | None = None,
 ) -> dict[str, Any]:
     """Write a grade, a rank, a score and a margin for every row, in the order of the rows.
 
@@ -124,19 +121,13 @@ def proba_names(model: TableModel) -> list[str]:
 
 def make_reader(job: PredictJob, model: TableModel, pipe: Any) -> RowReader:
     """A reader of the rows to predict."""
-    files, options, first = open_for(model, job, pipe)
-    first.patient = False  # predict rows of a pipe as they arrive
-    check_needed(first, model.recipe, job)
-    return RowReader(
-        files,
-        options,
-        model.encoder,
-        LabelColumns(),
-        None,
-        BadRows(REFUSE if job.on_bad_row == "raise" else KEEP),
-        keep=tuple(dict.fromkeys(job.keep)),
-        first=first,
-    )
+    bad = BadRows(REFUSE if job.on_bad_row == "raise" else KEEP)
+    reader = open_for(model, job, bad, pipe)
+    reader.first.patient = False  # predict rows of a pipe as they arrive
+    check_needed(reader.first, model.recipe, job)
+    reader.columns, reader.grades = LabelColumns(), None  # labels are not read
+    reader.keep = tuple(dict.fromkeys(job.keep))
+    return reader
 
 
 def check_needed(reader: Any, recipe: Recipe, job: PredictJob) -> None:

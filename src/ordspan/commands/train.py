@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import time
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, BinaryIO, NamedTuple
+from typing import Any, BinaryIO
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,7 +17,8 @@ from ordspan.catalog import ESTIMATORS, KERNEL, SVM, make_learner
 from ordspan.clock import Clock
 from ordspan.commands import continuing
 from ordspan.commands.continuing import LABEL_COUNTS, TrainProgress
-from ordspan.commands.jobs import Every, TrainCommand, TrainJob
+from ordspan.commands.jobs import Every, Report, TrainCommand, TrainJob
+from ordspan.commands.models import labels_to_learn
 from ordspan.commands.outputs import report_full_disk
 from ordspan.commands.stopping import Stop, StoppablePipe, Stopped
 from ordspan.core.measures import distance
@@ -32,7 +33,7 @@ from ordspan.models.file import to_bytes
 from ordspan.models.table import TableModel
 from ordspan.tables.files import expand, identity
 from ordspan.tables.ordering import are_runs
-from ordspan.tables.profile import first_few
+from ordspan.tables.profile import ColumnChoice, first_few
 from ordspan.tables.reading import ROWS_AT_ONCE, open_rows, unlabelled_note
 from ordspan.tables.rows import BadRows, Batch, Cursor, FileError, check_memory, memory_limit
 from ordspan.tables.staging import Staging
@@ -53,25 +54,21 @@ MUCH, NEARLY_ALL = 0.6, 0.95
 """A gain over a constant prediction that is worth a question, and the share of it."""
 EVERY_MINUTE = Every()
 
-TrainReport = Callable[[int, float, float | None], None]
-"""Callback with the rows learned, the MAE of this pass, and the share done, if known."""
-
 
 def run_command(
     job: TrainCommand,
     *,
     stop: Stop | None = None,
     pipe: BinaryIO | None = None,
-    report: TrainReport | None = None,
+    report: Report | None = None,
 ) -> dict[str, Any]:
     """Train on this machine or on Dask, as the job says, and write the model."""
-    how: dict[str, Any] = {"resume": job.resume, "overwrite": job.overwrite}
-    how |= {"stop": stop, "report": report}
-    if job.dask is None:
-        return train(job, job.model, every=job.checkpoint_every, pipe=pipe, **how)
-    from ordspan.commands.train_dask import train_on_dask
+    if job.dask is not None:
+        from ordspan.commands.train_dask import train_on_dask
 
-    return train_on_dask(job, job.model, job.dask, **how)
+        return train_on_dask(job, stop or Stop(), report)
+    how = {"every": job.checkpoint_every, "resume": job.resume, "overwrite": job.overwrite}
+    return train(job, job.model, **how, stop=stop, pipe=pipe, report=report)
 
 
 def train(
@@ -83,7 +80,7 @@ def train(
     overwrite: bool = False,
     stop: Stop | None = None,
     pipe: BinaryIO | None = None,
-    report: TrainReport | None = None,
+    report: Report | None = None,
 ) -> dict[str, Any]:
     """Train from files and write the model; if stopped, write a checkpoint and raise `Stopped`.
 
@@ -144,14 +141,11 @@ def train(
                 if job.learner != SVM:
                     run.save_checkpoint()
                 raise
-        with report_full_disk(str(path)):
-            write_atomically(path, to_bytes(run.trained()))
-        run.checkpoint.remove()
-        run.staging.remove()
+        run.write()
     return run.summary(run.progress.learned - at_start, resume, clock.seconds())
 
 
-def learn_all(run: Run, every: Every, stop: Stop, report: TrainReport | None) -> None:
+def learn_all(run: Run, every: Every, stop: Stop, report: Report | None) -> None:
     """Make the remaining passes, with checkpoints.
 
     Write one if stopped, and on an error of a pipe, whose rows cannot be read again.
@@ -213,7 +207,7 @@ def one_pass(run: Run, epoch: int, size: int, stop: Stop) -> Iterator[float | No
         yield (epoch + (begin + rows.size) / order.size) / run.job.passes
 
 
-def fit_at_once(run: Run, stop: Stop, report: TrainReport | None) -> None:
+def fit_at_once(run: Run, stop: Stop, report: Report | None) -> None:
     """Read all rows into memory, if they fit, and find the optimum."""
     from ordspan.estimators import OrdinalSVM
     from ordspan.estimators.calibrated import CalibratedOrdinal
@@ -225,7 +219,7 @@ def fit_at_once(run: Run, stop: Stop, report: TrainReport | None) -> None:
             f"{limit / 1e9:.1f} GB, half of the available memory; use the learner pa, or "
             "fewer rows"
         )
-    X, lower, upper = run.staging.take(run.rows.learned)
+    X, lower, upper = run.staging.take(run.learned_rows)
     run.progress.learned = lower.size
     if report is not None:
         report(run.progress.learned, float("nan"), 1.0)
@@ -248,18 +242,8 @@ def fit_at_once(run: Run, stop: Stop, report: TrainReport | None) -> None:
     }
 
 
-class StagedRows(NamedTuple):
-    """Which of the staged rows are learned, kept to calibrate on, and held out."""
-
-    learned: NDArray[np.int64]
-    calibration: NDArray[np.int64]
-    test: NDArray[np.int64]
-
-
 class Run:
     """One training: where its rows come from, the model so far, and how far it has come."""
-
-    rows: StagedRows
 
     def __init__(
         self,
@@ -277,8 +261,8 @@ class Run:
             self.reader = open_rows(
                 job.files,
                 job.options,
-                job.label_columns(),
-                job.choice(),
+                labels_to_learn(job),
+                ColumnChoice(**{name: vars(job)[name] for name in ColumnChoice._fields}),
                 classes=job.classes,
                 on_bad_row=job.on_bad_row,
                 words=words,
@@ -287,6 +271,7 @@ class Run:
         else:
             self.reader = continuing.reader_for(self.base, job, pipe)
         assert self.reader.grades is not None
+        self.files, self.bad = self.reader.files, self.reader.bad
         self.classes = self.reader.grades.classes
         self.progress = TrainProgress()
         self.labels = np.zeros((len(LABEL_COUNTS), self.classes.size), dtype=np.int64)
@@ -306,16 +291,6 @@ class Run:
             self.identities + start,
             continuing.START_OVER,
         )
-
-    @property
-    def files(self) -> Sequence[str]:
-        """The files to read."""
-        return self.reader.files
-
-    @property
-    def bad(self) -> BadRows:
-        """The bad rows so far."""
-        return self.reader.bad
 
     def _shuffles(self, dask: bool) -> bool:
         """Whether to shuffle: as requested, or if the rows are sorted, which is noted."""
@@ -383,7 +358,7 @@ class Run:
         rows: Any = np.zeros((1, n_columns))
         if self.staged:
             self.stage()
-            learned = np.random.default_rng(0).permutation(self.rows.learned)
+            learned = np.random.default_rng(0).permutation(self.learned_rows)
             rows = self.staging.take(learned[:ROWS_AT_ONCE])[0]
         elif not self.job.is_pipe:
             policy, self.reader.bad = self.reader.bad, BadRows("skip")
@@ -412,10 +387,14 @@ class Run:
         n_test = round(self.job.hold_out * n_rows)
         n_kept = min(int(CALIBRATION_SHARE * (n_rows - n_test)), MAX_CALIBRATION)
         n_kept = 0 if self.job.passes == 1 else n_kept
-        test, kept, learned = map(np.sort, np.split(drawn, [n_test, n_test + n_kept]))
-        self.rows = StagedRows(learned, kept, test)
-        note = f"{n_kept:,} rows are not learned in any pass, but kept to calibrate probabilities"
-        if n_kept and note not in self.notes:
+        parts = map(np.sort, np.split(drawn, [n_test, n_test + n_kept]))
+        self.test_rows, self.calibration_rows, self.learned_rows = parts
+        self.note_kept(n_kept)
+
+    def note_kept(self, n_rows: int) -> None:
+        """Note how many rows are kept to calibrate on."""
+        note = f"{n_rows:,} rows are not learned in any pass, but kept to calibrate probabilities"
+        if n_rows and note not in self.notes:
             self.notes.append(note)
 
     def _encoded(self, stop: Stop) -> Iterator[tuple[Any, Any, Any, float | None]]:
@@ -430,8 +409,8 @@ class Run:
     def order(self, epoch: int) -> NDArray[np.int64]:
         """The staged rows of a pass, in the order to learn them."""
         if not self.shuffle:
-            return self.rows.learned
-        return np.random.default_rng([self.job.seed, epoch]).permutation(self.rows.learned)
+            return self.learned_rows
+        return np.random.default_rng([self.job.seed, epoch]).permutation(self.learned_rows)
 
     def features(self, batch: Batch) -> Any:
         """Features of rows for the learner."""
@@ -460,9 +439,9 @@ class Run:
 
     def calibrate(self) -> None:
         """Calibrate on rows that no pass has learned: scores of learned rows are too good."""
-        if not self.rows.calibration.size:
+        if not self.calibration_rows.size:
             return
-        X, lower, upper = self.staging.take(self.rows.calibration)
+        X, lower, upper = self.staging.take(self.calibration_rows)
         learner = self.model.learner
         self.model.calibration = Calibration(self.classes.size).fit(
             learner.latent(X), lower, upper, thresholds=learner.thresholds
@@ -488,6 +467,13 @@ class Run:
         progress.skipped, progress.bad_rows = self.bad.count, list(self.bad.examples)
         with report_full_disk(str(self.checkpoint.path)):
             self.checkpoint.write(self.trained(), progress)
+
+    def write(self) -> None:
+        """Write the model, and remove what is no longer needed."""
+        with report_full_disk(str(self.out)):
+            write_atomically(self.out, to_bytes(self.trained()))
+        self.checkpoint.remove()
+        self.staging.remove()
 
     def trained(self) -> TableModel:
         """The current model with the record of its training."""
@@ -517,8 +503,8 @@ class Run:
     def held_out(self) -> dict[str, Any]:
         """Measures on the held-out rows."""
         model, ranks = self.trained(), []
-        for begin in range(0, self.rows.test.size, ROWS_AT_ONCE):
-            X, lower, upper = self.staging.take(self.rows.test[begin : begin + ROWS_AT_ONCE])
+        for begin in range(0, self.test_rows.size, ROWS_AT_ONCE):
+            X, lower, upper = self.staging.take(self.test_rows[begin : begin + ROWS_AT_ONCE])
             ranks.append([lower, upper, model.answer(X).rank])
         if not ranks:
             raise FileError(
