@@ -7,7 +7,7 @@ import os
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import MISSING, Field, fields
+from dataclasses import MISSING, Field
 from inspect import Parameter, Signature
 from pathlib import Path
 from typing import Annotated, Any, BinaryIO, NoReturn, get_args
@@ -25,6 +25,7 @@ from ordspan.commands.jobs import (
     Paths,
     in_order,
     one_line,
+    options_of,
     types_of,
 )
 from ordspan.wording import as_text, install_hint
@@ -122,8 +123,7 @@ def command(job: type[Job], example: str, to: typer.Typer = app) -> Callable[[An
 
     The function gets the job, whether to print JSON, and the pipe to read, if one is given.
     """
-    about = {field.name: field.metadata["option"] for field in fields(job)}
-    kinds = types_of(job)
+    about, kinds = options_of(job), types_of(job)
 
     def register(run: Callable[[Any, bool, BinaryIO | None], None]) -> Any:
         def body(context: typer.Context, json: bool, **values: Any) -> None:

@@ -57,7 +57,7 @@ class TrainProgress:
         return self.loss / max(1, self.rows)
 
 
-def check_model_path(path: Path, inputs: Iterable[str] = ()) -> None:
+def check_model_path(path: Path, inputs: Iterable[str]) -> None:
     """Raise if no model can be written here, or if it would overwrite an input."""
     check_place(path, inputs, "would overwrite the input of that name; choose another")
     check_can_write(path.with_name(path.name + ENDING))
@@ -75,9 +75,7 @@ def refuse_to_overwrite(path: Path, *, pipe: bool = False, continued: bool = Fal
     """Raise if there is already a model, or a checkpoint that is not ``continued``."""
     checkpoint = path.with_name(path.name + ENDING)
     if checkpoint.exists() and not continued:
-        resume = RESUME
-        if from_pipe(checkpoint):
-            resume = continue_hint(checkpoint, pipe=pipe)
+        resume = continue_hint(checkpoint, pipe=pipe) if from_pipe(checkpoint) else RESUME
         raise FileError(
             f"{checkpoint} is left from an interrupted training: {resume} continues it, "
             f"{OVERWRITE} starts over"

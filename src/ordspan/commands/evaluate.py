@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ordspan.clock import Clock
-from ordspan.commands.jobs import EvaluateJob, Report
+from ordspan.commands.jobs import EvaluateJob, Report, no_report
 from ordspan.commands.models import open_for, read_table_model, trained_on
 from ordspan.commands.outputs import check_path, check_replaced, report_full_disk
 from ordspan.core.measures import ReliabilityBins, cumulative_outcomes, distance, ranked_scores
@@ -114,7 +114,7 @@ def follow_queries(reader: RowReader, starts: list[int]) -> Iterator[Batch]:
 
 
 def read_rows(
-    model: TableModel, reader: RowReader, file: Any, report: Report | None
+    model: TableModel, reader: RowReader, file: Any, report: Report
 ) -> tuple[NDArray[Any], list[int]]:
     """Score all rows into a file; return them, and where the queries start."""
     starts: list[int] = []
@@ -126,8 +126,7 @@ def read_rows(
             file.write(rows.tobytes())
         n_rows += len(batch)
         loss += int(distance(rank, rows["lower"], rows["upper"]).sum())
-        if report is not None:
-            report(n_rows, loss / n_rows, reader.share(batch))
+        report(n_rows, loss / max(1, n_rows), reader.share(batch))
     if not n_rows:
         why = "no row to evaluate; does it contain only a header?"
         if bad.count or reader.unlabelled:
@@ -395,7 +394,7 @@ def evaluate(
     job: EvaluateJob,
     *,
     pipe: BinaryIO | None = None,
-    report: Report | None = None,
+    report: Report = no_report,
 ) -> dict[str, Any]:
     """Measure how well a model grades the rows of files.
 

@@ -13,11 +13,8 @@ from ordspan.models.checkpoint import Rounds, progress_in
 from ordspan.models.table import TableModel
 from ordspan.tables.text import STDIN
 
-DEFAULT_TOP = 20
-ALL = 0
 
-
-def describe_model(path: str | Path, top: int = DEFAULT_TOP) -> dict[str, Any]:
+def describe_model(path: str | Path, top: int = 20) -> dict[str, Any]:
     """Describe a model: kind, parameters, weights, training; None for what it lacks.
 
     Parameters
@@ -103,7 +100,7 @@ def largest_weights(file: ModelFile, top: int) -> list[dict[str, Any]] | None:
     if weights is None:
         return None
     size = np.abs(np.atleast_2d(weights)).max(axis=0)
-    order = np.argsort(-size, kind="stable")[: None if top == ALL else top]
+    order = np.argsort(-size, kind="stable")[: top or None]
     names = feature_names(file, weights.shape[-1])
     rows = [{"feature": names[j], "weight": weights[..., j].tolist()} for j in order]
     scaling = file.model.centre_and_factor() if isinstance(file.model, TableModel) else None

@@ -30,6 +30,10 @@ Report = Callable[[int, float | None, float | None], None]
 PER_UNIT = {None: 0, "s": 1, "m": 60, "h": 3600}
 
 
+def no_report(rows: int, mae: float | None, share: float | None) -> None:
+    """Report nothing."""
+
+
 class Option(NamedTuple):
     """What is known of an option besides its type and default."""
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 from ordspan.clock import Clock
-from ordspan.commands.jobs import PredictJob, Report
+from ordspan.commands.jobs import PredictJob, Report, no_report
 from ordspan.commands.models import open_for, read_table_model, trained_on
 from ordspan.commands.outputs import opened_output
 from ordspan.commands.stopping import Stop, StoppablePipe
@@ -34,7 +34,7 @@ def predict(
     *,
     stop: Stop | None = None,
     pipe: BinaryIO | None = None,
-    report: Report | None = None,
+    report: Report = no_report,
 ) -> dict[str, Any]:
     """Write a grade, a rank, a score and a margin for every row, in the order of the rows.
 
@@ -84,8 +84,7 @@ def predict(
         for table, share in stop.between(answer_tables(job, model, reader)):
             output.write(table)
             rows += table.height
-            if report is not None:
-                report(rows, None, share)
+            report(rows, None, share)
         if rows == 0:
             raise FileError(f"{reader.files[0]}: no row to predict; does it contain only a header?")
     return {

@@ -17,7 +17,7 @@ from ordspan.catalog import ESTIMATORS, KERNEL, SVM, make_learner
 from ordspan.clock import Clock
 from ordspan.commands import continuing
 from ordspan.commands.continuing import LABEL_COUNTS, TrainProgress
-from ordspan.commands.jobs import Every, Report, TrainCommand, TrainJob
+from ordspan.commands.jobs import Every, Report, TrainCommand, TrainJob, no_report
 from ordspan.commands.models import labels_to_learn
 from ordspan.commands.outputs import report_full_disk
 from ordspan.commands.stopping import Stop, StoppablePipe, Stopped
@@ -60,7 +60,7 @@ def run_command(
     *,
     stop: Stop | None = None,
     pipe: BinaryIO | None = None,
-    report: Report | None = None,
+    report: Report = no_report,
 ) -> dict[str, Any]:
     """Train on this machine or on Dask, as the job says, and write the model."""
     if job.dask is not None:
@@ -80,7 +80,7 @@ def train(
     overwrite: bool = False,
     stop: Stop | None = None,
     pipe: BinaryIO | None = None,
-    report: Report | None = None,
+    report: Report = no_report,
 ) -> dict[str, Any]:
     """Train from files and write the model; if stopped, write a checkpoint and raise `Stopped`.
 
@@ -145,7 +145,7 @@ def train(
     return run.summary(run.progress.learned - at_start, resume, clock.seconds())
 
 
-def learn_all(run: Run, every: Every, stop: Stop, report: Report | None) -> None:
+def learn_all(run: Run, every: Every, stop: Stop, report: Report) -> None:
     """Make the remaining passes, with checkpoints.
 
     Write one if stopped, and on an error of a pipe, whose rows cannot be read again.
@@ -159,8 +159,7 @@ def learn_all(run: Run, every: Every, stop: Stop, report: Report | None) -> None
                 if 0 < every.rows <= rows or 0 < every.seconds <= seconds:
                     run.save_checkpoint()
                     saved_rows, saved_at = progress.learned, time.monotonic()
-                if report is not None:
-                    report(progress.learned, progress.running_mae, share)
+                report(progress.learned, progress.running_mae, share)
             stop.check()
             run.end_pass()
             if progress.learned == 0:
@@ -207,7 +206,7 @@ def one_pass(run: Run, epoch: int, size: int, stop: Stop) -> Iterator[float | No
         yield (epoch + (begin + rows.size) / order.size) / run.job.passes
 
 
-def fit_at_once(run: Run, stop: Stop, report: Report | None) -> None:
+def fit_at_once(run: Run, stop: Stop, report: Report) -> None:
     """Read all rows into memory, if they fit, and find the optimum."""
     from ordspan.estimators import OrdinalSVM
     from ordspan.estimators.calibrated import CalibratedOrdinal
@@ -221,8 +220,7 @@ def fit_at_once(run: Run, stop: Stop, report: Report | None) -> None:
         )
     X, lower, upper = run.staging.take(run.learned_rows)
     run.progress.learned = lower.size
-    if report is not None:
-        report(run.progress.learned, float("nan"), 1.0)
+    report(run.progress.learned, float("nan"), 1.0)
     stop.check()
     model = run.model
     with warnings.catch_warnings(record=True) as caught:
@@ -477,13 +475,13 @@ class Run:
 
     def trained(self) -> TableModel:
         """The current model with the record of its training."""
-        rows_before = 0 if self.base is None else self.base.training["rows"]
-        files = [] if self.base is None else self.base.training.get("identities", [])
+        before: dict[str, Any] = {} if self.base is None else self.base.training
+        files = [[one.name, one.size, one.digest] for one in self.identities]
         training = self.model.training | {
             "settings": self.job.to_dict(),
             "from": self.job.start,
-            "identities": [*files, *([one.name, one.size, one.digest] for one in self.identities)],
-            "rows": self.progress.learned + rows_before,
+            "identities": [*before.get("identities", ()), *files],
+            "rows": before.get("rows", 0) + self.progress.learned,
             "skipped": self.bad.count,
             "mae": self.progress.mae,
             "constant": self.constant(),

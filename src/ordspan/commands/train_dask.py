@@ -115,7 +115,7 @@ def connected(address: str | Client) -> Iterator[Client]:
             yield client
 
 
-def train_on_dask(job: TrainCommand, stop: Stop, report: Report | None) -> dict[str, Any]:
+def train_on_dask(job: TrainCommand, stop: Stop, report: Report) -> dict[str, Any]:
     """Train on a Dask cluster by iterative parameter mixing, and write the model.
 
     Each file is a block and each pass a round, with a checkpoint after it. The same paths must
@@ -164,7 +164,7 @@ def prepared_run(cluster: Cluster, job: TrainCommand, paths: list[str]) -> Run:
     return Run(replace(job, **vars(options)), Path(job.model), dask=True, words=words)
 
 
-def _fit(cluster: Cluster, run: Run, paths: list[str], report: Report | None) -> None:
+def _fit(cluster: Cluster, run: Run, paths: list[str], report: Report) -> None:
     """Count the rows, train in rounds and write the model."""
     job, progress = run.job, run.progress
     decimals = {os.path.abspath(path): sign for path, sign in run.reader.decimals.items()}
@@ -184,7 +184,6 @@ def _fit(cluster: Cluster, run: Run, paths: list[str], report: Report | None) ->
     blocks = Blocks([read(reader, path) for path in paths], paths, sample, run.classes)
 
     def forward(done: Progress) -> None:
-        assert report is not None
         share = (done.round - 1 + done.done / done.blocks) / done.rounds
         report(round(progress.good * done.rounds * share), done.mae, share)
 
@@ -196,7 +195,7 @@ def _fit(cluster: Cluster, run: Run, paths: list[str], report: Report | None) ->
         run.checkpoint,
         job.passes,
         shuffle=run.shuffle,
-        progress=None if report is None else forward,
+        progress=forward,
         calibrated=True,
     )
     run.model.learner = model.learner_
