@@ -121,7 +121,8 @@ def ordspan_command(
 def command(job: type[Job], example: str, to: typer.Typer = app) -> Callable[[Any], Any]:
     """Make a command whose options are those of a job, and --json.
 
-    The function gets the job, whether to print JSON, and the pipe to read, if one is given.
+    The function gets the job, whether to print JSON, and the pipe to read, if one is given. Its
+    errors are printed as messages.
     """
     about, kinds = options_of(job), types_of(job)
 
@@ -136,7 +137,7 @@ def command(job: type[Job], example: str, to: typer.Typer = app) -> Callable[[An
                 if "files" in given:
                     given["files"], pipe = context.with_resource(opened_pipe(given["files"]))
                 made = job.make(given, lambda name: about[name].names(name)[0])
-            run(made, json, pipe)
+                run(made, json, pipe)
 
         plain = [Parameter("context", Parameter.KEYWORD_ONLY, annotation=typer.Context)]
         plain += [as_parameter(field, kinds[field.name]) for field in in_order(job)]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, BinaryIO
 
-from ordspan.cli.app import bar_report, command, progress_bar, report_errors
+from ordspan.cli.app import bar_report, command, progress_bar
 from ordspan.cli.printing import print_json, print_notes, print_skipped, say, show, table
 from ordspan.commands.jobs import EvaluateJob
 
@@ -47,12 +47,11 @@ def evaluate(job: EvaluateJob, json: bool, pipe: BinaryIO | None) -> None:
     positions, and rows labelled by a range are ignored. The rows of a query
     must be consecutive.
     """
-    with report_errors():
-        from ordspan.commands.evaluate import evaluate as run
+    from ordspan.commands.evaluate import evaluate as run
 
-        with progress_bar(counted=False) as bar:
-            summary = run(job, pipe=pipe, report=bar_report(bar))
-        print_json(summary) if json else print_tables(summary)
+    with progress_bar(counted=False) as bar:
+        summary = run(job, pipe=pipe, report=bar_report(bar))
+    print_json(summary) if json else print_tables(summary)
 
 
 def print_tables(summary: dict[str, Any]) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ordspan.cli.app import command, report_errors
+from ordspan.cli.app import command
 from ordspan.cli.printing import print_json, show, table
 from ordspan.commands.jobs import InfoJob
 
@@ -16,11 +16,10 @@ MAX_CLASSES = 8
 @command(InfoJob, "ratings.ordspan --top 10")
 def info(job: InfoJob, json: bool, _: Any) -> None:
     """Show the parameters, grades, calibration, largest weights and training of a model."""
-    with report_errors():
-        from ordspan.commands.info import describe_model
+    from ordspan.commands.info import describe_model
 
-        found = describe_model(job.model, job.top)
-        print_json(found) if json else print_info(found)
+    found = describe_model(job.model, job.top)
+    print_json(found) if json else print_info(found)
 
 
 def print_info(found: dict[str, Any]) -> None:
