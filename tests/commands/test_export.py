@@ -23,6 +23,7 @@ from ordspan import (
     save,
 )
 from ordspan.commands.export import Exported, export, to_onnx
+from ordspan.commands.jobs import ExportJob
 
 onnx = pytest.importorskip("onnx")
 runtime = pytest.importorskip("onnxruntime")
@@ -121,7 +122,7 @@ def test_sparse_rows_are_exported_as_dense_ones(tmp_path):
     model, path = tmp_path / "model", tmp_path / "m.onnx"
     told = ["--model", model, "--n-features", 5]
     assert ask("train", tmp_path / "a.svm", *told).exit_code == 0
-    export(model, path, dtype="float64")
+    export(ExportJob(model, path, dtype="float64"))
     check_graph(path, ordspan.load(model), csr_array(rows), in_onnxruntime, {"X": rows})
 
 
@@ -148,7 +149,7 @@ def test_estimators_saved_from_python_are_exported(estimator, how, tmp_path, run
     model.set_params(**{"estimator__classes" if calibrated else "classes": WORDS})
     getattr(model, how)(X, WORDS[SPANS - 1])
     save(model, tmp_path / "model")
-    told = export(tmp_path / "model", tmp_path / "model.onnx", dtype="float64")
+    told = export(ExportJob(tmp_path / "model", tmp_path / "model.onnx", dtype="float64"))
     assert told["coverages"] == ([0.3, 0.9, 0.999] if calibrated else [])
     check_graph(tmp_path / "model.onnx", model, X, run, {"X": X})
 
@@ -177,7 +178,7 @@ def test_grades_keep_their_kind(classes, tmp_path):
     labels = np.array(classes)
     fitted = OrdinalPA(classes=labels, random_state=0).fit(X, labels[Y - 1])
     save(fitted, tmp_path / "model")
-    export(tmp_path / "model", tmp_path / "model.onnx", dtype="float64")
+    export(ExportJob(tmp_path / "model", tmp_path / "model.onnx", dtype="float64"))
     got = check_graph(tmp_path / "model.onnx", fitted, X, in_onnxruntime, {"X": X})
     assert got["prediction"].dtype.kind == {"U": "O"}.get(labels.dtype.kind, labels.dtype.kind)
 
@@ -208,7 +209,7 @@ def test_the_file_tells_what_it_takes_and_old_runtimes_can_load_it(folder, tmp_p
     assert props["ordspan.standardised"] is True
     assert props["ordspan.thresholds"] == ordspan.load(model).estimator.thresholds_.tolist()
     again = tmp_path / "again.onnx"
-    export(model, again)
+    export(ExportJob(model, again))
     assert again.read_bytes() == path.read_bytes()
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from threading import Thread
 from typing import TYPE_CHECKING, Any
 
-from ordspan.cli.app import command, report_errors
+from ordspan.cli.app import command
 from ordspan.cli.printing import print_json, print_notes, say
 from ordspan.commands.jobs import STDOUT, AnnotateJob
 
@@ -26,27 +26,26 @@ def annotate(job: AnnotateJob, json: bool, _: Any) -> None:
     the model is least sure of. Every answer is on disk before it is confirmed. Run the same
     command again to continue. Needs the extra serve.
     """
-    with report_errors():
-        from ordspan.serving.annotate.items import ItemColumns
-        from ordspan.serving.annotate.session import Session, open_engine
-        from ordspan.serving.annotate.settings import ChangedItemsError, check_can_export, opened
-        from ordspan.serving.guard import check_host, read_token
+    from ordspan.serving.annotate.items import ItemColumns
+    from ordspan.serving.annotate.session import Session, open_engine
+    from ordspan.serving.annotate.settings import ChangedItemsError, check_can_export, opened
+    from ordspan.serving.guard import check_host, read_token
 
-        token = None if job.token_file is None else read_token(Path(job.token_file))
-        check_host(job.host, token)
-        state, items = Path(job.state), None if job.items is None else Path(job.items)
-        columns = ItemColumns(job.id, job.drop, job.hide, job.text)
-        if job.export is not None:  # works while the page is served
-            known = check_can_export(state)
-            try:
-                _, there = opened(state, items, job.classes, columns, job.options)
-            except ChangedItemsError:
-                there = None
-            print_export(job, known, there, json)
-            return
-        settings, table = opened(state, items, job.classes, columns, job.options)
-        session = Session(open_engine(state, table, settings), table, settings, job.guess)
-        serve_page(session, job, token, json)
+    token = None if job.token_file is None else read_token(Path(job.token_file))
+    check_host(job.host, token)
+    state, items = Path(job.state), None if job.items is None else Path(job.items)
+    columns = ItemColumns(job.id, job.drop, job.hide, job.text)
+    if job.export is not None:  # works while the page is served
+        known = check_can_export(state)
+        try:
+            _, there = opened(state, items, job.classes, columns, job.options)
+        except ChangedItemsError:
+            there = None
+        print_export(job, known, there, json)
+        return
+    settings, table = opened(state, items, job.classes, columns, job.options)
+    session = Session(open_engine(state, table, settings), table, settings, job.guess)
+    serve_page(session, job, token, json)
 
 
 def serve_page(session: Session, job: AnnotateJob, token: str | None, json: bool) -> None:

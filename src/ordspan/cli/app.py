@@ -7,7 +7,7 @@ import os
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import MISSING, Field, fields
+from dataclasses import MISSING, Field
 from inspect import Parameter, Signature
 from pathlib import Path
 from typing import Annotated, Any, BinaryIO, NoReturn, get_args
@@ -25,6 +25,7 @@ from ordspan.commands.jobs import (
     Paths,
     in_order,
     one_line,
+    options_of,
     types_of,
 )
 from ordspan.wording import as_text, install_hint
@@ -120,10 +121,10 @@ def ordspan_command(
 def command(job: type[Job], example: str, to: typer.Typer = app) -> Callable[[Any], Any]:
     """Make a command whose options are those of a job, and --json.
 
-    The function gets the job, whether to print JSON, and the pipe to read, if one is given.
+    The function gets the job, whether to print JSON, and the pipe to read, if one is given. Its
+    errors are printed as messages.
     """
-    about = {field.name: field.metadata["option"] for field in fields(job)}
-    kinds = types_of(job)
+    about, kinds = options_of(job), types_of(job)
 
     def register(run: Callable[[Any, bool, BinaryIO | None], None]) -> Any:
         def body(context: typer.Context, json: bool, **values: Any) -> None:
@@ -136,7 +137,7 @@ def command(job: type[Job], example: str, to: typer.Typer = app) -> Callable[[An
                 if "files" in given:
                     given["files"], pipe = context.with_resource(opened_pipe(given["files"]))
                 made = job.make(given, lambda name: about[name].names(name)[0])
-            run(made, json, pipe)
+                run(made, json, pipe)
 
         plain = [Parameter("context", Parameter.KEYWORD_ONLY, annotation=typer.Context)]
         plain += [as_parameter(field, kinds[field.name]) for field in in_order(job)]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, BinaryIO
 
-from ordspan.cli.app import bar_report, command, progress_bar, report_errors
+from ordspan.cli.app import bar_report, command, progress_bar
 from ordspan.cli.printing import print_json, print_notes, print_skipped, say, show, table
 from ordspan.commands.jobs import EvaluateJob
 
@@ -47,21 +47,20 @@ def evaluate(job: EvaluateJob, json: bool, pipe: BinaryIO | None) -> None:
     positions, and rows labelled by a range are ignored. The rows of a query
     must be consecutive.
     """
-    with report_errors():
-        from ordspan.commands.evaluate import evaluate as run
+    from ordspan.commands.evaluate import evaluate as run
 
-        with progress_bar(counted=False) as bar:
-            summary = run(job, pipe=pipe, report=bar_report(bar))
-        print_json(summary) if json else print_tables(summary)
+    with progress_bar(counted=False) as bar:
+        summary = run(job, pipe=pipe, report=bar_report(bar))
+    print_json(summary) if json else print_tables(summary)
 
 
 def print_tables(summary: dict[str, Any]) -> None:
     """Print the measures, the confusion matrix, skipped rows and the verdict."""
-    from ordspan.commands.evaluate import NO_PROBABILITIES, verdict
+    from ordspan.commands.evaluate import NO_PROBABILITIES, range_table, verdict
 
     show(measures_table(summary))
     if summary["probabilities"]:
-        show(coverage_table(summary))
+        show(table("Ranges by coverage", *range_table(summary)))
     if summary["exact_rows"]:
         if len(summary["classes"]) <= MAX_COLUMNS:
             show(confusion_table(summary))
@@ -84,26 +83,17 @@ def print_tables(summary: dict[str, Any]) -> None:
 
 def measures_table(summary: dict[str, Any]) -> Any:
     """One line for each measure."""
-    from ordspan.commands.evaluate import describe_files
-    from ordspan.commands.tally import constant_text
+    from ordspan.commands.evaluate import constant_text, describe_files
 
     rows, exact = f"{summary['rows']:,} rows", f"{summary['exact_rows']:,} exact labels"
-    best = {
-        name: constant_text(found, "{:.4f}".format)
-        for name, found in summary["best_constant"].items()
-    }
-    lines = [
-        (title, summary[name], best[name], exact if of_exact else rows)
-        for name, title, of_exact in MEASURES
-    ]
+    lines = []
+    for name, title, of_exact in MEASURES:
+        constant = constant_text(summary["best_constant"][name], "{:.4f}".format)
+        lines.append((title, summary[name], constant, exact if of_exact else rows))
     if (found := summary["probabilities"]) is not None:
-        best |= {
-            name: f"{found['best_constant'][name]:.4f} (same for all)"
-            for name in PROBABILITY_MEASURES
-        }
-        lines += [
-            (title, found[name], best[name], rows) for name, title in PROBABILITY_MEASURES.items()
-        ]
+        for name, title in PROBABILITY_MEASURES.items():
+            constant = f"{found['best_constant'][name]:.4f} (same for all)"
+            lines.append((title, found[name], constant, rows))
     if (ndcg := summary["ndcg"]) is not None:
         over = f"{ndcg['queries'] - ndcg['queries_without_relevant_rows']:,} queries"
         lines += [(f"NDCG@{cut}", ndcg[f"ndcg@{cut}"], "–", over) for cut in (1, 5, 10)]
@@ -114,18 +104,6 @@ def measures_table(summary: dict[str, Any]) -> Any:
     title = f"{summary['model']} on {describe_files(summary['files'])}"
     heads = ("measure", "model", "best constant", "over")
     return table(title, heads, shown, "measure", "best constant", "over")
-
-
-def coverage_table(summary: dict[str, Any]) -> Any:
-    """The observed coverage of ranges at every level."""
-    from ordspan.commands.evaluate import range_shares
-
-    shares = range_shares(summary)
-    rows = []
-    for found in summary["probabilities"]["ranges"]:
-        held = [f"{100 * found[name]:.1f} %" for name in shares]
-        rows.append([f"{100 * found['coverage']:g} %", *held, f"{found['mean_width']:.2f}"])
-    return table("Ranges by coverage", ["coverage", *shares.values(), "mean width"], rows)
 
 
 def confusion_table(summary: dict[str, Any]) -> Any:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ordspan.cli.app import command, report_errors
+from ordspan.cli.app import command
 from ordspan.cli.printing import print_json, say
 from ordspan.commands.jobs import ExportJob
 
@@ -21,10 +21,9 @@ def export(job: ExportJob, json: bool, _: Any) -> None:
     those of ordspan predict for the same values, unless a score is within rounding of a threshold.
     Hashed text and kernels cannot be exported.
     """
-    with report_errors():
-        from ordspan.commands.export import export as run
+    from ordspan.commands.export import export as run
 
-        summary = run(job.model, job.out, dtype=job.dtype, overwrite=job.overwrite)
-        size = f"{summary['features']} features, {len(summary['classes'])} grades"
-        line = f"{size}, {job.dtype}, written to {summary['out']}."
-        print_json(summary) if json else say(line)
+    summary = run(job)
+    size = f"{summary['features']} features, {len(summary['classes'])} grades"
+    line = f"{size}, {job.dtype}, written to {summary['out']}."
+    print_json(summary) if json else say(line)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ordspan.cli.app import command, report_errors
+from ordspan.cli.app import command
 from ordspan.cli.printing import print_json, show, table
 from ordspan.commands.jobs import InfoJob
 
@@ -16,17 +16,17 @@ MAX_CLASSES = 8
 @command(InfoJob, "ratings.ordspan --top 10")
 def info(job: InfoJob, json: bool, _: Any) -> None:
     """Show the parameters, grades, calibration, largest weights and training of a model."""
-    with report_errors():
-        from ordspan.commands.info import describe_model
+    from ordspan.commands.info import describe_model
 
-        found = describe_model(job.model, job.top)
-        print_json(found) if json else print_info(found)
+    found = describe_model(job.model, job.top)
+    print_json(found) if json else print_info(found)
 
 
 def print_info(found: dict[str, Any]) -> None:
     """Print tables of the model, its grades and its weights."""
     pairs = [*model_pairs(found), *training_pairs(found)]
-    tables = [table("", ("", ""), pairs, ""), grades_table(found)]
+    known = [(name, value) for name, value in pairs if value]
+    tables = [table("", ("", ""), known, ""), grades_table(found)]
     if found["calibration"]:
         tables += [calibration_note(found["calibration"]), reach_table(found["calibration"])]
     if found["weights"]:
@@ -72,8 +72,8 @@ def model_pairs(found: dict[str, Any]) -> list[tuple[str, str]]:
         ("updates", number(found["updates"])),
         ("passes", number(found["passes"])),
     ]
-    pairs += [(name.replace("_", " "), number(value)) for name, value in found["fitted"].items()]
-    return [(name, value) for name, value in pairs if value]
+    fitted = found["fitted"].items()
+    return pairs + [(name.replace("_", " "), number(value)) for name, value in fitted]
 
 
 def checkpoint_text(checkpoint: dict[str, Any] | None, path: str) -> str:
@@ -116,7 +116,7 @@ def training_pairs(found: dict[str, Any]) -> list[tuple[str, str]]:
     standardised = "yes, by mean and spread" if found["columns"]["standardised"] else "no"
     left_out = ", ".join(f"{name} ({why})" for name, why in training["left_out"].items())
     constant = training["constant"]
-    pairs = [
+    return [
         ("trained from", ", ".join(training["settings"]["files"])),
         ("continued from", training.get("from") or ""),
         ("label", ", ".join(found["columns"]["label"])),
@@ -126,7 +126,6 @@ def training_pairs(found: dict[str, Any]) -> list[tuple[str, str]]:
         ("columns left out", left_out),
         ("standardised", standardised),
     ]
-    return [(name, value) for name, value in pairs if value]
 
 
 def grades_table(found: dict[str, Any]) -> Any:
@@ -181,8 +180,6 @@ def weights_table(found: dict[str, Any]) -> Any:
 
 def weights_note(found: dict[str, Any]) -> str:
     """The meaning and number of the weights."""
-    shown, n_features = len(found["weights"]), found["features"]
-    count = f"{shown:,} of {n_features:,} features"
-    if "mean" not in found["weights"][0]:
-        return f"{count}; a weight is the change in score per unit of the feature."
-    return f"{count}; a weight is the change in score per standard deviation of the feature."
+    count = f"{len(found['weights']):,} of {found['features']:,} features"
+    unit = "standard deviation" if "mean" in found["weights"][0] else "unit"
+    return f"{count}; a weight is the change in score per {unit} of the feature."

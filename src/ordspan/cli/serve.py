@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ordspan.cli.app import command, report_errors
+from ordspan.cli.app import command
 from ordspan.cli.printing import print_json, say
 from ordspan.commands.jobs import STDOUT, ServeJob
 
@@ -21,28 +21,27 @@ def serve(job: ServeJob, json: bool, _: Any) -> None:
     /openapi.json lists the rest. After a crash, the model is restored from the folder, byte for
     byte. Needs the extra serve.
     """
-    with report_errors():
-        from ordspan.serving.app import make_app
-        from ordspan.serving.engine import Engine
-        from ordspan.serving.guard import check_host, read_token
-        from ordspan.serving.models import warm_up
-        from ordspan.serving.running import run_server
+    from ordspan.serving.app import make_app
+    from ordspan.serving.engine import Engine
+    from ordspan.serving.guard import check_host, read_token
+    from ordspan.serving.models import warm_up
+    from ordspan.serving.running import run_server
 
-        token = None if job.token_file is None else read_token(Path(job.token_file))
-        check_host(job.host, token)
-        check_folder(Path(job.state))
-        if job.export is not None:  # works while the service is running
-            print_export(job.export, job, json)
-            return
-        engine = Engine(Path(job.state), starting_model(job), every=job.snapshot_every)
-        warm_up(engine.model)
-        application = make_app(engine, token=token, most_waiting=job.most_waiting)
-        run_server(
-            application,
-            job.host,
-            job.port,
-            lambda address: print_started(address, engine, token is not None, json),
-        )
+    token = None if job.token_file is None else read_token(Path(job.token_file))
+    check_host(job.host, token)
+    check_folder(Path(job.state))
+    if job.export is not None:  # works while the service is running
+        print_export(job.export, job, json)
+        return
+    engine = Engine(Path(job.state), starting_model(job), every=job.snapshot_every)
+    warm_up(engine.model)
+    application = make_app(engine, token=token, most_waiting=job.most_waiting)
+    run_server(
+        application,
+        job.host,
+        job.port,
+        lambda address: print_started(address, engine, token is not None, json),
+    )
 
 
 def check_folder(state: Path) -> None:

@@ -53,7 +53,7 @@ def resume_hint(model: Path) -> str:
 
 def print_summary(summary: dict[str, Any]) -> None:
     """Print what was trained, and whether it beats a constant prediction."""
-    from ordspan.commands.tally import compared
+    from ordspan.commands.evaluate import compared
 
     ranges, classes = summary["ranges"], [str(grade) for grade in summary["classes"]]
     n_classes, n_features = len(classes), summary["features"]

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import os
 import shlex
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -12,17 +11,16 @@ from typing import TYPE_CHECKING, Any
 
 from ordspan.catalog import ESTIMATORS, SVM
 from ordspan.commands.jobs import TrainJob
-from ordspan.commands.models import label_reader, options_for, read_table_model
-from ordspan.commands.outputs import check_replaced
-from ordspan.commands.tally import LabelCounts
+from ordspan.commands.models import open_for, read_table_model
+from ordspan.commands.outputs import check_place, check_replaced
 from ordspan.models.atomic import check_can_write
 from ordspan.models.checkpoint import ENDING
 from ordspan.models.file import ModelFileError, read_header_and_model
 from ordspan.models.table import TableModel
-from ordspan.tables.files import FileOptions, describe_columns, expand, no_columns, open_file
-from ordspan.tables.label_columns import LabelColumns, label_columns
+from ordspan.tables.files import describe_columns, no_columns, open_file
+from ordspan.tables.label_columns import label_columns
 from ordspan.tables.profile import AS_REQUESTED
-from ordspan.tables.reading import RowReader, check_index_base, order_in_files
+from ordspan.tables.reading import RowReader, order_in_files
 from ordspan.tables.rows import BEGINNING, GROUP, BadRows, Count, Cursor, FileError
 from ordspan.tables.text import STDIN
 from ordspan.wording import columns_hint, hint
@@ -33,6 +31,9 @@ if TYPE_CHECKING:
 OVERWRITE, RESUME = hint("overwrite=True", "--overwrite"), hint("resume=True", "--resume")
 START_OVER = f"use the same settings and files, or start over with {OVERWRITE} and without {RESUME}"
 """What to do if a checkpoint belongs to another training."""
+
+LABEL_COUNTS = ("lower", "upper", "exact")
+"""Labels that start at, end at, and are exactly each grade."""
 
 
 @dataclass
@@ -48,7 +49,7 @@ class TrainProgress:
     skipped: Count = 0  # bad rows before the cursor
     unlabelled: Count = 0  # rows without a label before it
     bad_rows: list[str] = field(default_factory=list)  # the first of them
-    labels: dict[str, list[Count]] = field(default_factory=dict)  # counts of grades
+    labels: dict[str, list[Count]] = field(default_factory=dict)  # counts by `LABEL_COUNTS`
 
     @property
     def running_mae(self) -> float:
@@ -56,19 +57,10 @@ class TrainProgress:
         return self.loss / max(1, self.rows)
 
 
-def check_model_path(path: Path, inputs: Iterable[str] = ()) -> None:
+def check_model_path(path: Path, inputs: Iterable[str]) -> None:
     """Raise if no model can be written here, or if it would overwrite an input."""
-    if not Path(os.path.realpath(path)).parent.is_dir():
-        raise FileError(f"{path.parent}: no such folder; create it first, or choose another")
-    if path.is_dir():
-        raise FileError(f"{path} is a folder; give the name of a file")
-    for name in (path.name, path.name + ENDING):
-        check_can_write(path.with_name(name))
-    if path.exists() and not path.is_file():
-        raise FileError(f"{path} is not a regular file; give the name of a file")
-    for name in inputs:
-        if name != STDIN and path.exists() and Path(name).exists() and path.samefile(name):
-            raise FileError(f"{path} would overwrite the input of that name; choose another")
+    check_place(path, inputs, "would overwrite the input of that name; choose another")
+    check_can_write(path.with_name(path.name + ENDING))
     for old in (path, path.with_name(path.name + ENDING)):
         check_replaced(old, "a model", is_model, overwrite=True)
 
@@ -83,9 +75,7 @@ def refuse_to_overwrite(path: Path, *, pipe: bool = False, continued: bool = Fal
     """Raise if there is already a model, or a checkpoint that is not ``continued``."""
     checkpoint = path.with_name(path.name + ENDING)
     if checkpoint.exists() and not continued:
-        resume = RESUME
-        if from_pipe(checkpoint):
-            resume = continue_hint(checkpoint, pipe=pipe)
+        resume = continue_hint(checkpoint, pipe=pipe) if from_pipe(checkpoint) else RESUME
         raise FileError(
             f"{checkpoint} is left from an interrupted training: {resume} continues it, "
             f"{OVERWRITE} starts over"
@@ -161,17 +151,16 @@ def resume(run: Run) -> None:
     if found is None:
         raise FileError(no_checkpoint_hint(run.out, path))
     model, progress = found
-    counts = [
-        {name: len(n) for name, n in labels.items()}
-        for labels in (progress.labels, run.labels.to_dict())
-    ]
-    then = (model.kind, model.recipe, model.classes_.tolist(), counts[0])
-    now = (run.model.kind, run.reader.recipe, run.classes.tolist(), counts[1])
+    sizes = {name: len(counts) for name, counts in progress.labels.items()}
+    then = (model.kind, model.recipe, model.classes_.tolist(), sizes)
+    known = dict.fromkeys(LABEL_COUNTS, run.classes.size)
+    now = (run.model.kind, run.reader.recipe, run.classes.tolist(), known)
     if then != now:
         raise ModelFileError(
             f"{path} has a different learner, different columns or different grades; {START_OVER}"
         )
-    run.progress, run.labels = progress, LabelCounts.from_dict(progress.labels)
+    run.progress = progress
+    run.labels[...] = [progress.labels[name] for name in LABEL_COUNTS]
     for name in ("learner", "parameters", "fitted", "calibration"):
         setattr(run.model, name, getattr(model, name))
     run.model.encoder.state[...] = model.encoder.state
@@ -192,42 +181,26 @@ def model_to_continue(path: str) -> TableModel:
 
 def reader_for(base: TableModel, job: TrainJob, pipe: Any = None) -> RowReader:
     """A reader of files for a finished model; unknown columns are refused."""
-    files = expand(job.files)
-    options = options_for(base, files, job.options)
-    first = open_file(files[0], options, pipe)
+    reader = open_for(base, job, BadRows(job.on_bad_row), pipe)
     given = label_columns(job.label, job.lower, job.upper)
-    columns = given if given.names() else base.columns
-    check_index_base(files, base.recipe, options)
-    _refuse_unknown(base, job, columns, files, options, first)
-    reader = RowReader(
-        files,
-        options,
-        base.encoder,
-        columns,
-        label_reader(base.classes_),
-        BadRows(job.on_bad_row),
-        GROUP if base.recipe.n_sparse else None,
-        first=first if job.is_pipe else None,
-        # what a pipe taught about the scale goes on with the next pipe
-        learns_scale=job.is_pipe and STDIN in base.training["settings"]["files"],
-    )
+    if given.names():
+        reader.columns = given
+    _refuse_unknown(reader, base, job)
+    reader.group = GROUP if base.recipe.n_sparse else None
+    # what a pipe taught about the scale goes on with the next pipe
+    reader.learns_scale = job.is_pipe and STDIN in base.training["settings"]["files"]
     reader.left_out = base.training["left_out"] | dict.fromkeys(job.drop, AS_REQUESTED)
     if job.is_pipe:
-        reader.notes += first.notes
+        reader.notes += reader.first.notes
     else:
+        reader.first = None
         reader.sorted_by = order_in_files(reader)
     return reader
 
 
-def _refuse_unknown(
-    base: TableModel,
-    job: TrainJob,
-    columns: LabelColumns,
-    files: Sequence[str],
-    options: FileOptions,
-    first: Any,
-) -> None:
+def _refuse_unknown(reader: RowReader, base: TableModel, job: TrainJob) -> None:
     """Refuse unknown columns, and the dropping of columns that the model needs."""
+    first, labels = reader.first, reader.columns.names()
     if used := [name for name in job.drop if name in base.recipe.columns]:
         raise ValueError(
             f"column {used[0]!r} is a feature of {job.start}, so it cannot be left out; train a "
@@ -235,17 +208,17 @@ def _refuse_unknown(
         )
     if base.recipe.n_sparse or first.sparse:
         return
-    if missing := [name for name in columns.names() if name not in first.names]:
+    if missing := [name for name in labels if name not in first.names]:
         raise FileError(
-            f"{files[0]}: {no_columns(missing)}, the label of the model; "
+            f"{reader.files[0]}: {no_columns(missing)}, the label of the model; "
             f"{describe_columns(first.names)}. Name the label with "
             + hint("label=", "--label COLUMN")
         )
-    known = {*base.recipe.columns, *columns.names(), *base.columns.names(), *job.drop}
+    known = {*base.recipe.columns, *labels, *base.columns.names(), *job.drop}
     known |= base.training["left_out"].keys()
-    for path in files:
+    for path in reader.files:
         # a pipe that is already open cannot be opened again
-        table = first if path == first.path else open_file(path, options)
+        table = first if path == first.path else open_file(path, reader.options)
         new = [name for name in table.names if name not in known]
         if new:
             raise FileError(

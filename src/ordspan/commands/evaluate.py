@@ -17,26 +17,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ordspan.clock import Clock
-from ordspan.commands.jobs import EvaluateJob
-from ordspan.commands.models import label_reader, options_for, read_table_model, trained_on
+from ordspan.commands.jobs import EvaluateJob, Report, no_report
+from ordspan.commands.models import open_for, read_table_model, trained_on
 from ordspan.commands.outputs import check_path, check_replaced, report_full_disk
-from ordspan.commands.tally import compared
 from ordspan.core.measures import ReliabilityBins, cumulative_outcomes, distance, ranked_scores
 from ordspan.learners import Calibration
 from ordspan.metrics.ranks import CUTS, against_constants, best_probabilities, ndcg
 from ordspan.models.atomic import write_atomically
 from ordspan.models.table import TableModel, scored
 from ordspan.pages import is_page
-from ordspan.tables.files import (
-    check_columns,
-    describe_columns,
-    expand,
-    is_svmlight,
-    no_columns,
-    open_file,
-)
+from ordspan.tables.files import check_columns, describe_columns, expand, is_svmlight, no_columns
 from ordspan.tables.label_columns import LabelColumns, label_columns
-from ordspan.tables.reading import RowReader, check_index_base, unlabelled_note
+from ordspan.tables.reading import RowReader, unlabelled_note
 from ordspan.tables.rows import GROUP, LABEL, BadRows, Batch, FileError
 from ordspan.wording import hint
 
@@ -51,44 +43,39 @@ SAMPLE_SIZE, LEAST_OF_GRADE = 20_000, 50
 
 NO_PROBABILITIES = "The model has no probabilities or ranges."
 
-EvaluateReport = Callable[[int, float, float | None], None]
-"""Callback with the rows so far, their MAE, and the share of the files read, if known."""
 
-
-def open_labelled(job: EvaluateJob, model: TableModel, bad: BadRows, pipe: Any) -> RowReader:
+def open_labelled(job: EvaluateJob, model: TableModel, pipe: Any) -> RowReader:
     """A reader of rows with labels, after checking that the first file has the columns."""
-    files, recipe = expand(job.files), model.recipe
-    options = options_for(model, files, job.options)
-    check_index_base(files, recipe, options)
-    sparse = is_svmlight(files[0], options)
+    reader, recipe = open_for(model, job, BadRows(job.on_bad_row), pipe), model.recipe
+    path, names = reader.files[0], reader.first.names
+    sparse = is_svmlight(path, reader.options)
     given, group = label_columns(job.label, job.lower, job.upper), job.group
     if sparse and (given.names() not in ([], [LABEL]) or group not in (None, GROUP)):
         raise ValueError(
-            f"{files[0]}: svmlight rows have fixed places for grade and qid; name "
+            f"{path}: svmlight rows have fixed places for grade and qid; name "
             "no columns for labels and queries"
         )
-    columns = given if given.names() else model.columns
+    if given.names():
+        reader.columns = given
     if sparse:
-        columns, group = LabelColumns(LABEL), GROUP
-    first = open_file(files[0], options, pipe)
+        reader.columns, group = LabelColumns(LABEL), GROUP
     if sparse and not recipe.n_sparse:
         raise FileError(
-            f"{files[0]}: svmlight rows have no named columns, but the model was trained on "
+            f"{path}: svmlight rows have no named columns, but the model was trained on "
             f"columns such as {recipe.columns[0]!r}"
         )
     if not recipe.n_sparse:
-        groups = [group] if group else []
-        missing = [name for name in columns.names() if name not in first.names]
-        if missing and columns == model.columns:
+        missing = [name for name in reader.columns.names() if name not in names]
+        if missing and reader.columns == model.columns:
             raise FileError(
-                f"{files[0]}: {no_columns(missing)}, the label column used in training; "
-                f"{describe_columns(first.names)}. "
+                f"{path}: {no_columns(missing)}, the label column used in training; "
+                f"{describe_columns(names)}. "
                 f"Name the labels here with {hint('label=', '--label COLUMN')}, or the "
                 "two columns of ranges"
             )
-        check_columns(files[0], first.names, groups)
-    labels = label_reader(model.classes_)
-    return RowReader(files, options, model.encoder, columns, labels, bad, group, first=first)
+        check_columns(path, names, [group] if group else [])
+    reader.group = group
+    return reader
 
 
 def follow_queries(reader: RowReader, starts: list[int]) -> Iterator[Batch]:
@@ -127,15 +114,11 @@ def follow_queries(reader: RowReader, starts: list[int]) -> Iterator[Batch]:
 
 
 def read_rows(
-    model: TableModel,
-    reader: RowReader,
-    bad: BadRows,
-    file: Any,
-    report: EvaluateReport | None,
+    model: TableModel, reader: RowReader, file: Any, report: Report
 ) -> tuple[NDArray[Any], list[int]]:
     """Score all rows into a file; return them, and where the queries start."""
     starts: list[int] = []
-    n_rows = loss = 0
+    n_rows, loss, bad = 0, 0, reader.bad
     for batch, score, rank, _ in scored(model, follow_queries(reader, starts)):
         rows = np.empty(len(batch), dtype=ROW)
         rows["score"], rows["lower"], rows["upper"] = score, batch.lower, batch.upper
@@ -143,8 +126,7 @@ def read_rows(
             file.write(rows.tobytes())
         n_rows += len(batch)
         loss += int(distance(rank, rows["lower"], rows["upper"]).sum())
-        if report is not None:
-            report(n_rows, loss / n_rows, reader.share(batch))
+        report(n_rows, loss / max(1, n_rows), reader.share(batch))
     if not n_rows:
         why = "no row to evaluate; does it contain only a header?"
         if bad.count or reader.unlabelled:
@@ -292,7 +274,6 @@ def summarise(
     job: EvaluateJob,
     model: TableModel,
     reader: RowReader,
-    bad: BadRows,
     rows: NDArray[Any],
     ndcgs: NDArray[np.float64] | None,
 ) -> dict[str, Any]:
@@ -326,9 +307,49 @@ def summarise(
         "by_grade": by_grade(confusion, classes),
         "confusion": confusion.tolist(),
         "notes": notes,
-        "skipped": bad.count,
-        "skipped_examples": list(bad.examples),
+        "skipped": reader.bad.count,
+        "skipped_examples": list(reader.bad.examples),
     }
+
+
+def compared(mae: float, constant: float, grade: Any) -> str:
+    """Compare the MAE of a model with that of a constant prediction.
+
+    >>> compared(0.52, 1.2, 3)
+    'MAE 0.5200, against 1.2000 by always predicting 3: 57 % less.'
+    >>> compared(1.195, 1.2, 3)
+    'The model is hardly better than always predicting 3: MAE 1.1950, against 1.2000.'
+    >>> print(compared(1.21, 1.2, "low"))
+    The model is no better than always predicting 'low': MAE 1.2100, against 1.2000. By this
+    measure it gains nothing from the features.
+    """
+    always = f"always predicting {grade!r}"
+    if constant == 0:
+        return (
+            f"These rows cannot tell good models from bad: {always} is never wrong on them. "
+            f"The model's MAE is {mae:.4f}."
+        )
+    if mae >= constant:
+        return (
+            f"The model is no better than {always}: MAE {mae:.4f}, against {constant:.4f}. By this "
+            "measure it gains nothing from the features."
+        )
+    less = 100 * (1 - mae / constant)
+    if less < 1:
+        return f"The model is hardly better than {always}: MAE {mae:.4f}, against {constant:.4f}."
+    return f"MAE {mae:.4f}, against {constant:.4f} by {always}: {less:.0f} % less."
+
+
+def constant_text(constant: dict[str, Any] | None, shown: Callable[[float], str]) -> str:
+    """The best constant by a measure, and the grade that it is.
+
+    >>> constant_text({"grade": 3, "value": 1.25}, str)
+    '1.25 (always 3)'
+    """
+    if constant is None:
+        return "–"
+    grade = constant["grade"]
+    return f"{shown(constant['value'])} ({'any grade' if grade is None else f'always {grade}'})"
 
 
 def verdict(summary: dict[str, Any]) -> str:
@@ -337,11 +358,25 @@ def verdict(summary: dict[str, Any]) -> str:
     return compared(summary["mae"], constant["value"], constant["grade"])
 
 
-def range_shares(summary: dict[str, Any]) -> dict[str, str]:
-    """Shares to show for ranges, by name and title; one is enough for exact labels."""
-    if not summary["range_rows"]:
-        return {"contains": "contains the label"}
-    return {"contains": "contains the label", "expected": "expected", "meets": "meets the label"}
+def percent(share: float | None) -> str:
+    """A share as a percentage.
+
+    >>> percent(0.1234), percent(None)
+    ('12.3 %', '–')
+    """
+    return "–" if share is None else f"{100 * share:.1f} %"
+
+
+def range_table(summary: dict[str, Any]) -> tuple[list[str], list[list[str]]]:
+    """Heads and rows of a table of ranges; one share is enough for exact labels."""
+    shares = {"contains": "contains the label"}
+    if summary["range_rows"]:
+        shares |= {"expected": "expected", "meets": "meets the label"}
+    rows = []
+    for found in (summary["probabilities"] or {}).get("ranges", ()):
+        held = [percent(found[name]) for name in shares]
+        rows.append([f"{100 * found['coverage']:g} %", *held, f"{found['mean_width']:.2f}"])
+    return ["coverage", *shares.values(), "mean width"], rows
 
 
 def describe_files(files: list[str]) -> str:
@@ -359,7 +394,7 @@ def evaluate(
     job: EvaluateJob,
     *,
     pipe: BinaryIO | None = None,
-    report: EvaluateReport | None = None,
+    report: Report = no_report,
 ) -> dict[str, Any]:
     """Measure how well a model grades the rows of files.
 
@@ -399,14 +434,14 @@ def evaluate(
 
         check_path(job.page, (".html", ".htm"), [job.model, *expand(job.files)])
         check_replaced(Path(job.page), "a page", is_page, job.overwrite)
-    model, bad = read_table_model(job.model), BadRows(job.on_bad_row)
-    reader = open_labelled(job, model, bad, pipe)
+    model = read_table_model(job.model)
+    reader = open_labelled(job, model, pipe)
     clock = Clock()
     with TemporaryFile() as file:
-        rows, starts = read_rows(model, reader, bad, file, report)
-        bad.check(rows.size, job.allow_skipped)
+        rows, starts = read_rows(model, reader, file, report)
+        reader.bad.check(rows.size, job.allow_skipped)
         ndcgs = measure_queries(rows, starts, len(model.classes_)) if starts else None
-        summary = summarise(job, model, reader, bad, rows, ndcgs)
+        summary = summarise(job, model, reader, rows, ndcgs)
         seconds = clock.seconds()
         summary["seconds"] = round(seconds, 3)
         summary["rows_per_second"] = round(rows.size / max(seconds, 1e-9))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from html import escape
 from pathlib import Path
 from typing import Any
@@ -10,7 +10,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ordspan.commands.tally import constant_text
+from ordspan.commands.evaluate import (
+    NO_PROBABILITIES,
+    constant_text,
+    describe_files,
+    percent,
+    range_table,
+    verdict,
+)
 from ordspan.core.measures import distance
 from ordspan.drawing import PALE
 from ordspan.models.table import TableModel
@@ -57,11 +64,11 @@ def page_text(
     ndcgs: NDArray[np.float64] | None,
 ) -> str:
     """The page of an evaluation, with a sample of its rows and their weights in the plots."""
-    from ordspan.commands.evaluate import NO_PROBABILITIES, range_shares, verdict
-
     names = axis_names(summary["classes"])
-    ranges, shares = (summary["probabilities"] or {}).get("ranges", ()), range_shares(summary)
-    shown = shown_range(ranges) if ranges else {"coverage": 0.0, "mean_width": 0.0}
+    heads, ranges = range_table(summary)
+    shown = {"coverage": 0.0, "mean_width": 0.0}
+    if summary["probabilities"]:
+        shown = shown_range(summary["probabilities"]["ranges"])
     drawn = draw_figures(summary, names, model, sample, weight, ndcgs)
     parts = {
         "title": f"Evaluation of {Path(summary['model']).name}",
@@ -80,8 +87,8 @@ def page_text(
         "notes": "".join(f'<p class="note">Note: {escape(n)}.</p>\n' for n in summary["notes"]),
         "cards": "".join(_card(*card) for card in cards(summary)),
         "grades": "".join(_grade_row(row) for row in summary["by_grade"]),
-        "range_heads": "".join(f"<th>{escape(title)}</th>" for title in shares.values()),
-        "range_rows": "".join(_range_row(found, shares) for found in ranges),
+        "range_heads": "".join(f"<th>{escape(title)}</th>" for title in heads),
+        "range_rows": "".join(map(table_row, ranges)),
         "has_probabilities": _hidden(summary["probabilities"] is not None),
         "range_labels": _hidden(not summary["range_rows"]),
         "made": terms(how_made(summary, sample.size)),
@@ -102,13 +109,18 @@ def draw_figures(
     ndcgs: NDArray[np.float64] | None,
 ) -> dict[str, str]:
     """The figures by name, without those that have nothing to show."""
+    from matplotlib import rc_context
+    from matplotlib.figure import Figure
+
     thresholds, found, drawn = np.array(summary["thresholds"]), summary["probabilities"], {}
 
     def add(name: str, height: float, draw: Callable[..., Any], *values: Any) -> None:
-        drawn[name] = "".join(
-            f'<div class="{kind}">{draw_svg(width, height, ALT[name], draw, *values)}</div>'
-            for kind, width in WIDTHS.items()
-        )
+        drawn[name] = ""
+        for kind, width in WIDTHS.items():
+            with rc_context(LOOK):
+                figure = Figure(figsize=(width, min(height, 1.2 * width)), layout="constrained")
+                draw(figure.subplots(), *values)
+                drawn[name] += f'<div class="{kind}">{figure_svg(figure, ALT[name])}</div>'
 
     score, lower, upper = sample["score"], sample["lower"], sample["upper"]
     add("scores", 4.8, ScoreDisplay(score, lower, upper, thresholds, np.array(names)).plot)
@@ -128,17 +140,6 @@ def draw_figures(
     if ndcgs is not None:
         add("queries", 3.3, panels.query_histogram, ndcgs[-1][np.isfinite(ndcgs[-1])])
     return drawn
-
-
-def draw_svg(width: float, height: float, alt: str, draw: Callable[..., Any], *values: Any) -> str:
-    """One figure, drawn on new axes."""
-    from matplotlib import rc_context
-    from matplotlib.figure import Figure
-
-    with rc_context(LOOK):
-        figure = Figure(figsize=(width, min(height, 1.2 * width)), layout="constrained")
-        draw(figure.subplots(), *values)
-        return figure_svg(figure, alt)
 
 
 def shown_range(ranges: list[dict[str, Any]]) -> dict[str, Any]:
@@ -163,8 +164,6 @@ def axis_names(classes: list[Any]) -> list[str]:
 
 def lead(summary: dict[str, Any]) -> str:
     """The result in one or two sentences."""
-    from ordspan.commands.evaluate import describe_files
-
     files = describe_files([Path(path).name for path in summary["files"]])
     text = (
         f"On {summary['rows']:,} rows of {files} the predicted grade is "
@@ -176,15 +175,6 @@ def lead(summary: dict[str, Any]) -> str:
     if summary["range_rows"]:
         text += f" {summary['range_rows']:,} labels are ranges: inside one, a grade is not wrong."
     return text
-
-
-def percent(share: float | None) -> str:
-    """A share as a percentage.
-
-    >>> percent(0.1234), percent(None)
-    ('12.3 %', '–')
-    """
-    return "–" if share is None else f"{100 * share:.1f} %"
 
 
 def cards(summary: dict[str, Any]) -> list[tuple[str, str, str, str]]:
@@ -256,11 +246,6 @@ def _hidden(hidden: bool) -> str:
 def _grade_row(row: dict[str, Any]) -> str:
     shares = [percent(row[name]) for name in ("too_low", "right", "too_high")]
     return table_row([str(row["grade"]), f"{row['rows']:,}", _number(row["mae"]), *shares])
-
-
-def _range_row(found: dict[str, Any], shares: Iterable[str]) -> str:
-    held = [percent(found[name]) for name in shares]
-    return table_row([f"{100 * found['coverage']:g} %", *held, f"{found['mean_width']:.2f}"])
 
 
 def query_text(ndcg: dict[str, Any]) -> str:

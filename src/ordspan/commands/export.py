@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 import ordspan
+from ordspan.commands.jobs import ExportJob
 from ordspan.commands.models import ModelFile, read_model
-from ordspan.commands.onnx_graph import Graph
 from ordspan.commands.outputs import check_path, check_replaced, report_full_disk
 from ordspan.core import calibration as calibration_parts
 from ordspan.core import scaling as scaling_parts
@@ -24,7 +24,6 @@ ENDING = ".onnx"
 OPSET, IR_VERSION = 13, 7
 ML, ML_OPSET = "ai.onnx.ml", 2
 """As old as the operators allow, so that runtimes since 2020 (onnxruntime 1.6) load the graph."""
-DTYPES = ("float32", "float64")
 PADS = {"right": [0, 0, 0, 1], "left": [0, 1, 0, 0]}
 ABOUT = (
     "X holds the features in the order of the property ordspan.features; where "
@@ -40,6 +39,41 @@ ABOUT = (
 )
 
 Floats = NDArray[np.float64]
+
+
+class Graph:
+    """Nodes and constants so far."""
+
+    def __init__(self) -> None:
+        self.nodes: list[Any] = []
+        self._constants: dict[str, Any] = {}
+
+    @property
+    def constants(self) -> list[Any]:
+        """All constants, in the order in which they were first used."""
+        return list(self._constants.values())
+
+    def constant(self, name: str, values: NDArray[Any]) -> str:
+        """A constant of this name."""
+        from onnx import numpy_helper
+
+        self._constants.setdefault(name, numpy_helper.from_array(values, name))
+        return name
+
+    def add(self, operator: str, *values: str, result: str = "", **attributes: Any) -> str:
+        """Add an operator; returns the name of its result."""
+        from onnx import helper
+
+        name = result or f"{operator.lower()}{len(self.nodes)}"
+        self.nodes.append(helper.make_node(operator, values, [name], name=name, **attributes))
+        return name
+
+    def count(self, conditions: str) -> str:
+        """Count the true conditions along the last axis."""
+        from onnx import TensorProto
+
+        ones = self.add("Cast", conditions, to=TensorProto.INT64)
+        return self.add("ReduceSum", ones, self.constant("across", np.array([-1])), keepdims=0)
 
 
 @dataclass(frozen=True)
@@ -86,40 +120,27 @@ class Exported:
         return int(self.weights.shape[-1]) - len(self.gaps) - n_words
 
 
-def export(
-    model: str | Path, out: str | Path, *, dtype: str = "float32", overwrite: bool = False
-) -> dict[str, Any]:
+def export(job: ExportJob) -> dict[str, Any]:
     """Write a model as an ONNX graph that predicts as ``ordspan predict`` does.
 
-    Parameters
-    ----------
-    model : path
-        A model file.
-    out : path
-        The graph to write, ending in .onnx; the file appears only when it is complete.
-    dtype : {"float32", "float64"}
-        Type of the input X, the score and the probabilities. The graph computes in float64, so
-        that a float32 graph gives the same ranks as ordspan for the same float32 values.
-    overwrite : bool
-        Replace an existing graph that ordspan wrote.
+    The graph computes in float64, so that a float32 graph gives the same ranks as ordspan for the
+    same float32 values. The file appears only when it is complete.
 
     Returns
     -------
     dict
         A summary in plain values.
     """
-    if dtype not in DTYPES:
-        raise ValueError(f"unknown dtype {dtype!r}; choose from {', '.join(DTYPES)}")
-    path = check_path(str(out), (ENDING,), [str(model)])
-    check_replaced(path, "a graph", is_graph, overwrite)
-    numbers = exported(read_model(model))
-    content = to_onnx(numbers, dtype).SerializeToString()
-    with report_full_disk(str(out)):
+    path = check_path(job.out, (ENDING,), [job.model])
+    check_replaced(path, "a graph", is_graph, job.overwrite)
+    numbers = exported(read_model(job.model))
+    content = to_onnx(numbers, job.dtype).SerializeToString()
+    with report_full_disk(job.out):
         write_atomically(path, content)
     return {
-        "out": str(out),
-        "model": str(model),
-        "dtype": dtype,
+        "out": job.out,
+        "model": job.model,
+        "dtype": job.dtype,
         "features": int(numbers.weights.shape[-1]),
         "inputs": ["X"] * bool(numbers.n_numbers) + ["words"] * bool(numbers.words),
         "classes": numbers.classes.tolist(),
@@ -152,10 +173,9 @@ def exported(file: ModelFile) -> Exported:
         )
     names = getattr(estimator, "feature_names_in_", None)
     features = None if names is None else names.tolist()
-    thresholds = getattr(estimator, "thresholds_", None)
+    basic = (weights, getattr(estimator, "thresholds_", None), estimator.classes_)
     if not isinstance(model, TableModel):
-        classes = estimator.classes_
-        return Exported(weights, thresholds, classes, features, calibration=file.calibration)
+        return Exported(*basic, features, calibration=file.calibration)
     recipe = model.recipe
     if recipe.hashed:
         columns = ", ".join(recipe.hashed)
@@ -169,18 +189,8 @@ def exported(file: ModelFile) -> Exported:
         fill = model.encoder.state[scaling_parts.MEAN].copy()
     gaps = tuple(recipe.numbers.index(name) for name in recipe.missing_indicators)
     centre, factor = model.centre_and_factor() or (None, None)
-    return Exported(
-        weights,
-        thresholds,
-        estimator.classes_,
-        features,
-        centre,
-        factor,
-        fill,
-        gaps,
-        recipe.words,
-        file.calibration,
-    )
+    calibration = file.calibration
+    return Exported(*basic, features, centre, factor, fill, gaps, recipe.words, calibration)
 
 
 def coverages_of(numbers: Exported) -> list[float]:
@@ -195,28 +205,9 @@ def to_onnx(numbers: Exported, dtype: str) -> Any:
     also gives probabilities (n, K), and lower and upper, (n, number of coverages).
     """
     import onnx
-    from onnx import helper
-
-    model = helper.make_model(
-        _graph_body(numbers, helper.np_dtype_to_tensor_dtype(np.dtype(dtype))),
-        opset_imports=[
-            helper.make_opsetid("", OPSET),
-            *([helper.make_opsetid(ML, ML_OPSET)] if numbers.words else []),
-        ],
-        ir_version=IR_VERSION,
-        producer_name="ordspan",
-        producer_version=ordspan.__version__,
-        doc_string=ABOUT,
-    )
-    helper.set_model_props(model, properties(numbers))
-    onnx.checker.check_model(model, full_check=True)
-    return model
-
-
-def _graph_body(numbers: Exported, element: int) -> Any:
-    """Nodes, constants, input and outputs; X and score have the type ``element``."""
     from onnx import TensorProto, helper
 
+    element = helper.np_dtype_to_tensor_dtype(np.dtype(dtype))
     graph = Graph()
     _compute(graph, numbers, element)
     info = helper.make_tensor_value_info
@@ -234,7 +225,20 @@ def _graph_body(numbers: Exported, element: int) -> Any:
     inputs = [info("X", element, ["n", numbers.n_numbers])] if numbers.n_numbers else []
     if numbers.words:
         inputs.append(info("words", TensorProto.STRING, ["n", len(numbers.words)]))
-    return helper.make_graph(graph.nodes, "ordspan", inputs, outputs, graph.constants)
+    model = helper.make_model(
+        helper.make_graph(graph.nodes, "ordspan", inputs, outputs, graph.constants),
+        opset_imports=[
+            helper.make_opsetid("", OPSET),
+            *([helper.make_opsetid(ML, ML_OPSET)] if numbers.words else []),
+        ],
+        ir_version=IR_VERSION,
+        producer_name="ordspan",
+        producer_version=ordspan.__version__,
+        doc_string=ABOUT,
+    )
+    helper.set_model_props(model, properties(numbers))
+    onnx.checker.check_model(model, full_check=True)
+    return model
 
 
 def _compute(graph: Graph, numbers: Exported, element: int) -> None:
@@ -246,7 +250,10 @@ def _compute(graph: Graph, numbers: Exported, element: int) -> None:
         score = graph.add("Add", score, term)
     classes = graph.constant("classes", _plain_classes(numbers.classes))
     if numbers.calibration is not None:
-        away = _from_cuts(graph, score, numbers.calibration)
+        slope = graph.constant("slope", np.array(numbers.calibration.slope))
+        cuts = graph.constant("cuts", numbers.calibration.cuts)
+        # how far every cut lies above a score, (n, K - 1), in log-odds
+        away = graph.add("Sub", cuts, graph.add("Mul", score, slope))
         index = graph.count(graph.add("Less", away, graph.constant("zero", np.array(0.0))))
         chances = _probabilities(graph, away, numbers.calibration)
         graph.add("Cast", chances, to=element, result="probabilities")
@@ -331,13 +338,6 @@ def _prepared(graph: Graph, numbers: Exported) -> str:
     if numbers.centre.any():
         value = graph.add("Sub", value, graph.constant("centre", numbers.centre))
     return graph.add("Mul", value, graph.constant("factor", numbers.factor))
-
-
-def _from_cuts(graph: Graph, score: str, calibration: Calibration) -> str:
-    """How far every cut lies above a score, (n, K - 1), in log-odds."""
-    slope = graph.constant("slope", np.array(calibration.slope))
-    cuts = graph.constant("cuts", calibration.cuts)
-    return graph.add("Sub", cuts, graph.add("Mul", score, slope))
 
 
 def _probabilities(graph: Graph, away: str, calibration: Calibration) -> str:

@@ -10,15 +10,11 @@ import numpy as np
 from ordspan.commands.continuing import TrainProgress
 from ordspan.commands.models import ModelFile, read_model
 from ordspan.models.checkpoint import Rounds, progress_in
-from ordspan.models.file import Header
 from ordspan.models.table import TableModel
 from ordspan.tables.text import STDIN
 
-DEFAULT_TOP = 20
-ALL = 0
 
-
-def describe_model(path: str | Path, top: int = DEFAULT_TOP) -> dict[str, Any]:
+def describe_model(path: str | Path, top: int = 20) -> dict[str, Any]:
     """Describe a model: kind, parameters, weights, training; None for what it lacks.
 
     Parameters
@@ -38,8 +34,6 @@ def describe_model(path: str | Path, top: int = DEFAULT_TOP) -> dict[str, Any]:
     >>> found["estimator"], found["classes"], found["features"], len(found["thresholds"])
     ('OrdinalPA', [1, 2, 3], 1, 2)
     """
-    if top < 0:
-        raise ValueError(f"top must be a whole number >= 0, got {top}")
     file = read_model(path)
     header = file.header
     found: dict[str, Any] = {
@@ -48,20 +42,15 @@ def describe_model(path: str | Path, top: int = DEFAULT_TOP) -> dict[str, Any]:
         "bytes": file.size,
         "format": header.format,
         "estimator": header.estimator,
-        "parameters": parameters(header),
+        "parameters": {
+            name: getattr(value, "values", value)
+            for name, value in header.parameters.items()
+            if name != "classes"
+        },
     }
     found |= describe_estimator(file.estimator, header.fitted)
     found |= {"calibration": describe_calibration(file), "weights": largest_weights(file, top)}
     return found | describe_table(file.model) | describe_checkpoint(file)
-
-
-def parameters(header: Header) -> dict[str, Any]:
-    """The parameters of the estimator, without its grades."""
-    return {
-        name: getattr(value, "values", value)
-        for name, value in header.parameters.items()
-        if name != "classes"
-    }
 
 
 def describe_estimator(estimator: Any, fitted: dict[str, Any]) -> dict[str, Any]:
@@ -111,7 +100,7 @@ def largest_weights(file: ModelFile, top: int) -> list[dict[str, Any]] | None:
     if weights is None:
         return None
     size = np.abs(np.atleast_2d(weights)).max(axis=0)
-    order = np.argsort(-size, kind="stable")[: None if top == ALL else top]
+    order = np.argsort(-size, kind="stable")[: top or None]
     names = feature_names(file, weights.shape[-1])
     rows = [{"feature": names[j], "weight": weights[..., j].tolist()} for j in order]
     scaling = file.model.centre_and_factor() if isinstance(file.model, TableModel) else None

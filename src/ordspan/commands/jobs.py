@@ -16,8 +16,6 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, Self, get_type_hin
 
 if TYPE_CHECKING:
     from ordspan.tables.files import FileOptions
-    from ordspan.tables.label_columns import LabelColumns
-    from ordspan.tables.profile import ColumnChoice
 
 FilePath = Annotated[str, Path]
 """Text in a job, given as text or as a path."""
@@ -27,7 +25,13 @@ STDIN = STDOUT = "-"
 ADVANCED = "Advanced"
 """The group of options that few people need, at the end of the help."""
 REQUIRED: Any = ...
+Report = Callable[[int, float | None, float | None], None]
+"""Callback with the rows so far, their MAE, and the share done; None for what is not known."""
 PER_UNIT = {None: 0, "s": 1, "m": 60, "h": 3600}
+
+
+def no_report(rows: int, mae: float | None, share: float | None) -> None:
+    """Report nothing."""
 
 
 class Option(NamedTuple):
@@ -135,6 +139,9 @@ def read_interval(text: str) -> Every:
     if match[2] is None:
         return Every(int(match[1]), 0.0)
     return Every(0, float(match[1]) * PER_UNIT[match[2]])
+
+
+grades = partial(option, None, flags=("--grades", "--classes"), read=read_grades)
 
 
 @dataclass(frozen=True)
@@ -249,12 +256,9 @@ class LabelledJob(FileJob):
 class TrainJob(LabelledJob):
     """What to train, and from which files: everything that the model depends on."""
 
-    classes: Any = option(
-        None,
+    classes: Any = grades(
         "All grades from lowest to highest: low,mid,high or 0..4. By default the numbers in the "
         "label column, or the order of a categorical column.",
-        flags=("--grades", "--classes"),
-        read=read_grades,
         of_model=True,
     )
     drop: Columns = option((), "Columns to leave out, comma separated.")
@@ -389,32 +393,6 @@ class TrainJob(LabelledJob):
         if self.classes is not None:
             found["classes"] = [g.item() if hasattr(g, "item") else g for g in self.classes]
         return found if self.start is not None else found | self.parameters
-
-    def choice(self) -> ColumnChoice:
-        """The settings of the feature columns."""
-        from ordspan.tables.profile import ColumnChoice
-
-        return ColumnChoice(**{name: vars(self)[name] for name in ColumnChoice._fields})
-
-    def label_columns(self) -> LabelColumns:
-        """The columns of the labels."""
-        from ordspan.tables.files import expand, is_svmlight, sizes_of
-        from ordspan.tables.label_columns import label_columns
-        from ordspan.tables.rows import LABEL
-        from ordspan.wording import hint
-
-        columns = label_columns(self.label, self.lower, self.upper)
-        files = expand(self.files)
-        sizes_of(files)  # raises if a file is missing
-        sparse = is_svmlight(files[0], self.options)
-        if sparse and columns.names() not in ([], [LABEL]):
-            raise ValueError(
-                f"{self.files[0]}: svmlight rows start with their grade; name no label column"
-            )
-        if not columns.names() and not sparse:
-            ends = hint("lower= and upper=", "--lower and --upper")
-            raise ValueError(f"no label: give {hint('label=', '--label COLUMN')}, or {ends}")
-        return columns
 
 
 @dataclass(frozen=True)
@@ -551,12 +529,7 @@ class ServeJob(ServerJob):
     model: FilePath | None = option(
         None, "Initial model, written by ordspan train; only needed the first time."
     )
-    classes: Any = option(
-        None,
-        f"To start without a model. {GRADES_HELP}",
-        flags=("--grades", "--classes"),
-        read=read_grades,
-    )
+    classes: Any = grades(f"To start without a model. {GRADES_HELP}")
     columns: Columns = option((), "To start without a model: the columns of a record.")
     text: Columns = option((), "Which of the columns are text; the others are numbers.")
     snapshot_every: int = option(10_000, "Labels between two snapshots of the model.", least=1)
@@ -576,7 +549,7 @@ class AnnotateJob(OpeningJob, ServerJob):
         argument=True,
         positional=True,
     )
-    classes: Any = option(None, GRADES_HELP, flags=("--grades", "--classes"), read=read_grades)
+    classes: Any = grades(GRADES_HELP)
     id: str | None = option(None, "Column with the id of each item; by default the row number.")
     drop: Columns = option((), "Columns to show but not to learn from.")
     hide: Columns = option((), "Columns to neither show nor learn from.")

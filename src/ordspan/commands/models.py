@@ -9,13 +9,25 @@ from typing import Any, NamedTuple
 
 from numpy.typing import NDArray
 
+from ordspan.commands.jobs import FileJob, TrainJob
 from ordspan.labels.text import LabelReader
 from ordspan.learners import Calibration
 from ordspan.models.file import Header, read_header_and_model
 from ordspan.models.table import TableModel
-from ordspan.tables.files import FileOptions, format_of, identity
-from ordspan.tables.rows import FileError
+from ordspan.tables.files import (
+    FileOptions,
+    expand,
+    format_of,
+    identity,
+    is_svmlight,
+    open_file,
+    sizes_of,
+)
+from ordspan.tables.label_columns import LabelColumns, label_columns
+from ordspan.tables.reading import RowReader, check_index_base
+from ordspan.tables.rows import LABEL, BadRows, FileError
 from ordspan.tables.text import STDIN
+from ordspan.wording import hint
 
 RETRAIN = "train a model that includes it"
 FOUND = (*",;\t|", None)
@@ -77,15 +89,19 @@ def read_table_model(path: str | Path) -> TableModel:
     return file.model
 
 
-def options_for(model: TableModel, files: Sequence[str], given: FileOptions) -> FileOptions:
-    """How to open files for a model: as given, by file extension, or as in training."""
-    then, format = model.options, given.format
+def open_for(model: TableModel, job: FileJob, bad: BadRows, pipe: Any) -> RowReader:
+    """A reader of the files of a job on a model; the first file is open already.
+
+    Files are opened as the job says, by file extension, or as in training.
+    """
+    files, then, given = expand(job.files), model.options, job.options
+    format = given.format
     if format is None:
         try:
             [format_of(path, FileOptions()) for path in files if path != STDIN]
         except FileError:
             format = then.format  # None if it was not given then either
-    return replace(
+    options = replace(
         given,
         format=format,
         # detected values are detected again in each file
@@ -93,6 +109,26 @@ def options_for(model: TableModel, files: Sequence[str], given: FileOptions) -> 
         zero_based=model.recipe.zero_based,
         n_features=model.recipe.n_sparse,
     )
+    check_index_base(files, model.recipe, options)
+    first = open_file(files[0], options, pipe)
+    labels = label_reader(model.classes_)
+    return RowReader(files, options, model.encoder, model.columns, labels, bad, first=first)
+
+
+def labels_to_learn(job: TrainJob) -> LabelColumns:
+    """The columns of the labels of a training that does not continue a model."""
+    columns = label_columns(job.label, job.lower, job.upper)
+    files = expand(job.files)
+    sizes_of(files)  # raises if a file is missing
+    sparse = is_svmlight(files[0], job.options)
+    if sparse and columns.names() not in ([], [LABEL]):
+        raise ValueError(
+            f"{job.files[0]}: svmlight rows start with their grade; name no label column"
+        )
+    if not columns.names() and not sparse:
+        ends = hint("lower= and upper=", "--lower and --upper")
+        raise ValueError(f"no label: give {hint('label=', '--label COLUMN')}, or {ends}")
+    return columns
 
 
 def label_reader(classes: NDArray[Any], remedy: str = f"correct it, or {RETRAIN}") -> LabelReader:

@@ -9,10 +9,11 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from functools import partial
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any, Protocol
+from typing import IO, TYPE_CHECKING, Any
 
 from ordspan.models.atomic import check_can_write, opened_atomically
 from ordspan.tables.rows import FileError
+from ordspan.tables.text import STDIN
 from ordspan.wording import as_text, hint
 
 if TYPE_CHECKING:
@@ -24,8 +25,8 @@ ROW_GROUP = 1 << 16
 NO_ROOM = (errno.ENOSPC, errno.EFBIG, errno.EDQUOT)
 
 
-class Output(Protocol):
-    """A sink for tables that all have the same columns."""
+class Output:
+    """A sink for tables that all have the same columns; nothing is buffered."""
 
     def write(self, table: pl.DataFrame) -> None:
         """Append rows."""
@@ -45,7 +46,7 @@ class Terminal:
         sys.stdout.buffer.write(as_text(lines.decode()).encode())
 
 
-class TextOutput:
+class TextOutput(Output):
     """Comma separated values with a header, or one JSON object per line; nothing is buffered."""
 
     def __init__(self, file: IO[bytes], *, json: bool = False) -> None:
@@ -62,12 +63,6 @@ class TextOutput:
         self._file.write(table.write_csv(include_header=not self._begun).encode())
         self._begun = True
 
-    def close(self) -> None:
-        """Nothing is buffered."""
-
-    def abandon(self) -> None:
-        """Nothing to release."""
-
 
 def check_cells(table: pl.DataFrame) -> None:
     """Refuse columns of lists or records."""
@@ -79,7 +74,7 @@ def check_cells(table: pl.DataFrame) -> None:
             )
 
 
-class ParquetOutput:
+class ParquetOutput(Output):
     """A Parquet file with row groups of a sensible size."""
 
     def __init__(self, file: IO[bytes]) -> None:
@@ -125,21 +120,27 @@ OUTPUTS: dict[str, Callable[[IO[bytes]], Output]] = {
 }
 
 
+def check_place(out: str | Path, inputs: Iterable[str], clash: str) -> None:
+    """Raise if no file can be written here, or, as ``clash`` says, if it would be an input."""
+    path = Path(out)
+    if not Path(os.path.realpath(path)).parent.is_dir():
+        raise FileError(f"{path.parent}: no such folder; create it first, or choose another")
+    if path.is_dir():
+        raise FileError(f"{out} is a folder; give the name of a file")
+    check_can_write(path)
+    if path.exists() and not path.is_file():
+        raise FileError(f"{out} is not a regular file; give the name of a file")
+    for name in inputs:
+        if name != STDIN and path.exists() and Path(name).exists() and path.samefile(name):
+            raise FileError(f"{out} {clash}")
+
+
 def check_path(out: str, endings: Iterable[str], inputs: Iterable[str] = ()) -> Path:
     """Check the extension, the folder, and that no input would be overwritten."""
     path, known = Path(out), " or ".join(endings)
     if path.suffix.lower() not in endings:
         raise FileError(f"{out}: unknown file extension {path.suffix!r}; choose {known}")
-    if not Path(os.path.realpath(path)).parent.is_dir():
-        raise FileError(f"{path.parent}: no such folder; create it first, or choose another")
-    check_can_write(path)
-    if path.is_dir():
-        raise FileError(f"{out} is a folder; give the name of a file")
-    if path.exists() and not path.is_file():
-        raise FileError(f"{out} is not a regular file; give the name of a file")
-    for name in inputs:
-        if path.exists() and Path(name).exists() and os.path.samefile(path, name):
-            raise FileError(f"{out} is an input of this command; write to another file")
+    check_place(out, inputs, "is an input of this command; write to another file")
     return path
 
 

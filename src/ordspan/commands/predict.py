@@ -3,21 +3,20 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 from ordspan.clock import Clock
-from ordspan.commands.jobs import PredictJob
-from ordspan.commands.models import options_for, read_table_model, trained_on
+from ordspan.commands.jobs import PredictJob, Report, no_report
+from ordspan.commands.models import open_for, read_table_model, trained_on
 from ordspan.commands.outputs import opened_output
 from ordspan.commands.stopping import Stop, StoppablePipe
 from ordspan.models.table import Scored, TableModel, scored
 from ordspan.tables.encoder import Recipe
-from ordspan.tables.files import closest, describe_columns, expand, no_columns, open_file
+from ordspan.tables.files import closest, describe_columns, no_columns
 from ordspan.tables.label_columns import LabelColumns
-from ordspan.tables.reading import RowReader, check_index_base
+from ordspan.tables.reading import RowReader
 from ordspan.tables.rows import KEEP, REFUSE, BadRows, Batch, FileError
-from ordspan.tables.text import STDIN
 from ordspan.wording import hint
 
 if TYPE_CHECKING:
@@ -29,16 +28,13 @@ RANGE, REASON = ("lower", "upper"), "reason"
 PLACE = ("file", "row")
 """Columns with the location of a row."""
 
-PredictReport = Callable[[int, None, float | None], None]
-"""Callback with the rows done, no MAE, and the share of the files read, if known."""
-
 
 def predict(
     job: PredictJob,
     *,
     stop: Stop | None = None,
     pipe: BinaryIO | None = None,
-    report: PredictReport | None = None,
+    report: Report = no_report,
 ) -> dict[str, Any]:
     """Write a grade, a rank, a score and a margin for every row, in the order of the rows.
 
@@ -81,15 +77,14 @@ def predict(
     model = read_table_model(job.model)
     check_asked(job, model)
     with stop.at_any_moment():
-        reader = make_reader(job, model, StoppablePipe(stop, pipe) if STDIN in job.files else None)
+        reader = make_reader(job, model, StoppablePipe(stop, pipe) if job.is_pipe else None)
     clock, rows = Clock(), 0
-    inputs = [job.model, *(name for name in reader.files if name != STDIN)]
+    inputs = [job.model, *reader.files]
     with opened_output(job.out, inputs, columns=ADDED, overwrite=job.overwrite) as output:
         for table, share in stop.between(answer_tables(job, model, reader)):
             output.write(table)
             rows += table.height
-            if report is not None:
-                report(rows, None, share)
+            report(rows, None, share)
         if rows == 0:
             raise FileError(f"{reader.files[0]}: no row to predict; does it contain only a header?")
     return {
@@ -125,22 +120,13 @@ def proba_names(model: TableModel) -> list[str]:
 
 def make_reader(job: PredictJob, model: TableModel, pipe: Any) -> RowReader:
     """A reader of the rows to predict."""
-    files = expand(job.files)
-    options = options_for(model, files, job.options)
-    check_index_base(files, model.recipe, options)
-    first = open_file(files[0], options, pipe)
-    first.patient = False  # predict rows of a pipe as they arrive
-    check_needed(first, model.recipe, job)
-    return RowReader(
-        files,
-        options,
-        model.encoder,
-        LabelColumns(),
-        None,
-        BadRows(REFUSE if job.on_bad_row == "raise" else KEEP),
-        keep=tuple(dict.fromkeys(job.keep)),
-        first=first,
-    )
+    bad = BadRows(REFUSE if job.on_bad_row == "raise" else KEEP)
+    reader = open_for(model, job, bad, pipe)
+    reader.first.patient = False  # predict rows of a pipe as they arrive
+    check_needed(reader.first, model.recipe, job)
+    reader.columns, reader.grades = LabelColumns(), None  # labels are not read
+    reader.keep = tuple(dict.fromkeys(job.keep))
+    return reader
 
 
 def check_needed(reader: Any, recipe: Recipe, job: PredictJob) -> None:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import time
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, BinaryIO, NamedTuple
+from typing import Any, BinaryIO
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,23 +16,23 @@ from numpy.typing import NDArray
 from ordspan.catalog import ESTIMATORS, KERNEL, SVM, make_learner
 from ordspan.clock import Clock
 from ordspan.commands import continuing
-from ordspan.commands.continuing import TrainProgress
-from ordspan.commands.jobs import Every, TrainCommand, TrainJob
+from ordspan.commands.continuing import LABEL_COUNTS, TrainProgress
+from ordspan.commands.jobs import Every, Report, TrainCommand, TrainJob, no_report
+from ordspan.commands.models import labels_to_learn
 from ordspan.commands.outputs import report_full_disk
 from ordspan.commands.stopping import Stop, StoppablePipe, Stopped
-from ordspan.commands.tally import LabelCounts
 from ordspan.core.measures import distance
 from ordspan.core.state import Ranks
 from ordspan.labels.grades import grades_hint
 from ordspan.learners import Calibration, LinearLearner
 from ordspan.learners.rows import RowValueError
-from ordspan.metrics.ranks import against_constants, nearest_constant
+from ordspan.metrics.ranks import against_constants, count_labels, nearest_constant
 from ordspan.models.atomic import write_atomically
 from ordspan.models.checkpoint import ENDING, Checkpoint, sole_writer
 from ordspan.models.file import to_bytes
 from ordspan.models.table import TableModel
 from ordspan.tables.files import expand, identity
-from ordspan.tables.profile import are_runs, first_few
+from ordspan.tables.profile import ColumnChoice, are_runs, first_few
 from ordspan.tables.reading import ROWS_AT_ONCE, Staging, open_rows, unlabelled_note
 from ordspan.tables.rows import BadRows, Batch, Cursor, FileError, check_memory, memory_limit
 from ordspan.tables.text import STDIN
@@ -52,25 +52,21 @@ MUCH, NEARLY_ALL = 0.6, 0.95
 """A gain over a constant prediction that is worth a question, and the share of it."""
 EVERY_MINUTE = Every()
 
-TrainReport = Callable[[int, float, float | None], None]
-"""Callback with the rows learned, the MAE of this pass, and the share done, if known."""
-
 
 def run_command(
     job: TrainCommand,
     *,
     stop: Stop | None = None,
     pipe: BinaryIO | None = None,
-    report: TrainReport | None = None,
+    report: Report = no_report,
 ) -> dict[str, Any]:
     """Train on this machine or on Dask, as the job says, and write the model."""
-    how: dict[str, Any] = {"resume": job.resume, "overwrite": job.overwrite}
-    how |= {"stop": stop, "report": report}
-    if job.dask is None:
-        return train(job, job.model, every=job.checkpoint_every, pipe=pipe, **how)
-    from ordspan.commands.train_dask import train_on_dask
+    if job.dask is not None:
+        from ordspan.commands.train_dask import train_on_dask
 
-    return train_on_dask(job, job.model, job.dask, **how)
+        return train_on_dask(job, stop or Stop(), report)
+    how = {"every": job.checkpoint_every, "resume": job.resume, "overwrite": job.overwrite}
+    return train(job, job.model, **how, stop=stop, pipe=pipe, report=report)
 
 
 def train(
@@ -82,7 +78,7 @@ def train(
     overwrite: bool = False,
     stop: Stop | None = None,
     pipe: BinaryIO | None = None,
-    report: TrainReport | None = None,
+    report: Report = no_report,
 ) -> dict[str, Any]:
     """Train from files and write the model; if stopped, write a checkpoint and raise `Stopped`.
 
@@ -143,14 +139,11 @@ def train(
                 if job.learner != SVM:
                     run.save_checkpoint()
                 raise
-        with report_full_disk(str(path)):
-            write_atomically(path, to_bytes(run.trained()))
-        run.checkpoint.remove()
-        run.staging.remove()
+        run.write()
     return run.summary(run.progress.learned - at_start, resume, clock.seconds())
 
 
-def learn_all(run: Run, every: Every, stop: Stop, report: TrainReport | None) -> None:
+def learn_all(run: Run, every: Every, stop: Stop, report: Report) -> None:
     """Make the remaining passes, with checkpoints.
 
     Write one if stopped, and on an error of a pipe, whose rows cannot be read again.
@@ -164,8 +157,7 @@ def learn_all(run: Run, every: Every, stop: Stop, report: TrainReport | None) ->
                 if 0 < every.rows <= rows or 0 < every.seconds <= seconds:
                     run.save_checkpoint()
                     saved_rows, saved_at = progress.learned, time.monotonic()
-                if report is not None:
-                    report(progress.learned, progress.running_mae, share)
+                report(progress.learned, progress.running_mae, share)
             stop.check()
             run.end_pass()
             if progress.learned == 0:
@@ -212,7 +204,7 @@ def one_pass(run: Run, epoch: int, size: int, stop: Stop) -> Iterator[float | No
         yield (epoch + (begin + rows.size) / order.size) / run.job.passes
 
 
-def fit_at_once(run: Run, stop: Stop, report: TrainReport | None) -> None:
+def fit_at_once(run: Run, stop: Stop, report: Report) -> None:
     """Read all rows into memory, if they fit, and find the optimum."""
     from ordspan.estimators import OrdinalSVM
     from ordspan.estimators.calibrated import CalibratedOrdinal
@@ -224,10 +216,9 @@ def fit_at_once(run: Run, stop: Stop, report: TrainReport | None) -> None:
             f"{limit / 1e9:.1f} GB, half of the available memory; use the learner pa, or "
             "fewer rows"
         )
-    X, lower, upper = run.staging.take(run.rows.learned)
+    X, lower, upper = run.staging.take(run.learned_rows)
     run.progress.learned = lower.size
-    if report is not None:
-        report(run.progress.learned, float("nan"), 1.0)
+    report(run.progress.learned, float("nan"), 1.0)
     stop.check()
     model = run.model
     with warnings.catch_warnings(record=True) as caught:
@@ -238,7 +229,7 @@ def fit_at_once(run: Run, stop: Stop, report: TrainReport | None) -> None:
     fitted, model.calibration = calibrated.estimator_, calibrated.calibration_
     model.learner = fitted.learner_
     model.fitted = {name: getattr(fitted, name) for name in OrdinalSVM._fitted_numbers}
-    run.labels.add(lower, upper)
+    run.labels += count_labels(lower, upper, None, run.classes.size)
     run.sample = (X[:SAMPLE_ROWS], lower[:SAMPLE_ROWS], upper[:SAMPLE_ROWS])
     model.training |= {
         "sweeps": int(fitted.n_iter_),
@@ -247,18 +238,8 @@ def fit_at_once(run: Run, stop: Stop, report: TrainReport | None) -> None:
     }
 
 
-class StagedRows(NamedTuple):
-    """Which of the staged rows are learned, kept to calibrate on, and held out."""
-
-    learned: NDArray[np.int64]
-    calibration: NDArray[np.int64]
-    test: NDArray[np.int64]
-
-
 class Run:
     """One training: where its rows come from, the model so far, and how far it has come."""
-
-    rows: StagedRows
 
     def __init__(
         self,
@@ -276,8 +257,8 @@ class Run:
             self.reader = open_rows(
                 job.files,
                 job.options,
-                job.label_columns(),
-                job.choice(),
+                labels_to_learn(job),
+                ColumnChoice(**{name: vars(job)[name] for name in ColumnChoice._fields}),
                 classes=job.classes,
                 on_bad_row=job.on_bad_row,
                 words=words,
@@ -286,8 +267,10 @@ class Run:
         else:
             self.reader = continuing.reader_for(self.base, job, pipe)
         assert self.reader.grades is not None
+        self.files, self.bad = self.reader.files, self.reader.bad
         self.classes = self.reader.grades.classes
-        self.progress, self.labels = TrainProgress(), LabelCounts(self.classes.size)
+        self.progress = TrainProgress()
+        self.labels = np.zeros((len(LABEL_COUNTS), self.classes.size), dtype=np.int64)
         self.label_runs = LabelRuns(self.classes.size)
         self.sample: tuple[Any, Ranks, Ranks] | None = None  # the first rows that are learned
         self.notes = list(self.reader.notes)
@@ -304,16 +287,6 @@ class Run:
             self.identities + start,
             continuing.START_OVER,
         )
-
-    @property
-    def files(self) -> Sequence[str]:
-        """The files to read."""
-        return self.reader.files
-
-    @property
-    def bad(self) -> BadRows:
-        """The bad rows so far."""
-        return self.reader.bad
 
     def _shuffles(self, dask: bool) -> bool:
         """Whether to shuffle: as requested, or if the rows are sorted, which is noted."""
@@ -381,7 +354,7 @@ class Run:
         rows: Any = np.zeros((1, n_columns))
         if self.staged:
             self.stage()
-            learned = np.random.default_rng(0).permutation(self.rows.learned)
+            learned = np.random.default_rng(0).permutation(self.learned_rows)
             rows = self.staging.take(learned[:ROWS_AT_ONCE])[0]
         elif not self.job.is_pipe:
             policy, self.reader.bad = self.reader.bad, BadRows("skip")
@@ -410,10 +383,14 @@ class Run:
         n_test = round(self.job.hold_out * n_rows)
         n_kept = min(int(CALIBRATION_SHARE * (n_rows - n_test)), MAX_CALIBRATION)
         n_kept = 0 if self.job.passes == 1 else n_kept
-        test, kept, learned = map(np.sort, np.split(drawn, [n_test, n_test + n_kept]))
-        self.rows = StagedRows(learned, kept, test)
-        note = f"{n_kept:,} rows are not learned in any pass, but kept to calibrate probabilities"
-        if n_kept and note not in self.notes:
+        parts = map(np.sort, np.split(drawn, [n_test, n_test + n_kept]))
+        self.test_rows, self.calibration_rows, self.learned_rows = parts
+        self.note_kept(n_kept)
+
+    def note_kept(self, n_rows: int) -> None:
+        """Note how many rows are kept to calibrate on."""
+        note = f"{n_rows:,} rows are not learned in any pass, but kept to calibrate probabilities"
+        if n_rows and note not in self.notes:
             self.notes.append(note)
 
     def _encoded(self, stop: Stop) -> Iterator[tuple[Any, Any, Any, float | None]]:
@@ -428,8 +405,8 @@ class Run:
     def order(self, epoch: int) -> NDArray[np.int64]:
         """The staged rows of a pass, in the order to learn them."""
         if not self.shuffle:
-            return self.rows.learned
-        return np.random.default_rng([self.job.seed, epoch]).permutation(self.rows.learned)
+            return self.learned_rows
+        return np.random.default_rng([self.job.seed, epoch]).permutation(self.learned_rows)
 
     def features(self, batch: Batch) -> Any:
         """Features of rows for the learner."""
@@ -452,15 +429,15 @@ class Run:
         progress.rows += lower.size
         progress.learned += lower.size
         self.label_runs.add(lower, upper)
-        self.labels.add(lower, upper)
+        self.labels += count_labels(lower, upper, None, self.classes.size)
         if self.sample is None:
             self.sample = (X[:SAMPLE_ROWS].copy(), lower[:SAMPLE_ROWS], upper[:SAMPLE_ROWS])
 
     def calibrate(self) -> None:
         """Calibrate on rows that no pass has learned: scores of learned rows are too good."""
-        if not self.rows.calibration.size:
+        if not self.calibration_rows.size:
             return
-        X, lower, upper = self.staging.take(self.rows.calibration)
+        X, lower, upper = self.staging.take(self.calibration_rows)
         learner = self.model.learner
         self.model.calibration = Calibration(self.classes.size).fit(
             learner.latent(X), lower, upper, thresholds=learner.thresholds
@@ -481,20 +458,28 @@ class Run:
     def save_checkpoint(self) -> None:
         """Write model and progress atomically."""
         progress = self.progress
-        progress.labels, progress.unlabelled = self.labels.to_dict(), self.reader.unlabelled
+        progress.labels = dict(zip(LABEL_COUNTS, self.labels.tolist(), strict=True))
+        progress.unlabelled = self.reader.unlabelled
         progress.skipped, progress.bad_rows = self.bad.count, list(self.bad.examples)
         with report_full_disk(str(self.checkpoint.path)):
             self.checkpoint.write(self.trained(), progress)
 
+    def write(self) -> None:
+        """Write the model, and remove what is no longer needed."""
+        with report_full_disk(str(self.out)):
+            write_atomically(self.out, to_bytes(self.trained()))
+        self.checkpoint.remove()
+        self.staging.remove()
+
     def trained(self) -> TableModel:
         """The current model with the record of its training."""
-        rows_before = 0 if self.base is None else self.base.training["rows"]
-        files = [] if self.base is None else self.base.training.get("identities", [])
+        before: dict[str, Any] = {} if self.base is None else self.base.training
+        files = [[one.name, one.size, one.digest] for one in self.identities]
         training = self.model.training | {
             "settings": self.job.to_dict(),
             "from": self.job.start,
-            "identities": [*files, *([one.name, one.size, one.digest] for one in self.identities)],
-            "rows": self.progress.learned + rows_before,
+            "identities": [*before.get("identities", ()), *files],
+            "rows": before.get("rows", 0) + self.progress.learned,
             "skipped": self.bad.count,
             "mae": self.progress.mae,
             "constant": self.constant(),
@@ -505,16 +490,17 @@ class Run:
 
     def constant(self) -> dict[str, Any] | None:
         """The best constant prediction, and its MAE."""
-        if not self.labels.rows:
+        lower, upper, _ = self.labels
+        if not lower.any():
             return None
-        rank, mae = nearest_constant(self.labels.lower, self.labels.upper)
+        rank, mae = nearest_constant(lower, upper)
         return {"grade": self.classes.tolist()[rank - 1], "mae": mae}
 
     def held_out(self) -> dict[str, Any]:
         """Measures on the held-out rows."""
         model, ranks = self.trained(), []
-        for begin in range(0, self.rows.test.size, ROWS_AT_ONCE):
-            X, lower, upper = self.staging.take(self.rows.test[begin : begin + ROWS_AT_ONCE])
+        for begin in range(0, self.test_rows.size, ROWS_AT_ONCE):
+            X, lower, upper = self.staging.take(self.test_rows[begin : begin + ROWS_AT_ONCE])
             ranks.append([lower, upper, model.answer(X).rank])
         if not ranks:
             raise FileError(
@@ -527,13 +513,13 @@ class Run:
     def summary(self, learned: int, resumed: bool, seconds: float) -> dict[str, Any]:
         """A summary in plain values."""
         recipe, training = self.reader.recipe, self.model.training
-        n_labels, learned_all = self.labels.rows, self.progress.learned
-        n_ranges = n_labels - int(self.labels.exact.sum())  # on Dask, of one pass only
+        learned_all = self.progress.learned
+        n_labels, _, n_exact = self.labels.sum(axis=1).tolist()  # on Dask, of one pass only
         return {
             "model": str(self.out),
             "estimator": self.model.kind,
             "rows": learned_all,
-            "ranges": round(n_ranges * learned_all / max(1, n_labels)),
+            "ranges": round((n_labels - n_exact) * learned_all / max(1, n_labels)),
             "passes": self.job.passes,
             "features": recipe.n_features,
             "words": list(recipe.texts),
@@ -570,13 +556,13 @@ class Run:
 
     def _rare_grades(self) -> list[str]:
         """A note on grades that were found in very few labels, perhaps by mistake."""
-        labels, learned = self.labels, self.progress.learned
-        found = labels.lower + labels.upper - labels.exact
+        lower, upper, exact = self.labels
+        found, n_labels, learned = lower + upper - exact, int(lower.sum()), self.progress.learned
         # a grade of an ordered type may have no rows at all
-        once = max(1, round(labels.rows * self.job.passes / max(1, learned)))
+        once = max(1, round(n_labels * self.job.passes / max(1, learned)))
         if self.model.kind == ESTIMATORS[SVM]:
             once = 1  # times that each row is counted
-        rare = (found > 0) & (found <= max(once, labels.rows // RARE))
+        rare = (found > 0) & (found <= max(once, n_labels // RARE))
         given = self.job.classes is not None or self.base is not None
         if given or learned < FEW or not rare.any() or (~rare).sum() < 2:
             return []
@@ -607,7 +593,7 @@ def sole_column(
         for name, own in zip(sizes, places, strict=True)
         if name is not None
     }
-    begin, end = (np.bincount(ranks - 1, minlength=model.classes_.size) for ranks in (lower, upper))
+    begin, end, _ = count_labels(lower, upper, None, model.classes_.size)
     constant = nearest_constant(begin, end)[1]
     gain = constant - distance(model.answer(X).rank, lower, upper).mean()
     if gain <= MUCH * constant:

@@ -7,7 +7,7 @@ import ordspan.distributed  # noqa: F401  first, as its error names the extra to
 # isort: split
 import logging
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import replace
 from pathlib import Path
@@ -19,20 +19,23 @@ from distributed import Client, LocalCluster
 
 from ordspan.catalog import PA
 from ordspan.clock import Clock
-from ordspan.commands.continuing import check_model_path, no_checkpoint_hint, refuse_to_overwrite
-from ordspan.commands.jobs import TrainJob
-from ordspan.commands.outputs import report_full_disk
+from ordspan.commands.continuing import (
+    LABEL_COUNTS,
+    check_model_path,
+    no_checkpoint_hint,
+    refuse_to_overwrite,
+)
+from ordspan.commands.jobs import Report, TrainCommand
+from ordspan.commands.models import labels_to_learn
 from ordspan.commands.stopping import Stop
-from ordspan.commands.tally import LabelCounts
-from ordspan.commands.train import Run, TrainReport
+from ordspan.commands.train import Run
 from ordspan.distributed.blocks import Blocks
 from ordspan.distributed.cluster import Cluster
 from ordspan.distributed.training import Progress, prepare, train
 from ordspan.estimators import OrdinalPA
 from ordspan.labels.text import LabelReader
-from ordspan.models.atomic import write_atomically
+from ordspan.metrics.ranks import count_labels
 from ordspan.models.checkpoint import Rounds, sole_writer
-from ordspan.models.file import to_bytes
 from ordspan.tables.encoder import Encoder, stack_rows
 from ordspan.tables.files import expand, is_svmlight
 from ordspan.tables.reading import RowReader, find_words
@@ -59,12 +62,13 @@ def reader_of(reader: RowReader, path: str) -> Any:
     )
 
 
-def count(reader: RowReader, path: str) -> tuple[LabelCounts, BadRows, int]:
-    """Labels, bad rows and unlabelled rows of a file; runs on a worker."""
+def count(reader: RowReader, path: str) -> tuple[Any, BadRows, int]:
+    """Counts of labels, bad rows and unlabelled rows of a file; runs on a worker."""
     own = reader_of(reader, path)
-    labels = LabelCounts(own.grades.classes.size)
+    n_classes = own.grades.classes.size
+    labels = np.zeros((len(LABEL_COUNTS), n_classes), dtype=np.int64)
     for batch in own.batches():
-        labels.add(batch.lower, batch.upper)
+        labels += count_labels(batch.lower, batch.upper, None, n_classes)
     return labels, own.bad, own.unlabelled
 
 
@@ -111,46 +115,15 @@ def connected(address: str | Client) -> Iterator[Client]:
             yield client
 
 
-def train_on_dask(
-    job: TrainJob,
-    out: str | Path,
-    address: str | Client,
-    *,
-    resume: bool = False,
-    overwrite: bool = False,
-    stop: Stop | None = None,
-    report: TrainReport | None = None,
-) -> dict[str, Any]:
+def train_on_dask(job: TrainCommand, stop: Stop, report: Report) -> dict[str, Any]:
     """Train on a Dask cluster by iterative parameter mixing, and write the model.
 
     Each file is a block and each pass a round, with a checkpoint after it. The same paths must
-    exist here and on every worker.
-
-    Parameters
-    ----------
-    job : TrainJob
-        What to train. The rows of each file are shuffled in each round if ``shuffle`` is
-        set or the rows are sorted. Only the learner "pa" is supported.
-    out : path
-        Where to write the model.
-    address : str or distributed.Client
-        Address of the scheduler, "local" for a cluster on this machine, or a client.
-    resume : bool
-        Resume from the checkpoint, which must exist, with the same result.
-    overwrite : bool
-        Replace an existing model.
-    stop : Stop, optional
-        Requests an early end.
-    report : callable, optional
-        Called when a block is done.
-
-    Returns
-    -------
-    dict
-        A summary in plain values.
+    exist here and on every worker. The rows of each file are shuffled in each round if ``shuffle``
+    is set or the rows are sorted. Only the learner "pa" is supported. Returns a summary in plain
+    values.
     """
-    path, clock, stop = Path(out), Clock(), stop or Stop()
-    files = expand(job.files)
+    path, clock, files = Path(job.model), Clock(), expand(job.files)
     check_model_path(path, files)
     if STDIN in files:
         raise ValueError("standard input cannot be split into blocks; give files")
@@ -160,24 +133,24 @@ def train_on_dask(
             "train without Dask"
         )
     with sole_writer(path):
-        if not (overwrite or resume):
+        if not (job.overwrite or job.resume):
             refuse_to_overwrite(path)
-        with connected(address) as client, stop.at_any_moment():
+        with connected(job.dask) as client, stop.at_any_moment():
             cluster = Cluster(client, timeout=TIMEOUT, retries=0, persist=False)
             # workers may have another working directory
             paths = [os.path.abspath(path) for path in files]
-            run = prepared_run(cluster, job, paths, path)
-            if not resume:
+            run = prepared_run(cluster, job, paths)
+            if not job.resume:
                 run.checkpoint.remove()
             elif run.checkpoint.read(OrdinalPA, Rounds) is None:
                 raise FileError(no_checkpoint_hint(path, run.checkpoint.path))
             _fit(cluster, run, paths, report)
-    return run.summary(run.progress.learned, resume, clock.seconds())
+    return run.summary(run.progress.learned, job.resume, clock.seconds())
 
 
-def prepared_run(cluster: Cluster, job: TrainJob, paths: list[str], out: Path) -> Run:
+def prepared_run(cluster: Cluster, job: TrainCommand, paths: list[str]) -> Run:
     """The run; workers find the grades and the number of features that are not given."""
-    options, columns, words = job.options, job.label_columns(), None
+    options, columns, words = job.options, labels_to_learn(job), None
     if is_svmlight(paths[0], options):
         if job.classes is None or not options.n_features:
             extents = cluster.run(survey, [(path,) for path in paths], paths, "ordspan-survey")
@@ -188,28 +161,32 @@ def prepared_run(cluster: Cluster, job: TrainJob, paths: list[str], out: Path) -
     elif job.classes is None:
         tasks = [([path], options, columns) for path in paths]
         words = set().union(*cluster.run(find_words, tasks, paths, "ordspan-grades"))
-    return Run(replace(job, **vars(options)), out, dask=True, words=words)
+    return Run(replace(job, **vars(options)), Path(job.model), dask=True, words=words)
 
 
-def _fit(cluster: Cluster, run: Run, paths: list[str], report: TrainReport | None) -> None:
+def _fit(cluster: Cluster, run: Run, paths: list[str], report: Report) -> None:
     """Count the rows, train in rounds and write the model."""
     job, progress = run.job, run.progress
     decimals = {os.path.abspath(path): sign for path, sign in run.reader.decimals.items()}
     reader = cluster.share(replace(run.reader, first=None, decimals=decimals), "ordspan-reader")
     counts = cluster.run(count, [(reader, path) for path in paths], paths, "ordspan-count")
     labels, bad, unlabelled = zip(*counts, strict=True)
-    for part in labels:
-        run.labels.merge(part)
+    run.labels += sum(labels)
     run.bad.count = sum(part.count for part in bad)
     run.bad.examples = [example for part in bad for example in part.examples][:N_EXAMPLES]
-    progress.good, run.reader.unlabelled = run.labels.rows, sum(unlabelled)
+    progress.good, run.reader.unlabelled = int(run.labels[0].sum()), sum(unlabelled)
     if not progress.good:
         raise FileError(f"{run.files[0]}: no usable row in any file; {run.bad.summary()}")
-    run.bad.check(progress.good, job.allow_skipped)
+    run.check_skipped()
     refuse_separate_grades(run.files, labels)
     read = delayed(read_block, pure=False)
     sample = np.zeros((1, run.reader.recipe.n_features))
     blocks = Blocks([read(reader, path) for path in paths], paths, sample, run.classes)
+
+    def forward(done: Progress) -> None:
+        share = (done.round - 1 + done.done / done.blocks) / done.rounds
+        report(round(progress.good * done.rounds * share), done.mae, share)
+
     model = prepare(OrdinalPA(**run.model.parameters), blocks)
     run.model.calibration = train(
         cluster,
@@ -218,25 +195,20 @@ def _fit(cluster: Cluster, run: Run, paths: list[str], report: TrainReport | Non
         run.checkpoint,
         job.passes,
         shuffle=run.shuffle,
-        progress=None if report is None else _progress_reporter(report, progress.good),
+        progress=forward,
         calibrated=True,
     )
     run.model.learner = model.learner_
     progress.mae = [done.mae for done in model.rounds_]
     progress.learned = sum(done.rows for done in model.rounds_)
-    if n_kept := progress.good - model.rounds_[-1].rows:
-        run.notes.append(
-            f"{n_kept:,} rows are not learned in any pass, but kept to calibrate probabilities"
-        )
+    run.note_kept(progress.good - model.rounds_[-1].rows)
     run.model.training["blocks"] = len(paths)
-    with report_full_disk(str(run.out)):
-        write_atomically(run.out, to_bytes(run.trained()))
-    run.checkpoint.remove()
+    run.write()
 
 
-def refuse_separate_grades(files: Sequence[str], counts: Sequence[LabelCounts]) -> None:
+def refuse_separate_grades(files: Sequence[str], counts: Sequence[Any]) -> None:
     """Refuse files with very different grades: each block would learn only its own."""
-    weight = np.array([(count.lower + count.upper) / 2 for count in counts])
+    weight = np.array([(lower + upper) / 2 for lower, upper, _ in counts])
     grades, rows = np.arange(weight.shape[1]), weight.sum(axis=1)
     means, mean = weight @ grades / np.maximum(rows, 1), weight.sum(axis=0) @ grades / rows.sum()
     between, total = rows @ (means - mean) ** 2, weight.sum(axis=0) @ (grades - mean) ** 2
@@ -246,13 +218,3 @@ def refuse_separate_grades(files: Sequence[str], counts: Sequence[LabelCounts]) 
             f"({between / total:.0%} of their variance lies between the files, such as "
             f"{files[0]}); mix the rows of the files first, or train without Dask"
         )
-
-
-def _progress_reporter(report: TrainReport, rows: int) -> Callable[[Progress], None]:
-    """A callback that reports the progress of Dask as that of a training run."""
-
-    def forward(done: Progress) -> None:
-        share = (done.round - 1 + done.done / done.blocks) / done.rounds
-        report(round(rows * done.rounds * share), done.mae, share)
-
-    return forward
