@@ -17,6 +17,7 @@ EMPTY = (
 """Cells that stand for a missing number."""
 SIGNED = r"^[-+]?[0-9]*{}[0-9]+(?:[eE][-+]?[0-9]+)?$"
 FORMS = {",": SIGNED.format(","), ".": SIGNED.format(r"\.")}
+PLAIN = r"\.(?:[0-9]{1,2}|[0-9]{4,})$"  # a point that cannot stand between thousands
 ENOUGH_CELLS, MIXED = 2000, 0.05
 GROUPED = r"^[-+]?[0-9]{1,3}[.,][0-9]{3}$"
 """A number with a decimal sign, or with a sign between thousands: ambiguous."""
@@ -84,6 +85,10 @@ def find_decimal(path: str, table: pl.DataFrame, delimiter: str = ",") -> str:
     for column in table.gather_every(max(1, table.height // ENOUGH_CELLS)):
         if column.dtype != TEXT or not column.str.contains("[.,]").any():
             continue
+        numbers = column.cast(FLOAT, strict=False)
+        if numbers.null_count() == column.null_count() and column.str.contains(PLAIN).any():
+            shown["."], clear = shown["."] or column.filter(column.str.contains(PLAIN))[0], True
+            continue  # the usual case, without a closer look
         cells = column.str.strip_chars()
         cells = cells.filter(~is_empty(cells))
         signs = {sign: cells.filter(cells.str.contains(form)) for sign, form in FORMS.items()}
@@ -95,11 +100,8 @@ def find_decimal(path: str, table: pl.DataFrame, delimiter: str = ",") -> str:
             shown[sign] = shown[sign] or some[0]
             if not some.str.contains(GROUPED).all():
                 clear = True
-            elif sign == "," or delimiter == ";":
-                unclear = unclear or some[0]
-            elif whole > MIXED * len(some):  # 999 and 1.050, but no 1.05
-                clear, unclear = False, some[0]
-                break
+            elif sign == "," or delimiter == ";" or whole > MIXED * len(some):
+                unclear = unclear or some[0]  # such as 1.050 beside 999, but no 1.05
     point, comma = hint("decimal='.'", "--decimal ."), hint("decimal=','", "--decimal ,")
     if shown[","] and shown["."]:
         raise FileError(
