@@ -19,7 +19,6 @@ from ordspan.wording import hint
 POLICIES = ("raise", "skip", "keep", "refuse")
 KEEP, REFUSE = POLICIES[2:]
 N_EXAMPLES = 5
-SKIPPED_SHARE = 0.2  # largest share of bad rows that is accepted by default
 FEATURE_BYTES = 150  # while a linear model is trained: scales, weights, averages, and copies
 
 LABEL, GROUP = "label", "qid"  # the columns of svmlight rows besides their features
