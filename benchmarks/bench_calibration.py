@@ -21,7 +21,7 @@ from measuring import command, machine
 from ordspan import CalibratedOrdinal, KernelOrdinalPA, OrdinalPA, OrdinalSVM
 from ordspan.catalog import DEFAULT_BUDGET
 from ordspan.commands import train as training
-from ordspan.data import Dataset, DataUnavailable
+from ordspan.datasets import Dataset, DataUnavailable
 from ordspan.experiments.reproduce import PAPER
 from ordspan.metrics import interval_coverage, ranked_probability_score
 from peers.sets import JUDGEMENTS, UNSEEN, load

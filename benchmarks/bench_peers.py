@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from ordspan.data import Dataset, DataUnavailable
+from ordspan.datasets import Dataset, DataUnavailable
 from peers.measure import EXACT, EXACT_PART, INTERVALS, MIDDLES, Cell, described, measure
 from peers.methods import BY_NAME
 from peers.sets import JUDGEMENTS, UNSEEN, load

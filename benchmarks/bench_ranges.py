@@ -16,7 +16,7 @@ from scipy.linalg import qr
 
 from measuring import Row, command, graded_rows, ratio, table
 from ordspan import CalibratedOrdinal, OrdinalPA, OrdinalSVM, coarsen
-from ordspan.data import Dataset
+from ordspan.datasets import Dataset
 from ordspan.experiments.reproduce import PAPER, load_datasets
 from ordspan.learners import Calibration, LinearLearner
 from ordspan.metrics import interval_coverage, interval_width, ranked_probability_score

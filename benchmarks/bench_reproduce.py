@@ -12,7 +12,7 @@ import time
 from pathlib import Path
 
 from measuring import Row, command, ratio, table
-from ordspan.data import DataUnavailable, load_dataset, synthetic
+from ordspan.datasets import DataUnavailable, load_dataset, synthetic
 from ordspan.experiments import protocol
 from ordspan.experiments.protocol import Curve
 

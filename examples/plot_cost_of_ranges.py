@@ -15,7 +15,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 from ordspan import CalibratedOrdinal, OrdinalPA, coarsen
-from ordspan.data import abalone
+from ordspan.datasets import abalone
 from ordspan.metrics import interval_coverage, interval_width, ranked_probability_score
 
 data = abalone()

@@ -13,7 +13,7 @@ import numpy as np
 from distributed import Client
 
 from ordspan import OrdinalPA
-from ordspan.data import load_dataset
+from ordspan.datasets import load_dataset
 from ordspan.distributed import fit
 
 data = load_dataset("california")

@@ -22,7 +22,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 from ordspan import CalibratedOrdinal, OrdinalPA, coarsen
-from ordspan.data import load_dataset
+from ordspan.datasets import load_dataset
 from ordspan.plot import ConfusionDistanceDisplay, ReliabilityDisplay, ScoreDisplay
 
 data = load_dataset("abalone")

@@ -17,7 +17,7 @@ from copy import deepcopy
 import matplotlib.pyplot as plt
 import numpy as np
 
-from ordspan.data import synthetic
+from ordspan.datasets import synthetic
 from ordspan.learners import LinearLearner
 
 BLUE, ORANGE, GREY, BAND = "#0072B2", "#D55E00", "#767676", "#e8eef3"

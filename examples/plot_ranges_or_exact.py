@@ -12,7 +12,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 from ordspan import OrdinalPA, coarsen
-from ordspan.data import load_dataset
+from ordspan.datasets import load_dataset
 
 data = load_dataset("california")
 shares = np.array([0.0, 0.25, 0.5, 0.75, 0.9, 0.97])

@@ -12,7 +12,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 from ordspan import coarsen
-from ordspan.data import load_dataset
+from ordspan.datasets import load_dataset
 from ordspan.river import OrdinalPA
 
 data = load_dataset("california")

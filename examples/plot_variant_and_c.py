@@ -14,7 +14,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from ordspan import OrdinalPA, coarsen
-from ordspan.data import synthetic
+from ordspan.datasets import synthetic
 
 data = synthetic(n=8000, n_features=20, noise=0.7, random_state=0)
 y = coarsen(data.ranks, 0.5, random_state=0)

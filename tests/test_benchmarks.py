@@ -29,7 +29,7 @@ def test_a_benchmark_runs(name):
 
 def test_the_benchmark_of_ranges_runs():
     import bench_ranges
-    from ordspan.data import synthetic
+    from ordspan.datasets import synthetic
 
     data = synthetic(n=200)
     assert len(bench_ranges.coverages(data, n_splits=1)) == 18

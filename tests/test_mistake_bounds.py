@@ -15,7 +15,7 @@ from scipy.sparse import csr_array
 from ordspan import bounds as theorems
 from ordspan.bounds import BoundProblem, mistake_bounds, online_losses
 from ordspan.core.measures import distance, hinge_losses, shortfalls
-from ordspan.data import synthetic
+from ordspan.datasets import synthetic
 from ordspan.learners import LinearLearner
 from ordspan.learners.batch import solve
 from ordspan.learners.rows import make_rows

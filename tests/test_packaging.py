@@ -70,7 +70,7 @@ def test_the_wheel_holds_the_package_and_what_it_needs(built):
         contents = {name: wheel.read(name) for name in wheel.namelist()}
     shipped = {name for name in contents if ".dist-info/" not in name}
     source = [path for path in (ROOT / "src").rglob("*") if path.suffix in SHIPPED]
-    source += (ROOT / "src/ordspan/data/files").iterdir()
+    source += (ROOT / "src/ordspan/datasets/files").iterdir()
     assert shipped == {path.relative_to(ROOT / "src").as_posix() for path in source}
     assert sum(path.stat().st_size for path in built.glob("*.whl")) < 1_200_000
     about = f"ordspan-{ordspan.__version__}.dist-info"
@@ -128,7 +128,7 @@ MISSING = [
     ("polars", TRAIN, "this needs polars: pip install 'ordspan[cli]'"),
     *(
         ("polars", f"ordspan.{name}('a.csv')", "this needs polars: pip install 'ordspan[cli]'")
-        for name in ("train_files", "predict_files", "evaluate_files", "data.stream")
+        for name in ("train_files", "predict_files", "evaluate_files", "stream")
     ),
     ("filelock", TRAIN, "this needs filelock: pip install 'ordspan[cli]'"),
     (

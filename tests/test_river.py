@@ -291,7 +291,7 @@ def test_truth_values_are_grades_too():
 
 
 def graded_stream(n=400, labels=(1, 2, 3, 4, 5)):
-    data = ordspan.data.synthetic(n=n)
+    data = ordspan.datasets.synthetic(n=n)
     for x, rank in stream.iter_array(100.0 + 5.0 * data.X, data.ranks):
         yield x, labels[rank - 1]
 

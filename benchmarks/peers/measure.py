@@ -16,7 +16,7 @@ from sklearn.base import clone
 from sklearn.model_selection import KFold, RepeatedStratifiedKFold
 
 from ordspan import CalibratedOrdinal, coarsen
-from ordspan.data import Dataset
+from ordspan.datasets import Dataset
 from ordspan.metrics import (
     macro_mean_absolute_error,
     mean_absolute_error,

@@ -11,8 +11,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from sklearn.model_selection import train_test_split
 
-from ordspan.data import Dataset, DataUnavailable, load_dataset
-from ordspan.data.sets import standardise
+from ordspan.datasets import Dataset, DataUnavailable, load_dataset
+from ordspan.datasets.sets import standardise
 
 JUDGEMENTS = ("era", "esl", "lev", "swd")
 """Four sets of human judgements by A. Ben-David, which skordinal carries."""

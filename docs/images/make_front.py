@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ordspan import OrdinalPA, coarsen
-from ordspan.data import load_dataset
+from ordspan.datasets import load_dataset
 
 mpl.use("agg")
 import matplotlib.pyplot as plt

@@ -19,7 +19,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from ordspan import load
-from ordspan.data import load_dataset
+from ordspan.datasets import load_dataset
 
 mpl.use("agg")
 import matplotlib.pyplot as plt

@@ -1,5 +1,5 @@
 from ordspan import bounds as bounds
-from ordspan import data as data
+from ordspan import datasets as datasets
 from ordspan import distributed as distributed
 from ordspan import learners as learners
 from ordspan import metrics as metrics
@@ -8,7 +8,7 @@ from ordspan import river as river
 from ordspan.commands.python import evaluate_files as evaluate_files
 from ordspan.commands.python import predict_files as predict_files
 from ordspan.commands.python import train_files as train_files
-from ordspan.data.coarsening import coarsen as coarsen
+from ordspan.datasets.coarsening import coarsen as coarsen
 from ordspan.estimators import KernelOrdinalPA as KernelOrdinalPA
 from ordspan.estimators import MulticlassPA as MulticlassPA
 from ordspan.estimators import MulticlassPerceptron as MulticlassPerceptron
@@ -25,5 +25,8 @@ from ordspan.labels.ranks import parse_intervals as parse_intervals
 from ordspan.models.file import ModelFileError as ModelFileError
 from ordspan.models.file import load as load
 from ordspan.models.file import save as save
+from ordspan.tables.rows import Batch as Batch
+from ordspan.tables.streams import Stream as Stream
+from ordspan.tables.streams import stream as stream
 
 __version__: str

@@ -10,10 +10,10 @@ from files_to_train import make_rows, write_rows
 from typer.testing import CliRunner
 
 import ordspan
+from ordspan import stream
 from ordspan.cli.app import command
 from ordspan.commands.jobs import TrainCommand, option
 from ordspan.commands.python import with_options
-from ordspan.data import stream
 from tables import said, summary
 
 X, GRADES = make_rows(300)

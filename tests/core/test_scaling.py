@@ -5,7 +5,7 @@ import pytest
 from sklearn.preprocessing import StandardScaler
 
 from ordspan.core import scaling
-from ordspan.data import load_dataset
+from ordspan.datasets import load_dataset
 from ordspan.learners import Calibration, LinearLearner
 from steps import both
 

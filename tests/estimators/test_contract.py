@@ -180,7 +180,7 @@ def test_the_order_of_the_classes_given_categorical_enum_or_sorted():
 def test_the_defaults_are_within_five_per_cent_of_the_best_c(name):
     from sklearn.model_selection import KFold
 
-    from ordspan.data import load_dataset
+    from ordspan.datasets import load_dataset
 
     data = load_dataset(name)
     folds = KFold(5, shuffle=True, random_state=0)

@@ -11,7 +11,7 @@ from sklearn.svm import LinearSVC
 
 import naive
 from ordspan import OrdinalSVM
-from ordspan.data import synthetic
+from ordspan.datasets import synthetic
 from ordspan.learners.batch import solve
 from ordspan.learners.rows import make_rows
 

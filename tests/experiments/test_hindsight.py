@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from ordspan.core.measures import hinge_losses
-from ordspan.data import synthetic
+from ordspan.datasets import synthetic
 from ordspan.experiments import hindsight, protocol, runner
 from ordspan.experiments.protocol import Curve
 from ordspan.experiments.results import Cell

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import naive
-from ordspan.data import synthetic
+from ordspan.datasets import synthetic
 from ordspan.experiments import protocol
 from ordspan.experiments.protocol import Curve, curves
 

@@ -9,7 +9,7 @@ from multiprocessing import get_context
 import numpy as np
 import pytest
 
-from ordspan.data import synthetic
+from ordspan.datasets import synthetic
 from ordspan.experiments import runner
 from ordspan.experiments.protocol import GRID, Curve, error_sums, predictions, streams
 from ordspan.experiments.results import DamagedTable, Results

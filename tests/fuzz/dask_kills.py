@@ -18,7 +18,7 @@ import numpy as np
 from distributed import Client, LocalCluster, Status
 
 from ordspan import OrdinalPA
-from ordspan.data import synthetic
+from ordspan.datasets import synthetic
 from ordspan.distributed import fit
 
 MOST_KILLS = 3  # Dask gives a task up when the fourth worker has died of it

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 from files_to_train import FORMATS, make_rows, write_rows
 
-from ordspan.data import stream
+from ordspan import stream
 from tables import ask
 
 HOSTILE = tuple(

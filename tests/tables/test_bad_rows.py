@@ -10,7 +10,7 @@ import pytest
 from pyarrow import parquet
 
 from commands.tables import said, summary, write_table
-from ordspan.data import stream
+from ordspan import stream
 from ordspan.tables import text
 from ordspan.tables.rows import FileError, RowError
 
@@ -149,7 +149,7 @@ def test_an_open_quote_does_not_swallow_the_rows_behind_it(tmp_path, monkeypatch
 
 def test_a_deeply_nested_value_takes_no_longer_than_another(tmp_path):
     path = write(tmp_path / "a.jsonl", b'{"a":1,"w":"ab","g":1,"z":' + NESTED + b"}")
-    code = "import sys; from ordspan.data import stream; "
+    code = "import sys; from ordspan import stream; "
     code += "print(sum(map(len, stream(sys.argv[1], label='g', on_bad_row='skip'))))"
     command = [sys.executable, "-c", code, str(path)]
     answer = subprocess.run(command, capture_output=True, text=True, timeout=20, check=True)

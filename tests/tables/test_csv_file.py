@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ordspan.data import stream
+from ordspan import stream
 from ordspan.tables import text
 from ordspan.tables.rows import FileError
 

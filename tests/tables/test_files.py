@@ -11,7 +11,7 @@ import pytest
 from pyarrow import parquet
 from sklearn.datasets import dump_svmlight_file, load_svmlight_file
 
-from ordspan.data import stream
+from ordspan import stream
 from ordspan.tables import formats, text
 from ordspan.tables.rows import FileError, RowError
 

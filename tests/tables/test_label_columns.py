@@ -5,7 +5,7 @@ import polars as pl
 import pyarrow as pa
 import pytest
 
-from ordspan.data import stream
+from ordspan import stream
 from ordspan.labels.text import LabelReader
 from ordspan.tables.label_columns import LabelColumns, read_ranks
 

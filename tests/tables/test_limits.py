@@ -6,8 +6,8 @@ import sys
 import numpy as np
 import pytest
 
+from ordspan import stream
 from ordspan.commands.train import TrainJob, train
-from ordspan.data import stream
 from ordspan.labels.grades import MAX_GRADES, read_order
 from ordspan.tables import rows
 from ordspan.tables.rows import FileError
@@ -83,7 +83,7 @@ def test_budgets_that_do_not_fit_are_refused(tmp_path, table, small_machine):
 
 WIDE = """
 import resource, sys
-from ordspan.data import stream
+from ordspan import stream
 from ordspan.tables import profile
 profile.WHOLE_BYTES, profile.SAMPLE_BYTES = 1 << 20, 12 << 20
 used = lambda: resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024

@@ -12,9 +12,8 @@ from files_to_train import FORMATS, make_rows, read_in_small_parts, write_rows
 
 import ordspan
 from commands.tables import ask, read_rows, said
-from ordspan import OrdinalPA
+from ordspan import OrdinalPA, stream
 from ordspan.commands.train import TrainJob, train
-from ordspan.data import stream
 
 X, GRADES = make_rows(900)
 NAMES = ["x0", "x1", "x2"]

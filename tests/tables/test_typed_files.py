@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 from pyarrow import feather, ipc, parquet
 
-from ordspan.data import stream
+from ordspan import stream
 from ordspan.tables import formats
 from ordspan.tables.rows import FileError
 

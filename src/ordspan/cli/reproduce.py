@@ -98,7 +98,7 @@ def reproduce(
     """
     with report_errors("Run the same command again to continue."):
         from ordspan.clock import Clock
-        from ordspan.data import NAMES
+        from ordspan.datasets import NAMES
         from ordspan.experiments.protocol import ALGORITHMS, CITED_ALGORITHMS
         from ordspan.experiments.reproduce import load_datasets, write_outputs
         from ordspan.experiments.runner import Plan, run

@@ -168,7 +168,7 @@ def fit(
     >>> import dask.array as da
     >>> from distributed import Client
     >>> from ordspan import OrdinalPA
-    >>> from ordspan.data import synthetic
+    >>> from ordspan.datasets import synthetic
     >>> from ordspan.distributed import fit
     >>> data = synthetic(n=4000)
     >>> X, y = da.from_array(data.X, chunks=(1000, -1)), da.from_array(data.ranks, chunks=1000)

@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 
 from ordspan.core.measures import distance
 from ordspan.core.state import Floats, Ranks
-from ordspan.data import Dataset
-from ordspan.data.coarsening import coarsen_ranks
+from ordspan.datasets import Dataset
+from ordspan.datasets.coarsening import coarsen_ranks
 from ordspan.experiments.committee import AggregateLearner
 from ordspan.learners import (
     Learner,

@@ -7,8 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from ordspan import data
-from ordspan.data import Dataset, DataUnavailable
+from ordspan.datasets import Dataset, DataUnavailable, load_dataset
 from ordspan.experiments.claims import Claim, claims_text, make_claims
 from ordspan.experiments.figures import write_figures
 from ordspan.experiments.report import report_page
@@ -38,7 +37,7 @@ def load_datasets(
     missing: dict[str, str] = {}
     for name in PAPER if names is None else names:
         try:
-            found.append(data.load_dataset(name, data_dir))
+            found.append(load_dataset(name, data_dir))
         except DataUnavailable as reason:
             missing[name] = f"{reason.reason}; {reason.way_to_get_it}"
     return tuple(found), missing

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 import ordspan
 from ordspan.core.state import Floats
-from ordspan.data import Dataset
+from ordspan.datasets import Dataset
 from ordspan.experiments import hindsight, protocol
 from ordspan.experiments.hindsight import HINDSIGHT_RUNS
 from ordspan.experiments.protocol import GRID, RULE, TUNING_RUNS, Curve

@@ -68,7 +68,7 @@ class Batch:
     Parameters
     ----------
     X : array or CSR matrix of shape (n, d)
-        Features; numbers as in the file, if the batch does not come from `ordspan.data.stream`.
+        Features; numbers as in the file, if the batch does not come from `ordspan.stream`.
     table : polars.DataFrame
         Text columns, labels and columns to keep, as in the file.
     rows : array of shape (n,)
@@ -93,7 +93,7 @@ class Batch:
     Examples
     --------
     >>> import pathlib, tempfile
-    >>> from ordspan.data import stream
+    >>> from ordspan import stream
     >>> path = pathlib.Path(tempfile.mkdtemp()) / "a.csv"
     >>> _ = path.write_text("id,size,grade\\n7,0.5,1\\n8,1.5,1-2\\n")
     >>> batch = next(iter(stream(path, label="grade", drop=["id"], keep=["id"])))

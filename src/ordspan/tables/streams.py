@@ -31,7 +31,7 @@ class Stream:
     Examples
     --------
     >>> import pathlib, tempfile
-    >>> from ordspan.data import stream
+    >>> from ordspan import stream
     >>> path = pathlib.Path(tempfile.mkdtemp()) / "a.csv"
     >>> _ = path.write_text("size,grade\\n0.5,1\\n1.5,2\\n")
     >>> batches = stream(path, label="grade")
@@ -166,8 +166,7 @@ def stream(
     Examples
     --------
     >>> import pathlib, tempfile
-    >>> from ordspan import OrdinalPA
-    >>> from ordspan.data import stream
+    >>> from ordspan import OrdinalPA, stream
     >>> path = pathlib.Path(tempfile.mkdtemp()) / "ratings.csv"
     >>> _ = path.write_text("size,age,grade\\n1,20,low\\n5,30,mid\\n9,25,>=mid\\n")
     >>> batches = stream(path, label="grade", classes=["low", "mid", "high"], drop=["age"])

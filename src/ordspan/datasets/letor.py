@@ -8,8 +8,8 @@ from pathlib import Path
 import numpy as np
 
 from ordspan.core.state import Ranks
-from ordspan.data.sets import Dataset, Floats, check_choice, standardise
-from ordspan.data.sources import (
+from ordspan.datasets.sets import Dataset, Floats, check_choice, standardise
+from ordspan.datasets.sources import (
     MSLR_SAMPLE,
     RANKEVAL,
     CorruptFile,

@@ -1,23 +1,19 @@
-"""Data: files as streams of batches, named data sets, coarsening, synthetic streams."""
+"""Named data sets, coarsening and synthetic data."""
 
 from collections.abc import Callable
 from typing import Any
 
-from ordspan.data.coarsening import coarsen
-from ordspan.data.letor import mslr
-from ordspan.data.sets import Dataset, Truth, abalone, california, check_choice, parkinson
-from ordspan.data.sources import CorruptFile, DataDir, DataUnavailable, data_folder
-from ordspan.data.synthetic import synthetic
-from ordspan.tables.rows import Batch
-from ordspan.tables.streams import Stream, stream
+from ordspan.datasets.coarsening import coarsen
+from ordspan.datasets.letor import mslr
+from ordspan.datasets.sets import Dataset, Truth, abalone, california, check_choice, parkinson
+from ordspan.datasets.sources import CorruptFile, DataDir, DataUnavailable, data_folder
+from ordspan.datasets.synthetic import synthetic
 
 __all__ = [
     "NAMES",
-    "Batch",
     "CorruptFile",
     "DataUnavailable",
     "Dataset",
-    "Stream",
     "Truth",
     "abalone",
     "california",
@@ -25,7 +21,6 @@ __all__ = [
     "load_dataset",
     "mslr",
     "parkinson",
-    "stream",
     "synthetic",
 ]
 
@@ -67,7 +62,7 @@ def load_dataset(name: str, data_dir: DataDir = None, **choices: Any) -> Dataset
 
     Examples
     --------
-    >>> from ordspan.data import load_dataset
+    >>> from ordspan.datasets import load_dataset
     >>> load_dataset("abalone").X.shape
     (4177, 10)
     >>> load_dataset("synthetic", n=500).X.shape

@@ -8,16 +8,16 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from ordspan import data
-from ordspan.data import CorruptFile, DataUnavailable
-from ordspan.data.sets import (
+from ordspan import datasets
+from ordspan.datasets import CorruptFile, DataUnavailable
+from ordspan.datasets.sets import (
     ABALONE_EDGES,
     CALIFORNIA_EDGES,
     PARKINSON_EDGES,
     bin_ranks,
     standardise,
 )
-from ordspan.data.sources import MSLR_SAMPLE
+from ordspan.datasets.sources import MSLR_SAMPLE
 
 ROOT = Path(__file__).parents[2]
 DATA = Path(os.environ.get("ORDSPAN_DATA") or ROOT.parent / "shared" / "data")
@@ -104,7 +104,7 @@ def test_a_constant_column_becomes_zeros(value):
 def test_a_set_has_its_rows_grades_and_scale(monkeypatch, name, shape, sizes):
     if name == "mslr":  # the others ship with the package
         monkeypatch.setenv("ORDSPAN_DATA", str(DATA))
-    dataset = data.load_dataset(name)
+    dataset = datasets.load_dataset(name)
     assert (dataset.name, dataset.X.shape, dataset.n_classes) == (name, shape, len(sizes))
     assert (dataset.X.dtype, dataset.ranks.dtype) == (np.float64, np.int64)
     assert dataset.X.flags.c_contiguous
@@ -116,7 +116,7 @@ def test_a_set_has_its_rows_grades_and_scale(monkeypatch, name, shape, sizes):
 
 
 def test_the_sex_of_an_abalone_is_three_columns_or_one():
-    three, one = data.abalone(), data.abalone(sex="one-column")
+    three, one = datasets.abalone(), datasets.abalone(sex="one-column")
     assert three.feature_names[:3] == ("sex=M", "sex=F", "sex=I")
     assert [np.count_nonzero(column > 0) for column in three.X.T[:3]] == [1528, 1307, 1342]
     assert one.X.shape == (4177, 8)
@@ -127,12 +127,12 @@ def test_the_sex_of_an_abalone_is_three_columns_or_one():
 
 
 def test_parkinson_never_shows_the_target_and_the_rest_by_choice():
-    plain = set(data.parkinson().feature_names)
+    plain = set(datasets.parkinson().feature_names)
     for choices, added in (
         ({"motor_updrs": True}, {"motor_UPDRS"}),
         ({"motor_updrs": True, "subject": True}, {"motor_UPDRS", "subject#"}),
     ):
-        dataset = data.parkinson(**choices)
+        dataset = datasets.parkinson(**choices)
         assert dataset.X.shape == (5875, 19 + len(added))
         assert set(dataset.feature_names) - plain == added
     assert "total_UPDRS" not in dataset.feature_names
@@ -151,12 +151,12 @@ def test_parkinson_never_shows_the_target_and_the_rest_by_choice():
 )
 def test_an_unknown_name_or_choice_lists_the_known_ones(name, choices, message):
     with pytest.raises(ValueError, match=f"unknown {message}"):
-        data.load_dataset(name, **choices)
+        datasets.load_dataset(name, **choices)
 
 
 def test_heavy_parts_stay_out_until_they_are_needed():
     heavy = ["pandas", "pyarrow", "pooch", "requests", "sklearn.datasets", "urllib.request"]
-    code = f"import sys, ordspan.data; print([m for m in {heavy} if m in sys.modules])"
+    code = f"import sys, ordspan.datasets; print([m for m in {heavy} if m in sys.modules])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
 
@@ -181,7 +181,7 @@ def write_fold(folder, train, vali="", test=""):
 def test_a_full_fold_is_found_in_three_places(tmp_path, inside):
     rows = "".join(line(grade, grade + 1) for grade in range(5))
     write_fold(tmp_path / inside, f"# a comment\n\r\n{rows}", line(), "")
-    dataset = data.mslr(data_dir=tmp_path)
+    dataset = datasets.mslr(data_dir=tmp_path)
     assert dataset.source == "full fold: train.txt"
     assert dataset.ranks.tolist() == [1, 2, 3, 4, 5]
     assert dataset.X.shape == (5, 136)
@@ -190,7 +190,7 @@ def test_a_full_fold_is_found_in_three_places(tmp_path, inside):
 
 def test_all_parts_follow_one_another(tmp_path):
     write_fold(tmp_path, line(0), line(1, 2) + line(2, 3), line(4, 4))
-    dataset = data.mslr(data_dir=tmp_path, parts="all")
+    dataset = datasets.mslr(data_dir=tmp_path, parts="all")
     assert dataset.ranks.tolist() == [1, 2, 3, 5]
     assert dataset.source == "full fold: train.txt, vali.txt, test.txt"
 
@@ -198,10 +198,10 @@ def test_all_parts_follow_one_another(tmp_path):
 @needs_files
 def test_a_full_fold_wins_over_the_sample_and_reads_alike(tmp_path):
     shutil.copytree(DATA / "mslr_web10k_sample", tmp_path / "mslr_web10k_sample")
-    sample = data.mslr(data_dir=tmp_path)
+    sample = datasets.mslr(data_dir=tmp_path)
     texts = [gzip.decompress((DATA / f"{name}.gz").read_bytes()).decode() for name in MSLR_SAMPLE]
     write_fold(tmp_path / "Fold1", *texts)
-    fold = data.mslr(data_dir=tmp_path, parts="all")
+    fold = datasets.mslr(data_dir=tmp_path, parts="all")
     assert fold.source.startswith("full fold")
     np.testing.assert_array_equal(fold.X, sample.X)
     np.testing.assert_array_equal(fold.ranks, sample.ranks)
@@ -224,18 +224,18 @@ def test_a_full_fold_wins_over_the_sample_and_reads_alike(tmp_path):
 def test_a_bad_cell_is_named_by_file_row_and_column(tmp_path, bad, reason):
     write_fold(tmp_path, line() + line() + line() + bad + line())
     with pytest.raises(CorruptFile) as refusal:
-        data.mslr(data_dir=tmp_path)
+        datasets.mslr(data_dir=tmp_path)
     assert f"{tmp_path / 'train.txt'}, row 4: {reason}" in str(refusal.value)
 
 
 def test_an_empty_fold_is_refused(tmp_path):
     write_fold(tmp_path, "")
     with pytest.raises(CorruptFile, match=r"no rows in .*train\.txt"):
-        data.mslr(data_dir=tmp_path)
+        datasets.mslr(data_dir=tmp_path)
 
 
 def test_half_a_fold_is_told(tmp_path):
     write_fold(tmp_path, line())
     (tmp_path / "vali.txt").unlink()
     with pytest.raises(DataUnavailable, match=r"has no vali\.txt; get MSLR-WEB10K from"):
-        data.mslr(data_dir=tmp_path, parts="all")
+        datasets.mslr(data_dir=tmp_path, parts="all")

@@ -10,9 +10,9 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 
-from ordspan import data
-from ordspan.data import CorruptFile, DataUnavailable, sources
-from ordspan.data.sources import data_folder, fetch, look_up
+from ordspan import datasets
+from ordspan.datasets import CorruptFile, DataUnavailable, sources
+from ordspan.datasets.sources import data_folder, fetch, look_up
 
 CONTENT = b"1,2,3\n4,5,6\n" * 50_000
 PATH = "toy/toy.data"
@@ -210,7 +210,7 @@ def test_the_sample_is_downloaded_where_no_folder_has_it(server, cache, tmp_path
     for path in sources.MSLR_SAMPLE:
         monkeypatch.setitem(sources.SHA256, path, sha256(ROWS))
     server.will_answer((200, ROWS))
-    dataset = data.load_dataset("mslr", tmp_path)
+    dataset = datasets.load_dataset("mslr", tmp_path)
     assert dataset.ranks.tolist() == [1, 2, 3, 4, 5] * 2
     assert dataset.source.startswith("sample of 10,000 rows: download of http://127.0.0.1")
     assert {path.name for path in files_in(cache)} == {
@@ -221,7 +221,7 @@ def test_the_sample_is_downloaded_where_no_folder_has_it(server, cache, tmp_path
 def test_without_mslr_the_message_names_page_files_and_folder(tmp_path, monkeypatch):
     monkeypatch.setenv("ORDSPAN_OFFLINE", "1")
     with pytest.raises(DataUnavailable) as failure:
-        data.load_dataset("mslr", tmp_path)
+        datasets.load_dataset("mslr", tmp_path)
     error = pickle.loads(pickle.dumps(failure.value))  # as a worker passes it on
     message = str(error)
     assert message == f"mslr: {error.reason}; {error.way_to_get_it}"

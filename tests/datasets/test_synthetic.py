@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from ordspan.data import load_dataset, synthetic
+from ordspan.datasets import load_dataset, synthetic
 
 
 @pytest.mark.parametrize("noise", [0.0, 0.5, 2.0])

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from ordspan.data.coarsening import RECIPES, coarsen, coarsen_ranks
+from ordspan.datasets.coarsening import RECIPES, coarsen, coarsen_ranks
 from ordspan.labels.ranks import intervals
 
 N_CLASSES = 9

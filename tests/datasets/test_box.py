@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from pack_data import FILES, ORIGINALS, pack, read_original
 
-from ordspan.data.sets import SEXES, unpack_table
+from ordspan.datasets.sets import SEXES, unpack_table
 
 ABOUT = json.loads((FILES / "sources.json").read_text(encoding="utf-8"))
 DATA = Path(os.environ.get("ORDSPAN_DATA") or Path(__file__).parents[3] / "shared" / "data")

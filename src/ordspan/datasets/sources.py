@@ -47,7 +47,7 @@ class DataUnavailable(LookupError):  # noqa: N818 - the name describes the probl
 
     Examples
     --------
-    >>> from ordspan.data import DataUnavailable
+    >>> from ordspan.datasets import DataUnavailable
     >>> print(DataUnavailable("mslr", "no file train.txt", "name its folder with data_dir"))
     mslr: no file train.txt; name its folder with data_dir
     """
@@ -66,7 +66,7 @@ class CorruptFile(ValueError):  # noqa: N818
     Examples
     --------
     >>> import pathlib, tempfile
-    >>> from ordspan.data import CorruptFile, mslr
+    >>> from ordspan.datasets import CorruptFile, mslr
     >>> folder = pathlib.Path(tempfile.mkdtemp())
     >>> (folder / "train.txt").write_text("not what it was")
     15

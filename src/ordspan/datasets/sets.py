@@ -37,7 +37,7 @@ class Truth:
 
     Examples
     --------
-    >>> from ordspan.data import synthetic
+    >>> from ordspan.datasets import synthetic
     >>> synthetic(n=1000, n_classes=3, noise=0.0).truth.thresholds.round(2)
     array([-0.43,  0.43])
     """
@@ -70,7 +70,7 @@ class Dataset:
 
     Examples
     --------
-    >>> from ordspan.data import synthetic
+    >>> from ordspan.datasets import synthetic
     >>> data = synthetic(n=100, n_features=3)
     >>> data.X.shape, data.n_classes, data.feature_names
     ((100, 3), 5, ('feature 1', 'feature 2', 'feature 3'))
@@ -94,7 +94,7 @@ def unpack_table(name: str) -> tuple[tuple[str, ...], Floats, str]:
     >>> names[1], values[0, 1]
     ('length', np.float64(0.455))
     """
-    files = resources.files("ordspan.data") / "files"
+    files = resources.files("ordspan.datasets") / "files"
     about = json.loads((files / "sources.json").read_text(encoding="utf-8"))[name]
     with (files / f"{name}.npz").open("rb") as file, np.load(file) as packed:
         names = tuple(map(str, packed["names"]))

@@ -1,6 +1,6 @@
 """Pack the original files of three public data sets into the package.
 
-    python tests/data/pack_data.py FOLDER
+    python tests/datasets/pack_data.py FOLDER
 
 FOLDER holds the files named in ``ORIGINALS``, as their archives have them. Every decimal number is
 stored as a whole number of its column's smallest unit, so nothing is rounded.
@@ -14,7 +14,7 @@ from pathlib import Path
 
 import numpy as np
 
-FILES = Path(__file__).parents[2] / "src" / "ordspan" / "data" / "files"
+FILES = Path(__file__).parents[2] / "src" / "ordspan" / "datasets" / "files"
 ORIGINALS = {
     "abalone": "abalone/abalone.data",
     "california": "california_housing/cal_housing.data",

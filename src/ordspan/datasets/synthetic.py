@@ -6,7 +6,7 @@ from statistics import NormalDist
 
 import numpy as np
 
-from ordspan.data.sets import Dataset, Truth, bin_ranks, standardise
+from ordspan.datasets.sets import Dataset, Truth, bin_ranks, standardise
 
 
 def synthetic(
@@ -40,7 +40,7 @@ def synthetic(
 
     Examples
     --------
-    >>> from ordspan.data import synthetic
+    >>> from ordspan.datasets import synthetic
     >>> synthetic(noise=0.0).truth.mae
     0.0
     """
