@@ -56,11 +56,6 @@ def run_in(folder, program, **environment):
     return done.stdout.strip(), done.stderr.strip()
 
 
-def score_in_a_fresh_process(folder):
-    """A score, and whether the compiled function came from the cache."""
-    return run_in(folder, PROGRAM)[0]
-
-
 @pytest.mark.parametrize(
     ("program", "file", "old", "new", "printed"),
     [
@@ -85,14 +80,13 @@ def test_compiled_code_is_cached_until_what_it_calls_is_edited(
 def test_a_cache_whose_classes_were_renamed_since_is_begun_anew(tmp_path):
     """As another version of the package has left it, in the folder where this one is installed."""
     copy_package(tmp_path)
-    score_in_a_fresh_process(tmp_path)
+    run_in(tmp_path, PROGRAM)
     indices = list((tmp_path / "cache").rglob("*.nbi"))
     for path in indices:
         version = pickle.loads(path.read_bytes())
         path.write_bytes(pickle.dumps(version) + b"cordspan.core.state\nGone\n.")
     assert indices
-    assert score_in_a_fresh_process(tmp_path) == "2.0 0"
-    assert score_in_a_fresh_process(tmp_path) == "2.0 1"
+    assert [run_in(tmp_path, PROGRAM)[0] for _ in range(2)] == ["2.0 0", "2.0 1"]
 
 
 USES_TWO_FUNCTIONS = """
@@ -104,26 +98,17 @@ print(limits(0, 1.0)[0], row_fits(np.ones(2), None, 2))
 """
 
 
-def test_without_a_folder_for_the_cache_it_compiles_in_memory_and_warns_once(tmp_path):
+@pytest.mark.parametrize("since", ["the start", "the first function"])
+def test_without_a_folder_for_the_cache_it_compiles_in_memory_and_warns_once(tmp_path, since):
     copy_package(tmp_path)
     no_folder = tmp_path / "file"  # no folder can be made in it, not even by root
     no_folder.touch()
     (tmp_path / "ordspan" / "core" / "__pycache__").touch()
     places = ("HOME", "XDG_CACHE_HOME", "NUMBA_CACHE_DIR", "LOCALAPPDATA")
-    nowhere = dict.fromkeys(places, str(no_folder))
-    between = "import sys; from ordspan import OrdinalPA; print('imported', file=sys.stderr)"
-    program = USES_TWO_FUNCTIONS.replace("BETWEEN", between)
-    printed, warned = run_in(tmp_path, program, **nowhere)
-    assert printed == "1.0 True"
-    assert warned.startswith("imported")
-    assert warned.count("NUMBA_CACHE_DIR") == 1
-
-
-def test_a_cache_folder_that_stops_taking_files_is_done_without(tmp_path):
-    copy_package(tmp_path)
-    cache = tmp_path / "cache"
-    between = f"import shutil; shutil.rmtree({str(cache)!r}); open({str(cache)!r}, 'w').close()"
-    printed, warned = run_in(tmp_path, USES_TWO_FUNCTIONS.replace("BETWEEN", between))
+    nowhere = dict.fromkeys(places, str(no_folder)) if since == "the start" else {}
+    gone = f"import shutil; shutil.rmtree({str(tmp_path / 'cache')!r}, ignore_errors=True);"
+    gone += f"open({str(tmp_path / 'cache')!r}, 'w').close()"
+    printed, warned = run_in(tmp_path, USES_TWO_FUNCTIONS.replace("BETWEEN", gone), **nowhere)
     assert printed == "1.0 True"
     assert warned.count("NUMBA_CACHE_DIR") == 1
 

@@ -9,7 +9,6 @@ from hypothesis import given
 
 import naive
 from ordspan.core import exact
-from ordspan.core.state import CAPPED, HARD, SOFT, model_view, new_state
 from steps import (
     BRIEF,
     THOROUGH,
@@ -21,8 +20,6 @@ from steps import (
     softness_and_cap,
     trials,
 )
-
-RULES = dict(zip(VARIANTS, (HARD, CAPPED, SOFT), strict=True))
 
 
 def exact_truth(theta, score, sq_norm, lower, upper, variant, C):
@@ -108,7 +105,7 @@ def test_the_smallest_example_of_the_paper_by_hand():
 @both(exact.exact_step)
 @pytest.mark.parametrize("variant", VARIANTS)
 @BRIEF
-@given(trial=trials(max_classes=40, decades=4))
+@given(trial=trials(max_classes=200, decades=4))
 def test_the_exact_step_is_its_slow_twin(step, variant, trial):
     softness, cap = softness_and_cap(variant, trial[-1])
     pull, new, _ = run(step, *trial[:5], softness, cap)
@@ -130,44 +127,9 @@ def test_a_hard_step_leaves_nothing_to_correct(trial):
 
 @pytest.mark.parametrize("variant", VARIANTS)
 @BRIEF
-@given(trial=trials())
-def test_two_comparisons_decide_whether_anything_moves(variant, trial):
-    theta, score, sq_norm, lower, upper, C = trial
-    state = new_state(RULES[variant], C, 1, theta.size + 1, average=False)
-    model = model_view(state)
-    model.edges[1:-1] = theta
-    before, edges = state.tobytes(), model.edges.copy()
-    pull, moved, finite = exact.step(model, 0.0, C, float(score), float(sq_norm), lower, upper)
-    assert finite
-    assert moved == (edges[lower - 1] + 1 > score or edges[upper] - 1 < score)
-    if not moved:
-        assert naive.losses(theta, score, lower, upper).sum() <= 1e-13 * data_size(theta, score)
-        assert pull == 0
-        assert state.tobytes() == before
-
-
-@pytest.mark.parametrize("variant", VARIANTS)
-@BRIEF
 @given(trial=trials(max_classes=12))
 def test_thresholds_stay_sorted_and_free_ones_stay_put(variant, trial):
     theta, _, _, lower, upper, C = trial
     _, new, _ = run(exact.exact_step, *trial[:5], *softness_and_cap(variant, C))
     assert np.all(new[:-1] <= new[1:])
     np.testing.assert_array_equal(new[lower - 1 : upper - 1], theta[lower - 1 : upper - 1])
-
-
-@pytest.mark.parametrize("variant", VARIANTS)
-@pytest.mark.parametrize("n_classes", [300, 1000])
-def test_a_step_over_hundreds_of_thresholds_is_its_slow_twin(variant, n_classes):
-    rng = np.random.default_rng(n_classes)
-    for t in range(40):
-        theta = np.sort(rng.normal(size=n_classes - 1)) * 10.0 ** rng.integers(-2, 3)
-        score, sq_norm = rng.normal() * 3, 10.0 ** rng.uniform(-4, 3)
-        lower = int(rng.integers(1, n_classes + 1))
-        upper = lower if t % 2 else int(rng.integers(lower, n_classes + 1))
-        softness, cap = softness_and_cap(variant, 10.0 ** rng.uniform(-3, 2))
-        pull, new, _ = run(exact.exact_step, theta, score, sq_norm, lower, upper, softness, cap)
-        twin_pull, twin = naive.exact_step(theta, score, sq_norm, lower, upper, softness, cap)
-        size = data_size(theta, score)
-        np.testing.assert_allclose(new, twin, rtol=0, atol=1e-11 * size)
-        assert pull * sq_norm == pytest.approx(twin_pull * sq_norm, rel=1e-8, abs=1e-10 * size)

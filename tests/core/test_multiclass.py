@@ -11,20 +11,9 @@ from hypothesis import strategies as st
 
 import naive
 from ordspan.core import multiclass
-from ordspan.core.rows import BAD_ROW
-from ordspan.core.state import (
-    CLASSES_CAPPED,
-    CLASSES_HARD,
-    CLASSES_SOFT,
-    TRIALS,
-    UPDATES,
-    model_view,
-    new_state,
-)
-from ordspan.core.walks import VECTORS
+from ordspan.learners import MulticlassPALearner
 from steps import BRIEF, THOROUGH, VARIANTS, both, levels
 
-RULES = dict(zip(VARIANTS, (CLASSES_HARD, CLASSES_CAPPED, CLASSES_SOFT), strict=True))
 each_variant = pytest.mark.parametrize("variant", VARIANTS)
 
 
@@ -152,19 +141,6 @@ def test_the_step_is_its_slow_twin(step, variant, trial):
     np.testing.assert_allclose(pulls, twin, rtol=0, atol=atol)
 
 
-def test_the_smallest_example_by_hand():
-    # losses 1, 1, 1 - 5: two rivals share, the third is far behind
-    scores = np.array([0.0, 0.0, 0.0, -5.0])
-    pulls = pulls_of(multiclass.class_step, scores, 1.0, 2, 2, "PA", 1.0)
-    np.testing.assert_allclose(pulls, [-1 / 3, 2 / 3, -1 / 3, 0], rtol=1e-15)
-    pulls = pulls_of(multiclass.class_step, scores, 1.0, 2, 2, "PA-I", 0.5)
-    np.testing.assert_array_equal(pulls, [-0.25, 0.5, -0.25, 0])
-    pulls = pulls_of(
-        multiclass.class_step, scores, 1.0, 2, 2, "PA-II", 0.5
-    )  # T = 2 / (1 + 2 (1 + 1))
-    np.testing.assert_allclose(pulls, [-0.2, 0.4, -0.2, 0], rtol=1e-15)
-
-
 @each_variant
 def test_equal_rivals_move_equally_to_the_bit(variant):
     scores = np.array([0.3, 0.7, 0.7, 0.1, 0.7])
@@ -173,19 +149,16 @@ def test_equal_rivals_move_equally_to_the_bit(variant):
     assert -pulls[1:].sum() == pytest.approx(pulls[0], rel=1e-14)
 
 
-def test_a_row_too_short_to_act_on_counts_as_zero():
+def test_a_row_too_short_to_act_on_counts_as_zero_and_one_too_long_is_refused():
     for variant in VARIANTS:
-        state = new_state(RULES[variant], 1.0, 2, 3, False)
+        learner = MulticlassPALearner(2, 3, variant)
         for tiny in (0.0, 1e-160, 5e-324):
-            assert VECTORS.learn_one(state, np.array([tiny, 0.0]), None, 3, 3) == 1
-        assert model_view(state).counters[TRIALS] == 3
-        assert not model_view(state).weights.any()
-        assert model_view(state).counters[UPDATES] == 0
-
-
-def test_a_step_beyond_all_numbers_is_refused():
-    state = new_state(CLASSES_HARD, 1.0, 1, 2, False)
-    model_view(state).weights[:] = 0.0, 1e200
-    before = state.tobytes()
-    assert VECTORS.learn_one(state, np.array([1e110]), None, 1, 1) == BAD_ROW
-    assert state.tobytes() == before
+            assert learner.learn_one([tiny, 0.0], 3) == 1
+        assert (learner.n_trials, learner.n_updates) == (3, 0)
+        assert not learner.weights.any()
+    learner = MulticlassPALearner(1, 2, "PA")
+    learner.model.weights[:] = 0.0, 1e200
+    before = learner.state.tobytes()
+    with pytest.raises(ValueError, match="overflow"):
+        learner.learn_one([1e110], 1)
+    assert learner.state.tobytes() == before

@@ -7,7 +7,7 @@ import pytest
 
 import naive_calibration as naive
 from ordspan.core import calibration as core
-from steps import NO_ORDER, NO_RANKS, NO_WEIGHTS, as_both
+from steps import NO_ORDER, as_both
 
 COVERAGES = (0.5, 0.8, 0.9, 0.95, 0.99)
 
@@ -70,20 +70,6 @@ def test_a_range_holds_all_ranks_within_reach_the_median_and_those_between(form,
         np.testing.assert_array_equal(np.column_stack([low, high]), found)
 
 
-@as_both
-def test_the_distance_to_a_label_is_the_reach_that_holds_all_its_ranks(form):
-    bands = np.array([-inf, -1.0, 0.5, 2.0, inf])
-    for place in (-3.0, -1.0, 0.0, 1.9, 5.0):
-        for lower in range(1, 5):
-            for upper in range(lower, 5):
-                far = form(core.distance_to_bands)(bands, place, lower, upper)
-                low, high = naive.find_range(bands, place, far, lower)
-                assert low <= lower <= upper <= high
-                home = 1 + np.searchsorted(bands[1:-1], place)
-                low, high = naive.find_range(bands, place, far - 1e-9, home) if far else (9, 0)
-                assert low > lower or upper > high
-
-
 # -- the theorem of the stream -------------------------------------------------------------------
 
 
@@ -92,14 +78,6 @@ def against(rng, n_classes, low, high, t):
     if low > 1:
         return low - 1
     return high + 1 if high < n_classes else low
-
-
-def drifting(rng, n_classes, low, high, t):
-    return 1 + int((t // 40 + rng.integers(0, 2)) % n_classes)
-
-
-def constant(rng, n_classes, low, high, t):
-    return n_classes
 
 
 def at_random(rng, n_classes, low, high, t):
@@ -127,7 +105,7 @@ def truth_in(rng, rank, n_classes, exact):
 
 @pytest.mark.parametrize("contain", [False, True])
 @pytest.mark.parametrize("exact", [True, False])
-@pytest.mark.parametrize("opponent", [against, drifting, constant, at_random, far_away])
+@pytest.mark.parametrize("opponent", [against, at_random, far_away])
 @pytest.mark.parametrize(("kind", "n_classes"), list(zip(SCORES, (5, 30, 3, 2), strict=True)))
 def test_whatever_the_stream_misses_exceed_what_was_asked_by_no_more_than_the_theorem_says(
     contain, exact, opponent, kind, n_classes
@@ -155,16 +133,6 @@ def test_whatever_the_stream_misses_exceed_what_was_asked_by_no_more_than_the_th
         assert (excess <= (farthest + 1.0) / (t * t**-core.SLOWNESS)).all()
     assert parts.head[core.ROWS] == 240
     assert core.why_unusable(state, n_classes) is None
-
-
-def test_the_theorem_is_not_empty():
-    """Against labels that are always outside, the reach has to grow, and it does."""
-    rng = np.random.default_rng(0)
-    state, t = core.new_state(9, np.array(COVERAGES), False), 3000
-    scores, rank = rng.normal(size=t), 1 + 8 * (np.arange(t) % 2)
-    core.observe(state, scores, rank, rank, NO_WEIGHTS, NO_ORDER, NO_RANKS)
-    low, high = ranges_of(state, scores)
-    assert ((low[2] == 1) & (high[2] == 9)).mean() > 0.7
 
 
 # -- the theorem of the batch --------------------------------------------------------------------

@@ -9,8 +9,6 @@ import scipy.sparse as sp
 
 import ordspan
 from ordspan import estimators
-from ordspan.commands.train import TrainJob, train
-from ordspan.experiments.committee import AggregateLearner
 from ordspan.learners import KernelLearner, LinearLearner
 
 N, D, K = 40, 3, 3
@@ -44,7 +42,7 @@ def of_estimators(X, ranks):
 
 
 def of_learners(X):
-    for learner in (LinearLearner(D, K), KernelLearner(D, K), AggregateLearner(D, K)):
+    for learner in (LinearLearner(D, K), KernelLearner(D, K)):
         ranks = [learner.learn_one(X[0], 1), learner.predict_one(X[0])]
         if learner.walks:
             ranks.append(learner.learn_sparse(np.ones(2), np.array([2, 0]), 2, 3))
@@ -60,7 +58,7 @@ def of_files(X, ranks, folder):
     for name, text, options in (("a.csv", csv, {"label": "grade"}), ("a.svm", svmlight, {})):
         file, model = Path(folder, name), Path(folder, f"{name}.ordspan")
         file.write_text(text)
-        train(TrainJob([str(file)], **options), model)
+        ordspan.train_files(file, model, **options)
         yield name, ordspan.load(model).estimator.coef_
 
 

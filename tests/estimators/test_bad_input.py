@@ -17,19 +17,16 @@ def with_value(value, row=17, column=2):
     return rows
 
 
-def state(model):
-    return {
-        name: value
-        for name, value in vars(model).items()
-        if not name.startswith(("learner", "_learned"))
-    }
+def all_of(model):
+    """Every attribute, the numbers of the learner as bytes."""
+    state = {name: value for name, value in vars(model).items() if not name.startswith("_learned")}
+    return state | {"learner_": model.learner_.state.tobytes()}
 
 
 BAD_ROWS = [
     (with_value(np.nan), "NaN: row 17, column 2"),
     (with_value(np.inf), "infinity.*row 17, column 2"),
     (sp.csr_array(with_value(-np.inf)), "row 17, column 2"),
-    (np.asfortranarray(with_value(np.nan)), "NaN: row 17, column 2"),
     (pd.DataFrame(with_value(np.nan), columns=list("abcd")), r"row 17, column 2 \('c'\)"),
     (with_value(1e160), "row 17: .*overflow.*StandardScaler"),
     (X[:0], "0 sample"),
@@ -46,24 +43,18 @@ LEARNING = [(kind, method) for kind in KINDS for method in ("fit", "partial_fit"
 def test_bad_rows_are_named_and_change_nothing(kind, method, rows, message):
     good = pd.DataFrame(X, columns=list("abcd")) if isinstance(rows, pd.DataFrame) else X
     model = kind(random_state=0).fit(good, SPANS)
-    before, memory = state(model), model.learner_.state.copy()
-    decision = model.decision_function(good)
+    before = all_of(model)
     labels = SPANS if rows.shape[0] == 60 else SPANS[:0]
     with pytest.raises(ValueError, match=message):
         getattr(model, method)(rows, labels)
-    assert state(model) == before
-    np.testing.assert_array_equal(model.learner_.state, memory)
-    np.testing.assert_array_equal(model.decision_function(good), decision)
-
-
-def upside_down():
-    spans = SPANS.copy()
-    spans[5] = 3, 1
-    return spans
+    assert all_of(model) == before
 
 
 BAD_LABELS = [
-    (upside_down(), "row 5: lower end 3 is above upper end 1; .* two people's votes"),
+    (
+        np.where(np.arange(60)[:, None] == 5, [3, 1], SPANS),
+        "row 5: lower end 3 is above upper end 1; .* two people's votes",
+    ),
     (np.where(np.arange(60) == 9, 8, Y), r"row 9: label 8 is not one of the grades \[1, 2, 3, 4"),
     (Y[:-1], "inconsistent numbers of samples"),
     (np.column_stack([Y, Y, Y]), r"shape \(60, 3\)"),
@@ -76,11 +67,10 @@ BAD_LABELS = [
 @pytest.mark.parametrize(("labels", "message"), BAD_LABELS)
 def test_bad_labels_are_named_and_change_nothing(method, labels, message):
     model = OrdinalPA(classes=[1, 2, 3, 4], random_state=0).fit(X, SPANS)
-    before, memory = state(model), model.learner_.state.copy()
+    before = all_of(model)
     with pytest.raises(ValueError, match=message):
         getattr(model, method)(X, labels)
-    assert state(model) == before
-    np.testing.assert_array_equal(model.learner_.state, memory)
+    assert all_of(model) == before
 
 
 NOT_BOOL = "must be an instance of 'bool'"
@@ -92,9 +82,8 @@ BAD_PARAMETERS = [
     ("solver", "newton", "'solver' .*must be a str among .*Got 'newton'"),
     ("max_iter", 0, r"'max_iter' .*must be an int in the range \[1, inf\)"),
     ("max_iter", 1.5, "'max_iter' .*must be an int"),
-    *(("average", value, NOT_BOOL) for value in (None, "yes", np.nan, 0.5, {})),
-    ("balanced", None, NOT_BOOL),
-    *(("verbose", value, "'verbose' .*must be") for value in (-1, "loud", 0.5, None)),
+    *((name, value, NOT_BOOL) for name in ("average", "balanced") for value in (None, "yes", 0.5)),
+    ("verbose", "loud", "'verbose' .*must be"),
     ("classes", [1, 2, 2], "more than once"),
     ("class_weight", {9: 1.0}, r"names 9, which is not one of the grades \[1, 2, 3, 4\]"),
     ("class_weight", {1: -1.0}, "class_weight of 1 must be a finite number >= 0, got -1.0"),
@@ -129,7 +118,7 @@ BAD_SVMS = [
 def test_bad_parameters_say_what_would_be_right_and_change_nothing(kind, name, value, message):
     new = kind(random_state=0).set_params(**{name: value})
     fitted = kind(random_state=0).fit(X, Y)
-    before, latent = fitted.learner_.state.copy(), fitted.latent(X)
+    before = fitted.learner_.state.tobytes()
     calls = [new.fit, fitted.set_params(**{name: value}).fit]
     if hasattr(kind, "partial_fit"):
         classes = None if name == "classes" else [1, 2, 3, 4]
@@ -138,12 +127,7 @@ def test_bad_parameters_say_what_would_be_right_and_change_nothing(kind, name, v
         with pytest.raises(ValueError, match=message):
             call(X, Y)
     assert not [attribute for attribute in vars(new) if attribute.endswith("_")]
-    np.testing.assert_array_equal(fitted.learner_.state, before)
-    np.testing.assert_array_equal(fitted.latent(X), latent)
-
-
-def test_numpys_truth_values_are_some():
-    assert OrdinalPA(average=np.True_, balanced=np.False_).fit(X, Y).classes_.size == 4
+    assert fitted.learner_.state.tobytes() == before
 
 
 def test_sample_weights_are_checked_and_a_batch_without_weight_changes_nothing():
@@ -178,12 +162,6 @@ def test_a_new_grade_leads_to_a_new_model_not_to_a_list_that_is_refused():
         model.set_params(classes=[1, 2]).fit([[0.0]], [3])
 
 
-def test_a_text_column_is_named():
-    frame = pd.DataFrame(X, columns=list("abcd")).assign(city="Pune")
-    with pytest.raises(ValueError, match=r"column 'city' of X has .*Pune.*OneHotEncoder"):
-        OrdinalPA().fit(frame, Y)
-
-
 @pytest.mark.parametrize("kind", KINDS)
 def test_prediction_refuses_what_learning_refuses(kind):
     model = kind().fit(X, Y)
@@ -192,3 +170,6 @@ def test_prediction_refuses_what_learning_refuses(kind):
     for refused in (model.predict, lambda rows: model.partial_fit(rows, Y)):
         with pytest.raises(ValueError, match="3 features"):
             refused(X[:, :3])
+    frame = pd.DataFrame(X, columns=list("abcd")).assign(city="Pune")
+    with pytest.raises(ValueError, match=r"column 'city' of X has .*Pune.*OneHotEncoder"):
+        kind().fit(frame, Y)

@@ -11,16 +11,16 @@ from examples import graded
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.frozen import FrozenEstimator
-from sklearn.model_selection import KFold, TimeSeriesSplit, cross_val_score
+from sklearn.model_selection import KFold, TimeSeriesSplit
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import ordspan
 from ordspan import CalibratedOrdinal, KernelOrdinalPA, OrdinalPA, OrdinalSVM, PRank
-from ordspan.core.measures import distance
 from ordspan.estimators import MulticlassPA
 from ordspan.learners import Calibration
+from ordspan.metrics import mean_absolute_error
 
 STREAMS = [
     OrdinalPA(random_state=0),
@@ -72,11 +72,6 @@ def check_answers(model, X, classes=CLASSES):
         inner = span
 
 
-def fitted_parts(model):
-    ranker = model.estimator_[-1] if hasattr(model.estimator_, "steps") else model.estimator_
-    return ranker.learner_.state
-
-
 @pytest.mark.parametrize("estimator", RANKERS)
 @pytest.mark.parametrize("piped", [False, True])
 @pytest.mark.parametrize("exact", [True, False])
@@ -88,8 +83,7 @@ def test_every_ranker_is_calibrated_alone_and_at_the_end_of_a_pipeline(estimator
     check_answers(model, X)
     plain = clone(whole).fit(X, y if exact else spans)
     np.testing.assert_array_equal(model.latent(X), ordspan.latent(plain, X))
-    assert model.score(X, spans) == -distance(model.predict(X), *spans.T).mean()
-    assert model.n_features_in_ == 4
+    assert model.score(X, spans) == -mean_absolute_error(spans, model.predict(X))
     inside = model.predict_interval(X, 0.9)
     assert ((inside[:, 0] <= y) & (y <= inside[:, 1])).mean() > 0.85
     assert not hasattr(model, "partial_fit") or not piped
@@ -110,38 +104,37 @@ def test_a_stream_in_pieces_is_the_stream_at_once(estimator):
 
 
 def test_weights_of_zero_leave_rows_out():
-    X, y, spans = graded()
+    X, _, spans = graded()
     weight = np.random.default_rng(0).integers(0, 3, 300).astype(float)
     kept = weight > 0
-    steady = OrdinalPA(classes=CLASSES, shuffle=False)
     for method in ("fit", "partial_fit"):
+        steady = OrdinalPA(classes=CLASSES, shuffle=False)
         whole, rest = (CalibratedOrdinal(clone(steady), random_state=0) for _ in range(2))
         getattr(whole, method)(X, spans, sample_weight=weight)
         getattr(rest, method)(X[kept], spans[kept], sample_weight=weight[kept])
         np.testing.assert_allclose(whole.calibration_.state, rest.calibration_.state, rtol=1e-9)
-    piped = CalibratedOrdinal(make_pipeline(StandardScaler(), steady), random_state=0)
-    heavy = piped.fit(X, y, sample_weight=np.where(y == 4, 50.0, 1.0)).predict_proba(X)
-    light = clone(piped).fit(X, y, sample_weight=np.where(y == 4, 0.02, 1.0)).predict_proba(X)
-    assert heavy[:, 3].mean() > light[:, 3].mean() + 0.05
 
 
-def test_rows_of_weight_zero_keep_their_numbers_for_a_splitter():
+def test_calibration_sees_scores_of_folds_moved_to_the_level_of_the_model():
+    """Also with rows of weight 0, and folds given as numbers, masks or by a splitter."""
     X, y, _ = graded(n=40)
-    weight = np.arange(40) % 4 > 0
+    weight, first = np.arange(40) % 4 > 0, np.arange(40) < 20
     parts = [(np.arange(20, 40), np.arange(20)), (np.arange(20), np.arange(20, 40))]
     steady = OrdinalPA(classes=CLASSES, shuffle=False)
-    model = CalibratedOrdinal(steady, cv=parts).fit(X, y, weight.astype(float))
-    same = CalibratedOrdinal(steady, cv=KFold(2)).fit(X, y, weight.astype(float))
-    np.testing.assert_array_equal(same.calibration_.state, model.calibration_.state)
+    model, *same = (
+        CalibratedOrdinal(steady, cv=cv, n_jobs=jobs).fit(X, y, weight.astype(float))
+        for cv, jobs in ((parts, 1), (KFold(2), 2), ([(~first, first), (first, ~first)], 1))
+    )
+    for one in same:
+        np.testing.assert_array_equal(one.calibration_.state, model.calibration_.state)
     ranker = [clone(steady).fit(X[a], y[a], weight[a].astype(float)) for a, _ in parts]
-    test = np.concatenate([b for _, b in parts])
-    fold = np.repeat([0, 1], 20)[weight[test]]
+    fold = np.repeat([0, 1], 20)[weight]
     level = [model.estimator_.thresholds_.mean() - r.thresholds_.mean() for r in ranker]
     scores = [r.latent(X[b]) + up for r, up, (_, b) in zip(ranker, level, parts, strict=True)]
-    kept, truth = weight[test], y[test][weight[test]]
     bands = [r.thresholds_ + up for r, up in zip(ranker, level, strict=True)]
+    truth = y[weight]
     wanted = Calibration(4).fit(
-        np.concatenate(scores)[kept], truth, truth, thresholds=bands, fold=fold
+        np.concatenate(scores)[weight], truth, truth, thresholds=bands, fold=fold
     )
     wanted.use_thresholds(model.estimator_.thresholds_)
     np.testing.assert_allclose(model.calibration_.state, wanted.state, rtol=1e-9, atol=1e-9)
@@ -164,7 +157,7 @@ def test_a_splitter_that_leaves_rows_out_is_refused_with_the_row():
 def test_a_frozen_estimator_is_calibrated_as_it_is():
     X, y, spans = graded()
     ranker = OrdinalPA(random_state=0).fit(X[:150], y[:150])
-    memory, parameters = ranker.learner_.state.copy(), ranker.get_params()
+    before = ranker.learner_.state.tobytes()
     pipeline = make_pipeline(StandardScaler().fit(np.vstack([X, -X]) / X.std(0)), ranker)
     for frozen in (FrozenEstimator(ranker), FrozenEstimator(pipeline)):
         model = CalibratedOrdinal(frozen, random_state=0).fit(X[150:], spans[150:])
@@ -174,11 +167,7 @@ def test_a_frozen_estimator_is_calibrated_as_it_is():
         np.testing.assert_allclose(model.calibration_.state, wanted.state, rtol=1e-9, atol=1e-9)
         with pytest.raises(ValueError, match="inconsistent"):
             model.fit(X, spans[150:])
-        with pytest.raises(ValueError, match="is not a finite number"):
-            model.fit(X, spans, -np.ones(300))
-    CalibratedOrdinal(make_pipeline(StandardScaler(), FrozenEstimator(ranker))).fit(X, y)
-    assert ranker.get_params() == parameters
-    np.testing.assert_array_equal(ranker.learner_.state, memory)
+    assert ranker.learner_.state.tobytes() == before
 
 
 def test_a_pipeline_takes_frames_and_words():
@@ -202,14 +191,18 @@ def with_nan(X):
     return bad
 
 
+def all_of(model):
+    numbers = model.estimator_.learner_.state.tobytes(), model.calibration_.state.tobytes()
+    return dict(vars(model)), numbers
+
+
 def test_errors_leave_the_model_as_it_was():
     X, y, spans = graded()
     for model in (
         CalibratedOrdinal(random_state=0).fit(X, y),
         CalibratedOrdinal().partial_fit(X, y, classes=CLASSES),
     ):
-        before = dict(vars(model))
-        memory, state = fitted_parts(model).copy(), model.calibration_.state.copy()
+        before = all_of(model)
         for bad, labels, options, message in [
             (with_nan(X), spans, {}, "row 7, column 2"),
             (X[:, :3], spans, {}, "features"),
@@ -219,9 +212,8 @@ def test_errors_leave_the_model_as_it_was():
         ]:
             with pytest.raises(ValueError, match=message):
                 model.partial_fit(bad, labels, **options)
-        for broken in (with_nan(X), X[:20]):
-            with pytest.raises(ValueError):
-                model.fit(broken, spans)
+        with pytest.raises(ValueError):
+            model.fit(with_nan(X), spans)
         for parameters, message in (
             ({"labels": "all"}, "'labels' .*must be a str among .*Got 'all'"),
             ({"coverages": [2.0]}, "coverages must be distinct numbers between 0 and 1"),
@@ -231,12 +223,9 @@ def test_errors_leave_the_model_as_it_was():
             new = CalibratedOrdinal(**parameters)
             with pytest.raises(ValueError, match=message):
                 new.partial_fit(X, y, classes=CLASSES)
-            assert not hasattr(new, "estimator_")
             with pytest.raises(NotFittedError):
                 new.predict_interval(X)
-        assert vars(model) == before
-        np.testing.assert_array_equal(fitted_parts(model), memory)
-        np.testing.assert_array_equal(model.calibration_.state, state)
+        assert all_of(model) == before
 
 
 def test_estimators_without_a_score_and_thresholds_are_refused():
@@ -253,29 +242,16 @@ def test_estimators_without_a_score_and_thresholds_are_refused():
 def test_a_copy_learns_on_its_own_and_a_pickle_goes_on_alike(estimator):
     X, y, spans = graded()
     model = CalibratedOrdinal(estimator, random_state=0).fit(X, y)
-    memory, state = fitted_parts(model).copy(), model.calibration_.state.copy()
+    before = all_of(model)
     shallow, pickled = copy(model), pickle.loads(pickle.dumps(model))
     wide = ((spans[:, 0] == 1) & (spans[:, 1] == 4)).sum()
     for twin in (shallow, pickled):
         twin.partial_fit(X, spans)  # a stream goes on from a fit
         check_answers(twin, X)
         assert twin.calibration_.n_rows == 600 - wide
-        assert not np.array_equal(fitted_parts(twin), memory)
-        np.testing.assert_array_equal(fitted_parts(model), memory)
-        np.testing.assert_array_equal(model.calibration_.state, state)
+        assert all_of(model) == before
     np.testing.assert_array_equal(shallow.calibration_.state, pickled.calibration_.state)
     assert not clone(model).__sklearn_is_fitted__()
-    assert not hasattr(copy(CalibratedOrdinal()), "calibration_")
-
-
-def test_jobs_and_seeds_decide_nothing_but_the_time():
-    X, y, _ = graded()
-    one, two = (
-        CalibratedOrdinal(OrdinalPA(random_state=0), random_state=0, n_jobs=n).fit(X, y)
-        for n in (1, 2)
-    )
-    np.testing.assert_array_equal(one.calibration_.state, two.calibration_.state)
-    assert cross_val_score(CalibratedOrdinal(random_state=0), X, y, cv=3).shape == (3,)
 
 
 @pytest.mark.filterwarnings("ignore:the model predicts the same grade:UserWarning")
@@ -305,38 +281,19 @@ def test_a_coverage_that_was_not_calibrated_gets_a_way_out(coverage, way_out):
         model.predict_interval(X, coverage)
 
 
-def test_coverages_and_labels_cannot_change_in_a_stream():
+def test_a_stream_goes_on_by_parameters_set_anew_but_not_by_other_promises():
     X, y, _ = graded(n=40)
-    model = CalibratedOrdinal(coverages=[0.8]).partial_fit(X, y, classes=CLASSES)
-    before = model.calibration_.state.copy()
-    for change in ({"coverages": [0.9]}, {"labels": "contain"}):
-        with pytest.raises(ValueError, match="was calibrated for coverages="):
-            copy(model).set_params(**change).partial_fit(X, y)
-    np.testing.assert_array_equal(model.calibration_.state, before)
-    model.set_params(coverages=np.array([0.8])).partial_fit(X, y)
-
-
-def test_a_stream_goes_on_by_parameters_of_the_estimator_that_are_set_anew():
-    X, y, _ = graded(n=40)
-    model = CalibratedOrdinal(OrdinalPA()).partial_fit(X, y, classes=CLASSES)
-    before = model.estimator_.coef_
-    model.set_params(estimator__C=1e-9).partial_fit(X, y)
-    assert model.estimator_.C == 1e-9
+    model = CalibratedOrdinal(OrdinalPA(), coverages=[0.8]).partial_fit(X, y, classes=CLASSES)
+    model.set_params(estimator__C=1e-9, coverages=np.array([0.8])).partial_fit(X, y)
     plain = OrdinalPA().partial_fit(X, y, classes=CLASSES).set_params(C=1e-9).partial_fit(X, y)
     np.testing.assert_array_equal(model.estimator_.coef_, plain.coef_)
-    assert not np.array_equal(before, plain.coef_)
-    with pytest.raises(ValueError, match="the estimator cannot change from OrdinalPA"):
-        copy(model).set_params(estimator=PRank()).partial_fit(X, y)
-    with pytest.raises(ValueError, match="average and balanced cannot change"):
-        model.set_params(estimator__average=False).partial_fit(X, y)
-    assert model.estimator_.average
-
-
-def test_folds_given_as_masks_are_those_given_as_numbers():
-    X, _, spans = graded(60)
-    test = np.arange(60) % 2 == 0
-    masks = [(~test, test), (test, ~test)]
-    numbers = [(np.flatnonzero(a), np.flatnonzero(b)) for a, b in masks]
-    ranker = OrdinalPA(random_state=0)
-    models = [CalibratedOrdinal(ranker, cv=cv).fit(X, spans) for cv in (masks, numbers)]
-    np.testing.assert_array_equal(*(model.calibration_.state for model in models))
+    before = all_of(model)[1]
+    for change, message in (
+        ({"coverages": [0.9]}, "was calibrated for coverages="),
+        ({"labels": "contain"}, "was calibrated for coverages="),
+        ({"estimator": PRank()}, "the estimator cannot change from OrdinalPA"),
+        ({"estimator": OrdinalPA(average=False)}, "average and balanced cannot change"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            copy(model).set_params(**change).partial_fit(X, y)
+    assert all_of(model)[1] == before

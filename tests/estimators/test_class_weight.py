@@ -6,8 +6,7 @@ from examples import KINDS, graded
 from sklearn.base import clone
 from sklearn.utils.class_weight import compute_sample_weight
 
-from ordspan import CalibratedOrdinal, MulticlassPA, OrdinalPA, OrdinalSVM, load, save
-from ordspan.estimators.base import row_weights
+from ordspan import MulticlassPA, OrdinalPA, OrdinalSVM, load, save
 
 X, Y, SPANS = graded(120)
 LABELS = {"exact": Y, "ranges": SPANS}
@@ -41,34 +40,23 @@ def test_weights_of_grades_are_weights_of_rows(kind, method, labels):
     assert not np.allclose(unweighted.decision_function(X), ours.decision_function(X))
 
 
-def test_balanced_is_scikit_learns_for_exact_labels():
-    uneven = np.repeat([1, 2, 4], [50, 30, 40])
-    model = OrdinalPA(classes=[1, 2, 3, 4], random_state=0)
-    theirs = clone(model).fit(X, uneven, compute_sample_weight("balanced", uneven))
-    ours = clone(model).set_params(class_weight="balanced").fit(X, uneven)
-    np.testing.assert_allclose(ours.coef_, theirs.coef_)
-
-
 def test_balanced_grades_count_the_same_where_a_range_is_a_part_of_each_of_its_grades():
     lower, upper = SPANS.T
     rows = np.random.default_rng(0).uniform(0.0, 2.0, len(SPANS))
     inside = (np.arange(1, 5) >= lower[:, None]) & (np.arange(1, 5) <= upper[:, None])
     count = (rows[:, None] * inside / inside.sum(axis=1, keepdims=True)).sum(axis=0)
     by_grade = dict(zip(range(1, 5), rows.sum() / (4 * count), strict=True))
-    found = row_weights("balanced", lower, upper, np.array([1, 2, 3, 4]), rows)
-    np.testing.assert_allclose(found, mean_weight(SPANS, by_grade))
-    balanced = OrdinalPA(class_weight="balanced", random_state=0).fit(X, SPANS, rows)
-    given = OrdinalPA(class_weight=by_grade, random_state=0).fit(X, SPANS, rows)
-    np.testing.assert_allclose(balanced.coef_, given.coef_)
-
-
-def test_the_calibration_of_a_stream_is_of_the_rows_as_they_come():
-    heavy = CalibratedOrdinal(OrdinalPA(class_weight=GRADES, classes=[1, 2, 3, 4]))
-    plain = OrdinalPA(class_weight=GRADES, classes=[1, 2, 3, 4])
-    trials = clone(plain)._learn_once(X, Y, None, None, scored=True)
-    assert trials[-1].size == 0
-    heavy.partial_fit(X, Y)
-    np.testing.assert_array_equal(heavy.estimator_.coef_, plain.partial_fit(X, Y).coef_)
+    uneven = np.repeat([1, 2, 4], [50, 30, 40])
+    for y, ours, theirs in (
+        (SPANS, rows, rows * mean_weight(SPANS, by_grade)),
+        (uneven, None, compute_sample_weight("balanced", uneven)),  # scikit-learn's, if exact
+    ):
+        model = OrdinalPA(classes=[1, 2, 3, 4], random_state=0)
+        expected = clone(model).fit(X, y, theirs)
+        found = clone(model).set_params(class_weight="balanced").fit(X, y, ours)
+        np.testing.assert_allclose(found.coef_, expected.coef_)
+    with pytest.raises(ValueError, match=r"partial_fit sees only some; use a dict"):
+        MulticlassPA(class_weight="balanced").partial_fit(X, Y, classes=[1, 2, 3, 4])
 
 
 def test_words_as_grades_and_a_file_that_keeps_them(tmp_path):
@@ -82,8 +70,3 @@ def test_words_as_grades_and_a_file_that_keeps_them(tmp_path):
         loaded = load(tmp_path / "model")
         assert loaded.class_weight == model.class_weight
         np.testing.assert_array_equal(loaded.partial_fit(X, y).coef_, model.partial_fit(X, y).coef_)
-
-
-def test_balanced_weights_need_all_rows():
-    with pytest.raises(ValueError, match=r"partial_fit sees only some; use a dict"):
-        MulticlassPA(class_weight="balanced").partial_fit(X, Y, classes=[1, 2, 3, 4])

@@ -7,8 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.base import clone
 
-from ordspan import KernelOrdinalPA, MulticlassPA, OrdinalPA, OrdinalSVM, load
-from ordspan.commands.train import TrainJob, train
+from ordspan import KernelOrdinalPA, MulticlassPA, OrdinalPA, OrdinalSVM, load, train_files
 from ordspan.learners import LinearLearner
 
 X = np.where(np.random.default_rng(0).random((7, 3)) < 0.3, 0.0, np.arange(21.0).reshape(7, 3))
@@ -36,13 +35,11 @@ def put(place, value):
 
 DAMAGE = [
     ("indptr", put(2, 2**31 - 1), "non-decreasing"),
-    ("indptr", put(2, -7), "non-decreasing"),
     ("indptr", put(0, 1), "start with 0"),
     ("indptr", put(-1, 10**7), "index pointer should be less"),
     ("indptr", put(-1, 0), "non-decreasing"),  # SciPy takes it for an empty matrix
     ("indptr", lambda starts: WRAPPED, "non-decreasing"),
     ("indptr", lambda starts: starts[:2], "index pointer size 2 should be 8"),
-    ("indices", lambda columns: columns[:2], "same size"),
     ("data", lambda values: values[:2], "same size"),
     ("indices", put(4, 10**6), "indices must be < 3"),
     ("indices", put(4, -1), "indices must be >= 0"),
@@ -55,7 +52,7 @@ def trained(tmp_path_factory):
     folder = tmp_path_factory.mktemp("svmlight")
     lines = [f"{i % 3 + 1} 1:{i} 2:1 3:{-i}\n" for i in range(9)]
     (folder / "rows.svm").write_text("".join(lines))
-    train(TrainJob([str(folder / "rows.svm")]), folder / "model")
+    train_files(folder / "rows.svm", folder / "model")
     return load(folder / "model")
 
 
@@ -92,15 +89,11 @@ def test_other_formats_are_checked_before_scipy_converts_them(kind, name, change
     setattr(matrix, name, change(getattr(matrix, name).copy()))
     with pytest.raises(ValueError, match=f"damaged {kind.upper()} matrix"):
         LinearLearner(3, 3).latent(matrix)
-
-
-@pytest.mark.parametrize("column", [10**9, -5])
-def test_lists_of_columns_are_checked_after_scipy_has_converted_them(column):
-    matrix = sp.lil_array((2, 3))
-    matrix[0, 1] = 1.0
-    matrix.rows[0][0] = column
-    with pytest.raises(ValueError, match="damaged LIL matrix"):
-        LinearLearner(3, 2).predict_many(matrix)
+    lists = sp.lil_array((2, 3))
+    lists[0, 1] = 1.0
+    for lists.rows[0][0] in (10**9, -5):
+        with pytest.raises(ValueError, match="damaged LIL matrix"):
+            LinearLearner(3, 2).predict_many(lists)
 
 
 @given(

@@ -11,7 +11,6 @@ import pytest
 from examples import KINDS
 
 from ordspan import KernelOrdinalPA, OrdinalPA, OrdinalSVM, load, save
-from ordspan.experiments.committee import AggregateLearner
 from ordspan.learners import (
     KernelLearner,
     LinearLearner,
@@ -22,13 +21,12 @@ from ordspan.learners import (
 
 D, K = 2, 4
 WEIGHTS = (5e-324, 1.0, 1e150, 1e308)
-SCALES = (0.0, 1e-160, 1e-99, 1.0, 1e50, 1e99, 1e150)
+SCALES = (0.0, 1e-160, 1e-99, 1.0, 1e20, 1e50, 1e99, 1e150)
 STRENGTHS = (5e-324, 1e-320, 1e-300, 1.0, 1e300)  # C
 VARIANTS = ("PA", "PA-I", "PA-II")
 LEARNERS = {
     "PRank": lambda C: PRankLearner(D, K),
     "perceptron": lambda C: PerceptronLearner(D, K),
-    "committee": lambda C: AggregateLearner(D, K, n_members=2, tau=1.0),
     **{f"classes {v}": lambda C, v=v: MulticlassPALearner(D, K, v, C) for v in VARIANTS},
     **{
         f"printed {v}": lambda C, v=v: LinearLearner(D, K, v, C, True, solver="sca")
@@ -61,16 +59,13 @@ def reason_against(call, *arguments, **named):
 def test_whatever_is_learned_is_finite(name):
     for C, weight, scale in itertools.product(STRENGTHS, WEIGHTS, SCALES):
         learner = LEARNERS[name](C)
-        one_learner = PRankLearner(D, K) if name == "committee" else learner  # its members are
         for t, (row, turn) in enumerate(itertools.product(ROWS * scale, range(3))):
             before = learner.state.tobytes()
             label = [(t + turn) % K + 1]
             reason = reason_against(learner.learn_many, [row], label, sample_weight=[weight])
             assert reason is None or "row 0" in reason
             assert reason is None or learner.state.tobytes() == before
-            heads = np.atleast_2d(learner.state) if name == "committee" else [learner.state]
-            faults = [one_learner.why_unusable(head, D, K) for head in heads]
-            fault = next(filter(None, faults), None)
+            fault = learner.why_unusable(learner.state, D, K)
             assert fault is None, f"C={C}, weight={weight}, rows near {scale}: {fault}"
 
 
@@ -104,24 +99,8 @@ def test_whatever_fits_can_be_saved(model, tmp_path):
     assert n_saved >= 5
 
 
-def test_a_weight_too_large_is_named():
+def test_numbers_out_of_reach_are_named():
     with pytest.raises(ValueError, match=r"row 1: sample_weight 1e\+308 is above 1e\+150"):
         OrdinalPA().fit([[1.0], [2.0]], [1, 2], sample_weight=[1.0, 1e308])
-
-
-def test_an_optimum_out_of_reach_is_named():
     with pytest.raises(ValueError, match=r"C = 1e\+300, .* is 4e\+300"):
         OrdinalSVM(C=1e300).fit([[1.0], [2.0]], [1, 2])
-
-
-@pytest.mark.filterwarnings("ignore")  # not converged, one grade for all
-def test_an_svm_that_overflows_on_the_way_is_refused():
-    rng = np.random.default_rng(0)
-    X, y = rng.normal(size=(60, 3)), rng.integers(1, 5, 60)
-    for scale in (1e18, 1e20, 1e40):
-        model = OrdinalSVM(C=1.0, random_state=0)
-        reason = reason_against(model.fit, X * scale, y)
-        if reason is None:
-            assert np.isfinite([model.primal_value_, model.duality_gap_]).all()
-        else:
-            assert "overflow" in reason

@@ -12,7 +12,6 @@ import pytest
 from sklearn.base import clone
 
 from ordspan import CalibratedOrdinal, KernelOrdinalPA, MulticlassPA, OrdinalPA, PRank
-from ordspan.experiments.committee import AggregateLearner
 from ordspan.learners import KernelLearner, LinearLearner
 
 N_THREADS, N_CALLS, N_ROWS, D, K = 4, 30, 100, 5, 4
@@ -52,9 +51,7 @@ def test_threads_that_begin_a_calibrated_stream_together_lose_no_row(data):
         assert model.calibration_.n_rows == model.estimator_.learner_.n_trials == n_rows
 
 
-@pytest.mark.parametrize(
-    "learner", [LinearLearner(D, K), KernelLearner(D, K, budget=20), AggregateLearner(D, K)]
-)
+@pytest.mark.parametrize("learner", [LinearLearner(D, K), KernelLearner(D, K, budget=20)])
 def test_threads_lose_no_update_of_a_learner(learner, data):
     X, ranks = data
     in_threads(lambda: learner.learn_many(X, ranks))
@@ -65,22 +62,14 @@ def test_threads_lose_no_update_of_a_learner(learner, data):
 
 
 @pytest.mark.parametrize("model", MODELS, ids=repr)
-def test_a_prediction_waits_for_no_learning(model, data):
+def test_predictions_wait_for_no_learning_and_copies_have_locks_of_their_own(model, data):
     X, ranks = data
     model = clone(model).fit(X, ranks)
     with model._lock, model.learner_._lock, ThreadPoolExecutor(1) as pool:
         assert pool.submit(model.predict, X).result(timeout=60).shape == (N_ROWS,)
-
-
-@pytest.mark.parametrize("model", MODELS, ids=repr)
-def test_copies_have_locks_of_their_own(model, data):
-    X, ranks = data
-    model = clone(model).fit(X, ranks)
-    with model._lock, model.learner_._lock:
         twins = [copy.copy(model), copy.deepcopy(model), pickle.loads(pickle.dumps(model))]
-        with ThreadPoolExecutor(1) as pool:
-            for twin in [*twins, clone(model)]:
-                pool.submit(twin.partial_fit, X, ranks, range(1, K + 1)).result(timeout=60)
+        for twin in [*twins, clone(model)]:
+            pool.submit(twin.partial_fit, X, ranks, range(1, K + 1)).result(timeout=60)
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")

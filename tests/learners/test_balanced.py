@@ -60,10 +60,12 @@ def test_each_step_is_the_optimum_of_its_quadratic_program(variant):
 
 @pytest.mark.parametrize("variant", VARIANTS)
 @pytest.mark.parametrize("average", [False, True])
-def test_thresholds_stay_sorted_to_the_bit(variant, average):
-    X, lower, upper = stream(n=3000, n_classes=12)
+@pytest.mark.parametrize("balanced", [False, True])
+def test_thresholds_stay_sorted_to_the_bit(variant, average, balanced):
+    X, lower, upper = stream(n=3000, n_classes=40)
+    X *= 10.0 ** np.random.default_rng(5).uniform(-3, 3, size=(3000, 1))
     X[::150] = 0.0
-    learner = LinearLearner(6, 12, variant, 0.3, average, balanced=True)
+    learner = LinearLearner(6, 40, variant, 0.3, average, balanced=balanced)
     for start in range(0, 3000, 20):
         rows = slice(start, start + 20)
         learner.learn_many(X[rows], lower[rows], upper[rows])

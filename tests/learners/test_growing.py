@@ -103,13 +103,10 @@ def test_the_other_ranks_keep_their_weights_thresholds_and_predictions(make, dat
         assert (grown.predict_many(X[chosen]) == rank).mean() > 0.5
 
 
-def test_a_rank_outside_is_refused():
+def test_what_cannot_grow_is_refused():
     for rank in (0, K + 2):
         with pytest.raises(ValueError, match=rf"rank {rank} is not in 1\.\.6"):
             PRankLearner(NARROW, K).with_rank(rank)
-
-
-def test_only_sorted_thresholds_of_one_learner_get_more_ranks():
     for kind in (PerceptronLearner, MulticlassPALearner, KernelLearner):
         with pytest.raises(TypeError, match=kind.__name__):
             kind(NARROW, K).with_rank(1)

@@ -8,7 +8,6 @@ import scipy.sparse as sp
 
 import naive
 from ordspan.experiments.committee import COINS_AT_ONCE, AggregateLearner
-from ordspan.learners import PRankLearner
 from steps import stream
 
 K, D = 5, 4
@@ -23,16 +22,7 @@ def coins(seed, n_trials, n_members, tau):
     return np.concatenate(blocks)
 
 
-def test_one_member_that_is_shown_everything_is_plain_prank_to_the_bit():
-    X, lower, upper = stream(400, D, K)  # in eighths: sums are exact in any order
-    committee, plain = AggregateLearner(D, K, n_members=1, tau=1.0), PRankLearner(D, K)
-    ranks = [one.learn_many(X, lower, upper, predict=True) for one in (committee, plain)]
-    np.testing.assert_array_equal(*ranks)
-    for row in committee.state:
-        assert row.tobytes() == plain.state.tobytes()
-
-
-@pytest.mark.parametrize(("n_members", "tau"), [(1, 0.5), (4, 0.3), (8, 0.9), (10, 0.05)])
+@pytest.mark.parametrize(("n_members", "tau"), [(1, 1.0), (4, 0.3), (8, 0.9), (10, 0.05)])
 @pytest.mark.parametrize("make", [np.asarray, sp.csr_array])
 def test_the_committee_is_its_slow_twin(n_members, tau, make):
     X, lower, upper = stream(2500, D, K, seed=n_members)
@@ -79,17 +69,3 @@ def test_thresholds_stay_sorted_to_the_bit_under_unequal_steps():
         part = slice(start, start + 20)
         learner.learn_many(X[part], ranks[part], sample_weight=rng.exponential(size=20))
         assert np.all(np.diff(learner.thresholds) >= 0)
-
-
-@pytest.mark.parametrize(
-    ("settings", "message"),
-    [
-        ({"n_members": 0}, "n_members must be at least 1, got 0"),
-        ({"tau": 0.0}, "tau must be a probability above 0"),
-        ({"tau": 1.5}, "tau must be"),
-        ({"tau": np.nan}, "tau must be"),
-    ],
-)
-def test_bad_committee_settings_are_named(settings, message):
-    with pytest.raises(ValueError, match=message):
-        AggregateLearner(D, K, **settings)
