@@ -9,7 +9,7 @@ from ordspan.tables.text import parallel_map, read_ahead
 
 @pytest.mark.parametrize(
     "read",
-    [parallel_map, lambda make, items: read_ahead(map(make, items), 2)],
+    [parallel_map, lambda make, items: read_ahead(map(make, items))],
     ids=["parallel_map", "read_ahead"],
 )
 def test_a_discarded_reader_does_not_wait_for_its_threads(read):

@@ -9,9 +9,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from functools import cached_property, partial
-from itertools import chain
-from math import isinf
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -44,10 +42,9 @@ SEP_LINE = re.compile(r'\s*"?sep=(.)"?\r?\n', re.IGNORECASE)
 """A line above the header that gives Excel the delimiter."""
 BATCH_BYTES, LONG_BYTES = 1 << 22, 1 << 24
 """Size of a batch of numbers, and the limit for all columns together, whose text may be long."""
-AHEAD = 2  # batches decoded ahead: one may take much longer than another
 MAX_ROWS, MIN_ROWS = 1 << 16, 1 << 8
 REPLACED = "\ufffd"
-DEEPEST, MAX_DIGITS = 64, 18
+DEEPEST = 64
 BLANK_LINE = re.compile(rb"\A(?:\r?\n)+|\n(?:\r?\n)+")
 csv.field_size_limit(max(LONGEST_LINE, csv.field_size_limit()))  # 128 kB by default
 
@@ -56,7 +53,7 @@ Types = Mapping[str, Any]
 
 
 class Table:
-    """One file with named columns.
+    """One file with named columns, or a table in memory.
 
     Its ``names`` are those of the columns, ``decimal`` is its decimal sign, ``notes`` are about how
     it is read.
@@ -95,101 +92,75 @@ class TextTable(Table):
     patient = True  # whether to wait for many lines of a pipe
 
     def __init__(self, path: str, options: FileOptions, pipe: Any = None) -> None:
-        self._options, self._pipe = options, pipe
+        self._options, self._opened = options, None
+        if path == STDIN:
+            self._opened = Text(path, options.encoding, quoted=self.quoted, pipe=pipe)
         self._begin = 0  # first byte below the header
         self._as_text: set[str] = set()  # columns that are not all plain numbers
         super().__init__(path)
 
     def _text(self) -> Text:
-        return Text(self.path, self._options.encoding, quoted=self.quoted, pipe=self._pipe)
-
-    def _blocks(self, start: int = 0) -> Iterator[Block]:
-        """Blocks with a line that is not blank."""
-        blocks = self._opened if self.path == STDIN else self._text().blocks(start or self._begin)
-        return (block for block in blocks if not block.content.isspace())
-
-    def _keep_pipe(self, text: Text) -> None:
-        """Go on with a pipe that is open; a file is opened again when it is read."""
-        if self.path == STDIN:
-            self._opened: Iterator[Block] = text.blocks(self._begin)
-        else:
-            text.close()
-
-    def head(self) -> bytes:
-        """The first lines, which can be read again; may wait for a pipe."""
-        head, blocks, n_lines = [], self._blocks(), INFER_ROWS if self.patient else 1
-        for block in blocks:
-            head.append(block)
-            if sum(b.content.count(b"\n") for b in head) >= n_lines:
-                break
-        if self.path == STDIN:
-            self._opened = chain(head, self._opened)
-        return b"".join(block.content for block in head)
+        """The file, opened again, or the pipe."""
+        return self._opened or Text(self.path, self._options.encoding, quoted=self.quoted)
 
     def sample(self, size: int) -> tuple[pl.DataFrame, bool]:
-        """About ``size`` bytes of good rows spread over the file; the first ones of a pipe."""
+        """About ``size`` bytes of good rows spread over the file; the first ones of a pipe.
+
+        They have the types that Polars finds; in CSV all are text.
+        """
+        text = self._text()
         if self.path == STDIN:
-            return self._good_rows(self.head()), False
-        pieces, whole = self._text().sample(size)
-        if whole:
-            return self._good_rows(b"".join(pieces)[self._begin :]), True
+            pieces, whole = [text.first_lines(INFER_ROWS if self.patient else 1)], False
+        else:
+            pieces, whole = text.sample(size)
         pieces[0] = pieces[0][self._begin :]
-        if self.quoted:  # one of a large file may begin or end within quotes
-            pieces = [piece for piece in pieces if piece.count(b'"') % 2 == 0]
-        try:
-            return self._good_rows(b"".join(pieces)), False
-        except FileError:
-            sound = [piece for piece in pieces if self._is_sound(piece)]
-            return self._good_rows(b"".join(sound)), False
-
-    def _is_sound(self, content: bytes) -> bool:
-        """Whether lines can be read apart from those around them."""
-        try:
-            self._parse_text(content, None)
-        except FileError:
-            return False
-        return True
-
-    def _good_rows(self, content: bytes) -> pl.DataFrame:
-        """The good rows of lines, with the types that Polars finds; all text in CSV."""
-        frame = self._parse_text(content, None)
-        if frame.faults and not self.fault:
-            row = min(frame.faults)
-            self.fault = f"{self.path}, row {frame.rows[row]}: {frame.faults[row]}"
-        return frame.table.filter(~pl.int_range(pl.len()).is_in(list(frame.faults)))
+        apart = self.quoted and len(pieces) > 1 and not whole  # one may begin within quotes
+        tables = []
+        for piece in pieces if apart else [b"".join(pieces)]:
+            try:
+                table, faults = self._parse_text(piece, None)
+            except FileError:
+                if apart:
+                    continue
+                raise
+            if faults and not self.fault:
+                self.fault = f"{self.path}, row {min(faults) + 1}: {faults[min(faults)]}"
+            tables.append(table.filter(~pl.int_range(pl.len()).is_in(list(faults))))
+        return pl.concat(tables), whole
 
     def frames(self, types: Types, at: Cursor = BEGINNING) -> Iterator[Frame]:
         """The rows from the block of a position on; blocks of a file are parsed in parallel."""
         alone = self.path == STDIN or len(self.names) > MANY_COLUMNS
-        if FLOAT in types.values():
-            assert self.decimal  # found here, not in several threads
-        blocks, before = self._blocks(at.byte), at.before
-        parse = partial(self._parse, types=types)
-        for block, frame in parallel_map(parse, blocks, 2 * (not alone)):
-            n_rows = int(frame.rows[-1]) if frame.rows.size else 0
+        if not self.decimal:
+            self.sample(SAMPLE_BYTES)  # finds it
+        blocks = (b for b in self._text().blocks(at.byte or self._begin) if b.content.strip())
+        before, parse = at.before, partial(self._parse, types=types)
+        for block, table, faults in parallel_map(parse, blocks, 2 * (not alone)):
+            rows = np.arange(before, before + table.height) + 1
             begin = at._replace(byte=block.byte, before=before)
-            yield frame._replace(rows=frame.rows + before, share=block.share, begin=begin)
-            before += n_rows
+            yield Frame(table, rows, faults, block.share, begin)
+            before += table.height
 
-    def _parse(self, block: Block, types: Types) -> tuple[Block, Frame]:
+    def _parse(self, block: Block, types: Types) -> tuple[Block, pl.DataFrame, Faults]:
         """The rows of a block: with the wanted types, or as text where Polars refuses them."""
         wanted = {name: TEXT if name in self._as_text else types[name] for name in types}
         try:
             if block.odd:
                 raise pl.exceptions.ComputeError("a quote is not closed")
-            table = self._read(block.content, wanted)
+            return block, self._read(block.content, wanted), {}
         except pl.exceptions.PolarsError:
-            frame = self._parse_text(block.content, list(types))
+            table, faults = self._parse_text(block.content, list(types))
             numbers = [name for name in types if types[name] == FLOAT]
-            self._as_text.update(not_plain(frame.table, numbers))
-            return block, frame
-        return block, Frame(table, np.arange(1, table.height + 1), {}, block.share)
+            self._as_text.update(not_plain(table, numbers))
+            return block, table, faults
 
     def _read(self, content: bytes, types: Types) -> pl.DataFrame:
         """The rows by Polars, which raises if a cell is not of its type."""
         raise NotImplementedError
 
-    def _parse_text(self, content: bytes, wanted: Sequence[str] | None) -> Frame:
+    def _parse_text(
+        self, content: bytes, wanted: Sequence[str] | None
+    ) -> tuple[pl.DataFrame, Faults]:
         """Columns as text (None: all, as Polars finds them), and the faults of bad rows."""
         raise NotImplementedError
 
@@ -198,6 +169,7 @@ class CsvTable(TextTable):
     """A CSV file with a header, or standard input."""
 
     quoted = True
+    decimal = ""  # found in a sample, if it is not given
 
     def _open(self) -> list[str]:
         text = self._text()
@@ -218,7 +190,6 @@ class CsvTable(TextTable):
             raise FileError(f"{self.path}: the header is not {text.encoding}; {SAVE_AS_UTF8}")
         header = text.head.split(b"\n", reader.line_num + bool(skipped))
         self._begin = len(text.head) - len(header[-1]) if len(header) > 1 else len(text.head)
-        self._keep_pipe(text)
         if self.delimiter != "," and self._options.delimiter is None:
             self.notes.append(f"fields are separated by {self.delimiter!r}")
         return [name.strip() or f"column {place}" for place, name in enumerate(names, start=1)]
@@ -229,13 +200,6 @@ class CsvTable(TextTable):
         self.untyped = self.names
         self.decimal = self._options.decimal or find_decimal(self.path, table, self.delimiter)
         return table, whole
-
-    @cached_property
-    def decimal(self) -> str:  # type: ignore[override]
-        """The decimal sign of the file: given, or found in a sample of its cells."""
-        if self._options.decimal is not None:
-            return self._options.decimal
-        return find_decimal(self.path, super().sample(SAMPLE_BYTES)[0], self.delimiter)
 
     def _read(self, content: bytes, types: Types) -> pl.DataFrame:
         plain = FLOAT not in types.values() or self.decimal == "."
@@ -254,7 +218,9 @@ class CsvTable(TextTable):
             raise pl.exceptions.ComputeError("blank lines")  # each would be a row
         return table[list(types)]
 
-    def _parse_text(self, content: bytes, wanted: Sequence[str] | None) -> Frame:
+    def _parse_text(
+        self, content: bytes, wanted: Sequence[str] | None
+    ) -> tuple[pl.DataFrame, Faults]:
         n, faults = len(self.names), Faults()
         header = self.delimiter.join(map(str, range(n + 1))) + "\n"
         try:
@@ -273,28 +239,25 @@ class CsvTable(TextTable):
         for row in table[str(n)].is_not_null().arg_true():
             cell = brief(table[str(n)][row])
             faults[row] = f"more fields than the {n} of the header, from {cell} on"
-        if b"\xef\xbf\xbd" not in content and not _is_utf8(content):
+        if not content.isascii() and REPLACED.encode() not in content:
             odd = table.select(pl.any_horizontal(pl.all().str.contains(REPLACED))).to_series()
             for row in odd.fill_null(value=False).arg_true():
                 cell = next(c for c in table.row(row) if c and REPLACED in c)
                 faults[row] = f"{brief(cell)} is not UTF-8; {SAVE_AS_UTF8}"
         table = table.drop(str(n))
         table.columns = self.names
-        rows = np.arange(1, table.height + 1)
-        return Frame(table if wanted is None else table.select(wanted), rows, faults, 0.0)
+        return table if wanted is None else table.select(wanted), faults
 
     def _by_python(self, content: bytes, width: int, faults: Faults) -> pl.DataFrame:
         """The cells as Python's csv module reads them, also where quotes are misplaced."""
         lines = io.StringIO(content.decode(errors="replace"), newline="")
         reader = csv.reader(lines, delimiter=self.delimiter, strict=True)
         records: list[list[str | None]] = []
-        begun, more = 0, True
-        while more:
-            cells: list[str | None] = []
+        cells: list[str] | None = []
+        while cells is not None:
+            begun = reader.line_num
             try:
-                cells = [cell or None for cell in next(reader)]
-            except StopIteration:
-                more = False
+                cells = next(reader, None)
             except csv.Error as error:
                 if reader.line_num - begun > 1 or "end of data" in str(error):
                     line = content.split(b"\n")[begun].decode(errors="replace")
@@ -304,9 +267,9 @@ class CsvTable(TextTable):
                     ) from None
                 faults[len(records)] = f"a quote inside a quoted cell ({error}); double it"
                 cells = [REPLACED]  # keeps the place of the row
-            begun = reader.line_num
             if cells:
-                records.append(cells[:width] + [None] * (width - len(cells)))
+                padded = cells[:width] + [""] * (width - len(cells))
+                records.append([cell or None for cell in padded])
         return pl.DataFrame(records, {str(place): TEXT for place in range(width)}, orient="row")
 
 
@@ -332,22 +295,14 @@ def find_delimiter(head: str) -> str:
     return best if agreement(best) > (0.0, 1) else DELIMITERS[0]
 
 
-def _is_utf8(content: bytes) -> bool:
-    try:
-        return content.isascii() or bool(content.decode())
-    except UnicodeDecodeError:
-        return False
-
-
 class JsonTable(TextTable):
     """A file, or standard input, with one JSON object per line; its keys are the columns."""
 
     def _open(self) -> list[str]:
-        self._keep_pipe(self._text())
-        head = self.head()
-        if not head:
+        head = first_lines(self._text().first_lines(INFER_ROWS), SAMPLE_BYTES)
+        if not head.strip():
             raise FileError(f"{self.path}: the file is empty")
-        return self._parse_text(first_lines(head, SAMPLE_BYTES), None).table.columns
+        return self._parse_text(head, None)[0].columns
 
     def sample(self, size: int) -> tuple[pl.DataFrame, bool]:
         """Rows spread over the file, with keys that the first lines may not have."""
@@ -358,62 +313,58 @@ class JsonTable(TextTable):
     def _read(self, content: bytes, types: Types) -> pl.DataFrame:
         return pl.read_ndjson(content, schema=dict(types))
 
-    def _read_lines(self, content: bytes, schema: Any) -> pl.DataFrame:
-        asked = dict.fromkeys(self.words, TEXT) if schema is None else None
-        if schema is None:  # Polars takes very long to find the type of deeply nested values
-            lines = content.split(b"\n")
-            depths = [line.count(b"[") + line.count(b"{") for line in lines]
-            if max(depths) > DEEPEST:
-                lines = [b"{}" if d > DEEPEST else n for n, d in zip(lines, depths, strict=True)]
-                content = b"\n".join(lines)
-        table = pl.read_ndjson(
-            content, schema=schema, schema_overrides=asked, infer_schema_length=None
-        )
+    def _parse_text(
+        self, content: bytes, wanted: Sequence[str] | None
+    ) -> tuple[pl.DataFrame, Faults]:
+        if wanted is None:
+            try:
+                return self._infer(content), {}
+            except pl.exceptions.PolarsError:
+                pass
+        # by Python, which says what is wrong with a line
+        rows: list[dict[str, str]] = []
+        faults: Faults = {}
+        for line in content.splitlines():
+            if line.strip():
+                value, fault = _json_object(line)
+                if fault:  # a row of nulls keeps its place
+                    faults[len(rows)] = fault
+                rows.append(value)
+        names = wanted or [*dict.fromkeys(name for row in rows for name in row if name)]
+        if not names:
+            raise FileError(f"{self.path}, row 1: {faults.get(0, 'an object without values')}")
+        cells = {name: [row.get(name) for row in rows] for name in names}
+        self.untyped = names
+        return pl.DataFrame(cells, dict.fromkeys(names, TEXT)), faults
+
+    def _infer(self, content: bytes) -> pl.DataFrame:
+        """The rows with the types that Polars finds."""
+        if any(line.count(b"[") + line.count(b"{") > DEEPEST for line in content.splitlines()):
+            raise pl.exceptions.ComputeError("for Python")  # Polars takes very long
+        asked = dict.fromkeys(self.words, TEXT)
+        table = pl.read_ndjson(content, schema_overrides=asked, infer_schema_length=None)
         table = table[[name for name in table.columns if name]]  # Polars cannot find ""
         texts = [name for name, kind in table.schema.items() if kind == TEXT]
-        if asked is not None and texts:  # are most of the values among strings numbers?
+        if texts:  # are most of the values among strings numbers?
             as_floats: Any = dict.fromkeys(texts, FLOAT)
             numbers = pl.read_ndjson(content, schema=as_floats, ignore_errors=True)
             self.untyped = [n for n in texts if 2 * numbers[n].count() > table[n].count()]
         return table
 
-    def _parse_text(self, content: bytes, wanted: Sequence[str] | None) -> Frame:
-        schema: Any = None if wanted is None else dict.fromkeys(wanted, TEXT)
-        faults: Faults = {}
-        try:
-            table = self._read_lines(content, schema)
-        except pl.exceptions.PolarsError:
-            values: list[dict[str, Any]] = []
-            for line in content.split(b"\n"):
-                if line.strip():
-                    value, fault = _json_object(line)
-                    if fault:  # a row of nulls keeps its place
-                        faults[len(values)] = fault
-                    values.append(value)
-            content = b"\n".join(json.dumps(value).encode() for value in values)
-            try:
-                table = self._read_lines(content, schema)
-            except pl.exceptions.PolarsError:  # values of types that do not go together
-                names = dict.fromkeys(name for value in values for name in value)
-                table = self._read_lines(content, dict.fromkeys(names, TEXT))
-        if not table.width:
-            raise FileError(f"{self.path}, row 1: {faults.get(0, 'an object without values')}")
-        return Frame(table, np.arange(1, table.height + 1), faults, 0.0)
 
-
-def _json_object(line: bytes) -> tuple[dict[str, Any], str]:
-    """The object on a line, or what is wrong with it."""
+def _json_object(line: bytes) -> tuple[dict[str, str], str]:
+    """The values of the object on a line as text, or what is wrong with it."""
     try:
         value = json.loads(
             line.decode(),
             object_pairs_hook=lambda pairs: dict(pairs) | dict(pairs[::-1]),  # the first of each
             parse_constant=lambda name: None,  # NaN is missing
-            parse_int=lambda text: text if len(text) > MAX_DIGITS else int(text),
-            parse_float=lambda text: text if isinf(float(text)) else float(text),
+            parse_int=str,  # however long
         )
         if isinstance(value, dict):
-            json.dumps(value, ensure_ascii=False).encode()  # half of a surrogate pair
-            return value, ""
+            cells = {n: c if isinstance(c, str) else json.dumps(c) for n, c in value.items()}
+            "".join(cells).join(cells.values()).encode()  # half of a surrogate pair
+            return {name: cell for name, cell in cells.items() if value[name] is not None}, ""
         fault = f"{line.decode()[:SHOWN]!r} is not an object with a value for each column"
     except UnicodeError:
         fault = f"{brief(line.decode(errors='replace'))} is not UTF-8; {SAVE_AS_UTF8}"
@@ -471,15 +422,6 @@ class ParquetTable(Table):
         self.n_rows = sum(self._sizes)
         if self.n_rows == 0:
             raise FileError(f"{self.path}: the file has columns but no rows")
-        from pyarrow import schema as schema_of
-
-        self._types = {}
-        for field in self.schema:
-            try:
-                none = schema_of([field]).empty_table()
-                self._types[field.name] = self._frame(none).dtypes[0]
-            except FileError:
-                self._types[field.name] = pl.Object()
         return list(self.schema.names)
 
     def _look(self) -> Any:
@@ -488,10 +430,9 @@ class ParquetTable(Table):
 
         with parquet.ParquetFile(self.path) as file:
             self._metadata, schema = file.metadata, file.schema_arrow
-        metadata = self._metadata
-        groups = [metadata.row_group(number) for number in range(metadata.num_row_groups)]
+        groups = [self._metadata.row_group(n) for n in range(self._metadata.num_row_groups)]
         self._sizes = [group.num_rows for group in groups]
-        if sum(self._sizes) != metadata.num_rows or min(self._sizes, default=0) < 0:
+        if sum(self._sizes) != self._metadata.num_rows or min(self._sizes, default=0) < 0:
             raise ArrowInvalid("the row counts do not agree")
         row_bytes = max((g.total_byte_size // max(1, g.num_rows) for g in groups), default=0)
         self._most_rows = max(MIN_ROWS, LONG_BYTES // max(1, row_bytes))
@@ -519,7 +460,7 @@ class ParquetTable(Table):
         """About ``size`` bytes of rows spread over the file; whether these are all."""
         from pyarrow import default_memory_pool
 
-        names = [name for name in self.names if not _is_odd(self._types[name])]
+        names = [field.name for field in self.schema if _is_usable(field.type)]
         most = max(INFER_ROWS, size // (8 * max(1, len(names))))
         groups = [group for group, n_rows in enumerate(self._sizes) if n_rows]
         whole = self.n_rows <= most
@@ -544,33 +485,29 @@ class ParquetTable(Table):
 
     def orders(self) -> dict[str, list[Any]]:
         """The values of ordered categories, from lowest to highest."""
-        from pyarrow import types
-
         found = {}
         for field in self.schema:
-            if not (types.is_dictionary(field.type) and field.type.ordered):
-                continue
-            with self._damage_reported():
-                piece = next(self._batches([field.name], range(len(self._sizes))))
-                dtype = self._frame(piece).dtypes[0]
-                if isinstance(dtype, pl.Enum):
-                    found[field.name] = dtype.categories.to_list()
-                else:
+            if getattr(field.type, "ordered", False):
+                with self._damage_reported():
+                    piece = next(self._batches([field.name], range(len(self._sizes))))
+                    dtype = self._frame(piece).dtypes[0]
                     found[field.name] = piece.column(field.name).dictionary.to_pylist()
+                    if isinstance(dtype, pl.Enum):
+                        found[field.name] = dtype.categories.to_list()
         return found
 
     def frames(self, types: Types, at: Cursor = BEGINNING) -> Iterator[Frame]:
         """The rows from the row group of a position on."""
-        columns = list(types) or self.names[:1]
         numbers = [name for name in types if types[name] == FLOAT]
-        plain = numbers and all(_is_plain(self._types[name]) for name in numbers)
+        # pyarrow puts these into a matrix, faster than Polars
+        plain = numbers and all(_is_plain(self.schema.field(name).type) for name in numbers)
         texts = [name for name in types if name not in numbers]
         ends = np.cumsum(self._sizes)
         group = int(np.searchsorted(ends, at.row, side="right"))
         row = int(ends[group - 1]) if group else 0
-        batches = self._batches(columns, range(group, len(ends)))
+        batches = self._batches(list(types) or self.names[:1], range(group, len(ends)))
         with self._damage_reported("damaged after some rows"):
-            for piece in read_ahead(batches, AHEAD):
+            for piece in read_ahead(batches):
                 X = _matrix(piece.select(numbers)) if plain else None
                 table = self._frame(piece.select(texts) if plain else piece)
                 rows = np.arange(row, row + piece.num_rows) + 1
@@ -583,22 +520,18 @@ class ParquetTable(Table):
 
     def _frame(self, piece: Any) -> pl.DataFrame:
         """The rows of a batch."""
-        if not piece.num_columns:
-            return pl.DataFrame()
         from pyarrow import float16, float32
 
-        with self._damage_reported():
-            piece.validate(full=True)  # Polars would crash on damaged lengths or characters
-            for place, field in enumerate(piece.schema):
-                if field.type == float16():
-                    column = piece.column(place).cast(float32())
-                    piece = piece.set_column(place, field.name, column)
+        if not piece.num_columns:
+            return pl.DataFrame()
+        piece.validate(full=True)  # Polars would crash on damaged lengths or characters
+        for place, field in enumerate(piece.schema):
+            if field.type == float16():
+                piece = piece.set_column(place, field.name, piece.column(place).cast(float32()))
         try:
-            frame = pl.from_arrow(piece)
+            return pl.DataFrame(pl.from_arrow(piece))
         except (pl.exceptions.PolarsError, pl.exceptions.PanicException, ValueError) as error:
             raise FileError(f"{self.path}: a column cannot be read ({error})") from None
-        assert isinstance(frame, pl.DataFrame)
-        return frame
 
 
 class ArrowTable(ParquetTable):
@@ -606,23 +539,13 @@ class ArrowTable(ParquetTable):
 
     kind = "an Arrow file"
 
-    def _reader(self, source: Any, columns: list[int] | None = None) -> Any:
-        """The reader of a file, or of a stream."""
-        from pyarrow import ipc
-
-        is_file = source.read(6) == b"ARROW1"
-        source.seek(0)
-        options = ipc.IpcReadOptions(included_fields=columns)
-        return (ipc.open_file if is_file else ipc.open_stream)(source, options=options)
-
     def _look(self) -> Any:
         import pyarrow as pa
 
         with pa.memory_map(self.path) as source:
-            schema = self._reader(source).schema
-            source.seek(0)
-            reader = self._reader(source, [0] if len(schema) else None)
-            self._sizes = [batch.num_rows for batch in _record_batches(reader)]
+            schema, _ = _open_arrow(source)
+            _, batches = _open_arrow(source, [0] if len(schema) else None)
+            self._sizes = [batch.num_rows for batch in batches]
         return schema
 
     def _batches(self, columns: list[str], groups: Sequence[int]) -> Iterator[Any]:
@@ -631,9 +554,23 @@ class ArrowTable(ParquetTable):
         places = sorted(self.schema.get_field_index(name) for name in columns)
         size, wanted = batch_rows(len(columns)), set(groups)
         with pa.OSFile(self.path) as source:
-            for number, whole in enumerate(_record_batches(self._reader(source, places))):
+            for number, whole in enumerate(_open_arrow(source, places)[1]):
                 for begin in range(0, whole.num_rows if number in wanted else 0, size):
                     yield whole.slice(begin, size).select(columns)
+
+
+def _open_arrow(source: Any, columns: list[int] | None = None) -> tuple[Any, Iterable[Any]]:
+    """The schema and the record batches of a file, or of a stream."""
+    from pyarrow import ipc
+
+    source.seek(0)
+    is_file = source.read(6) == b"ARROW1"
+    source.seek(0)
+    options = ipc.IpcReadOptions(included_fields=columns)
+    reader = (ipc.open_file if is_file else ipc.open_stream)(source, options=options)
+    if not is_file:
+        return reader.schema, reader
+    return reader.schema, map(reader.get_batch, range(reader.num_record_batches))
 
 
 def batch_rows(n_columns: int) -> int:
@@ -645,23 +582,23 @@ def batch_rows(n_columns: int) -> int:
     return min(MAX_ROWS, max(MIN_ROWS, BATCH_BYTES // (8 * max(1, n_columns))))
 
 
-def _record_batches(reader: Any) -> Iterable[Any]:
-    if hasattr(reader, "get_batch"):
-        return map(reader.get_batch, range(reader.num_record_batches))
-    return iter(reader)
-
-
-def _is_odd(dtype: Any) -> bool:
-    """Whether a column holds neither numbers nor text."""
-    return bool(dtype.is_nested() or dtype in (pl.Object, pl.Binary))
-
-
-def _is_plain(dtype: Any) -> bool:
+def _is_plain(kind: Any) -> bool:
     """Whether pyarrow can put a column of this type into a matrix."""
-    return bool(dtype.is_integer() or dtype in (pl.Float32, pl.Float64))
+    from pyarrow import types
+
+    return any(test(kind) for test in (types.is_integer, types.is_float32, types.is_float64))
+
+
+def _is_usable(kind: Any) -> bool:
+    """Whether a column may hold numbers, text or dates."""
+    from pyarrow import types as t
+
+    texts = (t.is_string, t.is_large_string, t.is_string_view, t.is_dictionary)
+    others = (t.is_boolean, t.is_decimal, t.is_floating, t.is_integer, t.is_null, t.is_temporal)
+    return any(test(kind) for test in (*texts, *others))
 
 
 def _matrix(piece: Any) -> NDArray[Any]:
-    """Numeric columns as a row-major matrix, nulls as NaN; faster than through Polars."""
+    """Numeric columns as a row-major matrix, nulls as NaN."""
     X: NDArray[Any] = piece.to_tensor(null_to_nan=True, row_major=True).to_numpy()
     return X if X.dtype == np.float32 else X.astype(np.float64, copy=False)

@@ -9,6 +9,7 @@ from collections import deque
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
+from itertools import repeat
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
@@ -128,25 +129,25 @@ class Text:
     def _decoded(self, got: bytes) -> bytes:
         return got if self._decoder is None else self._decoder.decode(got, final=not got).encode()
 
-    def _pieces(self, start: int) -> Iterator[bytes]:
-        """The text from a byte on, as it is read; it can be read once."""
-        piece, self.head = self.head, b""
-        if self.seekable and start:
-            self._raw.seek(self._begin + start)
-            piece, start = b"", 0
-        while piece or (got := self._read_bytes()):
-            piece = piece or self._decoded(got)
-            if piece[start:]:
-                yield piece[start:]
-            start, piece = max(0, start - len(piece)), b""
+    def first_lines(self, n_lines: int) -> bytes:
+        """So many lines, if there are, which can be read again; may wait for a pipe."""
+        more = True
+        with self._damage_reported():
+            while more and self.head.count(b"\n") < n_lines:
+                more = bool(got := self._read_bytes())
+                self.head += self._decoded(got)
+        return self.head[: end_of_lines(self.head, self._quoted)] if more else self.head
 
     def blocks(self, start: int = 0) -> Iterator[Block]:
-        """Whole lines from a byte on, about BLOCK_BYTES at a time."""
+        """Whole lines from a byte on, about BLOCK_BYTES at a time; they can be read once."""
         size = 0 if self.path == STDIN else Path(self.path).stat().st_size
-        rest, at = b"", start
+        rest, self.head, skip, at, more = self.head, b"", start, start, True
+        if self.seekable and start:
+            self._raw.seek(self._begin + start)
+            rest, skip = b"", 0
         with self._damage_reported():
-            for piece in self._pieces(start):
-                rest += piece
+            while more:
+                rest, skip = rest[skip:], max(0, skip - len(rest))
                 cut = end_of_lines(rest, self._quoted)
                 if not cut and len(rest) > LONGEST_LINE:
                     raise FileError(
@@ -157,9 +158,10 @@ class Text:
                 if cut:
                     yield Block(rest[:cut], at, self._raw.tell() / size if size else 0.0)
                     rest, at = rest[cut:], at + cut
+                more = bool(got := self._read_bytes())
+                rest += self._decoded(got)
         if rest:
             yield Block(rest, at, 1.0, self._quoted and rest.count(b'"') % 2 == 1)
-        self.close()
 
     def sample(self, size: int) -> tuple[list[bytes], bool]:
         """About ``size`` bytes of lines spread over a file; whether these are all.
@@ -168,7 +170,6 @@ class Text:
         """
         total = Path(self.path).stat().st_size - self._begin
         if self.seekable and total > size:
-            self.close()
             return list(self._spans(total, size // N_SPANS)), False
         kept: list[bytes] = []
         each = BLOCK_BYTES
@@ -190,14 +191,8 @@ class Text:
                 yield file.read(size) + file.readline(LONGEST_LINE)
                 end = file.tell() - self._begin
 
-    def close(self) -> None:
-        """Close the file."""
-        if self.path != STDIN:
-            self._file.close()
-            self._raw.close()
-
     def __del__(self) -> None:
-        """Close a file that was not read to its end."""
+        """Close the file."""
         if self.path != STDIN and hasattr(self, "_raw"):
             self._raw.close()
 
@@ -222,21 +217,17 @@ def first_lines(content: bytes, size: int) -> bytes:
     return content if len(content) <= size else content[: content.find(b"\n", size) + 1 or None]
 
 
-def read_ahead(items: Iterator[T], count: int = 1) -> Iterator[T]:
-    """The items, with the next ``count`` of them produced in another thread.
+def read_ahead(items: Iterator[T]) -> Iterator[T]:
+    """The items, with the next two of them produced in another thread.
 
-    >>> list(read_ahead(iter("abc"), 2))
+    >>> list(read_ahead(iter("abc")))
     ['a', 'b', 'c']
     """
-    end = object()
-    pool = ThreadPoolExecutor(1)
-    try:
-        coming = deque(pool.submit(next, items, end) for _ in range(count))
-        while (item := coming.popleft().result()) is not end:
-            coming.append(pool.submit(next, items, end))
-            yield item  # type: ignore[misc]
-    finally:
-        pool.shutdown(wait=False, cancel_futures=True)  # may run in a garbage collection
+    end: Any = object()
+    for item in parallel_map(lambda _: next(items, end), repeat(0), 1):
+        if item is end:
+            return
+        yield item
 
 
 def parallel_map(make: Callable[[T], S], items: Iterator[T], threads: int = THREADS) -> Iterator[S]:
