@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
+from math import isfinite
 from typing import Any
 
 import numpy as np
@@ -44,7 +45,7 @@ BATCH_BYTES, LONG_BYTES = 1 << 22, 1 << 24
 """Size of a batch of numbers, and the limit for all columns together, whose text may be long."""
 MAX_ROWS, MIN_ROWS = 1 << 16, 1 << 8
 REPLACED = "\ufffd"
-DEEPEST = 64
+DEEPEST, MAX_DIGITS = 64, 18
 BLANK_LINE = re.compile(rb"\A(?:\r?\n)+|\n(?:\r?\n)+")
 csv.field_size_limit(max(LONGEST_LINE, csv.field_size_limit()))  # 128 kB by default
 
@@ -322,7 +323,7 @@ class JsonTable(TextTable):
             except pl.exceptions.PolarsError:
                 pass
         # by Python, which says what is wrong with a line
-        rows: list[dict[str, str]] = []
+        rows: list[dict[str, Any]] = []
         faults: Faults = {}
         for line in content.splitlines():
             if line.strip():
@@ -333,9 +334,9 @@ class JsonTable(TextTable):
         names = wanted or [*dict.fromkeys(name for row in rows for name in row if name)]
         if not names:
             raise FileError(f"{self.path}, row 1: {faults.get(0, 'an object without values')}")
-        cells = {name: [row.get(name) for row in rows] for name in names}
         self.untyped = names
-        return pl.DataFrame(cells, dict.fromkeys(names, TEXT)), faults
+        content = b"\n".join(json.dumps(row).encode() for row in rows)
+        return pl.read_ndjson(content, schema=dict.fromkeys(names, TEXT)), faults
 
     def _infer(self, content: bytes) -> pl.DataFrame:
         """The rows with the types that Polars finds."""
@@ -352,19 +353,19 @@ class JsonTable(TextTable):
         return table
 
 
-def _json_object(line: bytes) -> tuple[dict[str, str], str]:
-    """The values of the object on a line as text, or what is wrong with it."""
+def _json_object(line: bytes) -> tuple[dict[str, Any], str]:
+    """The object on a line, or what is wrong with it."""
     try:
         value = json.loads(
             line.decode(),
             object_pairs_hook=lambda pairs: dict(pairs) | dict(pairs[::-1]),  # the first of each
             parse_constant=lambda name: None,  # NaN is missing
-            parse_int=str,  # however long
+            parse_int=lambda text: int(text) if len(text) <= MAX_DIGITS else text,
+            parse_float=lambda text: float(text) if isfinite(float(text)) else text,
         )
         if isinstance(value, dict):
-            cells = {n: c if isinstance(c, str) else json.dumps(c) for n, c in value.items()}
-            "".join(cells).join(cells.values()).encode()  # half of a surrogate pair
-            return {name: cell for name, cell in cells.items() if value[name] is not None}, ""
+            json.dumps(value, ensure_ascii=False).encode()  # half of a surrogate pair
+            return value, ""
         fault = f"{line.decode()[:SHOWN]!r} is not an object with a value for each column"
     except UnicodeError:
         fault = f"{brief(line.decode(errors='replace'))} is not UTF-8; {SAVE_AS_UTF8}"
