@@ -83,7 +83,6 @@ BAD = [
     ("txt", b"1 qid:1 1:nan", "'feature 1' is empty or NaN"),
     ("txt", b"9 qid:1 1:1", "grade '9' is not among"),
     ("txt", b"1 9:1", "index 9, but there are 3 features"),
-    ("txt", b"1 1:1", "no qid after the grade"),
     ("txt", b"1 qid:a 1:1", "'qid:a' is not of the form index:value"),
     ("txt", b"1 qid:1.5 1:1", "'qid:1.5' is not of the form"),
     ("txt", b"1 qid:99999999999999999999 1:1", "'qid:9+' is not of the form"),

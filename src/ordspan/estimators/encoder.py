@@ -93,12 +93,15 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         TableEncoder
             The encoder itself.
         """
+        from ordspan.tables.files import FileOptions
         from ordspan.tables.formats import Table
         from ordspan.tables.profile import ColumnChoice, Profile, Sample, plan_columns
 
         table = as_frame(X)
         choice = ColumnChoice(**self.get_params())
-        profile = Profile([Sample(Table("the table", table.columns), table)])
+        file = Table("the table", FileOptions())
+        file.names = table.columns
+        profile = Profile([Sample(file, table)])
         self.encoder_, self.left_out_, _ = plan_columns(profile, [], choice)
         return self._keep_names(table.columns)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import codecs
 import sys
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from glob import glob
 from hashlib import blake2b
@@ -142,14 +142,6 @@ def format_of(path: str, options: FileOptions) -> str:
     )
 
 
-def _format_of_pipe(pipe: Any) -> str:
-    """JSON lines if the first character is a brace; a peek leaves it for the reader."""
-    first = pipe.peek(1).removeprefix(codecs.BOM_UTF8).lstrip()[:2]
-    if first in (b"[{", b"[\n"):
-        raise FileError("standard input is a JSON array; give one object per line instead")
-    return "jsonl" if first[:1] == b"{" else "csv"
-
-
 def is_svmlight(path: str, options: FileOptions) -> bool:
     """Whether a file has svmlight rows, whose label and query have fixed places."""
     return path != STDIN and format_of(path, options) == "svmlight"
@@ -160,23 +152,22 @@ def open_file(path: str, options: FileOptions, pipe: Any = None) -> Any:
 
     A ``pipe``, open in binary mode, is read instead of standard input.
     """
-    if path == STDIN:
-        pipe = pipe or sys.stdin.buffer
-        name = options.format or _format_of_pipe(pipe)
-    else:
-        name = format_of(path, options)
-    if path == STDIN and name not in ("csv", "jsonl"):
+    pipe = (pipe or sys.stdin.buffer) if path == STDIN else None
+    if pipe is not None and options.format is None:  # a peek leaves the bytes for the reader
+        first = pipe.peek(1).removeprefix(codecs.BOM_UTF8).lstrip()[:2]
+        if first in (b"[{", b"[\n"):
+            raise FileError("standard input is a JSON array; give one object per line instead")
+        options = replace(options, format="jsonl" if first[:1] == b"{" else "csv")
+    name = format_of(path, options)
+    if pipe is not None and name not in ("csv", "jsonl"):
         raise FileError(f"standard input takes csv or jsonl, not {name}; give a file")
     if name == "svmlight":
         from ordspan.tables.svmlight import SvmlightFile
 
         return SvmlightFile(path, options.n_features, bool(options.zero_based))
-    from ordspan.tables import formats
+    from ordspan.tables.formats import READERS
 
-    if name in ("csv", "jsonl"):
-        return (formats.CsvTable if name == "csv" else formats.JsonTable)(path, options, pipe)
-    typed = {"parquet": formats.ParquetTable, "arrow": formats.ArrowTable}
-    return typed.get(name, formats.ExcelTable)(path)
+    return READERS[name](path, options, pipe)
 
 
 def check_columns(path: str, there: Iterable[str], wanted: Iterable[str]) -> None:

@@ -54,7 +54,7 @@ Types = Mapping[str, Any]
 
 
 class Table:
-    """One file with named columns, or a table in memory.
+    """One file with named columns; this one has none.
 
     Its ``names`` are those of the columns, ``decimal`` is its decimal sign, ``notes`` are about how
     it is read.
@@ -66,10 +66,10 @@ class Table:
     untyped: Sequence[str] = ()  # columns of text that may be numbers
     fault = ""  # of the first bad row of a sample
 
-    def __init__(self, path: str, names: list[str] | None = None) -> None:
-        self.path = path
+    def __init__(self, path: str, options: FileOptions, pipe: Any = None) -> None:
+        self.path, self._options, self._pipe = path, options, pipe
         self.notes: list[str] = []
-        self.names = self._open() if names is None else names
+        self.names = self._open()
         twice = [name for name, count in Counter(self.names).items() if count > 1]
         if twice:
             raise FileError(
@@ -78,7 +78,7 @@ class Table:
 
     def _open(self) -> list[str]:
         """The names of the columns."""
-        raise NotImplementedError
+        return []
 
     def orders(self) -> dict[str, list[Any]]:
         """The values, from lowest to highest, of columns with an ordered type."""
@@ -93,16 +93,17 @@ class TextTable(Table):
     patient = True  # whether to wait for many lines of a pipe
 
     def __init__(self, path: str, options: FileOptions, pipe: Any = None) -> None:
-        self._options, self._opened = options, None
-        if path == STDIN:
-            self._opened = Text(path, options.encoding, quoted=self.quoted, pipe=pipe)
         self._begin = 0  # first byte below the header
+        self._opened: Text | None = None  # the pipe
         self._as_text: set[str] = set()  # columns that are not all plain numbers
-        super().__init__(path)
+        super().__init__(path, options, pipe)
 
     def _text(self) -> Text:
         """The file, opened again, or the pipe."""
-        return self._opened or Text(self.path, self._options.encoding, quoted=self.quoted)
+        how: Any = {"quoted": self.quoted, "pipe": self._pipe}
+        text = self._opened or Text(self.path, self._options.encoding, **how)
+        self._opened = text if self.path == STDIN else None
+        return text
 
     def sample(self, size: int) -> tuple[pl.DataFrame, bool]:
         """About ``size`` bytes of good rows spread over the file; the first ones of a pipe.
@@ -603,3 +604,12 @@ def _matrix(piece: Any) -> NDArray[Any]:
     """Numeric columns as a row-major matrix, nulls as NaN."""
     X: NDArray[Any] = piece.to_tensor(null_to_nan=True, row_major=True).to_numpy()
     return X if X.dtype == np.float32 else X.astype(np.float64, copy=False)
+
+
+READERS = {
+    "csv": CsvTable,
+    "jsonl": JsonTable,
+    "parquet": ParquetTable,
+    "arrow": ArrowTable,
+    "xlsx": ExcelTable,
+}

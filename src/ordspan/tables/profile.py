@@ -12,12 +12,11 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from ordspan.core.scaling import COUNT, MEAN, SPREAD
+from ordspan.core.scaling import COUNT, MEAN, N_STATE_ROWS, SPREAD
 from ordspan.labels.forms import number_as_text
 from ordspan.labels.text import LabelReader
 from ordspan.tables.encoder import DEFAULT_HASH_BITS, LARGEST, Encoder, Recipe
 from ordspan.tables.files import FileOptions, check_columns, open_file
-from ordspan.tables.formats import Table
 from ordspan.tables.label_columns import LabelColumns, label_frame, read_ranks
 from ordspan.tables.numbers import TEXT, as_numbers, is_boolean, is_empty, refuse_dressed
 from ordspan.tables.rows import FileError, check_features
@@ -51,7 +50,7 @@ SORTED_SHARE = 0.03
 CHANCE = 5 * np.sqrt(2 * N_CHUNKS)
 """Five standard deviations of what chunks of shuffled rows explain by chance, times n."""
 RUN_SHARE = 0.2  # values come in runs if neighbours agree by this much more than by chance
-MAX_SPARSE = 20_000  # svmlight rows with more features than this are not checked for their order
+MAX_CELLS = 1 << 22  # values of svmlight rows that are checked for their order
 
 
 class NoFeatureError(ValueError):
@@ -73,7 +72,7 @@ class ColumnChoice(NamedTuple):
 class Sample(NamedTuple):
     """Rows spread over a file, or all of them."""
 
-    file: Table
+    file: Any  # with the attributes of `ordspan.tables.formats.Table`
     table: pl.DataFrame
     whole: bool = True
 
@@ -254,7 +253,6 @@ def plan_columns(
     chosen = [name for name in chosen if name not in left_out]
     _check_usable(profile, {name: kinds[name] for name in chosen}, left_out)
     numbers = tuple(name for name in chosen if kinds[name] == NUMBER)
-    columns = [profile.numbers(name)[0] for name in numbers]
     gaps = [n for n in numbers if profile.n_missing(n)]
     texts = [name for name in chosen if kinds[name] == WORDS]
     vocabularies = {name: profile.cells(name).fill_null("").unique().sort() for name in texts}
@@ -279,8 +277,9 @@ def plan_columns(
     size = f"{profile.path}: {recipe.n_features:,} features from {len(chosen):,} columns"
     check_features(size, recipe.n_features, join_hints(*remedies))
     encoder = Encoder(recipe)
-    if columns and not profile.is_pipe:
-        encoder.state[...] = scale_of(np.column_stack([c.to_numpy() for c in columns]))
+    if not profile.is_pipe:
+        for place, name in enumerate(numbers):
+            encoder.state[:, place] = scale_of(profile.numbers(name)[0])
     return encoder, left_out, _notes(profile, recipe, left_out)
 
 
@@ -311,18 +310,13 @@ def _check_usable(profile: Profile, kinds: dict[str, str], left_out: dict[str, s
         raise NoFeatureError(f"{profile.path}: no column is left to learn from{why}")
 
 
-def scale_of(X: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Mean and spread of numeric columns, ignoring missing values, as the state of an encoder."""
-    state = Encoder(Recipe(tuple(map(str, range(X.shape[1]))))).state
-    known = np.abs(X) <= LARGEST
-    count = known.sum(axis=0)
-    mean = np.where(known, X, 0.0).sum(axis=0) / np.maximum(count, 1)
-    spread = (np.where(known, X - mean, 0.0) ** 2).sum(axis=0)
-    highest = np.where(known, X, -np.inf).max(axis=0, initial=-np.inf)
-    constant = highest == np.where(known, X, np.inf).min(axis=0, initial=np.inf)
-    state[COUNT] = count
-    state[MEAN] = np.where(constant, highest, mean)
-    state[SPREAD] = np.where(constant, 0.0, spread)
+def scale_of(column: pl.Series) -> NDArray[np.float64]:
+    """Mean and spread of a column, ignoring missing values, as a column of an encoder's state."""
+    state = np.zeros(N_STATE_ROWS)
+    values = column.filter(column.abs() <= LARGEST).to_numpy()
+    if values.size:
+        mean = values.mean() if values.min() < values.max() else values[0]
+        state[[COUNT, MEAN, SPREAD]] = values.size, mean, np.square(values - mean).sum()
     return state
 
 
@@ -451,35 +445,20 @@ def explained(values: NDArray[np.float64]) -> float:
     total = np.square(values).sum()
     starts = np.linspace(0, n, n_chunks + 1).astype(int)[:-1]
     between = (np.square(np.add.reduceat(values, starts)) / np.diff([*starts, n])).sum()
-    return float(_beyond_chance(between, total, n, n_chunks))
-
-
-def _beyond_chance(between: Any, total: Any, n: int, n_chunks: int) -> Any:
-    """Omega squared of an analysis of variance: the share explained beyond chance."""
-    within = np.maximum(total - between, 0.0) / (n - n_chunks)
-    return (between - (n_chunks - 1) * within) / np.maximum(total + within, np.finfo(float).tiny)
+    # omega squared of an analysis of variance
+    within = max(total - between, 0.0) / (n - n_chunks)
+    return float((between - (n_chunks - 1) * within) / (total + within))
 
 
 def sparse_order(rows: Sequence[tuple[Any, NDArray[np.float64]]]) -> str:
-    """What svmlight rows are sorted by, or nothing."""
-    from scipy.sparse import csr_array, vstack
+    """What svmlight rows are sorted by, or nothing; only common features are looked at."""
+    from scipy.sparse import vstack
 
     if not rows:
         return ""
     grades = np.concatenate([grades for _, grades in rows])
-    if found := find_sort_key(grades):
-        return found
-    n, n_chunks = grades.size, min(N_CHUNKS, grades.size // CHUNK_ROWS)
-    if n_chunks < 2 or rows[0][0].shape[1] > MAX_SPARSE:
-        return ""
-    X = vstack([matrix for matrix, _ in rows], format="csr")
-    chunk = np.arange(n) * n_chunks // n
-    sums = csr_array((np.ones(n), (chunk, np.arange(n))), shape=(n_chunks, n)) @ X
-    mean = np.asarray(X.mean(axis=0)).ravel()
-    total = np.asarray(X.multiply(X).sum(axis=0)).ravel() - n * mean**2
-    sizes = np.bincount(chunk)[:, None]
-    between = (np.square(sums.toarray() - sizes * mean) / sizes).sum(axis=0)
-    share = _beyond_chance(between, total, n, n_chunks)
-    # ignore a sum of squares that is only rounding
-    share[total <= 1e-9 * n * mean**2] = 0.0
-    return "a feature" if (share > max(SORTED_SHARE, CHANCE / n)).any() else ""
+    X = vstack([matrix for matrix, _ in rows], format="csc")
+    n_columns = MAX_CELLS // max(1, grades.size)
+    common = np.argsort(-np.diff(X.indptr), kind="stable")[:n_columns]
+    columns = X[:, common].toarray().T
+    return find_sort_key(grades, [("a feature", column) for column in columns])

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from numpy.typing import NDArray
 
-from ordspan.tables.encoder import DEFAULT_HASH_BITS, Encoder, Unseen
+from ordspan.tables.encoder import Encoder, Unseen
 from ordspan.tables.files import FileOptions
 from ordspan.tables.rows import Batch
 from ordspan.wording import report_missing
@@ -86,22 +86,11 @@ def stream(
     lower: str | None = None,
     upper: str | None = None,
     classes: Sequence[Any] | None = None,
-    features: Sequence[str] | None = None,
-    drop: Sequence[str] = (),
-    text: Sequence[str] = (),
-    hashed: Sequence[str] = (),
     group: str | None = None,
     keep: Sequence[str] = (),
-    hash_bits: int = DEFAULT_HASH_BITS,
-    standardise: bool = False,
-    missing: str = "mean",
     on_bad_row: str = "raise",
-    format: str | None = None,
-    delimiter: str | None = None,
-    zero_based: bool | None = None,
-    n_features: int | None = None,
-    encoding: str | None = None,
-    decimal: str | None = None,
+    standardise: bool = False,
+    **options: Any,
 ) -> Stream:
     """Read files of any size batch by batch, in bounded memory.
 
@@ -123,40 +112,19 @@ def stream(
     classes : sequence, optional
         All grades from lowest to highest. By default, numeric grades are found by another pass
         over the label column alone, and sorted; named grades require it.
-    features, drop : str or sequence of str, optional
-        Columns to learn from (by default, all but labels and group), or columns to leave out.
-    text : str or sequence of str
-        Columns to treat as text even if they hold numbers, such as postal codes.
-    hashed : str or sequence of str
-        Text columns to hash although they have few distinct values.
     group : str, optional
         Column with the group (query) of each row; for svmlight rows it is their qid.
     keep : str or sequence of str
         Columns to keep in ``Batch.kept``.
-    hash_bits : int
-        Text columns with more than 256 distinct values, and all text in standard input, are hashed
-        into ``2 ** hash_bits`` features. In other text columns each value is a feature.
+    on_bad_row : {"raise", "skip"}
+        Raise an error at the first bad row, or skip bad rows and count them.
     standardise : bool
         Centre and scale every number by mean and spread (sparse rows: scale only), estimated from
         a preview of the files; for standard input, from the rows up to each one.
-    missing : {"mean", "error"}
-        A missing number becomes the mean of its column, with an extra feature that is 1 there; or
-        makes a row bad. In a text column, missing is a value of its own.
-    on_bad_row : {"raise", "skip"}
-        Raise an error at the first bad row, or skip bad rows and count them.
-    format : {"csv", "jsonl", "parquet", "arrow", "xlsx", "svmlight"}, optional
-        By default, it follows from the ending of the name.
-    delimiter : str, optional
-        Field separator of CSV files; by default, detected.
-    zero_based : bool, optional
-        Whether the indices of svmlight rows start at 0; by default, they do if 0 occurs.
-    n_features : int, optional
-        Number of features of svmlight rows; by default, found by a quick first pass.
-    encoding : str, optional
-        Encoding of text files, such as "cp1252"; by default UTF-8, or UTF-16 if a byte-order mark
-        says so.
-    decimal : {".", ","}, optional
-        Decimal sign of a text file; by default, found where no number contradicts it.
+    **options
+        How to read the files and their columns, as in `ordspan.train_files`: ``features``,
+        ``drop``, ``text``, ``hashed``, ``hash_bits``, ``missing``, ``format``, ``delimiter``,
+        ``decimal``, ``encoding``, ``zero_based`` and ``n_features``.
 
     Returns
     -------
@@ -181,12 +149,11 @@ def stream(
     from ordspan.tables.profile import ColumnChoice
     from ordspan.tables.reading import open_rows
 
-    paths = [paths] if isinstance(paths, str | Path) else paths
-    options = FileOptions(format, delimiter, zero_based, n_features or 0, encoding, decimal)
+    names = ("paths", "keep", "features", "drop", "text", "hashed")
+    given: Any = {"paths": paths, "keep": keep, "standardise": standardise} | options
+    given |= {n: [given[n]] for n in names if isinstance(given.get(n), str | Path)}
+    opening = {one.name: given.pop(one.name) for one in fields(FileOptions) if one.name in given}
+    files, keep = given.pop("paths"), given.pop("keep")
     columns = label_columns(label, lower, upper)
-    features = [features] if isinstance(features, str) else features
-    drop, text, hashed, keep = (
-        [names] if isinstance(names, str) else names for names in (drop, text, hashed, keep)
-    )
-    choice = ColumnChoice(features, drop, text, hashed, hash_bits, standardise, missing)
-    return Stream(open_rows(paths, options, columns, choice, classes, on_bad_row, group, keep))
+    how = (FileOptions(**opening), columns, ColumnChoice(**given), classes, on_bad_row)
+    return Stream(open_rows(files, *how, group, keep))

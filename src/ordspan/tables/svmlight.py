@@ -20,7 +20,6 @@ from ordspan.wording import brief, hint, join_hints
 
 NO_QUERY = -(1 << 62)
 LARGEST_INDEX = 2**31 - 2
-MAX_FALLBACK_BLOCKS = 3  # after this many blocks that were not plain, all are read line by line
 
 
 class Extent(NamedTuple):
@@ -84,7 +83,7 @@ class SparseRows(NamedTuple):
 
     X: Any  # CSR
     grades: NDArray[np.float64]
-    queries: NDArray[np.int64] | None
+    queries: NDArray[np.int64]  # NO_QUERY without one
     faults: Faults
 
 
@@ -96,7 +95,6 @@ class SvmlightFile:
 
     def __init__(self, path: str, n_features: int = 0, zero_based: bool = False) -> None:
         self.path, self.n_features, self.zero_based = path, n_features, zero_based
-        self._odd_blocks = 0
         lines = (line for b in Text(path).blocks() for line in b.content.split(b"\n"))
         if not any(_split_line(line) for line in lines):
             raise FileError(f"{path}: the file is empty")
@@ -109,7 +107,7 @@ class SvmlightFile:
         for block, found in self.sparse_rows(Text(self.path).blocks(at.byte)):
             # whole numbers without a decimal point
             columns = {LABEL: pl.Series(found.grades).cast(pl.String()).str.strip_suffix(".0")}
-            if found.queries is not None:
+            if (found.queries != NO_QUERY).any():
                 columns[GROUP] = pl.Series(found.queries).replace(NO_QUERY, None)
             rows = np.arange(before, before + found.grades.size) + 1
             begin = at._replace(byte=block.byte, before=before)
@@ -123,20 +121,14 @@ class SvmlightFile:
 
     def sparse_rows(self, blocks: Iterator[Block]) -> Iterator[tuple[Block, SparseRows]]:
         """The rows of blocks: by a compiled loop, or line by line where that refuses them."""
-        self._has_queries: bool | None = None  # decided by the first good line
-        for block, found in parallel_map(lambda b: (b, self._parse_plain(b)), blocks):
-            has_queries = found is not None and found.queries is not None
-            if found is None or self._has_queries not in (None, has_queries):
-                found = self._parse_slowly(block)
-            elif self._has_queries is None and found.grades.size:
-                self._has_queries = has_queries
-            if found.grades.size:
-                yield block, found
+
+        def parse(block: Block) -> tuple[Block, SparseRows]:
+            return block, self._parse_plain(block) or self._parse_slowly(block)
+
+        return (found for found in parallel_map(parse, blocks) if found[1].grades.size)
 
     def _parse_plain(self, block: Block) -> SparseRows | None:
         """The rows by a compiled loop, if every line of the block is plain."""
-        if self._odd_blocks >= MAX_FALLBACK_BLOCKS:
-            return None
         content = block.content if block.content.endswith(b"\n") else block.content + b"\n"
         n_most, entries = content.count(b"\n"), content.count(b":")
         grades, queries = np.empty(n_most), np.full(n_most, NO_QUERY, dtype=np.int64)
@@ -145,13 +137,10 @@ class SvmlightFile:
         raw, first = np.frombuffer(content, dtype=np.uint8), 0 if self.zero_based else 1
         n = parsing.read_svmlight_lines(raw, first, grades, queries, starts, columns, values)
         size = int(starts[n]) if n >= 0 else 0
-        known = queries[: max(n, 0)] != NO_QUERY
-        too_large = self.n_features and size and columns[:size].max() >= self.n_features
-        if n < 0 or too_large or (known.any() and not known.all()):
-            self._odd_blocks += 1
+        if n < 0 or (self.n_features and size and columns[:size].max() >= self.n_features):
             return None
         X = self._matrix(columns[:size], values[:size], starts[: n + 1])
-        return SparseRows(X, grades[:n], queries[:n] if known.any() else None, {})
+        return SparseRows(X, grades[:n], queries[:n], {})
 
     def _matrix(self, columns: Any, values: Any, starts: Any) -> Any:
         from scipy.sparse import csr_array
@@ -162,60 +151,41 @@ class SvmlightFile:
     def _parse_slowly(self, block: Block) -> SparseRows:
         """The rows line by line, with their faults."""
         faults = Faults()
-        grades: list[float] = []
-        queries: list[int] = []
-        columns: list[int] = []
-        values: list[float] = []
-        starts = [0]
-        for line in block.content.split(b"\n"):
-            words = _split_line(line)
-            if not words:
-                continue
-            pairs, query, fault = self._pairs(words)
-            if not fault and self._has_queries is None:
-                self._has_queries = query is not None
-            if not fault and self._has_queries != (query is not None):
-                here, before = ("no", "one") if self._has_queries else ("a", "none")
-                fault = f"{here} qid after the grade, but the lines before have {before}"
-            if fault:
-                faults[len(grades)], pairs = fault, []
-            columns += [index for index, _ in pairs]
-            values += [value for _, value in pairs]
-            starts.append(len(columns))
-            grades.append(np.nan if fault else float(words[0]))
-            queries.append(NO_QUERY if query is None else query)
-        X = self._matrix(
-            np.array(columns, dtype=np.int32), np.array(values, float), np.array(starts, np.int32)
-        )
-        found = np.array(queries, dtype=np.int64) if self._has_queries else None
-        return SparseRows(X, np.array(grades, float), found, faults)
+        rows: list[tuple[float, int, list[tuple[int, float]]]] = []
+        for words in filter(None, map(_split_line, block.content.split(b"\n"))):
+            try:
+                rows.append(self._read_line(*words))
+            except ValueError as error:
+                faults[len(rows)] = str(error)
+                rows.append((np.nan, NO_QUERY, []))
+        grades, queries = (np.array([row[i] for row in rows]) for i in (0, 1))
+        pairs = np.array([pair for row in rows for pair in row[2]]).reshape(-1, 2)
+        starts = np.cumsum([0, *(len(row[2]) for row in rows)], dtype=np.int32)
+        X = self._matrix(pairs[:, 0].astype(np.int32), pairs[:, 1], starts)
+        return SparseRows(X, grades, queries, faults)
 
-    def _pairs(self, words: list[str]) -> tuple[list[tuple[int, float]], int | None, str]:
-        """Columns and values of a line, its query, and its fault."""
-        grade, *cells = words
-        pairs: list[tuple[int, float]] = []
-        query = None
+    def _read_line(self, grade: str, *cells: str) -> tuple[float, int, list[tuple[int, float]]]:
+        """Grade, query, columns and values of a line; the message of an error says what is bad."""
         if not is_number(grade):
-            return [], None, f"the grade {brief(grade)} is not a number"
-        before = -1 if self.zero_based else 0
-        for place, cell in enumerate(cells):
+            raise ValueError(f"the grade {brief(grade)} is not a number")
+        query, pairs, first = NO_QUERY, [], 0 if self.zero_based else 1
+        before = first - 1
+        if cells and re.fullmatch(r"qid:-?[0-9]{1,18}", cells[0]):
+            query, cells = int(cells[0][4:]), cells[1:]
+        for cell in cells:
             index, _, value = cell.partition(":")
-            if index == "qid" and place == 0 and re.fullmatch(r"-?[0-9]{1,18}", value):
-                query = int(value)
-                continue
             if not re.fullmatch("[0-9]{1,18}", index) or not is_number(value):
-                return [], None, f"{brief(cell)} is not of the form index:value"
+                raise ValueError(f"{brief(cell)} is not of the form index:value")
             if int(index) <= before:
-                zero = f"; give {hint('zero_based=True', '--zero-based')}?"
-                fault = f"index {index} in {brief(cell)} does not increase"
-                return [], None, fault + (zero if int(index) == 0 else "")
+                zero = f"; give {hint('zero_based=True', '--zero-based')}?" * (int(index) == 0)
+                raise ValueError(f"index {index} in {brief(cell)} does not increase{zero}")
             before = int(index)
-            pairs.append((before - (not self.zero_based), float(value)))
+            pairs.append((before - first, float(value)))
         if before > LARGEST_INDEX:
-            return [], None, f"index {before} is larger than {LARGEST_INDEX}"
+            raise ValueError(f"index {before} is larger than {LARGEST_INDEX}")
         if self.n_features and pairs and pairs[-1][0] >= self.n_features:
-            return [], None, f"index {before}, but there are {self.n_features} features"
-        return pairs, query, ""
+            raise ValueError(f"index {before}, but there are {self.n_features} features")
+        return float(grade), query, pairs
 
 
 def _split_line(line: bytes) -> list[str]:
