@@ -3,6 +3,7 @@
 import atexit
 import hashlib
 import json
+import signal
 from contextlib import suppress
 from functools import cache
 from pathlib import Path
@@ -16,7 +17,7 @@ from sklearn.frozen import FrozenEstimator
 from estimators.examples import ESTIMATORS, graded
 from ordspan import CalibratedOrdinal, KernelOrdinalPA, OrdinalPA, OrdinalSVM
 from ordspan.catalog import DEFAULTS
-from ordspan.commands.stopping import Stop, Stopped
+from ordspan.commands.stopping import Stopped
 from ordspan.commands.train import TrainJob, train
 from ordspan.models.checkpoint import Checkpoint, Rounds
 from ordspan.models.file import NO_DIGEST, to_bytes
@@ -55,12 +56,12 @@ def workshop():
     return folder
 
 
-def job_of(kind):
+def job_of(kind, **how):
     """What a model of a table is trained by; a checkpoint that of words that are hashed."""
     if kind == SPARSE_TABLE:
-        return TrainJob([str(workshop() / "rows.txt")])
-    more = TABLES.get(kind, TABLES["table, hashed"])
-    return TrainJob([str(workshop() / "rows.csv")], label="grade", **more)
+        return TrainJob(workshop() / "rows.txt", workshop() / "m", **how)
+    how |= TABLES.get(kind, TABLES["table, hashed"])
+    return TrainJob(workshop() / "rows.csv", workshop() / "m", label="grade", **how)
 
 
 def rounds_of(path):
@@ -71,7 +72,7 @@ def rounds_of(path):
 @cache
 def original(kind):
     """The content of a model file of a kind."""
-    out, stop = workshop() / "m", Stop()
+    out = workshop() / "m"
     if kind in FITTED:
         estimator, rows, labels = FITTED[kind]
         return to_bytes(estimator.fit(rows, labels))
@@ -80,10 +81,10 @@ def original(kind):
         return out.read_bytes()
     if kind == OF_TABLE:
         with suppress(Stopped):
-            report = lambda *_: setattr(stop, "requested", True)  # noqa: E731
-            train(job_of(kind), out, overwrite=True, stop=stop, report=report)
+            stop = lambda *_: signal.raise_signal(signal.SIGINT)  # noqa: E731
+            train(job_of(kind, overwrite=True), report=stop)
         return out.with_name("m.checkpoint").read_bytes()
-    train(job_of(kind), out, overwrite=True)
+    train(job_of(kind, overwrite=True))
     return out.read_bytes()
 
 

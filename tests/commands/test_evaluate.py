@@ -377,8 +377,8 @@ def test_rows_without_a_label_are_left_out_and_counted(folder, frame, tmp_path):
     note = "Note: 3 rows without a label were left out."
     assert note in ask(*words, "--html", page).stdout
     assert note in page.read_text("utf-8")
-    with open(tmp_path / "some.csv", "rb") as pipe:
-        piped = module.evaluate(module.EvaluateJob(["-"], folder / "model"), pipe=pipe)
+    text = (tmp_path / "some.csv").read_text()
+    piped = tables.summary("evaluate", "-", "--format", "csv", *words[1:], input=text)
     assert piped["confusion"] == found["confusion"]
     frame.assign(grade="").to_csv(tmp_path / "none.csv", index=False)
     with pytest.raises(ValueError, match=r"none.csv: no row has a label"):

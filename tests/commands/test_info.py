@@ -10,12 +10,9 @@ from sklearn.base import clone
 from sklearn.frozen import FrozenEstimator
 
 import ordspan
-from commands.tables import FEATURES, GRADES, ask, ratings, trained, write_table
+from commands.tables import FEATURES, GRADES, ask, ratings, stopped, trained, write_table
 from estimators.examples import ESTIMATORS, graded
 from ordspan import CalibratedOrdinal, MulticlassPA, OrdinalPA, OrdinalSVM, save
-from ordspan.commands.info import describe_model
-from ordspan.commands.stopping import Stop, Stopped
-from ordspan.commands.train import Every, TrainJob, train
 from ordspan.models.file import FORMAT_VERSION
 
 X, Y, SPANS = graded()
@@ -54,7 +51,7 @@ def test_all_of_a_model_of_files_is_told(model):
 
 
 def test_weights_stand_beside_the_mean_and_spread_of_their_feature(model):
-    rows = {row["feature"]: row for row in describe_model(model, top=0)["weights"]}
+    rows = {row["feature"]: row for row in info_of(model)[0]["weights"]}
     seen = ratings().select(FEATURES).to_pandas()
     for j, name in enumerate(FEATURES):
         assert rows[name]["weight"] == ordspan.load(model).estimator.coef_[j]
@@ -144,14 +141,9 @@ def test_names_are_shown_as_they_are_and_a_vector_per_grade_has_a_column(tmp_pat
 
 def test_a_checkpoint_says_how_far_it_came(tmp_path):
     path = write_table(ratings(), tmp_path / "a.csv")
-    stop = Stop()
-
-    def enough(learned, mae, share):
-        stop.requested = learned >= 400
-
-    job = TrainJob([str(path)], label="grade", classes=GRADES, drop=["id", "town"], passes=3)
-    with pytest.raises(Stopped):
-        train(job, tmp_path / "model", every=Every(rows=100), stop=stop, report=enough)
+    words = ["train", path, "--label", "grade", "--grades", ",".join(GRADES), "--drop", "id,town"]
+    every = ["--passes", 3, "--checkpoint-every", 100]
+    stopped(*words, *every, "--model", tmp_path / "model", checkpoints=4)
     told, shown = info_of(tmp_path / "model.checkpoint")
     assert told["kind"] == "checkpoint"
     assert told["checkpoint"]["rows"] == told["training"]["rows"] == 440

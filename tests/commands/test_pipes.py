@@ -152,12 +152,13 @@ class Trickle(io.BytesIO):
         return super().read1(7)
 
 
-def test_a_pipe_that_trickles_gives_the_same_model(model):
+def test_a_pipe_that_trickles_gives_the_same_model(model, monkeypatch):
     quoted = ['"' + row.replace(",", '",', 1) for row in ROWS]
     piped(quoted, *words(model.with_name("whole")))
     pipe = Trickle((HEAD + "".join(quoted)).encode())
     how = {"label": "grade", "classes": [1, 2, 3, 4], "format": "csv"}
-    train(TrainJob(["-"], **how), model, pipe=pipe)
+    monkeypatch.setattr(sys, "stdin", Mock(buffer=pipe))
+    train(TrainJob("-", model, **how))
     assert model.read_bytes() == model.with_name("whole").read_bytes()
 
 

@@ -81,7 +81,6 @@ def test_no_room_behind_standard_output_is_told_in_one_line(rows, model, tmp_pat
     assert answer.returncode == 1
     assert re.fullmatch(r"error: .*No space left on device.*\n", answer.stderr)
     if command == "train":
-        assert answer.stderr.endswith(f". The model was written to {tmp_path / 'm'}\n")
         assert load(tmp_path / "m").classes_.tolist() == GRADES
 
 
@@ -177,7 +176,6 @@ COMMANDS = [
     "train {data} --model {model} --format {evil}",
     "info {model}",
     "info {model}none",
-    "info --{evil}",
     "evaluate {data} --model {model}",
     "evaluate {data} --model {model} --label {evil}no",
     "evaluate {bad} --model {model}",

@@ -2,18 +2,21 @@
 
 import io
 import signal
+import sys
 
 import pytest
 
 import ordspan
-from ordspan.commands.stopping import Stop, StoppablePipe, Stopped, stoppable
-from ordspan.commands.train import Every, TrainJob, train
+from ordspan.commands.stopping import StoppablePipe, Stopped, stoppable
+from ordspan.commands.train import TrainJob, train
+
+JOB = TrainJob("a.csv", "m")
 
 
 def test_a_background_job_keeps_ignoring_ctrl_c():
     before = signal.signal(signal.SIGINT, signal.SIG_IGN)
     try:
-        with stoppable() as stop:
+        with stoppable(JOB) as (stop, _):
             signal.raise_signal(signal.SIGINT)
         assert not stop.requested
     finally:
@@ -26,20 +29,17 @@ def test_a_signal_interrupts_waiting_for_a_pipe():
             signal.raise_signal(signal.SIGTERM)
             pytest.fail("still waiting")
 
-    with stoppable() as stop, pytest.raises(Stopped):
+    with stoppable(JOB) as (stop, _), pytest.raises(Stopped):
         StoppablePipe(stop, Endless()).read1(1)
 
 
-def test_rows_that_a_pipe_has_delivered_are_learned_before_the_stop(tmp_path):
+def test_rows_that_a_pipe_has_delivered_are_learned_before_the_stop(tmp_path, monkeypatch):
     rows = b"a,g\n" + b"".join(b"%d,%d\n" % (i * i % 7, i % 2 + 1) for i in range(300))
-    stop = Stop()
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BufferedReader(io.BytesIO(rows))))
+    how = {"label": "g", "classes": [1, 2], "checkpoint_every": "100"}  # cuts it into portions
     with pytest.raises(Stopped):
         train(
-            TrainJob(["-"], label="g", classes=[1, 2]),
-            tmp_path / "m",
-            every=Every(rows=100),  # cuts the block into portions
-            stop=stop,
-            pipe=io.BufferedReader(io.BytesIO(rows)),
-            report=lambda *_: setattr(stop, "requested", True),
+            TrainJob("-", tmp_path / "m", **how),
+            report=lambda *_: signal.raise_signal(signal.SIGINT),
         )
     assert ordspan.load(tmp_path / "m.checkpoint").training["rows"] == 300

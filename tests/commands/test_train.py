@@ -137,7 +137,7 @@ def test_a_sorted_file_is_learned_in_random_order_each_row_once(tmp_path, ending
 def test_the_order_is_kept_where_told_and_the_seed_decides_a_random_one(path, small_parts):
     write_rows(path.parent, "csv", X[BY_GRADE], GRADES[BY_GRADE])
     notes = summary(*words_for(path, "kept"), "--no-shuffle", "--no-standardise")["notes"]
-    assert "the rows are sorted by labels, and learned in that order, as requested" in notes
+    assert "the rows are sorted by labels: they are learned in that order, as requested" in notes
     expected = OrdinalPA(classes=CLASSES).partial_fit(X[BY_GRADE], GRADES[BY_GRADE])
     kept = load(path.with_name("kept")).estimator
     np.testing.assert_array_equal(kept.coef_, expected.coef_)
@@ -374,7 +374,7 @@ WRONG = [
     (["--features", "x0,none"], "no column 'none'"),
     (["--budget", "3"], "the learner pa has no parameter budget; it has variant"),
     (["--learner", "svm", "--variant", "PA"], "the learner svm has no parameter variant"),
-    (["--learner", "svm", "--passes", "2"], "--passes cannot be given with --learner svm"),
+    (["--learner", "svm", "--passes", "2"], "(--passes) cannot be given with the learner svm"),
     (["--learner", "kernel", "--loss", "hinge"], "the learner kernel has no parameter loss"),
     (["--model", "nowhere/m"], "no such folder"),
     (["--model", ".."], "is a folder"),
@@ -393,8 +393,12 @@ def test_a_wrong_choice_is_told_and_nothing_is_written(path, words, message, mon
 
 
 GOING_ON = [
-    (TABLE, ["--C", "2"], "--C cannot be given with --from, because the model decides it"),
-    (TABLE, ["--grades", "1..4"], "--grades cannot be given with --from"),
+    (
+        TABLE,
+        ["--C", "2"],
+        "(--C) cannot be given with start= (--from), because the model decides it",
+    ),
+    (TABLE, ["--grades", "1..4"], "(--grades) cannot be given with start= (--from)"),
     (TABLE.assign(x3=1.5), [], "does not know the column 'x3'; leave it out with"),
     (TABLE, ["--drop", "x1"], "'x1' is a feature"),
     (TABLE.drop(columns="x1"), [], "no column 'x1'"),

@@ -25,9 +25,9 @@ from forging import (
     workshop,
 )
 from ordspan import OrdinalPA
-from ordspan.cli.info import model_pairs, training_pairs
-from ordspan.commands.info import describe_model
-from ordspan.commands.jobs import PredictJob
+from ordspan.cli.info import properties
+from ordspan.commands.info import info
+from ordspan.commands.jobs import InfoJob, PredictJob
 from ordspan.commands.predict import predict
 from ordspan.commands.stopping import Stopped
 from ordspan.commands.train import train
@@ -54,7 +54,7 @@ def attack(rng, folder: Path) -> None:
     if isinstance(model, TableModel) and rng.random() < 0.1:
         uses.append(predicted_from_file)
     if kind == OF_TABLE:
-        uses.append(lambda *_: train(job_of(kind), path.with_suffix(""), resume=True))
+        uses.append(lambda *_: train(job_of(kind, resume=True)))
     if kind == OF_ROUNDS:
         uses.append(lambda *_: rounds_of(path).read(OrdinalPA, Rounds))
     for use in uses:  # what a strange model cannot do it refuses; anything else is a fault
@@ -77,9 +77,9 @@ def loaded(path: Path, size: int):
 
 
 def described(model, path, rng) -> None:
-    description = describe_model(path)
+    description = info(InfoJob(path))
     json.dumps(description)
-    assert [*model_pairs(description), *training_pairs(description)]
+    assert properties(description)
 
 
 def predicted(model, path, rng) -> None:

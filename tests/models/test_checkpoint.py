@@ -1,13 +1,15 @@
 """Checkpoints: nothing goes on from other files or settings, and nobody shares a model's path."""
 
 import os
+import signal
+from dataclasses import replace
 
 import pytest
 from files_to_train import make_rows, write_rows
 
 import ordspan
-from ordspan.commands.stopping import Stop, Stopped
-from ordspan.commands.train import Every, TrainJob, train
+from ordspan.commands.stopping import Stopped
+from ordspan.commands.train import TrainJob, train
 from ordspan.models.checkpoint import sole_writer
 from ordspan.tables import files
 from ordspan.tables.files import identity
@@ -57,16 +59,14 @@ def flip(share):
 )
 def test_changed_files_are_noticed(folder, tmp_path, monkeypatch, change, message):
     monkeypatch.setattr(files, "SAMPLE_BYTES", 4000)  # the samples cover this small file
-    job, stop = TrainJob([str(folder)], label="grade"), Stop()
-    report = lambda *_: setattr(stop, "requested", True)  # noqa: E731
+    job = TrainJob(folder, tmp_path / "m", label="grade", checkpoint_every="500")
     with pytest.raises(Stopped):
-        train(job, tmp_path / "m", every=Every(rows=500), stop=stop, report=report)
-    other = TrainJob([str(folder / "rows.csv")], label="grade")
+        train(job, report=lambda *_: signal.raise_signal(signal.SIGINT))
     with pytest.raises(ValueError, match="was made with files ="):
-        train(other, tmp_path / "m", resume=True)
+        train(replace(job, files=[folder / "rows.csv"], resume=True))
     change(folder / "rows.csv")
     with pytest.raises(ValueError, match=f"m.checkpoint was made with {message}"):
-        train(job, tmp_path / "m", resume=True)
+        train(replace(job, resume=True))
 
 
 def test_samples_reach_the_ends_and_are_spread_between(tmp_path):
@@ -95,15 +95,16 @@ with sole_writer(Path(sys.argv[1])):
 
 @posix
 def test_a_second_training_waits_for_nobody_and_a_killed_one_lets_go(folder, tmp_path):
-    job, out = TrainJob([str(folder)], label="grade"), tmp_path / "m"
+    out = tmp_path / "m"
+    job = TrainJob(folder, out, label="grade")
     with start(out, code=HOLD) as process:
         assert process.stdout.readline() == "ready\n"
         with pytest.raises(FileError, match="is being trained by another process; wait for it"):
-            train(job, out)
+            train(job)
         assert not out.exists()
         process.kill()
     assert (tmp_path / ".m.lock").exists()  # left behind, and taken over
-    train(job, out)
+    train(job)
     assert ordspan.load(out).training["rows"] == 2000
     assert not (tmp_path / ".m.lock").exists()
 

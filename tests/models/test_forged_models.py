@@ -253,7 +253,7 @@ def test_a_checkpoint_that_does_not_belong_to_its_files_does_not_go_on(forge):
     out = workshop() / "m"
     out.with_name("m.checkpoint").write_bytes(forged(header, tensors))
     with pytest.raises(ModelFileError, match=r"m\.checkpoint"):
-        train(job_of(OF_TABLE), out, resume=True)
+        train(job_of(OF_TABLE, resume=True))
 
 
 @pytest.mark.parametrize("found", [None, {}, {"seed": 1, "rounds": 3}, {"seed": "x", "rounds": []}])

@@ -54,7 +54,8 @@ def start(kind):
     with tempfile.TemporaryDirectory() as folder:
         path = write_rows(Path(folder), "txt" if kind == "svmlight" else "csv", *make_rows(60))
         how = {"label": "grade", "learner": "kernel", "budget": 12}
-        train(TrainJob([str(path)], **({} if kind == "svmlight" else how)), Path(folder) / "model")
+        model = Path(folder) / "model"
+        train(TrainJob(path, model, **({} if kind == "svmlight" else how)))
         return from_bytes((Path(folder) / "model").read_bytes(), "model")
 
 

@@ -32,15 +32,17 @@ ROW = {"size": 1.5, "price": 1234.5, "town": "Ulm", "note": "old roof"}
 def model_file(kind: str) -> Path:
     """A trained model: of numbers, of every sort of column, of svmlight rows, kernel or SVM."""
     folder = Path(mkdtemp())
+    model = folder / "model"
     if kind == "mixed":
-        job = TrainJob([str(mixed_file(folder))], label="grade", classes=GRADES, hashed=["note"])
+        job = TrainJob(mixed_file(folder), model, label="grade", classes=GRADES, hashed=["note"])
     elif kind == "svmlight":
-        job = TrainJob([str(write_rows(folder, "txt", *make_rows(300)))])
+        job = TrainJob(write_rows(folder, "txt", *make_rows(300)), model)
     else:
         learner = {} if kind == "numbers" else {"learner": kind}
-        job = TrainJob([str(write_rows(folder, "csv", *make_rows(300)))], label="grade", **learner)
-    train(job, folder / "model")
-    return folder / "model"
+        rows = write_rows(folder, "csv", *make_rows(300))
+        job = TrainJob(rows, model, label="grade", **learner)
+    train(job)
+    return model
 
 
 def mixed_file(folder: Path) -> Path:

@@ -179,8 +179,7 @@ def test_named_grades_are_learned_as_training_reads_them(tmp_path):
     """The same file, once more, by training and by requests."""
     rows = pl.read_csv(mixed_file(tmp_path), separator=";", infer_schema=False)[:40]
     rows.write_csv(tmp_path / "more.csv", separator=";")
-    job = TrainJob([str(tmp_path / "more.csv")], start=str(model_file("mixed")))
-    train(job, tmp_path / "expected")
+    train(TrainJob(tmp_path / "more.csv", tmp_path / "expected", start=model_file("mixed")))
     with serving(tmp_path / "state", "mixed") as client:
         numbers = rows.with_columns(
             pl.col("size").replace("", None).cast(pl.Float64()),

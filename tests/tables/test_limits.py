@@ -33,7 +33,7 @@ def test_a_stray_index_is_named_before_it_becomes_features(tmp_path, small_machi
     path.write_text("1 1:1\n2 999999999:2\n")
     message = r"a\.txt, row 2: index 999999999 means 999,999,999 features.* 150\.0 GB .* 1\.0 GB"
     with pytest.raises(FileError, match=message):
-        train(TrainJob([str(path)]), tmp_path / "m")
+        train(TrainJob(path, tmp_path / "m"))
     assert not (tmp_path / "m").exists()
     batches = stream(path, n_features=5, classes=[1, 2], on_bad_row="skip")  # as the message says
     assert [len(batch) for batch in batches] == [1]
@@ -74,10 +74,10 @@ def test_labels_of_too_many_grades_are_refused(tmp_path, ending):
 
 
 def test_budgets_that_do_not_fit_are_refused(tmp_path, table, small_machine):
-    job = TrainJob([str(table)], label="g", learner="kernel", budget=10**10)
+    job = TrainJob(table, tmp_path / "m", label="g", learner="kernel", budget=10**10)
     message = "10000000000 support vectors of 1 features would take about 80.0 GB.* smaller budget"
     with pytest.raises(FileError, match=message):
-        train(job, tmp_path / "m")
+        train(job)
     assert not (tmp_path / "m").exists()
 
 

@@ -36,7 +36,7 @@ def test_every_reader_sees_the_same_rows(tmp_path, monkeypatch, ending):
     for batch in batches:
         expected.partial_fit(batch.X, batch.y)
     model = tmp_path / "m"
-    train(TrainJob([str(path)], standardise=False, **label), model)
+    train(TrainJob(path, model, standardise=False, **label))
     trained = ordspan.load(model).estimator
     np.testing.assert_array_equal(trained.coef_, expected.coef_)
 

@@ -6,7 +6,7 @@ import sys
 import webbrowser
 from pathlib import Path
 from threading import Thread
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ordspan.cli.app import command
 from ordspan.cli.printing import print_json, print_notes, say
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 @command(AnnotateJob, "items.csv --grades low,mid,high --state items-state --id id")
-def annotate(job: AnnotateJob, json: bool, _: Any) -> None:
+def annotate(job: AnnotateJob, json: bool) -> None:
     """Let people grade items on a web page, exactly or by a range; a model learns from each answer.
 
     Half of the items are drawn at random, for an unbiased error estimate; the others are those

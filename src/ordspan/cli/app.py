@@ -7,32 +7,32 @@ import os
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import MISSING, Field
+from functools import partial
+from importlib import import_module
 from inspect import Parameter, Signature
 from pathlib import Path
-from typing import Annotated, Any, BinaryIO, NoReturn, get_args
+from typing import Annotated, Any, NoReturn, get_args
 
 import typer
-from typer.core import TyperCommand, TyperGroup
+from typer.core import TyperCommand
 
-from ordspan.cli.printing import say
+from ordspan.cli.printing import print_json, say
 from ordspan.commands.jobs import (
-    STDIN,
-    Columns,
-    FilePath,
+    LISTS,
+    PATHS,
+    REQUIRED,
+    STDOUT,
+    FileJob,
     Job,
     Option,
     Paths,
-    in_order,
     one_line,
     options_of,
-    types_of,
 )
-from ordspan.wording import as_text, install_hint
+from ordspan.wording import install_hint
 
 MISTAKE, INTERRUPTED = 1, 130
 COMPILING = "Compiling for this processor; only the first time."
-UsageError: Any = typer.BadParameter.__base__  # of click, or of the copy vendored by typer
 METAVARS: dict[Any, str] = {list[str]: "NAMES", Path: "FILE", str: "TEXT", int: "N", float: "X"}
 AsJson = Annotated[bool, typer.Option("--json", help="Print the result as one JSON object.")]
 
@@ -64,32 +64,8 @@ class Command(TyperCommand):
         formatter.write(f"\n{self.epilog}\n")
 
 
-class Commands(TyperGroup):
-    """The commands; usage errors escape control characters."""
-
-    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Parse the arguments before the name of a command."""
-        with _escape_usage_errors():
-            return super().parse_args(ctx, args)
-
-    def invoke(self, ctx: Any) -> Any:
-        """Run a command."""
-        with _escape_usage_errors():
-            return super().invoke(ctx)
-
-
-@contextmanager
-def _escape_usage_errors() -> Iterator[None]:
-    try:
-        yield
-    except UsageError as error:
-        error.message = as_text(error.message)
-        raise
-
-
 app = typer.Typer(
     name="ordspan",
-    cls=Commands,
     help="Learn ordered grades from exact labels or from ranges.",
     no_args_is_help=True,
     rich_markup_mode=None,
@@ -118,36 +94,60 @@ def ordspan_command(
     """Learn ordered grades from exact labels or from ranges."""
 
 
-def command(job: type[Job], example: str, to: typer.Typer = app) -> Callable[[Any], Any]:
+def command(kind: type[Job], example: str, to: typer.Typer = app) -> Callable[[Any], Any]:
     """Make a command whose options are those of a job, and --json.
 
-    The function gets the job, whether to print JSON, and the pipe to read, if one is given. Its
-    errors are printed as messages.
+    The function gets the job and whether to print JSON. Its errors are printed as messages.
     """
-    about, kinds = options_of(job), types_of(job)
+    about = options_of(kind)
 
-    def register(run: Callable[[Any, bool, BinaryIO | None], None]) -> Any:
+    def register(run: Callable[[Any, bool], None]) -> Any:
         def body(context: typer.Context, json: bool, **values: Any) -> None:
             with report_errors():
                 given = {name: value for name, value in values.items() if is_given(context, name)}
                 for name in given:
-                    if kinds[name] in (Columns, Columns | None):
+                    if about[name].kind in LISTS and about[name].kind != Paths:
                         given[name] = split_names(given[name])
-                pipe = None
-                if "files" in given:
-                    given["files"], pipe = context.with_resource(opened_pipe(given["files"]))
-                made = job.make(given, lambda name: about[name].names(name)[0])
-                run(made, json, pipe)
+                run(kind.make(given), json)
 
-        plain = [Parameter("context", Parameter.KEYWORD_ONLY, annotation=typer.Context)]
-        plain += [as_parameter(field, kinds[field.name]) for field in in_order(job)]
-        plain += [Parameter("json", Parameter.KEYWORD_ONLY, annotation=AsJson, default=False)]
+        parameters = [Parameter("context", Parameter.KEYWORD_ONLY, annotation=typer.Context)]
+        parameters += map(as_parameter, about.values())
+        parameters += [Parameter("json", Parameter.KEYWORD_ONLY, annotation=AsJson, default=False)]
         body.__name__ = run.__name__
-        body.__signature__ = Signature(plain)  # type: ignore[attr-defined]
-        body.__annotations__ = {one.name: one.annotation for one in plain}
+        body.__signature__ = Signature(parameters)  # type: ignore[attr-defined]
+        body.__annotations__ = {one.name: one.annotation for one in parameters}
         epilog = f"Example: ordspan {run.__name__} {example}"
         to.command(run.__name__, cls=Command, help=run.__doc__, epilog=epilog)(body)
         return run
+
+    return register
+
+
+def prints(kind: type[Job], example: str, if_stopped: Callable[[Any], str] = lambda job: "") -> Any:
+    """Make a command of the function of the same name in `ordspan.commands`.
+
+    The function that is decorated prints the summary, in plain values, that it returns.
+    """
+
+    def register(show: Callable[[dict[str, Any]], None]) -> None:
+        def run(job: Any, json: bool) -> None:
+            to_stdout = getattr(job, "out", None) == STDOUT
+            if json and to_stdout:
+                raise typer.BadParameter("--json writes to standard output, so give --out a file")
+            with report_errors(lambda: if_stopped(job)):
+                name = show.__name__
+                work = getattr(import_module(f"ordspan.commands.{name}"), name)
+                if isinstance(job, FileJob):
+                    # a bar would be mixed with rows on the terminal
+                    with progress_bar(hidden=to_stdout and sys.stdout.isatty()) as bar:
+                        work = partial(work, report=bar_report(bar))
+                        summary = work(job)
+                else:
+                    summary = work(job)
+                print_json(summary) if json else show(summary)
+
+        run.__name__, run.__doc__ = show.__name__, show.__doc__
+        command(kind, example)(run)
 
     return register
 
@@ -158,15 +158,14 @@ def is_given(context: typer.Context, name: str) -> bool:
     return source is not None and source.name == "COMMANDLINE"
 
 
-def as_parameter(field: Field[Any], kind: Any) -> Parameter:
-    """The field of a job as a parameter for Typer."""
-    about: Option = field.metadata["option"]
-    default = Parameter.empty if field.default is MISSING else field.default
-    if kind in (Columns, Columns | None, Paths):
+def as_parameter(about: Option) -> Parameter:
+    """An option as a parameter for Typer."""
+    kind, default = about.kind, Parameter.empty if about.default is REQUIRED else about.default
+    if kind in LISTS:
         kind, default = list[str], None if default == () else default
     elif about.read is not None:
         kind = str
-    elif kind in (FilePath, FilePath | None):
+    elif kind in PATHS:
         kind = Path
     bare = kind if kind in METAVARS else next(iter(get_args(kind)), None)  # without None
     how: dict[str, Any] = {"help": about.help, "metavar": about.metavar or METAVARS.get(bare)}
@@ -176,12 +175,13 @@ def as_parameter(field: Field[Any], kind: Any) -> Parameter:
         how |= {"min": about.least, "max": about.most, "rich_help_panel": about.group}
         if about.words:
             how["callback"], how["autocompletion"] = one_of(about.words), lambda: list(about.words)
-        flags = about.names(field.name) if default is False else about.flags
-        made = typer.Option(*flags, show_default=default not in (None, False), **how)
+        flags = about.names if default is False else about.flags
+        shown = default is not None and default is not False
+        made = typer.Option(*flags, show_default=shown, **how)
     if default is None and kind in (list[str], str, Path):
         kind = kind | None
     return Parameter(
-        field.name, Parameter.KEYWORD_ONLY, annotation=Annotated[kind, made], default=default
+        about.name, Parameter.KEYWORD_ONLY, annotation=Annotated[kind, made], default=default
     )
 
 
@@ -207,21 +207,7 @@ def split_names(given: Sequence[str]) -> list[str]:
 
 
 @contextmanager
-def opened_pipe(files: list[str]) -> Iterator[tuple[list[str], BinaryIO | None]]:
-    """The files; a named pipe such as /dev/fd/63 is open and stands for standard input."""
-    paths = [Path(name) for name in files if name != STDIN]
-    pipes = [p for p in paths if p.exists() and not (p.is_file() or p.is_dir())]
-    if not pipes:
-        yield files, None
-        return
-    if len(files) > 1:
-        raise ValueError(f"{pipes[0]} is a pipe, which cannot be mixed with files; give it alone")
-    with open(pipes[0], "rb") as pipe:
-        yield [STDIN], pipe
-
-
-@contextmanager
-def report_errors(hint: str | Callable[[], str] = "") -> Iterator[None]:
+def report_errors(hint: Callable[[], str] = str) -> Iterator[None]:
     """Print user errors, missing extras and full disks as messages, not tracebacks.
 
     ``hint`` is printed after Ctrl-C. A closed pipe (``| head``) ends the command quietly.
@@ -229,8 +215,7 @@ def report_errors(hint: str | Callable[[], str] = "") -> Iterator[None]:
     try:
         yield
     except KeyboardInterrupt:
-        text = hint if isinstance(hint, str) else hint()
-        say(f"\nstopped. {text}".rstrip(), err=True)
+        say(f"\nstopped. {hint()}".rstrip(), err=True)
         raise typer.Exit(INTERRUPTED) from None
     except BrokenPipeError:
         flush_output()
@@ -270,7 +255,7 @@ def flush_output() -> None:
         os.close(nowhere)
 
 
-def progress_bar(*, counted: bool = True) -> Any:
+def progress_bar(*, counted: bool = False, hidden: bool = False) -> Any:
     """A progress bar with the remaining time, which draws nothing without a terminal.
 
     Long compilations are announced above it.
@@ -287,7 +272,7 @@ def progress_bar(*, counted: bool = True) -> Any:
         *([MofNCompleteColumn()] if counted else []),
         TimeRemainingColumn(),
         console=Console(stderr=True),
-        disable=not sys.stderr.isatty(),
+        disable=hidden or not sys.stderr.isatty(),
     )
     if not bar.disable:
         compiling.announce(lambda: bar.console.print(COMPILING, soft_wrap=True))

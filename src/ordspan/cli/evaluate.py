@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any, BinaryIO
+from typing import Any
 
-from ordspan.cli.app import bar_report, command, progress_bar
-from ordspan.cli.printing import print_json, print_notes, print_skipped, say, show, table
+from ordspan.cli.app import prints
+from ordspan.cli.printing import print_notes, print_skipped, say, show, table
 from ordspan.commands.jobs import EvaluateJob
 
 MAX_COLUMNS = 12
@@ -23,8 +23,8 @@ PROBABILITY_MEASURES = {"rps": "RPS", "log_score": "log score"}
 """Name and title of the measures of probabilities."""
 
 
-@command(EvaluateJob, "ratings.csv --model ratings.ordspan")
-def evaluate(job: EvaluateJob, json: bool, pipe: BinaryIO | None) -> None:
+@prints(EvaluateJob, "ratings.csv --model ratings.ordspan")
+def evaluate(summary: dict[str, Any]) -> None:
     """Measure how well a model grades the rows of files, in bounded memory.
 
     Labels are read from the columns used in training, or from those named
@@ -47,15 +47,6 @@ def evaluate(job: EvaluateJob, json: bool, pipe: BinaryIO | None) -> None:
     positions, and rows labelled by a range are ignored. The rows of a query
     must be consecutive.
     """
-    from ordspan.commands.evaluate import evaluate as run
-
-    with progress_bar(counted=False) as bar:
-        summary = run(job, pipe=pipe, report=bar_report(bar))
-    print_json(summary) if json else print_tables(summary)
-
-
-def print_tables(summary: dict[str, Any]) -> None:
-    """Print the measures, the confusion matrix, skipped rows and the verdict."""
     from ordspan.commands.evaluate import NO_PROBABILITIES, range_table, verdict
 
     show(measures_table(summary))

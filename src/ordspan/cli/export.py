@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from ordspan.cli.app import command
-from ordspan.cli.printing import print_json, say
+from ordspan.cli.app import prints
+from ordspan.cli.printing import say
 from ordspan.commands.jobs import ExportJob
 
 
-@command(ExportJob, "ratings.ordspan ratings.onnx")
-def export(job: ExportJob, json: bool, _: Any) -> None:
+@prints(ExportJob, "ratings.ordspan ratings.onnx")
+def export(summary: dict[str, Any]) -> None:
     """Write a model as one ONNX graph of standard operators, for other runtimes.
 
     Inputs: X, the raw numbers, one example per row, NaN if missing; and words, strings, if the
@@ -21,9 +21,5 @@ def export(job: ExportJob, json: bool, _: Any) -> None:
     those of ordspan predict for the same values, unless a score is within rounding of a threshold.
     Hashed text and kernels cannot be exported.
     """
-    from ordspan.commands.export import export as run
-
-    summary = run(job)
     size = f"{summary['features']} features, {len(summary['classes'])} grades"
-    line = f"{size}, {job.dtype}, written to {summary['out']}."
-    print_json(summary) if json else say(line)
+    say(f"{size}, {summary['dtype']}, written to {summary['out']}.")

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from ordspan.cli.app import command
-from ordspan.cli.printing import print_json, show, table
+from ordspan.cli.app import prints
+from ordspan.cli.printing import show, table
 from ordspan.commands.jobs import InfoJob
 
 ROUNDING = 1e-12
@@ -13,24 +13,30 @@ MAX_CLASSES = 8
 """Weight vectors to show for models with one per grade; --json has all."""
 
 
-@command(InfoJob, "ratings.ordspan --top 10")
-def info(job: InfoJob, json: bool, _: Any) -> None:
+@prints(InfoJob, "ratings.ordspan --top 10")
+def info(found: dict[str, Any]) -> None:
     """Show the parameters, grades, calibration, largest weights and training of a model."""
-    from ordspan.commands.info import describe_model
-
-    found = describe_model(job.model, job.top)
-    print_json(found) if json else print_info(found)
-
-
-def print_info(found: dict[str, Any]) -> None:
-    """Print tables of the model, its grades and its weights."""
-    pairs = [*model_pairs(found), *training_pairs(found)]
-    known = [(name, value) for name, value in pairs if value]
-    tables = [table("", ("", ""), known, ""), grades_table(found)]
-    if found["calibration"]:
-        tables += [calibration_note(found["calibration"]), reach_table(found["calibration"])]
-    if found["weights"]:
-        tables += [weights_table(found), weights_note(found)]
+    rows = [(name, value) for name, value in properties(found).items() if value]
+    tables = [table("", ("", ""), rows, ""), grades_table(found)]
+    if calibration := found["calibration"]:
+        note = (
+            f"Calibrated on {calibration['rows']:,} rows: the probability of a grade or a lower "
+            f"one is 1 / (1 + exp({number(calibration['slope'])} * score - cut))."
+        )
+        if calibration["labels"] == "contain":
+            note += " Ranges are calibrated to contain whole labels if these are ranges themselves."
+        reaches = [
+            (f"{100 * one['coverage']:g} %", number(one["reach"]) or "all grades")
+            for one in calibration["ranges"]
+        ]
+        title = "Ranges: all grades within reach of the score"
+        heads = ("coverage", f"reach ({calibration['reach_unit']})")
+        tables += [note, table(title, heads, reaches)]
+    if weights := found["weights"]:
+        unit = "standard deviation" if "mean" in weights[0] else "unit"
+        count = f"{len(weights):,} of {found['features']:,} features"
+        note = f"{count}; a weight is the change in score per {unit} of the feature."
+        tables += [weights_table(weights, found["classes"]), note]
     show(*tables)
 
 
@@ -58,22 +64,33 @@ def plural(count: int, noun: str) -> str:
     return f"{count:,} {noun}{'s' * (count != 1)}"
 
 
-def model_pairs(found: dict[str, Any]) -> list[tuple[str, str]]:
-    """Name and value of each property of the model."""
-    parameters = ", ".join(f"{name}={value!r}" for name, value in found["parameters"].items())
-    pairs = [
-        ("file", f"{found['model']}, {found['bytes']:,} bytes, format {found['format']}"),
-        ("holds", found["kind"] + checkpoint_text(found["checkpoint"], found["model"])),
-        ("estimator", found["estimator"]),
-        ("parameters", parameters),
-        ("features", number(found["features"]) + columns_text(found["columns"])),
-        ("grades", number(len(found["classes"]))),
-        ("support vectors", number(found["support_vectors"])),
-        ("updates", number(found["updates"])),
-        ("passes", number(found["passes"])),
-    ]
-    fitted = found["fitted"].items()
-    return pairs + [(name.replace("_", " "), number(value)) for name, value in fitted]
+def properties(found: dict[str, Any]) -> dict[str, str]:
+    """The properties of a model by name; empty are those that it has not."""
+    numbers = {"grades": len(found["classes"])} | {
+        name: found[name] for name in ("support_vectors", "updates", "passes")
+    }
+    numbers |= found["fitted"]
+    texts = {
+        "file": f"{found['model']}, {found['bytes']:,} bytes, format {found['format']}",
+        "holds": found["kind"] + checkpoint_text(found["checkpoint"], found["model"]),
+        "estimator": found["estimator"],
+        "parameters": ", ".join(f"{name}={value!r}" for name, value in found["parameters"].items()),
+        "features": number(found["features"]) + columns_text(found["columns"]),
+        **{name.replace("_", " "): number(value) for name, value in numbers.items()},
+    }
+    if (training := found["training"]) is None:
+        return texts
+    mae, constant = ", ".join(f"{value:.4f}" for value in training["mae"]), training["constant"]
+    return texts | {
+        "trained from": ", ".join(training["settings"]["files"]),
+        "continued from": training.get("from") or "",
+        "label": ", ".join(found["columns"]["label"]),
+        "rows learned": f"{training['rows']:,} ({training['skipped']:,} bad rows skipped)",
+        "MAE of each pass": mae and f"{mae} (each row predicted before it was learned)",
+        "best constant": constant and f"{constant['mae']:.4f} (always {constant['grade']})",
+        "columns left out": ", ".join(f"{k} ({why})" for k, why in training["left_out"].items()),
+        "standardised": "by mean and spread" if found["columns"]["standardised"] else "no",
+    }
 
 
 def checkpoint_text(checkpoint: dict[str, Any] | None, path: str) -> str:
@@ -107,27 +124,6 @@ def columns_text(columns: dict[str, Any] | None) -> str:
     return f": {', '.join(parts)}"
 
 
-def training_pairs(found: dict[str, Any]) -> list[tuple[str, str]]:
-    """The record of the training, if known."""
-    training = found["training"]
-    if training is None:
-        return []
-    mae = ", ".join(f"{value:.4f}" for value in training["mae"])
-    standardised = "yes, by mean and spread" if found["columns"]["standardised"] else "no"
-    left_out = ", ".join(f"{name} ({why})" for name, why in training["left_out"].items())
-    constant = training["constant"]
-    return [
-        ("trained from", ", ".join(training["settings"]["files"])),
-        ("continued from", training.get("from") or ""),
-        ("label", ", ".join(found["columns"]["label"])),
-        ("rows learned", f"{training['rows']:,} ({training['skipped']:,} bad rows skipped)"),
-        ("MAE of each pass", mae and f"{mae} (each row predicted before it was learned)"),
-        ("best constant", constant and f"{constant['mae']:.4f} (always {constant['grade']})"),
-        ("columns left out", left_out),
-        ("standardised", standardised),
-    ]
-
-
 def grades_table(found: dict[str, Any]) -> Any:
     """Every grade with its range of scores, and its cut if calibrated."""
     columns: dict[str, Any] = {
@@ -142,44 +138,15 @@ def grades_table(found: dict[str, Any]) -> Any:
     return table("Grades", columns, rows, "grade")
 
 
-def calibration_note(calibration: dict[str, Any]) -> str:
-    """How scores become probabilities."""
-    note = (
-        f"Calibrated on {calibration['rows']:,} rows: the probability of a grade or a lower one is "
-        f"1 / (1 + exp({number(calibration['slope'])} * score - cut))."
-    )
-    whole = " Ranges are calibrated to contain whole labels if these are ranges themselves."
-    return note + (whole if calibration["labels"] == "contain" else "")
-
-
-def reach_table(calibration: dict[str, Any]) -> Any:
-    """The reach of ranges at every coverage."""
-    rows = [
-        (f"{100 * found['coverage']:g} %", number(found["reach"]) or "all grades")
-        for found in calibration["ranges"]
-    ]
-    heads = ("coverage", f"reach ({calibration['reach_unit']})")
-    return table("Ranges: all grades within reach of the score", heads, rows)
-
-
-def weights_table(found: dict[str, Any]) -> Any:
+def weights_table(rows: list[dict[str, Any]], classes: list[Any]) -> Any:
     """The largest weights; one column per grade if each has its own."""
-    rows = found["weights"]
-    vectors = isinstance(rows[0]["weight"], list)
-    heads = [str(c) for c in found["classes"][:MAX_CLASSES]] if vectors else ["weight"]
-    scaled = ["mean", "spread"] if "mean" in rows[0] else []
+    vectors, scaled = isinstance(rows[0]["weight"], list), "mean" in rows[0]
+    heads = [str(grade) for grade in classes[:MAX_CLASSES]] if vectors else ["weight"]
     lines = []
     for row in rows:
         weights = row["weight"][:MAX_CLASSES] if vectors else [row["weight"]]
-        line = [row["feature"], *map(number, weights)]
+        lines.append([row["feature"], *map(number, weights)])
         if scaled:
-            line += [number(row["mean"], row["spread"] or 0.0), number(row["spread"], 0.0)]
-        lines.append(line)
-    return table("Largest weights", ["feature", *heads, *scaled], lines, "feature")
-
-
-def weights_note(found: dict[str, Any]) -> str:
-    """The meaning and number of the weights."""
-    count = f"{len(found['weights']):,} of {found['features']:,} features"
-    unit = "standard deviation" if "mean" in found["weights"][0] else "unit"
-    return f"{count}; a weight is the change in score per {unit} of the feature."
+            lines[-1] += [number(row["mean"], row["spread"] or 0.0), number(row["spread"], 0.0)]
+    heads = ["feature", *heads, *(["mean", "spread"] if scaled else [])]
+    return table("Largest weights", heads, lines, "feature")

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-import sys
-from typing import Any, BinaryIO
+from typing import Any
 
-import typer
-
-from ordspan.cli.app import bar_report, command, progress_bar, report_errors
-from ordspan.cli.printing import print_json, print_notes, say
+from ordspan.cli.app import prints
+from ordspan.cli.printing import print_notes, say
 from ordspan.commands.jobs import STDOUT, PredictJob
 
 
-@command(PredictJob, "new.csv --model ratings.ordspan --range 0.9 --out graded.csv")
-def predict(job: PredictJob, json: bool, pipe: BinaryIO | None) -> None:
+@prints(
+    PredictJob,
+    "new.csv --model ratings.ordspan --range 0.9 --out graded.csv",
+    lambda job: "" if job.out == STDOUT else "No file was written.",
+)
+def predict(summary: dict[str, Any]) -> None:
     """Predict the grade of every row, in order and in bounded memory.
 
     The output has the kept columns, then prediction (the grade), rank (1 is the lowest), score
@@ -22,22 +23,6 @@ def predict(job: PredictJob, json: bool, pipe: BinaryIO | None) -> None:
     P(high). Columns are matched by name; extra columns are ignored. There is one output row per
     input row; if a row cannot be predicted, its cells are empty and the column reason says why.
     """
-    if json and job.out == STDOUT:
-        raise typer.BadParameter("--json writes to standard output, so give --out a file")
-    with report_errors("No file was written." if job.out != STDOUT else ""):
-        from ordspan.commands.predict import predict as run
-        from ordspan.commands.stopping import stoppable
-
-        bar = progress_bar(counted=False)
-        if job.out == STDOUT and sys.stdout.isatty():
-            bar.disable = True  # the bar would be mixed with the rows
-        with bar, stoppable() as stop:
-            summary = run(job, stop=stop, pipe=pipe, report=bar_report(bar))
-        print_json(summary) if json else print_summary(summary)
-
-
-def print_summary(summary: dict[str, Any]) -> None:
-    """Print failures and the output path to standard error."""
     if summary["empty"]:
         text = f"{summary['empty']:,} of {summary['rows']:,} rows could not be predicted"
         say(f"{text}; the column reason says why, such as:", err=True)

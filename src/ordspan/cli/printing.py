@@ -6,7 +6,6 @@ import json
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from functools import cache
 from typing import Any
 
 import typer
@@ -31,12 +30,23 @@ def say(line: str = "", *, err: bool = False, color: str | None = None) -> None:
 
 def show(*tables: Any) -> None:
     """Print Rich tables, and lines without wrapping."""
-    console = _console_class()(markup=False, emoji=False, highlight=False)
+    from rich.console import Console
+
+    console = Console(markup=False, emoji=False, highlight=False)
     if not console.is_terminal:
         console.width = PIPED_WIDTH
-    with _standard_output():
-        for table in tables:
-            console.print(table, soft_wrap=isinstance(table, str))
+    for one in tables:
+        line = isinstance(one, str)
+        with console.capture() as printed:
+            console.print(as_text(one) if line else one, soft_wrap=line)
+        with _standard_output():
+            typer.echo(printed.get(), nl=False)
+
+
+def in_terminal(text: str) -> str:
+    """Text as it is shown, so that the widths of columns are right."""
+    encoding = sys.stdout.encoding or "utf-8"
+    return as_text(text).encode(encoding, "backslashreplace").decode(encoding)
 
 
 def table(title: str, heads: Iterable[str], rows: Iterable[Iterable[str]], *left: str) -> Any:
@@ -44,12 +54,13 @@ def table(title: str, heads: Iterable[str], rows: Iterable[Iterable[str]], *left
     from rich import box
     from rich.table import Table
 
-    made = Table(title=title or None, title_justify="left", box=box.SIMPLE_HEAD)
+    made = Table(title=in_terminal(title) or None, title_justify="left", box=box.SIMPLE_HEAD)
     for head in heads:
-        made.add_column(head, justify="left" if head in left else "right", overflow="fold")
+        justify: Any = "left" if head in left else "right"
+        made.add_column(in_terminal(head), justify=justify, overflow="fold")
     made.show_header = any(column.header for column in made.columns)
     for row in rows:
-        made.add_row(*row)
+        made.add_row(*map(in_terminal, row))
     return made
 
 
@@ -63,24 +74,6 @@ def _standard_output() -> Iterator[None]:
     except OSError as error:
         message = f"standard output: {error.strerror}; free some space, or write elsewhere"
         raise PrintError(message) from None
-
-
-@cache
-def _console_class() -> Any:
-    """A Rich console that escapes control characters, imported lazily."""
-    from rich.console import Console
-    from rich.text import Text
-
-    class TextConsole(Console):
-        def render_str(self, text: str, **more: Any) -> Text:
-            # escape first, so that column widths are right
-            known = as_text(text).encode(self.encoding, "backslashreplace").decode(self.encoding)
-            return super().render_str(known, **more)
-
-        def on_broken_pipe(self) -> None:
-            raise BrokenPipeError
-
-    return TextConsole
 
 
 FEW = 0.01

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 @command(ServeJob, "--model ratings.ordspan --state ratings-state")
-def serve(job: ServeJob, json: bool, _: Any) -> None:
+def serve(job: ServeJob, json: bool) -> None:
     """Predict and learn over HTTP; a label is confirmed when it is on disk.
 
     POST /predict takes a record or a list of them, POST /learn the same with a label;

@@ -3,18 +3,30 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
-from ordspan.cli.app import bar_report, command, progress_bar, report_errors
-from ordspan.cli.printing import PrintError, print_json, print_notes, print_skipped, say
-from ordspan.commands.jobs import TrainCommand
+from ordspan.cli.app import prints
+from ordspan.cli.printing import print_notes, print_skipped, say
+from ordspan.commands.jobs import TrainJob
 
 MAX_GRADES = 10
 """Grades to print."""
 
 
-@command(TrainCommand, "ratings.csv --label grade --model ratings.ordspan")
-def train(job: TrainCommand, json: bool, pipe: BinaryIO | None) -> None:
+def resume_hint(job: TrainJob) -> str:
+    """How to continue after an interruption."""
+    from ordspan.commands.continuing import from_pipe
+
+    checkpoint = Path(f"{job.model}.checkpoint")
+    if not checkpoint.exists():
+        return "Nothing was learned yet."
+    if from_pipe(checkpoint):
+        return f"{checkpoint} holds the model so far; continue it with --from {checkpoint}."
+    return "Run the same command with --resume to continue."
+
+
+@prints(TrainJob, "ratings.csv --label grade --model ratings.ordspan", resume_hint)
+def train(summary: dict[str, Any]) -> None:
     """Train a model from files of any size, in bounded memory.
 
     The label is one column (--label) of grades or ranges, or two columns
@@ -27,32 +39,6 @@ def train(job: TrainCommand, json: bool, pipe: BinaryIO | None) -> None:
     run the same command with --resume: it ends with the same model, byte for
     byte.
     """
-    with report_errors(lambda: resume_hint(Path(job.model))):
-        from ordspan.commands.stopping import stoppable
-        from ordspan.commands.train import run_command
-
-        with progress_bar(counted=False) as bar, stoppable() as stop:
-            summary = run_command(job, stop=stop, pipe=pipe, report=bar_report(bar))
-        try:
-            print_json(summary) if json else print_summary(summary)
-        except PrintError as error:
-            raise PrintError(f"{error}. The model was written to {job.model}") from None
-
-
-def resume_hint(model: Path) -> str:
-    """How to continue after an interruption."""
-    from ordspan.commands.continuing import from_pipe
-
-    checkpoint = Path(f"{model}.checkpoint")
-    if not checkpoint.exists():
-        return "Nothing was learned yet."
-    if from_pipe(checkpoint):
-        return f"{checkpoint} holds the model so far; continue it with --from {checkpoint}."
-    return "Run the same command with --resume to continue."
-
-
-def print_summary(summary: dict[str, Any]) -> None:
-    """Print what was trained, and whether it beats a constant prediction."""
     from ordspan.commands.evaluate import compared
 
     ranges, classes = summary["ranges"], [str(grade) for grade in summary["classes"]]

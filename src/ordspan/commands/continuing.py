@@ -32,14 +32,12 @@ OVERWRITE, RESUME = hint("overwrite=True", "--overwrite"), hint("resume=True", "
 START_OVER = f"use the same settings and files, or start over with {OVERWRITE} and without {RESUME}"
 """What to do if a checkpoint belongs to another training."""
 
-LABEL_COUNTS = ("lower", "upper", "exact")
-"""Labels that start at, end at, and are exactly each grade."""
-
 
 @dataclass
 class TrainProgress:
     """State of a run, as stored in a checkpoint."""
 
+    labels: list[list[Count]]  # that start at, end at, and are exactly each grade
     cursor: Cursor = BEGINNING
     rows: Count = 0  # of this pass
     loss: Count = 0  # sum of errors in this pass, each row predicted before it is learned
@@ -49,12 +47,17 @@ class TrainProgress:
     skipped: Count = 0  # bad rows before the cursor
     unlabelled: Count = 0  # rows without a label before it
     bad_rows: list[str] = field(default_factory=list)  # the first of them
-    labels: dict[str, list[Count]] = field(default_factory=dict)  # counts by `LABEL_COUNTS`
 
     @property
     def running_mae(self) -> float:
         """MAE of the current pass so far."""
         return self.loss / max(1, self.rows)
+
+    def end_pass(self) -> None:
+        """Start counting the next pass."""
+        self.mae = [*self.mae, self.running_mae]
+        self.rows = self.loss = 0
+        self.cursor = Cursor(self.cursor.epoch + 1)
 
 
 def check_model_path(path: Path, inputs: Iterable[str]) -> None:
@@ -71,7 +74,7 @@ def is_model(path: Path) -> bool:
         return b'"__metadata__":{"ordspan":' in file.read(100)
 
 
-def refuse_to_overwrite(path: Path, *, pipe: bool = False, continued: bool = False) -> None:
+def refuse_to_overwrite(path: Path, *, pipe: bool, continued: bool) -> None:
     """Raise if there is already a model, or a checkpoint that is not ``continued``."""
     checkpoint = path.with_name(path.name + ENDING)
     if checkpoint.exists() and not continued:
@@ -87,16 +90,16 @@ def refuse_to_overwrite(path: Path, *, pipe: bool = False, continued: bool = Fal
         )
 
 
-def is_own_checkpoint(path: Path, start: str | None, *, pipe: bool) -> bool:
+def is_own_checkpoint(path: Path, job: TrainJob) -> bool:
     """Whether training starts from the checkpoint that it will replace.
 
     Refused for files: a resumed run would no longer find the model it started from.
     """
     checkpoint = path.with_name(path.name + ENDING)
-    if start is None or not checkpoint.exists() or not Path(start).exists():
+    if job.start is None or not checkpoint.exists() or not Path(job.start).exists():
         return False
-    own = checkpoint.samefile(start)
-    if own and not pipe:
+    own = checkpoint.samefile(job.start)
+    if own and not job.is_pipe:
         raise FileError(
             f"{checkpoint} would be replaced by the checkpoints of this training; choose another "
             "output path"
@@ -117,27 +120,13 @@ def continue_hint(checkpoint: Path, *, pipe: bool) -> str:
     return start_hint(checkpoint) + ("" if pipe else " and another output path")
 
 
-def no_checkpoint_hint(out: Path, checkpoint: Path | None) -> str:
-    """What to do if there is no checkpoint to resume from."""
-    if out.exists():
-        return (
-            f"there is no checkpoint {checkpoint}: {out} is finished. To continue training it, "
-            f"give {start_hint(out)} and another output path; to retrain it, leave out {RESUME} "
-            f"and give {OVERWRITE}"
-        )
-    return (
-        f"there is no checkpoint {checkpoint}, so there is nothing to resume; leave out {RESUME} "
-        f"to start, or continue a finished model with {hint('start=', '--from MODEL')}"
-    )
-
-
 def start_hint(path: Path) -> str:
     """How to continue a model or a checkpoint."""
     return hint(f"start={str(path)!r}", f"--from {shlex.quote(str(path))}")
 
 
-def resume(run: Run) -> None:
-    """Continue a run from its checkpoint, which must be of the same training."""
+def resumed(run: Run) -> tuple[TableModel, TrainProgress]:
+    """Model and progress of the checkpoint of a run, which must be of the same training."""
     path, pipe = run.checkpoint.path, run.job.is_pipe
     assert path is not None
     if pipe or from_pipe(path):
@@ -147,25 +136,33 @@ def resume(run: Run) -> None:
             + RESUME
             + (go_on if path.exists() else "")
         )
-    found = run.checkpoint.read(TableModel, TrainProgress)
-    if found is None:
-        raise FileError(no_checkpoint_hint(run.out, path))
-    model, progress = found
-    sizes = {name: len(counts) for name, counts in progress.labels.items()}
+    model, progress = read_checkpoint(run, TableModel, TrainProgress)
+    sizes = [len(counts) for counts in progress.labels]
     then = (model.kind, model.recipe, model.classes_.tolist(), sizes)
-    known = dict.fromkeys(LABEL_COUNTS, run.classes.size)
-    now = (run.model.kind, run.reader.recipe, run.classes.tolist(), known)
-    if then != now:
+    classes = run.classes.tolist()
+    if then != (run.kind, run.reader.recipe, classes, [len(classes)] * 3):
         raise ModelFileError(
             f"{path} has a different learner, different columns or different grades; {START_OVER}"
         )
-    run.progress = progress
-    run.labels[...] = [progress.labels[name] for name in LABEL_COUNTS]
-    for name in ("learner", "parameters", "fitted", "calibration"):
-        setattr(run.model, name, getattr(model, name))
-    run.model.encoder.state[...] = model.encoder.state
-    run.reader.unlabelled = progress.unlabelled
-    run.bad.count, run.bad.examples = progress.skipped, list(progress.bad_rows)
+    return model, progress
+
+
+def read_checkpoint(run: Run, kind: type, progress: type) -> tuple[Any, Any]:
+    """Model and progress of the checkpoint, which must exist."""
+    found: tuple[Any, Any] | None = run.checkpoint.read(kind, progress)
+    if found is not None:
+        return found
+    missing = f"there is no checkpoint {run.checkpoint.path}"
+    if run.out.exists():
+        raise FileError(
+            f"{missing}: {run.out} is finished. To continue training it, give "
+            f"{start_hint(run.out)} and another output path; to retrain it, leave out {RESUME} "
+            f"and give {OVERWRITE}"
+        )
+    raise FileError(
+        f"{missing}, so there is nothing to resume; leave out {RESUME} to start, or continue a "
+        f"finished model with {hint('start=', '--from MODEL')}"
+    )
 
 
 def model_to_continue(path: str) -> TableModel:

@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from tempfile import TemporaryFile
-from typing import Any, BinaryIO
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,6 +20,7 @@ from ordspan.clock import Clock
 from ordspan.commands.jobs import EvaluateJob, Report, no_report
 from ordspan.commands.models import open_for, read_table_model, trained_on
 from ordspan.commands.outputs import check_path, check_replaced, report_full_disk
+from ordspan.commands.stopping import stoppable
 from ordspan.core.measures import ReliabilityBins, cumulative_outcomes, distance, ranked_scores
 from ordspan.learners import Calibration
 from ordspan.metrics.ranks import CUTS, against_constants, best_probabilities, ndcg
@@ -390,20 +391,13 @@ def describe_files(files: list[str]) -> str:
     return first if not more else f"{first} and {more} more file{'s' if more > 1 else ''}"
 
 
-def evaluate(
-    job: EvaluateJob,
-    *,
-    pipe: BinaryIO | None = None,
-    report: Report = no_report,
-) -> dict[str, Any]:
+def evaluate(job: EvaluateJob, *, report: Report = no_report) -> dict[str, Any]:
     """Measure how well a model grades the rows of files.
 
     Parameters
     ----------
     job : EvaluateJob
         What to evaluate, and where to write a page.
-    pipe : binary file, optional
-        Read instead of standard input.
     report : callable, optional
         Called after each batch of rows.
 
@@ -422,8 +416,8 @@ def evaluate(
     >>> folder = pathlib.Path(tempfile.mkdtemp())
     >>> rows = "1,1\\n2,1\\n5,2\\n6,2\\n8,3\\n9,3\\n" * 50
     >>> _ = (folder / "a.csv").write_text("size,grade\\n" + rows)
-    >>> _ = train(TrainJob([str(folder / "a.csv")], label="grade"), folder / "model")
-    >>> found = evaluate(EvaluateJob([str(folder / "a.csv")], folder / "model"))
+    >>> _ = train(TrainJob(folder / "a.csv", folder / "model", label="grade"))
+    >>> found = evaluate(EvaluateJob(folder / "a.csv", folder / "model"))
     >>> found["rows"], found["accuracy"], found["confusion"]
     (300, 1.0, [[100, 0, 0], [0, 100, 0], [0, 0, 100]])
     >>> found["better_than_constant"], found["best_constant"]["mae"]
@@ -435,10 +429,11 @@ def evaluate(
         check_path(job.page, (".html", ".htm"), [job.model, *expand(job.files)])
         check_replaced(Path(job.page), "a page", is_page, job.overwrite)
     model = read_table_model(job.model)
-    reader = open_labelled(job, model, pipe)
-    clock = Clock()
     with TemporaryFile() as file:
-        rows, starts = read_rows(model, reader, file, report)
+        with stoppable(job) as (stop, pipe), stop.at_any_moment():
+            reader = open_labelled(job, model, pipe)
+            clock = Clock()
+            rows, starts = read_rows(model, reader, file, report)
         reader.bad.check(rows.size, job.allow_skipped)
         ndcgs = measure_queries(rows, starts, len(model.classes_)) if starts else None
         summary = summarise(job, model, reader, rows, ndcgs)

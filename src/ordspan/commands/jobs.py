@@ -9,10 +9,12 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import Field, dataclass, field, fields
+from dataclasses import dataclass, field, fields
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, Self, get_type_hints
+
+from ordspan.wording import hint
 
 if TYPE_CHECKING:
     from ordspan.tables.files import FileOptions
@@ -21,7 +23,10 @@ FilePath = Annotated[str, Path]
 """Text in a job, given as text or as a path."""
 Columns = Sequence[str]
 Paths = Sequence[FilePath]
+LISTS: Any = (Columns, Columns | None, Paths)
+PATHS: Any = (FilePath, FilePath | None)
 STDIN = STDOUT = "-"
+ONCE = "standard input and other pipes can be read only once"
 ADVANCED = "Advanced"
 """The group of options that few people need, at the end of the help."""
 REQUIRED: Any = ...
@@ -35,9 +40,11 @@ def no_report(rows: int, mae: float | None, share: float | None) -> None:
 
 
 class Option(NamedTuple):
-    """What is known of an option besides its type and default."""
+    """An option of a command: a field of its job."""
 
     help: str
+    default: Any = REQUIRED
+    positional: bool = False  # in Python
     flags: tuple[str, ...] = ()  # on the command line; by default made from the name
     group: str | None = None  # of the help
     words: tuple[str, ...] = ()  # the only values
@@ -48,37 +55,37 @@ class Option(NamedTuple):
     argument: bool = False  # on the command line, given without a flag
     of_model: bool = False  # fixed by the model when training continues from one
     of_learner: bool = False  # a parameter of some learners; None is the learner's default
+    of_run: bool = False  # not part of what the model records
+    name: str = ""  # as the field is declared, like the type
+    kind: Any = None
 
-    def names(self, name: str) -> tuple[str, ...]:
+    @property
+    def names(self) -> tuple[str, ...]:
         """The flags of the command line, the best known first."""
-        return self.flags or (f"--{name.replace('_', '-')}",)
+        return self.flags or (f"--{self.name.replace('_', '-')}",)
 
 
-def option(default: Any, help: str, *, positional: bool = False, **about: Any) -> Any:
-    """A field of a job that is an option; ``positional`` in Python."""
+def option(default: Any, help: str, **about: Any) -> Any:
+    """A field of a job that is an option."""
+    made = Option(help, default, **about)
     more = {} if default is REQUIRED else {"default": default}
-    return field(**more, kw_only=not positional, metadata={"option": Option(help, **about)})
+    return field(**more, kw_only=not made.positional, metadata={"option": made})
 
 
 advanced = partial(option, group=ADVANCED)
 of_model = partial(advanced, of_model=True)
-of_learner = partial(advanced, None, of_learner=True)
-
-
-def in_order(job: type[Job]) -> list[Field[Any]]:
-    """The fields of a job: positional ones first, those that few people need last."""
-    about = options_of(job)
-    return sorted(fields(job), key=lambda one: (one.kw_only, about[one.name].group == ADVANCED))
+of_learner = partial(advanced, None, of_model=True, of_learner=True)
+of_run = partial(advanced, of_run=True)
 
 
 def options_of(job: type[Job]) -> dict[str, Option]:
-    """The options of a job by name."""
-    return {field.name: field.metadata["option"] for field in fields(job)}
-
-
-def types_of(job: type[Job]) -> dict[str, Any]:
-    """The types of the options."""
-    return get_type_hints(job, include_extras=True)
+    """The options of a job by name: positional ones first, those that few people need last."""
+    kinds = get_type_hints(job, include_extras=True)
+    every = [
+        one.metadata["option"]._replace(name=one.name, kind=kinds[one.name]) for one in fields(job)
+    ]
+    every.sort(key=lambda one: (not one.positional, one.group == ADVANCED))
+    return {one.name: one for one in every}
 
 
 def read_grades(text: str) -> list[Any]:
@@ -118,6 +125,21 @@ def read_gamma(text: str) -> str | float:
         raise ValueError(f"gamma is distance, scale, auto or a number, got {text!r}") from None
 
 
+def read_percentages(text: str) -> tuple[int, ...]:
+    """Whole percentages in a comma separated list, ascending.
+
+    >>> read_percentages("50,0")
+    (0, 50)
+    """
+    try:
+        values = sorted({int(part) for part in text.split(",")})
+    except ValueError:
+        values = [-1]
+    if not all(0 <= value <= 100 for value in values):
+        raise ValueError(f"--fractions takes whole percentages from 0 to 100, got {text!r}")
+    return tuple(values)
+
+
 class Every(NamedTuple):
     """How often to write a checkpoint: rows or seconds between two; 0 disables either."""
 
@@ -149,37 +171,35 @@ class Job:
     """Options of a command, checked; paths are text, and text that stands for a value is read."""
 
     def __post_init__(self) -> None:
-        kinds = types_of(type(self))
         for name, about in options_of(type(self)).items():
             value = getattr(self, name)
             if isinstance(value, os.PathLike):
                 value = os.fspath(value)
-            if kinds[name] in (Columns, Columns | None, Paths) and value is not None:
+            if about.kind in LISTS and value is not None:
                 value = [os.fspath(one) for one in ([value] if isinstance(value, str) else value)]
-            if value == "" and kinds[name] in (FilePath, FilePath | None):
-                value = [""]
-            if isinstance(value, list) and kinds[name] is not Any and "" in value:
+            named = value if about.kind in LISTS else [value] if about.kind in PATHS else None
+            if "" in (named or ()):
                 raise ValueError(f"{name}: a name is empty; give the name of a file")
             if about.read and isinstance(value, str):
                 value = about.read(value)
             object.__setattr__(self, name, value)
             if value is not None:
-                check(name, value, about)
+                check(value, about)
 
     @classmethod
-    def make(cls, given: Mapping[str, Any], shown: Callable[[str], str]) -> Self:
-        """A job of the options that were given; messages call them as ``shown`` says."""
+    def make(cls, given: Mapping[str, Any]) -> Self:
+        """A job of the options that were given."""
         return cls(**given)
 
 
-def check(name: str, value: Any, about: Option) -> None:
+def check(value: Any, about: Option) -> None:
     """Raise if a value is not allowed."""
     if about.words and value not in about.words:
-        raise ValueError(f"unknown {name} {value!r}; choose from {', '.join(about.words)}")
+        raise ValueError(f"unknown {about.name} {value!r}; choose from {', '.join(about.words)}")
     least, most = about.least, about.most
     if (least is not None and value < least) or (most is not None and value > most):
         limits = f"at least {least}" if most is None else f"from {least} to {most}"
-        raise ValueError(f"{name} must be {limits}, got {value}")
+        raise ValueError(f"{about.name} must be {limits}, got {value}")
 
 
 FILES_HELP = (
@@ -222,10 +242,23 @@ class FileJob(OpeningJob):
     """A job on files."""
 
     files: Paths = option(REQUIRED, FILES_HELP, metavar="FILE", argument=True, positional=True)
+    pipe = None  # a named pipe such as /dev/fd/63, which is read as standard input is
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        paths = [Path(name) for name in self.files if name != STDIN]
+        pipes = [str(p) for p in paths if p.exists() and not (p.is_file() or p.is_dir())]
+        if pipes and len(self.files) > 1:
+            raise ValueError(
+                f"{pipes[0]} is a pipe, which cannot be mixed with files; give it alone"
+            )
+        if pipes:
+            object.__setattr__(self, "pipe", pipes[0])
+            object.__setattr__(self, "files", [STDIN])
 
     @property
     def is_pipe(self) -> bool:
-        """Whether the rows come from standard input."""
+        """Whether the rows come from standard input or another pipe."""
         return STDIN in self.files
 
 
@@ -254,8 +287,9 @@ class LabelledJob(FileJob):
 
 @dataclass(frozen=True)
 class TrainJob(LabelledJob):
-    """What to train, and from which files: everything that the model depends on."""
+    """What to train, from which files, where to write the model, and how to run."""
 
+    model: FilePath = option(REQUIRED, "Where to write the model.", positional=True, of_run=True)
     classes: Any = grades(
         "All grades from lowest to highest: low,mid,high or 0..4. By default the numbers in the "
         "label column, or the order of a categorical column.",
@@ -332,6 +366,7 @@ class TrainJob(LabelledJob):
         least=0,
         most=0.9,
     )
+    overwrite: bool = option(False, "Replace an existing model.", of_run=True)
     start: FilePath | None = advanced(
         None,
         "Continue training a finished model: same columns, grades and scaling.",
@@ -346,72 +381,61 @@ class TrainJob(LabelledJob):
     n_features: int = of_model(
         0, "Number of features in svmlight files; 0 counts them in a first pass.", least=0
     )
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        _ = self.parameters  # raises if one is not of this learner
-        if self.is_pipe:
-            if self.passes > 1:
-                raise ValueError(
-                    "standard input and other pipes can be read only once: passes must be 1"
-                )
-            if self.shuffle:
-                raise ValueError("rows of a pipe cannot be shuffled; shuffle them before")
-            if self.hold_out:
-                raise ValueError(
-                    "standard input and other pipes can be read only once: no rows can be held out"
-                )
-
-    @classmethod
-    def make(cls, given: Mapping[str, Any], shown: Callable[[str], str]) -> Self:
-        """A job of the given options, none of which may be without effect."""
-        about, given = options_of(cls), {k: v for k, v in given.items() if v is not None}
-        for name in given:
-            if "start" in given and (about[name].of_model or about[name].of_learner):
-                raise ValueError(
-                    f"{shown(name)} cannot be given with {shown('start')}, because the model "
-                    "decides it"
-                )
-        if given.get("learner") == "svm" and "passes" in given:
-            raise ValueError(f"{shown('passes')} cannot be given with {shown('learner')} svm")
-        return super().make(given, shown)
-
-    @property
-    def parameters(self) -> dict[str, Any]:
-        """All parameters of the learner: the given ones, and its defaults for the others."""
-        from ordspan.catalog import learner_parameters
-
-        names = [name for name, about in options_of(type(self)).items() if about.of_learner]
-        given = {name: getattr(self, name) for name in names}
-        given = {name: value for name, value in given.items() if value is not None}
-        return learner_parameters(self.learner, given)
-
-    def to_dict(self) -> dict[str, Any]:
-        """All options as plain values, for the model file; where it is written is none of them."""
-        about, given = options_of(TrainJob), vars(self)
-        found = {name: given[name] for name in about if not about[name].of_learner}
-        if self.classes is not None:
-            found["classes"] = [g.item() if hasattr(g, "item") else g for g in self.classes]
-        return found if self.start is not None else found | self.parameters
-
-
-@dataclass(frozen=True)
-class TrainCommand(TrainJob):
-    """A training, where to write its model, and how to run it."""
-
-    model: FilePath = option(REQUIRED, "Where to write the model.", positional=True)
-    overwrite: bool = option(False, "Replace an existing model.")
-    resume: bool = advanced(False, "Resume from the checkpoint of this model.")
-    checkpoint_every: Any = advanced(
+    resume: bool = of_run(False, "Resume from the checkpoint of this model.")
+    checkpoint_every: Any = of_run(
         "60s", "Rows (100000) or time (30s, 5m) between checkpoints.", read=read_interval
     )
-    dask: Any = advanced(
+    dask: Any = of_run(
         None,
         "Train on a Dask cluster, or with local on all processors of this machine. Each file is a "
         "block and each pass a round, with a checkpoint after it.",
         read=str,
         metavar="ADDRESS",
     )
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        _ = self.parameters  # raises if one is not of this learner
+        if self.is_pipe and (self.passes > 1 or self.hold_out):
+            raise ValueError(f"{ONCE}: passes must be 1, and no rows can be held out")
+        if self.is_pipe and self.shuffle:
+            raise ValueError("rows of a pipe cannot be shuffled; shuffle them before")
+        if self.learner == "svm" and self.passes > 1:
+            raise ValueError(f"{hint('passes=', '--passes')} cannot be given with the learner svm")
+
+    @classmethod
+    def make(cls, given: Mapping[str, Any]) -> Self:
+        """A job of the given options, none of which may be without effect."""
+        about = options_of(cls)
+        if given.get("start") is not None:
+            for name, value in given.items():
+                if about[name].of_model and value is not None:
+                    raise ValueError(
+                        f"{hint(f'{name}=', about[name].names[0])} cannot be given with "
+                        f"{hint('start=', '--from')}, because the model decides it"
+                    )
+        return super().make({name: value for name, value in given.items() if value is not None})
+
+    @property
+    def parameters(self) -> dict[str, Any]:
+        """All parameters of the learner: the given ones, and its defaults for the others."""
+        from ordspan.catalog import learner_parameters
+
+        names = [name for name, about in options_of(TrainJob).items() if about.of_learner]
+        given = {name: getattr(self, name) for name in names}
+        given = {name: value for name, value in given.items() if value is not None}
+        return learner_parameters(self.learner, given)
+
+    def to_dict(self) -> dict[str, Any]:
+        """All options that the model depends on as plain values, for its file."""
+        record = {
+            name: getattr(self, name)
+            for name, about in options_of(TrainJob).items()
+            if not (about.of_run or about.of_learner)
+        }
+        if self.classes is not None:
+            record["classes"] = [g.item() if hasattr(g, "item") else g for g in self.classes]
+        return record if self.start is not None else record | self.parameters
 
 
 TRAINED_HELP = "A model written by ordspan train."
@@ -562,3 +586,37 @@ class AnnotateJob(OpeningJob, ServerJob):
         words=("half", "show", "hide"),
     )
     open: bool | None = option(None, "Open the page in a browser; by default if run in a terminal.")
+
+
+@dataclass(frozen=True)
+class ReproduceJob(Job):
+    """Which experiments of the paper to run, and where to write the results."""
+
+    datasets: Columns = option(
+        (),
+        "Comma separated: california, abalone, parkinson and synthetic, which come with ordspan, "
+        "or mslr. By default the paper's four; mslr is skipped if it is missing.",
+    )
+    algorithms: Columns = option(
+        ("PA", "PA-I", "PA-II", "PRank", "MCP"),
+        "Comma separated; besides the paper's five also PRIL, MC-PA, MC-PA-I, MC-PA-II, OAP-BPM.",
+    )
+    fractions: Any = option(
+        "0,50,75", "Percentages of labels given as ranges, comma separated.", read=read_percentages
+    )
+    runs: int = option(100, "Runs to average over.", least=1)
+    trials: int = option(7000, "Trials of each run.", least=1)
+    seed: int = option(0, "Random seed.", least=0)
+    average: bool = option(False, "Also draw averaged PA, PA-I and PA-II.")
+    solver: str = option(
+        "exact", "exact, or sca: also draw the search printed in the paper.", words=("exact", "sca")
+    )
+    out: FilePath = option("ordspan-results", "Folder for the results.", metavar="FOLDER")
+    data_dir: FilePath | None = option(
+        None, "Folder with the data sets; by default ORDSPAN_DATA.", metavar="FOLDER"
+    )
+    jobs: int = option(0, "Number of threads; 0 uses all processors.", least=0)
+    overwrite: bool = option(False, "Discard results of different settings in the folder.")
+    report_only: FilePath | None = option(
+        None, "Only redraw the report from the results in a folder.", metavar="FOLDER"
+    )

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any, BinaryIO
+from typing import TYPE_CHECKING, Any
 
 from ordspan.clock import Clock
 from ordspan.commands.jobs import PredictJob, Report, no_report
 from ordspan.commands.models import open_for, read_table_model, trained_on
 from ordspan.commands.outputs import opened_output
-from ordspan.commands.stopping import Stop, StoppablePipe
+from ordspan.commands.stopping import stoppable
 from ordspan.models.table import Scored, TableModel, scored
 from ordspan.tables.encoder import Recipe
 from ordspan.tables.files import closest, describe_columns, no_columns
@@ -29,25 +29,16 @@ PLACE = ("file", "row")
 """Columns with the location of a row."""
 
 
-def predict(
-    job: PredictJob,
-    *,
-    stop: Stop | None = None,
-    pipe: BinaryIO | None = None,
-    report: Report = no_report,
-) -> dict[str, Any]:
+def predict(job: PredictJob, *, report: Report = no_report) -> dict[str, Any]:
     """Write a grade, a rank, a score and a margin for every row, in the order of the rows.
 
-    These cells are empty for a row that cannot be predicted; ``reason`` says why.
+    These cells are empty for a row that cannot be predicted; ``reason`` says why. If it is
+    stopped, no file is written.
 
     Parameters
     ----------
     job : PredictJob
         What to predict, and where to write it.
-    stop : Stop, optional
-        Requests an early end, which raises `Stopped` and leaves no file.
-    pipe : binary file, optional
-        Read instead of standard input.
     report : callable, optional
         Called after each batch of rows.
 
@@ -64,8 +55,8 @@ def predict(
     >>> folder = pathlib.Path(tempfile.mkdtemp())
     >>> rows = "1,low\\n2,low\\n8,high\\n9,high\\n" * 50
     >>> _ = (folder / "a.csv").write_text("size,grade\\n" + rows)
-    >>> job = TrainJob([str(folder / "a.csv")], label="grade", classes=["low", "high"])
-    >>> _ = train(job, folder / "model")
+    >>> grades = ["low", "high"]
+    >>> _ = train(TrainJob(folder / "a.csv", folder / "model", label="grade", classes=grades))
     >>> _ = (folder / "new.csv").write_text("id,size\\nx,9\\ny,1\\n")
     >>> job = PredictJob([folder / "new.csv"], folder / "model", folder / "out.csv", keep=["id"])
     >>> predict(job)["rows"]
@@ -73,20 +64,22 @@ def predict(
     >>> [line.split(",")[:3] for line in (folder / "out.csv").read_text().split()]
     [['id', 'prediction', 'rank'], ['x', 'high', '2'], ['y', 'low', '1']]
     """
-    stop = stop or Stop()
     model = read_table_model(job.model)
     check_asked(job, model)
-    with stop.at_any_moment():
-        reader = make_reader(job, model, StoppablePipe(stop, pipe) if job.is_pipe else None)
-    clock, rows = Clock(), 0
-    inputs = [job.model, *reader.files]
-    with opened_output(job.out, inputs, columns=ADDED, overwrite=job.overwrite) as output:
-        for table, share in stop.between(answer_tables(job, model, reader)):
-            output.write(table)
-            rows += table.height
-            report(rows, None, share)
-        if rows == 0:
-            raise FileError(f"{reader.files[0]}: no row to predict; does it contain only a header?")
+    with stoppable(job) as (stop, pipe):
+        with stop.at_any_moment():
+            reader = make_reader(job, model, pipe)
+        clock, rows = Clock(), 0
+        inputs = [job.model, *reader.files]
+        with opened_output(job.out, inputs, columns=ADDED, overwrite=job.overwrite) as output:
+            for table, share in stop.between(answer_tables(job, model, reader)):
+                output.write(table)
+                rows += table.height
+                report(rows, None, share)
+            if rows == 0:
+                raise FileError(
+                    f"{reader.files[0]}: no row to predict; does it contain only a header?"
+                )
     return {
         "out": job.out,
         "model": job.model,

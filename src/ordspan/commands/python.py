@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from dataclasses import MISSING
 from difflib import get_close_matches
+from functools import wraps
 from inspect import Parameter, Signature, cleandoc
 from textwrap import fill
 from typing import Any, TypeVar
@@ -15,17 +15,17 @@ from ordspan.wording import report_missing
 with report_missing():
     from ordspan.commands.evaluate import evaluate
     from ordspan.commands.jobs import (
+        REQUIRED,
         EvaluateJob,
         Job,
+        Option,
         PredictJob,
-        TrainCommand,
-        in_order,
+        TrainJob,
         options_of,
-        types_of,
     )
     from ordspan.commands.models import read_table_model
     from ordspan.commands.predict import predict
-    from ordspan.commands.train import run_command
+    from ordspan.commands.train import train
     from ordspan.models.table import TableModel
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -33,25 +33,26 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 def with_options(kind: type[Job]) -> Callable[[F], F]:
     """Give a function of a job the options of the job as its parameters, with their words."""
-    types, about = types_of(kind), options_of(kind)
+    about = options_of(kind)
     parameters = [
         Parameter(
-            field.name,
-            Parameter.KEYWORD_ONLY if field.kw_only else Parameter.POSITIONAL_OR_KEYWORD,
-            default=Parameter.empty if field.default is MISSING else field.default,
-            annotation=types[field.name],
+            name,
+            Parameter.POSITIONAL_OR_KEYWORD if one.positional else Parameter.KEYWORD_ONLY,
+            default=Parameter.empty if one.default is REQUIRED else one.default,
+            annotation=one.kind,
         )
-        for field in in_order(kind)
+        for name, one in about.items()
     ]
-    plain = Signature(parameters)
     aliases = {
         flag.lstrip("-").replace("-", "_"): name
-        for name, option in about.items()
-        for flag in option.flags
-        if "/" not in flag
+        for name, one in about.items()
+        for flag in one.flags
     }
 
     def decorate(run: F) -> F:
+        plain = Signature.from_callable(run).replace(parameters=parameters)
+
+        @wraps(run)
         @report_missing()
         def function(*args: Any, **given: Any) -> Any:
             given = {aliases.get(name, name): value for name, value in given.items()}
@@ -59,40 +60,30 @@ def with_options(kind: type[Job]) -> Callable[[F], F]:
                 close = get_close_matches(name, about, n=1)
                 meant = f"did you mean {close[0]}=?" if close else f"it has {', '.join(about)}"
                 raise TypeError(f"{run.__name__}() has no setting {name}=; {meant}")
-            bound = plain.bind(*args, **given)
-            return run(kind.make(bound.arguments, lambda name: f"{name}="))
+            return run(kind.make(plain.bind(*args, **given).arguments))
 
-        words = "\n".join(described(one, about[one.name].help) for one in parameters)
-        doc = cleandoc(run.__doc__ or "").replace("{options}", words)
-        function.__name__, function.__qualname__, function.__doc__ = run.__name__, run.__name__, doc
-        function.__module__ = run.__module__
-        result = Signature.from_callable(run).return_annotation
-        function.__signature__ = plain.replace(return_annotation=result)  # type: ignore[attr-defined]
+        words = "\n".join(map(described, about.values()))
+        function.__doc__ = cleandoc(run.__doc__ or "").replace("{options}", words)
+        function.__signature__ = plain  # type: ignore[attr-defined]
         return function  # type: ignore[return-value]
 
     return decorate
 
 
-def type_name(kind: Any) -> str:
-    """The type of an option in words."""
-    plain = str(kind).removesuffix(" | None").removeprefix("typing.Optional[")
-    for part, name in (("Sequence", "sequence"), ("Path", "path"), ("Any", "object")):
-        if part in plain:
-            return name
-    return getattr(kind, "__name__", plain)
-
-
-def described(parameter: Parameter, help: str) -> str:
-    """A parameter in the style of numpydoc, with the words of the command line."""
-    words = re.sub(r"--([a-z-]+)", lambda flag: f"``{flag[1].replace('-', '_')}``", help)
-    kind = type_name(parameter.annotation)
-    default = "" if parameter.default is Parameter.empty else ", optional"
+def described(about: Option) -> str:
+    """An option in the style of numpydoc, with the words of the command line."""
+    words = re.sub(r"--([a-z-]+)", lambda flag: f"``{flag[1].replace('-', '_')}``", about.help)
+    kind = str(about.kind)
+    names = {"Sequence": "sequence", "Path": "path", "Any": "object"}
+    plain = kind.removesuffix(" | None").removeprefix("<class '").removesuffix("'>")
+    kind = next((name for part, name in names.items() if part in kind), plain)
+    default = "" if about.default is REQUIRED else ", optional"
     text = fill(words, 96, initial_indent="    ", subsequent_indent="    ")
-    return f"{parameter.name} : {kind}{default}\n{text}"
+    return f"{about.name} : {kind}{default}\n{text}"
 
 
-@with_options(TrainCommand)
-def train_files(job: TrainCommand) -> TableModel:
+@with_options(TrainJob)
+def train_files(job: TrainJob) -> TableModel:
     """Train a model on files of any size and write it; the same as ``ordspan train``.
 
     With ``dask``, an address or a client, which is not closed. In a script, call it
@@ -120,7 +111,7 @@ def train_files(job: TrainCommand) -> TableModel:
     >>> model.training["rows"]
     200
     """
-    run_command(job)
+    train(job)
     return read_table_model(job.model)
 
 

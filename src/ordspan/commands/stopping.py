@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import signal
 import sys
+import threading
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from types import FrameType
 from typing import Any, TypeVar
+
+from ordspan.commands.jobs import FileJob
 
 T = TypeVar("T")
 
@@ -35,7 +38,8 @@ class Stop:
         self.requested = False
         self._anywhere = False
 
-    def _request(self, number: int, frame: FrameType | None) -> None:
+    def request(self, number: int, frame: FrameType | None) -> None:
+        """Handle a signal."""
         self.requested = True
         if self._anywhere and not is_fragile(frame):
             raise Stopped
@@ -64,14 +68,13 @@ class Stop:
 
 
 class StoppablePipe:
-    """A pipe, by default standard input, that a request to stop interrupts only between reads.
+    """A pipe that a request to stop interrupts only between reads.
 
     All rows received before that can be used, which matters because they cannot be read again.
     """
 
-    def __init__(self, stop: Stop, stream: Any = None) -> None:
-        self._stop = stop
-        self._stream: Any = stream or sys.stdin.buffer
+    def __init__(self, stop: Stop, stream: Any) -> None:
+        self._stop, self._stream = stop, stream
 
     def peek(self, size: int) -> bytes:
         """The next bytes, without consuming them."""
@@ -85,16 +88,25 @@ class StoppablePipe:
 
 
 @contextmanager
-def stoppable() -> Iterator[Stop]:
-    """Turn Ctrl-C and SIGTERM, unless they are ignored, into a request to stop inside the block."""
-    stop = Stop()
-    before = {
-        number: signal.signal(number, stop._request)
-        for number in (signal.SIGINT, signal.SIGTERM)
-        if signal.getsignal(number) is not signal.SIG_IGN
-    }
+def stoppable(job: FileJob) -> Iterator[tuple[Stop, StoppablePipe | None]]:
+    """Turn Ctrl-C and SIGTERM, unless they are ignored, into a request to stop inside the block.
+
+    Also gives the pipe that the job reads, if it reads one. Python handles signals in its main
+    thread only, so in other threads a run is not stopped.
+    """
+    stop, before = Stop(), {}
+    if threading.current_thread() is threading.main_thread():
+        for number in (signal.SIGINT, signal.SIGTERM):
+            if signal.getsignal(number) is not signal.SIG_IGN:
+                before[number] = signal.signal(number, stop.request)
     try:
-        yield stop
+        if job.pipe is not None:
+            with stop.at_any_moment():  # opening waits for a writer
+                stream = open(job.pipe, "rb")  # noqa: SIM115
+            with stream:
+                yield stop, StoppablePipe(stop, stream)
+        else:
+            yield stop, StoppablePipe(stop, sys.stdin.buffer) if job.is_pipe else None
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)

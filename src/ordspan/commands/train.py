@@ -8,19 +8,19 @@ from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ordspan.catalog import ESTIMATORS, KERNEL, SVM, make_learner
+from ordspan.catalog import ESTIMATORS, KERNEL, PA, SVM, make_learner
 from ordspan.clock import Clock
 from ordspan.commands import continuing
-from ordspan.commands.continuing import LABEL_COUNTS, TrainProgress
-from ordspan.commands.jobs import Every, Report, TrainCommand, TrainJob, no_report
+from ordspan.commands.continuing import TrainProgress
+from ordspan.commands.jobs import Report, TrainJob, no_report
 from ordspan.commands.models import labels_to_learn
 from ordspan.commands.outputs import report_full_disk
-from ordspan.commands.stopping import Stop, StoppablePipe, Stopped
+from ordspan.commands.stopping import Stop, Stopped, stoppable
 from ordspan.core.measures import distance
 from ordspan.core.state import Ranks
 from ordspan.labels.grades import grades_hint
@@ -34,7 +34,7 @@ from ordspan.models.table import TableModel
 from ordspan.tables.files import expand, identity
 from ordspan.tables.profile import ColumnChoice, are_runs, first_few
 from ordspan.tables.reading import ROWS_AT_ONCE, Staging, open_rows, unlabelled_note
-from ordspan.tables.rows import BadRows, Batch, Cursor, FileError, check_memory, memory_limit
+from ordspan.tables.rows import Batch, Cursor, FileError, check_memory, memory_limit
 from ordspan.tables.text import STDIN
 from ordspan.wording import hint
 
@@ -50,55 +50,15 @@ FEW, RARE = 100, 10_000
 SAMPLE_ROWS, CANDIDATES = 2000, 10
 MUCH, NEARLY_ALL = 0.6, 0.95
 """A gain over a constant prediction that is worth a question, and the share of it."""
-EVERY_MINUTE = Every()
 
 
-def run_command(
-    job: TrainCommand,
-    *,
-    stop: Stop | None = None,
-    pipe: BinaryIO | None = None,
-    report: Report = no_report,
-) -> dict[str, Any]:
-    """Train on this machine or on Dask, as the job says, and write the model."""
-    if job.dask is not None:
-        from ordspan.commands.train_dask import train_on_dask
-
-        return train_on_dask(job, stop or Stop(), report)
-    how = {"every": job.checkpoint_every, "resume": job.resume, "overwrite": job.overwrite}
-    return train(job, job.model, **how, stop=stop, pipe=pipe, report=report)
-
-
-def train(
-    job: TrainJob,
-    out: str | Path,
-    *,
-    every: Every = EVERY_MINUTE,
-    resume: bool = False,
-    overwrite: bool = False,
-    stop: Stop | None = None,
-    pipe: BinaryIO | None = None,
-    report: Report = no_report,
-) -> dict[str, Any]:
+def train(job: TrainJob, *, report: Report = no_report) -> dict[str, Any]:
     """Train from files and write the model; if stopped, write a checkpoint and raise `Stopped`.
 
     Parameters
     ----------
     job : TrainJob
-        What to train.
-    out : path
-        Where to write the model.
-    every : Every
-        How often to write a checkpoint, named ``out`` plus .checkpoint.
-    resume : bool
-        Resume from the checkpoint, which must exist; the model is byte for byte the same as
-        without the interruption.
-    overwrite : bool
-        Replace an existing model.
-    stop : Stop, optional
-        Requests an early end.
-    pipe : binary file, optional
-        Read instead of standard input.
+        What to train, where to write the model, and how.
     report : callable, optional
         Called after each portion of rows.
 
@@ -107,30 +67,30 @@ def train(
     dict
         A summary in plain values.
     """
-    path, stop = Path(out), stop or Stop()
+    path = Path(job.model)
     continuing.check_model_path(path, expand(job.files))
-    if resume and job.learner == SVM:
+    if job.resume and job.learner == SVM:
         raise ValueError(
             "the svm is fitted in one step and has no checkpoints; train without resuming"
         )
-    with sole_writer(path):
-        continued = continuing.is_own_checkpoint(path, job.start, pipe=job.is_pipe)
-        if not (overwrite or resume):
+    with sole_writer(path), stoppable(job) as (stop, pipe):
+        continued = continuing.is_own_checkpoint(path, job)
+        if not (job.overwrite or job.resume):
             continuing.refuse_to_overwrite(path, pipe=job.is_pipe, continued=continued)
+        if job.dask is not None:
+            from ordspan.commands.train_dask import train_on_dask
+
+            with stop.at_any_moment():
+                return train_on_dask(job, report).summary()
         with stop.at_any_moment():
-            source = StoppablePipe(stop, pipe) if job.is_pipe else None
-            run = Run(job, path, pipe=source, resume=resume)
-        if resume:
-            continuing.resume(run)
-        elif not continued:  # its rows would be lost
+            run = Run(job, pipe=pipe)
+        if not (job.resume or continued):  # its rows would be lost
             run.checkpoint.remove()
-        clock, at_start = Clock(), run.progress.learned
-        if run.staged:
-            run.stage(stop)
+        run.begin(stop)
         if run.model.kind == ESTIMATORS[SVM]:
             fit_at_once(run, stop, report)
         else:
-            learn_all(run, every, stop, report)
+            learn_all(run, stop, report)
         if job.hold_out:
             try:
                 with stop.at_any_moment():
@@ -140,31 +100,30 @@ def train(
                     run.save_checkpoint()
                 raise
         run.write()
-    return run.summary(run.progress.learned - at_start, resume, clock.seconds())
+    return run.summary()
 
 
-def learn_all(run: Run, every: Every, stop: Stop, report: Report) -> None:
+def learn_all(run: Run, stop: Stop, report: Report) -> None:
     """Make the remaining passes, with checkpoints.
 
     Write one if stopped, and on an error of a pipe, whose rows cannot be read again.
     """
-    progress, size = run.progress, min(every.rows or ROWS_AT_ONCE, ROWS_AT_ONCE)
+    progress, every = run.progress, run.job.checkpoint_every
     saved_rows, saved_at = progress.learned, time.monotonic()
     try:
         for epoch in range(progress.cursor.epoch, run.job.passes):
-            for share in one_pass(run, epoch, size, stop):
+            for share in one_pass(run, epoch, min(every.rows or ROWS_AT_ONCE, ROWS_AT_ONCE), stop):
                 rows, seconds = progress.learned - saved_rows, time.monotonic() - saved_at
                 if 0 < every.rows <= rows or 0 < every.seconds <= seconds:
                     run.save_checkpoint()
                     saved_rows, saved_at = progress.learned, time.monotonic()
                 report(progress.learned, progress.running_mae, share)
             stop.check()
-            run.end_pass()
+            progress.end_pass()
             if progress.learned == 0:
                 raise FileError(f"{run.files[0]}: no usable row; {run.bad.summary()}")
         run.check_skipped()
-        if run.staged:
-            run.calibrate()
+        run.calibrate()
     except Stopped:
         if progress.learned or not run.job.is_pipe:
             run.save_checkpoint()
@@ -241,24 +200,23 @@ def fit_at_once(run: Run, stop: Stop, report: Report) -> None:
 class Run:
     """One training: where its rows come from, the model so far, and how far it has come."""
 
+    model: TableModel
+    learned_rows: NDArray[np.int64]  # of the staged rows, like the two others
+    calibration_rows: NDArray[np.int64]
+    test_rows: NDArray[np.int64]
+
     def __init__(
-        self,
-        job: TrainJob,
-        out: Path,
-        *,
-        dask: bool = False,
-        words: set[str] | None = None,
-        pipe: Any = None,
-        resume: bool = False,
+        self, job: TrainJob, *, dask: bool = False, words: set[str] | None = None, pipe: Any = None
     ) -> None:
-        self.job, self.out = job, out
+        self.job, self.out = job, Path(job.model)
         self.base = None if job.start is None else continuing.model_to_continue(job.start)
         if self.base is None:
+            choice = ColumnChoice(**{name: vars(job)[name] for name in ColumnChoice._fields})
             self.reader = open_rows(
                 job.files,
                 job.options,
                 labels_to_learn(job),
-                ColumnChoice(**{name: vars(job)[name] for name in ColumnChoice._fields}),
+                choice,
                 classes=job.classes,
                 on_bad_row=job.on_bad_row,
                 words=words,
@@ -269,129 +227,135 @@ class Run:
         assert self.reader.grades is not None
         self.files, self.bad = self.reader.files, self.reader.bad
         self.classes = self.reader.grades.classes
-        self.progress = TrainProgress()
-        self.labels = np.zeros((len(LABEL_COUNTS), self.classes.size), dtype=np.int64)
-        self.label_runs = LabelRuns(self.classes.size)
+        self.kind = ESTIMATORS[job.learner] if self.base is None else self.base.kind
+        self.progress = TrainProgress([[0] * self.classes.size] * 3)
+        self.labels = np.array(self.progress.labels)  # counts of lower, upper and exact labels
+        self.last_lower = self.repeated = 0  # of the rows so far, to find long runs of a grade
         self.sample: tuple[Any, Ranks, Ranks] | None = None  # the first rows that are learned
         self.notes = list(self.reader.notes)
         self.shuffle = self._shuffles(dask)
-        again = self.shuffle or job.passes > 1 or job.hold_out or job.learner == SVM
+        again = self.shuffle or job.passes > 1 or job.hold_out or job.learner != PA
         self.staged = bool(again) and not dask and not job.is_pipe
-        self.staging = Staging(out.with_name(out.name + ROWS), self.reader.recipe.n_features)
-        self.model = self._new_model(dask, resume)
+        folder = self.out.with_name(self.out.name + ROWS)
+        self.staging = Staging(folder, self.reader.recipe.n_features)
         self.identities = [identity(path) for path in self.files if path != STDIN]
         start = [] if job.start is None else [identity(job.start)]
         self.checkpoint = Checkpoint(
-            out.with_name(out.name + ENDING),
+            self.out.with_name(self.out.name + ENDING),
             job.to_dict() | {"dask": dask},
             self.identities + start,
             continuing.START_OVER,
         )
+        self.clock, self.learned_before = Clock(), 0
+
+    def begin(self, stop: Stop) -> None:
+        """Make the model, or read that of the checkpoint; stage the rows if they are read again."""
+        checkpoint = continuing.resumed(self) if self.job.resume else None
+        if checkpoint is not None:
+            self.model, self.progress = checkpoint
+            self.labels[...] = self.progress.labels
+            self.learned_before = self.progress.learned
+            self.reader.encoder.state[...] = self.model.encoder.state
+            self.model.encoder, self.model.training = self.reader.encoder, {}
+            self.reader.unlabelled = self.progress.unlabelled
+            self.bad.count, self.bad.examples = self.progress.skipped, self.progress.bad_rows
+        self.clock = Clock()
+        if self.staged:
+            self.stage(stop)
+        if checkpoint is None:
+            self.model = self.new_model(Calibration(self.classes.size))
 
     def _shuffles(self, dask: bool) -> bool:
         """Whether to shuffle: as requested, or if the rows are sorted, which is noted."""
-        what, asked = self.reader.sorted_by, self.job.shuffle
-        if what and asked is False:
-            self.notes.append(
-                f"the rows are sorted by {what}, and learned in that order, as requested"
-            )
-        if what and asked is None:
+        what, requested = self.reader.sorted_by, self.job.shuffle
+        if what and not requested:
             where = ", within each file" if dask else ""
-            self.notes.append(
-                f"the rows are sorted by {what}: they are learned in random order{where}"
-            )
-        return bool(what) if asked is None else asked
+            how = f"they are learned in random order{where}"
+            if requested is False:
+                how = "they are learned in that order, as requested"
+            self.notes.append(f"the rows are sorted by {what}: {how}")
+        return bool(what) if requested is None else requested
 
-    def _new_model(self, dask: bool, resume: bool) -> TableModel:
+    def new_model(self, calibration: Calibration | None) -> TableModel:
         """An untrained model, or the one to continue from."""
         if self.base is not None:
-            kind, parameters = self.base.kind, self.base.parameters
-            learner, calibration = self.base.learner, self.base.calibration
+            parameters, learner = self.base.parameters, self.base.learner
+            calibration = self.base.calibration or calibration
         else:
-            kind, parameters = ESTIMATORS[self.job.learner], self._parameters(resume)
-            n_features = self.reader.recipe.n_features
-            learner = make_learner(kind, parameters, n_features, self.classes.size)
-            calibration = None
-        if calibration is None and not dask:
-            calibration = Calibration(self.classes.size)
+            n_features, parameters = self.reader.recipe.n_features, self._parameters()
+            learner = make_learner(self.kind, parameters, n_features, self.classes.size)
+        kernel = self.kind == ESTIMATORS[KERNEL]
         return TableModel(
             encoder=self.reader.encoder,
-            kind=kind,
+            kind=self.kind,
             parameters=parameters,
             classes_=self.classes,
             learner=learner,
             training={},
             calibration=calibration,
-            fitted={"gamma_": float(parameters["gamma"])} if kind == ESTIMATORS[KERNEL] else {},
+            fitted={"gamma_": float(parameters["gamma"])} if kernel else {},
             columns=self.reader.columns,
             options=self.reader.options,
         )
 
-    def _parameters(self, resume: bool) -> dict[str, Any]:
+    def _parameters(self) -> dict[str, Any]:
         """The parameters of the estimator."""
-        job, parameters, n_features = self.job, self.job.parameters, self.reader.recipe.n_features
+        job, parameters, recipe = self.job, self.job.parameters, self.reader.recipe
         if job.learner == KERNEL:
-            budget, rule = parameters["budget"] or 0, parameters["gamma"]
+            budget = parameters["budget"] or 0
             check_memory(
-                f"{budget} support vectors of {n_features:,} features",
-                8 * budget * n_features,
+                f"{budget} support vectors of {recipe.n_features:,} features",
+                8 * budget * recipe.n_features,
                 f"; give a smaller {hint('budget', '--budget')}, or use the learner pa",
             )
-            if isinstance(rule, str):
-                parameters["gamma"] = 1.0 if resume else self._gamma(rule)
+            parameters["gamma"] = self._gamma(parameters["gamma"])
         parameters |= {"classes": self.classes, "random_state": job.seed}
         if job.learner != SVM:
             parameters |= {"max_iter": job.passes, "shuffle": self.shuffle}
         return parameters
 
-    def _gamma(self, rule: str) -> float:
-        """Gamma by a rule, from the first rows; for a pipe, as if standardised."""
+    def _gamma(self, rule: float | str) -> float:
+        """Gamma, if by a rule, from some of the rows; for a pipe, as if standardised."""
         from ordspan.estimators.kernel import KernelOrdinalPA
 
         recipe = self.reader.recipe
         # a hashed column counts once, however many buckets it has
         n_columns = recipe.n_sparse or len(recipe.columns) + len(recipe.missing_indicators)
         rows: Any = np.zeros((1, n_columns))
-        if self.staged:
-            self.stage()
-            learned = np.random.default_rng(0).permutation(self.learned_rows)
-            rows = self.staging.take(learned[:ROWS_AT_ONCE])[0]
-        elif not self.job.is_pipe:
-            policy, self.reader.bad = self.reader.bad, BadRows("skip")
-            first = next(self.reader.batches(), None)
-            self.reader.bad, self.reader.unlabelled = policy, 0  # the rows are read again
-            if first is not None:
-                rows = self.reader.encoder.features(first.X, first.table)
+        if self.staged and isinstance(rule, str):
+            drawn = np.random.default_rng(0).permutation(self.learned_rows)
+            rows = self.staging.take(drawn[:ROWS_AT_ONCE])[0]
         return KernelOrdinalPA(gamma=rule)._find_gamma(rows)
 
-    def stage(self, stop: Stop | None = None) -> None:
+    def stage(self, stop: Stop) -> None:
         """Read the files once and keep their rows as numbers; then choose the rows to learn."""
+        progress, job = self.progress, self.job
         try:
             with report_full_disk(str(self.staging.folder)):
-                if not (self.progress.good and self.staging.n_rows == self.progress.good):
+                if not (progress.good and self.staging.n_rows == progress.good):
                     self.bad.count, self.bad.examples, self.reader.unlabelled = 0, [], 0
-                    self.staging.write(self._encoded(stop or Stop()))
-                    self.progress.good = self.staging.n_rows
-            if not self.progress.good:
+                    self.staging.write(self._encoded(stop))
+                    progress.good = self.staging.n_rows
+            if not progress.good:
                 raise FileError(f"{self.files[0]}: no usable row; {self.bad.summary()}")
             self.check_skipped()
         except BaseException:
             self.staging.remove()
             raise
-        n_rows = self.progress.good
-        drawn = np.random.default_rng(self.job.seed).permutation(n_rows)
-        n_test = round(self.job.hold_out * n_rows)
-        n_kept = min(int(CALIBRATION_SHARE * (n_rows - n_test)), MAX_CALIBRATION)
-        n_kept = 0 if self.job.passes == 1 else n_kept
+        drawn = np.random.default_rng(job.seed).permutation(progress.good)
+        n_test = round(job.hold_out * drawn.size)
+        n_kept = min(int(CALIBRATION_SHARE * (drawn.size - n_test)), MAX_CALIBRATION)
+        n_kept = 0 if job.passes == 1 else n_kept
         parts = map(np.sort, np.split(drawn, [n_test, n_test + n_kept]))
         self.test_rows, self.calibration_rows, self.learned_rows = parts
         self.note_kept(n_kept)
 
     def note_kept(self, n_rows: int) -> None:
         """Note how many rows are kept to calibrate on."""
-        note = f"{n_rows:,} rows are not learned in any pass, but kept to calibrate probabilities"
-        if n_rows and note not in self.notes:
-            self.notes.append(note)
+        if n_rows:
+            self.notes.append(
+                f"{n_rows:,} rows are not learned in any pass, but kept to calibrate probabilities"
+            )
 
     def _encoded(self, stop: Stop) -> Iterator[tuple[Any, Any, Any, float | None]]:
         """Features and ranks of all rows of the files."""
@@ -428,14 +392,15 @@ class Run:
         progress.loss += int(distance(predicted, lower, upper).sum())
         progress.rows += lower.size
         progress.learned += lower.size
-        self.label_runs.add(lower, upper)
+        self.repeated += int((np.diff(lower, prepend=self.last_lower) == 0).sum())
+        self.last_lower = int(lower[-1])
         self.labels += count_labels(lower, upper, None, self.classes.size)
         if self.sample is None:
             self.sample = (X[:SAMPLE_ROWS].copy(), lower[:SAMPLE_ROWS], upper[:SAMPLE_ROWS])
 
     def calibrate(self) -> None:
         """Calibrate on rows that no pass has learned: scores of learned rows are too good."""
-        if not self.calibration_rows.size:
+        if not (self.staged and self.calibration_rows.size):
             return
         X, lower, upper = self.staging.take(self.calibration_rows)
         learner = self.model.learner
@@ -448,18 +413,10 @@ class Run:
         if self.progress.good:
             self.bad.check(self.progress.good, self.job.allow_skipped)
 
-    def end_pass(self) -> None:
-        """Finish a pass over the files."""
-        progress = self.progress
-        progress.mae = [*progress.mae, progress.running_mae]
-        progress.rows = progress.loss = 0
-        progress.cursor = Cursor(progress.cursor.epoch + 1)
-
     def save_checkpoint(self) -> None:
         """Write model and progress atomically."""
         progress = self.progress
-        progress.labels = dict(zip(LABEL_COUNTS, self.labels.tolist(), strict=True))
-        progress.unlabelled = self.reader.unlabelled
+        progress.labels, progress.unlabelled = self.labels.tolist(), self.reader.unlabelled
         progress.skipped, progress.bad_rows = self.bad.count, list(self.bad.examples)
         with report_full_disk(str(self.checkpoint.path)):
             self.checkpoint.write(self.trained(), progress)
@@ -510,16 +467,16 @@ class Run:
         lower, upper, rank = np.concatenate(ranks, axis=1)
         return {"rows": rank.size} | against_constants(lower, upper, rank, self.classes.tolist())
 
-    def summary(self, learned: int, resumed: bool, seconds: float) -> dict[str, Any]:
+    def summary(self) -> dict[str, Any]:
         """A summary in plain values."""
-        recipe, training = self.reader.recipe, self.model.training
-        learned_all = self.progress.learned
+        recipe, training, seconds = self.reader.recipe, self.model.training, self.clock.seconds()
+        learned = self.progress.learned
         n_labels, _, n_exact = self.labels.sum(axis=1).tolist()  # on Dask, of one pass only
         return {
             "model": str(self.out),
             "estimator": self.model.kind,
-            "rows": learned_all,
-            "ranges": round((n_labels - n_exact) * learned_all / max(1, n_labels)),
+            "rows": learned,
+            "ranges": round((n_labels - n_exact) * learned / max(1, n_labels)),
             "passes": self.job.passes,
             "features": recipe.n_features,
             "words": list(recipe.texts),
@@ -537,9 +494,9 @@ class Run:
             "read": self.progress.good,
             "skipped": self.bad.count,
             "skipped_examples": self.bad.examples,
-            "resumed": resumed,
+            "resumed": self.job.resume,
             "seconds": round(seconds, 3),
-            "rows_per_second": round(learned / max(seconds, 1e-9)),
+            "rows_per_second": round((learned - self.learned_before) / max(seconds, 1e-9)),
         }
 
     def all_notes(self) -> list[str]:
@@ -547,7 +504,8 @@ class Run:
         notes = [*self.notes, *self.reader.encoder.unseen.messages(), *self._rare_grades()]
         if self.reader.unlabelled:
             notes.append(unlabelled_note(self.reader.unlabelled))
-        if self.job.is_pipe and self.label_runs.are_long():
+        n_rows = int(self.labels[0].sum())
+        if self.job.is_pipe and n_rows >= FEW_ROWS and are_runs(self.labels[0], self.repeated):
             notes.append(
                 "the labels come in long runs of one grade, and an online learner forgets earlier "
                 "grades; shuffle the rows, or give a file instead of a pipe"
@@ -606,23 +564,3 @@ def sole_column(
         found[name] = min(1.0, float((constant - mae) / gain))
     best = max(found, key=lambda name: found[name], default="")
     return {"column": best, "share": found[best]} if found.get(best, 0) >= NEARLY_ALL else None
-
-
-class LabelRuns:
-    """Counts how often a label equals that of the previous row."""
-
-    def __init__(self, n_classes: int) -> None:
-        self._counts = np.zeros(n_classes, dtype=np.int64)
-        self._same = 0
-        self._last = 0
-
-    def add(self, lower: NDArray[np.int64], upper: NDArray[np.int64]) -> None:
-        """Add rows in order."""
-        middle = (lower + upper) // 2
-        self._same += int((np.diff(middle, prepend=self._last) == 0).sum())
-        self._counts += np.bincount(middle - 1, minlength=self._counts.size)
-        self._last = int(middle[-1])
-
-    def are_long(self) -> bool:
-        """Whether neighbours are equal much more often than by chance."""
-        return int(self._counts.sum()) >= FEW_ROWS and are_runs(self._counts, self._same)

@@ -10,7 +10,6 @@ import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -18,16 +17,9 @@ from dask.delayed import delayed
 from distributed import Client, LocalCluster
 
 from ordspan.catalog import PA
-from ordspan.clock import Clock
-from ordspan.commands.continuing import (
-    LABEL_COUNTS,
-    check_model_path,
-    no_checkpoint_hint,
-    refuse_to_overwrite,
-)
-from ordspan.commands.jobs import Report, TrainCommand
+from ordspan.commands.continuing import read_checkpoint
+from ordspan.commands.jobs import Report, TrainJob
 from ordspan.commands.models import labels_to_learn
-from ordspan.commands.stopping import Stop
 from ordspan.commands.train import Run
 from ordspan.distributed.blocks import Blocks
 from ordspan.distributed.cluster import Cluster
@@ -35,13 +27,12 @@ from ordspan.distributed.training import Progress, prepare, train
 from ordspan.estimators import OrdinalPA
 from ordspan.labels.text import LabelReader
 from ordspan.metrics.ranks import count_labels
-from ordspan.models.checkpoint import Rounds, sole_writer
+from ordspan.models.checkpoint import Rounds
 from ordspan.tables.encoder import Encoder, stack_rows
 from ordspan.tables.files import expand, is_svmlight
 from ordspan.tables.reading import RowReader, find_words
 from ordspan.tables.rows import N_EXAMPLES, BadRows, FileError
 from ordspan.tables.svmlight import index_base, survey
-from ordspan.tables.text import STDIN
 
 LOCAL = "local"
 TIMEOUT = 60.0
@@ -66,7 +57,7 @@ def count(reader: RowReader, path: str) -> tuple[Any, BadRows, int]:
     """Counts of labels, bad rows and unlabelled rows of a file; runs on a worker."""
     own = reader_of(reader, path)
     n_classes = own.grades.classes.size
-    labels = np.zeros((len(LABEL_COUNTS), n_classes), dtype=np.int64)
+    labels = np.zeros((3, n_classes), dtype=np.int64)
     for batch in own.batches():
         labels += count_labels(batch.lower, batch.upper, None, n_classes)
     return labels, own.bad, own.unlabelled
@@ -115,40 +106,34 @@ def connected(address: str | Client) -> Iterator[Client]:
             yield client
 
 
-def train_on_dask(job: TrainCommand, stop: Stop, report: Report) -> dict[str, Any]:
+def train_on_dask(job: TrainJob, report: Report) -> Run:
     """Train on a Dask cluster by iterative parameter mixing, and write the model.
 
     Each file is a block and each pass a round, with a checkpoint after it. The same paths must
     exist here and on every worker. The rows of each file are shuffled in each round if ``shuffle``
-    is set or the rows are sorted. Only the learner "pa" is supported. Returns a summary in plain
-    values.
+    is set or the rows are sorted. Only the learner "pa" is supported.
     """
-    path, clock, files = Path(job.model), Clock(), expand(job.files)
-    check_model_path(path, files)
-    if STDIN in files:
+    if job.is_pipe:
         raise ValueError("standard input cannot be split into blocks; give files")
     if job.learner != PA or job.start is not None or job.hold_out:
         raise ValueError(
             "Dask supports only the learner pa, trained from scratch and on all rows; "
             "train without Dask"
         )
-    with sole_writer(path):
-        if not (job.overwrite or job.resume):
-            refuse_to_overwrite(path)
-        with connected(job.dask) as client, stop.at_any_moment():
-            cluster = Cluster(client, timeout=TIMEOUT, retries=0, persist=False)
-            # workers may have another working directory
-            paths = [os.path.abspath(path) for path in files]
-            run = prepared_run(cluster, job, paths)
-            if not job.resume:
-                run.checkpoint.remove()
-            elif run.checkpoint.read(OrdinalPA, Rounds) is None:
-                raise FileError(no_checkpoint_hint(path, run.checkpoint.path))
-            _fit(cluster, run, paths, report)
-    return run.summary(run.progress.learned, job.resume, clock.seconds())
+    with connected(job.dask) as client:
+        cluster = Cluster(client, timeout=TIMEOUT, retries=0, persist=False)
+        # workers may have another working directory
+        paths = [os.path.abspath(path) for path in expand(job.files)]
+        run = prepared_run(cluster, job, paths)
+        if job.resume:
+            read_checkpoint(run, OrdinalPA, Rounds)
+        else:
+            run.checkpoint.remove()
+        _fit(cluster, run, paths, report)
+    return run
 
 
-def prepared_run(cluster: Cluster, job: TrainCommand, paths: list[str]) -> Run:
+def prepared_run(cluster: Cluster, job: TrainJob, paths: list[str]) -> Run:
     """The run; workers find the grades and the number of features that are not given."""
     options, columns, words = job.options, labels_to_learn(job), None
     if is_svmlight(paths[0], options):
@@ -161,7 +146,7 @@ def prepared_run(cluster: Cluster, job: TrainCommand, paths: list[str]) -> Run:
     elif job.classes is None:
         tasks = [([path], options, columns) for path in paths]
         words = set().union(*cluster.run(find_words, tasks, paths, "ordspan-grades"))
-    return Run(replace(job, **vars(options)), Path(job.model), dask=True, words=words)
+    return Run(replace(job, **vars(options)), dask=True, words=words)
 
 
 def _fit(cluster: Cluster, run: Run, paths: list[str], report: Report) -> None:
@@ -187,6 +172,7 @@ def _fit(cluster: Cluster, run: Run, paths: list[str], report: Report) -> None:
         share = (done.round - 1 + done.done / done.blocks) / done.rounds
         report(round(progress.good * done.rounds * share), done.mae, share)
 
+    run.model = run.new_model(None)
     model = prepare(OrdinalPA(**run.model.parameters), blocks)
     run.model.calibration = train(
         cluster,

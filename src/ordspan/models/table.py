@@ -57,11 +57,10 @@ class TableModel:
     >>> import pathlib, tempfile
     >>> import pandas as pd
     >>> import ordspan
-    >>> from ordspan.commands.train import TrainJob, train
     >>> folder = pathlib.Path(tempfile.mkdtemp())
     >>> rows = "1,1\\n2,1\\n5,2\\n6,2\\n8,3\\n9,3\\n" * 50
     >>> _ = (folder / "a.csv").write_text("size,grade\\n" + rows)
-    >>> _ = train(TrainJob([str(folder / "a.csv")], label="grade"), folder / "model")
+    >>> _ = ordspan.train_files(folder / "a.csv", folder / "model", label="grade")
     >>> model = ordspan.load(folder / "model")
     >>> model.predict(pd.DataFrame({"size": [1, 5, 9]}))
     array([1, 2, 3])

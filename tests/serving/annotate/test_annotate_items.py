@@ -26,7 +26,7 @@ def test_features_are_those_that_train_finds(tmp_path):
     table = pl.read_csv(path).with_columns(grade=pl.Series(ranks))
     table.write_csv(tmp_path / "labelled.csv")
     files = [str(tmp_path / "labelled.csv")]
-    train(TrainJob(files, label="grade", drop=["id"]), tmp_path / "model")
+    train(TrainJob(files, tmp_path / "model", label="grade", drop=["id"]))
     model = load(tmp_path / "model")
     assert items.encoder.recipe == model.recipe
     np.testing.assert_array_equal(items.encoder.state, model.encoder.state)
