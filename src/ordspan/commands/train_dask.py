@@ -30,9 +30,9 @@ from ordspan.metrics.ranks import count_labels
 from ordspan.models.checkpoint import Rounds
 from ordspan.tables.encoder import Encoder, stack_rows
 from ordspan.tables.files import expand, is_svmlight
-from ordspan.tables.reading import RowReader, find_words
+from ordspan.tables.reading import RowReader, count_features, find_words
 from ordspan.tables.rows import N_EXAMPLES, BadRows, FileError
-from ordspan.tables.svmlight import index_base, survey
+from ordspan.tables.svmlight import survey
 
 LOCAL = "local"
 TIMEOUT = 60.0
@@ -140,9 +140,7 @@ def prepared_run(cluster: Cluster, job: TrainJob, paths: list[str]) -> Run:
         if job.classes is None or not options.n_features:
             extents = cluster.run(survey, [(path,) for path in paths], paths, "ordspan-survey")
             words = set().union(*(extent.grades for extent in extents))
-            if not options.n_features:
-                zero_based, n_features = index_base(paths, extents, options.zero_based)
-                options = replace(options, zero_based=zero_based, n_features=n_features)
+            options = count_features(paths, options, extents)
     elif job.classes is None:
         tasks = [([path], options, columns) for path in paths]
         words = set().union(*cluster.run(find_words, tasks, paths, "ordspan-grades"))

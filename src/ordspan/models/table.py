@@ -177,7 +177,7 @@ class TableModel:
         """
         bad = list(batch.faults)
         if self.recipe.numbers:
-            self.encoder.unseen.add_gaps(self.recipe, batch.X, bad)
+            self.encoder.count_gaps(batch.X, bad)
         return self.encoder.features(batch.X, batch.table, bad=bad)
 
     def latent(self, table: Any) -> NDArray[np.float64]:

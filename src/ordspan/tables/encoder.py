@@ -116,7 +116,7 @@ class Recipe:
         ['age', 'age is missing', 'job is missing', 'job = cook']
         """
         if self.n_sparse:
-            return [f"feature {index + (not self.zero_based)}" for index in range(self.n_sparse)]
+            return list(map(self.feature_name, range(self.n_sparse)))
         names = [*self.numbers, *(f"{name} is missing" for name in self.missing_indicators)]
         for name, words in self.words:
             names += [f"{name} = {word}" if word else f"{name} is missing" for word in words]
@@ -132,37 +132,20 @@ class Recipe:
 
 @dataclass
 class Unseen:
-    """Counts of text values that a model has not seen, which predictions ignore.
+    """Counts of values that training did not have; those of bad rows do not count."""
 
-    Those of bad rows, which get no prediction, are not counted.
-    """
-
-    gaps: Counter[str] = field(default_factory=Counter)  # columns without gaps in training
-    counts: Counter[tuple[str, str]] = field(default_factory=Counter)
-
-    def add(self, name: str, words: list[str], counts: NDArray[np.int64]) -> None:
-        """Count unseen values of a column."""
-        for word, count in zip(words, counts.tolist(), strict=True):
-            if count:
-                self.counts[name, word if len(self.counts) < MAX_UNSEEN else "..."] += count
+    gaps: Counter[str] = field(default_factory=Counter)  # of columns without gaps in training
+    words: Counter[tuple[str, str]] = field(default_factory=Counter)  # which predictions ignore
 
     def messages(self) -> list[str]:
         """Messages about the most frequent ones."""
-        common = self.counts.most_common(5)
-        rows = [f"{name} = {word!r} ({_n_rows(count)})" for (name, word), count in common]
-        messages = [f"values not seen in training: {', '.join(rows)}"] if rows else []
-        if self.gaps:
-            rows = [f"{name} ({_n_rows(count)})" for name, count in self.gaps.items()]
-            shown = ", ".join(rows[:8]) + (", ..." if len(rows) > 8 else "")
-            messages.append(f"missing values, which training did not have, were filled: {shown}")
-        return messages
-
-    def add_gaps(self, recipe: Recipe, X: NDArray[Any], bad: Sequence[int] = ()) -> None:
-        """Count missing numbers of columns that had none in training."""
-        counts = np.isnan(np.delete(X, list(bad), axis=0)).sum(axis=0)
-        for name, count in zip(recipe.numbers, counts.tolist(), strict=True):
-            if count and name not in recipe.missing_indicators:
-                self.gaps[name] += count
+        words, gaps = self.words.most_common(5), [*self.gaps.items()]
+        rows = ", ".join(f"{name} = {word!r} ({_n_rows(n)})" for (name, word), n in words)
+        messages = [f"values not seen in training: {rows}"] if rows else []
+        rows = ", ".join(f"{name} ({_n_rows(count)})" for name, count in gaps[:8])
+        more = ", ..." * (len(gaps) > 8)
+        filled = f"missing values, which training did not have, were filled: {rows}{more}"
+        return [*messages, filled] if rows else messages
 
 
 def _n_rows(count: int) -> str:
@@ -301,6 +284,13 @@ class Encoder:
             rows[known, places[known]] = 1.0
         return rows
 
+    def count_gaps(self, X: NDArray[Any], bad: Sequence[int] = ()) -> None:
+        """Count missing numbers of columns that had none in training."""
+        counts = np.isnan(np.delete(X, list(bad), axis=0)).sum(axis=0).tolist()
+        gaps = dict(zip(self.recipe.numbers, counts, strict=True))
+        known = self.recipe.missing_indicators
+        self.unseen.gaps.update({n: k for n, k in gaps.items() if k and n not in known})
+
     def _word_codes(
         self, table: Any, name: str, words: tuple[str, ...], bad: Sequence[int]
     ) -> NDArray[np.int64]:
@@ -308,10 +298,12 @@ class Encoder:
         codes, found = word_codes(table[name])
         places = {word: place for place, word in enumerate(words)}
         each = np.array([places.get(word, -1) for word in found], dtype=np.int64)
-        new = np.flatnonzero(each < 0)
+        new, counts = np.flatnonzero(each < 0), self.unseen.words
         if new.size:
-            counts = np.bincount(np.delete(codes, list(bad)), minlength=len(found))[new]
-            self.unseen.add(name, [found[i] for i in new], counts)
+            n_rows = np.bincount(np.delete(codes, list(bad)), minlength=len(found)).tolist()
+            for code in filter(n_rows.__getitem__, new.tolist()):
+                word = found[code] if len(counts) < MAX_UNSEEN else "..."
+                counts[name, word] += n_rows[code]
         return each[codes] if each.size else codes
 
 

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from ordspan.tables.files import FileOptions, sizes_of
 from ordspan.tables.numbers import FLOAT, TEXT, find_decimal, not_plain
-from ordspan.tables.rows import BEGINNING, Cursor, Faults, FileError, Frame
+from ordspan.tables.rows import BEGINNING, Batch, Cursor, Faults, FileError
 from ordspan.tables.text import (
     LONGEST_LINE,
     N_SPANS,
@@ -130,7 +130,7 @@ class TextTable(Table):
             tables.append(table.filter(~pl.int_range(pl.len()).is_in(list(faults))))
         return pl.concat(tables), whole
 
-    def frames(self, types: Types, at: Cursor = BEGINNING) -> Iterator[Frame]:
+    def blocks(self, types: Types, at: Cursor = BEGINNING) -> Iterator[Batch]:
         """The rows from the block of a position on; blocks of a file are parsed in parallel."""
         alone = self.path == STDIN or len(self.names) > MANY_COLUMNS
         if not self.decimal:
@@ -140,7 +140,7 @@ class TextTable(Table):
         for block, table, faults in parallel_map(parse, blocks, 2 * (not alone)):
             rows = np.arange(before, before + table.height) + 1
             begin = at._replace(byte=block.byte, before=before)
-            yield Frame(table, rows, faults, block.share, begin)
+            yield Batch(None, table, rows, self.path, block.share, begin, faults=faults)
             before += table.height
 
     def _parse(self, block: Block, types: Types) -> tuple[Block, pl.DataFrame, Faults]:
@@ -406,10 +406,10 @@ class ExcelTable(Table):
         """All rows: they are in memory."""
         return self._cells, True
 
-    def frames(self, types: Types, at: Cursor = BEGINNING) -> Iterator[Frame]:
+    def blocks(self, types: Types, at: Cursor = BEGINNING) -> Iterator[Batch]:
         """All rows."""
         rows = np.arange(1, self._cells.height + 1)
-        yield Frame(self._cells.select(list(types)), rows, {}, 1.0, at)
+        yield Batch(None, self._cells.select(list(types)), rows, self.path, 1.0, at)
 
 
 class ParquetTable(Table):
@@ -498,7 +498,7 @@ class ParquetTable(Table):
                         found[field.name] = dtype.categories.to_list()
         return found
 
-    def frames(self, types: Types, at: Cursor = BEGINNING) -> Iterator[Frame]:
+    def blocks(self, types: Types, at: Cursor = BEGINNING) -> Iterator[Batch]:
         """The rows from the row group of a position on."""
         numbers = [name for name in types if types[name] == FLOAT]
         # pyarrow puts these into a matrix, faster than Polars
@@ -514,7 +514,7 @@ class ParquetTable(Table):
                 table = self._frame(piece.select(texts) if plain else piece)
                 rows = np.arange(row, row + piece.num_rows) + 1
                 row += piece.num_rows
-                yield Frame(table, rows, {}, row / self.n_rows, at, X)
+                yield Batch(X, table, rows, self.path, row / self.n_rows, at)
         if row < self.n_rows:
             raise FileError(
                 f"{self.path}, after row {row}: damaged, rows are missing; copy it again"

@@ -450,15 +450,26 @@ def explained(values: NDArray[np.float64]) -> float:
     return float((between - (n_chunks - 1) * within) / (total + within))
 
 
-def sparse_order(rows: Sequence[tuple[Any, NDArray[np.float64]]]) -> str:
-    """What svmlight rows are sorted by, or nothing; only common features are looked at."""
+def profile_sparse(files: Sequence[str], options: FileOptions) -> tuple[Any, str]:
+    """Spread of the values present in svmlight files, and what their rows are sorted by.
+
+    Only their common features are checked for their order.
+    """
     from scipy.sparse import vstack
 
-    if not rows:
-        return ""
-    grades = np.concatenate([grades for _, grades in rows])
-    X = vstack([matrix for matrix, _ in rows], format="csc")
-    n_columns = MAX_CELLS // max(1, grades.size)
-    common = np.argsort(-np.diff(X.indptr), kind="stable")[:n_columns]
-    columns = X[:, common].toarray().T
-    return find_sort_key(grades, [("a feature", column) for column in columns])
+    encoder = Encoder(Recipe(n_sparse=options.n_features))
+    parts, grades = [], []
+    for path in files:
+        for rows in open_file(path, options).sample(SAMPLE_BYTES // len(files)):
+            rows.X.data[~(np.abs(rows.X.data) <= LARGEST)] = 0.0
+            encoder.features(rows.X, None, learn=True)
+            good = np.isfinite(rows.grades)
+            parts.append(rows.X[good])
+            grades.append(rows.grades[good])
+    labels = np.concatenate(grades) if grades else np.empty(0)
+    if not labels.size:
+        return encoder.state, ""
+    X = vstack(parts, format="csc")
+    common = np.argsort(-np.diff(X.indptr), kind="stable")[: MAX_CELLS // labels.size]
+    columns = [("a feature", column) for column in X[:, common].toarray().T]
+    return encoder.state, find_sort_key(labels, columns)

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from ordspan.core.state import Ranks
 from ordspan.labels.grades import ALL_GRADES, MAX_LABELS, check_classes, check_grades, classes_of
 from ordspan.labels.text import LabelReader
-from ordspan.tables.encoder import LARGEST, Encoder, Recipe, matrix_of, stack_rows
+from ordspan.tables.encoder import Encoder, Recipe, matrix_of, stack_rows
 from ordspan.tables.files import (
     FileOptions,
     check_columns,
@@ -42,7 +42,7 @@ from ordspan.tables.profile import (
     label_notes,
     plan_columns,
     profile_files,
-    sparse_order,
+    profile_sparse,
 )
 from ordspan.tables.rows import (
     BEGINNING,
@@ -52,17 +52,15 @@ from ordspan.tables.rows import (
     Batch,
     Cursor,
     FileError,
-    Frame,
     RowError,
     check_features,
 )
-from ordspan.tables.svmlight import index_base, survey
+from ordspan.tables.svmlight import Extent, survey
 from ordspan.tables.text import STDIN
-from ordspan.wording import hint
+from ordspan.wording import hint, join_hints
 
 ROWS_AT_ONCE = 1 << 13
 """Rows per batch: enough to amortise Python overhead, few enough for prompt stops."""
-SPARSE_BYTES = 1 << 23
 VALUES, COLUMNS, ENDS, RANKS = "values", "columns", "ends", "ranks"
 TYPES = {VALUES: np.float64, COLUMNS: np.int32, ENDS: np.int64, RANKS: np.int64}
 MAPPED = 1024  # rows read from one mapping; the pages around them are mapped with them
@@ -88,24 +86,24 @@ def open_rows(
     files = expand(paths)
     sizes_of(files)  # raises if one is missing
     options, bad = count_features(files, options), BadRows(on_bad_row)
-    grades: LabelReader | None = None
     if is_svmlight(files[0], options):
         if choice.features is not None or choice.drop or choice.text or choice.hashed:
             raise ValueError(f"{files[0]}: svmlight rows have no named columns to choose from")
+        if classes is None and words is None:
+            words = set().union(*(survey(path).grades for path in files))
         columns = LabelColumns(LABEL)
-        grades = LabelReader(known_classes(classes, files, options, columns, words))
-        state, sorted_by = sample_sparse(files, options)
+        labels = read_grades(classes, words, columns)
+        state, sorted_by = profile_sparse(files, options)
         n, zero_based = options.n_features, bool(options.zero_based)
         recipe = Recipe(n_sparse=n, zero_based=zero_based, standardise=choice.standardise)
         encoder = Encoder(recipe, state)
-        reader = RowReader(files, options, encoder, columns, grades, bad, GROUP, tuple(keep))
+        reader = RowReader(files, options, encoder, columns, labels, bad, GROUP, tuple(keep))
         reader.sorted_by = sorted_by
         return reader
-    asked = (*choice.text, *choice.hashed)
-    profile = profile_files(files, options, asked, pipe)
+    profile = profile_files(files, options, (*choice.text, *choice.hashed), pipe)
     taken = [*columns.names(), *([group] if group else [])]
     encoder, left_out, notes = plan_columns(profile, taken, choice)
-    recipe = encoder.recipe
+    recipe, grades = encoder.recipe, None
     if columns.names():
         classes = profile.order(columns, ALL_GRADES) if classes is None else classes
         if classes is None and words is None:
@@ -113,7 +111,7 @@ def open_rows(
             if not profile.whole:
                 words = find_words(files, options, columns, words)
         try:
-            grades = LabelReader(known_classes(classes, files, options, columns, words))
+            grades = read_grades(classes, words, columns)
         except ValueError as error:
             if profile.fault and on_bad_row == "raise":  # perhaps the cause, and an error anyway
                 raise RowError(profile.fault) from error
@@ -139,7 +137,7 @@ def order_in_files(reader: RowReader) -> str:
     """
     assert reader.grades is not None
     if reader.recipe.n_sparse:
-        return sample_sparse(reader.files, reader.options)[1]
+        return profile_sparse(reader.files, reader.options)[1]
     profile = profile_files(reader.files, reader.options)
     profile.check([*reader.recipe.columns, *reader.columns.names()])
     reader.decimals = {file.path: file.decimal for file in profile.files}
@@ -147,23 +145,13 @@ def order_in_files(reader: RowReader) -> str:
     return profile.sorted_by(reader.recipe, reader.grades, reader.columns)
 
 
-def known_classes(
-    classes: Sequence[Any] | None,
-    files: Sequence[str],
-    options: FileOptions,
-    columns: LabelColumns,
-    words: set[str] | None = None,
-) -> Any:
-    """The grades in the order given, or as found in the label columns.
-
-    Without their ``words`` this takes a pass over these columns.
-    """
+def read_grades(classes: Any, words: set[str] | None, columns: LabelColumns) -> LabelReader:
+    """The reader of labels with the grades in the order given, or as found in their words."""
     if classes is not None:
         check_grades(len(classes), "the order has")
-        return check_classes(classes)
-    words = find_words(files, options, columns) if words is None else words
+        return LabelReader(check_classes(classes))
     try:
-        return classes_of(words)
+        return LabelReader(classes_of(words or set()))
     except ValueError as error:
         names = " and ".join(map(repr, columns.names()))
         raise ValueError(f"column {names}: {error}") from None
@@ -175,7 +163,7 @@ def find_words(
     columns: LabelColumns,
     known: set[str] | None = None,
 ) -> set[str]:
-    """All distinct values in the label columns.
+    """All distinct values in the label columns of tables.
 
     Those of a sample that are ``known`` are usually all; if a hasty look finds others, every row
     is read, because others may come from rows that are too long.
@@ -187,32 +175,16 @@ def find_words(
                 "standard input and other pipes can be read only once: give the grades with "
                 + ALL_GRADES
             )
-        if is_svmlight(path, options):
-            words |= survey(path).grades
-            continue
         reader = open_file(path, options)
         reader.hasty = known is not None
         check_columns(path, reader.names, columns.names())
-        for frame in reader.frames(dict.fromkeys(columns.names(), TEXT)):
-            good = np.setdiff1d(np.arange(frame.rows.size), list(frame.faults))
-            words |= label_words(label_frame(frame.table[good], columns))
+        for block in reader.blocks(dict.fromkeys(columns.names(), TEXT)):
+            good = np.setdiff1d(np.arange(len(block)), list(block.faults))
+            words |= label_words(label_frame(block.table[good], columns))
             check_grades(len(words), f"{path}: the label has", MAX_LABELS)
     if known is None or words <= known:
         return words
     return find_words(files, options, columns)
-
-
-def sample_sparse(files: Sequence[str], options: FileOptions) -> tuple[Any, str]:
-    """Spread of the values present in svmlight files, and what their rows are sorted by."""
-    encoder = Encoder(Recipe(n_sparse=options.n_features))
-    rows = []
-    for path in files:
-        for X, grades, _, _ in open_file(path, options).sample(SPARSE_BYTES // len(files)):
-            X.data[~(np.abs(X.data) <= LARGEST)] = 0.0
-            encoder.features(X, None, learn=True)
-            good = np.isfinite(grades)
-            rows.append((X[good], grades[good]))
-    return encoder.state, sparse_order(rows)
 
 
 def check_index_base(files: Sequence[str], recipe: Recipe, options: FileOptions) -> None:
@@ -225,20 +197,32 @@ def check_index_base(files: Sequence[str], recipe: Recipe, options: FileOptions)
             raise FileError(f"{path}: indices start at 1 here, but at 0 in training")
 
 
-def count_features(files: Sequence[str], options: FileOptions) -> FileOptions:
+def count_features(
+    files: Sequence[str], options: FileOptions, extents: Sequence[Extent] = ()
+) -> FileOptions:
     """The options with the first index and the number of features of svmlight files.
 
-    What was not given is found by a first pass over the files.
+    What was not given is found by a first pass over the files, whose results may be given. Indices
+    start at 0 if 0 occurs.
     """
+    n_features, what = options.n_features, f"{options.n_features:,} features"
+    remedies = [f"give a smaller {hint('n_features', '--n-features')}"]
     sparse = [path for path in files if is_svmlight(path, options)]
-    if options.n_features:
-        fewer = f"; give a smaller {hint('n_features', '--n-features')}"
-        check_features(f"{options.n_features:,} features", options.n_features, fewer)
-    if options.n_features or not sparse:
-        return options
-    extents = [survey(path) for path in sparse]
-    zero_based, n_features = index_base(sparse, extents, options.zero_based)
-    return replace(options, zero_based=zero_based, n_features=n_features)
+    if sparse and not n_features:
+        extents = extents or [survey(path) for path in sparse]
+        zero_based = options.zero_based
+        if zero_based is None:
+            zero_based = min(extent.smallest for extent in extents) == 0
+        path, extent = max(zip(sparse, extents, strict=True), key=lambda pair: pair[1].largest)
+        n_features = extent.largest + zero_based
+        if n_features < 1:
+            raise FileError(f"{path}: no line has a feature, index:value")
+        bad = f"treat such lines as bad with {hint('n_features=', '--n-features N')}"
+        remedies = ["correct it", "number the features from 1", bad]
+        what = f"{path}, row {extent.row}: index {extent.largest} means {n_features:,} features,"
+        options = replace(options, zero_based=zero_based, n_features=n_features)
+    check_features(what, n_features, join_hints(*remedies))
+    return options
 
 
 def unlabelled_note(count: int) -> str:
@@ -285,10 +269,10 @@ class RowReader:
         for number in range(at.file, len(self.files)):
             reader = self._open(number)
             done = at if number == at.file else Cursor(at.epoch, number)
-            for frame in reader.frames(self._types(reader), done):
-                first = max(0, done.row - int(frame.rows[0]) + 1) if frame.rows.size else 0
-                for begin in range(first, frame.rows.size, size):
-                    yield from self._batch(reader, frame, begin, begin + size)
+            for block in reader.blocks(self._types(reader), done):
+                first = max(0, done.row - int(block.rows[0]) + 1) if len(block) else 0
+                for begin in range(first, len(block), size):
+                    yield from self._batch(reader, block, begin, begin + size)
 
     def share(self, batch: Batch) -> float | None:
         """How much of the files has been read after a batch; None if that is not known."""
@@ -318,18 +302,17 @@ class RowReader:
         texts = [*self.recipe.texts, *self.columns.names(), *group, *self.keep]
         return dict.fromkeys(self.recipe.numbers, FLOAT) | dict.fromkeys(texts, TEXT)
 
-    def _batch(self, reader: Any, frame: Frame, begin: int, end: int) -> Iterator[Batch]:
-        """Some rows of a frame, with their ranks, without bad rows and those without a label."""
-        rows, table = frame.rows[begin:end], frame.table[begin:end]
-        faults = {row - begin: why for row, why in frame.faults.items() if begin <= row < end}
-        if frame.X is None:
+    def _batch(self, reader: Any, block: Batch, begin: int, end: int) -> Iterator[Batch]:
+        """Some rows of a block, with their ranks, without bad rows and those without a label."""
+        batch = block.only(slice(begin, end))
+        faults = {row - begin: why for row, why in block.faults.items() if begin <= row < end}
+        X, table = batch.X, batch.table
+        if X is None:
             X = matrix_of(table, self.recipe.numbers, reader.decimal, faults)
-        else:
-            X = frame.X[begin:end]
         faults = self.encoder.value_faults(X) | faults
-        after = frame.begin._replace(row=int(rows[-1]))
-        named: Any = {"group_column": self.group, "keep": self.keep}
-        batch = Batch(X, table, rows, reader.path, frame.share, after, **named)
+        after = block.after._replace(row=int(batch.rows[-1]))
+        named: Any = {"group_column": self.group, "keep": self.keep, "faults": {}}
+        batch = replace(batch, X=X, after=after, **named)
         if self.grades is not None:
             labels = label_frame(table, self.columns, reader.decimal)
             lower, upper, wrong = read_ranks(self.grades, labels, self.columns)

@@ -50,17 +50,6 @@ class Cursor(NamedTuple):
 BEGINNING = Cursor()
 
 
-class Frame(NamedTuple):
-    """Consecutive rows of a file as columns, and the faults of bad ones."""
-
-    table: Any  # polars.DataFrame
-    rows: NDArray[np.int64]  # their numbers in the file, from 1
-    faults: Faults
-    share: float  # of the file that has been read
-    begin: Cursor = BEGINNING  # where its block begins
-    X: NDArray[Any] | None = None  # the numbers, if they are a matrix already
-
-
 @dataclass(frozen=True)
 class Batch:
     """Consecutive rows of one file.
@@ -153,12 +142,12 @@ class Batch:
         """
         return f"{self.path}, row {self.rows[row]}"
 
-    def only(self, rows: NDArray[Any]) -> Batch:
+    def only(self, rows: Any) -> Batch:
         """Some rows of the batch.
 
         Parameters
         ----------
-        rows : indices or mask
+        rows : slice, indices or mask
             Which rows.
 
         Returns
@@ -166,15 +155,13 @@ class Batch:
         Batch
             Those rows.
         """
-        rows = np.flatnonzero(rows) if rows.dtype == bool else rows
-        return replace(
-            self,
-            X=self.X[rows],
-            table=self.table[rows] if self.table is not None and self.table.width else self.table,
-            rows=self.rows[rows],
-            lower=None if self.lower is None else self.lower[rows],
-            upper=None if self.upper is None else self.upper[rows],
-        )
+        if isinstance(rows, np.ndarray) and rows.dtype == bool:
+            rows = np.flatnonzero(rows)
+        columns = {name: getattr(self, name) for name in ("X", "rows", "lower", "upper")}
+        if self.table is not None and self.table.width:
+            columns["table"] = self.table
+        cut: Any = {name: None if c is None else c[rows] for name, c in columns.items()}
+        return replace(self, **cut)
 
 
 @dataclass

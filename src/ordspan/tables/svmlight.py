@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -14,9 +14,9 @@ from numpy.typing import NDArray
 from ordspan.labels.forms import is_number
 from ordspan.labels.grades import MAX_GRADES
 from ordspan.tables import svmlight_numbers as parsing
-from ordspan.tables.rows import GROUP, LABEL, Cursor, Faults, FileError, Frame, check_features
+from ordspan.tables.rows import GROUP, LABEL, Batch, Cursor, Faults, FileError
 from ordspan.tables.text import Block, Text, parallel_map
-from ordspan.wording import brief, hint, join_hints
+from ordspan.wording import brief, hint
 
 NO_QUERY = -(1 << 62)
 LARGEST_INDEX = 2**31 - 2
@@ -59,25 +59,6 @@ def _survey(path: str, state: Any) -> Extent:
     return Extent(grades, smallest, largest, row)
 
 
-def index_base(
-    paths: Sequence[str], extents: Sequence[Extent], given: bool | None
-) -> tuple[bool, int]:
-    """Whether indices start at 0 (by default, if 0 occurs), and the number of features.
-
-    >>> index_base(["a.txt", "b.txt"], [Extent({"1"}, 1, 7), Extent({"1"}, 2, 9)], given=None)
-    (False, 9)
-    """
-    zero_based = min(extent.smallest for extent in extents) == 0 if given is None else given
-    path, extent = max(zip(paths, extents, strict=True), key=lambda found: found[1].largest)
-    n_features = extent.largest + zero_based
-    if n_features < 1:
-        raise FileError(f"{path}: no line has a feature, index:value")
-    bad = f"treat such lines as bad with {hint('n_features=', '--n-features N')}"
-    what = f"{path}, row {extent.row}: index {extent.largest} means {n_features:,} features, which"
-    check_features(what, n_features, join_hints("correct it", "number the features from 1", bad))
-    return zero_based, n_features
-
-
 class SparseRows(NamedTuple):
     """Rows of a block; a bad row is empty and has the grade NaN."""
 
@@ -99,7 +80,7 @@ class SvmlightFile:
         if not any(_split_line(line) for line in lines):
             raise FileError(f"{path}: the file is empty")
 
-    def frames(self, types: Any, at: Cursor) -> Iterator[Frame]:
+    def blocks(self, types: Any, at: Cursor) -> Iterator[Batch]:
         """The rows from the block of a position on."""
         import polars as pl
 
@@ -111,7 +92,8 @@ class SvmlightFile:
                 columns[GROUP] = pl.Series(found.queries).replace(NO_QUERY, None)
             rows = np.arange(before, before + found.grades.size) + 1
             begin = at._replace(byte=block.byte, before=before)
-            yield Frame(pl.DataFrame(columns), rows, found.faults, block.share, begin, found.X)
+            some = (found.X, pl.DataFrame(columns), rows, self.path, block.share, begin)
+            yield Batch(*some, faults=found.faults)
             before += found.grades.size
 
     def sample(self, size: int) -> Iterator[SparseRows]:
