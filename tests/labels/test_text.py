@@ -188,3 +188,10 @@ def test_a_message_suggests_ranges_of_the_grades_at_hand():
     suggested = re.search(r"such as '(.*)' or '(.*)', or add", str(caught.value)).groups()
     assert suggested == ("up to 25-34", "at least 35-44")
     assert [grades.interval(word) for word in suggested] == [(1, 2), (3, 5)]
+
+
+def test_a_slash_joins_neighbours_only():
+    assert {NUMBERED.interval(word) for word in ("3/4", "3 / 4", "3 or 4")} == {(3, 4)}
+    with pytest.raises(ValueError, match="no pair of neighbours"):
+        LabelReader(np.arange(1, 11)).interval("4/10")
+    assert LabelReader(np.array(["yes/no", "mid", "a/b"])).interval("yes/no to a/b") == (1, 3)

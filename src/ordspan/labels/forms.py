@@ -15,6 +15,7 @@ FORMS = (
     "{low} to/through {high}",
     "from {low} to/through {high}",
     "between {low} and {high}",
+    "{low} or {high}",
     *map("".join, product(("[{low}", "({above}"), (",", ";", ".."), ("{high}]", "{below})"))),
     ">={low}",
     "≥{low}",
@@ -38,7 +39,7 @@ FORMS = (
 """How ranges may be written; ``above`` and ``below`` are ends that are not included.
 
 Slashes separate alternative words. The table of label forms in the documentation is generated from
-this one.
+this one. ``3/4`` is a form too, of neighbours only, since 4/10 may mean 4 out of 10.
 """
 DASHES = dict.fromkeys(map(ord, "‐‑‒–—―−"), "-")
 OPEN = ("", "NA", "NaN", "nan", "null", "None", "inf", "-inf", "+inf")
@@ -87,7 +88,7 @@ def _compiled(form: str) -> tuple[list[str], re.Pattern[str], re.Pattern[str] | 
     """The ends of a form, the patterns around and between them, and whether they may be open."""
     before, *between, after = map(_pattern, re.split(r"\{\w+\}", form))
     # B+ is a grade missing from the order rather than "B or more"
-    inner = r"(.*\d ?)" if form == "{low}+" else "(.*)"
+    inner = r"(.*\d[km]? ?)" if form == "{low}+" else "(.*)"
     around = re.compile(before + inner + after, re.IGNORECASE)
     cut = re.compile(between[0], re.IGNORECASE) if between else None
     return re.findall(r"\{(\w+)\}", form), around, cut, form[0] in "[("
@@ -99,6 +100,7 @@ def _pattern(text: str) -> str:
 
 
 _FORMS = [_compiled(form) for form in dict.fromkeys(form.translate(DASHES) for form in FORMS)]
+_FORMS.append((["low", "high"], re.compile("(.*)"), re.compile(" ?/ ?"), False))
 
 
 def readings(text: str, grades: Container[str] = ()) -> Iterator[dict[str, str]]:

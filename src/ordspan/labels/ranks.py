@@ -72,8 +72,9 @@ def read_column(y: Any) -> tuple[Labels, NDArray[Any] | None]:
         intervals = getattr(y, "array", y)
         if intervals.closed != "both":
             raise ValueError(
-                f"y holds intervals closed on '{intervals.closed}'; ordspan's ends are inclusive, "
-                "so build them with closed='both'"
+                f"y holds intervals closed on '{intervals.closed}'; ordspan's ends are inclusive: "
+                "build them with closed='both' if their ends are grades, or use y, classes = "
+                "ordspan.brackets(y) if they are amounts"
             )
         return pairs(np.asarray(intervals.left), np.asarray(intervals.right)), None
     if getattr(dtype, "ordered", False):

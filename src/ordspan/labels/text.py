@@ -92,6 +92,11 @@ class LabelReader:
         upper = ranks.get("high", ranks.get("below", len(self.classes)))
         if lower > upper and ends.keys() == {"low", "high"}:
             raise ValueError(f"the lower end of {brief(text)} is above its upper end; swap them?")
+        if upper - lower > 1 and "".join(text.split()) == "/".join(ends.values()):
+            raise ValueError(
+                f"{brief(text)} is no pair of neighbours, and may mean so many out of so many; "
+                f"write '{text.partition('/')[0].strip()}', or a range with 'to'"
+            )
         if lower > upper:
             raise ValueError(
                 f"no grade {self._among} lies inside {brief(text)}: >=, <=, [ and ] include an "

@@ -1,0 +1,210 @@
+"""Amounts as people write them, brackets of amounts, and bands: the grades between edges.
+
+A bracket is half-open, and its edges may differ from label to label; it is the range of the bands
+that it covers. Names of bands hold their edges, so a list of grades is all that a model remembers.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterable, Sequence
+from itertools import pairwise
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ordspan.core.state import Ranks
+from ordspan.labels.forms import normalise_label, number_as_text, readings
+from ordspan.wording import brief, hint
+
+Floats = NDArray[np.float64]
+SCALES = {"": 1, "k": 1_000, "thousand": 1_000, "m": 1_000_000, "million": 1_000_000}
+CURRENCY = r"(?:[$€£¥]|USD|EUR|GBP)?"
+AMOUNT = re.compile(
+    rf"([-+]?) ?{CURRENCY} ?([0-9]{{1,3}}(?:[,' ][0-9]{{3}})+|[0-9]+)(\.[0-9]+)?"
+    rf" ?({'|'.join(SCALES)})\.? ?{CURRENCY}",
+    re.IGNORECASE,
+)
+STARTS = ("low", "above")
+EDGES = hint("edges=[10_000, 25_000, ...]", "--edges 10k,25k,...")
+
+
+class Amount(NamedTuple):
+    """A written amount, and the smallest step that its digits can express."""
+
+    value: float
+    step: float
+    scale: int
+
+    def times(self, scale: int) -> Amount:
+        """The amount in other units: 40 in thousands is 40,000."""
+        return Amount(self.value * scale, self.step * scale, scale)
+
+
+def read_amount(text: str) -> Amount | None:
+    """A number, perhaps with a currency, separators of thousands and k or m.
+
+    >>> read_amount("$24,999"), read_amount("1.5k"), read_amount("B")
+    (Amount(value=24999.0, step=1.0, scale=1), Amount(value=1500.0, step=100.0, scale=1000), None)
+    """
+    match = AMOUNT.fullmatch(text.strip())
+    if match is None:
+        return None
+    sign, whole, fraction, suffix = match.groups(default="")
+    scale = SCALES[suffix.lower()]
+    digits = re.sub("[,' ]", "", whole) + fraction
+    return Amount(float(sign + digits), 10.0 ** -max(0, len(fraction) - 1), 1).times(scale)
+
+
+def read_ends(text: str) -> dict[str, Amount]:
+    """The ends of a written bracket; a single amount is both ends.
+
+    >>> {kind: end.value for kind, end in read_ends("$40-75k").items()}
+    {'low': 40000.0, 'high': 75000.0}
+    """
+    text = normalise_label(text)
+    if (single := read_amount(text)) is not None:
+        return {"low": single, "high": single}
+    found: list[dict[str, Amount]] = []
+    for words in readings(text):
+        amounts = {kind: read_amount(word) for kind, word in words.items()}
+        ends = {kind: amount for kind, amount in amounts.items() if amount is not None}
+        if ends and ends.keys() == words.keys() and ends not in found:
+            found.append(ends)
+    if len(found) != 1:
+        raise ValueError(
+            "this is no bracket of amounts; write it as '25k to 50k', 'under 25k' or '25k or more'"
+        )
+    low, high = found[0].get("low"), found[0].get("high")
+    if low and high and low.scale == 1 and low.value * high.scale <= high.value:
+        return {"low": low.times(high.scale), "high": high}
+    return found[0]
+
+
+def read_bracket(text: str, starts: Collection[float]) -> tuple[float, float]:
+    """A written bracket as [low, high), or low = high if it is a single amount.
+
+    Written ends are usually included: where another bracket starts one step later, that start is
+    the edge; or else a start at the same amount; or else a round amount one step later.
+
+    >>> read_bracket("$25,000 to $49,999", {50_000.0}), read_bracket("$40-75k", {75_000.0})
+    ((25000.0, 50000.0), (40000.0, 75000.0))
+    >>> read_bracket("under 18", ()), read_bracket("60+", ()), read_bracket("42", ())
+    ((-inf, 18.0), (60.0, inf), (42.0, 42.0))
+    """
+    ends = read_ends(text)
+    low = next((ends[kind].value for kind in STARTS if kind in ends), -np.inf)
+    high = next((ends[kind].value for kind in ("high", "below") if kind in ends), np.inf)
+    if low > high:
+        raise ValueError(f"the lower end of {brief(text)} is above its upper end; swap them?")
+    if "high" in ends and low < high:
+        later = round(high + ends["high"].step, 9)
+        is_round = round(later / ends["high"].step) % 5 == 0
+        if later in starts or (is_round and high not in starts):
+            high = later
+    return low, high
+
+
+def read_brackets(words: Iterable[str]) -> tuple[dict[str, tuple[float, float]], dict[str, str]]:
+    """Written brackets of one source, and why others are none.
+
+    The only single amount means "or more" if no other bracket reaches beyond it.
+
+    >>> read_brackets(["0 - 24,999", "25,000 - 49,999", "50000"])[0]
+    {'0 - 24,999': (0.0, 25000.0), '25,000 - 49,999': (25000.0, 50000.0), '50000': (50000.0, inf)}
+    """
+    starts: set[float] = set()
+    spans: dict[str, tuple[float, float]] = {}
+    faults: dict[str, str] = {}
+    words = list(words)
+    for word in words:
+        try:
+            starts |= {end.value for kind, end in read_ends(word).items() if kind in STARTS}
+        except ValueError as error:
+            faults[word] = str(error)
+    for word in words:
+        try:
+            spans[word] = read_bracket(word, starts)
+        except ValueError as error:
+            faults[word] = str(error)
+    edges = {end for low, high in spans.values() if low < high for end in (low, high)}
+    singles = {word: low for word, (low, high) in spans.items() if low == high}
+    if len(singles) == 1 and edges.issuperset(singles.values()):
+        ((word, amount),) = singles.items()
+        if amount < max(edges):
+            raise ValueError(
+                f"{brief(word)} is the only single amount among brackets, and an edge of them: "
+                f"write '{word}+' if it means that or more; otherwise choose the edges, {EDGES}"
+            )
+        spans[word] = amount, np.inf
+    return spans, faults
+
+
+def amount_name(value: float, short: bool = False) -> str:
+    """An amount as it is written in the name of a band.
+
+    >>> amount_name(2500.0), amount_name(2500.0, short=True), amount_name(1.5e6, short=True)
+    ('2500', '2.5k', '1.5m')
+    """
+    if short and abs(value) >= 1_000_000 and value % 100_000 == 0:
+        return number_as_text(value / 1_000_000) + "m"
+    if short and value:
+        return number_as_text(value / 1_000) + "k"
+    return number_as_text(value)
+
+
+def edge_names(edges: Sequence[float] | Floats) -> list[str]:
+    """Edges as they are written in names: in thousands if all of them are large and round."""
+    values = np.asarray(edges, dtype=np.float64)
+    short = bool(np.abs(values).max() >= 10_000 and (values % 100 == 0).all())
+    return [amount_name(value, short) for value in values.tolist()]
+
+
+def band_names(edges: Sequence[float] | Floats) -> list[str]:
+    """The grades between edges.
+
+    >>> band_names([10_000, 25_000]), band_names([18, 30])
+    (['under 10k', '10k to 25k', '25k or more'], ['under 18', '18 to 30', '30 or more'])
+    """
+    names = edge_names(edges)
+    inner = [f"{low} to {high}" for low, high in pairwise(names)]
+    return [f"under {names[0]}", *inner, f"{names[-1]} or more"]
+
+
+def edges_of(grades: Sequence[Any]) -> Floats | None:
+    """The edges of grades that are bands, or None.
+
+    >>> edges_of(["under 10k", "10k to 25k", "25k or more"]), edges_of(["18-29", "30+"])
+    (array([10000., 25000.]), None)
+    """
+    starts = [read_amount(str(grade).partition(" ")[0]) for grade in grades[1:]]
+    edges = [start.value for start in starts if start is not None]
+    is_scale = 0 < len(edges) == len(starts) and band_names(edges) == list(grades)
+    return np.array(edges) if is_scale else None
+
+
+def range_ends(grades: Sequence[Any]) -> tuple[list[Any], list[Any]]:
+    """How to write a range from one grade to another: of bands, by their outer edges.
+
+    >>> range_ends(["under 10k", "10k to 25k", "25k or more"])
+    ([None, '10k', '25k'], ['10k', '25k', None])
+    >>> range_ends(["low", "high"])
+    (['low', 'high'], ['low', 'high'])
+    """
+    edges = edges_of(grades)
+    if edges is None:
+        return list(grades), list(grades)
+    names = edge_names(edges)
+    return [None, *names], [*names, None]
+
+
+def band_ranks(spans: Floats, edges: Floats) -> tuple[Ranks, Ranks]:
+    """Lowest and highest rank of the bands that brackets touch.
+
+    >>> band_ranks(np.array([[10, 25], [12, 25], [-np.inf, np.inf], [10, 10]]), np.array([10, 25]))
+    (array([2, 2, 1, 2]), array([2, 2, 3, 2]))
+    """
+    low, high = spans.T
+    lower = np.searchsorted(edges, low, "right") + 1
+    return lower, np.maximum(lower, np.searchsorted(edges, high, "left") + 1)

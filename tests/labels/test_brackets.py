@@ -1,0 +1,220 @@
+"""Brackets of amounts as ranges of bands, against the definition."""
+
+from __future__ import annotations
+
+from contextlib import nullcontext
+from itertools import pairwise
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from ordspan import CalibratedOrdinal, OrdinalPA, brackets
+
+INF = np.inf
+
+
+def naive_bands(labels: list[tuple[float, float]], least: int = 5) -> list[tuple[int, int]]:
+    """Ranks of brackets with whole ends: every amount is a cell, and alike neighbours are one.
+
+    Neighbours are told apart if enough labels hold only one of them, and if some label lies on
+    either side.
+    """
+    ends = [int(end) for label in labels for end in label if np.isfinite(end)]
+    amounts = range(min(ends) - 1, max(ends) + 2)
+    holds = [{x for x in amounts if low <= x < high or x == low} for low, high in labels]
+    rank = {amounts[0]: 1}
+    for x, after in pairwise(amounts):
+        at_edge = sum(
+            (x in held) != (after in held) and low < high
+            for held, (low, high) in zip(holds, labels, strict=True)
+        )
+        has_sides = any(max(h) <= x for h in holds) and any(min(h) >= after for h in holds)
+        rank[after] = rank[x] + (at_edge >= least and has_sides)
+    return [(rank[min(held)], rank[max(held)]) for held in holds]
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_brackets_are_the_cells_that_labels_tell_apart(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    cuts = np.sort(rng.choice(40, 7, replace=False))
+    labels = []
+    for _ in range(60):
+        low, high = np.sort(rng.choice([-INF, *cuts, INF], 2, replace=rng.random() < 0.1))
+        if np.isfinite(low) or low < high:
+            labels.append((float(low), float(high)))
+    labels += [(-INF, float(cuts[2])), (float(cuts[3]), INF)]
+    lower, upper = zip(*labels, strict=True)
+    has_rare = naive_bands(labels) != naive_bands(labels, least=1)
+    with pytest.warns(UserWarning, match="left out") if has_rare else nullcontext():
+        y, classes = brackets(lower, upper)
+    rank = {name: k for k, name in enumerate(classes.tolist(), 1)}
+    assert [(rank[a], rank[b]) for a, b in y.tolist()] == naive_bands(labels)
+    assert len(classes) == max(high for _, high in naive_bands(labels))
+
+
+def test_open_ends_are_none_nan_or_infinite() -> None:
+    lower, upper = [None, 10, np.nan, 25], [10, 25, 25, np.inf]
+    y, classes = brackets(lower * 5, upper * 5)
+    assert classes.tolist() == ["under 10", "10 to 25", "25 or more"]
+    assert y[:4].tolist() == [
+        ["under 10", "under 10"],
+        ["10 to 25", "10 to 25"],
+        ["under 10", "10 to 25"],
+        ["25 or more", "25 or more"],
+    ]
+
+
+@pytest.mark.parametrize("closed", ["left", "right"])
+def test_an_interval_array_closed_on_one_side_is_the_same(closed: str) -> None:
+    ends = [0.0, 25_000.0, 50_000.0, INF]
+    array = pd.arrays.IntervalArray.from_breaks(ends, closed=closed).repeat(5)
+    y, classes = brackets(array)
+    expected = brackets(np.repeat(ends[:-1], 5), np.repeat(ends[1:], 5))
+    assert y.tolist() == expected[0].tolist()
+    assert classes.tolist() == expected[1].tolist()
+    with pytest.raises(ValueError, match=r"ordspan\.brackets"):
+        OrdinalPA().fit(np.zeros((15, 1)), array)
+    with pytest.raises(ValueError, match="closed on both sides"):
+        brackets(pd.arrays.IntervalArray.from_breaks([1, 2, 3], closed="both"))
+
+
+@pytest.mark.parametrize(
+    ("edges", "names"),
+    [
+        ([10_000, 75_000, 1_500_000], ["under 10k", "10k to 75k", "75k to 1.5m", "1.5m or more"]),
+        (["2,500", "$25k"], ["under 2.5k", "2.5k to 25k", "25k or more"]),
+        ([18, 30], ["under 18", "18 to 30", "30 or more"]),
+        ([1990, 2000], ["under 1990", "1990 to 2000", "2000 or more"]),
+        ([3.4, 3.8], ["under 3.4", "3.4 to 3.8", "3.8 or more"]),
+        ([24_999, 50_000], ["under 24999", "24999 to 50000", "50000 or more"]),
+        ([-5, 0], ["under -5", "-5 to 0", "0 or more"]),
+    ],
+)
+def test_bands_are_named_in_the_users_units(edges: list[object], names: list[str]) -> None:
+    classes = brackets([1, 2], [1, 2], edges=edges)[1]
+    assert classes.tolist() == names
+    y = brackets(names, edges=edges)[0]  # names are brackets themselves
+    assert y.tolist() == [[name, name] for name in names]
+
+
+def test_a_bracket_that_ends_between_edges_is_widened_and_never_narrowed() -> None:
+    with pytest.warns(UserWarning, match="1 of 3 brackets end between two edges"):
+        y, _ = brackets([10, 12, None], [25, 20, 10], edges=[10, 15, 25])
+    assert y.tolist() == [["10 to 15", "15 to 25"]] * 2 + [["under 10"] * 2]
+
+
+def test_an_edge_of_few_labels_is_left_out_with_a_warning() -> None:
+    lower, upper = [None] * 6 + [10] * 6 + [7], [10] * 6 + [None] * 6 + [12]
+    with pytest.warns(UserWarning, match=r"widen to the next edge: 12 \(1\), 20 \(2\)"):
+        y, classes = brackets(lower + [20] * 2, upper + [None] * 2)
+    assert classes.tolist() == ["under 10", "10 or more"]
+    assert y[12].tolist() == ["under 10", "10 or more"]
+
+
+def test_the_lowest_amount_is_no_edge() -> None:
+    """Nobody is below 0, although "less than 40k" does not say so."""
+    lower, upper = [0, 40_000, None, 40_000] * 5, [40_000, 200_000, 40_000, None] * 5
+    assert brackets(lower, upper)[1].tolist() == ["under 40k", "40k or more"]
+
+
+def test_a_single_amount_is_the_band_that_holds_it() -> None:
+    y, _ = brackets([10, 12.5, 25], [10, 12.5, 25], edges=[10, 25])
+    assert y[:, 0].tolist() == ["10 to 25", "10 to 25", "25 or more"]
+    assert (y[:, 0] == y[:, 1]).all()
+
+
+def test_more_than_60_bands_need_edges() -> None:
+    lower = np.repeat(np.arange(80), 5)
+    with pytest.raises(ValueError, match=r"more than the 60 .* edges="):
+        brackets(lower, lower + 1)
+    with pytest.raises(ValueError, match="more than the 60"):
+        brackets(lower, lower + 1, edges=range(80))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (([10, 30], [20, 25]), "row 1: lower 30 is above upper 25"),
+        (([10, 30], [20]), r"shapes \(2,\), \(1,\)"),
+        ((["a"], ["b"]), "columns of numbers"),
+        ((["18-29", "high"],), "row 1: 'high': this is no bracket"),
+        ((["75k to 50k"],), "row 0: '75k to 50k': the lower end"),
+        (([10] * 9, [None] * 9), "no amount separates"),
+    ],
+)
+def test_what_is_no_bracket_is_refused(arguments: tuple[list[object]], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        brackets(*arguments)
+
+
+WRITTEN = {
+    "five bands": (
+        ["$0 - $24,999", "$25,000 - $49,999", "$50,000 - $99,999", "$100K – $149,999", "$150,000+"],
+        ["under 25k", "25k to 50k", "50k to 100k", "100k to 150k", "150k or more"],
+    ),
+    "four bands": (
+        ["Less than $40k", "$40-75k", "$75—125k", "$125k or more"],
+        ["under 40k", "40k to 75k", "75k to 125k", "125k or more"],
+    ),
+    "ages": (
+        ["under 18", "18-29", "30 to 44", "45-60", "> 60"],
+        ["under 18", "18 to 30", "30 to 45", "45 to 60", "60 or more"],
+    ),
+    "k on one side": (
+        ["under 90k", "90-140k", "140k+"],
+        ["under 90k", "90k to 140k", "140k or more"],
+    ),
+    "pandas.cut": (["(18, 30]", "(30, 45]", "(45, inf]"], ["under 30", "30 to 45", "45 or more"]),
+    "steps of 0.1": (["2.0-2.4", "2.5-2.9", "3.0+"], ["under 2.5", "2.5 to 3", "3 or more"]),
+    "words": (
+        ["up to 20 thousand", "20 to 50 thousand", "more than 50 thousand"],
+        ["under 20k", "20k to 50k", "50k or more"],
+    ),
+    "top without a plus": (
+        ["$0 - $24,999", "$25,000 - $149,999", "150000"],
+        ["under 25k", "25k to 150k", "150k or more"],
+    ),
+    "nobody in the middle": (
+        ["0 to 24,999", "50,000 to 99,999", "100,000 and up"],
+        ["under 25k", "50k to 100k", "100k or more"],
+    ),
+}
+
+
+@pytest.mark.parametrize("name", WRITTEN)
+def test_written_brackets_are_read_as_their_writers_mean_them(name: str) -> None:
+    words, names = WRITTEN[name]
+    y, classes = brackets(words * 5)
+    assert [low if low == high else [low, high] for low, high in y[: len(words)].tolist()] == names
+    assert classes.tolist() == names or name == "nobody in the middle"
+
+
+def test_scales_that_do_not_align_meet_in_one() -> None:
+    words = WRITTEN["five bands"][0] + WRITTEN["four bands"][0] + [""]
+    y, classes = brackets(words * 5)
+    assert len(classes) == 8
+    assert y[4 + 2].tolist() == ["40k to 50k", "50k to 75k"]  # $40-75k
+    assert y[len(words) - 1].tolist() == ["under 25k", "150k or more"]
+
+
+def test_a_single_amount_that_may_mean_or_more_is_refused() -> None:
+    words = ["0 - 99,999", "100,000 - 149,999", "150,000 - 199,999", "200,000+", "150000"]
+    with pytest.raises(ValueError, match=r"write '150000\+'"):
+        brackets(words * 5)
+
+
+def test_brackets_go_straight_into_fit() -> None:
+    rng = np.random.default_rng(0)
+    income = rng.gamma(3, 20_000, 600)
+    X = income.reshape(-1, 1) / 30_000 - 2 + rng.normal(0, 0.1, (600, 1))
+    scales = np.array([0, 25e3, 50e3, 100e3, INF]), np.array([-INF, 40e3, 75e3, INF])
+    ends = [
+        scale[np.searchsorted(scale, x, "right") + np.array([-1, 0])]
+        for x, scale in zip(income, [scales[k] for k in rng.integers(0, 2, 600)], strict=True)
+    ]
+    y, classes = brackets(*np.transpose(ends))
+    model = CalibratedOrdinal(OrdinalPA(classes=classes, random_state=0), random_state=0).fit(X, y)
+    exact = brackets(income, income, edges=[25e3, 40e3, 50e3, 75e3, 100e3])[0][:, 0]
+    assert -model.score(X, exact) < 0.5
+    assert model.predict_proba(X[:1]).shape == (1, 6)
