@@ -1,4 +1,4 @@
-"""How fast is the batch optimum compared with LIBLINEAR on replicated rows, and how does it scale?
+"""How fast is the batch optimum, compared with LIBLINEAR on replicated rows and with mord?
 
 ``make bench`` runs this at full size and writes docs/measured/batch.md; the tests run it at toy
 size. Times are compared only at equal objectives.
@@ -13,17 +13,7 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.svm import LinearSVC
 
-from measuring import (
-    Row,
-    command,
-    forget_peak,
-    graded_rows,
-    in_fresh_process,
-    peak_megabytes,
-    ratio,
-    seconds,
-    table,
-)
+from measuring import Row, command, graded_rows, ratio, table
 from ordspan import OrdinalSVM
 from ordspan.learners import LinearLearner
 
@@ -105,23 +95,6 @@ def against_mord(n: int) -> list[Row]:
     return rows
 
 
-def growth(n: int) -> list[Row]:
-    def took(rows: int, n_classes: int) -> float:
-        X, ranks = graded_rows(rows, 20, n_classes)
-        return min(
-            seconds(lambda: OrdinalSVM(0.01, loss="hinge", tol=1e-2).fit(X, ranks))
-            for _ in range(3)
-        )
-
-    took(200, 5)
-    whole = took(n, 100)
-    work = f"OrdinalSVM, {n:,} × 20, K = 100, gap 1e-2 ({whole:.1f} s): time / time for "
-    return [
-        Row.at_most(work + "half the rows", whole / took(n // 2, 100), 2.2),
-        Row.at_most(work + "half the grades", whole / took(n, 50), 2.2),
-    ]
-
-
 def against_one_pass(n: int, d: int) -> list[Row]:
     X, ranks = graded_rows(n, d, 5)
     model = OrdinalSVM(loss="hinge", tol=1e-2)
@@ -135,31 +108,9 @@ def against_one_pass(n: int, d: int) -> list[Row]:
     return [Row.at_most(work, times, 30)]
 
 
-def _extra_megabytes(ours: bool, n: int, answer: object) -> None:
-    X, ranks = graded_rows(n, 20, 5)
-    OrdinalSVM(loss="hinge", tol=0.1).fit(X[:100], ranks[:100])  # compile before measuring
-    LinearSVC().fit(X[:100], ranks[:100] > 2)
-    forget_peak()
-    before = peak_megabytes()
-    if ours:
-        OrdinalSVM(0.01, loss="hinge").fit(X, ranks)
-    else:
-        model = LinearSVC(loss="hinge", C=0.01, fit_intercept=False, tol=0.1)
-        model.fit(*replicated(X, ranks, 5))
-    answer.put(peak_megabytes() - before)
-
-
-def memory(n: int) -> list[Row]:
-    """Peak memory in addition to the data, each in a fresh process."""
-    ours, theirs = (max(in_fresh_process(_extra_megabytes, own, n), 0.1) for own in (True, False))
-    work = f"OrdinalSVM, {n:,} × 20, K = 5: extra memory of LinearSVC on replicated rows "
-    return [Row.at_least(work + f"({theirs:.1f} MB) / ours ({ours:.1f} MB)", theirs / ours, 3)]
-
-
 def run(scale: float = 1.0) -> list[Row]:
     n = max(400, int(20_000 * scale))
-    rows = memory(n) + against_liblinear(n) + against_mord(n)
-    rows += growth(max(400, int(200_000 * scale)))
+    rows = against_liblinear(n) + against_mord(n)
     return rows + against_one_pass(max(400, int(723_412 * scale)), 136)
 
 

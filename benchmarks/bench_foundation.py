@@ -15,10 +15,7 @@ from measuring import (
     bare_dense,
     bare_sparse,
     command,
-    forget_peak,
     graded_rows,
-    in_fresh_process,
-    peak_megabytes,
     ratio,
     table,
 )
@@ -140,28 +137,11 @@ def one_at_a_time(n: int, d: int) -> list[Row]:
     return [Row.at_least(work, 1 / times, 8)]
 
 
-def _extra_megabytes(n: int, d: int, answer: object) -> None:
-    OrdinalPA().partial_fit(*graded_rows(1000, d, 5), classes=[1, 2, 3, 4, 5])
-    X, ranks = graded_rows(n, d, 5)
-    X.sum()  # touch every page before measuring
-    forget_peak()
-    before = peak_megabytes()
-    OrdinalPA().partial_fit(X, ranks, classes=[1, 2, 3, 4, 5])
-    answer.put(peak_megabytes() - before)
-
-
-def memory_of_a_pass(n: int, d: int) -> list[Row]:
-    extra = in_fresh_process(_extra_megabytes, n, d)
-    work = f"extra memory of one pass of partial_fit over {n * d * 8 / 1e6:.0f} MB of data"
-    return [Row.at_most(work, extra, 50, " MB")]
-
-
 def run(scale: float = 1.0) -> list[Row]:
     """All rows; a scale below 1 shrinks the data, as a check that it still runs."""
     n, few = max(500, int(MSLR_ROWS * scale)), max(500, int(200_000 * scale))
-    rows = memory_of_a_pass(n, MSLR_COLUMNS)
     wide = graded_rows(n, MSLR_COLUMNS, 5)
-    rows += dense_passes(*wide, target=1.6)
+    rows = dense_passes(*wide, target=1.6)
     rows += against_sgd(*wide)
     del wide
     rows += dense_passes(*graded_rows(n, 8, 5), target=5)

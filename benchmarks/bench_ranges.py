@@ -164,22 +164,10 @@ def costs(scale: float) -> list[Row]:
     for n_classes, target in ((5, 1.5), (100, 3.0)):
         X, ranks = graded_rows(max(50, round(200_000 * scale)), 136, n_classes)
 
-        def learner(K: int = n_classes) -> LinearLearner:
-            return LinearLearner(136, K, average=True, balanced=True)
+        def one_pass(X: Any = X, ranks: Any = ranks, K: int = n_classes, **how: Any) -> None:
+            LinearLearner(136, K, average=True, balanced=True).learn_many(X, ranks, **how)
 
-        rows_to_learn = learner().rows(X, ranks)
-
-        def calibrated(
-            learned: Any = rows_to_learn, make: Any = learner, K: int = n_classes
-        ) -> None:
-            scores, calibration = np.empty(learned.lower.size), Calibration(K)
-            make().learn(learned, scores_before=scores)
-            calibration.observe(scores, *learned[3:6])
-
-        def plain(learned: Any = rows_to_learn, make: Any = learner) -> None:
-            make().learn(learned)
-
-        measured, _ = ratio(calibrated, plain)
+        measured, _ = ratio(lambda K=n_classes: one_pass(calibration=Calibration(K)), one_pass)
         rows.append(Row.at_most(f"calibrated pass / plain pass, K = {n_classes}", measured, target))
         model = CalibratedOrdinal().partial_fit(X, ranks, classes=np.arange(1, n_classes + 1))
         measured, _ = ratio(

@@ -1,5 +1,6 @@
 """Metrics against scikit-learn and their definitions on ranks, against `score`, and as scorers."""
 
+import math
 import re
 from functools import partial
 
@@ -8,17 +9,24 @@ import pandas as pd
 import polars as pl
 import pytest
 from examples import graded
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
 from sklearn import metrics as reference
 from sklearn.metrics import make_scorer
-from sklearn.model_selection import GridSearchCV, KFold, LeaveOneOut, cross_val_score
+from sklearn.model_selection import KFold, LeaveOneOut, cross_val_score
 
-from ordspan import OrdinalPA
+from ordspan import CalibratedOrdinal, OrdinalPA
 from ordspan.metrics import (
     accuracy,
     inside_interval,
+    interval_coverage,
+    interval_width,
+    log_score,
     macro_mean_absolute_error,
     mean_absolute_error,
     quadratic_weighted_kappa,
+    ranked_probability_score,
 )
 
 FOR_INTERVALS = [mean_absolute_error, macro_mean_absolute_error, inside_interval]
@@ -69,15 +77,9 @@ def rows_of(metric, **options):
     return some_rows(exact=metric in FOR_EXACT, **options)
 
 
-# -- definitions ---------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("metric", METRICS)
-@pytest.mark.parametrize("first", [-2, 0, 1, 7])
-@pytest.mark.parametrize("dtype", [np.int8, np.uint64, np.float32, object])
+@pytest.mark.parametrize(("first", "dtype"), [(-2, np.int8), (0, np.uint64), (7, object)])
 def test_whole_numbers_without_gaps_are_ranks(metric, first, dtype):
-    if first < 0 and dtype is np.uint64:
-        return
     spans, guesses = rows_of(metric, n_classes=6)
     expected = pytest.approx(by_definition(metric, spans, guesses), **CLOSE)
     labels, predicted = ((values - 1 + first).astype(dtype) for values in (spans, guesses))
@@ -93,13 +95,9 @@ def test_any_grades_in_any_container_give_the_numbers_of_their_ranks(metric, sca
     expected = pytest.approx(by_definition(metric, spans, guesses), **CLOSE)
     labels, predicted = np.array(scale)[spans - 1], np.array(scale)[guesses - 1]
     columns = {"lower": labels[:, 0], "upper": labels[:, 1]}
-    containers = [labels, labels.tolist(), pd.DataFrame(columns), pl.DataFrame(columns)]
-    if metric in FOR_EXACT:
-        one = labels[:, 0]
-        containers += [one.tolist(), pd.Series(one), pl.Series(one), pd.DataFrame({"y": one})]
-    for given in containers:
+    for true in (labels, labels.tolist(), pd.DataFrame(columns), pl.DataFrame(columns)):
         for answers in (predicted, predicted.tolist(), pd.Series(predicted), pl.Series(predicted)):
-            assert metric(given, answers, classes=scale) == expected
+            assert metric(true, answers, classes=scale) == expected
 
 
 @pytest.mark.parametrize("metric", METRICS)
@@ -118,17 +116,6 @@ def test_an_ordered_categorical_and_an_enum_carry_their_order(metric):
         assert metric(frame, predicted) == expected
 
 
-def test_pandas_intervals_are_ranges():
-    spans, guesses = some_rows()
-    pairs = pd.arrays.IntervalArray.from_arrays(*spans.T, closed="both")
-    assert mean_absolute_error(pairs, guesses) == mean_absolute_error(spans, guesses)
-
-
-def test_given_classes_go_before_those_of_the_container():
-    labels = pd.Categorical(["low"], categories=["low", "high"], ordered=True)
-    assert mean_absolute_error(labels, ["high"], classes=["low", "mid", "high"]) == 2.0
-
-
 @pytest.mark.parametrize(("true", "expected"), [([2, 2, 2], 1.0), ([1, 2, 3], 0.0)])
 def test_kappa_of_a_constant_prediction(true, expected):
     assert quadratic_weighted_kappa(true, [2, 2, 2]) == expected
@@ -142,9 +129,6 @@ def test_open_ends_reach_to_the_outer_grades(end):
     for labels in (spans, spans.tolist(), pd.DataFrame(spans)):
         assert mean_absolute_error(labels, guesses, classes=grades) == 1.0
         assert inside_interval(labels, guesses, classes=grades) == 1 / 3
-
-
-# -- without classes -----------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("metric", METRICS)
@@ -166,15 +150,6 @@ def test_words_are_refused_with_code_that_works(metric, true, predicted):
     (scorer,) = re.findall(r"make_scorer\(.*\)", message)
     written = eval(scorer, {"make_scorer": make_scorer, metric.__name__: metric})
     assert written._sign == (-1 if metric in ERRORS else 1)
-
-
-@pytest.mark.parametrize("metric", METRICS)
-def test_numbers_in_strings_are_numbers(metric):
-    true, predicted = [8, 9, 10, 11], [9, 9, 11, 8]
-    expected = metric(true, predicted)
-    assert metric(list(map(str, true)), list(map(str, predicted))) == expected
-    with pytest.raises(ValueError, match="row 0: prediction 9 is not one of the grades"):
-        metric(list(map(str, true)), predicted)
 
 
 @pytest.mark.parametrize("metric", WITH_DISTANCE)
@@ -207,8 +182,6 @@ def test_a_fold_without_a_grade_counts_it_and_warns(metric):
     assert found == metric(true, predicted, classes=[1, 2, 3, 4, 5])
 
 
-# -- bad input -----------------------------------------------------------------------------------
-
 GRADES = ["low", "mid", "high"]
 
 
@@ -217,21 +190,15 @@ GRADES = ["low", "mid", "high"]
     ("true", "predicted", "classes", "message"),
     [
         ([1, 2], [1], None, "2 labels but 1 predictions"),
-        ([[1, 2, 3]], [1], None, r"must have shape \(n,\) or, for ranges, \(n, 2\)"),
         ([1, 2], [[1, 2], [1, 2]], None, r"predictions must have shape \(n,\)"),
         ([], [], None, "at least one label"),
-        ([1, np.nan], [1, 1], None, "row 1 is .*nan"),
         ([1, None], [1, 1], [1, 2], "row 1 is None; only a range can have an open end"),
         ([[1, np.inf]], [1], None, r"row 0: end .*inf.* is open; give .*classes=.*intervals\(\)"),
         ([1, 2], [1, np.inf], None, "row 1: prediction .*inf.* is not a grade"),
         ([1, 2], [None, 2], [1, 2], "row 0: prediction None is not a grade"),
-        ([[2, 2], [3, 1]], [1, 2], None, "row 1: lower end 3 is above upper end 1; swap"),
         ([["high", "low"]], ["low"], GRADES, "row 0: lower end 'high' is above upper end 'low'"),
         (["low", "top"], ["low", "low"], GRADES, r"row 1: label 'top' is not one of .*\['low'"),
         (["low", "low"], ["low", "top"], GRADES, "row 1: prediction 'top' is not one of the"),
-        ([["low", "top"]], ["low"], GRADES, "row 0: label 'top' is not one of the grades"),
-        (["low"], ["low"], ["low", "low"], "lists 'low' more than once"),
-        (["low"], ["low"], ["low"], "found only the grade"),
     ],
 )
 def test_bad_labels_are_named(metric, true, predicted, classes, message):
@@ -253,38 +220,20 @@ def test_metrics_of_exact_labels_refuse_intervals(metric):
             metric(true, predicted, classes=classes)
 
 
-# -- with scikit-learn ---------------------------------------------------------------------------
-
-
 def error_scorer(classes=None):
     return make_scorer(mean_absolute_error, greater_is_better=False, classes=classes)
 
 
 @scales
 @pytest.mark.parametrize("exact", [True, False])
-@pytest.mark.parametrize(
-    ("folds", "n"), [(KFold(4, shuffle=True, random_state=0), 120), (LeaveOneOut(), 30)]
-)
-def test_cross_validation_gives_the_score_of_the_estimator(scale, exact, folds, n):
-    X, ranks, spans = graded(n=n)
+def test_cross_validation_gives_the_score_of_the_estimator(scale, exact):
+    X, ranks, spans = graded(n=30)
     y = np.array(scale)[(ranks if exact else spans) - 1]
     model = OrdinalPA(classes=scale, random_state=0, max_iter=2)
-    own = cross_val_score(model, X, y, cv=folds)
+    own = cross_val_score(model, X, y, cv=LeaveOneOut())
     assert own.min() < 0
-    found = cross_val_score(model, X, y, cv=folds, scoring=error_scorer(scale))
+    found = cross_val_score(model, X, y, cv=LeaveOneOut(), scoring=error_scorer(scale))
     np.testing.assert_allclose(found, own, rtol=1e-12)
-
-
-def test_a_search_by_the_metric_is_the_search_by_the_score():
-    X, _, spans = graded(n=90)
-    y = np.array(WORDS)[spans - 1]
-    model = OrdinalPA(classes=WORDS, random_state=0)
-    grid = {"C": [0.001, 0.1], "max_iter": [1, 3]}
-    own = GridSearchCV(model, grid, cv=3).fit(X, y)
-    found = GridSearchCV(model, grid, cv=3, scoring=error_scorer(WORDS)).fit(X, y)
-    means = [search.cv_results_["mean_test_score"] for search in (found, own)]
-    np.testing.assert_allclose(*means, rtol=1e-12)
-    assert found.best_params_ == own.best_params_
 
 
 @pytest.mark.parametrize("metric", METRICS)
@@ -308,3 +257,294 @@ def test_an_ordered_categorical_needs_no_classes_in_cross_validation():
         own = cross_val_score(model, X, y, cv=3)
         found = cross_val_score(model, X, y, cv=3, scoring=error_scorer())
         np.testing.assert_allclose(found, own, rtol=1e-12)
+
+
+# -- probabilities -------------------------------------------------------------------------------
+
+
+SCORES = [ranked_probability_score, log_score]
+scores = pytest.mark.parametrize("metric", SCORES)
+
+
+def score_of(true, share):
+    """The ranked probability score of an exact rank, as it is defined."""
+    return sum((sum(share[:k]) - (true <= k)) ** 2 for k in range(1, len(share)))
+
+
+def expected_score(lower, upper, share):
+    """The mean score of the grades of a label, each by its probability."""
+    inside = range(lower, upper + 1)
+    total = math.fsum(share[k - 1] for k in inside)
+    if total == 0.0:
+        return sum(score_of(k, share) for k in inside) / len(inside)
+    return sum(share[k - 1] / total * score_of(k, share) for k in inside)
+
+
+@st.composite
+def labelled(draw, max_grades=6):
+    """Ranges of ranks and probabilities, some of them 0 and some tiny."""
+    n_grades, n_rows = draw(st.integers(2, max_grades)), draw(st.integers(1, 5))
+    parts = st.one_of(st.just(0.0), st.just(1e-200), st.floats(0.001, 1.0))
+    weights = draw(arrays(float, (n_rows, n_grades), elements=parts))
+    weights[~(weights >= 0.001).any(axis=1), 0] = 1.0
+    ends = draw(arrays(int, (n_rows, 2), elements=st.integers(1, n_grades)))
+    return np.sort(ends, axis=1), weights / weights.sum(axis=1, keepdims=True)
+
+
+def some_chances(n_grades=4, n_rows=50, seed=0):
+    rng = np.random.default_rng(seed)
+    spans = np.sort(rng.integers(1, n_grades + 1, (n_rows, 2)), axis=1)
+    return spans, rng.dirichlet(np.ones(n_grades), n_rows)
+
+
+def classes_of(share):
+    return range(1, share.shape[1] + 1)
+
+
+@given(labelled())
+def test_a_range_scores_the_expected_score_of_its_grades(rows):
+    spans, share = rows
+    expected = [expected_score(*span, row) for span, row in zip(spans, share, strict=True)]
+    found = ranked_probability_score(spans, share, classes=classes_of(share))
+    assert found == pytest.approx(np.mean(expected), rel=1e-9, abs=1e-12)
+    exact = spans[:, 0]
+    expected = [score_of(true, row) for true, row in zip(exact, share, strict=True)]
+    found = ranked_probability_score(exact, share, classes=classes_of(share))
+    assert found == pytest.approx(np.mean(expected), rel=1e-9, abs=1e-12)
+
+
+@given(labelled())
+def test_the_log_score_is_that_of_the_probability_of_the_range(rows):
+    spans, share = rows
+    found = log_score(spans, share, classes=classes_of(share))
+    hits = [row[low - 1 : high].sum() for (low, high), row in zip(spans, share, strict=True)]
+    if min(hits) == 0.0:
+        assert found == math.inf
+    else:
+        expected = np.mean([-math.log(hit) for hit in hits])
+        assert found == pytest.approx(expected, rel=1e-9, abs=1e-12)
+        assert found >= 0.0
+
+
+def test_a_wide_open_label_scores_how_unsure_the_prediction_is():
+    share = np.array([[0.5, 0.25, 0.25], [0.0, 1.0, 0.0]])
+    at_most = share.cumsum(axis=1)[:, :2]
+    expected = (at_most * (1 - at_most)).sum() / 2
+    wide = [[None, None]] * 2
+    assert ranked_probability_score(wide, share, classes=[1, 2, 3]) == pytest.approx(expected)
+    for table in (share, share * (1 + 5e-7)):  # rounded probabilities may sum to more than 1
+        found = log_score(wide, np.minimum(table, 1.0), classes=[1, 2, 3])
+        assert (found, math.copysign(1.0, found)) == (0.0, 1.0)
+
+
+def test_tiny_probabilities_are_not_lost_beside_one():
+    share = [[1.0, 1e-300, 1e-300]]
+    assert log_score([[2, 3]], share, classes=[1, 2, 3]) == pytest.approx(-math.log(2e-300))
+    found = ranked_probability_score([[2, 3]], share, classes=[1, 2, 3])
+    assert found == pytest.approx(1.5)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_ranges_change_nothing_on_average_if_probabilities_are_right(seed):
+    share = np.random.default_rng(seed).dirichlet(np.ones(5))
+    pieces = [[1, 2], [3, 3], [4, 5]]  # a label is the piece with the true grade in it
+
+    def expected(labels):
+        return sum(
+            share[low - 1 : high].sum()
+            * ranked_probability_score([[low, high]], [share], classes=range(1, 6))
+            for low, high in labels
+        )
+
+    assert expected(pieces) == pytest.approx(expected([[k, k] for k in range(1, 6)]), rel=1e-12)
+
+
+@scores
+def test_any_grades_give_the_scores_of_their_ranks(metric):
+    spans, share = some_chances()
+    expected = metric(spans, share, classes=[1, 2, 3, 4])
+    words = np.array(WORDS)[spans - 1]
+    columns = {side: words[:, i] for i, side in enumerate(("lower", "upper"))}
+    for labels in (words, words.tolist(), pd.DataFrame(columns), pl.DataFrame(columns)):
+        for table in (share, share.tolist(), pd.DataFrame(share), pl.DataFrame(share)):
+            assert metric(labels, table, classes=WORDS) == pytest.approx(expected, rel=1e-12)
+    ordered = pd.DataFrame(
+        {n: pd.Categorical(column, categories=WORDS, ordered=True) for n, column in columns.items()}
+    )
+    assert metric(ordered, share) == pytest.approx(expected, rel=1e-12)
+
+
+@scores
+@pytest.mark.parametrize("numbers", [[0, 1, 2, 3], [1, 2, 3, 4], [10, 20, 50, 55], [0.5, 1, 2, 7]])
+def test_numbers_need_no_classes_if_all_occur(metric, numbers):
+    spans, share = some_chances()
+    labels = np.array(numbers)[spans - 1]
+    assert np.unique(labels).size == 4
+    assert metric(labels, share) == metric(spans, share, classes=[1, 2, 3, 4])
+
+
+@scores
+@pytest.mark.parametrize(
+    ("labels", "message"),
+    [
+        ([1, 2, 2], r"2 grades occur, \[1, 2\], but the probabilities have shape \(3, 3\)"),
+        ([[1, 2], [3, 4], [1, 1]], "4 grades occur"),
+        (["low", "mid", "high"], "order of the grades .* is not known"),
+        ([[1, None], [2, 2], [3, 3]], "row 0: end None of the range is open"),
+    ],
+)
+def test_an_unknown_scale_is_refused_with_code_that_works(metric, labels, message):
+    with pytest.raises(ValueError, match=message) as error:
+        metric(labels, np.full((3, 3), 1 / 3))
+    assert f"{metric.__name__}(true, proba, classes=[...])" in str(error.value)
+    (scorer,) = re.findall(r"make_scorer\(.*?\]\)", str(error.value))
+    written = eval(scorer, {"make_scorer": make_scorer, metric.__name__: metric})
+    assert written._sign == -1
+    assert written._response_method == "predict_proba"
+
+
+@scores
+def test_the_probability_of_the_higher_of_two_grades_is_enough(metric):
+    share = np.array([0.25, 0.5, 1.0])
+    both = np.column_stack([1 - share, share])
+    labels = [["no", "yes"], ["yes", "yes"], ["yes", "yes"]]
+    expected = metric(labels, both, classes=["no", "yes"])
+    assert metric(labels, share, classes=["no", "yes"]) == expected
+
+
+EVEN = [0.25] * 4
+
+
+@scores
+@pytest.mark.parametrize(
+    ("true", "proba", "classes", "message"),
+    [
+        ([1, 2], [EVEN], [1, 2, 3, 4], "2 labels but 1 rows of probabilities"),
+        ([], np.empty((0, 4)), [1, 2, 3, 4], "at least one label"),
+        ([1], [EVEN], [1, 2, 3], r"3 grades, \[1, 2, 3\], but .* shape \(1, 4\); give one"),
+        ([1], [0.5], [1, 2, 3], r"3 grades, .* shape \(1,\)"),
+        ([1], [[EVEN]], [1, 2, 3, 4], r"numbers of shape \(n, K\), .* have shape \(1, 1, 4\)"),
+        ([1], [["a", "b"]], [1, 2], r"must be numbers of shape \(n, K\).*'a'"),
+        ([1, 1], [[1], [0.5, 0.5]], [1, 2], "must be numbers of shape"),
+        ([1, 1], [[0, 1], [-0.5, 1.5]], [1, 2], r"row 1: probability -0\.5 is not between 0 and 1"),
+        ([1, 1], [[0, 1], [0, np.nan]], [1, 2], "row 1: probability nan is not between"),
+        ([1, 1], [[0, 1], [0, np.inf]], [1, 2], "row 1: probability inf is not between"),
+        ([1, 2], [0.5, 2], [1, 2], r"row 1: probability 2\.0 is not between"),  # predicted grades
+        ([1, 1], [[0, 1], [0.5, 0.25]], [1, 2], r"row 1: .*\[0\.5, 0\.25\] sum to 0\.75, not"),
+        ([1, None], [[0, 1], [0, 1]], [1, 2], "row 1 is None"),
+        (["low"], [[0, 1]], ["a", "b"], "row 0: label 'low' is not one of the grades"),
+        ([[2, 1]], [[0, 1]], [1, 2], "row 0: lower end 2 is above upper end 1"),
+    ],
+)
+def test_bad_probabilities_are_named(metric, true, proba, classes, message):
+    with pytest.raises(ValueError, match=message):
+        metric(true, proba, classes=classes)
+
+
+@scores
+@pytest.mark.parametrize("n_classes", [2, 4])
+def test_every_score_works_as_a_scorer_of_named_grades(metric, n_classes):
+    X, _, spans = graded(n=60, n_classes=n_classes)
+    scale = WORDS[:n_classes]
+    y = np.array(scale)[spans - 1]
+    model = CalibratedOrdinal(OrdinalPA(classes=scale, random_state=0), random_state=0).fit(X, y)
+    options = {"greater_is_better": False, "response_method": "predict_proba", "classes": scale}
+    found = make_scorer(metric, **options)(model, X, y)
+    assert found == pytest.approx(-metric(y, model.predict_proba(X), classes=scale), rel=1e-12)
+
+
+# -- predicted ranges ----------------------------------------------------------------------------
+
+
+CONTAIN, MEET = (partial(interval_coverage, count=how) for how in ("contain", "meet"))
+
+
+@st.composite
+def honest(draw, n_grades=6):
+    """True ranks, labels that hold them, and predicted ranges."""
+    n_rows = draw(st.integers(1, 8))
+    triples = draw(arrays(int, (n_rows, 3), elements=st.integers(1, n_grades)))
+    true = np.sort(triples, axis=1)
+    ends = draw(arrays(int, (n_rows, 2), elements=st.integers(1, n_grades)))
+    return true[:, 1], true[:, [0, 2]], np.sort(ends, axis=1)
+
+
+def grades_of(span):
+    return set(range(span[0], span[1] + 1))
+
+
+def some_ranges(n_rows=50, seed=0):
+    rng = np.random.default_rng(seed)
+    return (np.sort(rng.integers(1, 5, (n_rows, 2)), axis=1) for _ in range(2))
+
+
+@given(honest())
+def test_coverage_of_the_true_grades_lies_between_contain_and_meet(rows):
+    true, labels, predicted = rows
+    covered = interval_coverage(true, predicted)
+    assert CONTAIN(true, predicted) == MEET(true, predicted) == covered
+    assert CONTAIN(labels, predicted) <= covered <= MEET(labels, predicted)
+    assert covered == inside_interval(predicted, true)
+    pairs = [tuple(map(grades_of, pair)) for pair in zip(labels, predicted, strict=True)]
+    assert CONTAIN(labels, predicted) == np.mean([label <= found for label, found in pairs])
+    assert MEET(labels, predicted) == np.mean([bool(label & found) for label, found in pairs])
+    width = np.mean([len(found) for _, found in pairs])
+    assert interval_width(predicted, classes=range(1, 7)) == pytest.approx(width, rel=1e-12)
+
+
+@pytest.mark.parametrize("scale", [WORDS, [10, 20, 50, 55], [4, 3, 2, 1], [0.5, 1.0, 2.25, 7.0]])
+def test_any_grades_give_the_coverage_and_width_of_their_ranks(scale):
+    labels, predicted = some_ranges()
+    named_labels, named = np.array(scale)[labels - 1], np.array(scale)[predicted - 1]
+    columns = {side: named[:, i] for i, side in enumerate(("lower", "upper"))}
+    for answers in (named, named.tolist(), pd.DataFrame(columns), pl.DataFrame(columns)):
+        for coverage in (CONTAIN, MEET):
+            found = coverage(named_labels, answers, classes=scale)
+            assert found == coverage(labels, predicted)
+        assert interval_width(answers, classes=scale) == interval_width(predicted)
+
+
+def test_coverage_needs_the_order_of_numbers_only_and_width_their_ranks():
+    assert interval_coverage([10, 50], [[10, 20], [10, 20]]) == 0.5
+    with pytest.raises(ValueError, match=r"interval_width\(predicted, classes=\[\.\.\.\]\)$"):
+        interval_width([[10, 20], [10, 50]])
+    with pytest.warns(UserWarning, match="none between them; they are counted as 2 ranks") as seen:
+        assert interval_width([[1, 3]]) == 3.0
+    assert seen[0].filename == __file__
+
+
+def test_ranges_as_labels_need_a_choice():
+    with pytest.raises(ValueError, match=r"row 1: the label is a range.*'contain'.*lower.*'meet'"):
+        interval_coverage([[1, 1], [1, 2]], [[1, 1], [1, 1]])
+    with pytest.raises(ValueError, match="count must be 'contain', 'meet' or None, got 'expected'"):
+        interval_coverage([1], [[1, 1]], count="expected")
+
+
+@pytest.mark.parametrize(
+    ("predicted", "classes", "message"),
+    [
+        ([1, 2], None, r"must have shape \(n, 2\), .* as predict_interval returns them"),
+        ([[1, 2, 3], [1, 2, 3]], None, r"shape \(n,\) or, for ranges, \(n, 2\)"),
+        (np.empty((0, 2)), None, "at least one label"),
+        ([[1, 2], [1, np.nan]], None, "row 1: prediction .*nan.* is not a grade"),
+        ([[1, 2], [None, 2]], [1, 2], "row 1: prediction None is not a grade"),
+        ([[1, 2], [1, 4]], [1, 2, 3], "row 1: prediction 4 is not one of the grades"),
+        ([[1, 2], [2, 1]], None, "row 1: lower end 2 is above upper end 1; swap the two in this"),
+    ],
+)
+def test_bad_predictions_are_named(predicted, classes, message):
+    with pytest.raises(ValueError, match=message):
+        interval_width(predicted, classes=classes)
+    with pytest.raises(ValueError, match=message):
+        interval_coverage([1] * len(predicted), predicted, classes=classes)
+
+
+def test_coverage_works_as_a_scorer():
+    X, ranks, spans = graded(n=60)
+    names = np.array(WORDS)
+    model = CalibratedOrdinal(OrdinalPA(classes=WORDS, random_state=0), random_state=0)
+    model.fit(X, names[spans - 1])
+    scorer = make_scorer(interval_coverage, response_method=["predict_interval"], classes=WORDS)
+    y = names[ranks - 1]
+    expected = interval_coverage(y, model.predict_interval(X), classes=WORDS)
+    assert 0.5 < expected == scorer(model, X, y)

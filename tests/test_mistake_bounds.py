@@ -14,7 +14,7 @@ from scipy.sparse import csr_array
 
 from ordspan import bounds as theorems
 from ordspan.bounds import BoundProblem, mistake_bounds, online_losses
-from ordspan.core.measures import distance, hinge_losses, shortfalls
+from ordspan.core.measures import hinge_losses, shortfalls
 from ordspan.datasets import synthetic
 from ordspan.learners import LinearLearner
 from ordspan.learners.batch import solve
@@ -75,22 +75,11 @@ def contradicting(rng):
     return Stream(X, *widened(rng, ranks, K), K)
 
 
-def repeated(rng):
-    X, lower, upper, K = (noisy if rng.random() < 0.5 else random_labels)(rng)
-    pick = rng.integers(0, len(X), len(X))
-    return Stream(X[pick], lower, upper, K)
-
-
 def tiny(rng):
     """Rows of almost no length, and zero rows: only the thresholds can learn."""
     stream = (contradicting if rng.random() < 0.7 else noisy)(rng)
     size = 0.0 if rng.random() < 0.3 else 10.0 ** rng.uniform(-6, -1)
     return stream._replace(X=stream.X * size)
-
-
-def huge(rng):
-    stream = (noisy if rng.random() < 0.5 else contradicting)(rng)
-    return stream._replace(X=stream.X * 10.0 ** rng.uniform(1, 4))
 
 
 def uneven(rng):
@@ -116,8 +105,7 @@ def separable(rng):
     return Stream(X[~near], *widened(rng, ranks, K), K)
 
 
-GENERAL = [noisy, random_labels, contradicting, repeated, tiny, huge, uneven, long]
-FAMILIES = [*GENERAL, separable]
+FAMILIES = [noisy, random_labels, contradicting, tiny, uneven, long, separable]
 
 
 def adversarial(rng, variant, C):
@@ -225,23 +213,10 @@ def test_printed_pa_i_does_fail_on_random_short_rows():
     assert {"PA-I general", "PA-I any C"} <= broken <= {"PA-I general", "PA-I ideal", "PA-I any C"}
 
 
-def test_losses_and_their_squares_are_at_least_the_absolute_error():
-    """Each threshold on the wrong side costs 1 or more, so the bounds do bound mistakes."""
-    rng = np.random.default_rng(80)
-    for _ in range(N_STREAMS):
-        stream = noisy(rng)
-        learner = LinearLearner(stream.X.shape[1], stream.n_classes, "PA")
-        losses = run(stream, "PA")
-        ranks = learner.learn_many(*stream[:3], predict=True)
-        errors = distance(ranks, stream.lower, stream.upper)
-        assert np.all(losses.sum(axis=1) >= errors - 1e-9)
-        assert np.all(np.square(losses).sum(axis=1) >= errors - 1e-9)
-
-
 # -- the inequality of each trial on which the repaired proofs stand -----------------------------
 
 
-@pytest.mark.parametrize("family", [noisy, contradicting, tiny, huge])
+@pytest.mark.parametrize("family", [noisy, contradicting, tiny, uneven])
 def test_a_hard_step_is_at_least_as_long_as_its_losses_ask(family):
     """Squared length of the step >= sum of l^2 / (1 + |x|^2 m) for m losses; MATH.md, item 5."""
     rng = np.random.default_rng(90)
@@ -257,7 +232,7 @@ def test_a_hard_step_is_at_least_as_long_as_its_losses_ask(family):
             assert step @ step >= asked * (1 - 1e-6) - 1e-12
 
 
-@pytest.mark.parametrize("family", [noisy, contradicting, tiny, huge])
+@pytest.mark.parametrize("family", [noisy, contradicting, tiny, uneven])
 def test_a_capped_step_gains_at_least_what_moving_every_loss_by_the_cap_would(family):
     """Growth of the dual >= C sum of l - C^2 / 2 (m + |x|^2 (m_left - m_right)^2)."""
     rng = np.random.default_rng(91)
@@ -367,25 +342,6 @@ def test_labels_in_the_user_s_words_and_sparse_rows_change_nothing(data):
             np.testing.assert_allclose(a[1:3], b[1:3], rtol=1e-6)
 
 
-def test_the_zero_comparator_makes_pa_i_stand_still(data):
-    nothing = np.zeros(4), np.zeros(3)
-    got = mistake_bounds(data.X, data.ranks, variant="PA-I", comparator=nothing)[0]
-    assert (got.C, got.holds) == (0.0, True)
-    assert got.observed == got.bound == 3 * 400
-
-
-def test_losses_are_those_before_each_update(data):
-    learner = LinearLearner(4, 4, "PA-II", 0.3)
-    losses = online_losses(learner, data.X, data.ranks, data.ranks)
-    twin = LinearLearner(4, 4, "PA-II", 0.3)
-    for t in range(50):
-        y = data.ranks[t : t + 1]
-        want = hinge_losses([twin.weights @ data.X[t]], twin.thresholds, y, y)[0]
-        np.testing.assert_allclose(losses[t], want, atol=1e-12)
-        twin.learn_one(data.X[t], int(y[0]))
-    assert learner.n_trials == 400
-
-
 @pytest.mark.parametrize(
     ("change", "message"),
     [
@@ -394,19 +350,13 @@ def test_losses_are_those_before_each_update(data):
         ({"variant": "PA-I", "C": -1.0}, "finite number above 0"),
         ({"comparator": ([1.0], [1.0])}, r"needs \(4,\) and \(3,\)"),
         ({"y": [1, 2, 3, 4]}, "400 rows"),
+        ({"X": np.where(np.arange(400)[:, None] == 17, np.nan, 1.0) + np.zeros(4)}, "row 17"),
     ],
 )
 def test_wrong_arguments_are_named(data, change, message):
     arguments = {"X": data.X, "y": data.ranks} | change
     with pytest.raises(ValueError, match=message):
         mistake_bounds(arguments.pop("X"), arguments.pop("y"), **arguments)
-
-
-def test_a_row_that_is_not_finite_is_named(data):
-    X = data.X.copy()
-    X[17, 2] = np.nan
-    with pytest.raises(ValueError, match="row 17"):
-        mistake_bounds(X, data.ranks)
 
 
 # -- the table of docs/bounds.md -----------------------------------------------------------------

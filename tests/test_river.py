@@ -109,7 +109,7 @@ def test_probabilities_are_learned_from_grades_that_turn_up_on_the_way():
     assert model.predict_proba_one({"a": 0.0}) == {}
     for grade in rng.integers(1, 6, size=400).tolist():
         model.learn_one({"a": grade - 3 + 0.5 * rng.normal()}, grade)
-        chances = model.predict_proba_one({"a": 0.0})
+        chances = model.predict_proba_one({"a": 0.0, "never seen": 7.0})
         assert list(chances) == model.grades
         assert sum(chances.values()) == pytest.approx(1.0, abs=1e-12)
     assert max(chances, key=chances.get) == 3
@@ -159,15 +159,6 @@ def test_a_pass_over_dicts_is_the_estimators_partial_fit(variant):
     assert [model.predict_one(x) for x, _ in stream.iter_array(X)] == expected.predict(X).tolist()
 
 
-def test_a_feature_never_seen_does_not_move_a_prediction():
-    model = taught("default")
-    before = state(model)
-    for x, _ in examples():
-        assert model.predict_one({**x, "never": 7.0}) == model.predict_one(x)
-    assert model.predict_one({"never": 7.0}) in model.grades
-    assert state(model) == before
-
-
 @each_model
 def test_a_row_without_features_is_a_row_of_zeros_to_the_bit(name):
     bare, zeros = taught(name), taught(name)
@@ -183,8 +174,6 @@ def test_a_row_without_features_is_a_row_of_zeros_to_the_bit(name):
 @each_model
 def test_a_stream_may_begin_with_rows_without_features(name):
     one, many = fresh(name), fresh(name)
-    assert one.predict_one({}) is None
-    assert one.predict_proba_one({}) == {}
     for grade in (3, 1, 2):
         one.learn_one({}, grade)
     nothing = pd.DataFrame(index=range(3))
@@ -192,9 +181,6 @@ def test_a_stream_may_begin_with_rows_without_features(name):
     assert many.thresholds == one.thresholds
     assert many.weights == one.weights == {}
     assert many.predict_many(nothing).tolist() == [one.predict_one({})] * 3
-    assert many.predict_proba_many(nothing).iloc[0].to_dict() == pytest.approx(
-        one.predict_proba_one({})
-    )
     for model in (one, many):
         model.learn_one({"a": 1.0, "b": 2.0}, 3)
         assert list(model.weights) == ["a", "b"]
@@ -216,14 +202,23 @@ def test_nothing_is_known_at_first_and_then_one_grade(name):
 
 
 @each_model
-def test_grades_are_put_in_order_as_they_turn_up(name):
+@pytest.mark.parametrize(
+    ("labels", "grades"),
+    [
+        ((30, 10, np.int64(20), (5, 40), (None, 7), (8, None)), [5, 7, 8, 10, 20, 30, 40]),
+        ((2, 1.5, np.float64(0.5), 1), [0.5, 1, 1.5, 2]),
+        (("10", "2", ("1", "2")), ["1", "2", "10"]),
+        ((True, False), [False, True]),
+    ],
+)
+def test_grades_are_put_in_order_as_they_turn_up(name, labels, grades):
     model = fresh(name)
-    for grade in (30, 10, np.int64(20), (5, 40), (None, 7), (8, None)):
-        model.learn_one({"a": 1.0, "b": -1.0}, grade)
-    assert model.grades == [5, 7, 8, 10, 20, 30, 40]
-    assert all(type(grade) is int for grade in model.grades)
-    assert len(model.thresholds) == 6
+    for label in labels:
+        model.learn_one({"a": 1.0, "b": -1.0}, label)
+    assert model.grades == grades
+    assert [type(grade) for grade in model.grades] == [type(grade) for grade in grades]
     assert model.thresholds == sorted(model.thresholds)
+    assert len(model.thresholds) == len(grades) - 1
 
 
 def test_a_grade_between_two_changes_no_prediction_until_it_is_learned():
@@ -240,51 +235,6 @@ def test_a_grade_between_two_changes_no_prediction_until_it_is_learned():
         for x in rows:
             model.learn_one(x, 9 if x[0] > 0.5 else 5 if x[0] > -0.5 else 1)
     assert {model.predict_one(x) for x in rows} == {1, 5, 9}
-
-
-def test_found_grades_serve_nearly_as_well_as_given_ones():
-    errors = []
-    for classes in (None, [1, 2, 3, 4, 5]):
-        rows = graded_stream(2000)
-        model = preprocessing.StandardScaler() | OrdinalPA(classes=classes)
-        errors.append(evaluate.progressive_val_score(rows, model, IntervalMAE()).get())
-    assert errors[0] < errors[1] + 0.02 < 0.6
-
-
-def test_names_without_an_order_are_refused_at_the_first():
-    model = OrdinalPA()
-    message = r"order of the grades \['mid'\] is not known: .* in classes=\[\.\.\.\]$"
-    with pytest.raises(ValueError, match=message):
-        model.learn_one({"a": 1.0}, "mid")
-    with pytest.raises(ValueError, match="row 1: the order of the grades"):
-        model.learn_many(pd.DataFrame({"a": [1.0, 2.0]}), ["1", "mid"])
-    assert model.grades == []
-
-
-def test_numbers_in_strings_are_put_in_order_as_numbers():
-    model = OrdinalPA()
-    for grade in ("10", "2", ("1", "2")):
-        model.learn_one({"a": 1.0}, grade)
-    assert model.grades == ["1", "2", "10"]
-    with pytest.raises(ValueError, match=r"\['1', '2', '10', '2.0'\] are the same number"):
-        model.learn_one({"a": 1.0}, "2.0")
-    with pytest.raises(ValueError, match="label 2 is not one of the grades"):
-        model.learn_one({"a": 1.0}, 2)
-
-
-def test_half_grades_turn_up_between_whole_ones():
-    model = OrdinalPA()
-    for grade in (2, 1.5, np.float64(0.5), 1):
-        model.learn_one({"a": 1.0}, grade)
-    assert model.grades == [0.5, 1, 1.5, 2]
-    assert [type(grade) for grade in model.grades] == [float, int, float, int]
-
-
-def test_truth_values_are_grades_too():
-    model = OrdinalPA()
-    for value in (-1.0, 1.0, -2.0, 2.0) * 5:
-        model.learn_one({"a": value, "flag": value > 0}, value > 0)
-    assert [model.predict_one({"a": value}) for value in (-1, 1)] == [False, True]
 
 
 # -- in River's world ----------------------------------------------------------------------------
@@ -345,17 +295,6 @@ def test_a_frame_of_sparse_columns_is_a_dense_one():
     )
 
 
-def test_an_empty_batch_changes_nothing():
-    model, spared = fresh("default"), taught("default")
-    empty = pd.DataFrame({name: [] for name in spared.weights})
-    for x, y in examples():
-        model.learn_many(empty, pd.Series([]))
-        model.learn_one(x, y)
-    assert model.weights == spared.weights
-    assert model.thresholds == spared.thresholds
-    assert model.predict_many(empty).tolist() == []
-
-
 def test_a_frame_may_hold_numbers_of_any_kind():
     X = pd.DataFrame({"a": [1, 2], "b": [True, False], "c": [1.5, 2.5], "d": [Decimal(1), 2]})
     X = X.astype({"a": "Int64", "c": "float32"})
@@ -383,34 +322,24 @@ def test_copies_go_on_alike_and_a_clone_starts_anew(name):
 # -- the metric ----------------------------------------------------------------------------------
 
 
-def test_the_metric_is_the_librarys_mean_absolute_error():
-    rng = np.random.default_rng(0)
-    lower = rng.integers(1, 6, 50)
-    labels = np.column_stack([lower, rng.integers(lower, 6)])
-    predicted = rng.integers(1, 6, 50)
-    words = ["awful", "poor", "fair", "good", "great"]
-    numbers, named = IntervalMAE(), IntervalMAE(classes=words)
-    for (low, high), guess in zip(labels.tolist(), predicted.tolist(), strict=True):
-        numbers.update((low, high), guess)
-        named.update((words[low - 1], words[high - 1]), words[guess - 1])
-    expected = ordspan.metrics.mean_absolute_error(labels, predicted)
-    assert numbers.get() == pytest.approx(expected)
-    assert named.get() == pytest.approx(expected)
-    assert not numbers.bigger_is_better
-    assert numbers.works_with(OrdinalPA())
-
-
 @pytest.mark.parametrize(
     ("label", "guess", "error"),
     [(3, 5, 2), ((None, 2), 4, 2), ((4, None), 1, 3), ((2, 4), 2, 0), ((None, None), 1, 0)],
 )
 def test_the_metric_counts_to_the_nearest_end(label, guess, error):
-    for metric in (IntervalMAE(), IntervalMAE(classes=[1, 2, 3, 4, 5])):
-        metric.update(label, guess)
+    words = dict(enumerate(["awful", "poor", "fair", "good", "great"], start=1)) | {None: None}
+    ends = tuple(map(words.get, label)) if isinstance(label, tuple) else words[label]
+    for metric, true, predicted in (
+        (IntervalMAE(), label, guess),
+        (IntervalMAE(classes=[1, 2, 3, 4, 5]), label, guess),
+        (IntervalMAE(classes=list(words.values())[:5]), ends, words[guess]),
+    ):
+        metric.update(true, predicted)
         assert metric.get() == error
-        metric.revert(label, guess)
+        metric.revert(true, predicted)
         assert metric.get() == 0
         assert metric.clone().classes == metric.classes
+    assert not metric.bigger_is_better
 
 
 @pytest.mark.parametrize(
@@ -545,14 +474,8 @@ def test_two_columns_of_ends_are_pairs():
     ("call", "given", "error", "reason"),
     [
         ("one", np.ones(2), TypeError, "x must be a dict of numbers by feature name, got"),
-        ("one", "f0", TypeError, "x must be a dict of numbers by feature name, got"),
         ("many", np.ones((1, 2)), TypeError, "must be a pandas DataFrame, got ndarray"),
-        (
-            "many",
-            pd.DataFrame([[1.0, 2.0]], columns=["a", "a"]),
-            ValueError,
-            "more than one column of X is named 'a'",
-        ),
+        ("many", pd.DataFrame([[1.0, 2.0]], columns=["a", "a"]), ValueError, "more than one colu"),
     ],
 )
 def test_what_is_no_example_or_batch_is_refused(call, given, error, reason):
@@ -561,6 +484,11 @@ def test_what_is_no_example_or_batch_is_refused(call, given, error, reason):
         getattr(model, f"predict_{call}")(given)
     with pytest.raises(error, match=reason):
         getattr(model, f"learn_{call}")(given, 1 if call == "one" else [1])
+    for options, why in (({"variant": "PA-III"}, "unknown variant"), ({"C": -1.0}, "C must be")):
+        with pytest.raises(ValueError, match=why):
+            OrdinalPA(**options)
+    with pytest.raises(ValueError, match=r"order of the grades \['mid'\] is not known: .*classes="):
+        OrdinalPA().learn_one({"a": 1.0}, "mid")
 
 
 def test_weights_too_large_for_a_score_are_told():
@@ -578,17 +506,3 @@ def test_weights_too_large_for_a_score_are_told():
         with pytest.raises(ValueError, match="weights have grown too large"):
             call()
     assert state(model) == before
-
-
-@pytest.mark.parametrize(
-    ("options", "reason"),
-    [
-        ({"variant": "PA-III"}, "unknown variant 'PA-III'"),
-        ({"C": -1.0}, "C must be a finite number above 0"),
-        ({"classes": ["only"]}, "found only the grade 'only'"),
-        ({"classes": ["a", "b", "a"]}, "classes lists 'a' more than once"),
-    ],
-)
-def test_wrong_parameters_are_refused_at_once(options, reason):
-    with pytest.raises(ValueError, match=reason):
-        OrdinalPA(**options)
