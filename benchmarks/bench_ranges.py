@@ -16,8 +16,9 @@ from scipy.linalg import qr
 
 from measuring import Row, command, graded_rows, ratio, table
 from ordspan import CalibratedOrdinal, OrdinalPA, OrdinalSVM, coarsen
+from ordspan.commands.jobs import ReproduceJob
 from ordspan.datasets import Dataset
-from ordspan.experiments.reproduce import PAPER, load_datasets
+from ordspan.experiments.reproduce import load_datasets
 from ordspan.learners import Calibration, LinearLearner
 from ordspan.metrics import interval_coverage, interval_width, ranked_probability_score
 
@@ -180,7 +181,7 @@ def costs(scale: float) -> list[Row]:
 def run(scale: float) -> list[Row]:
     """All rows."""
     n_splits = max(1, round(5 * scale))
-    found, missing = load_datasets(list(PAPER), None)
+    found, missing = load_datasets(ReproduceJob().datasets, None)
     for name, reason in missing.items():
         print(f"skipped {name}: {reason}")
     sets = [cut(data, scale) for data in found]

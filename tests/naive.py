@@ -352,28 +352,18 @@ def _class_pulls(rule, scores, sq_norm, lower, upper, strength):
     return class_step(scores, sq_norm, lower, upper, spread, cap)
 
 
-def learn_aggregate(X, lower, upper, coins, n_classes, sizes=None):
-    """A committee of PRanks; ``coins[t, m]`` says whether member m is shown row t.
-
-    A row of size 0 is ranked and not shown, and has no row of coins.
-    """
-    sizes = np.ones(len(X)) if sizes is None else sizes
+def learn_aggregate(X, lower, upper, coins, n_classes):
+    """A committee of PRanks; ``coins[t, m]`` says whether member m is shown row t."""
     members = [(np.zeros(X.shape[1]), np.zeros(n_classes - 1)) for _ in range(coins.shape[1])]
-    predicted, shown, n_updates = np.empty(len(X), dtype=np.int64), 0, 0
+    predicted = np.empty(len(X), dtype=np.int64)
     for t, x in enumerate(X):
         w, theta = _mean(members)
         predicted[t] = rank(theta, w @ x)
-        if sizes[t] == 0:
-            continue
-        moved = False
-        for m in np.flatnonzero(coins[shown]):
+        for m in np.flatnonzero(coins[t]):
             own_w, own_theta = members[m]
-            pull, new = prank_step(own_theta, own_w @ x, lower[t], upper[t], sizes[t])
+            pull, new = prank_step(own_theta, own_w @ x, lower[t], upper[t], 1.0)
             members[m] = own_w + pull * x, new
-            moved = moved or pull != 0 or bool(np.any(new != own_theta))
-        shown += 1
-        n_updates += moved
-    return Learned(*_mean(members), predicted, n_updates)
+    return Learned(*_mean(members), predicted, 0)
 
 
 def _mean(history):

@@ -20,11 +20,10 @@ from ordspan.experiments.claims import (
     TRIALS,
     Claim,
     by_sentence,
-    claims_text,
     count_verdicts,
     make_claims,
 )
-from ordspan.experiments.results import Cell, write_summary
+from ordspan.experiments.results import Cell, write_table
 
 WINNING = {**LEVEL, "PA": 0.4, "PA-I": 0.3, "PA-II": 0.35}
 LOSING = {**LEVEL, "PA": 1.3, "PA-I": 1.2, "PA-II": 1.25}
@@ -117,30 +116,24 @@ def test_what_cannot_be_tested_is_not_run(options):
     assert count_verdicts(claims) == {HOLDS: 0, FAILS: 0, NOT_RUN: len(claims)}
 
 
-def test_claims_file_quotes_counts_and_tells_the_rules():
-    results = fake_results(datasets=("california", "abalone"))
-    claims = make_claims(results)
-    text = claims_text(claims, results.settings)
-    total = count_verdicts(claims)
-    assert "| **all** |  | " + " | ".join(map(str, total.values())) + " |" in text
-    assert all(f"> {sentence['words']}" in text for sentence in PAPER["sentence"])
-    assert "±5%" in text
-    assert "the choices are\nours" in text
-    assert "mslr: not available. not fetched" in text
+def written(rows, path):
+    write_table(rows, path)
+    with path.open(encoding="utf-8", newline="") as file:
+        return list(csv.DictReader(file))
 
 
-def test_claims_file_tells_a_reversed_claim():
-    results = fake_results(datasets=("california",), level=LOSING)
-    text = claims_text(make_claims(results), results.settings)
-    assert "0 of 18 tested claims hold (of the others: 18 × it is worse)" in text
+def test_claims_file_holds_every_claim_with_its_effect(tmp_path):
+    claims = make_claims(fake_results(datasets=("california", "abalone")))
+    rows = written(claims, tmp_path / "claims.csv")
+    assert {row["sentence"] for row in rows} == {each["words"] for each in PAPER["sentence"]}
+    for claim, row in zip(claims, rows, strict=True):
+        effect = float(row["effect"]) if row["effect"] else None
+        assert (effect, row["verdict"]) == (pytest.approx(claim.effect), claim.verdict)
 
 
 def test_summary_agrees_with_the_errors(tmp_path):
     results = fake_results(runs=5)
-    path = tmp_path / "summary.csv"
-    write_summary(results.summary(), path)
-    with path.open(encoding="utf-8", newline="") as file:
-        rows = list(csv.DictReader(file))
+    rows = written(results.summary(), tmp_path / "summary.csv")
     assert len(rows) == 4 * 3 * 5
     columns = "dataset,labels,algorithm,C,mae,sem,interval_mae,trials,runs,hindsight_ratio"
     assert ",".join(rows[0]) == columns

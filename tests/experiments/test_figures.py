@@ -4,14 +4,13 @@ import numpy as np
 import pytest
 from fake_results import EXTRA, MAIN, fake_results
 
-from ordspan.experiments import figures
-from ordspan.experiments.figures import look_of
+from ordspan.experiments.figures import LOOKS, look_of, make_panels, one_panel, write_figures
 from ordspan.experiments.protocol import CITED_ALGORITHMS
 from ordspan.experiments.results import Cell
 
 
 def axes_by_title(panels):
-    return {panel.title: figures.one_panel(panel).axes[0] for panel in panels}
+    return {panel.title: one_panel(panel).axes[0] for panel in panels}
 
 
 def curves_of(panel):
@@ -25,12 +24,12 @@ def results():
 
 @pytest.fixture(scope="module")
 def first(results):
-    return axes_by_title(figures.figure1_panels(results))
+    return axes_by_title(make_panels(results)["figure1"])
 
 
 @pytest.fixture(scope="module")
 def second(results):
-    return axes_by_title(figures.figure2_panels(results))
+    return axes_by_title(make_panels(results)["figure2"])
 
 
 def test_panels_are_arranged_as_in_the_paper(first, second):
@@ -70,12 +69,13 @@ def test_dashes_mean_the_same_in_both_figures(first, second):
 
 
 def test_curves_differ_without_colours():
-    looks = [look_of(name)[1:] for name in (*MAIN, *CITED_ALGORITHMS, *EXTRA)]
-    assert len(set(looks)) == len(looks)
+    names = (*MAIN, *CITED_ALGORITHMS, *EXTRA)
+    looks = {(look_of(name)["linestyle"], LOOKS[name.split()[0]][2]) for name in names}
+    assert len(looks) == len(names)
 
 
 def test_regret_shows_the_losses_the_fixed_ranker_and_the_bound(results):
-    panels = axes_by_title(figures.regret_panels(results))
+    panels = axes_by_title(make_panels(results)["regret"])
     assert list(panels) == ["Abalone (exact labels)", "MSLR (exact labels)"]
     lines = curves_of(panels["MSLR (exact labels)"])
     assert list(lines) == ["PA-I bound", "PA", "PA-I", "PA-II", "PRank", "hindsight"]
@@ -87,7 +87,7 @@ def test_regret_shows_the_losses_the_fixed_ranker_and_the_bound(results):
 
 
 def test_thresholds_are_those_of_the_first_run(results):
-    panels = axes_by_title(figures.threshold_panels(results))
+    panels = axes_by_title(make_panels(results)["thresholds"])
     names = [name for name in MAIN if name != "MCP"]  # which has none
     assert list(panels) == [f"{title}: {name}" for title in ("Abalone", "MSLR") for name in names]
     drawn = [line.get_ydata() for line in panels["MSLR: PRank"].get_lines()]
@@ -96,7 +96,8 @@ def test_thresholds_are_those_of_the_first_run(results):
 
 
 def test_the_true_model_is_drawn_where_it_is_known():
-    panels = axes_by_title(figures.figure1_panels(fake_results(datasets=("mslr", "synthetic"))))
+    results = fake_results(datasets=("mslr", "synthetic"))
+    panels = axes_by_title(make_panels(results)["figure1"])
     assert "true model" not in curves_of(panels["MSLR (exact labels)"])
     line = curves_of(panels["Synthetic (exact labels)"])["true model"]
     assert set(line.get_ydata()) == {0.4}
@@ -108,12 +109,13 @@ def test_same_table_gives_the_same_files(tmp_path):
     files = [f"figure{n}.{kind}" for n in (1, 2) for kind in ("png", "pdf")]
     for name in ("one", "two"):
         (tmp_path / name).mkdir()
-        figures.write_figures(results, tmp_path / name)
+        write_figures(results, make_panels(results), tmp_path / name)
         assert sorted(path.name for path in (tmp_path / name).iterdir()) == sorted(files)
     for file in files:
         assert (tmp_path / "one" / file).read_bytes() == (tmp_path / "two" / file).read_bytes()
 
 
 def test_small_tables_make_small_figures(tmp_path):
-    figures.write_figures(fake_results(runs=1, trials=3, fractions=(0,)), tmp_path)
+    results = fake_results(runs=1, trials=3, fractions=(0,))
+    write_figures(results, make_panels(results), tmp_path)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["figure1.pdf", "figure1.png"]

@@ -6,7 +6,7 @@ import pytest
 import naive
 from ordspan.datasets import synthetic
 from ordspan.experiments import protocol
-from ordspan.experiments.protocol import Curve, curves
+from ordspan.experiments.protocol import Curve, curves_of
 
 DATA = synthetic(n=400, n_features=3)
 TWINS = {"MCP": "perceptron", "PRIL": "PRank"}
@@ -14,6 +14,10 @@ TWINS = {"MCP": "perceptron", "PRIL": "PRank"}
 
 def stream(percent=50, run=0, kind=protocol.REPORTED, trials=300, seed=0):
     return next(protocol.streams(DATA, (percent,), seed, kind, run, trials))
+
+
+def predictions(curve, some, C=None):
+    return curve.learner(DATA, C, some.seed).learn_many(some.X, *some.labels(curve), predict=True)
 
 
 def test_a_row_keeps_its_interval_for_the_whole_run():
@@ -51,7 +55,7 @@ def test_rows_are_drawn_with_replacement():
 def test_predictions_are_those_of_the_slow_twin(algorithm, average):
     curve = Curve(algorithm, average=average and algorithm.startswith("PA"))
     some = stream()
-    predicted = protocol.predictions(curve.learner(3, 5, 0.1), curve, some)
+    predicted = predictions(curve, some, 0.1)
     lower, upper = (some.lower, some.upper) if curve.uses_intervals else (some.ranks,) * 2
     twin = naive.learn_stream(
         some.X, lower, upper, TWINS.get(algorithm, algorithm), 0.1, curve.average, n_classes=5
@@ -61,8 +65,8 @@ def test_predictions_are_those_of_the_slow_twin(algorithm, average):
 
 def test_the_baselines_learn_from_exact_labels_and_are_measured_against_them():
     curve, some = Curve("PRank"), stream(percent=75)
-    predicted = protocol.predictions(curve.learner(3, 5, None), curve, some)
-    errors, interval_errors = protocol.error_sums(predicted, some, *some.labels(curve))
+    predicted = predictions(curve, some)
+    errors, interval_errors = protocol.errors_along(DATA, curve, None, some)
     np.testing.assert_array_equal(errors, np.abs(predicted - some.ranks).cumsum())
     np.testing.assert_array_equal(interval_errors, errors)
 
@@ -71,7 +75,7 @@ def test_the_committee_s_coins_come_from_the_run_alone():
     curve, ranks = Curve("OAP-BPM"), []
     for run in (0, 0, 1):
         some = stream(run=0)._replace(seed=stream(run=run).seed)
-        ranks.append(protocol.predictions(curve.learner(3, 5, None, some.seed), curve, some))
+        ranks.append(predictions(curve, some))
     np.testing.assert_array_equal(ranks[0], ranks[1])
     assert not np.array_equal(ranks[0], ranks[2])
 
@@ -87,16 +91,16 @@ def test_who_learns_from_intervals_who_has_a_c_and_who_has_thresholds():
 def test_pril_is_prank_on_the_intervals():
     some = stream(percent=75)
     pril, prank = Curve("PRIL"), Curve("PRank")
-    learned = protocol.predictions(pril.learner(3, 5, None), pril, some)
-    intervals_as_labels = prank.learner(3, 5, None)
+    learned = predictions(pril, some)
+    intervals_as_labels = prank.learner(DATA, None)
     expected = intervals_as_labels.learn_many(some.X, some.lower, some.upper, predict=True)
     np.testing.assert_array_equal(learned, expected)
 
 
 def test_the_variants_are_measured_against_the_intervals_they_learned_from():
     curve, some = Curve("PA-I"), stream(percent=75)
-    predicted = protocol.predictions(curve.learner(3, 5, 0.1), curve, some)
-    _, interval_errors = protocol.error_sums(predicted, some, *some.labels(curve))
+    predicted = predictions(curve, some, 0.1)
+    _, interval_errors = protocol.errors_along(DATA, curve, 0.1, some)
     away = np.maximum(0, np.maximum(some.lower - predicted, predicted - some.upper))
     np.testing.assert_array_equal(interval_errors, away.cumsum())
 
@@ -106,16 +110,17 @@ def test_long_runs_keep_the_first_the_last_and_the_tenth_part_of_the_trials():
     assert (kept[0], kept[-1]) == (1, 7000)
     assert 700 in kept
     assert 200 < kept.size <= 301
-    predicted, some = np.ones(7000, dtype=int), stream(trials=7000)
-    errors, _ = protocol.error_sums(predicted, some, some.lower, some.upper)
-    np.testing.assert_array_equal(errors, (some.ranks - 1).cumsum()[kept - 1])
+    some = stream(trials=7000)
+    errors, _ = protocol.errors_along(DATA, Curve("PRank"), None, some)
+    away = np.abs(predictions(Curve("PRank"), some) - some.ranks)
+    np.testing.assert_array_equal(errors, away.cumsum()[kept - 1])
 
 
 @pytest.mark.parametrize("algorithm", ["PA-II", "PRIL", "OAP-BPM"])
 def test_thresholds_along_a_run_are_those_of_one_pass(algorithm):
     curve, some = Curve(algorithm), stream(trials=400)
-    whole, learner = curve.learner(3, 5, 0.1), curve.learner(3, 5, 0.1)
-    protocol.predictions(whole, curve, some)
+    whole, learner = curve.learner(DATA, 0.1), curve.learner(DATA, 0.1)
+    whole.learn_many(some.X, *some.labels(curve))
     thresholds = protocol.thresholds_along(learner, curve, some)
     assert thresholds.shape == (protocol.kept_trials(400).size, 4)
     np.testing.assert_array_equal(thresholds[-1], whole.thresholds)
@@ -123,5 +128,5 @@ def test_thresholds_along_a_run_are_those_of_one_pass(algorithm):
 
 
 def test_extra_curves_are_only_drawn_for_the_variants():
-    names = [c.name for c in curves(("PA", "PA-I", "PRank"), average=True, solver="sca")]
+    names = [c.name for c in curves_of(("PA", "PA-I", "PRank"), average=True, solver="sca")]
     assert names == ["PA", "PA-I", "PRank", "PA average", "PA-I average", "PA sca", "PA-I sca"]

@@ -1,6 +1,5 @@
 """The runner: the same bytes whatever happens on the way."""
 
-import json
 import os
 import signal
 import time
@@ -9,23 +8,25 @@ from multiprocessing import get_context
 import numpy as np
 import pytest
 
+from ordspan.commands.jobs import ReproduceJob
 from ordspan.datasets import synthetic
-from ordspan.experiments import runner
-from ordspan.experiments.protocol import GRID, Curve, error_sums, predictions, streams
-from ordspan.experiments.results import DamagedTable, Results
-from ordspan.experiments.runner import OtherSettings, Plan
+from ordspan.experiments import protocol
+from ordspan.experiments.protocol import GRID, TUNING_RUNS, Curve, errors_along, streams
+from ordspan.experiments.reproduce import run
+from ordspan.experiments.results import Results
 
 DATA = synthetic(n=300, n_features=3)
 
 
-def plan(**changes):
-    return Plan((DATA,), **({"runs": 7, "trials": 60, "labels": (0, 75)} | changes))
+def run_in(folder, progress=lambda *_: None, **changes):
+    options = {"runs": 7, "trials": 60, "fractions": (0, 75), "jobs": 1} | changes
+    return run(ReproduceJob(out=folder, **options), [DATA], progress=progress)
 
 
 @pytest.fixture(scope="module")
 def finished(tmp_path_factory):
     folder = tmp_path_factory.mktemp("finished")
-    runner.run(plan(), folder, jobs=1)
+    run_in(folder)
     return folder
 
 
@@ -34,9 +35,9 @@ def content(folder):
 
 
 def test_the_same_seed_gives_the_same_bytes_whatever_the_number_of_jobs(finished, tmp_path):
-    runner.run(plan(), tmp_path, jobs=3)
+    run_in(tmp_path, jobs=3)
     assert content(tmp_path) == content(finished)
-    runner.run(plan(seed=1), tmp_path, jobs=3, overwrite=True)
+    run_in(tmp_path, seed=1, jobs=3, overwrite=True)
     assert content(tmp_path) != content(finished)
 
 
@@ -48,75 +49,80 @@ def test_the_table_holds_every_curve_and_its_errors(finished):
         curve, C = Curve(name), None if np.isnan(row["C"]) else row["C"]
         assert (C is None) == (name not in ("PA-I", "PA-II"))
         assert np.isnan(row["thresholds"]).any() == (name == "MCP")
-        for run in range(7):
-            (some,) = streams(DATA, (labels,), 0, runner.protocol.REPORTED, run, 60)
-            predicted = predictions(curve.learner(3, 5, C), curve, some)
-            sums = error_sums(predicted, some, *some.labels(curve))
-            np.testing.assert_array_equal(row["error_sums"][run], sums[0])
-            np.testing.assert_array_equal(row["interval_error_sums"][run], sums[1])
+        for number in range(7):
+            (some,) = streams(DATA, (labels,), 0, protocol.REPORTED, number, 60)
+            sums = errors_along(DATA, curve, C, some)
+            np.testing.assert_array_equal(row["error_sums"][number], sums[0])
+            np.testing.assert_array_equal(row["interval_error_sums"][number], sums[1])
 
 
 def test_c_is_the_best_of_the_grid_on_the_tuning_runs(finished):
     curve, totals = Curve("PA-I"), np.zeros(len(GRID))
-    for run in range(runner.TUNING_RUNS):
-        (some,) = streams(DATA, (75,), 0, runner.protocol.TUNING, run, 60)
-        for k, C in enumerate(GRID):
-            predicted = predictions(curve.learner(3, 5, C), curve, some)
-            totals[k] += error_sums(predicted, some, *some.labels(curve))[1, -1]
+    for number in range(TUNING_RUNS):
+        (some,) = streams(DATA, (75,), 0, protocol.TUNING, number, 60)
+        totals += [errors_along(DATA, curve, C, some)[1, -1] for C in GRID]
     results = Results.load(finished / "results.npz")
     assert results.rows["synthetic", 75, "PA-I"]["C"] == GRID[totals.argmin()]
 
 
 def test_algorithms_without_c_run_alone(tmp_path):
-    results = runner.run(plan(algorithms=("PRank", "MCP")), tmp_path, jobs=1)
+    results = run_in(tmp_path, algorithms=("PRank", "MCP"))
     assert np.isnan(results.table["C"]).all()
     assert results.final(("synthetic", 75, "MCP")).min() > 0
 
 
-def test_an_interrupted_run_goes_on_where_it_stopped(finished, tmp_path):
+@pytest.fixture
+def interrupted(tmp_path):
+    """A folder in which the first cell of errors was finished, and that cell."""
+
     class EnoughError(Exception):
         pass
 
     def stop_early(what, done, total):
-        if done == runner.TUNING_RUNS + 1:
+        if done == TUNING_RUNS + 1:
             raise EnoughError
 
     with pytest.raises(EnoughError):
-        runner.run(plan(), tmp_path, jobs=1, progress=stop_early)
+        run_in(tmp_path, progress=stop_early)
     assert not (tmp_path / "results.npz").exists()
-    kept = tmp_path / "cells" / "synthetic 0.npy"
-    np.save(kept, np.load(kept) + 1)  # to see that it is read, not run again
-    runner.run(plan(), tmp_path, jobs=2)
-    whole, resumed = (Results.load(folder / "results.npz") for folder in (finished, tmp_path))
+    (cell,) = tmp_path.glob("cells-*/synthetic 0.npy")
+    return tmp_path, cell
+
+
+def test_an_interrupted_run_goes_on_where_it_stopped(finished, interrupted):
+    folder, cell = interrupted
+    np.save(cell, np.load(cell) + 1)  # to see that it is read, not run again
+    run_in(folder, jobs=2)
+    whole, resumed = (Results.load(each / "results.npz") for each in (finished, folder))
     changed = resumed.table["error_sums"] - whole.table["error_sums"]
     assert changed[:, :5].all()
     assert not changed[:, 5:].any()
-    assert not (tmp_path / "cells").exists()
+    assert [path.name for path in folder.iterdir()] == ["results.npz"]
+
+
+def test_a_damaged_cell_is_named_not_mixed_in(interrupted):
+    folder, cell = interrupted
+    cell.write_bytes(b"\x93NUMPY half")
+    with pytest.raises(ValueError, match=r"synthetic 0\.npy is damaged; delete it and run again"):
+        run_in(folder)
+    assert not (folder / "results.npz").exists()
 
 
 def test_finished_results_are_not_run_again(finished):
     before = (finished / "results.npz").stat().st_mtime_ns
-    runner.run(plan(), finished, jobs=1, progress=lambda *_: pytest.fail("ran again"))
+    run_in(finished, progress=lambda *_: pytest.fail("ran again"))
     assert (finished / "results.npz").stat().st_mtime_ns == before
 
 
 def test_results_of_other_settings_are_refused_by_name(finished):
-    with pytest.raises(OtherSettings, match=r"trials 60, not 61; .*--out.*--overwrite"):
-        runner.run(plan(trials=61), finished, jobs=1)
-
-
-def test_a_damaged_cell_is_named_not_mixed_in(tmp_path):
-    (tmp_path / "cells").mkdir()
-    (tmp_path / "cells" / "synthetic 0.npy").write_bytes(b"\x93NUMPY half")
-    with pytest.raises(DamagedTable, match=r"synthetic 0\.npy is damaged; delete it and run again"):
-        runner.run(plan(), tmp_path, jobs=1)
-    assert not (tmp_path / "results.npz").exists()
+    with pytest.raises(ValueError, match=r"trials 60, not 61; .*--out.*--overwrite"):
+        run_in(finished, trials=61)
 
 
 @pytest.mark.parametrize("content", [b"", b"PK half", b"neither"])
 def test_a_damaged_table_is_named(content, tmp_path):
     (tmp_path / "results.npz").write_bytes(content)
-    with pytest.raises(DamagedTable, match=r"results\.npz is damaged"):
+    with pytest.raises(ValueError, match=r"results\.npz is damaged"):
         Results.load(tmp_path / "results.npz")
 
 
@@ -126,23 +132,23 @@ def test_a_full_disk_leaves_no_half_table(finished, tmp_path, monkeypatch):
 
     monkeypatch.setattr(os, "fsync", full)
     with pytest.raises(OSError, match="No space left"):
-        runner.run(plan(), tmp_path, jobs=1)
-    assert [path.name for path in tmp_path.rglob("*")] == ["cells"]
+        run_in(tmp_path)
+    assert not [path for path in tmp_path.rglob("*") if path.is_file()]
 
 
-SOME = Plan((DATA,), runs=200, trials=400, labels=(0, 75))
+SOME = {"runs": 200, "trials": 400, "jobs": 2}
 
 
 def run_some(folder, started):
     started.set()
-    runner.run(SOME, folder, jobs=2)
+    run_in(folder, **SOME)
 
 
 @pytest.mark.slow
 @pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="needs SIGKILL")
 def test_killed_at_any_moment_it_goes_on_to_the_same_bytes(tmp_path):
     whole, killed = tmp_path / "whole", tmp_path / "killed"
-    runner.run(SOME, whole, jobs=2)
+    run_in(whole, **SOME)
     rng, codes, context = np.random.default_rng(0), set(), get_context("spawn")
     before = set()
     for _ in range(int(os.environ.get("ORDSPAN_KILLS", "2"))):
@@ -160,12 +166,12 @@ def test_killed_at_any_moment_it_goes_on_to_the_same_bytes(tmp_path):
             np.load(path)
         before = kept
     assert -signal.SIGKILL in codes  # not all had come to their end
-    runner.run(SOME, killed, jobs=2)
+    run_in(killed, **SOME)
     assert content(killed) == content(whole)
 
 
-def test_settings_are_plain_json_and_tell_where_the_data_came_from():
-    chosen = runner.settings(plan(), {"mslr": "not here"})
-    assert json.loads(json.dumps(chosen)) == chosen
-    assert chosen["sources"]["synthetic"].startswith("synthetic stream")
-    assert chosen["unavailable"] == {"mslr": "not here"}
+def test_settings_tell_where_the_data_came_from_and_what_is_missing(tmp_path):
+    job = ReproduceJob(out=tmp_path, runs=1, trials=9)
+    settings = run(job, [DATA], {"mslr": "not here"}).settings
+    assert settings["sources"]["synthetic"].startswith("synthetic stream")
+    assert settings["unavailable"] == {"mslr": "not here"}

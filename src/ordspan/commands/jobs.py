@@ -593,9 +593,9 @@ class ReproduceJob(Job):
     """Which experiments of the paper to run, and where to write the results."""
 
     datasets: Columns = option(
-        (),
-        "Comma separated: california, abalone, parkinson and synthetic, which come with ordspan, "
-        "or mslr. By default the paper's four; mslr is skipped if it is missing.",
+        ("california", "abalone", "parkinson", "mslr"),
+        "Comma separated; also synthetic. All but mslr come with ordspan; a missing one is "
+        "skipped.",
     )
     algorithms: Columns = option(
         ("PA", "PA-I", "PA-II", "PRank", "MCP"),

@@ -219,11 +219,10 @@ def with_features(state: Floats, n_features: int) -> Floats:
 
     Every vector of weights, and the correction, get zeros at their ends.
     """
-    first = state.reshape(-1, state.shape[-1])[0]  # a committee has one row a member
-    model, width = model_view(first), row_width.py_func(first)
+    model, width = model_view(state), row_width.py_func(state)
     vector_ends = HEADER + model.edges.size + np.arange(width, model.weights.size + 1, width)
-    ends = [*vector_ends, state.shape[-1]] if model.edge_correction.size else vector_ends
-    return np.insert(state, np.repeat(ends, n_features - width), 0.0, axis=-1)
+    ends = [*vector_ends, state.size] if model.edge_correction.size else vector_ends
+    return np.insert(state, np.repeat(ends, n_features - width), 0.0)
 
 
 def with_rank(state: Floats, rank: int) -> Floats:

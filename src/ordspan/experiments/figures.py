@@ -8,140 +8,99 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
+from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ordspan.core.state import Floats
-from ordspan.drawing import GREY
-from ordspan.experiments.claims import PROPOSED
+from ordspan.drawing import BLUE, GREY, ORANGE
+from ordspan.experiments.claims import PAPER
 from ordspan.experiments.results import HINDSIGHT, Cell, Results
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-TITLES = {"mslr": "MSLR"}
 STABLE_AFTER = 100  # the running averages of the first trials are too noisy to set axis limits
 LEAST_LOSS = 0.5  # highest lower limit of a logarithmic loss axis: half a margin
 
-
-class Look(NamedTuple):
-    """How a curve is drawn."""
-
-    color: str
-    dash: tuple[float, ...]  # on, off, on, off in points; empty for a solid line
-    marker: str
-    width: float = 1.6
-
-    @property
-    def line(self) -> dict[str, Any]:
-        """The arguments of a line without markers."""
-        style = (0, self.dash) if self.dash else "-"
-        return {"color": self.color, "linewidth": self.width, "linestyle": style}
-
-
-LOOKS = {
-    "PA": Look("#0072B2", (), "o"),
-    "PA-I": Look("#D55E00", (6, 2), "s"),
-    "PA-II": Look("#009E73", (6, 2, 1.5, 2), "^"),
-    "PRank": Look("#000000", (1.5, 1.5), "D"),
-    "MCP": Look("#CC79A7", (9, 2, 1.5, 2, 1.5, 2), "v"),
+LOOKS: dict[str, tuple[str, tuple[float, ...], str]] = {  # colour; dashes on, off, ...; marker
+    "PA": (BLUE, (), "o"),
+    "PA-I": (ORANGE, (6, 2), "s"),
+    "PA-II": ("#009E73", (6, 2, 1.5, 2), "^"),
+    "PRank": ("#000000", (1.5, 1.5), "D"),
+    "MCP": ("#CC79A7", (9, 2, 1.5, 2, 1.5, 2), "v"),
     # rivals: the palette's orange and sky blue, and brown, as its yellow is too pale for lines
-    "PRIL": Look("#E69F00", (4, 4), "P"),
-    "MC-PA": Look("#56B4E9", (12, 3), "X"),
-    "MC-PA-I": Look("#56B4E9", (6, 3, 2, 3), "<"),
-    "MC-PA-II": Look("#56B4E9", (2, 3), ">"),
-    "OAP-BPM": Look("#A6761D", (4, 1, 1, 1, 1, 1), "p"),
+    "PRIL": ("#E69F00", (4, 4), "P"),
+    "MC-PA": ("#56B4E9", (12, 3), "X"),
+    "MC-PA-I": ("#56B4E9", (6, 3, 2, 3), "<"),
+    "MC-PA-II": ("#56B4E9", (2, 3), ">"),
+    "OAP-BPM": ("#A6761D", (4, 1, 1, 1, 1, 1), "p"),
 }
+MARKERS = [marker for _, _, marker in LOOKS.values()]
 EXTRA_DASHES = {"average": (3.0, 1.5), "sca": (1.0, 1.0)}
-BOUND, FIXED = Look(GREY, (1, 2), ""), Look("#000000", (5, 2), "", 2.4)
+BOUND: dict[str, Any] = {"color": GREY, "linewidth": 1.6, "linestyle": (0, (1, 2))}
+FIXED: dict[str, Any] = {"color": "#000000", "linewidth": 2.4, "linestyle": (0, (5, 2))}
 
 
-def look_of(algorithm: str) -> Look:
-    """The style of a curve; an extra curve such as "PA average" is a thinner "PA"."""
+def look_of(algorithm: str) -> dict[str, Any]:
+    """The arguments of a line; an extra curve such as "PA average" is a thinner "PA"."""
     base, _, extra = algorithm.partition(" ")
-    look = LOOKS[base]
-    return look._replace(dash=EXTRA_DASHES[extra], width=0.8) if extra else look
+    color, dashes, _ = LOOKS[base]
+    dashes = EXTRA_DASHES[extra] if extra else dashes
+    style = (0, dashes) if dashes else "-"
+    return {"color": color, "linewidth": 0.8 if extra else 1.6, "linestyle": style}
 
 
 def dataset_title(dataset: str) -> str:
     """The data set as the paper writes it."""
-    return TITLES.get(dataset, dataset.capitalize())
+    return "MSLR" if dataset == "mslr" else dataset.capitalize()
 
 
 class Panel(NamedTuple):
     """One drawing, in a figure or on the page."""
 
-    name: str  # unique, starts with that of its figure
+    name: str  # unique
     dataset: str
     title: str
     draw: Callable[[Axes], None]
 
 
-def figure1_panels(results: Results) -> list[Panel]:
-    """The comparison with PRank and MCP, for each data set and percentage."""
-    return [
-        Panel(
-            f"figure1-{dataset}-{labels}",
-            dataset,
-            panel_title(dataset, f"{labels}% partial" if labels else "exact"),
-            partial(draw_comparison, results=results, dataset=dataset, labels=labels),
-        )
-        for dataset in results.datasets
-        for labels in results.labels
-    ]
+def make_panels(results: Results) -> dict[str, list[Panel]]:
+    """The panels of each figure.
+
+    Figure 1 has one for each data set and percentage, figure 2 one for each data set, if there are
+    ranges. Regret and thresholds are of the first run with the smallest percentage.
+    """
+    panels: dict[str, list[Panel]] = {
+        name: [] for name in ("figure1", "figure2", "regret", "thresholds")
+    }
+
+    def add(figure: str, dataset: str, key: Any, kind: str, draw: Any, *what: Any) -> None:
+        name = "-".join([figure, dataset, *str(key).split()])
+        title = f"{dataset_title(dataset)}{kind}"
+        panels[figure].append(Panel(name, dataset, title, partial(draw, results, *what)))
+
+    for dataset, labels in product(results.datasets, results.labels):
+        kind = f" ({labels}% partial labels)" if labels else " (exact labels)"
+        add("figure1", dataset, labels, kind, draw_comparison, dataset, labels)
+        if labels == results.labels[0]:
+            add("regret", dataset, "", kind, draw_regret, dataset)
+    ranges = " and ".join(f"{labels}%" for labels in results.labels if labels)
+    if ranges and set(PAPER["algorithms"]).intersection(results.algorithms):
+        for dataset in results.datasets:
+            add("figure2", dataset, "", f" ({ranges} partial labels)", draw_partial, dataset)
+    for cell in results.cells:
+        has_thresholds = not np.isnan(results.rows[cell]["thresholds"]).all()
+        if cell.labels == results.labels[0] and has_thresholds:
+            name = cell.algorithm
+            add("thresholds", cell.dataset, name, f": {name}", draw_thresholds, cell)
+    return panels
 
 
-def figure2_panels(results: Results) -> list[Panel]:
-    """The proposed algorithms' errors against the intervals used, for each data set."""
-    fractions = [f"{labels}%" for labels in results.labels if labels]
-    if not fractions or not set(PROPOSED).intersection(results.algorithms):
-        return []
-    return [
-        Panel(
-            f"figure2-{dataset}",
-            dataset,
-            panel_title(dataset, f"{' and '.join(fractions)} partial"),
-            partial(draw_partial, results=results, dataset=dataset),
-        )
-        for dataset in results.datasets
-    ]
-
-
-def regret_panels(results: Results) -> list[Panel]:
-    """Cumulative losses of the first run with the fewest intervals, for each data set."""
-    return [
-        panel._replace(
-            name=f"regret-{panel.dataset}",
-            draw=partial(draw_regret, results=results, dataset=panel.dataset),
-        )
-        for panel in figure1_panels(results)[:: len(results.labels)]
-    ]
-
-
-def threshold_panels(results: Results) -> list[Panel]:
-    """Thresholds along the first run with the fewest intervals, for each curve that has them."""
-    return [
-        Panel(
-            f"thresholds-{cell.dataset}-{cell.algorithm.replace(' ', '-')}",
-            cell.dataset,
-            f"{dataset_title(cell.dataset)}: {cell.algorithm}",
-            partial(draw_thresholds, results=results, cell=cell),
-        )
-        for cell in results.cells
-        if cell.labels == results.labels[0] and not np.isnan(results.rows[cell]["thresholds"]).all()
-    ]
-
-
-def panel_title(dataset: str, kind: str) -> str:
-    """Title of a panel, as in the paper."""
-    return f"{dataset_title(dataset)} ({kind} labels)"
-
-
-def draw_comparison(panel: Axes, *, results: Results, dataset: str, labels: int) -> None:
+def draw_comparison(results: Results, dataset: str, labels: int, panel: Axes) -> None:
     """A panel of figure 1; those of one data set have the same limits."""
     curves = {cell: results.curve(cell) for cell in results.cells if cell.dataset == dataset}
     levels = list(curves.values())
@@ -151,33 +110,31 @@ def draw_comparison(panel: Axes, *, results: Results, dataset: str, labels: int)
         levels.append((np.full(results.trials.size, truth), np.zeros(results.trials.size)))
     for cell, curve in curves.items():
         if cell.labels == labels:
-            draw_curve(panel, results.trials, *curve, look_of(cell.algorithm), cell.algorithm)
-    finish(panel, results.trials, levels, "average MAE")
+            draw_curve(panel, results, curve, cell.algorithm, cell.algorithm)
+    finish(panel, results, levels, "average MAE")
 
 
-def draw_partial(panel: Axes, *, results: Results, dataset: str) -> None:
+def draw_partial(results: Results, dataset: str, panel: Axes) -> None:
     """A panel of figure 2."""
     curves = []
-    for algorithm in filter(PROPOSED.__contains__, results.algorithms):
+    for algorithm in filter(PAPER["algorithms"].__contains__, results.algorithms):
         for number, labels in enumerate(filter(None, results.labels)):
             curve = results.curve(Cell(dataset, labels, algorithm), interval=True)
             name = f"{algorithm}, {labels}%"
-            draw_curve(panel, results.trials, *curve, look_of(algorithm), name, hollow=number > 0)
+            draw_curve(panel, results, curve, algorithm, name, hollow=number > 0)
             curves.append(curve)
-    finish(panel, results.trials, curves, "average interval MAE")
+    finish(panel, results, curves, "average interval MAE")
 
 
-def draw_regret(panel: Axes, *, results: Results, dataset: str) -> None:
+def draw_regret(results: Results, dataset: str, panel: Axes) -> None:
     """The bound, the algorithms, and on top of them the best fixed ranker."""
-    names = [*results.algorithms, HINDSIGHT]
-    looks = [*map(look_of, results.algorithms), FIXED]
-    lines = [("bounds", f"{name} bound", name, BOUND) for name in names]
-    lines += [("losses", name, name, look) for name, look in zip(names, looks, strict=True)]
-    for column, label, name, look in lines:
+    lines = [("bounds", name, f"{name} bound", BOUND) for name in results.algorithms]
+    lines += [("losses", name, name, look_of(name)) for name in results.algorithms]
+    for column, name, label, look in [*lines, ("losses", HINDSIGHT, HINDSIGHT, FIXED)]:
         values = results.rows[Cell(dataset, results.labels[0], name)][column]
         shown = values > 0  # neither NaN, nor zero on a logarithmic axis
         if shown.any():
-            panel.plot(results.trials[shown], values[shown], label=label, **look.line)
+            panel.plot(results.trials[shown], values[shown], label=label, **look)
     panel.set(xscale="log", yscale="log", xlabel="trials", ylabel="cumulative loss")
     panel.minorticks_off()
     panel.set_xlim(1, max(2, results.trials[-1]))
@@ -185,9 +142,9 @@ def draw_regret(panel: Axes, *, results: Results, dataset: str) -> None:
     style(panel)
 
 
-def draw_thresholds(panel: Axes, *, results: Results, cell: Cell) -> None:
+def draw_thresholds(results: Results, cell: Cell, panel: Axes) -> None:
     """The thresholds of one curve."""
-    color = look_of(cell.algorithm).color
+    color = look_of(cell.algorithm)["color"]
     panel.plot(results.trials, results.rows[cell]["thresholds"], color=color, linewidth=1.2)
     panel.set(xlabel="trials", ylabel="thresholds", xlim=(0, results.trials[-1]))
     style(panel)
@@ -195,42 +152,41 @@ def draw_thresholds(panel: Axes, *, results: Results, cell: Cell) -> None:
 
 def draw_curve(
     panel: Axes,
-    trials: NDArray[np.int64],
-    mean: Floats,
-    sem: Floats,
-    look: Look,
+    results: Results,
+    curve: tuple[Floats, Floats],
+    algorithm: str,
     name: str,
     *,
     hollow: bool = False,
 ) -> None:
     """A running error with its band and markers."""
-    is_main = look.width > 1
-    if is_main:  # bands of the thin extra curves would hide the main ones
-        panel.fill_between(trials, mean - sem, mean + sem, color=look.color, alpha=0.2, lw=0)
+    (mean, sem), trials, look = curve, results.trials, look_of(algorithm)
+    is_extra, marker = " " in algorithm, LOOKS[algorithm.partition(" ")[0]][2]
+    if not is_extra:  # bands of the thin extra curves would hide the main ones
+        panel.fill_between(trials, mean - sem, mean + sem, color=look["color"], alpha=0.2, lw=0)
     # seven markers, shifted by algorithm so that close curves do not hide them
-    shift = [look.marker for look in LOOKS.values()].index(look.marker) / len(LOOKS)
-    places = (np.arange(7) + (0.15 if is_main else 0.2) + shift) / 7 * trials[-1]
+    shift = MARKERS.index(marker) / len(MARKERS) + (0.2 if is_extra else 0.15)
+    places = np.searchsorted(trials, (np.arange(7) + shift) / 7 * trials[-1])
     panel.plot(
         trials,
         mean,
         label=name,
-        marker=look.marker,
-        markersize=4.5 if is_main else 3.5,
-        markerfacecolor="white" if hollow or not is_main else look.color,
-        markevery=np.unique(np.searchsorted(trials, places).clip(max=trials.size - 1)).tolist(),
-        **look.line,
+        marker=marker,
+        markersize=3.5 if is_extra else 4.5,
+        markerfacecolor="white" if hollow or is_extra else look["color"],
+        markevery=np.unique(places.clip(max=trials.size - 1)).tolist(),
+        **look,
     )
 
 
-def finish(
-    panel: Axes, trials: NDArray[np.int64], curves: list[tuple[Floats, Floats]], words: str
-) -> None:
+def finish(panel: Axes, results: Results, curves: list[tuple[Floats, Floats]], ylabel: str) -> None:
     """Limits that contain every curve and band after the first noisy trials, with a margin."""
+    trials = results.trials
     tail = slice(int(np.searchsorted(trials, min(STABLE_AFTER, trials[-1] // 10))), None)
     low = min(float((mean - sem)[tail].min()) for mean, sem in curves)
     high = max(float((mean + sem)[tail].max()) for mean, sem in curves)
     room = 0.04 * (high - low) or 0.01
-    panel.set(xlabel="trials", ylabel=words, xlim=(0, trials[-1]))
+    panel.set(xlabel="trials", ylabel=ylabel, xlim=(0, trials[-1]))
     panel.set_ylim(max(0.0, low - room), high + room)
     style(panel)
 
@@ -262,16 +218,14 @@ def grid(panels: list[Panel], columns: int, runs: int) -> Figure:
     """Panels with their titles in one figure with one legend."""
     from matplotlib.figure import Figure
 
-    rows = -(-len(panels) // columns)
-    width = 4.2 if columns > 1 else 6.4
+    rows, width = -(-len(panels) // columns), 4.2 if columns > 1 else 6.4
     figure = Figure(figsize=(width * columns, 3.0 * rows + 0.9), layout="constrained")
-    axes = figure.subplots(rows, columns, squeeze=False)
     entries: dict[str, Any] = {}
-    for panel, place in zip(panels, axes.flat, strict=True):
-        panel.draw(place)
-        place.set_title(panel.title, fontsize=10)
-        place.label_outer(remove_inner_ticks=False)
-        handles, names = place.get_legend_handles_labels()
+    for panel, axes in zip(panels, figure.subplots(rows, columns, squeeze=False).flat, strict=True):
+        panel.draw(axes)
+        axes.set_title(panel.title, fontsize=10)
+        axes.label_outer(remove_inner_ticks=False)
+        handles, names = axes.get_legend_handles_labels()
         entries |= dict(zip(names, handles, strict=True))
     legend_rows = -(-len(entries) // (6 if columns > 1 else 3))
     figure.legend(
@@ -288,16 +242,13 @@ def grid(panels: list[Panel], columns: int, runs: int) -> Figure:
     return figure
 
 
-def write_figures(results: Results, folder: Path) -> None:
+def write_figures(results: Results, panels: dict[str, list[Panel]], folder: Path) -> None:
     """The paper's figures as PNG and PDF, without dates, so that files are reproducible."""
     import matplotlib
 
-    for name, panels, columns in (
-        ("figure1", figure1_panels(results), len(results.labels)),
-        ("figure2", figure2_panels(results), 1),
-    ):
-        if panels:
-            figure = grid(panels, columns, results.settings["runs"])
+    for name, columns in (("figure1", len(results.labels)), ("figure2", 1)):
+        if panels[name]:
+            figure = grid(panels[name], columns, results.settings["runs"])
             figure.savefig(folder / f"{name}.png", dpi=150)
             figure.set_layout_engine("none")  # slow, and done
             with matplotlib.rc_context({"pdf.fonttype": 42}):

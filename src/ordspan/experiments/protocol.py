@@ -1,28 +1,26 @@
-"""The protocol of section 6 of the paper: sampling, learners, and errors along a run."""
+"""The protocol of section 6 of the paper: sampling, learners, errors and losses along a run."""
 
 from __future__ import annotations
 
 import zlib
-from collections.abc import Iterator
-from functools import cache
-from typing import NamedTuple
+from collections.abc import Iterator, Sequence
+from functools import cache, partial
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ordspan.core.measures import distance
+from ordspan.bounds import measure, online_losses, pa_i_repaired_at, summarise_stream
+from ordspan.core.measures import distance, hinge_losses
 from ordspan.core.state import Floats, Ranks
 from ordspan.datasets import Dataset
 from ordspan.datasets.coarsening import coarsen_ranks
-from ordspan.experiments.committee import AggregateLearner
-from ordspan.learners import (
-    Learner,
-    LinearLearner,
-    MulticlassPALearner,
-    PerceptronLearner,
-    PRankLearner,
-)
+from ordspan.experiments.committee import Committee
+from ordspan.experiments.results import HINDSIGHT
+from ordspan.learners import LinearLearner, MulticlassPALearner, PerceptronLearner, PRankLearner
+from ordspan.learners.batch import solve
 from ordspan.learners.linear import VARIANTS
+from ordspan.learners.rows import make_rows
 
 ALGORITHMS = (*VARIANTS, "PRank", "MCP")
 MULTICLASS = {f"MC-{variant}": variant for variant in VARIANTS}
@@ -43,6 +41,13 @@ RULE = (
 )
 
 
+HINDSIGHT_RUNS = 3
+"""Number of first runs per data set and fraction for which the fixed ranker is computed."""
+PATH = (0.01, 0.1, 1.0)
+"""Values of C of the batch optima that are candidates for the best fixed ranker."""
+TOL, SWEEPS = 1e-2, 200
+
+
 class Curve(NamedTuple):
     """A curve in the figures: an algorithm, optionally averaged or with the printed search."""
 
@@ -53,9 +58,8 @@ class Curve(NamedTuple):
     @property
     def name(self) -> str:
         """Name in tables."""
-        if self.average:
-            return f"{self.algorithm} average"
-        return self.algorithm if self.solver == "exact" else f"{self.algorithm} {self.solver}"
+        extra = "average" if self.average else self.solver.removeprefix("exact")
+        return f"{self.algorithm} {extra}".rstrip()
 
     @property
     def is_tunable(self) -> bool:
@@ -65,45 +69,41 @@ class Curve(NamedTuple):
     @property
     def has_thresholds(self) -> bool:
         """Whether it has thresholds."""
-        return self.algorithm != "MCP" and self.algorithm not in MULTICLASS
+        return self != FIXED and not self.algorithm.startswith("MC")
 
     @property
     def has_losses(self) -> bool:
         """Whether it has one score and thresholds, and thus a hinge loss."""
-        return self.algorithm in (*VARIANTS, "PRank", "PRIL")
+        return self.has_thresholds and self.algorithm != "OAP-BPM"
 
     @property
     def uses_intervals(self) -> bool:
         """Whether it is trained on the intervals; the others get exact labels."""
-        return self.algorithm in (*VARIANTS, "PRIL")
+        return self.algorithm in (*VARIANTS, "PRIL", HINDSIGHT)
 
-    def learner(
-        self, n_features: int, n_classes: int, C: float | None, seed: tuple[int, ...] = (0,)
-    ) -> Learner:
+    def learner(self, data: Dataset, C: float | None, seed: tuple[int, ...] = (0,)) -> Any:
         """A new learner; the seed is used by randomised ones."""
-        if self.algorithm in ("PRank", "PRIL"):
-            return PRankLearner(n_features, n_classes)
-        if self.algorithm == "OAP-BPM":
-            return AggregateLearner(n_features, n_classes, seed=(*seed, COINS))
+        shape, C = (data.X.shape[1], data.n_classes), C or 1.0
+        if self.algorithm in VARIANTS:
+            made: Any = partial(LinearLearner, solver=self.solver, balanced=False)
+            return made(*shape, self.algorithm, C, self.average)
         if self.algorithm in MULTICLASS:
-            variant = MULTICLASS[self.algorithm]
-            return MulticlassPALearner(n_features, n_classes, variant, C or 1.0)
-        if self.algorithm == "MCP":
-            return PerceptronLearner(n_features, n_classes)
-        shape = n_features, n_classes
-        return LinearLearner(
-            *shape, self.algorithm, C or 1.0, self.average, solver=self.solver, balanced=False
-        )
+            return MulticlassPALearner(*shape, MULTICLASS[self.algorithm], C)
+        if self.algorithm == "OAP-BPM":
+            return Committee(*shape, seed=(*seed, COINS))
+        return (PerceptronLearner if self.algorithm == "MCP" else PRankLearner)(*shape)
 
 
-def curves(algorithms: tuple[str, ...], *, average: bool, solver: str) -> list[Curve]:
+def curves_of(algorithms: Sequence[str], *, average: bool, solver: str) -> list[Curve]:
     """The algorithms in order, then the requested extra curves."""
-    plain = [Curve(name) for name in algorithms]
     variants = [name for name in algorithms if name in VARIANTS]
-    extra = [Curve(name, average=True) for name in variants] if average else []
-    if solver != "exact":
-        extra += [Curve(name, solver=solver) for name in variants]
-    return plain + extra
+    averaged = [Curve(name, average=True) for name in variants if average]
+    searched = [Curve(name, solver=solver) for name in variants if solver != "exact"]
+    return [*map(Curve, algorithms), *averaged, *searched]
+
+
+FIXED = Curve(HINDSIGHT)
+"""The best fixed ranker in hindsight, which knows all labels in advance."""
 
 
 class TrialStream(NamedTuple):
@@ -121,7 +121,7 @@ class TrialStream(NamedTuple):
 
 
 def streams(
-    data: Dataset, labels: tuple[int, ...], seed: int, kind: int, run: int, trials: int
+    data: Dataset, labels: Sequence[int], seed: int, kind: int, run: int, trials: int
 ) -> Iterator[TrialStream]:
     """The same sampled rows under every percentage of interval labels.
 
@@ -151,26 +151,91 @@ def kept_trials(trials: int, points: int = 300) -> NDArray[np.int64]:
     return np.unique([*spread.round().astype(np.int64), trials // EARLY])
 
 
-def predictions(learner: Learner, curve: Curve, stream: TrialStream) -> Ranks:
-    """Rank predicted for every trial before learning its label."""
-    predicted = learner.learn_many(stream.X, *stream.labels(curve), predict=True)
-    assert predicted is not None
-    return predicted
+def errors_along(
+    data: Dataset, curve: Curve, C: float | None, stream: TrialStream
+) -> NDArray[np.uint32]:
+    """Distances to the exact labels and to those trained on, summed up to each of `kept_trials`.
 
-
-def error_sums(predicted: Ranks, stream: TrialStream, *used: Ranks) -> NDArray[np.uint32]:
-    """Distances to the exact labels and to those ``used``, summed up to each of `kept_trials`."""
-    kept = kept_trials(predicted.size) - 1
-    both = (stream.ranks, stream.ranks), used
+    Every trial is predicted before its label is learned.
+    """
+    used = stream.labels(curve)
+    if curve == FIXED:
+        predicted = best_fixed(stream, data.n_classes).predictions(stream.X)
+    else:
+        learner = curve.learner(data, C, stream.seed)
+        predicted = learner.learn_many(stream.X, *used, predict=True)
+    kept, both = kept_trials(predicted.size) - 1, ((stream.ranks, stream.ranks), used)
     return np.array([distance(predicted, *ends).cumsum()[kept] for ends in both], dtype=np.uint32)
 
 
-def thresholds_along(learner: Learner, curve: Curve, stream: TrialStream) -> Floats:
+def thresholds_along(learner: Any, curve: Curve, stream: TrialStream) -> Floats:
     """Thresholds after each of `kept_trials`, (trials, K - 1)."""
     thresholds, start = [], 0
-    lower, upper = stream.labels(curve)
-    for stop in kept_trials(lower.size).tolist():
-        learner.learn_many(stream.X[start:stop], lower[start:stop], upper[start:stop])
+    for stop in kept_trials(stream.ranks.size).tolist():
+        lower, upper = (ends[start:stop] for ends in stream.labels(curve))
+        learner.learn_many(stream.X[start:stop], lower, upper)
         thresholds.append(learner.thresholds)
         start = stop
     return np.array(thresholds)
+
+
+class Fixed(NamedTuple):
+    """A ranker that never learns, and its hinge losses on a stream."""
+
+    weights: Floats
+    thresholds: Floats
+    C: float
+    losses: Floats  # (T, K - 1)
+
+    @property
+    def total(self) -> float:
+        """Cumulative loss after the last trial."""
+        return float(self.losses.sum())
+
+    def predictions(self, X: Floats) -> Ranks:
+        """Rank of every row: one more than the thresholds that its score reaches."""
+        return 1 + np.searchsorted(self.thresholds, X @ self.weights, side="right")
+
+
+def best_fixed(stream: TrialStream, n_classes: int) -> Fixed:
+    """The batch optimum with the smallest cumulative hinge loss on the stream."""
+    rankers, optimum = [], None
+    rows = make_rows(stream.X, stream.lower, stream.upper)
+    for C in PATH:
+        optimum = solve(rows, n_classes, C, tol=TOL, max_iter=SWEEPS, start=optimum)
+        weights, thresholds = optimum.weights, optimum.thresholds
+        losses = hinge_losses(stream.X @ weights, thresholds, stream.lower, stream.upper)
+        rankers.append(Fixed(weights, thresholds, C, losses))
+    return min(rankers, key=lambda ranker: ranker.total)
+
+
+def learner_losses(learner: Any, curve: Curve, stream: TrialStream) -> Floats:
+    """Hinge losses (T, K - 1) against the labels trained on, each just before its update."""
+    lower, upper = stream.labels(curve)
+    if not curve.average:
+        return online_losses(learner, stream.X, lower, upper)
+    # an averaged curve loses what the average of its iterates loses
+    scores, thresholds = np.empty(lower.size), np.empty((lower.size, learner.n_classes - 1))
+    for t, row in enumerate(stream.X):
+        scores[t], thresholds[t] = learner.weights @ row, learner.thresholds
+        learner.learn_one(row, int(lower[t]), int(upper[t]))
+    return hinge_losses(scores, thresholds, lower, upper)
+
+
+def cumulative(losses: Floats) -> Floats:
+    """Sum of the losses up to each of `kept_trials`."""
+    return losses.sum(axis=1).cumsum()[kept_trials(len(losses)) - 1]
+
+
+def bound_along(ranker: Fixed, stream: TrialStream, n_classes: int, C: float) -> Floats:
+    """Bound on the cumulative loss of PA-I with this C up to each of `kept_trials`.
+
+    The repaired inequality for any C, on the trials so far, with the ranker as comparator.
+    """
+    sq_norms, bounds = np.square(stream.X).sum(axis=1), []
+    for stop in kept_trials(stream.ranks.size).tolist():
+        labels = stream.lower[:stop], stream.upper[:stop]
+        trials = summarise_stream(sq_norms[:stop], *labels, n_classes)
+        rival = measure(ranker.weights, ranker.thresholds, ranker.losses[:stop])
+        bounds.append(pa_i_repaired_at(trials, rival, C).bound)
+    return np.array(bounds)

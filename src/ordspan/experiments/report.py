@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
 from html import escape
 from typing import Any
 
-from ordspan.experiments import figures
 from ordspan.experiments.claims import (
     COMPARABLE,
-    METHOD,
     NOT_RUN,
     OUTPERFORMS,
+    PAPER,
     VERDICTS,
     Claim,
     by_sentence,
@@ -34,68 +32,53 @@ SHOWS = {
 
 
 def report_page(
-    results: Results, claims: list[Claim], summary: list[SummaryRow], seconds: float | None = None
+    results: Results,
+    panels: dict[str, list[Panel]],
+    claims: list[Claim],
+    summary: list[SummaryRow],
 ) -> str:
-    """The whole page.
-
-    Parameters
-    ----------
-    results : Results
-        For the figures and the settings.
-    claims, summary : list
-        What was made from the results.
-    seconds : float, optional
-        How long the experiment took, if it was measured.
-    """
-    panels = [
-        *figures.figure1_panels(results),
-        *figures.figure2_panels(results),
-        *figures.regret_panels(results),
-        *figures.threshold_panels(results),
-    ]
-    parts = {
-        figure: "".join(_panel(panel) for panel in panels if panel.name.startswith(f"{figure}-"))
-        for figure in SHOWS
-    }
-    counts, runs = count_verdicts(claims), results.settings["hindsight_runs"]
-    lead = (
-        f"{results.settings['runs']} runs of {results.settings['trials']} trials on "
-        f"{', '.join(map(dataset_title, results.datasets))}. Of the paper's {len(claims)} atomic "
-        f"claims {counts['holds'] + counts['does not hold']} could be tested here: "
-        f"{counts['holds']} hold, {counts['does not hold']} do not."
-    )
-    names = {panel.name for panel in panels}
+    """The whole page, from the results and what was made from them."""
+    settings, counts = results.settings, count_verdicts(claims)
+    holding, failing, _ = counts.values()
+    names, runs = {panel.name for group in panels.values() for panel in group}, settings["runs"]
+    fixed_runs = settings["hindsight_runs"]
     # the sentences of which nothing was run come last
     groups = sorted(by_sentence(claims), key=lambda group: {c.verdict for c in group} == {NOT_RUN})
-    parts |= {
-        "lead": escape(lead),
+    parts = {
+        "lead": (
+            f"{runs} runs of {settings['trials']} trials on "
+            f"{', '.join(map(dataset_title, results.datasets))}. Of the paper's {len(claims)} "
+            f"atomic claims {holding + failing} could be tested here: {holding} hold, {failing} do "
+            "not."
+        ),
         "legend": "".join(map(_legend_entry, results.algorithms)),
-        "fixed_runs": "first run" if runs == 1 else f"first {runs} runs",
+        "fixed_runs": "first run" if fixed_runs == 1 else f"first {fixed_runs} runs",
         "datasets": _options((name, dataset_title(name)) for name in results.datasets),
         "verdicts": _options(zip(VERDICTS, VERDICTS, strict=True)),
-        "method": _paragraphs(METHOD),
+        "method": escape(PAPER["method"]),
+        "tests": terms(PAPER["tests"]),
+        "caveats": escape(PAPER["caveats"]),
         "claims": "".join(_sentence(group, names) for group in groups),
         "summary": "".join(map(_summary_row, summary)),
-        "settings": _settings(results.settings, seconds),
+        "settings": terms({_words(name): _words(value) for name, value in settings.items()}),
     }
+    for figure, words in SHOWS.items():
+        parts[figure] = "".join(
+            f'<figure id="{panel.name}" data-dataset="{panel.dataset}"><figcaption>'
+            f"{escape(panel.title)}</figcaption>"
+            f"{figure_svg(one_panel(panel), f'{panel.title}: {words}')}</figure>\n"
+            for panel in panels[figure]
+        )
     return fill_template(__package__, "report.html", parts)
-
-
-def _panel(panel: Panel) -> str:
-    alt = f"{panel.title}: {SHOWS[panel.name.partition('-')[0]]}"
-    return (
-        f'<figure id="{panel.name}" data-dataset="{panel.dataset}"><figcaption>'
-        f"{escape(panel.title)}</figcaption>{figure_svg(one_panel(panel), alt)}</figure>\n"
-    )
 
 
 def _legend_entry(algorithm: str) -> str:
     look = look_of(algorithm)
-    color = "currentColor" if look.color == "#000000" else look.color
-    dashes = " ".join(f"{length:g}" for length in look.dash)
+    color = "currentColor" if look["color"] == "#000000" else look["color"]
+    dashes = "" if look["linestyle"] == "-" else " ".join(f"{n:g}" for n in look["linestyle"][1])
     return (
         '<li><svg width="34" height="8" aria-hidden="true"><path d="M0 4h34" '
-        f'stroke="{color}" stroke-width="{look.width + 0.6:g}" stroke-dasharray="{dashes}"/>'
+        f'stroke="{color}" stroke-width="{look["linewidth"] + 0.6:g}" stroke-dasharray="{dashes}"/>'
         f"</svg>{escape(algorithm)}</li>\n"
     )
 
@@ -107,12 +90,12 @@ def _options(pairs: Iterable[tuple[str, str]]) -> str:
 def _sentence(group: list[Claim], panels: set[str]) -> str:
     """The claims of a sentence; those that were not run come last."""
     counts = ", ".join(f"{verdict} {n}" for verdict, n in count_verdicts(group).items() if n)
-    head = (
-        f'<tr class="sentence"><th colspan="8" scope="colgroup">“{escape(group[0].sentence)}”'
-        f"<small>{group[0].test} – {counts}</small></th></tr>"
-    )
     run_first = sorted(group, key=lambda claim: claim.verdict == NOT_RUN)
-    return f"<tbody>{head}{''.join(_claim(claim, panels) for claim in run_first)}</tbody>\n"
+    return (
+        f'<tbody><tr class="sentence"><th colspan="8" scope="colgroup">“{escape(group[0].sentence)}'
+        f"”<small>{group[0].test} – {counts}</small></th></tr>"
+        f"{''.join(_claim(claim, panels) for claim in run_first)}</tbody>\n"
+    )
 
 
 def _claim(claim: Claim, panels: set[str]) -> str:
@@ -136,34 +119,8 @@ def _summary_row(row: SummaryRow) -> str:
     return table_row(texts, f'data-dataset="{row.dataset}"')
 
 
-def _settings(settings: dict[str, Any], seconds: float | None) -> str:
-    plain = {
-        "Seconds taken": "not measured" if seconds is None else f"{seconds:.1f}",
-        "Runs": settings["runs"],
-        "Trials": settings["trials"],
-        "Seed": settings["seed"],
-        "How C was chosen": settings["rule"],
-        "Grid of C": ", ".join(f"{value:g}" for value in settings["grid"]),
-        "ordspan": settings["version"],
-        "Packages": ", ".join(f"{name} {text}" for name, text in settings["versions"].items()),
-    }
-    sources = {
-        dataset_title(name): f"{settings['sources'][name]} ({settings['n_classes'][name]} grades)"
-        for name in settings["datasets"]
-    }
-    absent = {dataset_title(name): why for name, why in settings["unavailable"].items()}
-    return (
-        f"<h3>Settings</h3>{terms(plain)}<h3>Data sets</h3>{terms(sources)}"
-        f"<h3>Data sets that were not available</h3>{terms(absent) or '<p>None.</p>'}"
-    )
-
-
-def _paragraphs(markdown: str) -> str:
-    """Convert the Markdown used in `METHOD` to HTML: paragraphs, one list and bold."""
-    bold = re.sub(r"\*\*(.+?)\*\*", r"<strong>\1</strong>", escape(markdown, quote=False))
-    return "".join(
-        f"<ul><li>{block[2:].replace(chr(10) + '- ', '</li><li>')}</li></ul>"
-        if block.startswith("- ")
-        else f"<p>{block}</p>"
-        for block in bold.split("\n\n")
-    )
+def _words(value: Any) -> str:
+    """A setting as text."""
+    if isinstance(value, dict):
+        value = [f"{name}: {each}" for name, each in value.items()]
+    return ", ".join(map(str, value)) if isinstance(value, list) else str(value).replace("_", " ")

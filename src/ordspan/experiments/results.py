@@ -9,6 +9,7 @@ from __future__ import annotations
 import csv
 import json
 import zipfile
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -56,15 +57,11 @@ class SummaryRow(NamedTuple):
     algorithm: str
     C: float | None
     mae: float  # against exact labels, mean over runs
-    sem: float  # standard error of mae; nan with a single run
+    sem: float  # standard error of mae; nan with a single run, where 0 would look like certainty
     interval_mae: float  # against the labels it was trained on
     trials: int
     runs: int
     hindsight_ratio: float | None  # mae relative to the best fixed ranker, on its runs
-
-
-class DamagedTable(ValueError):  # noqa: N818 - the name describes the problem
-    """The file is not a complete table of results."""
 
 
 class Results:
@@ -104,7 +101,7 @@ class Results:
             try:
                 return cls(file["table"], file["trials"], json.loads(str(file["settings"])))
             except (KeyError, IndexError, ValueError, zipfile.BadZipFile) as error:
-                raise DamagedTable(f"{path} is not a table of results: {error}") from None
+                raise ValueError(f"{path} is not a table of results: {error}") from None
 
     def running(self, cell: Cell, *, interval: bool = False) -> Floats:
         """Mean absolute error so far of every run, at each of the trials."""
@@ -117,7 +114,7 @@ class Results:
         return self.running(cell, interval=interval)[:, -1]
 
     def curve(self, cell: Cell, *, interval: bool = False) -> tuple[Floats, Floats]:
-        """Mean over runs of the running error, and its standard error."""
+        """Mean over runs of the running error, and its standard error; 0 with a single run."""
         running = self.running(cell, interval=interval)
         runs, points = running.shape
         spread = running.std(axis=0, ddof=1) if runs > 1 else np.zeros(points)
@@ -125,24 +122,23 @@ class Results:
 
     def summary(self) -> list[SummaryRow]:
         """Final errors of every curve."""
-        return [self._summary_row(cell) for cell in self.cells]
-
-    def _summary_row(self, cell: Cell) -> SummaryRow:
-        final, C = self.final(cell), float(self.rows[cell]["C"])
-        # a single run has no spread, and zero would look like certainty
-        sem = float(final.std(ddof=1) / np.sqrt(final.size)) if final.size > 1 else float("nan")
-        best = self.final(cell._replace(algorithm=HINDSIGHT))
-        ratio = float(final[: best.size].mean() / best.mean()) if best.any() else None
-        return SummaryRow(
-            *cell,
-            C=None if np.isnan(C) else C,
-            mae=float(final.mean()),
-            sem=sem,
-            interval_mae=float(self.final(cell, interval=True).mean()),
-            trials=int(self.trials[-1]),
-            runs=final.size,
-            hindsight_ratio=ratio,
-        )
+        rows = []
+        for cell in self.cells:
+            final, C = self.final(cell), float(self.rows[cell]["C"])
+            mae, sem = (float(numbers[-1]) for numbers in self.curve(cell))
+            best = self.final(cell._replace(algorithm=HINDSIGHT))
+            row = SummaryRow(
+                *cell,
+                C=None if np.isnan(C) else C,
+                mae=mae,
+                sem=sem if final.size > 1 else np.nan,
+                interval_mae=float(self.final(cell, interval=True).mean()),
+                trials=int(self.trials[-1]),
+                runs=final.size,
+                hindsight_ratio=final[: best.size].mean() / best.mean() if best.any() else None,
+            )
+            rows.append(row)
+        return rows
 
 
 def load_arrays(path: Path) -> Any:
@@ -150,13 +146,13 @@ def load_arrays(path: Path) -> Any:
     try:
         return np.load(path)
     except (ValueError, EOFError, zipfile.BadZipFile) as error:
-        raise DamagedTable(f"{path} is damaged; delete it and run again ({error})") from None
+        raise ValueError(f"{path} is damaged; delete it and run again ({error})") from None
 
 
-def write_summary(rows: list[SummaryRow], path: Path) -> None:
-    """Write the summary as a CSV file."""
+def write_table(rows: Sequence[Any], path: Path) -> None:
+    """Write named tuples as a CSV file."""
     with path.open("w", encoding="utf-8", newline="") as file:
         writer = csv.writer(file, lineterminator="\n")
-        writer.writerow(SummaryRow._fields)
+        writer.writerow(rows[0]._fields)
         for row in rows:
             writer.writerow(f"{value:.9g}" if isinstance(value, float) else value for value in row)
