@@ -171,6 +171,7 @@ class Encoder:
             raise ValueError(f"the scale of {recipe.n_scaled} numbers {fault}")
         self.state: NDArray[np.float64] = state
         self.unseen = Unseen()
+        self._enums: dict[str, Any] = {}  # types of the columns of words
 
     def rows(self, table: Any) -> tuple[NDArray[Any], pl.DataFrame | None, Faults]:
         """Numbers of a table, its text columns, and the faults of rows that cannot be used.
@@ -295,7 +296,15 @@ class Encoder:
         self, table: Any, name: str, words: tuple[str, ...], bad: Sequence[int]
     ) -> NDArray[np.int64]:
         """Index of every row's word among the known ones; -1 if it is none of them."""
-        codes, found = word_codes(table[name])
+        import polars as pl
+
+        if name not in self._enums:
+            self._enums[name] = pl.Enum(words)
+        cells = table[name].cast(pl.String()).fill_null("")
+        known = cells.cast(self._enums[name], strict=False).to_physical()
+        if not known.null_count():  # the usual case
+            return known.to_numpy().astype(np.int64)
+        codes, found = word_codes(cells)
         places = {word: place for place, word in enumerate(words)}
         each = np.array([places.get(word, -1) for word in found], dtype=np.int64)
         new, counts = np.flatnonzero(each < 0), self.unseen.words

@@ -8,7 +8,7 @@ import json
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import partial
 from math import isfinite
 from typing import Any
@@ -46,7 +46,7 @@ BATCH_BYTES, LONG_BYTES = 1 << 22, 1 << 24
 MAX_ROWS, MIN_ROWS = 1 << 16, 1 << 8
 REPLACED = "\ufffd"
 DEEPEST, MAX_DIGITS = 64, 18
-BLANK_LINE = re.compile(rb"\A(?:\r?\n)+|\n(?:\r?\n)+")
+BLANK_LINES = re.compile(rb"\A(?:\r?\n)+|\n(?:\r?\n)+")
 csv.field_size_limit(max(LONGEST_LINE, csv.field_size_limit()))  # 128 kB by default
 
 Types = Mapping[str, Any]
@@ -116,26 +116,31 @@ class TextTable(Table):
         else:
             pieces, whole = text.sample(size)
         pieces[0] = pieces[0][self._begin :]
-        apart = self.quoted and len(pieces) > 1 and not whole  # one may begin within quotes
-        tables = []
-        for piece in pieces if apart else [b"".join(pieces)]:
-            try:
-                table, faults = self._parse_text(piece, None)
-            except FileError:
-                if apart:
-                    continue
+        if len(pieces) > 1 and not whole and self.quoted:  # one may begin within quotes
+            pieces = [piece for piece in pieces if piece.count(b'"') % 2 == 0]
+        try:
+            return self._good_rows(b"".join(pieces)), whole
+        except FileError:
+            if len(pieces) == 1 or whole:
                 raise
-            if faults and not self.fault:
-                self.fault = f"{self.path}, row {min(faults) + 1}: {faults[min(faults)]}"
-            tables.append(table.filter(~pl.int_range(pl.len()).is_in(list(faults))))
+        tables = []
+        for piece in pieces:
+            with suppress(FileError):
+                tables.append(self._good_rows(piece))
         return pl.concat(tables), whole
+
+    def _good_rows(self, content: bytes) -> pl.DataFrame:
+        table, faults = self._parse_text(content, None)
+        if faults and not self.fault:
+            self.fault = f"{self.path}, row {min(faults) + 1}: {faults[min(faults)]}"
+        return table.filter(~pl.int_range(pl.len()).is_in(list(faults)))
 
     def blocks(self, types: Types, at: Cursor = BEGINNING) -> Iterator[Batch]:
         """The rows from the block of a position on; blocks of a file are parsed in parallel."""
         alone = self.path == STDIN or len(self.names) > MANY_COLUMNS
-        if not self.decimal:
+        if not self.decimal and not self.hasty:
             self.sample(SAMPLE_BYTES)  # finds it
-        blocks = (b for b in self._text().blocks(at.byte or self._begin) if b.content.strip())
+        blocks = (b for b in self._text().blocks(at.byte or self._begin) if not b.content.isspace())
         before, parse = at.before, partial(self._parse, types=types)
         for block, table, faults in parallel_map(parse, blocks, 2 * (not alone)):
             rows = np.arange(before, before + table.height) + 1
@@ -171,7 +176,6 @@ class CsvTable(TextTable):
     """A CSV file with a header, or standard input."""
 
     quoted = True
-    decimal = ""  # found in a sample, if it is not given
 
     def _open(self) -> list[str]:
         text = self._text()
@@ -192,6 +196,7 @@ class CsvTable(TextTable):
             raise FileError(f"{self.path}: the header is not {text.encoding}; {SAVE_AS_UTF8}")
         header = text.head.split(b"\n", reader.line_num + bool(skipped))
         self._begin = len(text.head) - len(header[-1]) if len(header) > 1 else len(text.head)
+        self.decimal = self._options.decimal or ""
         if self.delimiter != "," and self._options.delimiter is None:
             self.notes.append(f"fields are separated by {self.delimiter!r}")
         return [name.strip() or f"column {place}" for place, name in enumerate(names, start=1)]
@@ -200,7 +205,7 @@ class CsvTable(TextTable):
         """About ``size`` bytes of good rows; the decimal sign is found in them."""
         table, whole = super().sample(size)
         self.untyped = self.names
-        self.decimal = self._options.decimal or find_decimal(self.path, table, self.delimiter)
+        self.decimal = self.decimal or find_decimal(self.path, table, self.delimiter)
         return table, whole
 
     def _read(self, content: bytes, types: Types) -> pl.DataFrame:
@@ -216,7 +221,7 @@ class CsvTable(TextTable):
             columns=places if self.hasty else None,
         )
         table.columns = [self.names[place] for place in places] if self.hasty else self.names
-        if table[table.columns[-1]].null_count() and BLANK_LINE.search(content):
+        if table[table.columns[-1]].null_count() and _has_blank_lines(content):
             raise pl.exceptions.ComputeError("blank lines")  # each would be a row
         return table[list(types)]
 
@@ -226,9 +231,12 @@ class CsvTable(TextTable):
         n, faults = len(self.names), Faults()
         header = self.delimiter.join(map(str, range(n + 1))) + "\n"
         try:
-            if content.count(b'"') % 2 or (b'"' in content and BLANK_LINE.search(content)):
+            if _has_blank_lines(content):
+                if b'"' in content:
+                    raise pl.exceptions.ComputeError("for Python")
+                content = BLANK_LINES.sub(b"\n", content).lstrip(b"\r\n")
+            if content.count(b'"') % 2:
                 raise pl.exceptions.ComputeError("for Python")
-            content = BLANK_LINE.sub(b"\n", content).lstrip(b"\r\n")
             table = pl.read_csv(
                 header.encode() + content,
                 separator=self.delimiter,
@@ -273,6 +281,11 @@ class CsvTable(TextTable):
                 padded = cells[:width] + [""] * (width - len(cells))
                 records.append([cell or None for cell in padded])
         return pl.DataFrame(records, {str(place): TEXT for place in range(width)}, orient="row")
+
+
+def _has_blank_lines(content: bytes) -> bool:
+    starts_blank = content.startswith((b"\n", b"\r\n"))
+    return starts_blank or b"\n\n" in content or b"\n\r\n" in content
 
 
 def find_delimiter(head: str) -> str:

@@ -409,9 +409,8 @@ def find_sort_key(
         return ""
     if in_runs(labels) or (labels == labels[0]).all():
         return "labels"
-    least = max(SORTED_SHARE, CHANCE / n_rows)  # chance explains more in small files
     for name, values in [("labels", labels), *numbers, *words]:
-        if explained(np.asarray(values, dtype=np.float64)) > least:
+        if are_sorted(np.asarray(values, dtype=np.float64)):
             return name
     return next((name for name, values in words if in_runs(values)), "")
 
@@ -430,24 +429,25 @@ def are_runs(counts: NDArray[np.int64], n_alike: int) -> bool:
     return by_chance < 1 and (n_alike / n_rows - by_chance) / (1 - by_chance) > RUN_SHARE
 
 
-def explained(values: NDArray[np.float64]) -> float:
-    """Share of the variance of a column that chunks of neighbours explain, beyond chance.
+def are_sorted(values: NDArray[np.float64]) -> bool:
+    """Whether chunks of neighbours explain more of the variance of a column than chance does.
 
-    >>> round(explained(np.arange(1000.0)), 2)
-    1.0
+    >>> are_sorted(np.arange(1000.0)), are_sorted(np.arange(1000.0) % 7)
+    (True, False)
     """
     values = values[np.isfinite(values)]
     n = values.size
     n_chunks = min(N_CHUNKS, n // CHUNK_ROWS)
     if n_chunks < 2 or values.max() == values.min():
-        return 0.0
+        return False
     values = (values - values.mean()) / max(np.abs(values).max(), np.finfo(float).tiny)
     total = np.square(values).sum()
     starts = np.linspace(0, n, n_chunks + 1).astype(int)[:-1]
     between = (np.square(np.add.reduceat(values, starts)) / np.diff([*starts, n])).sum()
-    # omega squared of an analysis of variance
+    # omega squared of an analysis of variance; chance explains more of few values
     within = max(total - between, 0.0) / (n - n_chunks)
-    return float((between - (n_chunks - 1) * within) / (total + within))
+    share = (between - (n_chunks - 1) * within) / (total + within)
+    return bool(share > max(SORTED_SHARE, CHANCE / n))
 
 
 def profile_sparse(files: Sequence[str], options: FileOptions) -> tuple[Any, str]:
