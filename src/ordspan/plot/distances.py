@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ordspan.drawing import RANGES
-from ordspan.metrics.scale import Metric, to_ranks
+from ordspan.metrics.scale import code, to_ranks
 from ordspan.plot.display import axes_of, names_of
 
 MOST_CELLS = 15  # largest number of rows or columns with printed numbers
@@ -110,8 +110,8 @@ class ConfusionDistanceDisplay:
         ConfusionDistanceDisplay
             The display.
         """
-        metric = Metric("ConfusionDistanceDisplay.from_predictions", "y_true, y_pred", None)
-        lower, upper, rank, _, grades = to_ranks(metric, y_true, y_pred, classes)
+        call = code("ConfusionDistanceDisplay.from_predictions", "y_true, y_pred", None)
+        lower, upper, rank, _, grades = to_ranks(call, y_true, y_pred, classes)
         away = np.minimum(rank - lower, 0) + np.maximum(rank - upper, 0)
         names = names_of(grades)
         group = np.where(lower == upper, lower - 1, len(names))

@@ -9,8 +9,7 @@ from numpy.typing import NDArray
 
 from ordspan.core.measures import ReliabilityBins, cumulative_outcomes
 from ordspan.drawing import BLUE, GREY
-from ordspan.metrics.probabilities import read_probabilities
-from ordspan.metrics.scale import Metric
+from ordspan.metrics.scale import code, read_probabilities
 from ordspan.plot.display import axes_of
 
 Floats = NDArray[np.float64]
@@ -119,9 +118,9 @@ class ReliabilityDisplay:
         """
         if n_bins < 1:
             raise ValueError(f"n_bins must be a whole number >= 1, got {n_bins!r}")
-        metric = Metric("ReliabilityDisplay.from_predictions", "y_true, proba", None)
+        call = code("ReliabilityDisplay.from_predictions", "y_true, proba", None)
         bins = ReliabilityBins(n_bins)
-        bins.add(cumulative_outcomes(*read_probabilities(metric, y_true, proba, classes)))
+        bins.add(cumulative_outcomes(*read_probabilities(call, y_true, proba, classes)))
         return cls(bins.counts, *bins.means).plot(ax)
 
     def plot(self, ax: Any = None) -> Self:

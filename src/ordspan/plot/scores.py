@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from ordspan.core.state import Ranks
 from ordspan.drawing import BLUE, GREY, ORANGE, RANGES, label_heights
 from ordspan.labels.ranks import encode, read_labels
-from ordspan.metrics.scale import Metric, check_count, known_order, numbers_that_occur
+from ordspan.metrics.scale import check_count, code, known_order, numbers_that_occur
 from ordspan.plot.display import axes_of, grade_ticks, names_of
 
 Floats = NDArray[np.float64]
@@ -129,9 +129,8 @@ class ScoreDisplay:
         check_count(labels, given.size, "predictions")
         order = known_order(classes, own_order)
         if order is None:
-            arguments = "y_true, scores, thresholds"
-            metric = Metric("ScoreDisplay.from_predictions", arguments, None)
-            order = numbers_that_occur(metric, labels)
+            call = code("ScoreDisplay.from_predictions", "y_true, scores, thresholds", None)
+            order = numbers_that_occur(call, labels)
         if order.size != edges.size + 1:
             raise ValueError(
                 f"{order.size} grades need {order.size - 1} thresholds, got "
@@ -187,18 +186,10 @@ class ScoreDisplay:
 def draw_shapes(ax: Any, shapes: list[Floats], places: list[int], colors: list[str]) -> list[Any]:
     """The density of the scores of each grade, and a box of its quartiles."""
     bodies = ax.violinplot(shapes, places, widths=0.85, showextrema=False)["bodies"]
-    boxes: list[Any] = ax.boxplot(
-        shapes,
-        positions=places,
-        widths=0.1,
-        whis=(5, 95),
-        showfliers=False,
-        patch_artist=True,
-        manage_ticks=False,
-        medianprops={"color": "white", "linewidth": 2},
-    )["boxes"]
-    parts = zip(shapes, places, colors, bodies, boxes, strict=True)
-    for shape, place, color, body, box in parts:
+    look: dict[str, Any] = {"medianprops": {"color": "white", "linewidth": 2}, "widths": 0.1}
+    look |= {"whis": (5, 95), "showfliers": False, "patch_artist": True, "manage_ticks": False}
+    boxes: list[Any] = ax.boxplot(shapes, positions=places, **look)["boxes"]
+    for shape, place, color, body, box in zip(shapes, places, colors, bodies, boxes, strict=True):
         body.set(color=color, alpha=0.4)
         box.set(color=color)
         if shape.size < FEW:
