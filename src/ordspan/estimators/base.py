@@ -50,11 +50,9 @@ CONSTRAINTS: dict[str, Any] = {
     "tol": [Interval(Real, 0, None, closed="neither")],
     "max_iter": [Interval(Integral, 1, None, closed="left")],
     "shuffle": ["boolean"],
-    "warm_start": ["boolean"],
     "classes": [None, "array-like"],
     "class_weight": [None, dict, StrOptions({"balanced"})],
     "random_state": ["random_state"],
-    "verbose": ["verbose"],
 }
 """What a parameter may be, in every estimator that has it."""
 UNEQUAL, FAR = 1e3, 30.0
@@ -150,7 +148,6 @@ class BaseOrdinal(Locked, RankPredictor, BaseEstimator):
     _parameter_constraints = CONSTRAINTS
     classes: Any
     class_weight: Any = None
-    verbose: int = 0
     classes_: NDArray[Any]
     learner_: Learner
     _fitted_numbers: tuple[str, ...] = ()  # stored in model files besides the learner
@@ -268,8 +265,7 @@ class BaseOrdinal(Locked, RankPredictor, BaseEstimator):
     def __getstate__(self) -> dict[str, Any]:
         """Attributes for a pickle or skops, with the numbers of the learner in its place."""
         state: dict[str, Any] = {**super().__getstate__()}
-        for name in ("_learned_with", "_optimum"):  # compared by identity; for a warm start here
-            state.pop(name, None)
+        state.pop("_learned_with", None)  # compared by identity
         if self.__sklearn_is_fitted__():
             self.check_settings_unchanged()
             state["learner_"] = self.learner_.state

@@ -103,7 +103,9 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         file.names = table.columns
         profile = Profile([Sample(file, table)])
         self.encoder_, self.left_out_, _ = plan_columns(profile, [], choice)
-        return self._keep_names(table.columns)
+        self.feature_names_in_ = np.array(table.columns, dtype=object)
+        self.n_features_in_ = len(table.columns)
+        return self
 
     @report_missing()
     def partial_fit(self, X: Any, y: Any = None) -> Self:
@@ -180,8 +182,3 @@ class TableEncoder(TransformerMixin, BaseEstimator):
             row = min(faults)
             raise ValueError(f"the table, row {row}: {faults[row]}")
         return numbers, words
-
-    def _keep_names(self, names: Sequence[str]) -> Self:
-        self.feature_names_in_ = np.array(names, dtype=object)
-        self.n_features_in_ = len(names)
-        return self

@@ -87,9 +87,6 @@ class KernelOrdinalPA(ThresholdEstimator):
         mean weight of its grades.
     random_state : int, RandomState or None, default=None
         Seed for shuffling.
-    verbose : int, default=0
-        Above 0, ``fit`` prints a line for each pass: rows, mean absolute error of the predictions
-        made before each row was learned, and seconds.
 
     Attributes
     ----------
@@ -155,7 +152,6 @@ class KernelOrdinalPA(ThresholdEstimator):
         classes: Any = None,
         class_weight: Any = None,
         random_state: Any = None,
-        verbose: int = 0,
     ) -> None:
         self.variant = variant
         self.C = C
@@ -170,7 +166,6 @@ class KernelOrdinalPA(ThresholdEstimator):
         self.classes = classes
         self.class_weight = class_weight
         self.random_state = random_state
-        self.verbose = verbose
 
     def _make_learner(self, n_features: int, n_classes: int) -> KernelLearner:
         if isinstance(self.gamma, str) and getattr(self, "_gamma_given", self.gamma) != self.gamma:

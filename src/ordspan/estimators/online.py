@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 import operator
-from time import perf_counter
 from typing import Any, Self
 
 import numpy as np
@@ -12,7 +11,6 @@ from numpy.typing import NDArray
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from ordspan.core.measures import distance
 from ordspan.estimators.base import BaseOrdinal, ThresholdModel, refuse_balanced, unchanged_on_error
 from ordspan.labels.ranks import Labels, find_classes, read_labels
 from ordspan.learners import (
@@ -66,24 +64,11 @@ class OrdinalEstimator(BaseOrdinal):
         """
         with unchanged_on_error(self):
             rows, classes = self._fit_rows(X, y, sample_weight)
-            n_rows = rows.lower.size
             learner = self._make_learner(self.n_features_in_, classes.size)
             rng = check_random_state(self.random_state)
-            for number in range(1, self.max_iter + 1):
-                order = rng.permutation(n_rows) if self.shuffle else NO_ORDER
-                began = perf_counter()
-                ranks = learner.learn(
-                    rows, order=order, predict=self.verbose > 0, feature_names=self._names()
-                )
-                if ranks is not None:  # predicted before each row was learned
-                    error = distance(ranks, rows.lower, rows.upper).mean()
-                    n_support = getattr(learner, "n_support", None)
-                    print(
-                        f"pass {number}/{self.max_iter}: {n_rows:,} rows, mean absolute error "
-                        f"{error:.4f}"
-                        + ("" if n_support is None else f", {n_support:,} support vectors")
-                        + f", {perf_counter() - began:.2f} s"
-                    )
+            for _ in range(self.max_iter):
+                order = rng.permutation(rows.lower.size) if self.shuffle else NO_ORDER
+                learner.learn(rows, order, feature_names=self._names())
             return self.from_learner(learner, classes, n_iter=self.max_iter)
 
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
@@ -228,9 +213,6 @@ class OrdinalPA(ThresholdEstimator):
         mean weight of its grades.
     random_state : int, RandomState or None, default=None
         Seed for shuffling.
-    verbose : int, default=0
-        Above 0, ``fit`` prints a line for each pass: rows, mean absolute error of the predictions
-        made before each row was learned, and seconds.
 
     Attributes
     ----------
@@ -278,7 +260,6 @@ class OrdinalPA(ThresholdEstimator):
         classes: Any = None,
         class_weight: Any = None,
         random_state: Any = None,
-        verbose: int = 0,
     ) -> None:
         self.variant = variant
         self.C = C
@@ -290,7 +271,6 @@ class OrdinalPA(ThresholdEstimator):
         self.classes = classes
         self.class_weight = class_weight
         self.random_state = random_state
-        self.verbose = verbose
 
     def _make_learner(self, n_features: int, n_classes: int) -> Learner:
         settings = (self.variant, self.C, self.average)

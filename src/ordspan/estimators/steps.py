@@ -61,28 +61,22 @@ def ranker_of(estimator: Any) -> Any:
     return last
 
 
-def transformed(model: Any, X: Any) -> tuple[Any, Any]:
-    """The last step of a pipeline, a search or a frozen estimator, and its transformed input."""
-    while (inner := inside(model)) is not None:
-        if isinstance(model, Pipeline) and len(model) > 1:
-            X = model[:-1].transform(X)
-        model = inner
-    return model, X
-
-
 HAVING = {"latent": "OrdinalPA()", "predict_interval": "CalibratedOrdinal(OrdinalPA())"}
 """A last step that has the method."""
 
 
 def _call_last_step(model: Any, method: str, X: Any, *arguments: Any) -> Any:
     """Call a method of the last step that scikit-learn's pipelines do not forward."""
-    last, rows = transformed(model, X)
-    if not hasattr(last, method):
+    while (inner := inside(model)) is not None:
+        if isinstance(model, Pipeline) and len(model) > 1:
+            X = model[:-1].transform(X)
+        model = inner
+    if not hasattr(model, method):
         raise TypeError(
-            f"{type(last).__name__} has no {method} method; use a last step that has one, for "
+            f"{type(model).__name__} has no {method} method; use a last step that has one, for "
             f"example {HAVING[method]}"
         )
-    return getattr(last, method)(rows, *arguments)
+    return getattr(model, method)(X, *arguments)
 
 
 def latent(model: Any, X: Any) -> NDArray[np.float64]:

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from time import perf_counter
 from typing import Any, Self
 
-import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 
@@ -13,7 +11,7 @@ from ordspan.core.measures import distance
 from ordspan.core.rows import Rows
 from ordspan.estimators.base import ThresholdModel, unchanged_on_error
 from ordspan.learners import Learner, LinearLearner
-from ordspan.learners.batch import Optimum, solve
+from ordspan.learners.batch import solve
 from ordspan.wording import warn
 
 
@@ -40,12 +38,6 @@ class OrdinalSVM(ThresholdModel):
         Relative duality gap to stop at.
     max_iter : int, default=1000
         Largest number of sweeps over the rows.
-    warm_start : bool, default=False
-        Start from the solution of the last ``fit`` to the same rows, for example along a path
-        of C. Pickles and copies start anew.
-    verbose : int, default=0
-        Above 0, ``fit`` prints a line whenever it measures the gap: sweeps, rows, the values of
-        both problems, the relative duality gap, and seconds.
     classes : array-like, optional
         All grades from lowest to highest. By default taken from an ordered Categorical, or else
         the sorted numbers.
@@ -92,8 +84,6 @@ class OrdinalSVM(ThresholdModel):
         loss: str = "squared_hinge",
         tol: float = 1e-3,
         max_iter: int = 1000,
-        warm_start: bool = False,
-        verbose: int = 0,
         classes: Any = None,
         class_weight: Any = None,
         random_state: Any = 0,
@@ -102,8 +92,6 @@ class OrdinalSVM(ThresholdModel):
         self.loss = loss
         self.tol = tol
         self.max_iter = max_iter
-        self.warm_start = warm_start
-        self.verbose = verbose
         self.classes = classes
         self.class_weight = class_weight
         self.random_state = random_state
@@ -128,30 +116,11 @@ class OrdinalSVM(ThresholdModel):
         self
             The estimator itself, unchanged if an error is raised.
         """
-        began = perf_counter()
-
-        def print_values(n_iter: int, primal: float, dual: float) -> None:
-            gap = (primal - dual) / max(primal, np.finfo(float).tiny)
-            print(
-                f"sweep {n_iter}: {rows.lower.size:,} rows, primal {primal:.6g}, dual {dual:.6g}, "
-                f"gap {gap:.2e}, {perf_counter() - began:.2f} s"
-            )
-
         with unchanged_on_error(self):
             rows, classes = self._fit_rows(X, y, sample_weight)
-            start: Optimum | None = getattr(self, "_optimum", None) if self.warm_start else None
-            if start and start.multipliers.shape != (rows.lower.size, classes.size - 1):
-                start = None
             found = solve(
-                rows,
-                classes.size,
-                self.C,
-                loss=self.loss,
-                tol=self.tol,
-                max_iter=self.max_iter,
-                start=start,
+                *(rows, classes.size, self.C, self.loss, self.tol, self.max_iter),
                 seed=int(check_random_state(self.random_state).randint(2**31)),
-                progress=print_values if self.verbose else None,
                 feature_names=self._names(),
             )
             learner = self._make_learner(self.n_features_in_, classes.size)
@@ -159,7 +128,6 @@ class OrdinalSVM(ThresholdModel):
             learner.model.edges[1:-1] = found.thresholds
             values = zip(self._fitted_numbers, (found.primal, found.dual, found.gap), strict=True)
             self.from_learner(learner, classes, n_iter=found.n_iter, fitted=dict(values))
-            self._optimum = found if self.warm_start else None
         if found.gap > self.tol:
             warn(
                 f"stopped after max_iter={self.max_iter} sweeps at a relative duality gap of "

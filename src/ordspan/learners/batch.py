@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -10,10 +9,7 @@ import numpy as np
 from ordspan.core import svm
 from ordspan.core.rows import MAX_SQ_NORM, Rows, sq_norms
 from ordspan.core.state import Floats
-from ordspan.learners.rows import (
-    RowValueError,
-    refusal,
-)
+from ordspan.learners.rows import RowValueError, refusal
 
 LOSSES = {"hinge": False, "squared_hinge": True}
 RUN = 64
@@ -47,13 +43,12 @@ def solve(
     rows: Rows,
     n_classes: int,
     C: float = 1.0,
-    *,
     loss: str = "hinge",
     tol: float = 1e-3,
     max_iter: int = 1000,
+    *,
     start: Optimum | None = None,
     seed: int = 0,
-    progress: Callable[[int, float, float], object] | None = None,
     feature_names: Any = None,
 ) -> Optimum:
     """Minimise 1/2 |w|^2 + 1/2 |theta|^2 + C sum of losses by dual coordinate ascent.
@@ -76,8 +71,6 @@ def solve(
         A solution for the same rows and another C (or other weights) to start from.
     seed : int
         Seed of the order of the rows.
-    progress : callable, optional
-        Called with sweep, primal and dual value whenever these are computed.
     feature_names : sequence, optional
         Names to use in an error about a bad value.
     """
@@ -88,7 +81,7 @@ def solve(
     ascent = Ascent(rows, norms, LOSSES[loss], n_classes, float(C))
     rng = np.random.default_rng(seed)
     ascent.approach(max_iter, rng, start)
-    return ascent.climb(tol, max_iter, rng, progress)
+    return ascent.climb(tol, max_iter, rng)
 
 
 def checked_norms(rows: Rows, largest_C: float, feature_names: Any) -> Floats:
@@ -147,30 +140,17 @@ class Ascent:
 
     def _take(self, multipliers: Floats, factor: float) -> None:
         """Start from the multipliers of another C, times a factor and within the rows' limits."""
-        if multipliers.shape != self.multipliers.shape:
-            raise ValueError(
-                f"start has multipliers of shape {multipliers.shape}, expected "
-                f"{self.multipliers.shape}"
-            )
         limit = self.rows.weight[:, None]
         most = np.where(limit > 0.0, np.inf, 0.0) if self.squared else limit
         self.multipliers = np.minimum(multipliers * factor, most)
         svm.recompute_point(self.point, self.multipliers, self.rows)
 
-    def climb(
-        self,
-        tol: float,
-        max_iter: int,
-        rng: np.random.Generator,
-        progress: Callable[[int, float, float], object] | None,
-    ) -> Optimum:
+    def climb(self, tol: float, max_iter: int, rng: np.random.Generator) -> Optimum:
         """Sweep until the gap is at most ``tol``, or ``max_iter`` sweeps are done."""
         next_check = self.n_iter + 1
         while True:
             if self.n_iter >= min(next_check, max_iter):
                 self._evaluate()
-                if progress is not None:
-                    progress(self.n_iter, self.primal, self.dual)
                 if self.gap <= tol or self.n_iter >= max_iter:
                     return self._optimum()
                 next_check = max(self.n_iter + 1, int(self.n_iter * CHECK_GROWTH))
