@@ -442,7 +442,7 @@ def test_bad_labels_are_named_and_change_nothing(name, what):
         ({"f9": [1.0, 2.0], "f0": [1.0, np.inf]}, [1, 2], "row 1: feature 'f0' is inf"),
         ({"f0": [1.0, 1e150]}, [1, 2], r"row 1: feature 'f0' is 1e\+150, which overflows"),
         ({"f0": [1.0, 2.0], "f1": ["a", "b"]}, [1, 2], "row 0: feature 'f1' is 'a', not a number"),
-        ({"f0": [1.0, pd.NA]}, [1, 2], "row 1: feature 'f0' is <NA>; leave it out"),
+        ({"f0": [1.0, pd.NA]}, [1, 2], "row 1: feature 'f0' is (<NA>|None); leave it out"),
         ({"f0": [1.0, "2.0"]}, [1, 2], "row 1: feature 'f0' is '2.0', not a number"),
         ({"f0": [1.0, 2.0]}, [1], "X has 2 rows, but there are 1 labels"),
     ],

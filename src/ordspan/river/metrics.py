@@ -8,8 +8,7 @@ import numpy as np
 from river import metrics
 
 from ordspan.core.measures import distance
-from ordspan.labels.grades import check_classes
-from ordspan.river.grades import Grades, label_ends
+from ordspan.river.models import Grades, label_ends
 
 
 class IntervalMAE(metrics.base.MeanMetric, metrics.base.ClassificationMetric):
@@ -37,7 +36,7 @@ class IntervalMAE(metrics.base.MeanMetric, metrics.base.ClassificationMetric):
 
     def __init__(self, classes: Any = None) -> None:
         self.classes = classes
-        self._grades = None if classes is None else Grades(check_classes(classes).tolist(), True)
+        self._grades = None if classes is None else Grades.listed(classes)
         super().__init__()
 
     @property

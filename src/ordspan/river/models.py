@@ -1,12 +1,393 @@
-"""The River models."""
+"""The River models: rows are dicts or data frames, and new features and grades may appear."""
 
 from __future__ import annotations
 
+from bisect import insort
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
+from copy import deepcopy
+from numbers import Real
+from reprlib import repr as short
 from typing import Any
 
-from ordspan.learners import Learner, LinearLearner, PRankLearner
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+from river import base
+
+from ordspan.core.rows import MAX_SQ_NORM
+from ordspan.labels.grades import check_classes, sorted_grades
+from ordspan.labels.ranks import is_open_value
+from ordspan.learners import Calibration, Learner, LinearLearner, PRankLearner
+from ordspan.learners.base import rank_among
 from ordspan.learners.linear import DEFAULT_C
-from ordspan.river.classifier import OrdinalClassifier
+from ordspan.learners.rows import RowValueError
+from ordspan.wording import shown
+
+LIST_THEM = "in classes=[...]"
+OVERFLOW = (
+    "the score overflows, because the weights have grown too large; scale the features, for "
+    "example with preprocessing.StandardScaler, or choose a smaller C"
+)
+
+
+class Grades:
+    """The grades from lowest to highest and their ranks 1..K; immutable.
+
+    Parameters
+    ----------
+    order : list
+        The grades from lowest to highest.
+    given : bool
+        Whether the user listed them: then no other grade is accepted.
+    """
+
+    def __init__(self, order: list[Any], given: bool) -> None:
+        self.order, self.given = order, given
+        self.ranks = {grade: rank for rank, grade in enumerate(order, start=1)}
+
+    @classmethod
+    def listed(cls, classes: Any) -> Grades:
+        """The grades of a user's list; none yet without one."""
+        return cls([] if classes is None else check_classes(classes).tolist(), classes is not None)
+
+    def read(self, y: Any) -> tuple[Grades, int, int]:
+        """Lowest and highest rank of a label, and the grades with those that it adds."""
+        try:
+            rank = self.ranks[y]
+            return self, rank, rank
+        except (KeyError, TypeError):  # a range, a new grade or a mistake
+            lower, upper = label_ends(y)
+        grades = self
+        for end in (lower, upper):
+            if end is not None and not (isinstance(end, Hashable) and end in grades.ranks):
+                grades = grades.with_grade(end)
+        low = 1 if lower is None else grades.ranks[lower]
+        high = max(1, len(grades.order)) if upper is None else grades.ranks[upper]
+        if low > high:
+            raise ValueError(
+                f"lower end {lower!r} is above upper end {upper!r}; swap the two ends?"
+            )
+        return grades, low, high
+
+    def with_grade(self, grade: Any) -> Grades:
+        """These grades and a new one; an error if the user listed all grades."""
+        if not isinstance(grade, str | Real | np.bool_):
+            raise ValueError(f"label {grade!r} is not a grade: give a number or a string")
+        is_other_kind = self.order and isinstance(grade, str) != isinstance(self.order[0], str)
+        if self.given or is_other_kind:
+            raise ValueError(
+                f"label {grade!r} is not one of the grades {shown(np.asarray(self.order))}; "
+                f"list every grade {LIST_THEM}"
+            )
+        sorted_grades(np.array([*self.order, grade]), LIST_THEM)  # refuses names and measurements
+        order = list(self.order)
+        insort(order, grade.item() if isinstance(grade, np.generic) else grade, key=float)
+        return Grades(order, given=False)
+
+
+def label_ends(y: Any) -> tuple[Any, Any]:
+    """Lower and upper end of a label, None for an open end.
+
+    >>> label_ends("mid"), label_ends((3, None))
+    (('mid', 'mid'), (3, None))
+    """
+    ends = y if isinstance(y, tuple | list) else (y, y)
+    if len(ends) != 2:
+        raise ValueError(f"a range label is a pair (lower, upper), got {y!r}")
+    if ends is not y and is_open_value(y):
+        raise ValueError(
+            f"label {y!r} is missing; give a range (lower, upper), or leave the example out"
+        )
+    lower, upper = (None if is_open_value(end) else end for end in ends)
+    return lower, upper
+
+
+def as_number(name: Any, value: Any) -> float:
+    """The value of a feature as a float; text is refused even if it looks like a number."""
+    if is_open_value(value):
+        raise ValueError(
+            f"feature {name!r} is {value}; leave it out, or fill it first, for example with "
+            "preprocessing.StatImputer, which fills None"
+        )
+    try:
+        if isinstance(value, str | bytes):
+            raise TypeError
+        return float(value)
+    except (TypeError, ValueError, OverflowError):
+        raise ValueError(
+            f"feature {name!r} is {short(value)}, not a number; encode it first, for example "
+            "with preprocessing.OneHotEncoder"
+        ) from None
+
+
+def as_values(x: Mapping[Any, Any]) -> NDArray[np.float64]:
+    """The values of a dict of features as floats that no learner refuses."""
+    if x.__class__ is not dict and not isinstance(x, Mapping):
+        raise TypeError(f"x must be a dict of numbers by feature name, got {type(x).__name__}")
+    try:
+        values = np.array(list(x.values()))
+    except ValueError:  # values of different lengths
+        values = np.array(None)
+    if values.dtype.kind not in "fiub" or values.ndim != 1:
+        values = np.array([as_number(name, value) for name, value in x.items()])
+    if values.dtype.char != "d":
+        values = values.astype(np.float64)
+    if not values @ values < MAX_SQ_NORM:
+        for name, value in x.items():
+            as_number(name, value)
+        largest = max(x, key=lambda name: abs(x[name]))
+        raise ValueError(
+            f"feature {largest!r} is {x[largest]:.3g}, which overflows; scale the features, for "
+            "example with preprocessing.StandardScaler"
+        )
+    return values
+
+
+def read_frame(X: Any) -> Any:
+    """A data frame of numbers as a CSR matrix; sparse columns never become dense."""
+    from pandas import DataFrame
+    from pandas.api.types import is_numeric_dtype
+
+    if not isinstance(X, DataFrame):
+        raise TypeError(f"a mini-batch must be a pandas DataFrame, got {type(X).__name__}")
+    if not X.columns.is_unique:
+        twice = X.columns[X.columns.duplicated()][0]
+        raise ValueError(f"more than one column of X is named {twice!r}; rename one of them")
+    if not all(is_numeric_dtype(dtype) for dtype in X.dtypes):
+        list(each_row(as_values, X.to_dict("records")))
+    if X.columns.size and all(getattr(dtype, "fill_value", None) == 0 for dtype in X.dtypes):
+        rows = sp.csr_array(X.sparse.to_coo(), dtype=np.float64)
+    else:
+        rows = sp.csr_array(X.to_numpy(dtype=np.float64, na_value=np.nan))
+    with np.errstate(over="ignore"):
+        if not (rows.multiply(rows).sum(axis=1) < MAX_SQ_NORM).all():
+            list(each_row(as_values, X.to_dict("records")))
+    return rows
+
+
+def each_row(read: Callable[[Any], Any], rows: Iterable[Any]) -> Iterator[Any]:
+    """What a function makes of each row; its errors begin with the number of the row."""
+    for number, row in enumerate(rows):
+        try:
+            yield read(row)
+        except ValueError as reason:
+            raise ValueError(f"row {number}: {reason}") from None
+
+
+def with_columns(rows: Any, columns: NDArray[np.int64], n_features: int) -> Any:
+    """A CSR matrix with its columns moved to the given numbers; those outside are dropped."""
+    n_columns = max(n_features, int(columns.max(initial=-1)) + 1)
+    shape = rows.shape[0], n_columns
+    return sp.csr_array((rows.data, columns[rows.indices], rows.indptr), shape)[:, :n_features]
+
+
+def _finite(call: Callable[..., Any], *rows: Any, **options: Any) -> Any:
+    """What a learner returns for rows that are checked: only its own weights can be too large."""
+    try:
+        return call(*rows, **options)
+    except RowValueError:
+        raise ValueError(OVERFLOW) from None
+
+
+class OrdinalClassifier(base.MiniBatchClassifier):
+    """Base of the models; subclasses define the parameters and the learner.
+
+    The state is four attributes: the column of each feature, the grades, a learner with room for at
+    least as many columns, and its calibration; the last two are None before the second grade. They
+    are replaced together after everything that can fail, so an error leaves the model unchanged.
+    """
+
+    classes: Any
+
+    def __init__(self) -> None:
+        self._make_learner(1, 2)  # checks the parameters
+        self._columns: dict[Any, int] = {}
+        self._grades = Grades.listed(self.classes)
+        self._learner: Learner | None = None
+        self._calibration: Calibration | None = None
+
+    def _make_learner(self, n_features: int, n_classes: int) -> Learner:
+        raise NotImplementedError("subclasses must create their learner")
+
+    @property
+    def _multiclass(self) -> bool:
+        return True
+
+    @property
+    def weights(self) -> dict[Any, float]:
+        """The weight of every feature seen so far."""
+        weights = [0.0] * len(self._columns) if self._learner is None else self._learner.weights
+        return dict(zip(self._columns, map(float, weights), strict=False))  # the rest is spare
+
+    @property
+    def thresholds(self) -> list[float]:
+        """The sorted thresholds between neighbouring grades."""
+        return [] if self._learner is None else self._learner.thresholds.tolist()
+
+    @property
+    def grades(self) -> list[Any]:
+        """The grades from lowest to highest: those given, or those seen so far."""
+        return list(self._grades.order)
+
+    def learn_one(self, x: dict[Any, Any], y: Any) -> None:
+        """Learn one example.
+
+        Parameters
+        ----------
+        x : dict
+            Numbers by feature name; a new feature starts with weight 0. A row without features has
+            score 0, and its step moves only the thresholds.
+        y : grade or (lower, upper)
+            A number or a string, or a range of them, both ends included; None is an open end.
+        """
+        values = as_values(x)
+        columns, new = self._numbered(x)
+        grades, low, high = self._grades.read(y)
+        learner, calibration = self._grown(len(self._columns) + len(new), grades)
+        if learner is not None and calibration is not None:
+            score = _finite(learner.latent_sparse, values, columns)
+            _finite(learner.learn_sparse, values, columns, low, high)
+            calibration.observe_one(score, low, high)
+        self._columns.update(new)
+        self._learner, self._calibration, self._grades = learner, calibration, grades
+
+    def predict_one(self, x: dict[Any, Any], **kwargs: Any) -> Any:
+        """The grade of one example; None before anything was learned.
+
+        It is the median of the probabilities; without averaging, which is for streams that drift,
+        that of the learner's thresholds, which follow sooner.
+        """
+        return self._predicted([self._score(x)])[0]
+
+    def predict_proba_one(self, x: dict[Any, Any], **kwargs: Any) -> dict[Any, float]:
+        """The probability of every grade known so far, by grade.
+
+        Probabilities are learned online, from the score of each example before it is learned. The
+        grade of `predict_one` is their median, or close to it, and need not be the most probable
+        one.
+
+        Parameters
+        ----------
+        x : dict
+            Numbers by feature name.
+
+        Returns
+        -------
+        dict
+            Probabilities that sum to 1; empty before the first grade.
+        """
+        chances = self._probabilities([self._score(x)])[0].tolist()
+        return dict(zip(self._grades.order, chances, strict=True))
+
+    def learn_many(self, X: Any, y: Any) -> None:
+        """Learn the rows of a data frame one by one, as `learn_one` does.
+
+        Parameters
+        ----------
+        X : DataFrame
+            One column per feature.
+        y : Series or two-column DataFrame
+            Grades or (lower, upper) pairs, one per row; or the two ends in two columns.
+        """
+        rows, grades = read_frame(X), self._grades
+        labels = list(y.itertuples(False, None) if hasattr(y, "columns") else y)
+        if len(labels) != rows.shape[0]:
+            raise ValueError(f"X has {rows.shape[0]} rows, but there are {len(labels)} labels")
+
+        def read(label: Any) -> tuple[int, int]:
+            nonlocal grades
+            grades, low, high = grades.read(label)
+            return low, high
+
+        ends = np.array(list(each_row(read, labels)), dtype=np.int64).reshape(-1, 2)
+        if grades is not self._grades:  # a new grade moves the ranks of others: one by one
+            model = deepcopy(self)
+            for x, label in zip(X.to_dict("records"), labels, strict=True):
+                model.learn_one(x, label)
+            vars(self).update(vars(model))
+            return
+        columns, new = self._numbered(X.columns)
+        learner, calibration = self._grown(len(self._columns) + len(new), grades)
+        if learner is not None:
+            moved = with_columns(rows, columns, learner.n_features)
+            _finite(learner.learn_many, moved, *ends.T, calibration=calibration)
+        self._columns.update(new)
+        self._learner, self._calibration = learner, calibration
+
+    def predict_many(self, X: Any) -> Any:
+        """The grade of every row of a data frame, as a Series; None before anything was learned."""
+        import pandas as pd
+
+        return pd.Series(self._predicted(self._scores(X)), index=X.index)
+
+    def predict_proba_many(self, X: Any) -> Any:
+        """The probability of every grade for every row of a data frame, one column per grade."""
+        import pandas as pd
+
+        chances = self._probabilities(self._scores(X))
+        return pd.DataFrame(chances, index=X.index, columns=self._grades.order)
+
+    def _score(self, x: Any) -> Any:
+        """Score of an example; None before there is a learner."""
+        values, learner = as_values(x), self._learner
+        if learner is None:
+            return None
+        columns, _ = self._numbered(x)
+        is_old = columns < len(self._columns)
+        return _finite(learner.latent_sparse, values[is_old], columns[is_old])
+
+    def _scores(self, X: Any) -> Any:
+        """Score of each row of a data frame; None before there is a learner."""
+        rows, learner = read_frame(X), self._learner
+        if learner is None:
+            return [None] * len(X)
+        columns, _ = self._numbered(X.columns)
+        return _finite(learner.latent, with_columns(rows, columns, learner.n_features))
+
+    def _predicted(self, scores: Any) -> list[Any]:
+        """The grade of each score; without a learner the only grade seen so far, if any."""
+        order = self._grades.order
+        if self._learner is not None and self._calibration is not None:
+            scores = np.asarray(scores, dtype=np.float64)
+            if getattr(self, "average", False):
+                ranks = self._calibration.predict(scores)
+            else:
+                ranks = rank_among(self._learner.thresholds, scores)
+            return [order[rank - 1] for rank in ranks.tolist()]
+        return [None if self._grades.given or not order else order[0]] * len(scores)
+
+    def _probabilities(self, scores: Any) -> NDArray[np.float64]:
+        """The probabilities of the grades for each score; equal ones before there is a learner."""
+        if self._calibration is not None:
+            return self._calibration.probabilities(scores)
+        n_grades = len(self._grades.order)
+        return np.full((len(scores), n_grades), 1.0 / max(1, n_grades))
+
+    def _numbered(self, names: Any) -> tuple[NDArray[np.int64], dict[Any, int]]:
+        """The columns of some features, and by name those of the features that are new."""
+        column_of, new = self._columns, {}
+        try:
+            columns = [column_of[name] for name in names]
+        except KeyError:
+            unknown = (name for name in names if name not in column_of)
+            new = {name: len(column_of) + i for i, name in enumerate(unknown)}
+            columns = [new[name] if name in new else column_of[name] for name in names]
+        return np.array(columns, dtype=np.int64), new
+
+    def _grown(self, n_features: int, grades: Grades) -> tuple[Learner | None, Calibration | None]:
+        """Learner and calibration with room for features and grades; None before the second."""
+        learner, calibration, n_grades = self._learner, self._calibration, len(grades.order)
+        if n_grades < 2:
+            return None, None
+        if learner is None or calibration is None:
+            return self._make_learner(max(1, n_features), n_grades), Calibration(n_grades)
+        if n_features > learner.n_features:  # doubled, so that copying is rare
+            learner = learner.with_features(max(n_features, 2 * learner.n_features))
+        if grades is not self._grades:
+            for rank, grade in enumerate(grades.order, start=1):
+                if grade not in self._grades.ranks:
+                    learner, calibration = learner.with_rank(rank), calibration.with_rank(rank)
+        return learner, calibration
 
 
 class OrdinalPA(OrdinalClassifier):
@@ -73,14 +454,8 @@ class OrdinalPA(OrdinalClassifier):
         super().__init__()
 
     def _make_learner(self, n_features: int, n_classes: int) -> Learner:
-        return LinearLearner(
-            n_features,
-            n_classes,
-            self.variant,
-            self.C,
-            bool(self.average),
-            balanced=bool(self.balanced),
-        )
+        settings = (self.variant, self.C, bool(self.average))
+        return LinearLearner(n_features, n_classes, *settings, balanced=bool(self.balanced))
 
 
 class PRank(OrdinalClassifier):
