@@ -4,9 +4,8 @@ from collections.abc import Callable
 from typing import Any
 
 from ordspan.datasets.coarsening import coarsen
-from ordspan.datasets.letor import mslr
+from ordspan.datasets.letor import CorruptFile, DataDir, DataUnavailable, data_folder, mslr
 from ordspan.datasets.sets import Dataset, Truth, abalone, california, check_choice, parkinson
-from ordspan.datasets.sources import CorruptFile, DataDir, DataUnavailable, data_folder
 from ordspan.datasets.synthetic import synthetic
 
 __all__ = [
