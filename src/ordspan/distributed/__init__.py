@@ -10,7 +10,7 @@ for _part in ("dask", "distributed", "pandas", "polars", "pyarrow"):
             f"training on Dask needs {_part}: pip install 'ordspan[dask]'", name=_part
         ) from None
 
-from ordspan.distributed.prediction import predict  # noqa: E402
+from ordspan.distributed.blocks import predict  # noqa: E402
 from ordspan.distributed.training import Progress, Round, fit  # noqa: E402
 
 __all__ = ["Progress", "Round", "fit", "predict"]
