@@ -31,7 +31,7 @@ import sys
 from starlette.applications import Starlette
 from starlette.responses import JSONResponse
 from starlette.routing import Route
-from ordspan.serving.running import run_server
+from ordspan.serving.http import run_server
 
 async def parse(request):
     return JSONResponse({"rows": len(await request.json())})

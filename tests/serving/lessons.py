@@ -1,10 +1,10 @@
 """Models of every kind that can be served, and rows for them to learn."""
 
+import json
 import shutil
 import tempfile
 from functools import cache
 from pathlib import Path
-from typing import Any, NamedTuple
 
 import numpy as np
 import polars as pl
@@ -12,30 +12,14 @@ from files_to_train import make_rows, write_rows
 
 from ordspan.commands.train import TrainJob, train
 from ordspan.models.file import from_bytes, to_bytes
-from ordspan.serving.models import copy_model, encode, learn, warm_up
-from ordspan.serving.records import RecordReader, Rows
-from ordspan.serving.starting import empty_model, untrained
+from ordspan.serving.engine import copy_model, empty_model, learn, untrained, warm_up
+from ordspan.serving.log import Event
+from ordspan.serving.records import RecordReader
 from ordspan.tables.encoder import Encoder, Recipe
 
 GRADES = np.array([1, 2, 3, 4])
 KINDS = ("empty", "hashed", "fixed", "words", "kernel", "svmlight")
 WORDS = ("", "cook", "smith", "clerk")
-
-
-class Lesson(NamedTuple):
-    """A labelled row."""
-
-    values: Any
-    lower: int
-    upper: int
-    key: str | None = None
-
-
-def rows_of(engine, lessons):
-    """Lessons as an engine takes them."""
-    values, lower, upper, keys = zip(*lessons, strict=True)
-    arrays = engine.reader.arrays(engine.model.encoder, values)
-    return Rows(values, *arrays, np.array(lower), np.array(upper), keys)
 
 
 @cache
@@ -59,8 +43,8 @@ def start(kind):
         return from_bytes((Path(folder) / "model").read_bytes(), "model")
 
 
-def lessons(kind, n_rows, seed=0, **more):
-    """Rows with labels, exact ones and ranges, and some of them with gaps."""
+def lessons(kind, n_rows, seed=0, key=None):
+    """Events to learn: rows with labels, exact ones and ranges, and some of them with gaps."""
     rng = np.random.default_rng(seed)
     X, ranks = make_rows(n_rows, seed)
     made = []
@@ -68,22 +52,22 @@ def lessons(kind, n_rows, seed=0, **more):
         lower, upper = rank - rng.integers(2), rank + rng.integers(2)
         values = row[: 1 if kind == "hashed" else 2 if kind in ("fixed", "words") else 3]
         if kind == "svmlight":
-            values = [(place, value) for place, value in enumerate(row) if rng.integers(3)]
+            values = [{place: value for place, value in enumerate(row, 1) if rng.integers(3)}]
         elif not rng.integers(5):
             values[0] = None
         if kind in ("hashed", "words"):
             values = [*values, str(rng.choice(WORDS))]
-        made.append(Lesson(tuple(values), max(int(lower), 1), min(int(upper), 4), **more))
+        ends = max(int(lower), 1), min(int(upper), 4)
+        made.append(Event(0, "learn", key, 0.0, json.dumps(values), *ends))
     return made
 
 
-def one_by_one(model, rows):
-    """The bytes of a copy that learns (values, lower, upper, ...) in turn, without any log."""
+def one_by_one(model, events):
+    """The bytes of a copy that learns events in turn, without any log."""
     model = copy_model(start(model) if isinstance(model, str) else model)
     reader = RecordReader(model)
-    for values, *ends in rows:
-        features, _ = encode(model, *reader.arrays(model.encoder, [values]))
-        learn(model, features, *np.array([ends[:2]]).T)
+    for event in events:
+        learn(model, reader, [event])
     return to_bytes(model)
 
 

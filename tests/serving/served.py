@@ -16,8 +16,7 @@ from ordspan.commands.train import TrainJob, train
 from ordspan.labels.grades import read_order
 from ordspan.models.file import to_bytes
 from ordspan.serving.app import make_app
-from ordspan.serving.engine import Engine
-from ordspan.serving.starting import empty_model
+from ordspan.serving.engine import Engine, empty_model
 
 with warnings.catch_warnings():  # about the package that Starlette would rather have
     warnings.simplefilter("ignore")

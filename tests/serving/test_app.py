@@ -38,7 +38,8 @@ def table_of(kind):
 def records_of(kind):
     """The same rows as records."""
     if kind == "svmlight":
-        return [{str(j + 1): x for j, x in enumerate(row) if x} for row in table_of(kind).toarray()]
+        rows = table_of(kind).toarray()
+        return [{"features": {j: x for j, x in enumerate(row, 1) if x}} for row in rows]
     return table_of(kind).to_dicts()
 
 
@@ -105,7 +106,7 @@ def test_an_unknown_parameter_is_refused_and_nothing_is_learned(tmp_path):
     row = {"a": 1, "b": 2}
     with serving(tmp_path, empty()) as client:
         for query, words in (
-            ("/predict?covarage=0.5", "unknown parameter 'covarage'; did you mean coverage?"),
+            ("/predict?covarage=0.5", "unknown parameter 'covarage'; remove it"),
             ("/predict?coverage=0.5&x=1", "unknown parameter 'x'; remove it"),
             ("/predict?%ff" + 60_000 * "x", "(60,001 characters); remove it"),
             ("/learn?key=visit", "unknown parameter 'key'; remove it"),

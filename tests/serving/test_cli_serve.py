@@ -10,7 +10,7 @@ import httpx
 import pytest
 
 from commands.tables import ask
-from ordspan.serving import running
+from ordspan.serving import http
 from serving.served import ROW, empty, model_file, serving
 
 EMPTY = ("--grades", "1..5", "--columns", "a,b", "--text", "b")
@@ -56,7 +56,7 @@ def test_it_learns_ends_and_goes_on(tmp_path):
 
 @pytest.mark.parametrize("secret", [True, False])
 def test_the_start_says_whether_requests_need_the_secret(secret, tmp_path, monkeypatch):
-    monkeypatch.setattr(running, "run_server", lambda app, host, port, started: started("http://x"))
+    monkeypatch.setattr(http, "run_server", lambda app, host, port, started: started("http://x"))
     (tmp_path / "token").write_text("a-secret-of-some-length\n")
     words = ("--host", "0.0.0.0", "--token-file", tmp_path / "token") if secret else ()
     answer = ask("serve", "--state", tmp_path / "state", *EMPTY, *words)

@@ -18,15 +18,14 @@ N_EXAMPLES = int(os.environ.get("ORDSPAN_EXAMPLES", "200"))
 GOOD = {
     "/predict": {"a": 1, "b": 2.5, "word": "roof"},
     "/learn": {"a": 1, "b": 2.5, "word": "roof", "label": "7", "key": "k"},  # 7 is no grade
-    "/api/next": {"annotator": "ann", "skip_items": [1]},
+    "/api/next": {"annotator": "ann"},
     "/api/answer": {"annotator": "ann", "key": "k", "item": 0, "lower": 6, "upper": 6},  # nor is 6
-    "/api/skip": {"annotator": "ann", "key": "k", "item": 99},
     "/api/undo": {"annotator": "ann", "key": "k"},
 }
 ODD_PATHS = [
     *("/", "/model", "/metrics", "/openapi.json", "/predict?coverage=nan", "/predict?coverage=%ff"),
     *("/learn/", "//learn", "/%2e%2e/etc/passwd", "/model%00", "/static/..%2fapp.py"),
-    *("/api/image/0/0", f"/api/image/{'9' * 5000}/0", "/" + "a" * 5000),
+    *("/api/image?item=0&cell=0", f"/api/image?item={'9' * 5000}", "/" + "a" * 5000),
 ]
 PATHS = st.sampled_from([*GOOD, *ODD_PATHS]) | st.text(max_size=9).map(lambda s: f"/{quote(s)}")
 HEADERS = {

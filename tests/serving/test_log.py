@@ -1,5 +1,6 @@
 """What disks, clocks and people do to a state folder: nothing is lost, or it is said."""
 
+import json
 import os
 import shutil
 import sqlite3
@@ -9,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from lessons import compile_all, killed, lessons, one_by_one, rows_of, start
+from lessons import compile_all, killed, lessons, one_by_one, start
 
 from ordspan.models.file import to_bytes
 from ordspan.serving.app import make_app
@@ -28,7 +29,7 @@ def folder(tmp_path):
     """A folder after a kill, before SQLite has moved anything from its WAL to the log."""
     engine = Engine(tmp_path / "first", start("empty"), every=1000)
     for lesson in LESSONS:
-        engine.learn(rows_of(engine, [lesson]))
+        engine.learn([lesson])
     left = killed(engine, tmp_path / "state")
     engine.close()
     return left
@@ -46,7 +47,7 @@ def learned(folder):
     expected = one_by_one("empty", LESSONS[:n_events])
     assert to_bytes(engine.model) == expected
     if n_events < N:  # and it goes on
-        engine.learn(rows_of(engine, LESSONS[n_events:]))
+        engine.learn(LESSONS[n_events:])
     assert to_bytes(engine.model) == one_by_one("empty", LESSONS)
     engine.close()
     return n_events
@@ -79,7 +80,7 @@ def test_a_torn_or_damaged_end_leaves_all_that_was_before_it(folder, tmp_path):
 def test_a_snapshot_that_is_ahead_of_the_log_is_refused(tmp_path):
     engine = Engine(tmp_path / "first", start("empty"), every=10)
     for lesson in LESSONS:
-        engine.learn(rows_of(engine, [lesson]))
+        engine.learn([lesson])
     folder = killed(engine, tmp_path / "state")
     engine.close()
     wal(folder).write_bytes(wal(folder).read_bytes()[:-1])
@@ -92,7 +93,7 @@ def test_a_snapshot_that_is_ahead_of_the_log_is_refused(tmp_path):
 
 def test_a_damaged_snapshot_is_made_up_for_by_the_log(tmp_path):
     engine = Engine(tmp_path / "first", start("empty"), every=7)
-    engine.learn(rows_of(engine, LESSONS))
+    engine.learn(LESSONS)
     engine.close()
     path = engine.folder / "snapshot.ordspan"
     content = path.read_bytes()
@@ -156,7 +157,7 @@ def no_room_beyond(size):
 
 def as_record(lesson):
     ends = {"lower": lesson.lower, "upper": lesson.upper, "key": lesson.key}
-    return dict(zip("abc", lesson.values, strict=True)) | ends
+    return dict(zip("abc", json.loads(lesson.values), strict=True)) | ends
 
 
 @POSIX
@@ -188,7 +189,7 @@ def test_a_full_database_is_said_so(tmp_path):
     engine = Engine(tmp_path, start("empty"))
     engine._log._db.execute("PRAGMA max_page_count = 3")
     with pytest.raises(LogError, match=r"log\.sqlite: database or disk is full; free some disk"):
-        engine.learn(rows_of(engine, lessons("empty", 300)))
+        engine.learn(lessons("empty", 300))
     assert engine.n_events == 0
     engine.close()
 
@@ -200,14 +201,14 @@ def test_without_room_for_a_snapshot_the_log_has_it_all(tmp_path):
     size = len(to_bytes(engine.model))
     with no_room_beyond(size - 1000):
         for lesson in some[:3]:
-            engine.learn(rows_of(engine, [lesson]))
+            engine.learn([lesson])
     assert {path.name for path in engine.folder.glob("*.ordspan")} == {"base.ordspan"}
     assert not list(engine.folder.glob("*.partial"))
     left = killed(engine, tmp_path / "killed")
     again = Engine(left)
     assert to_bytes(again.model) == one_by_one("hashed", some[:3])
     again.close()
-    engine.learn(rows_of(engine, some[3:]))
+    engine.learn(some[3:])
     assert (engine.folder / "snapshot.ordspan").exists()
     assert to_bytes(engine.model) == one_by_one("hashed", some)
     engine.close()
@@ -218,7 +219,7 @@ def test_without_room_for_a_snapshot_the_log_has_it_all(tmp_path):
 def test_a_folder_that_was_begun_without_room_can_be_begun_again(tmp_path, size):
     def begin():
         engine = Engine(tmp_path, start("hashed"))
-        engine.learn(rows_of(engine, lessons("hashed", 1)))
+        engine.learn(lessons("hashed", 1))
 
     with no_room_beyond(size), pytest.raises(OSError):
         begin()
@@ -260,7 +261,7 @@ def test_a_second_engine_on_a_folder_is_refused(folder):
     engine = Engine(folder)
     with pytest.raises(FileError, match=r"log\.sqlite is in use by another process"):
         Engine(folder)
-    engine.learn(rows_of(engine, lessons("empty", 1)))  # the first one does not mind
+    engine.learn(lessons("empty", 1))  # the first one does not mind
     engine.close()
     Engine(folder).close()
 
@@ -271,6 +272,6 @@ def test_a_log_that_another_process_holds_is_blamed_on_that_process(folder):
     with closing(sqlite3.connect(folder / "log.sqlite")) as other:
         other.execute("BEGIN IMMEDIATE")
         with pytest.raises(LogError, match=r"locked; another process is writing to it"):
-            engine.learn(rows_of(engine, lessons("empty", 1)))
-    engine.learn(rows_of(engine, lessons("empty", 1)))
+            engine.learn(lessons("empty", 1))
+    engine.learn(lessons("empty", 1))
     engine.close()

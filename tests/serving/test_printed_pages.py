@@ -14,7 +14,7 @@ import polars as pl
 import pytest
 
 from commands.tables import ask
-from ordspan.serving import running
+from ordspan.serving import http
 from printed import ROOT, blocks
 from serving.served import TestClient
 
@@ -62,7 +62,7 @@ def visits(monkeypatch, tmp_path):
         with TestClient(app, base_url=f"http://localhost:{port}") as client:
             waiting.pop(0)(client)
 
-    monkeypatch.setattr(running, "run_server", run)
+    monkeypatch.setattr(http, "run_server", run)
     monkeypatch.chdir(tmp_path)
     yield waiting
     assert not waiting

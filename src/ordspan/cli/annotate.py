@@ -13,9 +13,7 @@ from ordspan.cli.printing import print_json, print_notes, say
 from ordspan.commands.jobs import STDOUT, AnnotateJob
 
 if TYPE_CHECKING:
-    from ordspan.serving.annotate.items import Items
     from ordspan.serving.annotate.session import Session
-    from ordspan.serving.annotate.settings import FolderSettings
 
 
 @command(AnnotateJob, "items.csv --grades low,mid,high --state items-state --id id")
@@ -26,67 +24,46 @@ def annotate(job: AnnotateJob, json: bool) -> None:
     the model is least sure of. Every answer is on disk before it is confirmed. Run the same
     command again to continue. Needs the extra serve.
     """
-    from ordspan.serving.annotate.items import ItemColumns
-    from ordspan.serving.annotate.session import Session, open_engine
-    from ordspan.serving.annotate.settings import ChangedItemsError, check_can_export, opened
-    from ordspan.serving.guard import check_host, read_token
-
-    token = None if job.token_file is None else read_token(Path(job.token_file))
-    check_host(job.host, token)
-    state, items = Path(job.state), None if job.items is None else Path(job.items)
-    columns = ItemColumns(job.id, job.drop, job.hide, job.text)
-    if job.export is not None:  # works while the page is served
-        known = check_can_export(state)
-        try:
-            _, there = opened(state, items, job.classes, columns, job.options)
-        except ChangedItemsError:
-            there = None
-        print_export(job, known, there, json)
-        return
-    settings, table = opened(state, items, job.classes, columns, job.options)
-    session = Session(open_engine(state, table, settings), table, settings, job.guess)
-    serve_page(session, job, token, json)
-
-
-def serve_page(session: Session, job: AnnotateJob, token: str | None, json: bool) -> None:
-    """Serve the page until the command is stopped."""
+    from ordspan.serving import http
     from ordspan.serving.annotate.app import make_app
-    from ordspan.serving.guard import LOCAL_HOSTS
-    from ordspan.serving.running import run_server
+    from ordspan.serving.annotate.items import open_folder
+    from ordspan.serving.annotate.session import Session
 
+    token = None if job.token_file is None else http.read_token(Path(job.token_file))
+    http.check_host(job.host, token)
+    if job.export is not None:  # works while the page is served
+        print_export(job, job.export, json)
+        return
+    folder, items = open_folder(job)
+    session = Session(Path(job.state), items, folder, job.guess)
     if not json:
-        print_notes(session.items.notes)
-    title = session.items.path.name
-    application = make_app(session, title=title, question=job.question, token=token)
-    wanted = sys.stdout.isatty() and job.host in LOCAL_HOSTS if job.open is None else job.open
+        print_notes(items.notes)
+    app = make_app(session, title=items.path.name, question=job.question, token=token)
+    on_terminal = sys.stdout.isatty() and job.host in http.LOCAL_HOSTS
 
     def started(address: str) -> None:
         print_started(address, session, token is not None, json)
-        if wanted:  # a text browser would block
+        if on_terminal if job.open is None else job.open:  # a text browser would block
             Thread(target=webbrowser.open, args=(address,), daemon=True).start()
 
-    run_server(application, job.host, job.port, started)
+    http.run_server(app, job.host, job.port, started)
 
 
-def print_export(
-    job: AnnotateJob, settings: FolderSettings, items: Items | None, json: bool
-) -> None:
+def print_export(job: AnnotateJob, out: str, json: bool) -> None:
     """Write the answers of a state folder, and say how to learn from them."""
-    from ordspan.commands.outputs import check_table
-    from ordspan.serving.annotate.history import read_history
-    from ordspan.serving.annotate.labels import ANNOTATED, export_answers, train_command
-    from ordspan.serving.export import read_state
+    from ordspan.serving.annotate.items import read_folder
+    from ordspan.serving.export import export_labels, train_command
 
-    out = job.export or STDOUT
-    check_table(Path(out), ANNOTATED, job.overwrite)
-    model, events = read_state(Path(job.state))
-    replies, recipe = read_history(events, len(settings.grades)).replies.values(), model.recipe
-    rows = export_answers(out, recipe, settings.grades, replies, items, [settings.items])
+    folder = read_folder(Path(job.state))
+    inputs = [] if folder is None else [folder.items]
+    rows, model = export_labels(
+        out, Path(job.state), annotated=True, inputs=inputs, overwrite=job.overwrite
+    )
     if json and out != STDOUT:
         print_json({"out": out, "answers": rows})
-    elif out != STDOUT:
+    elif out != STDOUT and folder is not None:
         say(f"{rows:,} answers written to {out}. To train on them:")
-        say(f"  {train_command(out, settings.grades, recipe, settings.columns.text)}")
+        say(f"  {train_command(out, model, folder.options['text'])}")
 
 
 def print_started(address: str, session: Session, secret: bool, json: bool) -> None:

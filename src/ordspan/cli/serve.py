@@ -21,60 +21,40 @@ def serve(job: ServeJob, json: bool) -> None:
     /openapi.json lists the rest. After a crash, the model is restored from the folder, byte for
     byte. Needs the extra serve.
     """
+    from ordspan.serving import http
+    from ordspan.serving.annotate.items import NAME
     from ordspan.serving.app import make_app
-    from ordspan.serving.engine import Engine
-    from ordspan.serving.guard import check_host, read_token
-    from ordspan.serving.models import warm_up
-    from ordspan.serving.running import run_server
+    from ordspan.serving.engine import Engine, warm_up
+    from ordspan.serving.export import export_labels
 
-    token = None if job.token_file is None else read_token(Path(job.token_file))
-    check_host(job.host, token)
-    check_folder(Path(job.state))
-    if job.export is not None:  # works while the service is running
-        print_export(job.export, job, json)
-        return
-    engine = Engine(Path(job.state), starting_model(job), every=job.snapshot_every)
-    warm_up(engine.model)
-    application = make_app(engine, token=token, most_waiting=job.most_waiting)
-    run_server(
-        application,
-        job.host,
-        job.port,
-        lambda address: print_started(address, engine, token is not None, json),
-    )
-
-
-def check_folder(state: Path) -> None:
-    """Refuse a folder of ordspan annotate."""
-    from ordspan.serving.annotate.settings import NAME
-
+    token = None if job.token_file is None else http.read_token(Path(job.token_file))
+    http.check_host(job.host, token)
+    state = Path(job.state)
     if (state / NAME).exists():
         raise ValueError(
             f"{state} is a state folder of ordspan annotate, whose answers belong to items; "
             "choose another with --state"
         )
-
-
-def print_export(out: str, job: ServeJob, json: bool) -> None:
-    """Write the labels of a state folder."""
-    from ordspan.commands.outputs import check_table
-    from ordspan.serving.export import export_labels
-
-    check_table(Path(out), ("key", "lower", "upper"), job.overwrite)
-    rows = export_labels(out, Path(job.state))
-    if json and out != STDOUT:
-        print_json({"out": out, "labels": rows})
-    elif out != STDOUT:
-        say(f"{rows:,} labels written to {out}.")
+    if job.export is not None:  # works while the service is running
+        rows, _ = export_labels(job.export, state, overwrite=job.overwrite)
+        if json and job.export != STDOUT:
+            print_json({"out": job.export, "labels": rows})
+        elif job.export != STDOUT:
+            say(f"{rows:,} labels written to {job.export}.")
+        return
+    engine = Engine(state, starting_model(job), every=job.snapshot_every)
+    warm_up(engine.model)
+    app = make_app(engine, token=token, most_waiting=job.most_waiting)
+    http.run_server(
+        app, job.host, job.port, lambda address: print_started(address, engine, bool(token), json)
+    )
 
 
 def starting_model(job: ServeJob) -> Any:
     """The initial model, if given."""
-    import numpy as np
-
     from ordspan.commands.models import read_table_model
+    from ordspan.serving.engine import empty_model
     from ordspan.serving.records import check_names
-    from ordspan.serving.starting import empty_model
 
     if job.model is not None:
         if job.classes or job.columns or job.text:
@@ -85,7 +65,7 @@ def starting_model(job: ServeJob) -> Any:
     elif job.classes is None or not job.columns:
         raise ValueError("to start without a model, give both --grades and --columns")
     else:
-        start = empty_model(np.array(job.classes), list(job.columns), list(job.text))
+        start = empty_model(job.classes, list(job.columns), list(job.text))
     check_names(start.recipe)
     return start
 

@@ -1,47 +1,43 @@
-"""The service over HTTP: predict, learn, undo, the model and its metrics."""
+"""The service over HTTP: predict, learn, undo, the model and its metrics.
+
+A label: checked by `Application`, decoded into the record of the model, queued, learned with all
+that wait, logged, published, answered with what was predicted before.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import contextmanager
-from difflib import get_close_matches
-from functools import partial
+import asyncio
+from collections import deque
+from collections.abc import Sequence
 from typing import Any
 
 import msgspec
 from starlette.concurrency import run_in_threadpool
-from starlette.exceptions import HTTPException
-from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
-from starlette.routing import Route
 
 import ordspan
-from ordspan.learners.rows import RowValueError
 from ordspan.models.file import to_bytes
-from ordspan.models.table import TableModel
-from ordspan.serving.engine import Engine
-from ordspan.serving.guard import MAX_BODY_BYTES, Guard
-from ordspan.serving.log import Event
+from ordspan.serving.engine import COVERAGE, LOG, Engine
+from ordspan.serving.http import MAX_BODY_BYTES, UNAVAILABLE, Application
+from ordspan.serving.log import LEARN, Event
 from ordspan.serving.metrics import CONTENT_TYPE, Metrics
-from ordspan.serving.models import COVERAGE
 from ordspan.serving.records import (
     REQUEST,
     Key,
-    RecordReader,
-    Rows,
+    RequestError,
     check_names,
     decoded,
     example_record,
     some_range,
 )
-from ordspan.serving.responses import application, as_json
-from ordspan.serving.service import MOST_WAITING, Service
-from ordspan.tables.rows import RowError
-from ordspan.wording import LONGEST_SHOWN, brief
+from ordspan.wording import brief
 
 HEALTH, DOCS = "/health", "/openapi.json"
 MANY_BYTES = 1 << 17
-"""Larger bodies are processed in a thread, so that small ones are not delayed."""
+"""Larger bodies are predicted in a thread, so that small ones are not delayed."""
+MOST_WAITING = 20_000
+AT_ONCE = 5_000
+"""Rows from which no more requests are added to one write to disk."""
 
 
 class UndoRequest(msgspec.Struct, forbid_unknown_fields=True):
@@ -56,7 +52,7 @@ def make_app(
     token: str | None = None,
     most_waiting: int = MOST_WAITING,
     most_bytes: int = MAX_BODY_BYTES,
-) -> Guard:
+) -> Application:
     """The application of ``ordspan serve``.
 
     Parameters
@@ -72,187 +68,190 @@ def make_app(
 
     Returns
     -------
-    Guard
+    Application
         An ASGI application.
     """
     check_names(engine.model.recipe)
-    service = Service(engine, most_waiting=most_waiting)
-    handlers = Handlers(service)
-
-    routes = [
-        Route("/predict", handlers.predict, methods=["POST"]),
-        Route("/learn", handlers.learn, methods=["POST"]),
-        Route("/undo", handlers.undo, methods=["POST"]),
-        Route("/model", handlers.model),
-        Route("/metrics", handlers.metrics_text),
-        Route(HEALTH, handlers.health),
-    ]
+    service = Service(engine, most_waiting)
+    routes: dict[str, Any] = {
+        "POST /predict": service.predict,
+        "POST /learn": service.learn,
+        "POST /undo": service.undo,
+        "GET /model": service.model,
+        "GET /metrics": service.metrics_text,
+        f"GET {HEALTH}": service.health,
+    }
     about = describe(engine, routes)
+    welcome = about["info"] | {"docs": DOCS, "requests": [*about["paths"]]}
     paths = [*about["paths"], DOCS]
-    metrics = handlers.metrics = Metrics(engine, paths, lambda: service.n_waiting)
-    engine.learned = metrics.learned
-    routes += [
-        Route(
-            "/", lambda _: as_json(about["info"] | {"docs": DOCS, "requests": [*about["paths"]]})
-        ),
-        Route("/docs", lambda _: RedirectResponse(DOCS)),
-        Route(DOCS, lambda _: as_json(about)),
-    ]
-    app = application(routes, service.close)
-    app.router.redirect_slashes = False
-    return Guard(app, token=token, public=[HEALTH], observe=metrics.asked, most_bytes=most_bytes)
+    service.metrics = Metrics(engine.folder / LOG, paths, lambda: service.n_waiting)
+    return Application(
+        routes | {"GET /": welcome, "GET /docs": RedirectResponse(DOCS), f"GET {DOCS}": about},
+        service.close,
+        token=token,
+        public=[HEALTH],
+        observe=service.metrics.asked,
+        most_bytes=most_bytes,
+    )
 
 
-class Handlers:
-    """What is done with each request."""
+class Service:
+    """What is done with each request, and the queue of labels.
+
+    Parameters
+    ----------
+    engine : Engine
+        The model and its log.
+    most_waiting : int
+        Most rows that may wait; further ones are refused.
+    """
 
     metrics: Metrics
 
-    def __init__(self, service: Service) -> None:
-        self.service, self.engine = service, service.engine
-        self.reader: RecordReader = service.engine.reader
+    def __init__(self, engine: Engine, most_waiting: int) -> None:
+        self.engine, self.reader, self.most_waiting = engine, engine.reader, most_waiting
+        self.grades: list[Any] = engine.model.classes_.tolist()
+        self.names = [str(grade) for grade in self.grades]
+        self.n_waiting, self._ending = 0, False
+        self._line: deque[tuple[Sequence[Event], asyncio.Future[Any]]] = deque()
+        self._work: asyncio.Task[None] | None = None
 
-    async def predict(self, request: Request) -> Response:
+    async def predict(self, body: bytes, coverage: str = str(COVERAGE)) -> Any:
         """Predict grade, probabilities and range of a record or a list of records."""
-        text = check_parameters(request, "coverage").get("coverage", COVERAGE)
         try:
-            coverage = float(text)
+            share = float(coverage)
         except ValueError:
-            raise RowError(f"{REQUEST}: coverage is {brief(text)}, not a number") from None
-        model = self.engine.model
+            raise RequestError(f"{REQUEST}: coverage is {brief(coverage)}, not a number") from None
+        if len(body) <= MANY_BYTES:
+            return self._predictions(body, share)
+        return await run_in_threadpool(self._predictions, body, share)
 
-        def work(body: bytes) -> Response:
-            rows, alone = self.reader.read(model.encoder, body, labelled=False)
-            with refusals():
-                answers = predictions(model, self.reader, rows, coverage)
-            return as_json(answers[0] if alone else answers)
-
-        return await _process(work, await request.body())
-
-    async def learn(self, request: Request) -> Response:
-        """Learn labelled records; the response is sent once they are on disk."""
-        check_parameters(request)
-        read = partial(self.reader.read, self.engine.model.encoder, labelled=True)
-        rows, alone = await _process(read, await request.body())
-        if len(rows) > (most := self.service.most_waiting):
-            raise HTTPException(413, f"{REQUEST} has {len(rows):,} records; send at most {most:,}")
-        with refusals():
-            events = await self.service.learn(rows)
-        grades = self.engine.model.classes_.tolist()
+    def _predictions(self, body: bytes, coverage: float) -> Any:
+        model, (records, alone) = self.engine.model, self.reader.read(body)
+        features = model.encoder.features(*self.reader.arrays(records))
+        score = model.learner.latent(features)
+        low_high_chances: list[Any] = [[None] * len(records)] * 3
+        if (calibration := model.calibration) is not None:
+            arrays = *calibration.ranges(score, coverage), calibration.probabilities(score)
+            low_high_chances = [array.tolist() for array in arrays]
         answers = [
-            _confirmed(grades, event) | _if_any("unseen", self.reader.unseen(row))
-            for event, row in zip(events, rows.values, strict=True)
+            {
+                "grade": self.grades[rank - 1],
+                "rank": rank,
+                "score": value,
+                "range": self._in_grades(low, high),
+                "probabilities": chance and dict(zip(self.names, chance, strict=True)),
+            }
+            | self.reader.unseen(record)
+            for rank, value, low, high, chance, record in zip(
+                model.ranks(score).tolist(), score.tolist(), *low_high_chances, records, strict=True
+            )
         ]
-        return as_json(answers[0] if alone else answers)
+        return answers[0] if alone else answers
 
-    async def undo(self, request: Request) -> Response:
+    async def learn(self, body: bytes) -> Any:
+        """Learn labelled records; the response is sent once they are on disk."""
+        records, alone = self.reader.read(body)
+        labels = [self.reader.label(one, number) for number, one in enumerate(records, 1)]
+        if len(labels) > self.most_waiting:
+            message = f"{REQUEST} has {len(labels):,} records; send at most {self.most_waiting:,}"
+            raise RequestError(message, 413)
+        answers = [
+            {
+                "event": event.id,
+                "predicted": self.grades[(event.predicted or 1) - 1],
+                "range": self._in_grades(event.low, event.high),
+            }
+            | ({} if event.extra == "{}" else msgspec.json.decode(event.extra))
+            | self.reader.unseen(record)
+            for event, record in zip(await self._queue(labels), records, strict=True)
+        ]
+        return answers[0] if alone else answers
+
+    def _in_grades(self, low: int | None, high: int | None) -> Any:
+        return low and high and [self.grades[low - 1], self.grades[high - 1]]
+
+    async def _queue(self, labels: Sequence[Event]) -> list[Event]:
+        """Learn in order, all or nothing; the events are on disk when this returns."""
+        if self._ending or self.n_waiting + len(labels) > self.most_waiting:
+            raise RequestError(
+                f"{self.n_waiting:,} of at most {self.most_waiting:,} rows are waiting to be "
+                "learned; try again in a moment",
+                UNAVAILABLE,
+            )
+        future = asyncio.get_running_loop().create_future()
+        self.n_waiting += len(labels)
+        self._line.append((labels, future))
+        if self._work is None or self._work.done():
+            self._work = asyncio.create_task(self._learn_waiting())
+        events: list[Event] = await future
+        return events
+
+    async def _learn_waiting(self) -> None:
+        """Learn until nothing waits, each time as many as wait by then, up to a number of rows."""
+        done: Sequence[list[Event] | Exception]
+        while self._line:
+            some, n_rows = [], 0
+            while self._line and n_rows < AT_ONCE:
+                some.append(self._line.popleft())
+                n_rows += len(some[-1][0])
+            try:
+                groups = [labels for labels, _ in some]
+                done = await asyncio.to_thread(self.engine.learn_groups, groups)
+            except Exception as error:
+                done = [error] * len(some)
+            self.n_waiting -= n_rows
+            for (_, future), answer in zip(some, done, strict=True):
+                if future.done():  # its request was cancelled
+                    continue
+                if isinstance(answer, Exception):
+                    future.set_exception(answer)
+                else:
+                    future.set_result(answer)
+
+    async def undo(self, body: bytes) -> Any:
         """Undo the label with a key: the model becomes what it is without it."""
-        check_parameters(request)
-        asked = decoded(await request.body(), UndoRequest)
-        event = await run_in_threadpool(self.engine.undo_key, asked.key)
-        return as_json({"event": event.id, "undone": event.undoes})
+        key = decoded(body, UndoRequest).key
 
-    async def model(self, request: Request) -> Response:
+        def work() -> Event:
+            event = self.engine.with_key(key)
+            if event is None or event.kind != LEARN:
+                raise RequestError(f"there is no label with the key {key!r}", 404)
+            return self.engine.undo(event.id)
+
+        event = await run_in_threadpool(work)
+        return {"event": event.id, "undone": event.undoes}
+
+    async def model(self) -> Response:
         """Download the current model as a file that every ordspan command accepts."""
         content = await run_in_threadpool(to_bytes, self.engine.model)
         named = {"Content-Disposition": 'attachment; filename="model.ordspan"'}
         return Response(content, 200, named, "application/octet-stream")
 
-    async def health(self, request: Request) -> Response:
-        """Whether the service is ready; needs no token."""
-        return as_json({"ready": True})
-
-    async def metrics_text(self, request: Request) -> Response:
+    async def metrics_text(self) -> Response:
         """Rows, error, coverage, latency and queue length, for Prometheus."""
-        return Response(self.metrics.text(), media_type=CONTENT_TYPE)
+        text = await run_in_threadpool(self.metrics.text, self.engine.n_events)
+        return Response(text, media_type=CONTENT_TYPE)
+
+    async def health(self) -> Any:
+        """Whether the service is ready; needs no token."""
+        return {"ready": True}
+
+    async def close(self) -> None:
+        """Learn the rest of the queue, then release the state folder."""
+        self._ending = True
+        if self._work is not None:
+            await self._work
+        self.metrics.close()
+        await asyncio.to_thread(self.engine.close)
 
 
-async def _process(work: Callable[[bytes], Any], body: bytes) -> Any:
-    return work(body) if len(body) <= MANY_BYTES else await run_in_threadpool(work, body)
-
-
-@contextmanager
-def refusals() -> Any:
-    """Report value errors of the model, such as an uncalibrated coverage, as errors of the request.
-
-    Subclasses keep their own meaning.
-    """
-    try:
-        yield
-    except ValueError as error:
-        if type(error) not in (ValueError, RowValueError):
-            raise
-        raise RowError(f"{REQUEST}: {error}") from None
-
-
-def check_parameters(request: Request, *known: str) -> Mapping[str, str]:
-    """Parameters in the address; an unknown one is refused, as it would have no effect."""
-    given = request.query_params if request.scope["query_string"] else {}
-    for name in given:
-        if name not in known:
-            alike = get_close_matches(name[:LONGEST_SHOWN], known, 1, 0.7)
-            way_out = f"did you mean {alike[0]}?" if alike else "remove it"
-            raise RowError(f"{REQUEST}: unknown parameter {brief(name)}; {way_out}")
-    return given
-
-
-def predictions(
-    model: TableModel, reader: RecordReader, rows: Rows, coverage: float
-) -> list[dict[str, Any]]:
-    """Predictions for rows, in grades."""
-    answer, calibration = (
-        model.answer(model.encoder.features(rows.X, rows.table)),
-        model.calibration,
-    )
-    grades = model.classes_.tolist()
-    names = [str(grade) for grade in grades]
-    calibrated: list[list[Any]] = [[None] * len(rows)] * 3
-    if calibration is not None:
-        low_high = calibration.ranges(answer.score, coverage)
-        chances = calibration.probabilities(answer.score)
-        calibrated = [array.tolist() for array in (*low_high, chances)]
-    return [
-        {
-            "grade": grades[rank - 1],
-            "rank": rank,
-            "score": score,
-            "range": _in_grades(grades, low, high),
-            "probabilities": chance and dict(zip(names, chance, strict=True)),
-        }
-        | _if_any("unseen", reader.unseen(row))
-        for rank, score, low, high, chance, row in zip(
-            answer.rank.tolist(), answer.score.tolist(), *calibrated, rows.values, strict=True
-        )
-    ]
-
-
-def _if_any(name: str, values: dict[str, Any]) -> dict[str, Any]:
-    return {name: values} if values else {}
-
-
-def _in_grades(grades: Sequence[Any], low: int | None, high: int | None) -> list[Any] | None:
-    return None if low is None or high is None else [grades[low - 1], grades[high - 1]]
-
-
-def _confirmed(grades: Sequence[Any], event: Event) -> dict[str, Any]:
-    """Response to a label: its event number, and the prediction made before learning it."""
-    assert event.predicted is not None
-    answer = {
-        "event": event.id,
-        "predicted": grades[event.predicted - 1],
-        "range": _in_grades(grades, event.low, event.high),
-    }
-    return answer if event.extra == "{}" else answer | msgspec.json.decode(event.extra)
-
-
-def describe(engine: Engine, routes: Sequence[Route]) -> dict[str, Any]:
+def describe(engine: Engine, routes: dict[str, Any]) -> dict[str, Any]:
     """The requests in OpenAPI, from the declared record and an example for the model."""
-    model, reader = engine.model, engine.reader
-    example = example_record(model.recipe)
-    labelled = example | {"label": some_range(model.classes_), "key": "interview 17"}
-    record = dict[str, Any] if model.recipe.n_sparse else reader.type
+    example = example_record(engine.model.recipe)
+    labelled = example | {"label": some_range(engine.model.classes_), "key": "interview 17"}
     (one, undo), schemas = msgspec.json.schema_components(
-        [record, UndoRequest], ref_template="#/components/schemas/{name}"
+        [engine.reader.type, UndoRequest], ref_template="#/components/schemas/{name}"
     )
     either = {"oneOf": [one, {"type": "array", "items": one}]}
     bodies = {
@@ -261,20 +260,17 @@ def describe(engine: Engine, routes: Sequence[Route]) -> dict[str, Any]:
         "/undo": {"schema": undo, "example": {"key": "interview 17"}},
     }
     paths: dict[str, Any] = {}
-    for route in routes:
-        text = (route.endpoint.__doc__ or "").strip()
-        about: dict[str, Any] = {"summary": text, "responses": {"200": {"description": "Done."}}}
-        if body := bodies.get(route.path):
-            about["requestBody"] = {"required": True, "content": {"application/json": body}}
-        paths[route.path] = {"post" if body else "get": about}
+    for route, handler in routes.items():
+        method, path = route.split()
+        about: dict[str, Any] = {"summary": handler.__doc__}
+        about["responses"] = {"200": {"description": "Done."}}
+        if path in bodies:
+            content = {"application/json": bodies[path]}
+            about["requestBody"] = {"required": True, "content": content}
+        paths[path] = {method.lower(): about}
     info = {
         "title": "ordspan",
         "version": ordspan.__version__,
         "description": "Ordinal predictions with probabilities and ranges, learned online.",
     }
-    return {
-        "openapi": "3.1.0",
-        "info": info,
-        "paths": paths,
-        "components": {"schemas": schemas},
-    }
+    return {"openapi": "3.1.0", "info": info, "paths": paths, "components": {"schemas": schemas}}

@@ -3,29 +3,33 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import ExitStack, closing, suppress
+from copy import copy
 from dataclasses import replace
-from functools import partial
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
-from threading import Lock
+from threading import RLock
 from typing import Any
 from weakref import ref
 
 import msgspec
 import numpy as np
 
-from ordspan.catalog import ESTIMATORS, SVM
+from ordspan.catalog import ESTIMATORS, PA, SVM, learner_parameters, make_learner
+from ordspan.commands.models import read_table_model
+from ordspan.core.scaling import LIMIT
+from ordspan.learners import Calibration
 from ordspan.models.atomic import check_can_write, write_atomically
 from ordspan.models.checkpoint import Checkpoint, sole_writer
-from ordspan.models.file import ModelFileError, from_bytes, to_bytes
+from ordspan.models.file import ModelFileError, to_bytes
 from ordspan.models.table import TableModel
-from ordspan.serving.log import LEARN, SKIP, UNDO, Event, Log, Totals
-from ordspan.serving.models import copy_model, encode, learn
-from ordspan.serving.records import RecordReader, Rows, join_rows
+from ordspan.serving.log import LEARN, UNDO, Event, Log
+from ordspan.serving.records import RecordReader, RequestError, example_record
+from ordspan.tables.encoder import Encoder, Recipe
 from ordspan.tables.rows import Count, FileError
 
+COVERAGE = 0.9
 EVERY = 10_000
 """Events between two snapshots."""
 PORTION = 8192
@@ -35,18 +39,129 @@ SMALL = 1 << 18
 LOG, BASE, SNAPSHOT = "log.sqlite", "base.ordspan", "snapshot.ordspan"
 
 
-class KeyConflictError(ValueError):
-    """The key was used before for something else."""
+def empty_model(classes: Any, columns: Sequence[str], text: Sequence[str] = ()) -> TableModel:
+    """An untrained model that learns the scale of its columns online.
+
+    Parameters
+    ----------
+    classes : array
+        The grades from lowest to highest.
+    columns : sequence of str
+        The columns of a record.
+    text : sequence of str
+        Text columns, which are hashed; the others are numeric.
+
+    Returns
+    -------
+    TableModel
+        It learns with the defaults of ``ordspan train``.
+    """
+    if unknown := [name for name in text if name not in columns]:
+        raise ValueError(f"the text column {unknown[0]!r} is not one of the columns")
+    if twice := [name for place, name in enumerate(columns) if name in columns[:place]]:
+        raise ValueError(f"column {twice[0]!r} is named twice")
+    numbers = tuple(name for name in columns if name not in text)
+    recipe = Recipe(numbers, numbers, hashed=tuple(name for name in columns if name in text))
+    return untrained(Encoder(recipe), classes, scaled_online=True)
 
 
-class MissingError(LookupError):
-    """There is no such label or item, or nothing to undo."""
+def untrained(encoder: Encoder, classes: Any, *, scaled_online: bool = False) -> TableModel:
+    """An untrained model of given features.
+
+    Parameters
+    ----------
+    encoder : Encoder
+        How columns become features.
+    classes : array
+        The grades from lowest to highest.
+    scaled_online : bool
+        Whether the scale is learned online.
+
+    Returns
+    -------
+    TableModel
+        It learns with the defaults of ``ordspan train``.
+    """
+    kind, classes = ESTIMATORS[PA], np.asarray(classes)
+    fixed = {"classes": classes, "random_state": 0, "max_iter": 1, "shuffle": False}
+    parameters = learner_parameters(PA, {}) | fixed
+    settings = {"files": [], "passes": 1, "scaled_on_the_way": scaled_online}
+    training: dict[str, Any] = {"settings": settings, "from": None, "rows": 0, "skipped": 0}
+    training |= {"mae": [], "constant": None, "left_out": {}, "notes": []}
+    return TableModel(
+        encoder=encoder,
+        kind=kind,
+        parameters=parameters,
+        classes_=classes,
+        learner=make_learner(kind, parameters, encoder.recipe.n_features, len(classes)),
+        training=training,
+        calibration=Calibration(len(classes)),
+    )
 
 
-class SnapshotProgress(msgspec.Struct):
-    """Number of events that a snapshot has learned."""
+def learn(model: TableModel, reader: RecordReader, events: Sequence[Event]) -> list[Event]:
+    """Learn labels in order; the same events with what was predicted before each was learned.
 
-    events: Count
+    Each is predicted by what those before it taught; the width of its range is that of the
+    calibration before the first one. A model that started empty learns the scale of its numbers
+    too, and the events tell which were clipped. If this raises, the model is spoilt.
+    """
+    X, table = reader.logged(events)
+    lower, upper = np.array([event[5:7] for event in events]).T
+    online = model.recipe.standardise and model.training["settings"].get("scaled_on_the_way")
+    scaled = X.copy() if online else X
+    features = model.encoder.features(scaled, table, learn=bool(online))
+    rows, calibration = model.learner.rows(features, lower, upper), model.calibration
+    model.training["rows"] += len(events)
+    if calibration is None:
+        ranks: Any = model.learner.learn(rows, predict=True)
+        predicted = [(rank, None, None) for rank in ranks.tolist()]
+    else:
+        scores = np.empty(len(events))
+        model.learner.learn(rows, scores_before=scores)
+        low, high = calibration.ranges(scores, COVERAGE)
+        ranks = calibration.observe(scores, rows.lower, rows.upper, predict=True)
+        ends = np.minimum(low, ranks), np.maximum(high, ranks)
+        predicted = list(zip(*(one.tolist() for one in (ranks, *ends)), strict=True))
+    learned = [
+        Event(*event[:7], *ranks, *event[10:])
+        for event, ranks in zip(events, predicted, strict=True)
+    ]
+    if online:
+        clipped = np.abs(scaled) == LIMIT
+        for row in np.flatnonzero(clipped.any(axis=1)).tolist():
+            names = np.array(model.recipe.numbers)[clipped[row]].tolist()
+            values = dict(zip(names, X[row, clipped[row]].tolist(), strict=True))
+            extra = msgspec.json.encode({"clipped": values}).decode()
+            learned[row] = learned[row]._replace(extra=extra)
+    return learned
+
+
+def copy_model(model: TableModel) -> TableModel:
+    """An independent copy of a model."""
+    copied = replace(
+        model,
+        encoder=Encoder(model.recipe, model.encoder.state.copy()),
+        learner=copy(model.learner),
+        training=dict(model.training),
+        calibration=copy(model.calibration),
+    )
+    copied.learner.adopt_state(model.learner.state.copy())
+    if copied.calibration is not None:
+        copied.calibration.state = copied.calibration.state.copy()
+    return copied
+
+
+def warm_up(model: TableModel) -> None:
+    """Compile what predicting and learning need, on a copy, so that no request waits for it."""
+    reader, trial = RecordReader(model), copy_model(model)
+    values = [*example_record(model.recipe).values()]
+    answer = trial.answer(trial.encoder.features(*reader.arrays([values])), COVERAGE)
+    if trial.calibration is not None:
+        trial.calibration.probabilities(answer.score)
+    if model.kind != ESTIMATORS[SVM]:
+        row = msgspec.json.encode(values).decode()
+        learn(trial, reader, [Event(0, LEARN, None, 0.0, row, 1, 1)])
 
 
 class Engine:
@@ -67,85 +182,63 @@ class Engine:
     """
 
     model: TableModel  # predicts; never changes
-    learned: Callable[[Sequence[Event]], None] | None = None  # called with new events
     _training: TableModel  # the same state, which learns once nobody holds the model
-    _spare: tuple[TableModel, ref[TableModel], Any] | None
+    _spare: tuple[TableModel, ref[TableModel], Sequence[Event]] | None  # the model before
 
     def __init__(
         self, folder: str | Path, start: TableModel | None = None, *, every: int = EVERY
     ) -> None:
         self.folder, self.every = Path(folder), every
-        self._lock = Lock()
-        self._check_can_begin(start)
-        with ExitStack() as opened:
-            self.folder.mkdir(parents=True, exist_ok=True)
-            check_can_write(self.folder / LOG)
-            opened.enter_context(sole_writer(self.folder / LOG, "in use"))
-            self._base = self._begin(start)
-            self._log = opened.enter_context(closing(Log(self.folder / LOG)))
-            self._snapshot = Checkpoint(self.folder / SNAPSHOT, {"serves": LOG}, [], "remove it")
-            self.reader = RecordReader(self._base)
-            self._replace_model(self._rebuilt())
-            self._open = opened.pop_all()
-
-    def _check_can_begin(self, start: TableModel | None) -> None:
-        """Raise, before a folder is created, if there is no initial model."""
-        path = self.folder / BASE
-        if path.exists():
-            return
-        if (self.folder / LOG).exists():
+        self._lock = RLock()
+        base = self.folder / BASE
+        if not base.exists() and (self.folder / LOG).exists():
             raise FileError(
-                f"{path}, the initial model of the log in {self.folder}, is missing; restore it"
+                f"{base}, the initial model of the log in {self.folder}, is missing; restore it"
             )
-        if start is None:
+        if not base.exists() and start is None:
             raise FileError(
                 f"{self.folder} holds no model yet; give one with --model, or --grades and "
                 "--columns to start without one"
             )
-
-    def _begin(self, start: TableModel | None) -> TableModel:
-        """Read the initial model, or write it to a new folder."""
-        path = self.folder / BASE
-        given = None if start is None else to_bytes(start)
-        if given is not None and not path.exists():
-            write_atomically(path, given)
-        content = path.read_bytes()
-        if given not in (None, content):
-            raise FileError(
-                f"{self.folder} was started with another model; omit the model to continue with "
-                "that one, or choose another state folder"
-            )
-        model = from_bytes(content, str(path))
-        if not isinstance(model, TableModel):
-            raise FileError(f"{path} is not a model written by ordspan train")
-        return model
+        with ExitStack() as opened:
+            self.folder.mkdir(parents=True, exist_ok=True)
+            check_can_write(self.folder / LOG)
+            opened.enter_context(sole_writer(self.folder / LOG, "in use"))
+            if start is not None and not base.exists():
+                write_atomically(base, to_bytes(start))
+            if start is not None and base.read_bytes() != to_bytes(start):
+                raise FileError(
+                    f"{self.folder} was started with another model; omit the model to continue "
+                    "with that one, or choose another state folder"
+                )
+            self._base = read_table_model(base)
+            self._log = opened.enter_context(closing(Log(self.folder / LOG)))
+            self._snapshot = Checkpoint(self.folder / SNAPSHOT, {"serves": LOG}, [], "remove it")
+            self.reader = RecordReader(self._base)
+            self._publish(self._rebuilt())
+            self._open = opened.pop_all()
 
     def _rebuilt(self) -> TableModel:
         """The model after the last event."""
         model, self._saved, last = copy_model(self._base), 0, self._log.last
-        with suppress(ModelFileError):  # damaged; rebuild from the log
-            if found := self._snapshot.read(TableModel, SnapshotProgress):
-                learned = found[1].events
-                if learned > last:
+        undone = {event.undoes: event.id for event in self._log.select("undoes IS NOT NULL")}
+        self._undone = set(undone)
+        with suppress(ModelFileError, KeyError):  # damaged; rebuild from the log
+            if snapshot := self._snapshot.read(TableModel, dict[str, Count]):
+                saved = snapshot[1]["events"]
+                if saved > last:
                     raise FileError(
-                        f"{self.folder / SNAPSHOT} has learned {learned:,} events, but the log "
+                        f"{self.folder / SNAPSHOT} has learned {saved:,} events, but the log "
                         f"ends with number {last:,}: some were lost on disk. Restore {LOG} from a "
                         "backup, or delete the snapshot to continue without them"
                     )
-                if all(number > learned for number in self._log.undone(after=learned)):
-                    model, self._saved = found[0], learned
-        return self._learned(model, after=self._saved)
-
-    def _learned(self, model: TableModel, after: int) -> TableModel:
-        """Learn the events after a given one, except those that were undone."""
-        self._undone = set(self._log.undone())
-        events = (e for e in self._log.read(after) if e.kind == LEARN and e.id not in self._undone)
-        while some := list(islice(events, PORTION)):
+                if not any(event and event <= saved < undo for event, undo in undone.items()):
+                    model, self._saved = snapshot[0], saved
+        events = self._log.select("kind = ? AND id > ?", LEARN, self._saved)
+        left = (event for event in events if event.id not in self._undone)
+        while some := list(islice(left, PORTION)):
             try:
-                rows = self.reader.logged(model.encoder, [event.values for event in some])
-                lower = np.array([event.lower for event in some])
-                upper = np.array([event.upper for event in some])
-                learn(model, encode(model, *rows)[0], lower, upper)
+                learn(model, self.reader, some)
             except (ValueError, TypeError, IndexError) as error:
                 raise FileError(
                     f"{self._log.path}: events {some[0].id} to {some[-1].id} cannot be learned "
@@ -153,21 +246,18 @@ class Engine:
                 ) from error
         return model
 
-    def learn(self, rows: Rows, extra: str = "{}") -> list[Event]:
-        """Learn rows in order, all or nothing; the events are on disk when this returns.
+    def learn(self, labels: Sequence[Event]) -> list[Event]:
+        """Learn labels in order, all or nothing; they are on disk when this returns.
 
-        A row whose key was learned before is not learned again: its first event is returned.
-        ``extra`` is application data of the events, as JSON.
+        One whose key was learned before is not learned again: its first event is returned.
         """
-        (done,) = self.learn_groups([rows], extra)
+        (done,) = self.learn_groups([labels])
         if isinstance(done, Exception):
             raise done
         return done
 
-    def learn_groups(
-        self, groups: Sequence[Rows], extra: str = "{}"
-    ) -> list[list[Event] | Exception]:
-        """`learn` several groups of rows at once, with a single write to disk.
+    def learn_groups(self, groups: Sequence[Sequence[Event]]) -> list[list[Event] | Exception]:
+        """`learn` several groups of labels at once, with a single write to disk.
 
         A group that cannot be learned returns its error instead of its events; if the write
         fails, the error is raised and nothing was learned.
@@ -178,69 +268,45 @@ class Engine:
             )
         with self._lock:
             try:
-                return [*self._learn_together(groups, extra)]
+                events = iter(self._learn([*chain(*groups)]))
+                return [list(islice(events, len(group))) for group in groups]
             except ValueError as error:
                 if len(groups) == 1:
                     return [error]
-        return [done for group in groups for done in self.learn_groups([group], extra)]
+        return [done for group in groups for done in self.learn_groups([group])]
 
-    def _learn_together(self, groups: Sequence[Rows], extra: str) -> list[list[Event]]:
-        rows, places = join_rows(groups), []
-        keys = [key for key in rows.keys if key is not None]
-        taken: dict[str | None, tuple[Any, Any]] = {}  # content, and event or number of a new one
-        for event in self._log.with_keys(keys).values():
-            undone = event.id in self._undone
-            taken[event.key] = None if undone else (event.values, event.lower, event.upper), event
-        contents = zip(rows.texts, rows.lower.tolist(), rows.upper.tolist(), strict=True)
-        new: list[int] = []
-        for row, (key, content) in enumerate(zip(rows.keys, contents, strict=True)):
-            known = taken.get(key)
-            if known is None:
-                known = content, len(new)
-                new.append(row)
-                if key is not None:
-                    taken[key] = known
-            elif known[0] != content:
-                raise KeyConflictError(
-                    f"record {row + 1}: the key {key!r} belongs to another label, or to one that "
-                    "was undone; use a different key for each label"
+    def _learn(self, labels: Sequence[Event]) -> list[Event]:
+        """Learn new labels on a copy of the model, write their events, and publish the copy."""
+        keys = [label.key for label in labels if label.key is not None]
+        known = self._log.with_keys(keys) if keys else {}
+        new: list[Event] = []
+        ids, now = [], time.time()
+        for number, label in enumerate(labels, 1):
+            event = known.get(label.key) if label.key is not None else None
+            if event is None:
+                event = label._replace(id=self._log.last + len(new) + 1, time=now)
+                new.append(event)
+                known[label.key] = event
+            elif event.id in self._undone or event[4:7] != label[4:7]:  # the row and its label
+                raise RequestError(
+                    f"record {number}: the key {label.key!r} belongs to another label, or to one "
+                    "that was undone; use a different key for each label",
+                    409,
                 )
-            places.append(known[1])
-        events = self._learn_new(rows.only(new), extra) if new else []
-        done = (events[place] if isinstance(place, int) else place for place in places)
-        return [list(islice(done, len(group))) for group in groups]
+            ids.append(event.id)
+        events = {event.id: event for event in known.values()}
+        if new:
+            model = self._writable_copy()
+            new = learn(model, self.reader, new)
+            self._log.append(new)
+            self._publish(model, (self._training, ref(self.model), new))
+            self._save_if_due(self.every)
+        events |= {event.id: event for event in new}
+        return [events[number] for number in ids]
 
-    def _learn_new(self, rows: Rows, extra: str) -> list[Event]:
-        """Learn rows on a copy of the model, write their events, and publish the copy."""
-        model, ends = self._writable_copy(), (rows.lower, rows.upper)
-        features, clipped = encode(model, rows.X, rows.table)
-        ranks = np.column_stack([*ends, *learn(model, features, *ends)]).tolist()
-        now, labelled = time.time(), zip(rows.keys, rows.texts, ranks, strict=True)
-        make = partial(Event, extra=extra)
-        events = [
-            make(number, LEARN, key, now, text, *of_row)
-            for number, (key, text, of_row) in enumerate(labelled, self._log.last + 1)
-        ]
-        if clipped is not None and clipped.any():
-            for row in np.flatnonzero(clipped.any(axis=1)).tolist():
-                names = np.array(self._base.recipe.numbers)[clipped[row]].tolist()
-                values = {
-                    "clipped": dict(zip(names, rows.X[row, clipped[row]].tolist(), strict=True))
-                }
-                events[row] = events[row]._replace(extra=msgspec.json.encode(values).decode())
-        self._log.append(events)
-        spare, held = self._training, ref(self.model)
-        self._replace_model(model)
-        self._spare = spare, held, (features, *ends)
-        if self.learned is not None:
-            self.learned(events)
-        self._save_if_due(self.every)
-        return events
-
-    def _replace_model(self, model: TableModel) -> None:
-        """Publish a model; whoever holds the last one keeps it as it was."""
-        self._spare = None
-        self._training, self.model = model, replace(model)
+    def _publish(self, model: TableModel, spare: Any = None) -> None:
+        """Replace the model; whoever holds the last one keeps it as it was."""
+        self._training, self.model, self._spare = model, replace(model), spare
 
     def _writable_copy(self) -> TableModel:
         """A model equal to the published one that nobody else holds.
@@ -251,48 +317,31 @@ class Engine:
         spare, self._spare = self._spare, None
         if spare is None or self._training.learner.state.nbytes < SMALL or spare[1]() is not None:
             return copy_model(self._training)
-        model, _, learned = spare
-        model.encoder.state[...] = self._training.encoder.state
-        learn(model, *learned)
+        model, _, events = spare
+        learn(model, self.reader, events)
         return model
 
-    def skip(self, extra: Any, key: str | None = None) -> Event:
-        """Record that a row was skipped."""
+    def undo(self, number: int, key: str | None = None) -> Event:
+        """Undo an event: the model is rebuilt from the log without it; once more does nothing."""
         with self._lock:
-            event = self._note(SKIP, key, extra=msgspec.json.encode(extra).decode())
+            done = next(self._log.select("undoes = ?", number), None)
+            return done or self.note(UNDO, key, undoes=number)
+
+    def note(self, kind: str, key: str | None, **more: Any) -> Event:
+        """Write an event without a row."""
+        with self._lock:
+            event = Event(self._log.last + 1, kind, key, time.time(), "", **more)
+            self._log.append([event])
+            if kind == UNDO:
+                self._publish(self._rebuilt())
             self._save_if_due(self.every)
             return event
-
-    def undo(self, event_id: int, key: str | None = None) -> Event:
-        """Undo a label or skip: the model is rebuilt from the log without it."""
-        with self._lock:
-            return self._undo(event_id, key)
-
-    def undo_key(self, key: str) -> Event:
-        """Undo the label with a key; once more gives the same event."""
-        with self._lock:
-            event = self._log.with_keys([key]).get(key)
-            if event is None or event.kind != LEARN:
-                raise MissingError(f"there is no label with the key {key!r}")
-            return self._log.undo_of(event.id) or self._undo(event.id)
-
-    def _undo(self, event_id: int, key: str | None = None) -> Event:
-        event = self._note(UNDO, key, undoes=event_id)
-        self._replace_model(self._rebuilt())
-        self._save_if_due(self.every)
-        return event
-
-    def _note(self, kind: str, key: str | None, **more: Any) -> Event:
-        """Write an event without a row."""
-        event = Event(self._log.last + 1, kind, key, time.time(), "", **more)
-        self._log.append([event])
-        return event
 
     def _save_if_due(self, every: int) -> None:
         """Write a snapshot after a number of events; the log is complete without it."""
         if self._log.last - self._saved >= every:
             with suppress(OSError):
-                self._snapshot.write(self.model, SnapshotProgress(self._log.last))
+                self._snapshot.write(self.model, {"events": self._log.last})
                 self._saved = self._log.last
 
     @property
@@ -300,15 +349,15 @@ class Engine:
         """Number of the last event."""
         return self._log.last
 
-    def events(self, after: int = 0) -> list[Event]:
-        """The events after a number, in order."""
+    def events(self) -> list[Event]:
+        """All events, in order."""
         with self._lock:
-            return list(self._log.read(after))
+            return list(self._log.select("TRUE"))
 
-    def totals(self) -> Totals:
-        """Totals over all rows that were not undone."""
+    def with_key(self, key: str) -> Event | None:
+        """The event with a key, if there is one."""
         with self._lock:
-            return self._log.totals()
+            return self._log.with_keys([key]).get(key)
 
     def close(self) -> None:
         """Write a snapshot and release the folder."""

@@ -2,77 +2,118 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterable, Sequence
 from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import polars as pl
 
 from ordspan.commands.models import read_table_model
 from ordspan.commands.outputs import STDOUT, opened_output
+from ordspan.labels.forms import number_as_text
 from ordspan.models.table import TableModel
 from ordspan.serving.engine import BASE, LOG
-from ordspan.serving.log import LEARN, Event, Log
+from ordspan.serving.log import LEARN, UNDO, Event, Log
 from ordspan.serving.records import as_word
-from ordspan.tables.encoder import Recipe
+from ordspan.tables.profile import ANNOTATED
 from ordspan.tables.rows import FileError
+from ordspan.wording import shell_list
 
+LABELS = ("key", "lower", "upper")
 FORMULA = r"^[=+\-@\t\r]"
 """The beginning of a cell that a spreadsheet would run."""
 
 
-def read_state(folder: Path) -> tuple[TableModel, list[Event]]:
-    """The initial model of a state folder, and all events of its log; a service may be running."""
-    if not (folder / LOG).exists():
-        raise FileError(f"{folder} holds no labels, so there is nothing to export; correct --state")
-    with closing(Log(folder / LOG)) as log:
-        return read_table_model(folder / BASE), list(log.read())
+def export_labels(
+    out: str,
+    folder: Path,
+    *,
+    annotated: bool = False,
+    inputs: Iterable[str] = (),
+    overwrite: bool = False,
+) -> tuple[int, TableModel]:
+    """Write every label of a state folder that was not undone, in order.
 
+    The columns are key, lower and upper, or for answers of annotators item, lower, upper,
+    annotator, seconds and asked_by, followed by the columns of the model as they were learned.
 
-def export_labels(out: str, folder: Path) -> int:
-    """Write every label of a service that was not undone, in order; returns their number.
+    Parameters
+    ----------
+    out : str
+        A file ending in .csv, .parquet or .jsonl, or "-" for CSV on standard output.
+    folder : Path
+        The state folder; its service may be running.
+    annotated : bool
+        Whether it is a folder of ``ordspan annotate``.
+    inputs : iterable of str
+        Files that must not be overwritten.
+    overwrite : bool
+        Whether an earlier export may be replaced.
 
-    The columns are key, lower and upper, followed by the columns of the model; rows of a model of
-    svmlight files are pairs of index, from 0, and value.
+    Returns
+    -------
+    tuple
+        The number of labels, and the initial model of the folder.
     """
-    model, events = read_state(folder)
-    undone = {event.undoes for event in events}
-    labels = [event for event in events if event.kind == LEARN and event.id not in undone]
+    if not (folder / LOG).exists():
+        kind = "a state folder" if folder.exists() else "a folder"
+        raise FileError(f"{folder} is not {kind}, so there is nothing to export; correct --state")
+    with closing(Log(folder / LOG)) as log:
+        undone = {event.undoes for event in log.select("kind = ?", UNDO)}
+        labels = [event for event in log.select("kind = ?", LEARN) if event.id not in undone]
     if not labels:
         raise FileError(f"{folder}: there are no labels to export yet")
-    grades = model.classes_.tolist()
-    ends = {"lower": [event.lower for event in labels], "upper": [event.upper for event in labels]}
-    table = pl.DataFrame(
-        [
-            pl.Series("key", [event.key for event in labels], dtype=pl.String()),
-            *(pl.Series(n, [grades[rank - 1] for rank in r if rank]) for n, r in ends.items()),
-        ]
-    )
-    write_labels(out, table.hstack(value_columns(model.recipe, labels)), [str(folder / BASE)])
-    return len(labels)
-
-
-def value_columns(recipe: Recipe, events: Sequence[Event]) -> pl.DataFrame:
-    """The values of events as the columns of a model."""
-    if recipe.n_sparse:
-        return pl.DataFrame({"features": [event.values for event in events]})
-    rows = [msgspec.json.decode(event.values) for event in events]
-    columns = list(zip(*rows, strict=True))
-    n = len(recipe.numbers)
-    numbers = zip(recipe.numbers, columns[:n], strict=True)
-    texts = zip(recipe.texts, columns[n:], strict=True)
-    return pl.DataFrame(
-        [pl.Series(name, cells, dtype=pl.Float64()) for name, cells in numbers]
-        + [pl.Series(name, map(as_word, cells), dtype=pl.String()) for name, cells in texts]
-    )
-
-
-def write_labels(out: str, table: pl.DataFrame, inputs: Iterable[str]) -> None:
-    """Write a table; in CSV, a text that a spreadsheet would run gets an apostrophe."""
-    if out == STDOUT or out.lower().endswith(".csv"):
+    model = read_table_model(folder / BASE)
+    grades, names = model.classes_.tolist(), ANNOTATED if annotated else LABELS
+    columns: dict[str, Any] = {"key": [event.key for event in labels]}
+    if annotated:
+        notes = [msgspec.json.decode(event.extra) for event in labels]
+        columns = {name: [note[name] for note in notes] for name in ANNOTATED[3:]}
+        columns["item"] = [note["id"] for note in notes]
+    for name in ("lower", "upper"):
+        columns[name] = [grades[getattr(event, name) - 1] for event in labels]
+    table = pl.DataFrame({name: columns[name] for name in names}, strict=False)
+    values = _values(model, labels)
+    renamed = {name: f"{name} of the item" for name in values.columns if name in names}
+    table = table.hstack(values.rename(renamed))
+    if out == STDOUT or out.lower().endswith(".csv"):  # a spreadsheet would run a formula
         texts = pl.col(pl.String())
         runs = texts.str.contains(FORMULA) & texts.cast(pl.Float64(), strict=False).is_null()
         table = table.with_columns(pl.when(runs).then(texts.str.replace("^", "'")).otherwise(texts))
-    with opened_output(out, inputs) as output:
+    with opened_output(out, inputs, columns=names, overwrite=overwrite) as output:
         output.write(table)
+    return len(labels), model
+
+
+def _values(model: TableModel, events: Sequence[Event]) -> pl.DataFrame:
+    """The values of events as the columns of a model."""
+    recipe = model.recipe
+    if recipe.n_sparse:
+        return pl.DataFrame({"features": [event.values for event in events]})
+    columns = zip(*(msgspec.json.decode(event.values) for event in events), strict=True)
+    texts = set(recipe.texts)
+    return pl.DataFrame(
+        [
+            pl.Series(name, map(as_word, cells) if name in texts else cells, strict=False)
+            for name, cells in zip(recipe.columns, columns, strict=True)
+        ],
+        schema_overrides=dict.fromkeys(recipe.numbers, pl.Float64())
+        | dict.fromkeys(texts, pl.String()),
+    )
+
+
+def train_command(out: str, model: TableModel, text: Sequence[str]) -> str:
+    """The command that trains a model from exported answers with the same features.
+
+    It lists all grades, because some may not occur in the answers.
+    """
+    used = [name for name in text if name in model.recipe.columns]
+    text = [f"{name} of the item" if name in ANNOTATED else name for name in used]
+    trained = "labels.ordspan" if out == STDOUT else str(Path(out).with_suffix(".ordspan"))
+    words = ["ordspan train", shlex.quote(out), "--lower lower --upper upper"]
+    words += ["--grades", shell_list(map(number_as_text, model.classes_.tolist()))]
+    words += ["--text", shell_list(text)] if text else []
+    return " ".join([*words, "--model", shlex.quote(trained)])

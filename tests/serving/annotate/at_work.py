@@ -7,12 +7,11 @@ from uuid import uuid4
 import httpx
 import numpy as np
 
+from ordspan.commands.jobs import AnnotateJob
 from ordspan.serving.annotate.app import make_app
-from ordspan.serving.annotate.items import ItemColumns, read_items
-from ordspan.serving.annotate.session import Session, open_engine
-from ordspan.serving.annotate.settings import opened
+from ordspan.serving.annotate.items import open_folder, read_items
+from ordspan.serving.annotate.session import Session
 from ordspan.serving.log import Event
-from ordspan.tables.files import FileOptions
 
 PNG = b"\x89PNG\r\n\x1a\n" + bytes(20)
 
@@ -29,16 +28,19 @@ def write_items(folder, n=60, seed=0):
     return path, ranks
 
 
-def read(path, **columns):
-    return read_items(path, FileOptions(), ItemColumns(**columns))
+def read(path, **options):
+    return read_items(AnnotateJob(str(path), state="none", **options))
 
 
-def begin(folder, path=None, grades=None, guess="half", **columns):
+def begin(folder, path=None, grades=None, **options):
     """A session on a state folder, new with five grades, or begun before."""
     if grades is None and path is not None and not folder.exists():
         grades = [1, 2, 3, 4, 5]
-    settings, items = opened(folder, path, grades, ItemColumns(**columns), FileOptions())
-    return Session(open_engine(folder, items, settings), items, settings, guess)
+    items = None if path is None else str(path)
+    remembered, items = open_folder(
+        AnnotateJob(items, state=str(folder), classes=grades, **options)
+    )
+    return Session(folder, items, remembered)
 
 
 class Caller:
@@ -76,6 +78,10 @@ class Caller:
             "shown": asked["show_guess"],
         }
         return self.call("/api/answer", body | more)
+
+    def skip(self, item, annotator="ann", **more):
+        ends = {"lower": None, "upper": None}
+        return self.call("/api/answer", {"annotator": annotator, "item": item} | ends | more)
 
     def answer_many(self, ranks, n, annotator="ann"):
         """Answer the next items truly; what was asked."""

@@ -4,10 +4,8 @@ import numpy as np
 import pytest
 from at_work import Events
 
-from ordspan.serving.annotate import asking
-from ordspan.serving.annotate.asking import ENOUGH, Asker
-from ordspan.serving.annotate.history import History
-from ordspan.serving.starting import untrained
+from ordspan.serving.annotate.session import ENOUGH, Asker, History
+from ordspan.serving.engine import untrained
 from ordspan.tables.encoder import Encoder, Recipe
 
 K = 4
@@ -107,15 +105,26 @@ def test_everyone_meets_the_items_in_the_same_random_order_and_each_once():
 
 
 def test_coins_are_fair_and_decided_by_seed_annotator_and_number_of_answers():
-    coins = np.array([Asker(1, seed=5)._draws("ann", n) for n in range(4000)])
-    again = np.array([Asker(1, seed=5)._draws("ann", n) for n in range(4000)])
-    np.testing.assert_array_equal(coins, again)
+    """Heads and tails of what comes next, and of whether the guess is shown."""
+    n_items, model = 3000, model_of()
+    X = np.random.default_rng(1).normal(size=(n_items, 2))
+
+    def coins(seed, name):
+        asker, (events, history) = Asker(n_items, seed, X), earned(n_items)
+        made = []
+        for item in range(400):
+            question = asker.ask(history, model, name)
+            made.append((question.asked_by == "widest", question.shown))
+            history.add(events.learn(item, 1, asked_by="widest", annotator=name))
+        return np.array(made)
+
+    first = coins(5, "ann")
+    np.testing.assert_array_equal(first, coins(5, "ann"))
     # four standard deviations of a fair coin, of both coins and of their agreement
-    assert (np.abs(coins.mean(axis=0) - 0.5) < 4 * 0.5 / 4000**0.5).all()
-    assert abs((coins[:, 0] == coins[:, 1]).mean() - 0.5) < 4 * 0.5 / 4000**0.5
-    for other in (Asker(1, seed=6)._draws, Asker(1, seed=5)._draws):
-        name = "ann" if other.__self__.seed == 6 else "bob"
-        assert abs(np.mean([other(name, n) == tuple(coins[n]) for n in range(4000)]) - 0.25) < 0.05
+    agree = (first[:, 0] == first[:, 1]).mean()
+    assert (np.abs([*first.mean(axis=0), agree] - np.array(0.5)) < 4 * 0.5 / 400**0.5).all()
+    for other in (coins(6, "ann"), coins(5, "bob")):
+        assert 0.1 < (first == other).all(axis=1).mean() < 0.4
 
 
 def test_half_of_the_items_are_the_widest_that_nobody_has_answered():
@@ -123,19 +132,19 @@ def test_half_of_the_items_are_the_widest_that_nobody_has_answered():
     X = np.random.default_rng(1).normal(size=(n_items, 2))
     asker = Asker(n_items, seed=0, features=X)
     events, history = earned(n_items)
-    known = asking.predict_items(model, X)
+    known, entropy = asker.predictions(model)
     widths = known.high - known.low
     reasons = []
     for _ in range(120):
         question = asker.ask(history, model, "ann")
         reasons.append(question.asked_by)
-        assert question.guess == (known.low[i := question.item], known.high[i], known.rank[i])
+        i, guess = question.item, question.guess
+        assert (guess.lower, guess.upper) == (known.low[i], known.high[i])
+        assert guess.grade == known.rank[i]
         if question.asked_by == "widest":
             new = (history.answered == 0) & ~asker.reserved
             assert new[i]
-            assert (widths[i], known.entropy[i]) == max(
-                zip(widths[new], known.entropy[new], strict=True)
-            )
+            assert (widths[i], entropy[i]) == max(zip(widths[new], entropy[new], strict=True))
         else:  # the widest rule takes none of the half that tests the model
             assert asker.reserved[i]
         history.add(events.learn(question.item, 1, predicted=1, asked_by="widest"))

@@ -13,7 +13,7 @@ import pytest
 from at_work import Caller, begin, write_items
 
 from ordspan.cli import app
-from ordspan.serving import running
+from ordspan.serving import http
 from tables import ask
 
 ROOT = Path(__file__).parents[3]
@@ -29,7 +29,7 @@ def started(monkeypatch):
         started(f"http://{host}:{port}")
         found.append((host, port))
 
-    monkeypatch.setattr(running, "run_server", run)
+    monkeypatch.setattr(http, "run_server", run)
     return found
 
 
@@ -67,14 +67,13 @@ def test_a_bad_file_of_items_leaves_no_folder(tmp_path, started):
     words = ["annotate", tmp_path / "items.csv", "--grades", "1..5", "--state", tmp_path / "state"]
     answer = ask(*words)
     assert answer.exit_code == 1
-    assert "row 1: the image '../a.png' in column 'picture' is outside the folder" in answer.output
+    assert "row 1: the image '../a.png' in column 'picture' is not a file in" in answer.output
     assert "--hide picture" in answer.output
     assert not (tmp_path / "state").exists()
 
 
 def test_the_folder_of_a_service_is_not_taken(tmp_path, started):
-    from ordspan.serving.engine import Engine
-    from ordspan.serving.starting import empty_model
+    from ordspan.serving.engine import Engine, empty_model
 
     Engine(tmp_path / "state", empty_model([1, 2], ["a"])).close()
     path, _ = write_items(tmp_path)

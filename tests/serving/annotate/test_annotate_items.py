@@ -7,8 +7,8 @@ from at_work import PNG, read, write_items
 
 from ordspan import load
 from ordspan.commands.train import TrainJob, train
+from ordspan.serving.engine import untrained
 from ordspan.serving.records import RecordReader
-from ordspan.serving.starting import untrained
 
 ODD = pl.DataFrame(
     {
@@ -38,7 +38,7 @@ def test_the_log_gives_the_features_that_items_are_predicted_by(tmp_path, ending
     getattr(ODD, {"jsonl": "write_ndjson"}.get(ending, f"write_{ending}"))(path)
     items = read(path, text=["code"])
     reader = RecordReader(untrained(items.encoder, np.array([1, 2])))
-    again = reader.arrays(items.encoder, [items.values(i) for i in range(len(items))])
+    again = reader.arrays([items.values(i) for i in range(len(items))])
     np.testing.assert_array_equal(items.encoder.features(*again), items.features())
     assert items.encoder.recipe.numbers == ("price", "weight")
     assert items.values(1)[0] == 2003.0
@@ -58,7 +58,7 @@ def test_columns_can_be_shown_and_not_learned_or_hidden(tmp_path):
 
 @pytest.mark.parametrize(
     ("rows", "told"),
-    [("a,1\na,2\n", "row 1: the id 'a' is not unique"), ("a,1\n,2\n", "row 2: the id ''")],
+    [("a,1\na,2\n", "row 1: the id 'a' is empty or"), ("a,1\n,2\n", "row 2: the id ''")],
 )
 def test_an_id_names_one_item(tmp_path, rows, told):
     (tmp_path / "items.csv").write_text("id,size\n" + rows)
@@ -104,9 +104,8 @@ def test_pictures_are_shown_and_not_learned_from(pictures):
     items = read(with_pictures(pictures, "a.png", "", "inside.png", "./fake.png"), hide=["note"])
     assert not items.learnable
     assert [cell["kind"] for cell in items.cells(0)] == ["image"]
-    shown = str((pictures / "a.png").resolve()), "image/png"
-    assert items.image(0, 0) == items.image(2, 0) == shown
-    nothing = [(1, 0), (3, 0), (0, 1), (0, -1), (-1, 0), (4, 0), (10**9, 10**9)]
+    assert items.image(0, 0) == items.image(2, 0) == (PNG, "image/png")
+    nothing = [(1, 0), (0, 1), (0, -1), (-1, 0), (4, 0), (10**9, 10**9)]
     assert [items.image(*place) for place in nothing] == [None] * len(nothing)
 
 
@@ -119,18 +118,12 @@ def test_pictures_are_shown_and_not_learned_from(pictures):
         "/etc/x.png",
         "a/../../secret.png",
         "../items-of-others/a.png",
+        "missing.png",
     ],
 )
 def test_a_picture_outside_the_folder_is_refused_before_anything_starts(pictures, name):
-    with pytest.raises(ValueError, match=r"row 2: the image .* is outside the folder"):
+    with pytest.raises(ValueError, match=r"row 2: the image .* is not a file in the folder"):
         read(with_pictures(pictures, "a.png", name))
-
-
-def test_a_missing_picture_is_refused(pictures):
-    with pytest.raises(
-        ValueError, match=r"row 2: the image 'b[.]png' in column 'picture' does not exist"
-    ):
-        read(with_pictures(pictures, "a.png", "b.png"))
 
 
 def test_a_picture_that_becomes_a_link_is_not_followed(pictures):

@@ -4,11 +4,12 @@ import numpy as np
 import pytest
 from at_work import Events
 
-from ordspan.serving.annotate.history import History
 from ordspan.serving.annotate.progress import MOST_POINTS, error_curve, progress
+from ordspan.serving.annotate.session import History
 from ordspan.tables.encoder import Recipe
 
 SIZE = Recipe(("size",))
+GUESS = {"lower": 3, "upper": 4, "grade": 3}
 
 
 def told(events, n_items=10, n_classes=5, recipe=SIZE):
@@ -100,9 +101,9 @@ def test_agreement_is_over_pairs_of_annotators_on_the_same_item():
 
 def test_anchoring_is_the_distance_of_middles():
     events = Events()
-    events.learn(0, 1, 2, guess=[3, 4, 3], shown=True)  # 2 grades
-    events.learn(1, 3, guess=[2, 5, 3], shown=True)  # half a grade
-    events.learn(2, 1, guess=[5, 5, 5])
+    events.learn(0, 1, 2, guess=GUESS, shown=True)  # 2 grades
+    events.learn(1, 3, guess=GUESS | {"lower": 2, "upper": 5}, shown=True)  # half a grade
+    events.learn(2, 1, guess={"lower": 5, "upper": 5, "grade": 5})
     events.learn(3, 1)
     found = told(events)["anchoring"]
     assert found["shown"] == {"n": 2, "distance": 1.25}
@@ -113,7 +114,7 @@ def test_what_was_taken_back_counts_nowhere():
     events, plain = Events(), Events()
     for log in (events, plain):
         log.learn(0, 1, 2, predicted=3, seconds=5)
-    answer = events.learn(1, 5, predicted=1, annotator="bob", guess=[1, 2, 1], shown=True)
+    answer = events.learn(1, 5, predicted=1, annotator="bob", guess=GUESS, shown=True)
     skip = events.skip(2)
     events.undo(answer)
     events.undo(skip)

@@ -12,7 +12,7 @@ import pytest
 from filelock import FileLock
 
 from ordspan.serving.annotate.app import KINDS, PAGES
-from ordspan.serving.guard import PAGE_POLICY
+from ordspan.serving.http import PAGE_POLICY
 
 STATIC = files("ordspan.serving.annotate") / "pages"
 PICTURE = base64.b64decode(
@@ -42,7 +42,7 @@ class Fake:
             route.fulfill(body=(STATIC / name).read_bytes(), headers=head)
         elif self.token and request.headers.get("authorization") != f"Bearer {self.token}":
             route.fulfill(status=401, json={"detail": "The token is missing or wrong."})
-        elif path.startswith("/api/image/"):
+        elif path == "/api/image":
             route.fulfill(body=PICTURE, content_type="image/png")
         else:
             body = request.post_data_json or {}
@@ -82,14 +82,14 @@ class Fake:
     def change(self, path, body):
         if path == "/api/undo":
             last = self.given.pop()
-            undone = {"undone": "learn" if "lower" in last else "skip"}
-            return self.next() | undone | {end: last.get(end) for end in ("lower", "upper")}
+            undone = {"undone": "learn" if last["lower"] else "skip"}
+            return self.next() | undone | {end: last[end] for end in ("lower", "upper")}
         assert body["item"] == len(self.given)
         self.given.append(body)
         return {"event": len(self.given), "answered": self.counts()["answered"]}
 
     def counts(self):
-        answered = sum("lower" in given for given in self.given)
+        answered = sum(given["lower"] is not None for given in self.given)
         return {"answered": answered, "left": len(self.items) - len(self.given)}
 
     def next(self):

@@ -1,46 +1,39 @@
-"""Items to grade: the columns to show, and the columns to learn from."""
+"""Items to grade: the columns to show and to learn from, and the folder that remembers them."""
 
 from __future__ import annotations
 
 import json
 import os
+import secrets
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from hashlib import sha256
 from math import floor, log10
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
+import msgspec
 import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 
+from ordspan.commands.jobs import STDIN, AnnotateJob, OpeningJob, options_of
+from ordspan.models.atomic import write_atomically
+from ordspan.serving.engine import BASE
 from ordspan.tables.encoder import Encoder, Recipe
-from ordspan.tables.files import FileOptions, check_columns, is_svmlight, open_file, sizes_of
+from ordspan.tables.files import check_columns, is_svmlight, open_file, sizes_of
 from ordspan.tables.label_columns import LabelColumns
 from ordspan.tables.profile import ColumnChoice, NoFeatureError
 from ordspan.tables.reading import RowReader, open_rows
 from ordspan.tables.rows import REFUSE, BadRows, Batch, FileError
-from ordspan.tables.text import STDIN
 from ordspan.wording import brief, shell_list
 
+NAME = "annotate.json"
+REMEMBERED = (*(one.name for one in fields(OpeningJob)), "classes", "id", "drop", "hide", "text")
+"""The options that decide what the items are; the others may change."""
 NUMBER, TEXT, IMAGE = "number", "text", "image"
-IMAGE_ENDINGS = (".png", ".jpg", ".jpeg", ".gif", ".webp")
-"""Image file extensions; SVG is excluded because it can contain scripts."""
-IMAGE_KINDS = {
-    b"\x89PNG\r\n\x1a\n": "image/png",
-    b"\xff\xd8\xff": "image/jpeg",
-    b"GIF87a": "image/gif",
-    b"GIF89a": "image/gif",
-}
-
-
-class ItemColumns(NamedTuple):
-    """Roles of the columns, as chosen by the user."""
-
-    id: str | None = None
-    drop: Sequence[str] = ()  # shown, but not learned from
-    hide: Sequence[str] = ()  # neither shown nor learned from
-    text: Sequence[str] = ()  # text, though the values look like numbers
+IMAGE_FILE = r"(?i)^[^:]*[.](png|jpe?g|gif|webp)$"
+"""Names of images, not addresses; SVG is excluded because it can contain scripts."""
 
 
 @dataclass(frozen=True)
@@ -51,8 +44,6 @@ class Items:
     ----------
     path : Path
         The file.
-    digest : str
-        Digest of the file, whatever its line ends.
     ids : list of str, optional
         Ids of the items, if there is an id column.
     table : polars.DataFrame
@@ -61,26 +52,28 @@ class Items:
         Kind of each of these columns: number, text or image.
     images : dict
         Paths of the images, for each image column.
-    batch : Batch
-        Input of the recipe for every item.
+    X : array
+        Numbers of the recipe for every item, missing ones NaN.
+    words : polars.DataFrame
+        Text columns of the recipe.
     encoder : Encoder
-        How the columns become features.
+        How these become features.
     notes : list of str
         Notes for the user about how columns are used.
     """
 
     path: Path
-    digest: str
     ids: list[str] | None
     table: pl.DataFrame
     kinds: dict[str, str]
     images: dict[str, list[str]]
-    batch: Batch
+    X: NDArray[Any]
+    words: pl.DataFrame
     encoder: Encoder
     notes: list[str]
 
     def __len__(self) -> int:
-        return len(self.batch)
+        return len(self.X)
 
     @property
     def learnable(self) -> bool:
@@ -104,23 +97,22 @@ class Items:
 
     def values(self, item: int) -> list[Any]:
         """Values of an item in the recipe's columns: numbers (None where missing), then text."""
-        numbers = [None if np.isnan(x) else float(x) for x in self.batch.X[item]]
-        return [*numbers, *(self.batch.table.row(item) if self.encoder.recipe.texts else ())]
+        numbers = [None if np.isnan(x) else float(x) for x in self.X[item]]
+        return [*numbers, *(self.words.row(item) if self.words.width else ())]
 
     def features(self) -> Any:
         """The features of all items, one row each."""
-        return self.encoder.features(self.batch.X.copy(), self.batch.table)
+        return self.encoder.features(self.X.copy(), self.words)
 
-    def image(self, item: int, cell: int) -> tuple[str, str] | None:
-        """Path and content type of the image in a cell, or None."""
+    def image(self, item: int, cell: int) -> tuple[bytes, str] | None:
+        """Content and type of the image in a cell, or None."""
         column = self.table.columns[cell] if 0 <= cell < self.table.width else ""
         path = self.images[column][item] if column in self.images and 0 <= item < len(self) else ""
         # a file may have been replaced by a link since it was checked
         if not path or os.path.realpath(path) != path or not os.path.isfile(path):
             return None
-        with open(path, "rb") as file:
-            kind = image_kind(file.read(12))
-        return None if kind is None else (path, kind)
+        kind = Path(path).suffix[1:].lower().replace("jpg", "jpeg")
+        return Path(path).read_bytes(), f"image/{kind}"
 
 
 def can_learn(recipe: Recipe) -> bool:
@@ -143,131 +135,78 @@ def short_number(text: str) -> str:
     return short.rstrip("0").rstrip(".") if "." in short and "e" not in short else short
 
 
-def digest_of(path: str | Path) -> str:
-    """Digest of a file, whatever its line ends."""
-    return sha256(Path(path).read_bytes().replace(b"\r\n", b"\n")).hexdigest()
-
-
-def image_kind(head: bytes) -> str | None:
-    """Content type of an image, by its first bytes.
-
-    >>> image_kind(b"GIF89a....."), image_kind(b"<svg onload=")
-    ('image/gif', None)
-    """
-    if head[:4] == b"RIFF" and head[8:12] == b"WEBP":
-        return "image/webp"
-    return next((kind for start, kind in IMAGE_KINDS.items() if head.startswith(start)), None)
-
-
-def read_items(path: str | Path, options: FileOptions, columns: ItemColumns) -> Items:
-    """Read the items of a file and choose the columns to learn from.
-
-    Parameters
-    ----------
-    path : path
-        A table in any format that ``ordspan train`` reads.
-    options : FileOptions
-        How to read it.
-    columns : ItemColumns
-        Which columns to show, and which to learn from.
-    """
-    name = str(path)
+def read_items(job: AnnotateJob) -> Items:
+    """Read the items of a job and choose the columns to learn from: those of ``ordspan train``."""
+    name = job.items or STDIN
     if name == STDIN:
         raise FileError("items are read more than once; use a file, not a pipe")
     sizes_of([name])  # a missing file is refused
-    if is_svmlight(name, options):
+    if is_svmlight(name, job.options):
         raise FileError(f"{name}: svmlight files have no columns to show; use a table")
-    there = open_file(name, options).names
-    identity = [] if columns.id is None else [columns.id]
-    check_columns(name, there, [*identity, *columns.drop, *columns.hide, *columns.text])
-    whole = _all_rows(_reader(name, options, Recipe(), keep=there))
-    table = pl.DataFrame([_as_text(column) for column in whole.table])
-    shown = [n for n in there if n not in (*identity, *columns.hide)]
+    there = open_file(name, job.options).names
+    identity = [] if job.id is None else [job.id]
+    check_columns(name, there, [*identity, *job.drop, *job.hide, *job.text])
+    unlearned = [*identity, *job.drop, *job.hide]
+    reader, whole = _read(job, unlearned, there)
+    table = pl.DataFrame([_as_text(whole.table[column]) for column in there])
+    shown = [n for n in there if n not in (*identity, *job.hide)]
     images = {n: _image_paths(whole, table[n]) for n in shown if are_images(table[n])}
-    unlearned = dict.fromkeys([*identity, *columns.drop, *columns.hide, *images])
-    choice = ColumnChoice(drop=[*unlearned], text=columns.text)
-    reader = _feature_reader(name, options, choice, there)
-    batch = _all_rows(reader)
-    numbers, texts = reader.recipe.numbers, pl.col(reader.recipe.texts)
-    words = texts.cast(pl.String()).fill_null("").str.strip_chars()
-    ids = None if columns.id is None else _ids(whole, table[columns.id].str.strip_chars())
-    likely = [
-        n for n in shown if n in reader.left_out and n not in columns.drop and is_id(table[n])
-    ]
-    if columns.id is None and len(likely) == 1:
-        ids = table[likely[0]].str.strip_chars().to_list()
+    if not set(images).isdisjoint(reader.recipe.columns):
+        reader, whole = _read(job, [*unlearned, *images], there)
+    if job.id is None:  # the only column that names every row
+        likely = [n for n in shown if n in reader.left_out and n not in job.drop]
+        identity = [n for n in likely if not _unnamed(table[n]).any()]
+    elif (bad := _unnamed(table[job.id])).any():
+        row = bad.to_list().index(True)
+        raise FileError(
+            f"{whole.where(row)}: the {job.id} {brief(table[job.id][row])} is empty or not unique; "
+            "choose a column that names every row"
+        )
+    numbers = reader.recipe.numbers
     return Items(
         path=Path(name),
-        digest=digest_of(name),
-        ids=ids,
+        ids=table[identity[0]].to_list() if len(identity) == 1 else None,
         table=table.select(shown),
         kinds={n: IMAGE if n in images else NUMBER if n in numbers else TEXT for n in shown},
         images=images,
-        batch=replace(batch, table=batch.table.select(words)),
+        X=whole.X,
+        words=table.select(reader.recipe.texts),
         encoder=reader.encoder,
         notes=reader.notes,
     )
 
 
-def is_id(column: pl.Series) -> bool:
-    """Whether every cell of a column names its row.
-
-    >>> is_id(pl.Series(["a1", "a2"])), is_id(pl.Series(["a1", "a1"])), is_id(pl.Series(["a", ""]))
-    (True, False, False)
-    """
-    cells = column.str.strip_chars()
-    return not (cells == "").any() and not cells.is_duplicated().any()
-
-
-def _reader(name: str, options: FileOptions, recipe: Recipe, keep: Sequence[str] = ()) -> RowReader:
-    encoder, keep = Encoder(recipe), tuple(keep)
-    return RowReader([name], options, encoder, LabelColumns(), None, BadRows(REFUSE), keep=keep)
-
-
-def _feature_reader(
-    name: str, options: FileOptions, choice: ColumnChoice, there: Sequence[str]
-) -> RowReader:
-    """A reader of the columns ``ordspan train`` would learn from."""
+def _read(job: AnnotateJob, drop: Sequence[str], there: Sequence[str]) -> tuple[RowReader, Batch]:
+    """The reader of the features of the items, and all rows with all columns."""
+    choice = ColumnChoice(drop=list(dict.fromkeys(drop)), text=job.text)
+    files, keep = [str(job.items)], tuple(there)
     try:
-        return open_rows([name], options, LabelColumns(), choice, classes=None, on_bad_row=REFUSE)
+        reader = open_rows(files, job.options, LabelColumns(), choice, None, REFUSE, keep=keep)
     except NoFeatureError:
         # a category that hardly any item has, so that the model only learns grade frequencies
-        return _reader(name, options, Recipe(words=((there[0], ("",)),)))
-
-
-def _all_rows(reader: RowReader) -> Batch:
-    """All rows of a file as one batch."""
+        encoder = Encoder(Recipe(words=((there[0], ("",)),)))
+        reader = RowReader(files, job.options, encoder, LabelColumns(), None, BadRows(REFUSE))
+        reader.keep = keep
     batches = list(reader.batches())
     if not batches:
-        raise FileError(f"{reader.files[0]}: the file has a header, but no rows")
-    tables = [batch.table for batch in batches]
-    return replace(
-        batches[0],
-        X=np.concatenate([batch.X for batch in batches]),
-        table=pl.concat(tables, how="vertical_relaxed") if tables[0].width else tables[0],
-        rows=np.concatenate([batch.rows for batch in batches]),
-    )
+        raise FileError(f"{files[0]}: the file has a header, but no rows")
+    X = np.concatenate([batch.X for batch in batches])
+    table = pl.concat([batch.table for batch in batches], how="vertical_relaxed")
+    rows = np.concatenate([batch.rows for batch in batches])
+    return reader, Batch(X, table, rows, files[0])
 
 
 def _as_text(column: pl.Series) -> pl.Series:
-    """Cells as text."""
+    """Cells as text, without spaces around it."""
     if column.dtype.is_nested():
         cells = [None if cell is None else json.dumps(cell, default=str) for cell in column]
         column = pl.Series(column.name, cells, dtype=pl.String())
-    return column.cast(pl.String()).fill_null("")
+    return column.cast(pl.String()).fill_null("").str.strip_chars()
 
 
-def _ids(whole: Batch, ids: pl.Series) -> list[str]:
-    """The ids of all items, checked to be unique and not empty."""
-    faults = {
-        "is empty; fill it in": ids == "",
-        "is not unique; choose a column with unique values": ids.is_duplicated(),
-    }
-    for fault, bad in faults.items():
-        if bad.any():
-            row = bad.to_list().index(True)
-            raise FileError(f"{whole.where(row)}: the {ids.name} {brief(ids[row])} {fault}")
-    return ids.to_list()
+def _unnamed(column: pl.Series) -> pl.Series:
+    """Which cells do not name their row."""
+    return (column == "") | column.is_duplicated()
 
 
 def are_images(column: pl.Series) -> bool:
@@ -276,25 +215,86 @@ def are_images(column: pl.Series) -> bool:
     >>> are_images(pl.Series(["a.png", ""])), are_images(pl.Series(["a.svg"]))
     (True, False)
     """
-    filled = column.filter(column.str.strip_chars() != "").str.strip_chars().str.to_lowercase()
-    named = filled.str.contains(rf"({'|'.join(IMAGE_ENDINGS).replace('.', '[.]')})$")
-    return bool(len(filled)) and bool((named & ~filled.str.contains("://", literal=True)).all())
+    filled = column.filter(column != "")
+    return bool(len(filled)) and bool(filled.str.contains(IMAGE_FILE).all())
 
 
 def _image_paths(whole: Batch, column: pl.Series) -> list[str]:
     """Paths of the images in a column, which must be in the folder of the items."""
     folder = os.path.realpath(Path(whole.path).parent)
     paths = []
-    for row, cell in enumerate(column.str.strip_chars()):
+    for row, cell in enumerate(column):
         path = os.path.realpath(os.path.join(folder, cell)) if cell and "\0" not in cell else ""
-        if cell and not path.startswith(os.path.join(folder, "")):
-            fault = f"is outside the folder of the items, {folder}"
-        elif cell and not os.path.isfile(path):
-            fault = f"does not exist in {folder}"
-        else:
-            paths.append(path)
-            continue
-        reason = f"{whole.where(row)}: the image {brief(cell)} in column {column.name!r} {fault}"
-        hide = f"--hide {shell_list([column.name])}"
-        raise FileError(f"{reason}; move it there, or hide the column with {hide}")
+        inside = path.startswith(os.path.join(folder, "")) and os.path.isfile(path)
+        if cell and not inside:
+            raise FileError(
+                f"{whole.where(row)}: the image {brief(cell)} in column {column.name!r} is not a "
+                f"file in the folder of the items, {folder}; move it there, or hide the column "
+                f"with --hide {shell_list([column.name])}"
+            )
+        paths.append(path)
     return paths
+
+
+class Folder(msgspec.Struct, frozen=True):
+    """The items of a state folder: their file, its digest, options, and the seed of all draws."""
+
+    items: str
+    digest: str
+    seed: int
+    options: dict[str, Any]
+
+
+def digest_of(path: str) -> str:
+    """Digest of a file, whatever its line ends."""
+    return sha256(Path(path).read_bytes().replace(b"\r\n", b"\n")).hexdigest()
+
+
+def read_folder(path: Path) -> Folder | None:
+    """What a state folder remembers; None if it is new."""
+    if not (path / NAME).exists():
+        if (path / BASE).exists():
+            raise FileError(
+                f"{path} is a state folder of ordspan serve; choose another with --state"
+            )
+        return None
+    try:
+        return msgspec.json.decode((path / NAME).read_bytes(), type=Folder)
+    except (msgspec.DecodeError, ValueError) as error:
+        raise FileError(f"{path / NAME}: {error}; restore it, or start a new folder") from None
+
+
+def open_folder(job: AnnotateJob) -> tuple[Folder, Items]:
+    """Open the items of a state folder, or create it.
+
+    Options that are not given are read from an existing folder; those given must be equal.
+    """
+    path, folder = Path(job.state), read_folder(Path(job.state))
+    given = {name: getattr(job, name) for name in REMEMBERED}
+    given = msgspec.json.decode(msgspec.json.encode(given))  # as they are read again
+    if folder is None:
+        if job.items is None or not job.classes:
+            what = "a file of items" if job.items is None else "--grades lowest,...,highest"
+            raise FileError(f"{path} is a new state folder; give {what} to create it")
+        items, where = read_items(job), os.path.abspath(job.items)
+        folder = Folder(where, digest_of(where), secrets.randbits(32), given)
+        path.mkdir(parents=True, exist_ok=True)
+        write_atomically(path / NAME, msgspec.json.format(msgspec.json.encode(folder)))
+        return folder, items
+    for name, now in given.items():
+        then = folder.options.get(name)
+        if now and now != then:
+            flag, was = options_of(AnnotateJob)[name].names[0], brief(then or "nothing")
+            raise FileError(
+                f"{path} was created with {was} as {flag}, not {brief(now)}; give the same or "
+                "leave it out, or start a new folder with --state"
+            )
+    job = replace(job, **folder.options, items=job.items or folder.items)
+    if not Path(str(job.items)).is_file():
+        raise FileError(f"{job.items}, the items of {path}, is missing; give the file again")
+    if digest_of(str(job.items)) != folder.digest:
+        raise FileError(
+            f"{job.items} has changed since {path} was created, and answers belong to its rows; "
+            "restore the file, or start a new folder with --state (--export still works)"
+        )
+    return folder, read_items(job)

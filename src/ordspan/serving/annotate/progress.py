@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from itertools import combinations
 from typing import Any
 
 import numpy as np
 
-from ordspan.serving.annotate.history import History, Reply
 from ordspan.serving.annotate.items import can_learn
+from ordspan.serving.annotate.session import History, Reply
+from ordspan.serving.engine import COVERAGE
 from ordspan.serving.log import LEARN
-from ordspan.serving.models import COVERAGE
 from ordspan.tables.encoder import Recipe
 
 PATIENCE = 40
@@ -27,24 +27,22 @@ def progress(history: History, recipe: Recipe) -> dict[str, Any]:
     replies = list(history.replies.values())
     answers = [one for one in replies if one.event.kind == LEARN]
     tests = [one for one in answers if one.tests]
-    minutes, per_minute = _speed(replies)
-    return {
-        "answers": len(answers),
-        "skips": len(replies) - len(answers),
+    by_name: dict[str, list[Reply]] = defaultdict(list)
+    for one in replies:
+        by_name[one.note.annotator].append(one)
+    return _work(replies) | {
         "items": history.answered.size,
         "items_answered": int((history.answered > 0).sum()),
-        "minutes": minutes,
-        "per_minute": per_minute,
-        **_range_shares(answers),
-        "error": error_curve([one.event.judged[0] for one in tests]),
+        "minutes": _minutes(replies),
+        "error": error_curve([one.distance for one in tests]),
         "advice": advice(history, recipe),
         "best_constant": int(history.constant_losses.min()) / len(tests) if tests else None,
         "coverage": _coverage(tests),
-        "annotators": _annotators(replies),
+        "annotators": [{"name": name} | _work(own) for name, own in sorted(by_name.items())],
         "agreement": _agreement(answers),
         "anchoring": {
-            "shown": _anchoring(one for one in answers if one.extra.shown),
-            "hidden": _anchoring(one for one in answers if not one.extra.shown),
+            "shown": _anchoring(one for one in answers if one.note.shown),
+            "hidden": _anchoring(one for one in answers if not one.note.shown),
         },
     }
 
@@ -70,22 +68,25 @@ def advice(history: History, recipe: Recipe) -> str:
     return f"The model is not better than always giving the same grade. {reason}"
 
 
-def mean(values: Sequence[float]) -> float | None:
-    """The mean, or None if there are no values."""
+def _mean(values: Sequence[float]) -> float | None:
     return float(np.mean(values)) if len(values) else None
 
 
-def _speed(replies: Sequence[Reply]) -> tuple[float, float | None]:
-    """Minutes of work and answers per minute."""
-    minutes = sum(one.extra.seconds or 0.0 for one in replies) / 60
-    n_answers = sum(one.event.kind == LEARN for one in replies)
-    return minutes, n_answers / minutes if minutes else None
+def _minutes(replies: Iterable[Reply]) -> float:
+    return sum(one.note.seconds or 0.0 for one in replies) / 60
 
 
-def _range_shares(answers: Sequence[Reply]) -> dict[str, float | None]:
-    """Share of answers that are ranges, and mean number of grades in an answer."""
-    widths = [1 + upper - lower for lower, upper in (one.ends for one in answers)]
-    return {"range_share": mean([width > 1 for width in widths]), "mean_width": mean(widths)}
+def _work(replies: Collection[Reply]) -> dict[str, Any]:
+    """Answers, skips and their speed, the share of ranges, and the mean number of grades."""
+    ends = [one.ends for one in replies if one.event.kind == LEARN]
+    widths, minutes = [1 + upper - lower for lower, upper in ends], _minutes(replies)
+    return {
+        "answers": len(ends),
+        "skips": len(replies) - len(ends),
+        "per_minute": len(ends) / minutes if minutes else None,
+        "range_share": _mean([width > 1 for width in widths]),
+        "mean_width": _mean(widths),
+    }
 
 
 def error_curve(distances: Sequence[int]) -> list[dict[str, float]]:
@@ -100,53 +101,34 @@ def error_curve(distances: Sequence[int]) -> list[dict[str, float]]:
     variance = np.maximum(0.0, np.cumsum(values**2) - n * mae**2) / np.maximum(1, n - 1)
     half = 1.96 * np.sqrt(variance / n)
     places = np.unique(np.linspace(0, values.size - 1, min(values.size, MOST_POINTS)).astype(int))
-    return [
-        {
-            "answers": int(n[i]),
-            "mae": float(mae[i]),
-            "low": float(max(0.0, mae[i] - half[i])),
-            "high": float(mae[i] + half[i]),
-        }
-        for i in places
-    ]
+    columns = (n, mae, np.maximum(0.0, mae - half), mae + half)
+    points = zip(*(column[places].tolist() for column in columns), strict=True)
+    return [dict(zip(("answers", "mae", "low", "high"), point, strict=True)) for point in points]
 
 
-def _coverage(tests: Iterable[Reply]) -> dict[str, float | None] | None:
+def _coverage(tests: Iterable[Reply]) -> dict[str, float] | None:
     """How often the range predicted before learning contains the answer, or a grade of it."""
-    judged = [one.event.judged for one in tests if one.event.low is not None]
-    if not judged:
+    ranges = [(*one.ends, *one.event[8:10]) for one in tests if one.event.low is not None]
+    if not ranges:
         return None
-    _, contains, meets = np.array(judged, dtype=np.float64).mean(axis=0).tolist()
-    return {"contains": contains, "meets": meets, "asked": COVERAGE}
-
-
-def _annotators(replies: Iterable[Reply]) -> list[dict[str, Any]]:
-    by_name: dict[str, list[Reply]] = defaultdict(list)
-    for one in replies:
-        by_name[one.extra.annotator].append(one)
-    rows = []
-    for name, own in sorted(by_name.items()):
-        answers = [one for one in own if one.event.kind == LEARN]
-        skips = len(own) - len(answers)
-        row = {"name": name, "answers": len(answers), "skips": skips, "per_minute": _speed(own)[1]}
-        rows.append(row | _range_shares(answers))
-    return rows
+    lower, upper, low, high = np.array(ranges, dtype=np.int64).T
+    contains, meets = (low <= lower) & (upper <= high), (low <= upper) & (lower <= high)
+    return {"contains": float(contains.mean()), "meets": float(meets.mean()), "asked": COVERAGE}
 
 
 def _agreement(answers: Iterable[Reply]) -> dict[str, Any]:
     """Agreement over pairs of annotators who answered the same item."""
-    by_item: dict[int, dict[str, tuple[int, int]]] = defaultdict(dict)
+    by_item: dict[int, list[tuple[int, int]]] = defaultdict(list)
     for one in answers:
-        by_item[one.extra.item][one.extra.annotator] = one.ends
-    several = [list(ends.values()) for ends in by_item.values() if len(ends) > 1]
-    pairs = [pair for ends in several for pair in combinations(ends, 2)]
+        by_item[one.note.item].append(one.ends)
+    pairs = [pair for ends in by_item.values() for pair in combinations(ends, 2)]
     gaps = [max(0, a[0] - b[1], b[0] - a[1]) for a, b in pairs]
     return {
-        "items": len(several),
+        "items": sum(len(ends) > 1 for ends in by_item.values()),
         "pairs": len(pairs),
-        "same": mean([a == b for a, b in pairs]),
-        "meet": mean([gap == 0 for gap in gaps]),
-        "gap": mean(gaps),
+        "same": _mean([a == b for a, b in pairs]),
+        "meet": _mean([gap == 0 for gap in gaps]),
+        "gap": _mean(gaps),
     }
 
 
@@ -155,6 +137,6 @@ def _anchoring(answers: Iterable[Reply]) -> dict[str, Any]:
     distances = [
         abs(sum(one.ends) - guess.lower - guess.upper) / 2
         for one in answers
-        if (guess := one.extra.guess) is not None
+        if (guess := one.note.guess) is not None
     ]
-    return {"n": len(distances), "distance": mean(distances)}
+    return {"n": len(distances), "distance": _mean(distances)}

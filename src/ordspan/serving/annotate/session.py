@@ -2,42 +2,221 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from threading import Lock
-from typing import Any
+from typing import Annotated, Any, Literal, NamedTuple
 
 import msgspec
 import numpy as np
+from msgspec import Meta
+from numpy.typing import NDArray
 
-from ordspan.serving.annotate.asking import HALF, Asker
-from ordspan.serving.annotate.history import Extra, History
-from ordspan.serving.annotate.items import Items
-from ordspan.serving.annotate.progress import progress
-from ordspan.serving.annotate.settings import FolderSettings
-from ordspan.serving.engine import BASE, Engine, KeyConflictError, MissingError
-from ordspan.serving.log import Event
-from ordspan.serving.records import Rows
-from ordspan.serving.starting import untrained
+from ordspan.core.measures import distance
+from ordspan.models.table import TableModel
+from ordspan.serving.annotate.items import Folder, Items
+from ordspan.serving.engine import BASE, COVERAGE, Engine, untrained
+from ordspan.serving.log import LEARN, SKIP, UNDO, Event
+from ordspan.serving.records import RequestError
 from ordspan.tables.rows import FileError
 
-MOST_ASKED = 10_000
-"""Most open questions kept in memory."""
+ENOUGH = 30
+"""Answers needed before guesses are shown or used."""
+RANDOM: Literal["random"] = "random"
+WIDEST: Literal["widest"] = "widest"
+
+Rank = Annotated[int, Meta(ge=1, lt=2**31)]
 
 
-def open_engine(folder: Path, items: Items, settings: FolderSettings) -> Engine:
-    """Open the model and log of a state folder; a new one starts with an untrained model."""
-    start = None
-    if not (folder / BASE).exists():
-        start = untrained(items.encoder, np.array(settings.grades))
-    engine = Engine(folder, start)
-    if engine.model.recipe != items.encoder.recipe:
-        engine.close()
-        raise FileError(
-            f"{folder} was created by a version of ordspan that reads {items.path} differently; "
-            "continue with that version, or start a new folder with --state"
+class Guess(msgspec.Struct, frozen=True):
+    """Predicted range of ranks and predicted rank."""
+
+    lower: Rank
+    upper: Rank
+    grade: Rank
+
+
+class Note(msgspec.Struct, frozen=True, kw_only=True):
+    """How an item was asked and answered, besides the label; the log keeps it."""
+
+    annotator: Annotated[str, Meta(min_length=1, max_length=100)]
+    item: Annotated[int, Meta(ge=0, lt=2**53)]
+    seconds: Annotated[float, Meta(ge=0, le=1e6)] | None = None
+    asked_by: Literal["random", "widest"] = RANDOM
+    guess: Guess | None = None
+    shown: bool = False
+    via: Literal["slider", "higher", "lower"] = "slider"
+    id: str = ""  # of the item
+
+
+class Reply(NamedTuple):
+    """An answer or a skip."""
+
+    event: Event
+    note: Note
+    fresh: bool  # whether the item had not been learned before
+
+    @property
+    def ends(self) -> tuple[int, int]:
+        """Lowest and highest rank of an answer."""
+        lower, upper = self.event[5:7]
+        return lower or 1, upper or 1
+
+    @property
+    def distance(self) -> int:
+        """From the prediction before it was learned to the answer."""
+        return int(distance(self.event.predicted or 1, *self.ends))
+
+    @property
+    def tests(self) -> bool:
+        """Whether it tests the model: asked at random, and the item not learned before."""
+        return self.fresh and self.event.kind == LEARN and self.note.asked_by == RANDOM
+
+
+class History:
+    """The events of a log in order, and the replies that are not undone.
+
+    Parameters
+    ----------
+    n_items, n_classes : int
+        Number of items and of grades.
+    events : iterable of Event
+        All events of the log.
+    """
+
+    def __init__(self, n_items: int, n_classes: int, events: Iterable[Event] = ()) -> None:
+        self.replies: dict[int, Reply] = {}  # by event id, without undone ones
+        self.undone: dict[int, Reply] = {}
+        self.seen: dict[str, set[int]] = defaultdict(set)  # answered or skipped, by annotator
+        self.n_answers: dict[str, int] = defaultdict(int)  # by annotator
+        self.answered = np.zeros(n_items, dtype=np.int64)  # how often, by anyone
+        self.tests, self.loss = 0, 0  # number of tests of the model, and the sum of its distances
+        self.constant_losses = np.zeros(n_classes, dtype=np.int64)  # of each grade, on these tests
+        for event in events:
+            self.add(event)
+
+    def add(self, event: Event) -> None:
+        """Add the next event."""
+        if event.kind == UNDO and event.undoes is not None:
+            reply = self.undone[event.undoes] = self.replies.pop(event.undoes)
+            self._count(reply, -1)
+        else:
+            note = msgspec.json.decode(event.extra, type=Note)
+            reply = Reply(event, note, fresh=not self.answered[note.item])
+            self.replies[event.id] = reply
+            self._count(reply, 1)
+
+    def _count(self, reply: Reply, sign: int) -> None:
+        note, seen = reply.note, self.seen[reply.note.annotator]
+        seen.add(note.item) if sign > 0 else seen.discard(note.item)
+        if reply.event.kind == LEARN:
+            self.answered[note.item] += sign
+            self.n_answers[note.annotator] += sign
+        if reply.tests:
+            ranks = np.arange(1, self.constant_losses.size + 1)
+            self.tests += sign
+            self.loss += sign * reply.distance
+            self.constant_losses += sign * distance(ranks, *reply.ends)
+
+    def last(self, annotator: str) -> Reply | None:
+        """The last answer or skip of an annotator that is not undone."""
+        replies = reversed(self.replies.values())
+        return next((reply for reply in replies if reply.note.annotator == annotator), None)
+
+    def beats_constant(self, min_answers: int) -> bool:
+        """Whether the model has learned enough rows and beats the best constant grade."""
+        learned = int(self.answered.sum())
+        return (
+            learned >= min_answers and bool(self.tests) and self.loss < self.constant_losses.min()
         )
-    return engine
+
+
+class Asker:
+    """Chooses the next item for an annotator.
+
+    Questions alternate at random between two halves of the items. The first half of a random
+    order, shared by all annotators, is asked in that order, so that several people answer the
+    same items and the error on them is unbiased: nothing else ever takes items from it. Of the
+    other half, the item with the widest predicted range is asked. Which half comes next, and
+    whether the guess is shown, is drawn from a generator seeded with the seed, the annotator and
+    their number of answers.
+
+    Parameters
+    ----------
+    n_items : int
+        Number of items.
+    seed : int
+        Seed of the order and the draws.
+    features : array or CSR matrix, optional
+        Features of all items; without them there are no guesses.
+    guess : {"half", "show", "hide"}
+        Whether guesses are shown.
+    """
+
+    def __init__(self, n_items: int, seed: int, features: Any = None, guess: str = "half") -> None:
+        self.seed, self.features, self.guess = seed, features, guess
+        self.order = np.random.default_rng(seed).permutation(n_items)
+        self.reserved = np.zeros(n_items, dtype=bool)
+        self.reserved[self.order[: (n_items + 1) // 2]] = True
+        self._cached: tuple[TableModel | None, Any] = None, None
+
+    def guesses(self, history: History) -> bool:
+        """Whether the model is good enough to guess, and to choose items."""
+        return self.features is not None and history.beats_constant(ENOUGH)
+
+    def ask(self, history: History, model: TableModel, annotator: str) -> Note | None:
+        """The next question; None if the annotator has seen all items.
+
+        It has no guess until the model is good enough.
+
+        Parameters
+        ----------
+        history : History
+            Answers so far.
+        model : TableModel
+            Makes the guesses; never changed in place.
+        annotator : str
+            Name of the annotator.
+        """
+        left = np.ones(self.order.size, dtype=bool)
+        left[list(history.seen.get(annotator, ()))] = False
+        if not left.any():
+            return None
+        if not self.guesses(history):
+            return Note(annotator=annotator, item=self._first(left))
+        name, n_answers = int.from_bytes(annotator.encode(), "big"), history.n_answers[annotator]
+        widest, show = np.random.default_rng([self.seed, n_answers, name]).integers(2, size=2) > 0
+        answer, entropy = self.predictions(model)
+        at_random, others = left & self.reserved, left & ~self.reserved
+        if by_width := bool((widest and others.any()) or not at_random.any()):
+            new = others & (history.answered == 0)  # preferred
+            best = new if new.any() else others
+            for measure in (answer.high - answer.low, entropy):
+                best = best & (measure == measure[best].max())
+            item = self._first(best)
+        else:
+            item = self._first(at_random)
+        return Note(
+            annotator=annotator,
+            item=item,
+            asked_by=WIDEST if by_width else RANDOM,
+            guess=Guess(*(int(ranks[item]) for ranks in (answer.low, answer.high, answer.rank))),
+            shown={"show": True, "hide": False}.get(self.guess, bool(show)),
+        )
+
+    def _first(self, left: NDArray[np.bool_]) -> int:
+        """The first item of the random order among some."""
+        return int(self.order[np.argmax(left[self.order])])
+
+    def predictions(self, model: TableModel) -> Any:
+        """Answer of the model to all items, and their entropy; cached."""
+        if self._cached[0] is not model:
+            answer = model.answer(self.features, COVERAGE)
+            chances = model.needed_calibration().probabilities(answer.score)
+            entropy = -(chances * np.log(np.maximum(chances, 1e-300))).sum(axis=1)
+            self._cached = model, (answer, entropy)
+        return self._cached[1]
 
 
 class Session:
@@ -45,130 +224,106 @@ class Session:
 
     Parameters
     ----------
-    engine : Engine
-        The model and its log.
+    path : Path
+        The state folder; a new one starts with an untrained model.
     items : Items
         The items.
-    settings : FolderSettings
-        Settings of the state folder.
+    folder : Folder
+        What the state folder remembers.
     guess : {"half", "show", "hide"}
         Whether the model's guesses are shown.
     """
 
-    def __init__(
-        self, engine: Engine, items: Items, settings: FolderSettings, guess: str = HALF
-    ) -> None:
-        self.engine, self.items, self.settings = engine, items, settings
-        self.history = History(len(items), len(settings.grades), engine.events())
+    def __init__(self, path: Path, items: Items, folder: Folder, guess: str = "half") -> None:
+        self.items, self.folder = items, folder
+        self.grades: list[Any] = folder.options["classes"]
+        new = not (path / BASE).exists()
+        self.engine = Engine(path, untrained(items.encoder, self.grades) if new else None)
+        if self.engine.model.recipe != items.encoder.recipe:
+            self.engine.close()
+            raise FileError(
+                f"{path} was created by a version of ordspan that reads {items.path} differently; "
+                "continue with that version, or start a new folder with --state"
+            )
+        self.history = History(len(items), len(self.grades), self.engine.events())
         features = items.features() if items.learnable else None
-        self._asker = Asker(len(items), settings.seed, features, guess)
-        self._asked: dict[tuple[str, int], Extra] = {}
-        self._lock = Lock()
-        self._progress: tuple[int, dict[str, Any]] = (-1, {})
+        self._asker = Asker(len(items), folder.seed, features, guess)
+        self.lock = Lock()
 
-    def ask(self, annotator: str, without: Collection[int] = ()) -> dict[str, Any]:
+    def ask(self, annotator: str) -> dict[str, Any]:
         """The next item for an annotator."""
-        here = [item for item in without if 0 <= item < len(self.items)]
-        with self._lock:
-            question = self._asker.ask(self.history, self.engine.model, annotator, here)
+        with self.lock:
+            question = self._asker.ask(self.history, self.engine.model, annotator)
             if question is None:
                 return {"item": None} | self._counts(annotator)
-            return self._put(question)
+            return self._question(question)
 
-    def answer(self, key: str, extra: Extra, *ends: int) -> dict[str, Any]:
+    def answer(self, key: str, note: Note, *ends: int) -> dict[str, Any]:
         """Learn an answer, or record a skip if it has no ends; once for each key."""
-        with self._lock:
-            event = self.history.keys.get(key)
+        with self.lock:
+            event = self.engine.with_key(key)
             if event is None:
-                extra = self._as_asked(extra)
-                event = self._learn(key, extra, ends) if ends else self.engine.skip(extra, key)
+                event = self._learn(key, note, ends)
                 self.history.add(event)
-                self._asked.pop((extra.annotator, extra.item), None)
-            elif not self._is_same(event, extra, ends):
-                raise KeyConflictError(
-                    f"the key {key!r} belongs to another answer; use a different key for each"
+            reply = self.history.replies.get(event.id) or self.history.undone.get(event.id)
+            said = reply and (reply.note.item, reply.note.annotator, *reply.event[5:7])
+            if said != (note.item, note.annotator, *(ends or (None, None))):
+                raise RequestError(
+                    f"the key {key!r} belongs to another answer; use a different key for each", 409
                 )
-            return {"event": event.id, "answered": self._counts(extra.annotator)["answered"]}
+            return {"event": event.id, "answered": self._counts(note.annotator)["answered"]}
 
-    def _learn(self, key: str, extra: Extra, ends: Sequence[int]) -> Event:
-        values = [tuple(self.items.values(extra.item))]
-        X, table = self.engine.reader.arrays(self.engine.model.encoder, values)
-        lower, upper = np.array(ends).reshape(2, 1)
-        noted = msgspec.json.encode(extra).decode()
-        return self.engine.learn(Rows(values, X, table, lower, upper, [key]), noted)[0]
-
-    def _is_same(self, event: Event, extra: Extra, ends: Sequence[int]) -> bool:
-        """Whether an event is an answer or a skip of the same item by the same annotator."""
-        reply = self.history.replies.get(event.id) or self.history.undone.get(event.id)
-        return (
-            reply is not None
-            and (reply.extra.item, reply.extra.annotator) == (extra.item, extra.annotator)
-            and (event.lower, event.upper) == (ends or (None, None))
-        )
+    def _learn(self, key: str, note: Note, ends: Sequence[Any]) -> Event:
+        if note.item >= len(self.items):
+            raise RequestError(f"there is no item {note.item}; items count from 0", 404)
+        if note.item in self.history.seen[note.annotator]:
+            raise RequestError(
+                f"{note.annotator} has answered or skipped {self.items.name(note.item)} already; "
+                "undo that first",
+                409,
+            )
+        # an item that may have been chosen for its width does not test the model
+        chosen = self._asker.guesses(self.history) and not self._asker.reserved[note.item]
+        why = WIDEST if chosen else note.asked_by
+        note = msgspec.structs.replace(note, asked_by=why, id=self.items.key(note.item))
+        extra = msgspec.json.encode(note).decode()
+        if not ends:
+            return self.engine.note(SKIP, key, extra=extra)
+        values = msgspec.json.encode(self.items.values(note.item)).decode()
+        label = Event(0, LEARN, key, 0.0, values, *ends)._replace(extra=extra)
+        return self.engine.learn([label])[0]
 
     def undo(self, key: str, annotator: str) -> dict[str, Any]:
         """Undo the last answer or skip of an annotator, and ask it again."""
-        with self._lock:
-            event = self.history.keys.get(key)
+        with self.lock:
+            event = self.engine.with_key(key)
             if event is None:
                 last = self.history.last(annotator)
                 if last is None:
-                    raise MissingError(f"{annotator} has no answer that can be undone")
+                    raise RequestError(f"{annotator} has no answer that can be undone", 404)
                 event = self.engine.undo(last.event.id, key)
                 self.history.add(event)
-            undone = self.history.undone.get(event.undoes or 0)
-            if undone is None or undone.extra.annotator != annotator:
-                whose = "an answer" if undone is None else "another annotator"
-                raise KeyConflictError(
-                    f"the key {key!r} belongs to {whose}; use a different key for each"
+            reply = self.history.undone.get(event.undoes or 0)
+            if reply is None or reply.note.annotator != annotator:
+                raise RequestError(
+                    f"the key {key!r} belongs to something else; use a different key for each", 409
                 )
-            then = undone.event
+            then = reply.event
             ends = {"undone": then.kind, "lower": then.lower, "upper": then.upper}
-            return ends | self._put(undone.extra)
+            return ends | self._question(reply.note)
 
-    def progress(self) -> dict[str, Any]:
-        """Current progress."""
-        with self._lock:
-            n_events = self.engine.n_events
-            if self._progress[0] != n_events:
-                self._progress = n_events, progress(self.history, self.items.encoder.recipe)
-            return self._progress[1]
-
-    def _as_asked(self, extra: Extra) -> Extra:
-        """Add how the item was asked, if that is still in memory."""
-        if not 0 <= extra.item < len(self.items):
-            raise MissingError(f"there is no item {extra.item}; items count from 0")
-        if extra.item in self.history.seen.get(extra.annotator, ()):
-            raise KeyConflictError(
-                f"{extra.annotator} has answered or skipped {self.items.name(extra.item)} already; "
-                "undo that first"
-            )
-        if self.items.ids is not None:
-            extra = msgspec.structs.replace(extra, id=self.items.key(extra.item))
-        asked = self._asked.get((extra.annotator, extra.item))
-        if asked is None:  # asked before a restart
-            return extra
-        shown = asked.guess is not None and (asked.shown or extra.shown)
-        return msgspec.structs.replace(
-            extra, asked_by=asked.asked_by, guess=asked.guess, shown=shown
-        )
-
-    def _put(self, question: Extra) -> dict[str, Any]:
+    def _question(self, note: Note) -> dict[str, Any]:
         """A question in the format of the page."""
-        if len(self._asked) >= MOST_ASKED:
-            self._asked.clear()
-        self._asked[question.annotator, question.item] = question
         return {
-            "item": question.item,
-            "name": self.items.name(question.item),
-            "cells": self.items.cells(question.item),
-            "asked_by": question.asked_by,
-            "guess": question.guess and question.guess._asdict(),
-            "show_guess": question.shown,
-        } | self._counts(question.annotator)
+            "item": note.item,
+            "name": self.items.name(note.item),
+            "cells": self.items.cells(note.item),
+            "asked_by": note.asked_by,
+            "guess": note.guess,
+            "show_guess": note.shown,
+        } | self._counts(note.annotator)
 
     def _counts(self, annotator: str) -> dict[str, int]:
         """Number of items an annotator has answered, and has left."""
-        seen = len(self.history.seen.get(annotator, ()))
-        answered = self.history.n_answers.get(annotator, 0)
-        return {"answered": answered, "left": len(self.items) - seen}
+        seen = len(self.history.seen[annotator])
+        return {"answered": self.history.n_answers[annotator], "left": len(self.items) - seen}

@@ -85,7 +85,7 @@ function retryLater() { // nothing on the page to continue with
 
 async function next() {
   item = null;
-  show(await deliver("/api/next", { folder, annotator, skip_items: [] }, wait));
+  show(await deliver("/api/next", { folder, annotator }, wait));
 }
 
 /** Send an action exactly once: with one key, repeated until the server confirms it. */
@@ -139,10 +139,10 @@ function beyond(via) {
 
 function skip() {
   if (!item) return;
-  const body = common();
+  const body = { ...common(), lower: null, upper: null };
   const note = `Skipped ${item.name}.`;
   alone(async () => {
-    await send("/api/skip", body);
+    await send("/api/answer", body);
     say(note);
   });
 }

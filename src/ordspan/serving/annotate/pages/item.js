@@ -23,7 +23,7 @@ function pair(item, { name, kind, value: given }, number) {
 
 function picture(item, name, number) {
   const place = make("div", "picture", "Loading image …");
-  image(`/api/image/${item}/${number}`).then(
+  image(`/api/image?item=${item}&cell=${number}`).then(
     address => {
       if (!place.isConnected) return URL.revokeObjectURL(address);
       pictures.push(address);

@@ -7,20 +7,14 @@ import pytest
 from at_work import Caller, begin, write_items
 
 from ordspan import load
-from ordspan.serving.annotate.history import History
-from ordspan.serving.annotate.labels import export_answers, train_command
-from ordspan.serving.annotate.settings import opened
-from ordspan.tables.encoder import Recipe
-from ordspan.tables.files import FileOptions
+from ordspan.serving.export import export_labels, train_command
 from tables import ask
 
 FIRST = ["item", "lower", "upper", "annotator", "seconds", "asked_by"]
 
 
 def export(session, out):
-    said = session.history.replies.values()
-    recipe, grades = session.items.encoder.recipe, session.settings.grades
-    return export_answers(str(out), recipe, grades, said, session.items, [])
+    return export_labels(str(out), session.engine.folder, annotated=True)[0]
 
 
 @pytest.fixture(scope="module")
@@ -35,8 +29,7 @@ def answered(tmp_path_factory):
         asked = caller.next("bob, of Ulm")
         rank = ranks[asked["item"]]
         caller.answer(asked, max(1, rank - 1), min(5, rank + 1), "bob, of Ulm")
-    item = caller.next()["item"]
-    caller.call("/api/skip", {"key": "s", "annotator": "ann", "item": item})
+    caller.skip(caller.next()["item"], key="s")
     caller.answer(caller.next(), 1)
     caller.call("/api/undo", {"key": "u", "annotator": "ann"})
     yield session
@@ -50,10 +43,10 @@ def test_every_answer_that_holds_is_a_row(answered, tmp_path):
     said = [one for one in answered.history.replies.values() if one.event.kind == "learn"]
     items = pl.read_csv(answered.items.path)
     for row, one in zip(table.iter_rows(named=True), said, strict=True):
-        item = items.row(one.extra.item, named=True)
+        item = items.row(one.note.item, named=True)
         assert (row["lower"], row["upper"]) == one.ends
-        assert (row["annotator"], row["seconds"]) == (one.extra.annotator, 2.0)
-        assert row["asked_by"] == one.extra.asked_by
+        assert (row["annotator"], row["seconds"]) == (one.note.annotator, 2.0)
+        assert row["asked_by"] == one.note.asked_by
         assert (row["item"], row["size"], row["age"]) == (item["id"], item["size"], item["age"])
 
 
@@ -68,7 +61,7 @@ def test_train_takes_it_as_it_is_and_learns_what_the_page_learned(answered, tmp_
     assert names in " ".join(answer.output.split())
     model = load(tmp_path / "m")
     assert model.recipe.columns == answered.items.encoder.recipe.columns
-    assert model.classes_.tolist() == answered.settings.grades
+    assert model.classes_.tolist() == answered.grades
 
 
 def test_the_columns_beside_an_answer_can_still_be_asked_for(answered, tmp_path):
@@ -98,7 +91,7 @@ def test_the_printed_command_trains_named_grades(tmp_path):
     Caller(session).answer_many(ranks, 40)
     out = tmp_path / "labels.csv"
     export(session, out)
-    command = train_command(str(out), grades, session.items.encoder.recipe, text)
+    command = train_command(str(out), session.engine.model, text)
     assert command.startswith("ordspan train ")
     words = shlex.split(command)[1:-1]
     assert ask(*words, tmp_path / "m").exit_code == 0
@@ -121,10 +114,9 @@ def test_columns_of_the_same_name_are_told_apart(tmp_path):
     session.engine.close()
 
 
-def test_without_an_answer_no_file_is_written(tmp_path):
-    replies = History(1, 2).replies.values()
-    with pytest.raises(ValueError, match="no answers to export yet"):
-        export_answers(str(tmp_path / "labels.csv"), Recipe(("a",)), [1, 2], replies, None, [])
+def test_without_an_answer_no_file_is_written(tmp_path, session):
+    with pytest.raises(ValueError, match="no labels to export yet"):
+        export(session, tmp_path / "labels.csv")
     assert not (tmp_path / "labels.csv").exists()
 
 
@@ -140,14 +132,13 @@ def test_a_state_folder_keeps_to_its_items(tmp_path, session):
     path = session.items.path
     with pytest.raises(ValueError, match=r"created with .* as --grades"):
         begin(tmp_path / "state", path, [1, 2])
-    columns, semicolons = session.settings.columns, FileOptions(delimiter=";")
-    with pytest.raises(ValueError, match="created with nothing as --delimiter, not ';'"):
-        opened(tmp_path / "state", None, None, columns, semicolons)
-    with pytest.raises(ValueError, match="created with nothing as --drop"):
-        begin(tmp_path / "state", path, None, drop=["age"])
+    with pytest.raises(ValueError, match="created with 'nothing' as --delimiter, not ';'"):
+        begin(tmp_path / "state", delimiter=";")
+    with pytest.raises(ValueError, match="created with 'nothing' as --drop"):
+        begin(tmp_path / "state", path, drop=["age"])
     path.write_text(path.read_text() + "x60,1,1,Ulm\n")
     with pytest.raises(ValueError, match="has changed since"):
-        opened(tmp_path / "state", None, None, type(columns)(), FileOptions())
+        begin(tmp_path / "state")
 
 
 def test_answers_can_be_exported_whatever_becomes_of_the_items(tmp_path):
@@ -156,7 +147,7 @@ def test_answers_can_be_exported_whatever_becomes_of_the_items(tmp_path):
     path.write_text(path.read_text().replace("Graz", "=1+1"))
     session = begin(tmp_path / "state", path)
     Caller(session).answer_many(ranks, 20, "-ann")
-    items = [session.items.key(one.extra.item) for one in session.history.replies.values()]
+    items = [session.items.key(one.note.item) for one in session.history.replies.values()]
     assert items[0].startswith("x")
     session.engine.close()
     path.write_bytes(path.read_bytes().replace(b"\n", b"\r\n"))

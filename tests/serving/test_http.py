@@ -4,7 +4,7 @@ import hmac
 
 import pytest
 
-from ordspan.serving.guard import HEADERS, LOCAL_HOSTS, PAGE_POLICY, check_host, read_token
+from ordspan.serving.http import HEADERS, LOCAL_HOSTS, PAGE_POLICY, check_host, read_token
 from serving.served import empty, serving, standing
 
 TOKEN = "correct-horse-battery"

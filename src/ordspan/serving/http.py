@@ -1,0 +1,242 @@
+"""Shared by serve and annotate: checks of every request, its handler, the answer, the server."""
+
+from __future__ import annotations
+
+import hmac
+import inspect
+import socket
+import time
+from collections.abc import Awaitable, Callable, Collection, Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+from urllib.parse import parse_qsl
+
+import msgspec
+import uvicorn
+from starlette.middleware.trustedhost import TrustedHostMiddleware
+from starlette.responses import Response
+
+from ordspan.serving.log import LogError
+from ordspan.serving.records import REQUEST, RequestError
+from ordspan.wording import brief
+
+LOCAL_HOSTS = ("127.0.0.1", "localhost", "::1", "[::1]")
+MAX_BODY_BYTES = 1 << 20
+MAX_HEAD_BYTES = 1 << 16
+SHORTEST_TOKEN = 16
+KEEP_ALIVE = 30
+"""Seconds until a connection without a request is closed."""
+LONGEST_SHUTDOWN = 10
+"""Seconds that requests in progress have to finish once the server is stopped."""
+UNAVAILABLE = 503
+PAGE_POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' blob:; "
+    "connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+)
+HEADERS = [
+    (b"content-security-policy", PAGE_POLICY.encode()),
+    (b"x-content-type-options", b"nosniff"),
+    (b"referrer-policy", b"no-referrer"),
+    (b"cross-origin-resource-policy", b"same-origin"),
+    (b"cache-control", b"no-store"),
+]
+MORE_HEADERS = {
+    401: {"WWW-Authenticate": "Bearer", "Connection": "close"},
+    413: {"Connection": "close"},  # the rest of the request was not read
+    415: {"Connection": "close"},
+    UNAVAILABLE: {"Retry-After": "1"},
+}
+
+
+def read_token(path: Path) -> str:
+    """Read a token from a file, without surrounding whitespace."""
+    token = path.read_text(encoding="latin-1").strip()
+    if len(token) < SHORTEST_TOKEN or not token.isascii() or not token.isprintable():
+        raise ValueError(
+            f"{path}: a token needs at least {SHORTEST_TOKEN} ASCII characters; create one with "
+            'python -c "import secrets; print(secrets.token_urlsafe())"'
+        )
+    return token
+
+
+def check_host(host: str, token: str | None) -> None:
+    """Refuse to accept other machines without a token."""
+    if token is None and host not in LOCAL_HOSTS:
+        raise ValueError(
+            f"--host {host} accepts other machines; add --token-file with a secret that they "
+            "must send, or listen on 127.0.0.1 only"
+        )
+
+
+def as_json(content: Any, status: int = 200) -> Response:
+    """A response in JSON."""
+    body = msgspec.json.encode(content)
+    return Response(body, status, MORE_HEADERS.get(status), "application/json")
+
+
+class Application:
+    """An ASGI application: every request is checked, handled, and answered with safe headers.
+
+    Parameters
+    ----------
+    routes : dict
+        Answers by method and path, such as "POST /learn": a response, what is to be sent as JSON,
+        or a coroutine function that returns either. It takes the body of a POST, and parameters of
+        the address by name; its `ValueError` becomes an answer that says what is wrong.
+    close : callable
+        Awaited on shutdown.
+    token : str, optional
+        Bearer token required for every request; without one, only this machine may connect.
+    public : collection of str
+        Paths that hold no data and need no token.
+    observe : callable, optional
+        Called with the path, the status and the seconds of every request.
+    most_bytes : int
+        Largest request body.
+    """
+
+    def __init__(
+        self,
+        routes: Mapping[str, Any],
+        close: Callable[[], Awaitable[None]],
+        *,
+        token: str | None = None,
+        public: Collection[str] = (),
+        observe: Callable[[str, int, float], None] | None = None,
+        most_bytes: int = MAX_BODY_BYTES,
+    ) -> None:
+        self._routes = {tuple(route.split()): handler for route, handler in routes.items()}
+        self._paths = {path for _, path in self._routes}
+        self._close, self._public, self._observe = close, public, observe
+        self._most_bytes = most_bytes
+        self._expected = None if token is None else f"Bearer {token}".encode()
+        self._handle: Any = self._answer
+        if token is None:
+            self._handle = TrustedHostMiddleware(self._answer, LOCAL_HOSTS, www_redirect=False)
+
+    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+        """Handle a request, or the shutdown."""
+        if scope["type"] == "lifespan":
+            for event in ("startup", "shutdown"):
+                await receive()
+                if event == "shutdown":
+                    await self._close()
+                await send({"type": f"lifespan.{event}.complete"})
+            return
+        begin, status = time.perf_counter(), 0
+
+        async def answer(message: Any) -> None:
+            nonlocal status
+            if message["type"] == "http.response.start":
+                status = message["status"]
+                message["headers"] = [*message["headers"], *HEADERS]
+            await send(message)
+
+        await self._handle(scope, receive, answer)
+        if self._observe is not None:
+            self._observe(scope["path"], status, time.perf_counter() - begin)
+
+    async def _answer(self, scope: Any, receive: Any, send: Any) -> None:
+        try:
+            content = await self._content(scope, receive)
+            response = content if isinstance(content, Response) else as_json(content)
+        except RequestError as error:
+            response = as_json({"detail": str(error)}, error.status)
+        except LogError as error:
+            response = as_json({"detail": str(error)}, UNAVAILABLE)
+        except ValueError as error:  # of the model, such as a coverage that is not calibrated
+            response = as_json({"detail": f"{REQUEST}: {error}"}, 422)
+        await response(scope, receive, send)
+
+    async def _content(self, scope: Any, receive: Any) -> Any:
+        """What the handler of a request returns."""
+        reading, path, headers = scope["method"] in ("GET", "HEAD"), scope["path"], scope["headers"]
+        self._check(path, reading, dict(headers))
+        if path not in self._paths:
+            raise RequestError(f"there is no {brief(path)} here", 404)
+        method = "GET" if reading else scope["method"]
+        if (method, path) not in self._routes:
+            raise RequestError(f"{path} does not take {scope['method']}", 405)
+        handler = self._routes[method, path]
+        query: dict[str, str] = {}
+        if text := scope["query_string"]:
+            query = dict(parse_qsl(text.decode("latin-1"), keep_blank_values=True))
+        works = inspect.iscoroutinefunction(handler)
+        names = inspect.signature(handler).parameters if query and works else ()
+        if unknown := [name for name in query if name not in names or name == "body"]:
+            raise RequestError(f"{REQUEST}: unknown parameter {brief(unknown[0])}; remove it")
+        if not works:
+            return handler
+        return await handler(*([] if reading else [await self._body(receive)]), **query)
+
+    def _check(self, path: str, reading: bool, headers: Mapping[bytes, bytes]) -> None:
+        """Refuse a request by its headers; its body is not read then."""
+        if self._expected is not None and path not in self._public:
+            token = headers.get(b"authorization", b"")
+            if not hmac.compare_digest(token, self._expected):
+                raise RequestError(
+                    "send the token of this service as Authorization: Bearer TOKEN", 401
+                )
+        if reading:
+            return
+        kind = headers.get(b"content-type", b"").partition(b";")[0].strip().lower()
+        if kind != b"application/json":
+            # pages of other sites can send other types from a browser without a preflight
+            raise RequestError("send JSON, with Content-Type: application/json", 415)
+        if b"content-encoding" in headers:
+            raise RequestError("send the body uncompressed, without Content-Encoding", 415)
+        length = headers.get(b"content-length", b"0")
+        if length.isdigit():
+            self._check_size(int(length))
+
+    def _check_size(self, size: int) -> None:
+        if size > self._most_bytes:
+            most = f"{self._most_bytes:,}"
+            raise RequestError(f"the body has more than {most} bytes; send fewer rows", 413)
+
+    async def _body(self, receive: Any) -> bytes:
+        body, more = b"", True
+        while more:
+            message = await receive()
+            body += message.get("body", b"")
+            more = message.get("more_body", False)
+            self._check_size(len(body))
+        return body
+
+
+def run_server(app: Any, host: str, port: int, started: Callable[[str], None]) -> None:
+    """Serve until SIGTERM or SIGINT; then finish requests in progress.
+
+    Parameters
+    ----------
+    app : ASGI application
+        The application.
+    host, port :
+        Address to listen on; port 0 picks a free one.
+    started : callable
+        Called with the URL once connections are accepted.
+    """
+    with suppress(ImportError, ValueError, OSError):  # Windows, or a lower limit of the system
+        import resource
+
+        # as many open files as the system allows, so that idle connections lock nobody out
+        most = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+        resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
+    config = uvicorn.Config(
+        app,
+        http="h11",
+        ws="none",
+        lifespan="on",
+        access_log=False,
+        log_level="warning",
+        server_header=False,
+        timeout_keep_alive=KEEP_ALIVE,
+        timeout_graceful_shutdown=LONGEST_SHUTDOWN,
+        h11_max_incomplete_event_size=MAX_HEAD_BYTES,
+    )
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    with socket.create_server((host, port), family=family, backlog=config.backlog) as listening:
+        shown = f"[{host}]" if ":" in host else host
+        started(f"http://{shown}:{listening.getsockname()[1]}")
+        uvicorn.Server(config).run([listening])
