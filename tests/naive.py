@@ -5,6 +5,8 @@ many times the row is added to the weights) and the new thresholds; nothing is c
 `exact_step` and `class_step` work on arrays of `fractions.Fraction` too, and are then exact.
 """
 
+import re
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -368,3 +370,39 @@ def learn_aggregate(X, lower, upper, coins, n_classes):
 
 def _mean(history):
     return tuple(np.mean(part, axis=0) for part in zip(*history, strict=True))
+
+
+# -- sentences -----------------------------------------------------------------------------------
+
+PUNCTUATION = "\x00-\x20.,\x7f-\xbf\u2000-\u206f\u3000-\u303f"
+SIGNS = r"!-+\-/:-@\[-\^`{-~\u20a0-\u2bff\ufe00-\ufe0f\U0001f000-\U0001faff"
+LETTERS = f"[^{PUNCTUATION}{SIGNS}\u3040-\u9fff]+"
+TOKEN = re.compile(f"{LETTERS}(?:['’]{LETTERS})*|[{SIGNS}]+|[\u3040-\u9fff]")
+
+
+def tokens(sentence):
+    """Words, runs of signs, and single Chinese and Japanese characters."""
+    return [word.replace("’", "'") for word in TOKEN.findall(sentence.lower())]
+
+
+def place(term, seed, bits):
+    """Where a word, or a pair of words as a tuple, stands among the features."""
+    hashes = []
+    for word in (term,) if isinstance(term, str) else term:
+        hashed = 0xCBF29CE484222325
+        for letter in word:
+            hashed = (hashed ^ ord(letter)) * 0x100000001B3 % 2**64
+        hashes.append(hashed)
+    whole = hashes[0] if len(hashes) == 1 else (hashes[0] * 0x100000001B3 ^ hashes[1]) % 2**64
+    mixed = (whole ^ seed) * 0x9E3779B97F4A7C15 % 2**64
+    return (mixed ^ mixed >> 32) * 0x9E3779B97F4A7C15 % 2**64 >> 64 - bits
+
+
+def sentence_features(sentence, seed, bits):
+    """Roots of the counts of words, and of half the counts of pairs, with a squared norm of 10."""
+    words, row = tokens(sentence), np.zeros(2**bits)
+    for word in words:
+        row[place(word, seed, bits)] += 1.0
+    for pair in pairwise(words):
+        row[place(pair, seed, bits)] += 0.5
+    return np.sqrt(10 * row / row.sum()) if words else row

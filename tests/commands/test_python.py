@@ -59,7 +59,7 @@ def test_what_is_not_a_setting_is_refused(path, tmp_path, settings, message):
 def test_the_signatures_are_real_and_every_setting_has_words():
     plain = inspect.signature(ordspan.train_files).parameters
     assert [*plain][:2] == ["files", "model"]
-    assert (plain["passes"].default, plain["passes"].kind) == (1, inspect.Parameter.KEYWORD_ONLY)
+    assert (plain["passes"].default, plain["passes"].kind) == (None, inspect.Parameter.KEYWORD_ONLY)
     documented = ordspan.train_files.__doc__.partition("Returns")[0]
     assert all(f"\n{name} : " in documented for name in plain)
     with pytest.raises(TypeError, match="missing a required argument: 'model'"):

@@ -121,6 +121,9 @@ def columns_text(columns: dict[str, Any] | None) -> str:
     if columns["hashed"]:
         words = ", ".join(columns["hashed"])
         parts.append(f"words of {words} hashed into {2 ** columns['hash_bits']:,}")
+    if columns["sentences"]:
+        names, size = ", ".join(columns["sentences"]), 2 ** columns["sentence_bits"]
+        parts.append(f"words and pairs of words of {names} hashed into {size:,}")
     return f": {', '.join(parts)}"
 
 

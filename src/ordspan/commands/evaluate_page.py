@@ -20,6 +20,7 @@ from ordspan.commands.evaluate import (
 )
 from ordspan.core.measures import distance
 from ordspan.drawing import PALE
+from ordspan.learners import LinearLearner
 from ordspan.models.table import TableModel
 from ordspan.pages import figure_svg, fill_template, table_row, terms
 from ordspan.plot import ReliabilityDisplay, ScoreDisplay, panels
@@ -38,6 +39,7 @@ LOOK: dict[Any, Any] = {
     "grid.alpha": 0.35,
     "hatch.linewidth": 0.6,
 }
+N_WORDS = 20
 FEW_ROWS = 200  # of fewer rows the margins say too little
 BIN = ("count", "predicted", "observed", "at_least", "at_most")
 SHOWN = 0.9
@@ -70,6 +72,7 @@ def page_text(
     if summary["probabilities"]:
         shown = shown_range(summary["probabilities"]["ranges"])
     drawn = draw_figures(summary, names, model, sample, weight, ndcgs)
+    words = heaviest_words(model)
     parts = {
         "title": f"Evaluation of {Path(summary['model']).name}",
         "lead": lead(summary),
@@ -91,6 +94,8 @@ def page_text(
         "range_rows": "".join(map(table_row, ranges)),
         "has_probabilities": _hidden(summary["probabilities"] is not None),
         "range_labels": _hidden(not summary["range_rows"]),
+        "word_rows": "".join(map(table_row, words)),
+        "words_section": _hidden(not words),
         "made": terms(how_made(summary, sample.size)),
         **{name: drawn.get(name, "") for name in ALT},
         **{f"{name}_section": _hidden(name not in drawn) for name in ALT},
@@ -98,6 +103,22 @@ def page_text(
     markup |= {name: escape(text) for name, text in parts.items()}
     whole = {name: as_text(part) for name, part in markup.items()}
     return fill_template(__package__, "evaluate.html", whole)
+
+
+def heaviest_words(model: TableModel) -> list[list[str]]:
+    """The words of sentences that raise the grade most, and those that lower it, with weights."""
+    sentences = model.recipe.sentences
+    if not sentences or not isinstance(model.learner, LinearLearner):
+        return []
+    terms = {f"{name}: {term}" for name, terms in sentences for term in terms}
+    weights = dict(zip(model.recipe.feature_names(), model.learner.weights, strict=True))
+    ranked = sorted(terms & weights.keys(), key=lambda term: (weights[term], term))
+    pairs = list(zip(ranked[::-1], ranked, strict=True))[: min(N_WORDS, len(ranked) // 2)]
+    prefix = f"{sentences[0][0]}: " if len(sentences) == 1 else ""
+    return [
+        [text for term in pair for text in (term.removeprefix(prefix), _number(weights[term]))]
+        for pair in pairs
+    ]
 
 
 def draw_figures(

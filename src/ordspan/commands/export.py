@@ -177,8 +177,8 @@ def exported(file: ModelFile) -> Exported:
     if not isinstance(model, TableModel):
         return Exported(*basic, features, calibration=file.calibration)
     recipe = model.recipe
-    if recipe.hashed:
-        columns = ", ".join(recipe.hashed)
+    if hashed := (*recipe.hashed, *dict(recipe.sentences)):
+        columns = ", ".join(hashed)
         raise ValueError(
             f"{file.path} hashes the words of {columns}, which no standard ONNX operator does; "
             "train without these columns, or predict with ordspan itself"

@@ -118,6 +118,8 @@ def describe_columns(model: Any) -> dict[str, Any] | None:
         "words": {name: list(words) for name, words in recipe.words},
         "hashed": list(recipe.hashed),
         "hash_bits": recipe.hash_bits if recipe.hashed else None,
+        "sentences": list(dict(recipe.sentences)),
+        "sentence_bits": recipe.sentence_bits if recipe.sentences else None,
         "svmlight_features": recipe.n_sparse or None,
         "standardised": recipe.standardise,
     }

@@ -355,7 +355,12 @@ class TrainJob(LabelledJob):
     max_iter: int | None = of_learner(
         "(svm) Maximum number of sweeps over the rows; default 1000.", least=1
     )
-    passes: int = option(1, "(pa, kernel) Number of passes over the files.", least=1)
+    passes: int | None = option(
+        None,
+        "(pa, kernel) Number of passes over the files; default 1, or 10 over sentences in small "
+        "files.",
+        least=1,
+    )
     shuffle: bool | None = advanced(
         None, "Whether to learn the rows in random order; by default, only if they are sorted."
     )
@@ -396,11 +401,11 @@ class TrainJob(LabelledJob):
     def __post_init__(self) -> None:
         super().__post_init__()
         _ = self.parameters  # raises if one is not of this learner
-        if self.is_pipe and (self.passes > 1 or self.hold_out):
+        if self.is_pipe and ((self.passes or 1) > 1 or self.hold_out):
             raise ValueError(f"{ONCE}: passes must be 1, and no rows can be held out")
         if self.is_pipe and self.shuffle:
             raise ValueError("rows of a pipe cannot be shuffled; shuffle them before")
-        if self.learner == "svm" and self.passes > 1:
+        if self.learner == "svm" and (self.passes or 1) > 1:
             raise ValueError(f"{hint('passes=', '--passes')} cannot be given with the learner svm")
 
     @classmethod

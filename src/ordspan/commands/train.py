@@ -31,8 +31,8 @@ from ordspan.models.atomic import write_atomically
 from ordspan.models.checkpoint import ENDING, Checkpoint, sole_writer
 from ordspan.models.file import to_bytes
 from ordspan.models.table import TableModel
-from ordspan.tables.files import expand, identity
-from ordspan.tables.profile import ColumnChoice, are_runs, first_few
+from ordspan.tables.files import expand, identity, sizes_of
+from ordspan.tables.profile import WHOLE_BYTES, ColumnChoice, are_runs, first_few
 from ordspan.tables.reading import ROWS_AT_ONCE, Staging, open_rows, unlabelled_note
 from ordspan.tables.rows import Batch, Cursor, FileError, check_memory, memory_limit
 from ordspan.tables.text import STDIN
@@ -47,6 +47,7 @@ FEW_ROWS = 50
 """With fewer rows, runs of one grade mean nothing."""
 FEW, RARE = 100, 10_000
 """With fewer rows no grade is rare; otherwise one is if it is in one row of this many."""
+SENTENCE_PASSES = 10
 SAMPLE_ROWS, CANDIDATES = 2000, 10
 MUCH, NEARLY_ALL = 0.6, 0.95
 """A gain over a constant prediction that is worth a question, and the share of it."""
@@ -111,7 +112,7 @@ def learn_all(run: Run, stop: Stop, report: Report) -> None:
     progress, every = run.progress, run.job.checkpoint_every
     saved_rows, saved_at = progress.learned, time.monotonic()
     try:
-        for epoch in range(progress.cursor.epoch, run.job.passes):
+        for epoch in range(progress.cursor.epoch, run.passes):
             for share in one_pass(run, epoch, min(every.rows or ROWS_AT_ONCE, ROWS_AT_ONCE), stop):
                 rows, seconds = progress.learned - saved_rows, time.monotonic() - saved_at
                 if 0 < every.rows <= rows or 0 < every.seconds <= seconds:
@@ -160,7 +161,7 @@ def one_pass(run: Run, epoch: int, size: int, stop: Stop) -> Iterator[float | No
         rows = order[begin : begin + size]
         run.learn(*run.staging.take(rows), f"row {rows[0] + 1} of the files")
         progress.cursor = Cursor(epoch, row=begin + rows.size)
-        yield (epoch + (begin + rows.size) / order.size) / run.job.passes
+        yield (epoch + (begin + rows.size) / order.size) / run.passes
 
 
 def fit_at_once(run: Run, stop: Stop, report: Report) -> None:
@@ -233,8 +234,11 @@ class Run:
         self.last_lower = self.repeated = 0  # of the rows so far, to find long runs of a grade
         self.sample: tuple[Any, Ranks, Ranks] | None = None  # the first rows that are learned
         self.notes = list(self.reader.notes)
-        self.shuffle = self._shuffles(dask)
-        again = self.shuffle or job.passes > 1 or job.hold_out or job.learner != PA
+        self.passes = job.passes or (1 if dask else self._default_passes())
+        repeats = job.passes is None and self.passes > 1
+        self.shuffle = self._shuffles(dask) or (repeats and job.shuffle is None)
+        job = self.job = replace(job, passes=self.passes)
+        again = self.shuffle or self.passes > 1 or job.hold_out or job.learner != PA
         self.staged = bool(again) and not dask and not job.is_pipe
         folder = self.out.with_name(self.out.name + ROWS)
         self.staging = Staging(folder, self.reader.recipe.n_features)
@@ -247,6 +251,19 @@ class Run:
             continuing.START_OVER,
         )
         self.clock, self.learned_before = Clock(), 0
+
+    def _default_passes(self) -> int:
+        """One pass, but several over few sentences, whose words are rare; that is noted."""
+        job, sizes = self.job, sizes_of(self.files)
+        few = self.reader.recipe.sentences and sum(sizes) <= WHOLE_BYTES
+        if not few or job.is_pipe or job.learner != PA or self.base is not None:
+            return 1
+        other = hint("passes=1", "--passes 1")
+        self.notes.append(
+            f"sentences in small files are learned in {SENTENCE_PASSES} passes, each in random "
+            f"order; to learn them once and in order, give {other}"
+        )
+        return SENTENCE_PASSES
 
     def begin(self, stop: Stop) -> None:
         """Make the model, or read that of the checkpoint; stage the rows if they are read again."""
@@ -311,7 +328,7 @@ class Run:
             parameters["gamma"] = self._gamma(parameters["gamma"])
         parameters |= {"classes": self.classes, "random_state": job.seed}
         if job.learner != SVM:
-            parameters |= {"max_iter": job.passes, "shuffle": self.shuffle}
+            parameters |= {"max_iter": self.passes, "shuffle": self.shuffle}
         return parameters
 
     def _gamma(self, rule: float | str) -> float:
@@ -345,7 +362,7 @@ class Run:
         drawn = np.random.default_rng(job.seed).permutation(progress.good)
         n_test = round(job.hold_out * drawn.size)
         n_kept = min(int(CALIBRATION_SHARE * (drawn.size - n_test)), MAX_CALIBRATION)
-        n_kept = 0 if job.passes == 1 else n_kept
+        n_kept = 0 if self.passes == 1 else n_kept
         parts = map(np.sort, np.split(drawn, [n_test, n_test + n_kept]))
         self.test_rows, self.calibration_rows, self.learned_rows = parts
         self.note_kept(n_kept)
@@ -477,7 +494,7 @@ class Run:
             "estimator": self.model.kind,
             "rows": learned,
             "ranges": round((n_labels - n_exact) * learned / max(1, n_labels)),
-            "passes": self.job.passes,
+            "passes": self.passes,
             "features": recipe.n_features,
             "words": list(recipe.texts),
             "classes": self.classes.tolist(),
@@ -517,7 +534,7 @@ class Run:
         lower, upper, exact = self.labels
         found, n_labels, learned = lower + upper - exact, int(lower.sum()), self.progress.learned
         # a grade of an ordered type may have no rows at all
-        once = max(1, round(n_labels * self.job.passes / max(1, learned)))
+        once = max(1, round(n_labels * self.passes / max(1, learned)))
         if self.model.kind == ESTIMATORS[SVM]:
             once = 1  # times that each row is counted
         rare = (found > 0) & (found <= max(once, n_labels // RARE))

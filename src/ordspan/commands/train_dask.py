@@ -149,7 +149,7 @@ def prepared_run(cluster: Cluster, job: TrainJob, paths: list[str]) -> Run:
 
 def _fit(cluster: Cluster, run: Run, paths: list[str], report: Report) -> None:
     """Count the rows, train in rounds and write the model."""
-    job, progress = run.job, run.progress
+    progress = run.progress
     decimals = {os.path.abspath(path): sign for path, sign in run.reader.decimals.items()}
     reader = cluster.share(replace(run.reader, first=None, decimals=decimals), "ordspan-reader")
     counts = cluster.run(count, [(reader, path) for path in paths], paths, "ordspan-count")
@@ -177,7 +177,7 @@ def _fit(cluster: Cluster, run: Run, paths: list[str], report: Report) -> None:
         model,
         blocks,
         run.checkpoint,
-        job.passes,
+        run.passes,
         shuffle=run.shuffle,
         progress=forward,
         calibrated=True,

@@ -17,7 +17,8 @@ class TableEncoder(TransformerMixin, BaseEstimator):
     """Numbers, gaps and words of a table as features, as ``ordspan train`` makes them.
 
     Numbers are standardised, a missing one becomes the mean and is marked by a feature of its own,
-    and every word of a column is a feature, or hashed if there are more than 256 of them. Columns
+    and every word of a column is a feature, or hashed if there are more than 256 of them. Sentences
+    become words and pairs of words, hashed into at least ``2 ** 16`` features. Columns
     that cannot help, such as ids, dates and empty ones, are left out.
 
     Parameters
@@ -132,7 +133,8 @@ class TableEncoder(TransformerMixin, BaseEstimator):
                 Recipe(
                     recipe.numbers,
                     recipe.numbers if self.missing == "mean" else (),
-                    hashed=recipe.texts,
+                    hashed=(*dict(recipe.words), *recipe.hashed),
+                    sentences=recipe.sentences,
                     hash_bits=self.hash_bits,
                     standardise=self.standardise,
                     missing=self.missing,

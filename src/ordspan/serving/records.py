@@ -235,4 +235,5 @@ def example_record(recipe: Recipe) -> dict[str, Any]:
     if recipe.n_sparse:
         return {FEATURES: {0 if recipe.zero_based else 1: 1.5}}
     words = {name: next(filter(None, known), "") for name, known in recipe.words}
-    return dict.fromkeys(recipe.numbers, 1.5) | words | dict.fromkeys(recipe.hashed, "some text")
+    free = dict.fromkeys((*recipe.hashed, *dict(recipe.sentences)), "some text")
+    return dict.fromkeys(recipe.numbers, 1.5) | words | free

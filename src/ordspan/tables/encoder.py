@@ -1,4 +1,4 @@
-"""Columns as features: numbers, perhaps standardised; words, one-hot or hashed."""
+"""Columns as features: numbers, perhaps standardised; words, one-hot or hashed; sentences."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from ordspan.core import scaling
 from ordspan.learners.rows import as_matrix
 from ordspan.tables.rows import Faults
+from ordspan.tables.sentences import SENTENCE_BITS, named_places, sentence_rows
 from ordspan.wording import brief, columns_hint
 
 if TYPE_CHECKING:
@@ -31,7 +32,8 @@ LARGEST = np.float64(1e90)  # larger numbers are refused: the squared norm of a 
 class Recipe:
     """Which columns make the features, and how; stored in model files.
 
-    The order of the features is: numbers, indicators of missing numbers, text values, hashed text.
+    The order of the features is: numbers, indicators of missing numbers, text values, hashed text,
+    words of sentences.
 
     Parameters
     ----------
@@ -47,6 +49,10 @@ class Recipe:
         Other text columns, hashed together into ``2 ** hash_bits`` features.
     hash_bits : int
         Size of the hash table.
+    sentences : tuple of (str, tuple of str)
+        Text columns of several words a cell, and the most frequent words and pairs of words of
+        each, which name their weights. All words and pairs are hashed together into features of
+        their own, at least ``2 ** 16``.
     n_sparse : int
         Number of features of svmlight rows, which have no named columns; otherwise 0.
     zero_based : bool
@@ -62,6 +68,7 @@ class Recipe:
     words: tuple[tuple[str, tuple[str, ...]], ...] = ()
     hashed: tuple[str, ...] = ()
     hash_bits: int = DEFAULT_HASH_BITS
+    sentences: tuple[tuple[str, tuple[str, ...]], ...] = ()
     n_sparse: int = 0
     zero_based: bool = False
     standardise: bool = True
@@ -81,7 +88,7 @@ class Recipe:
     @property
     def texts(self) -> tuple[str, ...]:
         """All text columns."""
-        return (*(name for name, _ in self.words), *self.hashed)
+        return (*dict(self.words), *self.hashed, *dict(self.sentences))
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -102,12 +109,20 @@ class Recipe:
     @property
     def n_features(self) -> int:
         """Number of features."""
-        return self.n_plain + (2**self.hash_bits if self.hashed else 0)
+        n_hashed = 2**self.hash_bits if self.hashed else 0
+        return self.n_plain + n_hashed + (2**self.sentence_bits if self.sentences else 0)
+
+    @property
+    def sentence_bits(self) -> int:
+        """Words of sentences are hashed into two to the power of this many features."""
+        return max(SENTENCE_BITS, self.hash_bits)
 
     @property
     def dense(self) -> bool:
         """Whether prepared rows are dense; otherwise they are sparse."""
-        return not self.n_sparse and not self.hashed and self.n_features <= MAX_DENSE
+        return not (self.n_sparse or self.hashed or self.sentences) and (
+            self.n_features <= MAX_DENSE
+        )
 
     def feature_names(self) -> list[str]:
         """Names of the features in messages and tables.
@@ -120,8 +135,16 @@ class Recipe:
         names = [*self.numbers, *(f"{name} is missing" for name in self.missing_indicators)]
         for name, words in self.words:
             names += [f"{name} = {word}" if word else f"{name} is missing" for word in words]
-        hashed = ", ".join(self.hashed)
-        return names + [f"hash {i} of {hashed}" for i in range(self.n_features - len(names))]
+        if self.hashed:
+            hashed = ", ".join(self.hashed)
+            names += [f"hash {i} of {hashed}" for i in range(2**self.hash_bits)]
+        if self.sentences:
+            at, columns = len(names), ", ".join(dict(self.sentences))
+            names += [f"word {i} of {columns}" for i in range(2**self.sentence_bits)]
+            for name, terms in self.sentences:
+                for place, term in named_places(name, terms, self.sentence_bits).items():
+                    names[at + place] = f"{name}: {term}"
+        return names
 
     def feature_name(self, index: int) -> str:
         """Name of one feature."""
@@ -243,7 +266,7 @@ class Encoder:
         Returns
         -------
         array or CSR matrix of shape (n, n_features)
-            Numbers, indicators of missing numbers, words, hashed words.
+            Numbers, indicators of missing numbers, words, hashed words, words of sentences.
         """
         recipe = self.recipe
         if recipe.n_sparse:
@@ -279,7 +302,11 @@ class Encoder:
             bucket, sign = _hashed(table, name, recipe.hash_bits)
             entries.append((at + bucket, sign))
         if not dense:
-            return _csr(rows, entries, recipe.n_features)
+            X = _csr(rows, entries, recipe.n_features)
+            assert table is not None
+            for name in dict(recipe.sentences):
+                X = X + sentence_rows(table[name], recipe.sentence_bits, recipe.n_features)
+            return X
         for places, _ in entries:  # hashed words are never dense
             known = np.flatnonzero(places >= 0)
             rows[known, places[known]] = 1.0

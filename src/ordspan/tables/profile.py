@@ -20,6 +20,7 @@ from ordspan.tables.files import FileOptions, check_columns, open_file
 from ordspan.tables.label_columns import LabelColumns, label_frame, read_ranks
 from ordspan.tables.numbers import TEXT, as_numbers, is_boolean, is_empty, refuse_dressed
 from ordspan.tables.rows import FileError, check_features
+from ordspan.tables.sentences import are_sentences, frequent_terms
 from ordspan.tables.text import STDIN
 from ordspan.wording import columns_hint, hint, join_hints
 
@@ -29,7 +30,7 @@ MAX_WORDS = 256  # text columns with more distinct values than this are hashed
 ENOUGH_ROWS = 20  # with fewer rows a column is not taken for an id
 ODD_SHARE = 0.1
 MOST = 0.99  # share of the values that must be different in an id, which some rows may repeat
-NUMBER, WORDS = "number", "words"
+NUMBER, WORDS, SENTENCES = "number", "words", "sentences"
 PARTLY, AS_REQUESTED = "not every file has it", "as requested"
 HAS_DATES, NEITHER = "it holds dates", "it holds neither numbers nor text"
 DATES = [
@@ -117,7 +118,7 @@ class Profile:
         return values.null_count() - int(stray.sum())
 
     def kind(self, name: str) -> str:
-        """Whether a column is made of numbers or of words, or why it cannot be used."""
+        """Whether a column is made of numbers, words or sentences, or why it cannot be used."""
         dtypes = [s.table[name].dtype for s in self.samples if name in s.table.columns]
         if len(dtypes) < len(self.samples) or any(t.is_nested() or t == pl.Binary for t in dtypes):
             return NEITHER
@@ -133,11 +134,14 @@ class Profile:
         if n_numbers + n_stray == 0 or (not n_stray and not typed):
             return NUMBER
         cells = self.cells(name)
+        there = cells.filter(~is_empty(cells))
+        if n_numbers < n_stray and are_sentences(there, MAX_WORDS):
+            return SENTENCES
         if n_stray and is_boolean(cells).any():
             return WORDS  # booleans among other words
         # a stray word among numbers is reported, instead of turning the column into words
         if n_numbers < n_stray:
-            if _are_dates(cells.filter(~is_empty(cells))):
+            if _are_dates(there):
                 return HAS_DATES
             refuse_dressed(self.path, cells.alias(name))
             return WORDS
@@ -151,7 +155,7 @@ class Profile:
     def why_useless(self, name: str, kind: str) -> str:
         """Why a column cannot help: it is empty, an id, or numbers the rows."""
         if kind not in (NUMBER, WORDS):
-            return kind
+            return "" if kind == SENTENCES else kind
         values = self.numbers(name)[0].drop_nulls() if kind == NUMBER else self.cells(name)
         if kind == WORDS:
             values = values.filter(~is_empty(values))
@@ -268,6 +272,7 @@ def plan_columns(
         tuple((name, tuple(vocabularies[name])) for name in texts if name not in hashed),
         tuple(hashed),
         choice.hash_bits,
+        tuple((n, frequent_terms(profile.cells(n))) for n in chosen if kinds[n] == SENTENCES),
         standardise=choice.standardise,
         # standard input has no mean to fill in, unless it is learned online
         missing="error" if profile.is_pipe and not choice.standardise else choice.missing,
@@ -298,7 +303,7 @@ def _are_dates(words: pl.Series) -> bool:
 def _check_usable(profile: Profile, kinds: dict[str, str], left_out: dict[str, str]) -> None:
     """Refuse chosen columns that are neither numbers nor words, and files without features."""
     for name, kind in kinds.items():
-        if kind not in (NUMBER, WORDS):
+        if kind not in (NUMBER, WORDS, SENTENCES):
             raise ValueError(
                 f"{profile.path}: column {name!r} cannot be a feature, because {kind}; leave it "
                 f"out, or take it as words with {columns_hint('text', name)}"
@@ -349,6 +354,12 @@ def _notes(profile: Profile, recipe: Recipe, left_out: dict[str, str]) -> list[s
         notes.append(f"text, one feature per value: {first_few(sizes)}")
     if recipe.hashed:
         notes.append(f"text, hashed: {first_few(recipe.hashed)}")
+    if recipe.sentences:
+        names = list(dict(recipe.sentences))
+        notes.append(
+            f"sentences, learned as words and pairs of words: {first_few(names)}; if each cell is "
+            f"one category, give {columns_hint('text', *names)}"
+        )
     return notes
 
 

@@ -117,7 +117,9 @@ class Items:
 
 def can_learn(recipe: Recipe) -> bool:
     """Whether a recipe has features other than the one of items without any."""
-    return bool(recipe.numbers or recipe.hashed) or any(len(words) > 1 for _, words in recipe.words)
+    return bool(recipe.numbers or recipe.hashed or recipe.sentences) or any(
+        len(words) > 1 for _, words in recipe.words
+    )
 
 
 def short_number(text: str) -> str:

@@ -53,7 +53,7 @@ def advice(history: History, recipe: Recipe) -> str:
         return ""
     if not can_learn(recipe):
         reason = "There is no column to learn from. Add columns that say something about the grade."
-    elif recipe.hashed and not recipe.numbers:
+    elif recipe.hashed and not (recipe.numbers or recipe.sentences):
         reason = (
             f"It only has texts to learn from ({', '.join(recipe.hashed)}), and knows a text by "
             "the whole cell, not by its words. Add columns with numbers or categories."

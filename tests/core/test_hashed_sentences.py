@@ -1,0 +1,71 @@
+"""Sentences as hashed words and pairs of words, against a slow twin and by hand."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import naive
+from ordspan.core import sentences
+from steps import BRIEF
+
+pytestmark = pytest.mark.filterwarnings("ignore:overflow")  # of hashes, in plain Python
+SENTENCES = [
+    "It's GREAT!! :) not bad, not bad at all",
+    "",
+    "Ça m’a plu… “très” bien — l'été, 3.5/5 €",
+    "'quoted' rock 'n' roll don't' ' ’ '",
+    "とても美味しい。また来ます",
+    "👍👍🏽 ok\tok\nok",
+]
+
+
+def laid_out(cells):
+    """Cells as the compiled functions take them."""
+    parts = [cell.lower().encode() for cell in cells]
+    text = np.frombuffer(b"".join(parts), dtype=np.uint8)
+    return text, np.cumsum([len(part) for part in parts], dtype=np.int64)
+
+
+def dense(cells, bits):
+    values, columns, starts = sentences.hash_sentences(*laid_out(cells), np.uint64(7), bits)
+    rows = np.zeros((len(cells), 2**bits))
+    for row in range(len(cells)):
+        own = columns[starts[row] : starts[row + 1]]
+        assert (np.diff(own) > 0).all()  # sorted, each once, as SciPy wants it
+        rows[row, own] = values[starts[row] : starts[row + 1]]
+    return rows
+
+
+@pytest.mark.parametrize("bits", [3, 16])
+def test_features_are_those_of_the_slow_twin(bits):
+    expected = [naive.sentence_features(cell, 7, bits) for cell in SENTENCES]
+    np.testing.assert_allclose(dense(SENTENCES, bits), expected, rtol=1e-12)
+
+
+@BRIEF
+@given(st.lists(st.text(alphabet=st.sampled_from("ab3_ .,'’!:)é¿×…好👍\ufe0f\n"))))
+def test_any_text_is_split_as_by_the_regular_expression(cells):
+    lowered = [cell.lower() for cell in cells]
+    text, ends = laid_out(cells)
+    split = [[] for _ in cells]
+    for start, end, cell in sentences.token_ends(text, ends).tolist():
+        split[cell].append(bytes(text[start:end]).decode().replace("’", "'"))
+    assert split == [naive.tokens(cell) for cell in lowered]
+    expected = [naive.sentence_features(cell, 7, 6) for cell in cells]
+    np.testing.assert_allclose(dense(cells, 6), np.reshape(expected, (-1, 2**6)), rtol=1e-12)
+
+
+def test_a_sentence_is_its_words_and_pairs_whatever_their_case():
+    one, same, other = dense(["not very good", "Not VERY good.", "good very not"], 16)
+    np.testing.assert_array_equal(one, same)
+    assert (one > 0).sum() == 5
+    assert ((one > 0) & (other > 0)).sum() == 3  # words are shared, pairs are not
+    np.testing.assert_allclose((one**2).sum(), sentences.SQ_NORM)
+
+
+def test_words_and_pairs_stand_where_they_are_hashed():
+    terms = ["good", "not good", "!! :)", "l'été", "好 吃"]
+    places = sentences.term_places(*laid_out(terms), np.uint64(7), 16)
+    split = [tuple(naive.tokens(term)) for term in terms]
+    assert places.tolist() == [naive.place(t if len(t) > 1 else t[0], 7, 16) for t in split]
