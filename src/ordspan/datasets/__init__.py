@@ -5,7 +5,15 @@ from typing import Any
 
 from ordspan.datasets.coarsening import coarsen
 from ordspan.datasets.letor import CorruptFile, DataDir, DataUnavailable, data_folder, mslr
-from ordspan.datasets.sets import Dataset, Truth, abalone, california, check_choice, parkinson
+from ordspan.datasets.sets import (
+    Dataset,
+    Truth,
+    abalone,
+    california,
+    check_choice,
+    income,
+    parkinson,
+)
 from ordspan.datasets.synthetic import synthetic
 
 __all__ = [
@@ -17,6 +25,7 @@ __all__ = [
     "abalone",
     "california",
     "coarsen",
+    "income",
     "load_dataset",
     "mslr",
     "parkinson",

@@ -6,6 +6,7 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib import resources
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -14,9 +15,11 @@ from ordspan.core.state import Ranks
 
 Floats = NDArray[np.float64]
 
+FILES = resources.files("ordspan.datasets") / "files"
 CALIFORNIA_EDGES = (1, 100_001, 200_001, 300_001, 400_001, 500_002)
 ABALONE_EDGES = (1, 8, 10, 13, 30)
 PARKINSON_EDGES = (7, 18, 28, 38, np.inf)
+INCOME_COLUMNS = ("survey", "sex", "age", "education", "region", "lower", "upper")
 
 SEXES = {"M": 1.0, "F": -1.0, "I": 0.0}
 """One number for the sex of an abalone, as in the packed table: infants are between the sexes."""
@@ -85,6 +88,12 @@ class Dataset:
     truth: Truth | None = None
 
 
+def load_packed(name: str) -> dict[str, NDArray[Any]]:
+    """The arrays of a shipped file."""
+    with (FILES / f"{name}.npz").open("rb") as file, np.load(file) as packed:
+        return dict(packed)
+
+
 def unpack_table(name: str) -> tuple[tuple[str, ...], Floats, str]:
     """Names of the columns of a shipped table, the numbers of the original file, and its source.
 
@@ -94,11 +103,10 @@ def unpack_table(name: str) -> tuple[tuple[str, ...], Floats, str]:
     >>> names[1], values[0, 1]
     ('length', np.float64(0.455))
     """
-    files = resources.files("ordspan.datasets") / "files"
-    about = json.loads((files / "sources.json").read_text(encoding="utf-8"))[name]
-    with (files / f"{name}.npz").open("rb") as file, np.load(file) as packed:
-        names = tuple(map(str, packed["names"]))
-        values = np.divide(packed["numbers"].T, packed["units"], order="C")
+    about = json.loads((FILES / "sources.json").read_text(encoding="utf-8"))[name]
+    packed = load_packed(name)
+    names = tuple(map(str, packed["names"]))
+    values = np.divide(packed["numbers"].T, packed["units"], order="C")
     return names, values, f"shipped with ordspan; {about['source']} ({about['licence']})"
 
 
@@ -212,3 +220,45 @@ def parkinson(*, motor_updrs: bool = False, subject: bool = False) -> Dataset:
     ranks = bin_ranks(table[:, names.index("total_UPDRS")], PARKINSON_EDGES)
     features = tuple(names[column] for column in kept)
     return Dataset("parkinson", standardise(table.take(kept, axis=1)), ranks, 4, features, source)
+
+
+def income() -> dict[str, NDArray[Any]]:
+    """Household incomes of 12185 people in nine surveys, as brackets on three scales.
+
+    Six surveys asked in five bands, two in ten, and one in four whose edges do not align with the
+    others': nearly every label is a range of the eleven bands between all edges.
+
+    Returns
+    -------
+    dict
+        The columns of a table, for ``pandas.DataFrame`` or ``polars.DataFrame``: ``survey``,
+        ``sex``, ``age`` (in four bands), ``education`` (in the words of the survey) and ``region``
+        are text, None without an answer; ``lower`` and ``upper`` are the ends in dollars of a
+        half-open bracket, the last of which is infinite. `ordspan.brackets` makes labels of them.
+
+    Notes
+    -----
+    FiveThirtyEight published the surveys, see https://github.com/fivethirtyeight/data, under the
+    licence CC BY 4.0 (https://creativecommons.org/licenses/by/4.0/). Here they are in one table,
+    without the people who did not tell their income, with ages in the four bands of eight of the
+    surveys, whose 45-60 and > 60 are 45-59 and 60+.
+
+    Examples
+    --------
+    >>> from ordspan import brackets
+    >>> from ordspan.datasets import income
+    >>> table = income()
+    >>> table["survey"][3000], table["age"][3000], table["lower"][3000], table["upper"][3000]
+    ('nonvoters', '60+', np.float64(75000.0), np.float64(125000.0))
+    >>> y, classes = brackets(table["lower"], table["upper"])
+    >>> len(classes), classes[4], y[3000].tolist()
+    (11, '50k to 75k', ['75k to 100k', '100k to 125k'])
+    """
+    packed = load_packed("income")
+    columns = {}
+    for name, codes in zip(INCOME_COLUMNS, packed["codes"], strict=True):
+        words = packed[name]
+        if words.dtype.kind == "U":
+            words = np.array([word or None for word in words.tolist()], dtype=object)
+        columns[name] = words[codes]
+    return columns
