@@ -23,6 +23,7 @@ pytestmark = [
     pytest.mark.skipif(os.name != "posix", reason="needs the signals of POSIX"),
 ]
 KILLS = int(os.environ.get("ORDSPAN_KILLS", "3"))  # many take minutes
+SEED = int(os.environ.get("ORDSPAN_SEED", "1"))
 MOMENTS = ("at work", "starting", "draining")
 COLUMNS, N_CLIENTS = ("a", "b", "c"), 4
 
@@ -94,8 +95,8 @@ def live(state, clients, chance, moment):
 
 
 def test_a_server_that_is_killed_at_any_moment_loses_nothing(tmp_path):
-    chance, state = Random(1), tmp_path / "state"
-    clients = [Client(f"client {n}", Random(n)) for n in range(N_CLIENTS)]
+    chance, state = Random(SEED), tmp_path / "state"
+    clients = [Client(f"client {n}", Random(f"{SEED} {n}")) for n in range(N_CLIENTS)]
     for kill in range(KILLS):
         live(state, clients, chance, MOMENTS[kill % len(MOMENTS)])
     n_before = len(events_of(state))

@@ -236,7 +236,11 @@ def run_server(app: Any, host: str, port: int, started: Callable[[str], None]) -
         h11_max_incomplete_event_size=MAX_HEAD_BYTES,
     )
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    with socket.create_server((host, port), family=family, backlog=config.backlog) as listening:
+    # asyncio sends small answers at once only if the protocol is named
+    with socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP) as listening:
+        listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listening.bind((host, port))
+        listening.listen(config.backlog)
         shown = f"[{host}]" if ":" in host else host
         started(f"http://{shown}:{listening.getsockname()[1]}")
         uvicorn.Server(config).run([listening])
