@@ -33,11 +33,9 @@ from ordspan.serving.records import (
 from ordspan.wording import brief
 
 HEALTH, DOCS = "/health", "/openapi.json"
-MANY_BYTES = 1 << 17
-"""Larger bodies are predicted in a thread, so that small ones are not delayed."""
+MANY_BYTES = 1 << 17  # larger bodies are predicted in a thread, so that small ones are not delayed
 MOST_WAITING = 20_000
-AT_ONCE = 5_000
-"""Rows from which no more requests are added to one write to disk."""
+AT_ONCE = 5_000  # rows from which no more requests are added to one write to disk
 
 
 class UndoRequest(msgspec.Struct, forbid_unknown_fields=True):
@@ -83,14 +81,13 @@ def make_app(
     }
     about = describe(engine, routes)
     welcome = about["info"] | {"docs": DOCS, "requests": [*about["paths"]]}
-    paths = [*about["paths"], DOCS]
-    service.metrics = Metrics(engine.folder / LOG, paths, lambda: service.n_waiting)
+    metrics = service.metrics = Metrics(engine.folder / LOG, lambda: service.n_waiting)
     return Application(
         routes | {"GET /": welcome, "GET /docs": RedirectResponse(DOCS), f"GET {DOCS}": about},
         service.close,
         token=token,
         public=[HEALTH],
-        observe=service.metrics.asked,
+        observe=metrics.asked,
         most_bytes=most_bytes,
     )
 
@@ -209,29 +206,23 @@ class Service:
                 else:
                     future.set_result(answer)
 
-    async def undo(self, body: bytes) -> Any:
+    def undo(self, body: bytes) -> Any:
         """Undo the label with a key: the model becomes what it is without it."""
         key = decoded(body, UndoRequest).key
+        event = self.engine.with_key(key)
+        if event is None or event.kind != LEARN:
+            raise RequestError(f"there is no label with the key {key!r}", 404)
+        return {"event": self.engine.undo(event.id).id, "undone": event.id}
 
-        def work() -> Event:
-            event = self.engine.with_key(key)
-            if event is None or event.kind != LEARN:
-                raise RequestError(f"there is no label with the key {key!r}", 404)
-            return self.engine.undo(event.id)
-
-        event = await run_in_threadpool(work)
-        return {"event": event.id, "undone": event.undoes}
-
-    async def model(self) -> Response:
+    def model(self) -> Response:
         """Download the current model as a file that every ordspan command accepts."""
-        content = await run_in_threadpool(to_bytes, self.engine.model)
+        content = to_bytes(self.engine.model)
         named = {"Content-Disposition": 'attachment; filename="model.ordspan"'}
         return Response(content, 200, named, "application/octet-stream")
 
-    async def metrics_text(self) -> Response:
+    def metrics_text(self) -> Response:
         """Rows, error, coverage, latency and queue length, for Prometheus."""
-        text = await run_in_threadpool(self.metrics.text, self.engine.n_events)
-        return Response(text, media_type=CONTENT_TYPE)
+        return Response(self.metrics.text(self.engine.n_events), media_type=CONTENT_TYPE)
 
     async def health(self) -> Any:
         """Whether the service is ready; needs no token."""

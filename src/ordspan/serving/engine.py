@@ -30,12 +30,9 @@ from ordspan.tables.encoder import Encoder, Recipe
 from ordspan.tables.rows import Count, FileError
 
 COVERAGE = 0.9
-EVERY = 10_000
-"""Events between two snapshots."""
-PORTION = 8192
-"""Events learned at once when the model is rebuilt."""
-SMALL = 1 << 18
-"""Bytes of a state that is copied faster than rows are learned again."""
+EVERY = 10_000  # events between two snapshots
+PORTION = 8192  # events learned at once when the model is rebuilt
+SMALL = 1 << 18  # bytes of a state that is copied faster than rows are learned again
 LOG, BASE, SNAPSHOT = "log.sqlite", "base.ordspan", "snapshot.ordspan"
 
 

@@ -23,8 +23,7 @@ from ordspan.tables.rows import FileError
 from ordspan.wording import shell_list
 
 LABELS = ("key", "lower", "upper")
-FORMULA = r"^[=+\-@\t\r]"
-"""The beginning of a cell that a spreadsheet would run."""
+FORMULA = r"^[=+\-@\t\r]"  # the beginning of a cell that a spreadsheet would run
 
 
 def export_labels(

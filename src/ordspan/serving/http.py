@@ -14,6 +14,7 @@ from urllib.parse import parse_qsl
 
 import msgspec
 import uvicorn
+from starlette.concurrency import run_in_threadpool
 from starlette.middleware.trustedhost import TrustedHostMiddleware
 from starlette.responses import Response
 
@@ -25,10 +26,8 @@ LOCAL_HOSTS = ("127.0.0.1", "localhost", "::1", "[::1]")
 MAX_BODY_BYTES = 1 << 20
 MAX_HEAD_BYTES = 1 << 16
 SHORTEST_TOKEN = 16
-KEEP_ALIVE = 30
-"""Seconds until a connection without a request is closed."""
-LONGEST_SHUTDOWN = 10
-"""Seconds that requests in progress have to finish once the server is stopped."""
+KEEP_ALIVE = 30  # seconds until a connection without a request is closed
+LONGEST_SHUTDOWN = 10  # seconds that requests in progress have to finish once the server is stopped
 UNAVAILABLE = 503
 PAGE_POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' blob:; "
@@ -82,8 +81,9 @@ class Application:
     ----------
     routes : dict
         Answers by method and path, such as "POST /learn": a response, what is to be sent as JSON,
-        or a coroutine function that returns either. It takes the body of a POST, and parameters of
-        the address by name; its `ValueError` becomes an answer that says what is wrong.
+        or a function that returns either, in a thread if it is no coroutine. It takes the body of
+        a POST, and parameters of the address by name; its `ValueError` becomes an answer that says
+        what is wrong.
     close : callable
         Awaited on shutdown.
     token : str, optional
@@ -91,7 +91,7 @@ class Application:
     public : collection of str
         Paths that hold no data and need no token.
     observe : callable, optional
-        Called with the path, the status and the seconds of every request.
+        Called with the path, or "other", the status and the seconds of every request.
     most_bytes : int
         Largest request body.
     """
@@ -135,7 +135,8 @@ class Application:
 
         await self._handle(scope, receive, answer)
         if self._observe is not None:
-            self._observe(scope["path"], status, time.perf_counter() - begin)
+            path = scope["path"] if scope["path"] in self._paths else "other"
+            self._observe(path, status, time.perf_counter() - begin)
 
     async def _answer(self, scope: Any, receive: Any, send: Any) -> None:
         try:
@@ -162,13 +163,16 @@ class Application:
         query: dict[str, str] = {}
         if text := scope["query_string"]:
             query = dict(parse_qsl(text.decode("latin-1"), keep_blank_values=True))
-        works = inspect.iscoroutinefunction(handler)
+        works = callable(handler) and not isinstance(handler, Response)
         names = inspect.signature(handler).parameters if query and works else ()
         if unknown := [name for name in query if name not in names or name == "body"]:
             raise RequestError(f"{REQUEST}: unknown parameter {brief(unknown[0])}; remove it")
         if not works:
             return handler
-        return await handler(*([] if reading else [await self._body(receive)]), **query)
+        bodies = [] if reading else [await self._body(receive)]
+        if inspect.iscoroutinefunction(handler):
+            return await handler(*bodies, **query)
+        return await run_in_threadpool(handler, *bodies, **query)
 
     def _check(self, path: str, reading: bool, headers: Mapping[bytes, bytes]) -> None:
         """Refuse a request by its headers; its body is not read then."""

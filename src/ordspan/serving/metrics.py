@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from threading import Lock
@@ -15,8 +15,7 @@ from ordspan.serving.log import Log
 
 __all__ = ["CONTENT_TYPE", "Metrics"]
 
-WINDOW = 1000
-"""Events in the running averages."""
+WINDOW = 1000  # events in the running averages
 BUCKETS = (0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0)
 COUNTERS = {
     "ordspan_learned_rows": "Rows learned.",
@@ -37,14 +36,12 @@ class Metrics:
     ----------
     path : Path
         The log; it has its own connection, so that a write to disk is not waited for.
-    paths : collection of str
-        Paths counted by name; all others count as "other".
     waiting : callable
         Returns the number of rows waiting to be learned.
     """
 
-    def __init__(self, path: Path, paths: Collection[str], waiting: Callable[[], int]) -> None:
-        self._log, self._lock, self._last, self._paths = Log(path), Lock(), 0, paths
+    def __init__(self, path: Path, waiting: Callable[[], int]) -> None:
+        self._log, self._lock, self._last = Log(path), Lock(), 0
         r = self._registry = CollectorRegistry()
         self._counters = [Counter(name, about, registry=r) for name, about in COUNTERS.items()]
         gauge, last = partial(Gauge, registry=r), f"over the last {WINDOW:,} labels"
@@ -57,8 +54,7 @@ class Metrics:
 
     def asked(self, path: str, status: int, seconds: float) -> None:
         """Count a request."""
-        known = path if path in self._paths else "other"
-        self._seconds.labels(known, str(status)).observe(seconds)
+        self._seconds.labels(path, str(status)).observe(seconds)
 
     def text(self, last: int) -> bytes:
         """All metrics as text, up to an event."""

@@ -200,7 +200,6 @@ GOOD = {"key": "k", "annotator": "ann", "item": 1, "lower": 1, "upper": 2, "seco
         ({"key": "k" * 201}, 422),
         ({"asked_by": "import"}, 422),
         ({"via": "mail"}, 422),
-        ({"guess": {"lower": 4, "upper": 2, "grade": 3}}, 422),
         ({"upper": None}, 422),
         ({"shown": "yes"}, 422),
     ],

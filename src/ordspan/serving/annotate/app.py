@@ -89,10 +89,9 @@ class Page:
 
     def __init__(self, session: Session, title: str, question: str) -> None:
         self.session = session
-        self.folder = f"{session.folder.digest[:16]}-{session.folder.seed}"
-        grades = [str(grade) for grade in session.grades]
-        self._task: dict[str, Any] = {"title": title, "grades": grades, "question": question}
-        self._task |= {"n_items": len(session.items), "folder": self.folder}
+        self.folder, grades = str(session.folder.seed), [str(grade) for grade in session.grades]
+        self.task: dict[str, Any] = {"title": title, "grades": grades, "question": question}
+        self.task |= {"n_items": len(session.items), "folder": self.folder}
 
     def read(self, body: bytes, kind: type[Any]) -> Any:
         """Decode and validate the body of a request."""
@@ -108,45 +107,35 @@ class Page:
             )
         return request
 
-    async def task(self) -> Any:
-        """The title, the question and the grades."""
-        return self._task
-
-    async def progress(self) -> Any:
+    def progress(self) -> Any:
         """The numbers of the progress page."""
-        return await run_in_threadpool(self._progress)
-
-    def _progress(self) -> dict[str, Any]:
         with self.session.lock:
             return progress(self.session.history, self.session.items.encoder.recipe)
 
-    async def image(self, item: str = "", cell: str = "") -> Response:
+    def image(self, item: str = "", cell: str = "") -> Response:
         """An image of an item, by the numbers of the item and the cell."""
         places = [int(n) for n in (item, cell) if n.isascii() and n.isdecimal() and len(n) < 10]
-        find = self.session.items.image
-        image = await run_in_threadpool(find, *places) if len(places) == 2 else None
+        image = self.session.items.image(*places) if len(places) == 2 else None
         if image is None:
             raise RequestError("there is no image", 404)
         return Response(image[0], media_type=image[1])
 
-    async def ask(self, body: bytes) -> Any:
+    def ask(self, body: bytes) -> Any:
         """The next item for an annotator."""
-        request: NextRequest = self.read(body, NextRequest)
-        return await run_in_threadpool(self.session.ask, request.annotator)
+        return self.session.ask(self.read(body, NextRequest).annotator)
 
-    async def answer(self, body: bytes) -> Any:
+    def answer(self, body: bytes) -> Any:
         """Learn an answer, or record a skip."""
         said: AnswerRequest = self.read(body, AnswerRequest)
-        last = len(self.session.grades)
-        ends = [end for end in (said.lower, said.upper) if end is not None]
-        guess = [] if said.guess is None else [said.guess.lower, said.guess.grade, said.guess.upper]
-        for ranks in (ends, guess):
-            if ranks != sorted(ranks) or len(ranks) == 1 or any(rank > last for rank in ranks):
-                raise RequestError(f"{ranks} is not a range of ranks 1 to {last}")
-        note = msgspec.convert(said, Note, from_attributes=True)
-        return await run_in_threadpool(self.session.answer, said.key, note, *ends)
+        ends, last = (said.lower, said.upper), len(self.session.grades)
+        ranks = [rank for rank in ends if rank is not None]
+        if len(ranks) == 1 or ranks != sorted(ranks) or any(rank > last for rank in ranks):
+            raise RequestError(f"{ends} is not a range of ranks 1 to {last}")
+        return self.session.answer(
+            said.key, msgspec.convert(said, Note, from_attributes=True), *ranks
+        )
 
-    async def undo(self, body: bytes) -> Any:
+    def undo(self, body: bytes) -> Any:
         """Undo the last answer or skip of an annotator."""
         request: UndoRequest = self.read(body, UndoRequest)
-        return await run_in_threadpool(self.session.undo, request.key, request.annotator)
+        return self.session.undo(request.key, request.annotator)

@@ -15,11 +15,9 @@ from ordspan.serving.engine import COVERAGE
 from ordspan.serving.log import LEARN
 from ordspan.tables.encoder import Recipe
 
-PATIENCE = 40
-"""Answers after which the page says why the model is not better than a constant grade."""
+PATIENCE = 40  # answers after which the page says why the model is not better than a constant grade
 FEW_COLUMNS = 3
-MOST_POINTS = 200
-"""Most points in the error curve; it is thinned beyond that."""
+MOST_POINTS = 200  # most points in the error curve; it is thinned beyond that
 
 
 def progress(history: History, recipe: Recipe) -> dict[str, Any]:

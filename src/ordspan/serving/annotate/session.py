@@ -21,8 +21,7 @@ from ordspan.serving.log import LEARN, SKIP, UNDO, Event
 from ordspan.serving.records import RequestError
 from ordspan.tables.rows import FileError
 
-ENOUGH = 30
-"""Answers needed before guesses are shown or used."""
+ENOUGH = 30  # answers needed before guesses are shown or used
 RANDOM: Literal["random"] = "random"
 WIDEST: Literal["widest"] = "widest"
 
