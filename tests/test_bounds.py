@@ -13,7 +13,6 @@ import pytest
 
 import naive
 from ordspan import bounds
-from ordspan.core.measures import hinge_losses
 
 HALF = Fraction(1, 2)
 
@@ -132,7 +131,10 @@ def judged(theorem, rows, labels, weights, thresholds, observed, n_classes=3):
     lower, upper = np.array(labels).T
     rows = np.array(rows, dtype=float)
     stream = bounds.summarise_stream(rows**2, lower, upper, n_classes)
-    losses = hinge_losses(rows * weights, thresholds, lower, upper)
+    theta = np.asarray(thresholds)
+    losses = np.array(
+        [naive.losses(theta, weights * x, *ends) for x, ends in zip(rows, labels, strict=True)]
+    )
     comparator = bounds.measure([weights], thresholds, losses)
     return bounds.with_observed(theorem(stream, comparator), np.array([[float(observed)]]))
 

@@ -14,8 +14,9 @@ from ordspan import (
     OrdinalPA,
     OrdinalSVM,
     PRank,
+    load,
+    save,
 )
-from ordspan.models.file import from_bytes, to_bytes
 
 X, Y, SPANS = graded(24, d=3)
 KINDS = (OrdinalPA, KernelOrdinalPA, MulticlassPA, MulticlassPerceptron, OrdinalSVM, PRank)
@@ -45,7 +46,7 @@ def attack(rng, folder: Path) -> None:
     with warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")
         if unchanged_or(model, lambda: model.fit(rows(rng), labels(rng), **weights(rng))):
-            finite(model)
+            finite(model, folder)
         else:
             model = kind().fit(X, SPANS)
         if hasattr(model, "partial_fit"):
@@ -53,7 +54,7 @@ def attack(rng, folder: Path) -> None:
                 unchanged_or(
                     model, lambda: model.partial_fit(rows(rng), labels(rng), **weights(rng))
                 )
-                finite(model)
+                finite(model, folder)
         unchanged_or(model, lambda: answers(model, rows(rng)))
         unchanged_or(model, lambda: model.score(rows(rng), labels(rng), **weights(rng)))
 
@@ -77,7 +78,7 @@ def state_of(model):
     return model.learner_.state.copy() if hasattr(model, "learner_") else None
 
 
-def finite(model) -> None:
+def finite(model, folder) -> None:
     """What was learned is finite, sorted, predicts, and can be saved."""
     if "kernel" not in model.get_params() or model.kernel == "linear":
         assert np.isfinite(model.coef_).all()
@@ -85,7 +86,8 @@ def finite(model) -> None:
         assert np.isfinite(model.thresholds_).all()
         printed = getattr(model, "solver", "exact") == "sca"  # may leave them out of order
         assert printed or (np.diff(model.thresholds_) >= 0).all()
-    twin = from_bytes(to_bytes(model), "saved")
+    save(model, folder / "saved")
+    twin = load(folder / "saved")
     assert np.array_equal(state_of(twin), state_of(model))
     answers(model, np.zeros((2, model.n_features_in_)))
 
