@@ -9,7 +9,7 @@ from sklearn.linear_model import LogisticRegression
 
 import naive_calibration as naive
 from ordspan.core import calibration as core
-from steps import NO_ORDER, NO_RANKS, NO_WEIGHTS, as_both
+from steps import as_both
 
 COVERAGE = np.array([0.5, 0.9])
 
@@ -132,38 +132,6 @@ def test_two_ranks_are_logistic_regression():
     plain = LogisticRegression(C=1e9, tol=1e-10).fit(scores[:, None], lower)
     assert parts.head[core.SLOPE] == pytest.approx(plain.coef_[0, 0], rel=1e-4)
     assert parts.cuts[1] == pytest.approx(-plain.intercept_[0], rel=1e-3)
-
-
-@pytest.mark.parametrize("learn", ["fit", "observe"])
-def test_a_grade_between_that_is_never_seen_does_not_spoil_the_others(learn):
-    rng = np.random.default_rng(0)
-    rank = np.where(rng.random(4000) < 0.9, 1, 3)
-    state, scores, chance = core.new_state(3, COVERAGE, False), np.zeros(4000), np.empty((1, 3))
-    if learn == "fit":
-        core.fit_cuts(state, scores, rank, rank, np.ones(4000))
-    else:
-        core.observe(state, scores, rank, rank, NO_WEIGHTS, NO_ORDER, NO_RANKS)
-    core.probabilities(state, scores[:1], chance)
-    assert chance[0, 0] == pytest.approx(0.9, abs=0.02)
-    assert 0.0 < chance[0, 1] < 1e-3
-
-
-@as_both
-@pytest.mark.parametrize("n_classes", [2, 3, 30])
-def test_probabilities_sum_to_one_and_move_up_with_the_score(form, n_classes):
-    rng = np.random.default_rng(n_classes)
-    scores = np.sort(np.concatenate([rng.normal(size=50), [-1e300, -800.0, 0.0, 800.0, 1e300]]))
-    for slope in (0.0, 0.4, 50.0):
-        state = state_of(np.sort(rng.normal(size=n_classes - 1)) * 3.0, slope)
-        out = np.empty((scores.size, n_classes))
-        form(core.probabilities)(state, scores, out)
-        assert ((out >= 0.0) & (out <= 1.0)).all()
-        np.testing.assert_allclose(out.sum(axis=1), 1.0, rtol=0, atol=1e-12)
-        assert (np.diff(np.cumsum(out, axis=1), axis=0) <= 1e-13).all()
-        cuts, near = core.parts_view.py_func(state).cuts, np.abs(scores) < 100.0
-        shift = slope * scores[near, None]
-        wanted = np.exp(naive.log_chance(cuts[1:] - shift, cuts[:-1] - shift))
-        np.testing.assert_allclose(out[near], wanted, rtol=1e-9, atol=1e-300)
 
 
 def test_a_state_that_cannot_be_is_refused():

@@ -167,22 +167,6 @@ def test_the_order_of_the_classes_given_categorical_enum_or_sorted():
     assert listed.classes_.tolist() == order[::-1]  # given classes count before those of a column
 
 
-@pytest.mark.parametrize("name", ["california", "abalone", "parkinson"])
-def test_the_defaults_are_within_five_per_cent_of_the_best_c(name):
-    from sklearn.model_selection import KFold
-
-    from ordspan.datasets import load_dataset
-
-    data = load_dataset(name)
-    folds = KFold(5, shuffle=True, random_state=0)
-
-    def error(**parameters):
-        model = OrdinalPA(random_state=0, **parameters)
-        return -cross_val_score(model, data.X, data.ranks, cv=folds).mean()
-
-    assert error() <= 1.05 * min(error(C=C) for C in 10.0 ** np.arange(-4, 3))
-
-
 def test_parameters_set_anew_count_from_the_next_batch_on():
     X, y, _ = graded()
     same = OrdinalPA(C=0.01).partial_fit(X, y, classes=[1, 2, 3, 4])

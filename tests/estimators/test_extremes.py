@@ -1,16 +1,14 @@
 """Numbers at the ends of what a float holds: refused with a reason, or what is learned is finite.
 
-What could be fitted can be saved and loaded again.
+tests/fuzz/calls.py tries the estimators, and saves and loads what could be fitted.
 """
 
 import itertools
-import warnings
 
 import numpy as np
 import pytest
-from examples import KINDS
 
-from ordspan import KernelOrdinalPA, OrdinalPA, OrdinalSVM, load, save
+from ordspan import OrdinalPA, OrdinalSVM
 from ordspan.learners import (
     KernelLearner,
     LinearLearner,
@@ -67,36 +65,6 @@ def test_whatever_is_learned_is_finite(name):
             assert reason is None or learner.state.tobytes() == before
             fault = learner.why_unusable(learner.state, D, K)
             assert fault is None, f"C={C}, weight={weight}, rows near {scale}: {fault}"
-
-
-ESTIMATORS = [
-    *(kind(random_state=0) for kind in KINDS),
-    KernelOrdinalPA(kernel="linear", budget=5, random_state=0),
-    OrdinalSVM(max_iter=20),
-    OrdinalSVM(loss="hinge", max_iter=20),
-]
-
-
-@pytest.mark.parametrize("model", ESTIMATORS, ids=repr)
-def test_whatever_fits_can_be_saved(model, tmp_path):
-    X = np.random.default_rng(1).standard_normal((12, D))
-    y = np.arange(12) % K
-    n_saved = 0
-    strengths = (1e-320, 1.0, 1e300) if hasattr(model, "C") else (None,)
-    for C, weight, scale in itertools.product(strengths, WEIGHTS, SCALES):
-        if C is not None:
-            model.set_params(C=C)
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # not converged, one grade for all
-            reason = reason_against(model.fit, X * scale, y, np.full(12, weight))
-        if reason is not None:
-            assert "overflow" in reason
-            continue
-        save(model, tmp_path / f"{n_saved}")
-        loaded = load(tmp_path / f"{n_saved}")
-        np.testing.assert_array_equal(loaded.predict(X * scale), model.predict(X * scale))
-        n_saved += 1
-    assert n_saved >= 5
 
 
 def test_numbers_out_of_reach_are_named():

@@ -71,12 +71,3 @@ def test_a_score_that_overflows_is_refused_with_its_row():
     rows = np.array([np.zeros(4), np.full(4, 99.0)])
     with pytest.raises(ValueError, match="row 1: the score of the row overflows"):
         model.predict(rows)
-
-
-@pytest.mark.parametrize("degree", [64, 65, 2**40])
-def test_a_polynomial_of_any_degree_takes_the_same_time(degree):
-    rows = np.array([[0.0], [1.0], [-1.0]])
-    model = KernelOrdinalPA(kernel="poly", degree=degree, gamma=0.5 / degree, coef0=1.0)
-    learner = model.fit(rows, [2, 3, 1]).learner_
-    expected = np.exp(0.5 * rows @ learner.support_vectors.T) @ learner.dual_coef
-    np.testing.assert_allclose(learner.latent(rows), expected, rtol=0.02)

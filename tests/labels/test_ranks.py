@@ -6,7 +6,7 @@ import polars as pl
 import pytest
 
 from ordspan import coarsen, intervals
-from ordspan.labels.ranks import encode, find_classes, read_labels
+from ordspan.labels.ranks import encode, read_labels
 
 GRADES = np.array(["low", "mid", "high"])
 
@@ -124,13 +124,6 @@ def test_grades_beside_pairs_are_refused_by_row(labels, row):
 def test_what_holds_no_labels_is_refused_in_words(labels, message):
     with pytest.raises(ValueError, match=message):
         read_labels(labels)
-
-
-def test_no_labels_have_no_grades():
-    labels, order = read_labels([])
-    with pytest.raises(ValueError, match="found no grade; list all grades: classes="):
-        find_classes(labels, order)
-    assert [ranks.size for ranks in encode(labels, GRADES)] == [0, 0]
 
 
 # -- ranks ---------------------------------------------------------------------------------------

@@ -166,16 +166,6 @@ def test_coverage_comes_back_after_a_drift_at_mid_stream():
     assert held / 6000 == pytest.approx(0.9, abs=0.03)
 
 
-def test_a_long_stream_goes_on_learning_its_probabilities():
-    stream = rows(40_000)
-    known = Calibration(4)
-    known.observe(*taken(stream, slice(0, 20_000)))
-    before = known.slope
-    stream[0][20_000:] *= 0.5  # half the score now says what the whole one did
-    known.observe(*taken(stream, slice(20_000, None)))
-    assert known.slope > 1.3 * before
-
-
 # -- keeping and changing ------------------------------------------------------------------------
 
 
