@@ -18,7 +18,6 @@ from ordspan.models.checkpoint import ENDING
 from ordspan.models.file import ModelFileError, read_header_and_model
 from ordspan.models.table import TableModel
 from ordspan.tables.files import describe_columns, no_columns, open_file
-from ordspan.tables.label_columns import label_columns
 from ordspan.tables.profile import AS_REQUESTED
 from ordspan.tables.reading import RowReader, order_in_files
 from ordspan.tables.rows import BEGINNING, GROUP, BadRows, Count, Cursor, FileError
@@ -179,7 +178,7 @@ def model_to_continue(path: str) -> TableModel:
 def reader_for(base: TableModel, job: TrainJob, pipe: Any = None) -> RowReader:
     """A reader of files for a finished model; unknown columns are refused."""
     reader = open_for(base, job, BadRows(job.on_bad_row), pipe)
-    given = label_columns(job.label, job.lower, job.upper)
+    given = job.label_columns
     if given.names():
         reader.columns = given
     _refuse_unknown(reader, base, job)

@@ -28,8 +28,8 @@ from ordspan.models.atomic import write_atomically
 from ordspan.models.table import TableModel, scored
 from ordspan.pages import is_page
 from ordspan.tables.files import check_columns, describe_columns, expand, is_svmlight, no_columns
-from ordspan.tables.label_columns import LabelColumns, label_columns
-from ordspan.tables.reading import RowReader, unlabelled_note
+from ordspan.tables.label_columns import LabelColumns
+from ordspan.tables.reading import RowReader
 from ordspan.tables.rows import GROUP, LABEL, BadRows, Batch, FileError
 from ordspan.wording import hint
 
@@ -50,7 +50,7 @@ def open_labelled(job: EvaluateJob, model: TableModel, pipe: Any) -> RowReader:
     reader, recipe = open_for(model, job, BadRows(job.on_bad_row), pipe), model.recipe
     path, names = reader.files[0], reader.first.names
     sparse = is_svmlight(path, reader.options)
-    given, group = label_columns(job.label, job.lower, job.upper), job.group
+    given, group = job.label_columns, job.group
     if sparse and (given.names() not in ([], [LABEL]) or group not in (None, GROUP)):
         raise ValueError(
             f"{path}: svmlight rows have fixed places for grade and qid; name "
@@ -289,8 +289,7 @@ def summarise(
         best = best_probabilities(lower, upper, counts, len(classes))
         probabilities = {"best_constant": best, **measure_probabilities(model.calibration, rows)}
     notes = [*trained_on(model, reader.files), *model.encoder.unseen.messages()]
-    if reader.unlabelled:
-        notes.append(unlabelled_note(reader.unlabelled))
+    notes += reader.label_notes()
     return {
         "model": str(job.model),
         "files": list(reader.files),

@@ -288,7 +288,7 @@ def how_made(summary: dict[str, Any], n_drawn: int) -> dict[str, Any]:
     made = {
         "Model": summary["model"],
         "Files": ", ".join(summary["files"]),
-        "Labels": label["label"] or ", ".join(ends),
+        "Labels": label["label"] or ", ".join([*ends, *label["ratings"]]),
         "Queries": summary["group"] or "none",
         "Rows": f"{summary['rows']:,}: {summary['exact_rows']:,} with an exact label, "
         f"{summary['range_rows']:,} with a range",

@@ -18,6 +18,7 @@ from ordspan.wording import hint
 
 if TYPE_CHECKING:
     from ordspan.tables.files import FileOptions
+    from ordspan.tables.label_columns import LabelColumns
 
 FilePath = Annotated[str, Path]
 """Text in a job, given as text or as a path."""
@@ -100,6 +101,11 @@ def one_line(text: str) -> str:
     if "\r" in text or "\n" in text:
         raise ValueError(f"{text!r} contains a line break; write the list on one line")
     return text
+
+
+def read_edges(text: str) -> list[str]:
+    """Amounts in a comma separated list, such as 10k,25k."""
+    return [word.strip() for word in one_line(text).split(",")]
 
 
 def read_delimiter(text: str) -> str:
@@ -275,6 +281,11 @@ class LabelledJob(FileJob):
     upper: str | None = option(
         None, "Column with the highest possible grade; an empty cell means no upper bound."
     )
+    ratings: Columns = option(
+        (),
+        "Columns of several judges' grades, or one of lists such as [1, 2, 2]: the label is their "
+        "range, without the lowest and the highest quarter of them.",
+    )
     on_bad_row: str = advanced(
         "raise",
         "raise: stop at the first bad row; skip: skip bad rows and count them.",
@@ -283,6 +294,13 @@ class LabelledJob(FileJob):
     allow_skipped: float = advanced(
         0.2, "With --on-bad-row skip: the largest share of bad rows to accept.", least=0, most=1
     )
+
+    @property
+    def label_columns(self) -> LabelColumns:
+        """The columns of the labels, checked."""
+        from ordspan.tables.label_columns import label_columns
+
+        return label_columns(self.label, self.lower, self.upper, self.ratings)
 
 
 @dataclass(frozen=True)
@@ -293,6 +311,26 @@ class TrainJob(LabelledJob):
     classes: Any = grades(
         "All grades from lowest to highest: low,mid,high or 0..4. By default the numbers in the "
         "label column, or the order of a categorical column.",
+        of_model=True,
+    )
+    brackets: bool = option(
+        False,
+        "The labels are brackets of an amount, such as $25,000 to $49,999, under 90k or 60+; "
+        "--lower and --upper hold where a bracket starts and below what it ends.",
+        of_model=True,
+    )
+    edges: Any = option(
+        None,
+        "With --brackets: the edges between the grades, such as 10k,25k,50k. By default those at "
+        "which labels end.",
+        read=read_edges,
+        of_model=True,
+    )
+    cut: Any = option(
+        None,
+        "Labels are measurements: cut them at these values, such as 3.4,3.8,4.2, or with a single "
+        "number such as 5 into so many parts of equal size.",
+        read=read_edges,
         of_model=True,
     )
     drop: Columns = option((), "Columns to leave out, comma separated.")
@@ -401,12 +439,41 @@ class TrainJob(LabelledJob):
     def __post_init__(self) -> None:
         super().__post_init__()
         _ = self.parameters  # raises if one is not of this learner
+        self._find_bands()
         if self.is_pipe and ((self.passes or 1) > 1 or self.hold_out):
             raise ValueError(f"{ONCE}: passes must be 1, and no rows can be held out")
         if self.is_pipe and self.shuffle:
             raise ValueError("rows of a pipe cannot be shuffled; shuffle them before")
         if self.learner == "svm" and (self.passes or 1) > 1:
             raise ValueError(f"{hint('passes=', '--passes')} cannot be given with the learner svm")
+
+    def _find_bands(self) -> None:
+        """Set the grades to the bands between given edges, if there are any."""
+        if self.cut is not None and (self.edges is not None or self.brackets):
+            raise ValueError("give either cut (--cut), or brackets and edges (--brackets, --edges)")
+        edges = self.cut if self.edges is None else self.edges
+        if self.parts == 1:
+            raise ValueError("cut takes at least 2 parts, or values to cut at, such as 3.4,3.8")
+        if edges is None or self.parts:
+            return
+        from ordspan.labels.amounts import band_names
+        from ordspan.labels.brackets import check_edges
+
+        names = band_names(check_edges(edges))
+        if self.classes is not None and list(self.classes) != names:
+            raise ValueError("give either the grades (--grades), or edges (--edges, --cut)")
+        object.__setattr__(self, "classes", names)
+
+    @property
+    def parts(self) -> int:
+        """Into how many parts to cut the labels; 0 if not."""
+        cut = self.cut[0] if isinstance(self.cut, list) and len(self.cut) == 1 else self.cut
+        return int(cut) if str(cut).isdecimal() else 0
+
+    @property
+    def label_columns(self) -> LabelColumns:
+        """The columns of the labels, and how to find the grades in them."""
+        return super().label_columns._replace(brackets=self.brackets, parts=self.parts)
 
     @classmethod
     def make(cls, given: Mapping[str, Any]) -> Self:

@@ -23,7 +23,7 @@ from ordspan.tables.files import (
     open_file,
     sizes_of,
 )
-from ordspan.tables.label_columns import LabelColumns, label_columns
+from ordspan.tables.label_columns import LabelColumns
 from ordspan.tables.reading import RowReader, check_index_base
 from ordspan.tables.rows import LABEL, BadRows, FileError
 from ordspan.tables.text import STDIN
@@ -117,7 +117,7 @@ def open_for(model: TableModel, job: FileJob, bad: BadRows, pipe: Any) -> RowRea
 
 def labels_to_learn(job: TrainJob) -> LabelColumns:
     """The columns of the labels of a training that does not continue a model."""
-    columns = label_columns(job.label, job.lower, job.upper)
+    columns = job.label_columns
     files = expand(job.files)
     sizes_of(files)  # raises if a file is missing
     sparse = is_svmlight(files[0], job.options)

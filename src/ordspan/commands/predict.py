@@ -11,6 +11,7 @@ from ordspan.commands.jobs import PredictJob, Report, no_report
 from ordspan.commands.models import open_for, read_table_model, trained_on
 from ordspan.commands.outputs import opened_output
 from ordspan.commands.stopping import stoppable
+from ordspan.labels.amounts import range_ends
 from ordspan.models.table import Scored, TableModel, scored
 from ordspan.tables.encoder import Recipe
 from ordspan.tables.files import closest, describe_columns, no_columns
@@ -169,7 +170,11 @@ def answers(job: PredictJob, model: TableModel, classes: pl.Series, answer: Scor
     predicted: dict[str, Any] = dict(zip(ADDED, basic, strict=True))
     if job.coverage is not None:
         ends = model.needed_calibration().ranges(answer.score, job.coverage)
-        predicted |= {name: classes[ranks - 1] for name, ranks in zip(RANGE, ends, strict=True)}
+        names = range_ends(model.classes_.tolist())
+        predicted |= {
+            name: pl.Series(grades)[ranks - 1]
+            for name, grades, ranks in zip(RANGE, names, ends, strict=True)
+        }
     if job.proba:
         chances = model.needed_calibration().probabilities(answer.score)
         predicted |= dict(zip(proba_names(model), chances.T, strict=True))

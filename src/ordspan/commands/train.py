@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 import warnings
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import replace
@@ -33,7 +34,7 @@ from ordspan.models.file import to_bytes
 from ordspan.models.table import TableModel
 from ordspan.tables.files import expand, identity, sizes_of
 from ordspan.tables.profile import WHOLE_BYTES, ColumnChoice, are_runs, first_few
-from ordspan.tables.reading import ROWS_AT_ONCE, Staging, open_rows, unlabelled_note
+from ordspan.tables.reading import ROWS_AT_ONCE, Staging, open_rows
 from ordspan.tables.rows import Batch, Cursor, FileError, check_memory, memory_limit
 from ordspan.tables.text import STDIN
 from ordspan.wording import hint
@@ -207,7 +208,12 @@ class Run:
     test_rows: NDArray[np.int64]
 
     def __init__(
-        self, job: TrainJob, *, dask: bool = False, words: set[str] | None = None, pipe: Any = None
+        self,
+        job: TrainJob,
+        *,
+        dask: bool = False,
+        words: Counter[str] | None = None,
+        pipe: Any = None,
     ) -> None:
         self.job, self.out = job, Path(job.model)
         self.base = None if job.start is None else continuing.model_to_continue(job.start)
@@ -519,8 +525,7 @@ class Run:
     def all_notes(self) -> list[str]:
         """What a user may not expect."""
         notes = [*self.notes, *self.reader.encoder.unseen.messages(), *self._rare_grades()]
-        if self.reader.unlabelled:
-            notes.append(unlabelled_note(self.reader.unlabelled))
+        notes += self.reader.label_notes()
         n_rows = int(self.labels[0].sum())
         if self.job.is_pipe and n_rows >= FEW_ROWS and are_runs(self.labels[0], self.repeated):
             notes.append(

@@ -7,6 +7,7 @@ import ordspan.distributed  # noqa: F401  first, as its error names the extra to
 # isort: split
 import logging
 import os
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import replace
@@ -139,11 +140,11 @@ def prepared_run(cluster: Cluster, job: TrainJob, paths: list[str]) -> Run:
     if is_svmlight(paths[0], options):
         if job.classes is None or not options.n_features:
             extents = cluster.run(survey, [(path,) for path in paths], paths, "ordspan-survey")
-            words = set().union(*(extent.grades for extent in extents))
+            words = Counter({*()}.union(*(extent.grades for extent in extents)))
             options = count_features(paths, options, extents)
-    elif job.classes is None:
+    elif job.classes is None and not columns.parts:
         tasks = [([path], options, columns) for path in paths]
-        words = set().union(*cluster.run(find_words, tasks, paths, "ordspan-grades"))
+        words = sum(cluster.run(find_words, tasks, paths, "ordspan-grades"), Counter())
     return Run(replace(job, **vars(options)), dask=True, words=words)
 
 

@@ -27,6 +27,7 @@ AMOUNT = re.compile(
     re.IGNORECASE,
 )
 STARTS = ("low", "above")
+BRACKETS = hint("brackets=True, or ordspan.brackets", "--brackets")
 EDGES = hint("edges=[10_000, 25_000, ...]", "--edges 10k,25k,...")
 
 
@@ -104,6 +105,18 @@ def read_bracket(text: str, starts: Collection[float]) -> tuple[float, float]:
         if later in starts or (is_round and high not in starts):
             high = later
     return low, high
+
+
+def is_bracket(text: str) -> bool:
+    """Whether a label is a bracket of amounts, and not just a number.
+
+    >>> is_bracket("$25-50k"), is_bracket("25"), is_bracket("low")
+    (True, False, False)
+    """
+    try:
+        return len(set(read_ends(text).values())) > 1 or read_amount(normalise_label(text)) is None
+    except ValueError:
+        return False
 
 
 def read_brackets(words: Iterable[str]) -> tuple[dict[str, tuple[float, float]], dict[str, str]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -18,6 +19,7 @@ from ordspan.labels.amounts import (
     read_brackets,
 )
 from ordspan.labels.forms import OPEN, normalise_label, number_as_text
+from ordspan.labels.grades import refuse_no_answer
 from ordspan.labels.ranks import is_open, read_column
 from ordspan.wording import brief, warn
 
@@ -89,6 +91,32 @@ def find_edges(spans: Floats, counts: NDArray[np.int64]) -> tuple[Floats, list[s
     return edges[frequent], notes
 
 
+def bands_of(words: Counter[str], parts: int = 0) -> tuple[NDArray[Any], list[str]]:
+    """The bands of written brackets that occur so often, or of numbers cut into equal parts.
+
+    >>> bands_of(Counter({"under 18": 9, "18-29": 9, "30+": 9}))[0].tolist()
+    ['under 18', '18 to 30', '30 or more']
+    >>> bands_of(Counter(map(str, range(100))), parts=4)[0].tolist()
+    ['under 25', '25 to 50', '50 to 75', '75 or more']
+    """
+    spans, faults = read_brackets(words)
+    refuse_no_answer(Counter({word: words[word] for word in faults}))
+    values = np.array([*spans.values()], dtype=np.float64).reshape(-1, 2)
+    counts = np.array([words[word] for word in spans], dtype=np.int64)
+    if not parts:
+        edges, notes = find_edges(values, counts)
+        return np.array(band_names(edges)), notes
+    order = np.argsort(values[:, 0])
+    amounts, below = values[order, 0], np.cumsum(counts[order]) - counts[order]
+    n_below = np.arange(1, parts) * counts.sum() / parts
+    at = np.searchsorted(below, n_below)
+    edges = np.unique(amounts[at[at < amounts.size]])
+    edges = edges[edges > amounts[:1]]
+    if not edges.size:
+        raise ValueError(f"the labels cannot be cut into {parts} parts; give edges, {EDGES}")
+    return np.array(band_names(edges)), [f"cut at {', '.join(edge_names(edges))}"]
+
+
 def _some(names: Iterable[str], chosen: NDArray[np.bool_]) -> str:
     return ", ".join(name for name, use in zip(names, chosen, strict=True) if use)
 
@@ -96,9 +124,8 @@ def _some(names: Iterable[str], chosen: NDArray[np.bool_]) -> str:
 def widened(spans: Floats, edges: Floats) -> NDArray[np.bool_]:
     """Which brackets end between two edges, so that their bands reach further."""
     low, high = spans.T
-    inside = ~np.isin(spans, edges) & (spans > edges[0]) & (spans < edges[-1])
-    below = ~np.isin(high, edges) & (high < edges[-1])
-    return (low < high) & (inside.any(axis=1) | below)
+    at_edge = np.isin(spans, edges).T
+    return (low < high) & ((~at_edge[0] & (low > edges[0])) | (~at_edge[1] & (high < edges[-1])))
 
 
 def brackets(

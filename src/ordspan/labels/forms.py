@@ -44,6 +44,12 @@ this one. ``3/4`` is a form too, of neighbours only, since 4/10 may mean 4 out o
 DASHES = dict.fromkeys(map(ord, "‐‑‒–—―−"), "-")
 OPEN = ("", "NA", "NaN", "nan", "null", "None", "inf", "-inf", "+inf")
 """Values of a lower or upper column that mean an open end."""
+NO_ANSWER = re.compile(
+    r"-+|\?+|n/a|(i )?(prefer|choose|decline|refuse).* (not|answer|say)\b.*|refused"
+    r"|(i )?(do not|don'?t|dont|can'?t|cannot) (know|say|remember)|not (sure|applicable|answered)"
+    r"|no (answer|response|opinion|reply)|unsure|unknown|undecided|missing|skipped",
+    re.IGNORECASE,
+)
 LONGEST_RANGE = 1000
 """Longer labels are not ranges: text with many dashes could be split in too many ways."""
 
@@ -77,6 +83,15 @@ def number_as_text(value: Any) -> str:
         return text
     number = float(text)
     return str(int(number)) if number.is_integer() else repr(number) if number == number else ""
+
+
+def is_no_answer(word: str) -> bool:
+    """Whether a label says that there is no answer.
+
+    >>> is_no_answer("Prefer not to answer"), is_no_answer("Don’t know"), is_no_answer("mid")
+    (True, True, False)
+    """
+    return NO_ANSWER.fullmatch(normalise_label(word).replace("’", "'")) is not None
 
 
 def normalise_label(word: str) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import re
+from collections import Counter
 from collections.abc import Collection, Iterable
 from itertools import pairwise
 from typing import Any
@@ -11,14 +12,23 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ordspan.labels.forms import OPEN, is_number, normalise_label, number_as_text, readings
-from ordspan.wording import N_SHOWN, brief, hint, shell_list, shown
+from ordspan.labels.amounts import BRACKETS, is_bracket
+from ordspan.labels.forms import (
+    OPEN,
+    is_no_answer,
+    is_number,
+    normalise_label,
+    number_as_text,
+    readings,
+)
+from ordspan.wording import N_SHOWN, brief, columns_hint, hint, shell_list, shown
 
 MAX_GRADES = 1 << 12
 """An evaluation counts every pair of grades, so their number is limited."""
 MAX_LABELS = 16 * MAX_GRADES
 """Ranges of grades are labels too."""
 ALL_GRADES = hint("classes=[lowest, ..., highest]", "--grades lowest,...,highest")
+CUT = hint("cut=5", "--cut 5 for fifths, or --cut 3.4,3.8,4.2")
 IN_PYTHON = "with classes=[...] or as an ordered Categorical"
 READS_AS_RANGE = "is a range of others (read by ordspan.parse_intervals), unless it is listed too"
 
@@ -51,15 +61,19 @@ def check_grades(count: int, who: str, most: int = MAX_GRADES) -> None:
         what = "grades" if most == MAX_GRADES else "distinct labels"
         raise ValueError(
             f"{who} {count:,} {what}, more than the {most:,} that can be learned; merge "
-            "neighbouring grades, for example prices in steps of 10"
+            f"neighbouring grades, or cut numbers into grades with {CUT}"
         )
 
 
-def sorted_grades(labels: NDArray[Any], remedy: str = IN_PYTHON) -> NDArray[Any]:
+def sorted_grades(
+    labels: NDArray[Any],
+    remedy: str = IN_PYTHON,
+    cut: str = "with y, classes = ordspan.brackets(y, y, edges=[...])",
+) -> NDArray[Any]:
     """Distinct labels from lowest to highest, if they are numbers, or strings that spell them.
 
     Whole and half numbers are grades. Other text has no order, and other numbers look like
-    measurements: both are errors, and the ``remedy`` says how to list the grades.
+    measurements: both are errors, and ``remedy`` and ``cut`` say what to do.
 
     >>> sorted_grades(np.array(["10", "2", "1.5"]))
     array(['1.5', '2', '10'], dtype='<U3')
@@ -75,7 +89,8 @@ def sorted_grades(labels: NDArray[Any], remedy: str = IN_PYTHON) -> NDArray[Any]
     if (fractions := numbers[np.mod(numbers, 0.5) != 0]).size:
         raise ValueError(
             f"Unknown label type: continuous. Labels like {shown(fractions)} look like "
-            f"measurements: bin them, or list the grades from lowest to highest {remedy}"
+            f"measurements: cut them into grades {cut}, or list the grades from lowest to highest "
+            + remedy
         )
     if np.unique(numbers).size < numbers.size:
         raise ValueError(
@@ -123,25 +138,83 @@ def classes_of(words: Iterable[str]) -> NDArray[Any]:
     Included ends of ranges are grades. An excluded end is no evidence for a grade, so it has to
     occur elsewhere, as does a grade beyond it.
     """
-    words = {normalise_label(word) for word in words} - set(OPEN)
+    counts = Counter(words)
+    written = {word: normalise_label(word) for word in counts}
+    no_answer = [word for word in counts if is_no_answer(word)]
+    words = set(written.values()) - {written[word] for word in no_answer} - set(OPEN)
     numbers = set(filter(_may_be_grade, words))
     check_grades(len(numbers), "the labels have")
     ranges = {word: ends for word in sorted(words) if (ends := _numeric_ends(word))}
     if words and ranges.keys() == words:
-        raise ValueError(_ask_for_grades(ranges))
+        raise ValueError(_ask_for_grades(ranges) + _and_no_answer(no_answer, counts))
+    names = sorted(word for word in words - numbers - ranges.keys() if is_bracket(word))
+    if names and len(names) + len(ranges) > len(words) / 2:
+        raise ValueError(
+            f"labels such as {names[0]!r} look like brackets of amounts: give {BRACKETS}; if they "
+            f"are the names of the grades, list them, {ALL_GRADES}"
+            + _and_no_answer(no_answer, counts)
+        )
+    if no_answer:
+        raise ValueError(
+            _and_no_answer(no_answer, counts)[2:] + f", or list all grades, {ALL_GRADES}"
+        )
     # a word among numbers is a fault that the reader reports with its line
     included = {ends[kind] for ends in ranges.values() for kind in ends if kind in ("low", "high")}
-    names = numbers | included if numbers else words
-    labels = sorted_grades(np.array(sorted(names)), f"with {ALL_GRADES}")
+    kept = numbers | included if numbers else words
+    labels = sorted_grades(np.array(sorted(kept)), f"with {ALL_GRADES}", f"with {CUT}")
     grades = check_classes(numbers_of(labels))
+    if (codes := far_from_others(grades)).size:
+        names = [number_as_text(code) for code in codes.tolist()]
+        n_labels = sum(n for word, n in counts.items() if written[word] in names)
+        others = np.setdiff1d(grades, codes)
+        raise ValueError(
+            f"{' and '.join(names)} ({_rows(n_labels)}) lies farther from the other grades than "
+            f"these, {shown(others)}, from each other: if it stands for no answer, give "
+            f"{columns_hint('na', *names)}; if it is a grade, give {grades_hint(grades.tolist())}"
+        )
     outermost = {"above": grades[-1], "below": grades[0]}
     for word, ends in ranges.items():
         is_beyond = any(float(ends.get(kind, "nan")) == end for kind, end in outermost.items())
-        if is_beyond or not names.issuperset(ends.values()):
+        if is_beyond or not kept.issuperset(ends.values()):
             raise ValueError(
                 f"the labels do not show which grades {word!r} means: list all, {ALL_GRADES}"
             )
     return grades
+
+
+def _and_no_answer(words: list[str], counts: Counter[str]) -> str:
+    """What to do about words that say that there is no answer, as the end of a message."""
+    listed = ", ".join(f"{word!r} ({_rows(counts[word])})" for word in words)
+    return f"; {listed}: leave such rows out with {columns_hint('na', *words)}" if words else ""
+
+
+def _rows(count: int) -> str:
+    return f"{count:,} row{'s' * (count > 1)}"
+
+
+def refuse_no_answer(counts: Counter[str]) -> None:
+    """Refuse words that say that there is no answer, which are no brackets."""
+    if words := [word for word in counts if is_no_answer(word)]:
+        raise ValueError(_and_no_answer(words, counts)[2:])
+
+
+def far_from_others(grades: NDArray[Any]) -> NDArray[Any]:
+    """Codes among sorted numbers: farther from the others than these are from each other.
+
+    >>> far_from_others(np.array([0, 1, 2, 98, 99])), far_from_others(np.array([1, 2, 4]))
+    (array([98, 99]), array([], dtype=int64))
+    """
+    first, last = 0, grades.size
+    for gap in np.argsort(np.diff(grades), kind="stable")[::-1]:
+        if not first <= gap < last - 1:
+            continue
+        is_low = gap - first + 1 < last - gap - 1  # the smaller side is the odd one
+        low, high = (gap + 1, last) if is_low else (first, gap + 1)
+        span = grades[high - 1] - grades[low]
+        if high - low < 2 or grades[gap + 1] - grades[gap] <= max(span, 2):
+            break
+        first, last = low, high
+    return np.concatenate([grades[:first], grades[last:]])
 
 
 def _may_be_grade(text: str) -> bool:
@@ -163,7 +236,8 @@ def _ask_for_grades(ranges: dict[str, dict[str, str]]) -> str:
     """Ask for the grades where all labels are ranges, with an order that may be meant."""
     lowest = {w: float(ends.get("low", ends.get("above", "-inf"))) for w, ends in ranges.items()}
     return (
-        f"every label is a range, such as {min(ranges)!r}: if these are the names of the grades, "
+        f"every label is a range, such as {min(ranges)!r}: if these are brackets of an amount, "
+        f"give {BRACKETS}; if they are the names of the grades, "
         f"give {grades_hint(sorted(ranges, key=lowest.__getitem__))}; otherwise list every grade, "
         + ALL_GRADES
     )

@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ordspan.core.state import Ranks
 from ordspan.labels.grades import numbers_of
 from ordspan.labels.ranks import (
     common_order,
@@ -18,22 +17,10 @@ from ordspan.labels.ranks import (
     is_open_value,
     read_column,
 )
+from ordspan.labels.text import rating_range
 from ordspan.wording import brief
 
 SPANS = ("quartiles", "all")
-
-
-def rating_range(lower: Ranks, upper: Ranks, span: str = "quartiles") -> tuple[int, int]:
-    """The range of some ratings: all, or without the lowest and the highest quarter of them.
-
-    A rating is a range itself, of width zero if it is one grade.
-
-    >>> ratings = np.array([1, 5, 3, 4])
-    >>> rating_range(ratings, ratings), rating_range(ratings, ratings, "all")
-    ((3, 4), (1, 5))
-    """
-    left_out = lower.size // 4 if span == "quartiles" else 0
-    return int(np.sort(lower)[left_out]), int(np.sort(upper)[-1 - left_out])
 
 
 def split_ratings(cell: str) -> list[str]:
@@ -105,8 +92,9 @@ def from_ratings(ratings: Any, span: str = "quartiles", *, classes: Any = None) 
     numbers = numbers_of(labels) if labels.size and order is None and classes is None else None
     labels = labels if numbers is None else numbers
     grades = find_classes(distinct(labels), order, classes)
-    ranks = np.split(encode(labels, grades)[0], np.cumsum([len(votes) for votes in cells])[:-1])
-    ends = [rating_range(row, row, span) if row.size else (1, grades.size) for row in ranks]
+    spans = np.column_stack(encode(labels, grades))
+    ranks = np.split(spans, np.cumsum([len(votes) for votes in cells])[:-1])
+    ends = [rating_range(row, span) if row.size else (1, grades.size) for row in ranks]
     return grades[np.array(ends, dtype=np.int64).reshape(-1, 2) - 1]
 
 

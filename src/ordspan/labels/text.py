@@ -1,7 +1,8 @@
-"""One written label as a range of ranks 1..K: a grade, or a range in the forms of forms.py."""
+"""One written label as a range of ranks 1..K: a grade, a range of grades, or several ratings."""
 
 from __future__ import annotations
 
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterable
 from difflib import SequenceMatcher, get_close_matches
 from typing import Any
@@ -9,15 +10,38 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ordspan.labels.forms import OPEN, is_number, normalise_label, number_as_text, readings
-from ordspan.wording import brief, shown
+from ordspan.labels.amounts import BRACKETS, edges_of, is_bracket, read_amount, read_bracket
+from ordspan.labels.forms import (
+    OPEN,
+    is_no_answer,
+    is_number,
+    normalise_label,
+    number_as_text,
+    readings,
+)
+from ordspan.wording import brief, columns_hint, shown
 
 MIN_SIMILARITY = 0.6
 """Similarity from which a grade is suggested in place of an unknown one."""
+BETWEEN_RATINGS = "␟"
+"""Between the ratings of several people in one label."""
+
+
+def rating_range(spans: Any, span: str = "quartiles") -> tuple[int, int]:
+    """The range of some ratings: all, or without the lowest and the highest quarter of them.
+
+    A rating is a range itself, of width zero if it is one grade.
+
+    >>> rating_range([(1, 1), (5, 5), (3, 3), (4, 4)]), rating_range([(1, 1), (3, 4)], "all")
+    ((3, 4), (1, 4))
+    """
+    lower, upper = np.sort(np.asarray(spans), axis=0).T
+    left_out = lower.size // 4 if span == "quartiles" else 0
+    return int(lower[left_out]), int(upper[-1 - left_out])
 
 
 class LabelReader:
-    """Reads labels as ranks 1..K of known grades.
+    """Reads labels as ranks 1..K of known grades, or as brackets of amounts if these are bands.
 
     Parameters
     ----------
@@ -33,6 +57,9 @@ class LabelReader:
     >>> reader = LabelReader(np.array([1, 2, 3, 4, 5]))
     >>> [reader.interval(word) for word in ("4", "3-5", ">=3", "under 3", "(3,5]", "4 or more")]
     [(4, 4), (3, 5), (3, 5), (1, 2), (4, 5), (4, 5)]
+    >>> bands = LabelReader(np.array(["under 10k", "10k to 25k", "25k or more"]))
+    >>> [bands.interval(word) for word in ("10k to 25k", "$12,000", "over 10k", "$5-20k")]
+    [(2, 2), (2, 2), (2, 3), (1, 2)]
     """
 
     def __init__(self, classes: NDArray[Any], *, owner: str = "", remedy: str = "") -> None:
@@ -45,18 +72,27 @@ class LabelReader:
         self._numbers = numbers if in_order else None
         low, high = classes[len(names) // 2 - 1 :][:2].tolist()
         self._among = f"among {owner}{shown(classes)}"
+        edges = edges_of(names)
+        self._edges = None if edges is None else edges.tolist()
+        self.widened = ""  # a bracket that ended between two edges
         self._remedy = remedy or (
             f"write a range such as 'up to {low}' or 'at least {high}', or add it to the order"
         )
+        if not remedy and self._edges is None and all(map(is_bracket, names)):
+            self._remedy += f", or give {BRACKETS} instead if these are brackets of amounts"
 
     def interval(self, word: str) -> tuple[int, int]:
         """Lowest and highest rank of a label."""
+        if BETWEEN_RATINGS in word:
+            return rating_range([self.interval(one) for one in word.split(BETWEEN_RATINGS)])
         rank = self._find(word)
         if rank is not None:
             return rank, rank
         text = normalise_label(word)
         if text in OPEN:
             raise ValueError("the label is empty")
+        if self._edges is not None:
+            return self._bands(text)
         spans, errors = set(), [(self._plausibility([text]), self._unknown(word))]
         for ends in readings(text, self._ranks):
             try:
@@ -73,8 +109,31 @@ class LabelReader:
 
     def end(self, word: str, open_end: int) -> int:
         """The rank of a cell that holds one end; an empty cell is an open end."""
-        is_open = self._find(word) is None and number_as_text(word) in OPEN
-        return open_end if is_open else self._rank(word)
+        rank = self._find(word)
+        if rank is None and number_as_text(word) in OPEN:
+            return open_end
+        if rank is None and self._edges is not None:
+            amount = read_amount(normalise_label(word))
+            if amount is None:
+                raise ValueError(f"{brief(word)} is not an amount, such as 25000 or 25k")
+            bisect = bisect_right if open_end == 1 else bisect_left
+            return bisect(self._edges, amount.value) + 1
+        return self._rank(word)
+
+    def _bands(self, text: str) -> tuple[int, int]:
+        """Lowest and highest rank of the bands that a bracket of amounts touches."""
+        assert self._edges is not None
+        try:
+            low, high = read_bracket(text, self._edges)
+        except ValueError as error:
+            raise ValueError(f"{error}{_if_no_answer(text)}") from None
+        lower = bisect_right(self._edges, low) + 1
+        upper = max(lower, bisect_left(self._edges, high) + 1)
+        if low < high:
+            starts_before = lower > 1 and self._edges[lower - 2] < low
+            if starts_before or (upper <= len(self._edges) and high < self._edges[upper - 1]):
+                self.widened = self.widened or text
+        return lower, upper
 
     def _find(self, word: str) -> int | None:
         return self._ranks.get(number_as_text(word), self._ranks.get(normalise_label(word)))
@@ -122,6 +181,7 @@ class LabelReader:
         meant = f"did you mean {grade!r}? If not, " if similarity else ""
         return ValueError(
             f"grade {brief(word.strip())} is not {self._among}; {meant}{self._remedy}"
+            + _if_no_answer(word)
         )
 
     def _nearest(self, word: str) -> tuple[float, str]:
@@ -137,6 +197,10 @@ class LabelReader:
             1.0 if word in self._ranks or self._is_comparable(word) else self._nearest(word)[0]
             for word in words
         )
+
+
+def _if_no_answer(word: str) -> str:
+    return f"; if it means no answer, give {columns_hint('na', word)}" if is_no_answer(word) else ""
 
 
 def _folded(word: str) -> str:

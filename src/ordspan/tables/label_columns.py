@@ -2,51 +2,69 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TYPE_CHECKING, NamedTuple
+from collections import Counter
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from ordspan.core.state import Ranks
 from ordspan.labels.forms import OPEN, number_as_text
-from ordspan.labels.text import LabelReader
+from ordspan.labels.ratings import split_ratings
+from ordspan.labels.text import BETWEEN_RATINGS, LabelReader
 from ordspan.tables.encoder import word_codes
+from ordspan.tables.numbers import TEXT
 from ordspan.tables.rows import Faults, FileError
 from ordspan.wording import brief
 
 if TYPE_CHECKING:
     import polars as pl
 
+ENDS = ("at least {}", "under {}")
 NO_LABEL = 0  # the rank of a row without a label, which is left out
 _Read = Callable[[str], tuple[int, int]]
 
 
 class LabelColumns(NamedTuple):
-    """The label columns: one column of grades or ranges, or one column for each end."""
+    """The label columns: one of grades or ranges, one for each end, or those of several judges.
+
+    To find the grades, labels may be brackets of amounts, or numbers to cut into equal parts.
+    """
 
     label: str | None = None
     lower: str | None = None
     upper: str | None = None
+    ratings: tuple[str, ...] = ()
+    brackets: bool = False
+    parts: int = 0
 
     def names(self) -> list[str]:
         """The columns in use."""
-        return [name for name in self if name is not None]
+        single = (self.label, self.lower, self.upper)
+        return [*(name for name in single if name is not None), *self.ratings]
 
 
-def label_columns(label: str | None, lower: str | None, upper: str | None) -> LabelColumns:
+def label_columns(
+    label: str | None, lower: str | None, upper: str | None, ratings: Sequence[str] = ()
+) -> LabelColumns:
     """The label columns that were given, checked."""
-    if label is not None and (lower is not None or upper is not None):
-        raise ValueError("give either a label column, or a lower and an upper column")
+    ways = (label is not None, lower is not None or upper is not None, bool(ratings))
+    if sum(ways) > 1:
+        raise ValueError(
+            "give either a label column, or a lower and an upper column, or columns of ratings"
+        )
     if lower is not None and lower == upper:
         raise ValueError(f"lower and upper are both column {lower!r}; give it as the label column")
-    return LabelColumns(label, lower, upper)
+    return LabelColumns(label, lower, upper, tuple(dict.fromkeys(ratings)))
 
 
 def label_frame(table: pl.DataFrame, columns: LabelColumns, decimal: str = ".") -> pl.DataFrame:
-    """The label columns as text."""
+    """The label columns as text; the ratings of a row are one label."""
     import polars as pl
 
     cells = [table.get_column(name) for name in columns.names()]
+    if columns.ratings:
+        return pl.DataFrame([_ratings(cells)])
     labels = pl.DataFrame([column.cast(pl.String()).fill_null("") for column in cells])
     for column in labels if decimal == "," else ():
         odd = column.filter(column.str.contains(r"^\s*[-+]?[0-9]+\.[0-9]+\s*$"))
@@ -58,10 +76,34 @@ def label_frame(table: pl.DataFrame, columns: LabelColumns, decimal: str = ".") 
     return labels
 
 
-def label_words(table: pl.DataFrame) -> set[str]:
-    """The distinct labels in a `label_frame`, as they are written; missing ones are none."""
-    words = {number_as_text(word) for column in table for word in column.unique()}
-    return words - {*OPEN}
+def _ratings(columns: Sequence[pl.Series]) -> pl.Series:
+    """The ratings in each row, without gaps, as one text."""
+    import polars as pl
+
+    name = ", ".join(column.name for column in columns)
+    cells = [column.cast(TEXT, strict=False).fill_null("").to_list() for column in columns]
+    rows: Any = zip(*cells, strict=True) if len(cells) > 1 else map(split_ratings, cells[0])
+    votes = ([vote for vote in map(str.strip, row) if vote not in OPEN] for row in rows)
+    return pl.Series(name, list(map(BETWEEN_RATINGS.join, votes)), dtype=TEXT)
+
+
+def label_words(table: pl.DataFrame, columns: LabelColumns) -> Counter[str]:
+    """How often each label occurs in a `label_frame`, as it is written, without missing ones.
+
+    The two ends of a bracket are counted as the labels "at least" and "under" that amount.
+    """
+    spelled = ["{}"] * table.width
+    if columns.brackets and (columns.lower is not None or columns.upper is not None):
+        spelled = [form for form, name in zip(ENDS, columns[1:3], strict=True) if name is not None]
+        if table.width > 1:  # two equal ends are a single amount, and no edges
+            table = table.filter(table.to_series(0) != table.to_series(1))
+    words: Counter[str] = Counter()
+    for form, column in zip(spelled, table, strict=True):
+        for word, count in column.value_counts().iter_rows():
+            for vote in word.split(BETWEEN_RATINGS):
+                if (text := number_as_text(vote)) not in OPEN:
+                    words[form.format(text)] += count
+    return words
 
 
 def read_ranks(
@@ -72,8 +114,8 @@ def read_ranks(
     A row without a label has the rank NO_LABEL.
     """
     last = len(reader.classes)
-    if columns.label is not None:
-        return _read_column(table[columns.label], reader.interval)
+    if columns.lower is None and columns.upper is None:
+        return _read_column(table.to_series(), reader.interval)
     ends: tuple[tuple[str | None, _Read], ...] = (
         (columns.lower, lambda word: (reader.end(word, 1), last)),
         (columns.upper, lambda word: (1, reader.end(word, last))),
@@ -87,6 +129,9 @@ def read_ranks(
             lower = np.where(known, np.maximum(lower, low), lower)
             upper = np.where(known, np.minimum(upper, high), upper)
             faults = wrong | faults
+    if table.width > 1:  # a single amount at an edge
+        same = (table.to_series(0) == table.to_series(1)).to_numpy()
+        upper = np.where(same, lower, upper)
     remedy = "swap the two columns?"
     if (lower < upper).any():
         remedy = "take the lower and the higher of each row if they are the labels of two people"

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import shutil
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
@@ -18,6 +19,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ordspan.core.state import Ranks
+from ordspan.labels.amounts import EDGES
+from ordspan.labels.brackets import bands_of
 from ordspan.labels.grades import ALL_GRADES, MAX_LABELS, check_classes, check_grades, classes_of
 from ordspan.labels.text import LabelReader
 from ordspan.tables.encoder import Encoder, Recipe, matrix_of, stack_rows
@@ -75,7 +78,7 @@ def open_rows(
     on_bad_row: str,
     group: str | None = None,
     keep: Sequence[str] = (),
-    words: set[str] | None = None,
+    words: Counter[str] | None = None,
     pipe: Any = None,
 ) -> RowReader:
     """The rows of files to learn from, with columns, grades and features found and checked.
@@ -90,28 +93,30 @@ def open_rows(
         if choice.features is not None or choice.drop or choice.text or choice.hashed:
             raise ValueError(f"{files[0]}: svmlight rows have no named columns to choose from")
         if classes is None and words is None:
-            words = set().union(*(survey(path).grades for path in files))
-        columns = LabelColumns(LABEL)
-        labels = read_grades(classes, words, columns)
+            words = Counter({*()}.union(*(survey(path).grades for path in files)))
+        columns = LabelColumns(LABEL, brackets=columns.brackets, parts=columns.parts)
+        labels, notes = read_grades(classes, words, columns)
         state, sorted_by = profile_sparse(files, options)
         n, zero_based = options.n_features, bool(options.zero_based)
         recipe = Recipe(n_sparse=n, zero_based=zero_based, standardise=choice.standardise)
         encoder = Encoder(recipe, state)
         reader = RowReader(files, options, encoder, columns, labels, bad, GROUP, tuple(keep))
-        reader.sorted_by = sorted_by
+        reader.sorted_by, reader.notes = sorted_by, notes
         return reader
     profile = profile_files(files, options, (*choice.text, *choice.hashed), pipe)
     taken = [*columns.names(), *([group] if group else [])]
     encoder, left_out, notes = plan_columns(profile, taken, choice)
     recipe, grades = encoder.recipe, None
     if columns.names():
-        classes = profile.order(columns, ALL_GRADES) if classes is None else classes
+        if classes is None and not columns.brackets and not columns.parts:
+            classes = profile.order(columns, ALL_GRADES)
         if classes is None and words is None:
-            words = label_words(profile.labels(columns))
-            if not profile.whole:
+            words = label_words(profile.labels(columns), columns)
+            if not profile.whole and not columns.parts:  # a sample is enough for equal parts
                 words = find_words(files, options, columns, words)
         try:
-            grades = read_grades(classes, words, columns)
+            grades, label_remarks = read_grades(classes, words, columns)
+            notes += label_remarks
         except ValueError as error:
             if profile.fault and on_bad_row == "raise":  # perhaps the cause, and an error anyway
                 raise RowError(profile.fault) from error
@@ -145,13 +150,19 @@ def order_in_files(reader: RowReader) -> str:
     return profile.sorted_by(reader.recipe, reader.grades, reader.columns)
 
 
-def read_grades(classes: Any, words: set[str] | None, columns: LabelColumns) -> LabelReader:
-    """The reader of labels with the grades in the order given, or as found in their words."""
+def read_grades(
+    classes: Any, words: Counter[str] | None, columns: LabelColumns
+) -> tuple[LabelReader, list[str]]:
+    """The reader of labels with the grades in the order given, or as found in words; and notes."""
     if classes is not None:
         check_grades(len(classes), "the order has")
-        return LabelReader(check_classes(classes))
+        return LabelReader(check_classes(classes)), []
+    words = words or Counter()
     try:
-        return LabelReader(classes_of(words or set()))
+        if columns.brackets or columns.parts:
+            bands, notes = bands_of(words, columns.parts)
+            return LabelReader(bands), notes
+        return LabelReader(classes_of(words)), []
     except ValueError as error:
         names = " and ".join(map(repr, columns.names()))
         raise ValueError(f"column {names}: {error}") from None
@@ -161,28 +172,28 @@ def find_words(
     files: Sequence[str],
     options: FileOptions,
     columns: LabelColumns,
-    known: set[str] | None = None,
-) -> set[str]:
-    """All distinct values in the label columns of tables.
+    known: Counter[str] | None = None,
+) -> Counter[str]:
+    """All distinct values in the label columns of tables, and how often they occur.
 
     Those of a sample that are ``known`` are usually all; if a hasty look finds others, every row
     is read, because others may come from rows that are too long.
     """
-    words: set[str] = set()
+    words: Counter[str] = Counter()
     for path in files:
         if path == STDIN:
+            way_out = EDGES if columns.brackets else ALL_GRADES
             raise ValueError(
-                "standard input and other pipes can be read only once: give the grades with "
-                + ALL_GRADES
+                f"standard input and other pipes can be read only once: give the grades, {way_out}"
             )
         reader = open_file(path, options)
         reader.hasty = known is not None
         check_columns(path, reader.names, columns.names())
         for block in reader.blocks(dict.fromkeys(columns.names(), TEXT)):
             good = np.setdiff1d(np.arange(len(block)), list(block.faults))
-            words |= label_words(label_frame(block.table[good], columns))
+            words.update(label_words(label_frame(block.table[good], columns), columns))
             check_grades(len(words), f"{path}: the label has", MAX_LABELS)
-    if known is None or words <= known:
+    if known is None or words.keys() <= known.keys():
         return words
     return find_words(files, options, columns)
 
@@ -225,16 +236,6 @@ def count_features(
     return options
 
 
-def unlabelled_note(count: int) -> str:
-    """What is said about rows without a label.
-
-    >>> unlabelled_note(1), unlabelled_note(1200)
-    ('1 row without a label was left out', '1,200 rows without a label were left out')
-    """
-    rows, were = ("rows", "were") if count > 1 else ("row", "was")
-    return f"{count:,} {rows} without a label {were} left out"
-
-
 @dataclass
 class RowReader:
     """Reads files in batches, with the numbers of a recipe and the ranks of the labels."""
@@ -259,6 +260,19 @@ class RowReader:
     def recipe(self) -> Recipe:
         """How columns become features."""
         return self.encoder.recipe
+
+    def label_notes(self) -> list[str]:
+        """What reading told about the labels."""
+        notes, count = [], self.unlabelled
+        if count:
+            rows, were = ("rows", "were") if count > 1 else ("row", "was")
+            notes.append(f"{count:,} {rows} without a label {were} left out")
+        if self.grades is not None and self.grades.widened:
+            notes.append(
+                "brackets that end between two edges are widened to them, such as "
+                + repr(self.grades.widened)
+            )
+        return notes
 
     @cached_property
     def _sizes(self) -> list[int]:

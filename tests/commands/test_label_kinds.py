@@ -1,0 +1,252 @@
+"""Labels as people have them in files: brackets of amounts, judges, measurements, no answer."""
+
+import csv
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+
+import ordspan
+from tables import said, summary
+
+FIVE = np.array([0, 25e3, 50e3, 100e3, np.inf])
+THREE = np.array([-np.inf, 40e3, 75e3, np.inf])
+BANDS = ["under 25k", "25k to 40k", "40k to 50k", "50k to 75k", "75k to 100k", "100k or more"]
+RNG = np.random.default_rng(0)
+INCOME = RNG.gamma(3, 20_000, 400)
+SIZE = (INCOME / 30_000 - 2 + RNG.normal(0, 0.2, 400)).round(3)
+SCALES = [FIVE if first else THREE for first in RNG.random(400) < 0.5]
+ENDS = [
+    scale[np.searchsorted(scale, x, "right") + np.array([-1, 0])]
+    for x, scale in zip(INCOME, SCALES, strict=True)
+]
+
+
+def spelled(low, high):
+    """A bracket as its survey writes it: one with ends that are included, one in thousands."""
+    if high == np.inf:
+        return f"${low:,.0f}+" if low in FIVE else f"${low / 1000:.0f}k or more"
+    if low in FIVE:
+        return f"${low:,.0f} – ${high - 1:,.0f}"
+    return f"{low / 1000:.0f}-{high / 1000:.0f}k" if low > 0 else f"Less than ${high / 1000:.0f}k"
+
+
+def write(path, **columns):
+    with open(path, "w", newline="", encoding="utf-8") as file:
+        table = csv.writer(file)
+        table.writerow(["size", *columns])
+        table.writerows(zip(SIZE, *columns.values(), strict=True))
+    return str(path)
+
+
+@pytest.fixture
+def written(tmp_path):
+    return write(tmp_path / "written.csv", income=[spelled(*ends) for ends in ENDS])
+
+
+@pytest.fixture
+def two_columns(tmp_path):
+    cells = [["" if np.isinf(end) else f"{end:.0f}" for end in ends] for ends in ENDS]
+    low, high = zip(*cells, strict=True)
+    return write(tmp_path / "two.csv", low=low, high=high)
+
+
+def trained(tmp_path, *words):
+    """The model and the summary of a training."""
+    found = summary("train", *words, "--model", tmp_path / "m")
+    return ordspan.load(tmp_path / "m"), found
+
+
+def refused(tmp_path, *words):
+    """What a training says that writes no model."""
+    printed = said("train", *words, "--model", tmp_path / "m", code=1)
+    assert not (tmp_path / "m").exists()
+    return " ".join(printed.split())
+
+
+# -- brackets ------------------------------------------------------------------------------------
+
+
+def test_brackets_in_two_columns_and_as_text_are_the_same_model(written, two_columns, tmp_path):
+    model, summary = trained(tmp_path, written, "--label", "income", "--brackets")
+    assert model.classes_.tolist() == BANDS
+    assert any(
+        note.startswith("edges, with the labels at each: 25k (") for note in summary["notes"]
+    )
+    how = ("--lower", "low", "--upper", "high", "--brackets", "--overwrite")
+    other, other_summary = trained(tmp_path, two_columns, *how)
+    assert other.classes_.tolist() == BANDS
+    assert other.thresholds.tolist() == model.thresholds.tolist()
+    assert [n for n in other_summary["notes"] if "edges" in n] == [
+        n for n in summary["notes"] if "edges" in n
+    ]
+    y, classes = ordspan.brackets([spelled(*ends) for ends in ENDS])
+    assert classes.tolist() == BANDS
+    assert model.score(pl.DataFrame({"size": SIZE}), y) == model.score(pl.read_csv(written))
+
+
+def test_answers_come_back_in_the_same_units(written, two_columns, tmp_path):
+    model, _ = trained(tmp_path, written, "--label", "income", "--brackets")
+    out = tmp_path / "out.csv"
+    said("predict", written, "--model", tmp_path / "m", "--range", "0.9", "--proba", "--out", out)
+    table = pl.read_csv(out)
+    assert set(table["prediction"]) <= set(BANDS)
+    assert [f"P({band})" for band in BANDS] == [c for c in table.columns if c.startswith("P(")]
+    amounts = {None, "25k", "40k", "50k", "75k", "100k"}
+    assert {*table["lower"]} | {*table["upper"]} <= amounts
+    ranges = model.predict_interval(pl.DataFrame({"size": SIZE}))
+    edges = [None, "25k", "40k", "50k", "75k", "100k", None]
+    for low, high, (first, last) in zip(table["lower"], table["upper"], ranges, strict=True):
+        assert low == edges[BANDS.index(first)]
+        assert high == edges[BANDS.index(last) + 1]
+    # what predict writes can be read as labels again
+    graded = str(tmp_path / "graded.csv")
+    table.with_columns(pl.Series("size", SIZE)).write_csv(graded)
+    found = ordspan.evaluate_files(graded, tmp_path / "m", lower="lower", upper="upper")
+    assert found["rows"] == 400
+    assert found["mae"] == 0.0
+    assert "75k to 100k" in said("info", tmp_path / "m")
+    same = [
+        ordspan.evaluate_files(written, tmp_path / "m"),
+        ordspan.evaluate_files(two_columns, tmp_path / "m", lower="low", upper="high"),
+    ]
+    assert same[0]["mae"] == same[1]["mae"] < 0.3
+
+
+def test_edges_choose_the_bands_and_brackets_widen_to_them(written, tmp_path):
+    how = ("--label", "income", "--brackets", "--edges", "30k,$60k")
+    model, summary = trained(tmp_path, written, *how)
+    assert model.classes_.tolist() == ["under 30k", "30k to 60k", "60k or more"]
+    assert any("widened" in note for note in summary["notes"])
+    in_python = ordspan.train_files(
+        written, tmp_path / "n", label="income", brackets=True, edges=[30_000, 60_000]
+    )
+    assert in_python.thresholds.tolist() == model.thresholds.tolist()
+
+
+def test_a_pipe_needs_edges(written, tmp_path):
+    words = ["train", "-", "--format", "csv", "--label", "income", "--brackets"]
+    words += ["--model", tmp_path / "m"]
+    rows = Path(written).read_text(encoding="utf-8")
+    assert "--edges" in said(*words, code=1, input=rows)
+    found = summary(*words, "--edges", "25k,50k", input=rows)
+    assert found["classes"] == ["under 25k", "25k to 50k", "50k or more"]
+
+
+def test_labels_that_look_like_amounts_name_the_option(written, tmp_path):
+    printed = refused(tmp_path, written, "--label", "income")
+    assert "look like brackets of amounts: give brackets=True" in printed
+    ages = write(tmp_path / "ages.csv", age=["18-29", "30-44", "45-60", "> 60"] * 100)
+    printed = refused(tmp_path, ages, "--label", "age")
+    assert "if these are brackets of an amount, give brackets=True" in " ".join(printed.split())
+    model, _ = trained(tmp_path, ages, "--label", "age", "--brackets")
+    assert model.classes_.tolist() == ["under 30", "30 to 45", "45 to 60", "60 or more"]
+
+
+def test_a_bracket_beside_listed_grades_names_the_option(tmp_path):
+    path = write(tmp_path / "a.csv", pay=["under 70k", "70-90k", "90-140k", "under 90k"] * 100)
+    grades = "under 70k,70-90k,90-140k"
+    printed = refused(tmp_path, path, "--label", "pay", "--grades", grades)
+    assert "--brackets" in printed
+    model, _ = trained(tmp_path, path, "--label", "pay", "--brackets")
+    assert model.classes_.tolist() == ["under 70k", "70k to 90k", "90k or more"]
+
+
+def test_options_that_contradict_each_other_are_refused(written, tmp_path):
+    for words in (
+        ("--edges", "1k", "--grades", "a,b"),
+        ("--cut", "5", "--brackets"),
+        ("--edges", "cheap"),
+        ("--cut", "1"),
+        ("--ratings", "size"),
+    ):
+        refused(tmp_path, written, "--label", "income", *words)
+
+
+# -- measurements --------------------------------------------------------------------------------
+
+
+def test_measurements_are_refused_until_they_are_cut(tmp_path):
+    grade = (2 + INCOME / 50_000).round(2)
+    path = write(tmp_path / "a.csv", gpa=grade)
+    printed = refused(tmp_path, path, "--label", "gpa")
+    assert "--cut 5 for fifths, or --cut 3.4,3.8,4.2" in printed
+    model, _ = trained(tmp_path, path, "--label", "gpa", "--cut", "2.5,3,4")
+    assert model.classes_.tolist() == ["under 2.5", "2.5 to 3", "3 to 4", "4 or more"]
+    found = ordspan.evaluate_files(path, tmp_path / "m")
+    truth = np.searchsorted([2.5, 3, 4], grade, "right") + 1
+    assert np.sum(found["confusion"], axis=1).tolist() == np.bincount(truth)[1:].tolist()
+
+
+def test_a_single_number_cuts_into_equal_parts(tmp_path):
+    path = write(tmp_path / "a.csv", gpa=2 + INCOME / 50_000)
+    trained(tmp_path, path, "--label", "gpa", "--cut", "5")
+    found = ordspan.evaluate_files(path, tmp_path / "m")
+    assert np.sum(found["confusion"], axis=1).tolist() == [80] * 5
+
+
+# -- judges --------------------------------------------------------------------------------------
+
+
+def test_ratings_in_columns_and_in_lists_are_the_same_labels(tmp_path):
+    votes = np.clip(SIZE.round() + RNG.integers(-1, 2, (8, 400)), -2, 3).astype(int)
+    gaps = RNG.random(votes.shape) < 0.1
+    gaps[:, 0] = True  # nobody rated the first row
+    cells = np.where(gaps, "", votes.astype(str))
+    wide = write(tmp_path / "wide.csv", **{f"judge {k}": row for k, row in enumerate(cells)})
+    lists = [f"[{', '.join(cell for cell in row if cell)}]" for row in cells.T]
+    tall = write(tmp_path / "tall.csv", votes=lists)
+    names = ",".join(f"judge {k}" for k in range(8))
+    model, summary = trained(tmp_path, wide, "--ratings", names)
+    assert "1 row without a label was left out" in summary["notes"]
+    other, _ = trained(tmp_path, tall, "--ratings", "votes", "--overwrite")
+    assert model.thresholds.tolist() == other.thresholds.tolist()
+    y = ordspan.from_ratings(np.where(gaps, np.nan, votes).T[1:], classes=model.classes_)
+    rows = pl.DataFrame({"size": SIZE[1:]})
+    found = ordspan.evaluate_files(wide, tmp_path / "m", ratings=names.split(","))
+    assert -model.score(rows, y) == pytest.approx(found["mae"])
+    assert found["rows"] == 399
+
+
+# -- no answer -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("odd", "message"),
+    [
+        ("99", "99 (40 rows) lies farther from the other grades"),
+        ("-", "'-' (40 rows): leave such rows out with na=['-'] (--na -)"),
+        ("Prefer not to answer", "'Prefer not to answer' (40 rows)"),
+        ("Don’t know", "'Don’t know' (40 rows)"),
+    ],
+)
+def test_codes_for_no_answer_are_refused_with_their_count(odd, message, tmp_path):
+    grades = np.digitize(SIZE, [-1, 0, 1]).astype(object)
+    grades[:40] = odd
+    path = write(tmp_path / "a.csv", grade=grades)
+    printed = refused(tmp_path, path, "--label", "grade")
+    assert message in printed
+    assert "--grades" in printed
+    if odd == "99":  # a grade after all
+        assert trained(tmp_path, path, "--label", "grade", "--grades", "0,1,2,3,99")
+
+
+# -- real files ----------------------------------------------------------------------------------
+
+FIVE_BANDS = ["under 25k", "25k to 50k", "50k to 100k", "100k to 150k", "150k or more"]
+SURVEYS = {
+    "comma-survey": FIVE_BANDS,
+    "flying-etiquette": FIVE_BANDS,
+    "nonvoters_data": ["under 40k", "40k to 75k", "75k to 125k", "125k or more"],
+}
+
+
+@pytest.mark.parametrize("name", SURVEYS)
+def test_income_of_surveys(name, data_dir, tmp_path):
+    path = data_dir / "fivethirtyeight_surveys" / f"{name}.csv"
+    label = "income_cat" if name == "nonvoters_data" else "Household Income"
+    model, _ = trained(tmp_path, path, "--label", label, "--brackets")
+    assert model.classes_.tolist() == SURVEYS[name]
+    assert summary("evaluate", path, "--model", tmp_path / "m")["rows"] == model.training["rows"]
+    assert said("predict", path, "--model", tmp_path / "m", "--range", "0.9")
