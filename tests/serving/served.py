@@ -37,7 +37,8 @@ def model_file(kind: str) -> Path:
     elif kind == "svmlight":
         job = TrainJob(write_rows(folder, "txt", *make_rows(300)), model)
     else:
-        learner = {} if kind == "numbers" else {"learner": kind}
+        learner = {"learner": kind} if kind in ("kernel", "svm") else {}
+        learner |= {"cut": [2, 3, 4]} if kind == "bands" else {}
         rows = write_rows(folder, "csv", *make_rows(300))
         job = TrainJob(rows, model, label="grade", **learner)
     train(job)

@@ -83,6 +83,27 @@ def test_a_list_and_a_row_are_predicted_as_the_model_does(kind, tmp_path):
         assert standing(client) == before
 
 
+def test_a_model_of_bands_reads_brackets_and_answers_with_edges(tmp_path):
+    model = read_table_model(model_file("bands"))
+    low, high = [None, "2", "3", "4"], ["2", "3", "4", None]
+    table = table_of("bands")
+    ranges = [
+        [model.classes_.tolist().index(end) for end in row] for row in model.predict_interval(table)
+    ]
+    with serving(tmp_path, "bands") as client:
+        answers = client.post("/predict", json=records_of("bands")).json()
+        assert [a["range"] for a in answers] == [[low[a], high[b]] for a, b in ranges]
+        assert answers[0]["probabilities"].keys() == {"under 2", "2 to 3", "3 to 4", "4 or more"}
+        labels = ["2-4", "at least 3", "2 to 3", 3.5, {"lower": 2, "upper": 4}]
+        for key, label in enumerate(labels):
+            named = label if isinstance(label, dict) else {"label": label}
+            record = records_of("bands")[0] | named | {"key": str(key)}
+            assert client.post("/learn", json=record).status_code == 200, label
+    printed = ask("serve", "--state", tmp_path, "--export", "-").output
+    rows = pl.read_csv(printed.encode(), infer_schema=False).select("lower", "upper").rows()
+    assert rows == [("2", "4"), ("3", None), ("2", "3"), ("3", "4"), ("2", "4")]
+
+
 def test_a_long_list_is_predicted_as_a_short_one(tmp_path):
     with serving(tmp_path, "mixed") as client:
         short = client.post("/predict", json=records_of("mixed")).json()

@@ -16,6 +16,7 @@ from starlette.concurrency import run_in_threadpool
 from starlette.responses import RedirectResponse, Response
 
 import ordspan
+from ordspan.labels.amounts import range_ends
 from ordspan.models.file import to_bytes
 from ordspan.serving.engine import COVERAGE, LOG, Engine
 from ordspan.serving.http import MAX_BODY_BYTES, UNAVAILABLE, Application
@@ -109,6 +110,7 @@ class Service:
         self.engine, self.reader, self.most_waiting = engine, engine.reader, most_waiting
         self.grades: list[Any] = engine.model.classes_.tolist()
         self.names = [str(grade) for grade in self.grades]
+        self.starts, self.ends = range_ends(self.grades)
         self.n_waiting, self._ending = 0, False
         self._line: deque[tuple[Sequence[Event], asyncio.Future[Any]]] = deque()
         self._work: asyncio.Task[None] | None = None
@@ -166,7 +168,7 @@ class Service:
         return answers[0] if alone else answers
 
     def _in_grades(self, low: int | None, high: int | None) -> Any:
-        return low and high and [self.grades[low - 1], self.grades[high - 1]]
+        return low and high and [self.starts[low - 1], self.ends[high - 1]]
 
     async def _queue(self, labels: Sequence[Event]) -> list[Event]:
         """Learn in order, all or nothing; the events are on disk when this returns."""

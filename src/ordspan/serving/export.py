@@ -13,6 +13,7 @@ import polars as pl
 
 from ordspan.commands.models import read_table_model
 from ordspan.commands.outputs import STDOUT, opened_output
+from ordspan.labels.amounts import range_ends
 from ordspan.labels.forms import number_as_text
 from ordspan.models.table import TableModel
 from ordspan.serving.engine import BASE, LOG
@@ -66,14 +67,14 @@ def export_labels(
     if not labels:
         raise FileError(f"{folder}: there are no labels to export yet")
     model = read_table_model(folder / BASE)
-    grades, names = model.classes_.tolist(), ANNOTATED if annotated else LABELS
+    names = ANNOTATED if annotated else LABELS
     columns: dict[str, Any] = {"key": [event.key for event in labels]}
     if annotated:
         notes = [msgspec.json.decode(event.extra) for event in labels]
         columns = {name: [note[name] for note in notes] for name in ANNOTATED[3:]}
         columns["item"] = [note["id"] for note in notes]
-    for name in ("lower", "upper"):
-        columns[name] = [grades[getattr(event, name) - 1] for event in labels]
+    for name, ends in zip(("lower", "upper"), range_ends(model.classes_.tolist()), strict=True):
+        columns[name] = [ends[getattr(event, name) - 1] for event in labels]
     table = pl.DataFrame({name: columns[name] for name in names}, strict=False)
     values = _values(model, labels)
     renamed = {name: f"{name} of the item" for name in values.columns if name in names}
